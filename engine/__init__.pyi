@@ -1,0 +1,198 @@
+"""Names of the public face; ``engine/__init__.py`` imports each when it is first used."""
+
+# -- Contracts: errors, progress, checkpoints ---------------------------------------------------
+from .core.checkpoint import Checkpoint, FileCheckpoint
+from .core.errors import (
+    CertificateError,
+    InfeasibleError,
+    InvalidProblemError,
+    StoppedError,
+)
+from .core.progress import (
+    Progress,
+    ProgressCallback,
+    StopCallback,
+    ignore_progress,
+    never_stop,
+)
+from .core.status import Status
+
+# -- Roommates: surveys, rules, models, proposals -----------------------------------------------
+from .crf.questionnaire import Question, QuestionKind, Questionnaire
+from .crf.rules import Rules
+from .crf.survey import BLANK, Survey, check_pairs, partners_of
+from .datasets.answer_order import order_answers
+
+# -- Segmentation: pictures and masks -----------------------------------------------------------
+from .datasets.images import match_mask, read_image, read_mask, write_mask
+from .datasets.matching_sampler import MatchingSample, sample_matching
+from .datasets.practice_pairs import PracticePairs, simulate_pairs
+from .datasets.survey_csv import (
+    infer_questionnaire,
+    read_pairs_csv,
+    read_rules_csv,
+    read_survey_csv,
+)
+from .datasets.survey_table import ColumnGuess, classify_columns, is_blank
+from .datasets.synthetic_images import LabelledImage, generate_leaf_images
+from .datasets.uai import read_uai, write_uai
+from .datasets.university import (
+    SimulatedCohort,
+    SimulatedUniversity,
+    housing_questionnaire,
+    simulate_university,
+)
+from .graphs.factor_graph import Factor, FactorGraph, to_pairwise
+from .graphs.grid import Grid, GridTables
+from .graphs.pairwise import PairwiseGraph, PairwiseModel
+from .inference.elimination import Elimination
+from .inference.expansion import map_by_expansion
+from .inference.grid_tree_reweighted import GridTreeReweighted
+from .inference.map_estimate import MapEstimate
+from .inference.map_linear_programme import map_by_linear_programme
+from .inference.marginals import Marginals
+from .inference.mean_field import mean_field
+from .inference.roof_dual_map import map_by_roof_duality
+from .inference.rules import RuleConflict, check_rules
+from .inference.tree_reweighted import TreeReweighted
+from .learning.partner_means import PartnerMeans, compute_partner_means
+from .learning.roommate_evaluation import Evaluation, evaluate_roommates
+from .learning.roommate_explanation import (
+    Contribution,
+    Explanation,
+    QuestionWeight,
+    SwapCost,
+    allowed_partners,
+    explain_pair,
+    question_weights,
+    swap_cost,
+)
+from .learning.roommate_model import RoommateModel, load_roommate_model
+from .learning.roommate_proposal import NextBest, Proposal, propose_pairs
+from .learning.roommates import TrainedRoommates, train_roommates
+from .learning.segmentation import TrainedSegmentation, train_segmentation
+from .learning.segmentation_model import SegmentationModel, load_segmentation_model
+from .learning.segmentation_prediction import (
+    MaskEvaluation,
+    Prediction,
+    evaluate_mask,
+    predict_segmentation,
+)
+from .learning.segmentation_progress import SegmentationPreview, SegmentationProgress
+from .metrics.calibration import ReliabilityBin
+from .metrics.roc import RocCurve
+from .oracles.assignment import Assignment, assign
+from .oracles.bipartite_b_matching import bipartite_b_matching
+from .oracles.grid_roof_duality import GridRoofDuality
+from .oracles.matching import Matching
+from .oracles.one_hot_scores import OneHotScores
+from .oracles.perfect_matching import CompleteGraphMatcher
+from .oracles.roof_duality import RoofDuality
+from .oracles.sparse_matching import max_weight_matching
+from .solvers.result import TrajectoryPoint
+
+__all__ = [
+    "BLANK",
+    "Assignment",
+    "CertificateError",
+    "Checkpoint",
+    "ColumnGuess",
+    "CompleteGraphMatcher",
+    "Contribution",
+    "Elimination",
+    "Evaluation",
+    "Explanation",
+    "Factor",
+    "FactorGraph",
+    "FileCheckpoint",
+    "Grid",
+    "GridRoofDuality",
+    "GridTables",
+    "GridTreeReweighted",
+    "InfeasibleError",
+    "InvalidProblemError",
+    "LabelledImage",
+    "MapEstimate",
+    "Marginals",
+    "MaskEvaluation",
+    "Matching",
+    "MatchingSample",
+    "NextBest",
+    "OneHotScores",
+    "PairwiseGraph",
+    "PairwiseModel",
+    "PartnerMeans",
+    "PracticePairs",
+    "Prediction",
+    "Progress",
+    "ProgressCallback",
+    "Proposal",
+    "Question",
+    "QuestionKind",
+    "QuestionWeight",
+    "Questionnaire",
+    "ReliabilityBin",
+    "RocCurve",
+    "RoofDuality",
+    "RoommateModel",
+    "RuleConflict",
+    "Rules",
+    "SegmentationModel",
+    "SegmentationPreview",
+    "SegmentationProgress",
+    "SimulatedCohort",
+    "SimulatedUniversity",
+    "Status",
+    "StopCallback",
+    "StoppedError",
+    "Survey",
+    "SwapCost",
+    "TrainedRoommates",
+    "TrainedSegmentation",
+    "TrajectoryPoint",
+    "TreeReweighted",
+    "allowed_partners",
+    "assign",
+    "bipartite_b_matching",
+    "check_pairs",
+    "check_rules",
+    "classify_columns",
+    "compute_partner_means",
+    "evaluate_mask",
+    "evaluate_roommates",
+    "explain_pair",
+    "generate_leaf_images",
+    "housing_questionnaire",
+    "ignore_progress",
+    "infer_questionnaire",
+    "is_blank",
+    "load_roommate_model",
+    "load_segmentation_model",
+    "map_by_expansion",
+    "map_by_linear_programme",
+    "map_by_roof_duality",
+    "match_mask",
+    "max_weight_matching",
+    "mean_field",
+    "never_stop",
+    "order_answers",
+    "partners_of",
+    "predict_segmentation",
+    "propose_pairs",
+    "question_weights",
+    "read_image",
+    "read_mask",
+    "read_pairs_csv",
+    "read_rules_csv",
+    "read_survey_csv",
+    "read_uai",
+    "sample_matching",
+    "simulate_pairs",
+    "simulate_university",
+    "swap_cost",
+    "to_pairwise",
+    "train_roommates",
+    "train_segmentation",
+    "write_mask",
+    "write_uai",
+]

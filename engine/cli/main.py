@@ -1,0 +1,164 @@
+"""The command line: finds the verb, runs it, and turns its outcome into lines and an exit code.
+
+A verb is a module of ``engine.cli`` that is imported only when it is called. It exposes
+
+    add_arguments(parser)            its own options; sub-verbs are subparsers of ``parser``
+    run(args) -> dict[str, Any]      does the work; the dictionary is what ``--json`` prints
+    render(result) -> str            optional: what is printed without ``--json``
+
+and finds in ``args``, beside its own options, ``json`` (bool), ``seed`` (int or None) and
+``on_progress`` (reports to stderr when that is a terminal). It raises InvalidProblemError for bad
+input and InfeasibleError where no solution exists; no verb calls ``sys.exit``.
+
+Exit codes: 0 success, 1 infeasible or failed, 2 bad input, 130 interrupted.
+"""
+
+import argparse
+import importlib
+import json
+import os
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any, NoReturn
+
+from engine.cli.json_line import to_json_line
+from engine.cli.terminal_progress import progress_callback
+from engine.core.errors import (
+    CertificateError,
+    InfeasibleError,
+    InvalidProblemError,
+    StoppedError,
+)
+
+VERBS = {
+    "match": "maximum-weight matching of a graph file",
+    "roommates": "train, assign, evaluate, simulate: learn what makes good roommates",
+    "segment": "train, predict, evaluate: learn to segment images",
+    "uai": "map, pr, mar: inference on a factor graph in the UAI format",
+}
+
+_SHARED_HELP = "--json: one JSON object as the last line; --seed N: seed of every random choice"
+
+
+class _Parser(argparse.ArgumentParser):
+    """Reports a wrong option like any other bad input: as one clear line."""
+
+    def error(self, message: str) -> NoReturn:
+        raise InvalidProblemError(f"{self.prog}: {message} (see {self.prog} --help).")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run one verb and return the exit code.
+
+    Parameters
+    ----------
+    arguments : sequence of str
+        The words after ``python -m engine``.
+
+    Returns
+    -------
+    int
+        0 on success, 1 when infeasible or failed, 2 on bad input, 130 when interrupted.
+    """
+    as_json = "--json" in arguments
+    try:
+        shared, rest = _parse_shared(arguments)
+        verb, args = _parse_verb(rest)
+        args.json, args.seed, args.on_progress = shared.json, shared.seed, progress_callback()
+        result = verb.run(args)
+        _print_result(verb, result, as_json=shared.json)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader of our output went away; what is left has no place to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except InfeasibleError as error:
+        return _fail(1, error, as_json=as_json, deficient_set=list(error.deficient_set))
+    except (CertificateError, StoppedError) as error:
+        return _fail(1, error, as_json=as_json)
+    except MemoryError:
+        return _fail(1, "not enough memory for this problem.", as_json=as_json)
+    except (InvalidProblemError, OSError, UnicodeError) as error:
+        return _fail(2, _sentence_of(error), as_json=as_json)
+    except KeyboardInterrupt:
+        print("error: interrupted.", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _parse_shared(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
+    """Take out the options that every verb has, wherever on the line they stand."""
+    parser = _Parser(prog="python -m engine", add_help=False, allow_abbrev=False)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--seed", type=_seed)
+    return parser.parse_known_args(list(arguments))
+
+
+def _parse_verb(arguments: list[str]) -> tuple[ModuleType, argparse.Namespace]:
+    """Find the verb's module and parse its own options; only that module is imported."""
+    parser = _Parser(prog="python -m engine", description=__doc__.splitlines()[0])
+    listing = "\n".join(f"  {name:<11}{text}" for name, text in VERBS.items())
+    parser.usage = "python -m engine VERB [options]"
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = f"verbs:\n{listing}\n\nevery verb: {_SHARED_HELP}"
+    parser.add_argument("verb", choices=tuple(VERBS), metavar="VERB", help="one of the verbs below")
+    name: str = parser.parse_args(arguments[:1]).verb
+    module = importlib.import_module(f"engine.cli.{name}")
+    verb_parser = _Parser(
+        prog=f"python -m engine {name}",
+        description=module.__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=f"also: {_SHARED_HELP}",
+        allow_abbrev=False,
+    )
+    module.add_arguments(verb_parser)
+    return module, verb_parser.parse_args(arguments[1:])
+
+
+def _seed(text: str) -> int:
+    """A seed is a whole number from 0, as NumPy's generators want it."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"expected a whole number from 0, received {text!r}")
+    return int(text)
+
+
+def _print_result(verb: ModuleType, result: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print(to_json_line(result))
+        return
+    render = getattr(verb, "render", _render)
+    text = render(result)
+    if text:
+        print(text)
+
+
+def _render(result: dict[str, Any]) -> str:
+    """One ``name: value`` line per number or word; longer things stay in the files written."""
+    lines = []
+    for name, value in result.items():
+        if isinstance(value, float):
+            lines.append(f"{name.replace('_', ' ')}: {value:.10g}")
+        elif isinstance(value, str | int):
+            lines.append(f"{name.replace('_', ' ')}: {value}")
+        else:
+            lines.append(f"{name.replace('_', ' ')}: {json.dumps(value, default=str)}")
+    return "\n".join(lines)
+
+
+def _sentence_of(error: Exception) -> str:
+    """An operating-system error names its file and reason; other errors are sentences already."""
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{error.filename}: " if error.filename else ""
+        return f"{where}{error.strerror[0].lower()}{error.strerror[1:]}."
+    if isinstance(error, UnicodeError):
+        return f"the input is not UTF-8 text: {error}."
+    return str(error)
+
+
+def _fail(code: int, error: Exception | str, *, as_json: bool, **details: Any) -> int:
+    sentence = " ".join(str(error).split())
+    print(f"error: {sentence}", file=sys.stderr)
+    if as_json:
+        print(to_json_line({"error": sentence} | details))
+    return code

@@ -1,0 +1,287 @@
+"""``python -m engine roommates train|assign|evaluate|simulate``."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.cli.roc_files import write_roc_csv, write_roc_svg
+from engine.core.checkpoint import FileCheckpoint
+from engine.core.errors import InvalidProblemError
+from engine.crf.questionnaire import Questionnaire
+from engine.crf.rules import Rules
+from engine.datasets.practice_pairs import simulate_pairs
+from engine.datasets.roommate_files import (
+    write_pairs_csv,
+    write_rows,
+    write_survey_csv,
+    write_weights_csv,
+)
+from engine.datasets.survey_csv import (
+    infer_questionnaire,
+    read_pairs_csv,
+    read_rules_csv,
+    read_survey_csv,
+)
+from engine.datasets.university import DEFAULT_STRENGTH, simulate_university
+from engine.learning.roommate_evaluation import evaluate_roommates
+from engine.learning.roommate_model import load_roommate_model
+from engine.learning.roommate_proposal import propose_pairs
+from engine.learning.roommate_solvers import SOLVERS
+from engine.learning.roommates import train_roommates
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the four sub-verbs and their options."""
+    verbs = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    _add_train(verbs.add_parser("train", help="learn a model from past years and their pairs"))
+    _add_assign(verbs.add_parser("assign", help="propose pairs for a new year"))
+    _add_evaluate(verbs.add_parser("evaluate", help="compare a model with the pairs of a year"))
+    _add_simulate(verbs.add_parser("simulate", help="make years of surveys with known truth"))
+
+
+def _add_train(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--cohort", action="append", required=True, metavar="SURVEY.csv:PAIRS.csv")
+    parser.add_argument("--out", required=True, type=Path, metavar="MODEL.npz")
+    parser.add_argument("--schema", type=Path, metavar="SCHEMA.json")
+    parser.add_argument("--lambda", dest="ridge", type=float, default=100.0, metavar="LAMBDA")
+    parser.add_argument("--rho", type=float, default=1.0)
+    parser.add_argument("--solver", choices=SOLVERS, default="auto")
+    parser.add_argument("--gap", type=float, default=1e-4, metavar="RELATIVE_GAP")
+    parser.add_argument("--max-seconds", type=float, metavar="S")
+    parser.add_argument("--checkpoint", type=Path, metavar="FILE.npz")
+
+
+def _add_assign(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--survey", required=True, type=Path, metavar="SURVEY.csv")
+    parser.add_argument("--model", required=True, type=Path, metavar="MODEL.npz")
+    parser.add_argument("--out", required=True, type=Path, metavar="PAIRS.csv")
+    parser.add_argument("--constraints", type=Path, metavar="RULES.csv")
+    parser.add_argument("--marginals", type=Path, metavar="FILE.npy")
+
+
+def _add_evaluate(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--survey", required=True, type=Path, metavar="SURVEY.csv")
+    parser.add_argument("--pairs", required=True, type=Path, metavar="PAIRS.csv")
+    parser.add_argument("--model", required=True, type=Path, metavar="MODEL.npz")
+    parser.add_argument("--out", required=True, type=Path, metavar="DIR")
+
+
+def _add_simulate(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--students", type=int, metavar="N", help="students per year, even")
+    parser.add_argument("--cohorts", type=int, default=1, metavar="C")
+    parser.add_argument("--out", required=True, type=Path, metavar="DIR")
+    parser.add_argument("--strength", type=float, default=DEFAULT_STRENGTH)
+    parser.add_argument("--blanks", type=float, default=0.0, metavar="SHARE")
+    parser.add_argument(
+        "--responses",
+        type=Path,
+        metavar="SURVEY.csv",
+        help="split the students of this file into the years, and draw pairs for them",
+    )
+    parser.add_argument("--schema", type=Path, metavar="SCHEMA.json", help="questions of that file")
+    parser.add_argument("--same", action="append", default=[], metavar="COLUMN")
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Do what the chosen sub-verb says and return what ``--json`` prints.
+
+    Raises
+    ------
+    InvalidProblemError
+        For bad files or options.
+    InfeasibleError
+        If the rules leave no complete set of pairs.
+    """
+    actions = {"train": _train, "assign": _assign, "evaluate": _evaluate, "simulate": _simulate}
+    return actions[args.action](args)
+
+
+def render(result: dict[str, Any]) -> str:
+    """Return one ``name value`` line per entry of the result."""
+    lines = []
+    for name, value in result.items():
+        if not isinstance(value, dict | list | tuple):
+            shown = f"{value:.6g}" if isinstance(value, float) else str(value)
+            lines.append(f"{name.replace('_', ' ')}: {shown}")
+    return "\n".join(lines)
+
+
+def _train(args: argparse.Namespace) -> dict[str, Any]:
+    files = [_split_cohort(text) for text in args.cohort]
+    questionnaire = (
+        Questionnaire.from_json(_read_text(args.schema))
+        if args.schema
+        else infer_questionnaire([survey for survey, _ in files])
+    )
+    cohorts = []
+    for survey_path, pairs_path in files:
+        survey = read_survey_csv(survey_path, questionnaire)
+        cohorts.append((survey, read_pairs_csv(pairs_path, survey)))
+    _check_writable(args.out)
+    trained = train_roommates(
+        cohorts,
+        ridge=args.ridge,
+        rho=args.rho,
+        solver=args.solver,
+        relative_gap=args.gap,
+        max_seconds=args.max_seconds,
+        rng=np.random.default_rng(args.seed or 0),
+        on_progress=args.on_progress,
+        checkpoint=FileCheckpoint(args.checkpoint) if args.checkpoint else None,
+    )
+    trained.model.save(args.out)
+    return {
+        "objective": trained.objective,
+        "log_likelihood": trained.log_likelihood,
+        "duality_gap": trained.duality_gap,
+        "relative_gap": trained.relative_gap,
+        "certified": trained.is_certified,
+        "iterations": trained.iterations,
+        "oracle_calls": trained.oracle_calls,
+        "seconds": trained.seconds,
+        "n_features": len(trained.model.theta),
+        "status": trained.status.value,
+        "calibration": trained.model.calibration,
+    }
+
+
+def _assign(args: argparse.Namespace) -> dict[str, Any]:
+    model = load_roommate_model(args.model)
+    survey = read_survey_csv(args.survey, model.questionnaire)
+    rules = read_rules_csv(args.constraints, survey) if args.constraints else Rules()
+    _check_writable(args.out)
+    proposal = propose_pairs(model, survey, rules, on_progress=args.on_progress)
+    write_pairs_csv(args.out, survey, proposal.pairs, proposal.scores, proposal.probabilities)
+    if args.marginals:
+        _check_writable(args.marginals)
+        with open(args.marginals, "wb") as file:
+            np.save(file, proposal.marginals)
+    return {
+        "pairs": len(proposal.pairs),
+        "weight": proposal.weight,
+        "upper_bound": proposal.upper_bound,
+        "gap": proposal.gap,
+        "calibrated": proposal.is_calibrated,
+        "n_students": survey.n_students,
+    }
+
+
+def _evaluate(args: argparse.Namespace) -> dict[str, Any]:
+    model = load_roommate_model(args.model)
+    survey = read_survey_csv(args.survey, model.questionnaire)
+    pairs = read_pairs_csv(args.pairs, survey)
+    folder = _make_folder(args.out)
+    evaluation = evaluate_roommates(model, survey, pairs)
+    curves = [("Model", evaluation.roc), ("Plain distance", evaluation.baseline_roc)]
+    write_roc_csv(folder / "roc.csv", curves)
+    write_roc_svg(folder / "roc.svg", curves)
+    write_weights_csv(folder / "weights.csv", model.features, model.theta)
+    return {
+        "auc": evaluation.auc,
+        "baseline_auc": evaluation.baseline_auc,
+        "hamming_error": evaluation.hamming_error,
+        "hamming_chance": evaluation.hamming_chance,
+        "pairs": evaluation.n_pairs,
+    }
+
+
+def _simulate(args: argparse.Namespace) -> dict[str, Any]:
+    if not 0.0 <= args.blanks < 1.0:
+        raise InvalidProblemError(f"--blanks: expected a share from 0 to 1, not {args.blanks}.")
+    if args.responses:
+        return _simulate_from_responses(args)
+    if args.students is None:
+        raise InvalidProblemError("simulate: --students N is required without --responses.")
+    university = simulate_university(
+        args.students,
+        args.cohorts,
+        rng=np.random.default_rng(args.seed or 0),
+        strength=args.strength,
+        blank_share=args.blanks,
+    )
+    folder = _make_folder(args.out)
+    for year, cohort in enumerate(university.cohorts, start=1):
+        write_survey_csv(folder / f"survey_{year}.csv", cohort.survey)
+        write_pairs_csv(folder / f"pairs_{year}.csv", cohort.survey, cohort.pairs)
+    write_weights_csv(folder / "weights.csv", university.features, university.theta)
+    _write_schema(folder, university.questionnaire)
+    return {
+        "students": args.students,
+        "cohorts": args.cohorts,
+        "n_features": university.features.n_features,
+        "chain_sweeps": [cohort.sample.sweeps for cohort in university.cohorts],
+        "chain_has_mixed": all(cohort.sample.has_mixed for cohort in university.cohorts),
+        "out": str(folder),
+    }
+
+
+def _simulate_from_responses(args: argparse.Namespace) -> dict[str, Any]:
+    """Split real students into years and draw pairs under invented weights, the same every year."""
+    questionnaire = (
+        Questionnaire.from_json(_read_text(args.schema))
+        if args.schema
+        else infer_questionnaire([args.responses], invent_ids=True)
+    )
+    survey = read_survey_csv(args.responses, questionnaire, invent_ids=True)
+    rng = np.random.default_rng(args.seed or 0)
+    order = rng.permutation(survey.n_students)
+    if args.students is not None:
+        order = order[: args.students * args.cohorts]
+    folder = _make_folder(args.out)
+    pairs = singles = 0
+    for year, part in enumerate(np.array_split(order, args.cohorts), start=1):
+        cohort = survey.take(np.sort(part))
+        drawn = simulate_pairs(
+            cohort, rng=np.random.default_rng(args.seed or 0), same=tuple(args.same)
+        )
+        write_survey_csv(folder / f"survey_{year}.csv", cohort)
+        write_pairs_csv(folder / f"pairs_{year}.csv", cohort, drawn.pairs)
+        pairs, singles = pairs + len(drawn.pairs), singles + len(drawn.single)
+    weights = [
+        [n, f"{w:.6f}"] for n, w in zip(questionnaire.names, drawn.distance_weights, strict=True)
+    ]
+    write_rows(folder / "weights.csv", ["question", "distance_weight"], weights)
+    _write_schema(folder, questionnaire)
+    return {
+        "students": len(order),
+        "cohorts": args.cohorts,
+        "n_features": questionnaire.n_features,
+        "pairs": pairs,
+        "left_over": singles,
+        "out": str(folder),
+    }
+
+
+def _write_schema(folder: Path, questionnaire: Questionnaire) -> None:
+    (folder / "schema.json").write_text(questionnaire.to_json() + "\n", encoding="utf-8")
+
+
+def _split_cohort(text: str) -> tuple[Path, Path]:
+    first, colon, second = text.rpartition(":")
+    if not colon or not first or not second:
+        raise InvalidProblemError(f"--cohort: expected SURVEY.csv:PAIRS.csv, received {text!r}.")
+    return Path(first), Path(second)
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidProblemError(f"{path.name} cannot be read as text: {error}.") from error
+
+
+def _check_writable(path: Path) -> None:
+    if not path.parent.is_dir():
+        raise InvalidProblemError(f"{path}: its folder does not exist.")
+    if path.is_dir():
+        raise InvalidProblemError(f"{path} is a folder, not a file.")
+
+
+def _make_folder(path: Path) -> Path:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidProblemError(f"{path}: cannot be made a folder: {error.strerror}.") from error
+    return path

@@ -1,0 +1,226 @@
+"""Learn to segment images, segment others, and compare with known masks."""
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.core.checkpoint import FileCheckpoint
+from engine.core.errors import InvalidProblemError
+from engine.core.progress import Progress
+from engine.crf.image_grid import model_shape, shrink_image, shrink_mask
+from engine.datasets.image_folder import ImageFile, list_images
+from engine.datasets.images import ByteImage, MaskArray, write_mask
+from engine.learning.segmentation import SOLVERS, train_segmentation
+from engine.learning.segmentation_model import SegmentationModel, load_segmentation_model
+from engine.learning.segmentation_prediction import evaluate_mask, predict_segmentation
+
+Failures = list[dict[str, str]]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare train, predict and evaluate."""
+    verbs = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    train = verbs.add_parser("train", help="learn a model from images with masks")
+    _add_images(train)
+    train.add_argument("--out", type=Path, required=True, help="model file to write (.npz)")
+    train.add_argument(
+        "--lambda",
+        dest="ridge",
+        type=float,
+        help="ridge weight; by default 0.001 times the number of training pixels",
+    )
+    train.add_argument("--rho", type=float, default=0.5, help="edge weight in (0, 0.5]")
+    train.add_argument("--max-side", type=int, default=200, help="longest side of a model, pixels")
+    train.add_argument("--solver", choices=SOLVERS, default="auto")
+    train.add_argument("--gap", type=float, default=1e-3, help="certified relative gap to reach")
+    train.add_argument("--max-seconds", type=float, help="stop after this time")
+    train.add_argument("--checkpoint", type=Path, help="file from which a killed run goes on")
+    train.add_argument("--cache", type=Path, help="folder that keeps features from run to run")
+    predict = verbs.add_parser("predict", help="write the mask and the marginals of each image")
+    _add_images(predict, masks=False)
+    predict.add_argument("--model", type=Path, required=True)
+    predict.add_argument("--out", type=Path, required=True, help="folder for the results")
+    evaluate = verbs.add_parser("evaluate", help="compare predictions with known masks")
+    _add_images(evaluate)
+    evaluate.add_argument("--model", type=Path, required=True)
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Run the chosen action; a file that cannot be used is listed and passed over.
+
+    Raises
+    ------
+    InvalidProblemError
+        If no file at all can be used, or the model file or an option is bad.
+    """
+    actions = {"train": _train, "predict": _predict, "evaluate": _evaluate}
+    return actions[args.action](args)
+
+
+def render(result: dict[str, Any]) -> str:
+    """One line per number; a table of images; the files passed over, with the reason."""
+    lines = []
+    for name, value in result.items():
+        if name == "images":
+            lines += [_image_line(row) for row in value]
+        elif name == "skipped":
+            lines += [f"skipped {row['name']}: {row['reason']}" for row in value]
+        elif isinstance(value, dict):
+            lines.append(_image_line({"name": name} | value))
+        else:
+            number = f"{value:.10g}" if isinstance(value, float) else value
+            lines.append(f"{name.replace('_', ' ')}: {number}")
+    return "\n".join(lines)
+
+
+def _image_line(row: dict[str, Any]) -> str:
+    numbers = [f"{key} {value:.4f}" for key, value in row.items() if isinstance(value, float)]
+    return "  ".join([str(row["name"]), *numbers])
+
+
+def _add_images(parser: argparse.ArgumentParser, *, masks: bool = True) -> None:
+    parser.add_argument("--images", type=Path, required=True, help="folder of images")
+    if masks:
+        parser.add_argument(
+            "--masks",
+            type=Path,
+            help="folder of masks of the same names; by default NAME.mask.png beside each image",
+        )
+
+
+def _train(args: argparse.Namespace) -> dict[str, Any]:
+    _check_folder_of(args.out)
+    skipped: Failures = []
+    images, masks = [], []
+    for image, mask in _labelled(args, skipped, args.max_side):
+        images.append(image)
+        masks.append(mask)
+    if not images:
+        raise InvalidProblemError(_nothing_left(skipped))
+    trained = train_segmentation(
+        images,
+        masks,
+        ridge=args.ridge,
+        rho=args.rho,
+        max_side=args.max_side,
+        solver=args.solver,
+        relative_gap=args.gap,
+        max_seconds=args.max_seconds,
+        on_progress=args.on_progress,
+        checkpoint=FileCheckpoint(args.checkpoint) if args.checkpoint else None,
+        rng=np.random.default_rng(args.seed or 0),
+        cache=args.cache,
+    )
+    trained.model.save(args.out)
+    return {
+        "objective": trained.objective,
+        "log_likelihood": trained.log_likelihood,
+        "duality_gap": trained.duality_gap,
+        "relative_gap": trained.relative_gap,
+        "iterations": trained.iterations,
+        "oracle_calls": trained.oracle_calls,
+        "seconds": trained.seconds,
+        "status": trained.status.value,
+        "lambda": trained.model.ridge,
+        "n_features": len(trained.model.theta),
+        "n_images": len(images),
+        "n_pixels": trained.n_pixels,
+        "skipped": _warn(skipped),
+    }
+
+
+def _labelled(
+    args: argparse.Namespace, skipped: Failures, max_side: int
+) -> Iterator[tuple[ByteImage, MaskArray]]:
+    """Pictures and masks shrunk to their models, so that a folder of any size fits in memory."""
+    files = list_images(args.images, args.masks)
+    for number, file in enumerate(files):
+        args.on_progress(Progress(f"Reading {file.name}", number / len(files)))
+        try:
+            image = file.read_image()
+            mask = file.read_mask((image.shape[0], image.shape[1]))
+        except InvalidProblemError as error:
+            skipped.append({"name": file.image_path.name, "reason": str(error)})
+            continue
+        shape = model_shape(mask.shape, max_side)
+        yield shrink_image(image, shape), shrink_mask(mask, shape)
+
+
+def _predict(args: argparse.Namespace) -> dict[str, Any]:
+    model = load_segmentation_model(args.model)
+    files = list_images(args.images)
+    args.out.mkdir(parents=True, exist_ok=True)
+    done: list[dict[str, Any]] = []
+    skipped: Failures = []
+    for number, file in enumerate(files):
+        args.on_progress(Progress(f"Segmenting {file.name}", number / len(files)))
+        try:
+            done.append(_predict_one(model, file, args.out))
+        except InvalidProblemError as error:
+            skipped.append({"name": file.image_path.name, "reason": str(error)})
+    if not done:
+        raise InvalidProblemError(_nothing_left(skipped))
+    return {"n_images": len(done), "images": done, "skipped": _warn(skipped)}
+
+
+def _predict_one(model: SegmentationModel, file: ImageFile, folder: Path) -> dict[str, Any]:
+    prediction = predict_segmentation(model, file.read_image())
+    mask_path = folder / f"{file.name}.mask.png"
+    marginals_path = folder / f"{file.name}.marginals.npy"
+    write_mask(mask_path, prediction.mask)
+    np.save(marginals_path, prediction.marginals, allow_pickle=False)
+    return {
+        "name": file.name,
+        "foreground": float(prediction.mask.mean()),
+        "mask": str(mask_path),
+        "marginals": str(marginals_path),
+    }
+
+
+def _evaluate(args: argparse.Namespace) -> dict[str, Any]:
+    model = load_segmentation_model(args.model)
+    files = list_images(args.images, args.masks)
+    rows: list[dict[str, Any]] = []
+    skipped: Failures = []
+    for number, file in enumerate(files):
+        args.on_progress(Progress(f"Comparing {file.name}", number / len(files)))
+        try:
+            image = file.read_image()
+            mask = file.read_mask((image.shape[0], image.shape[1]))
+            errors = evaluate_mask(predict_segmentation(model, image), mask)
+        except InvalidProblemError as error:
+            skipped.append({"name": file.image_path.name, "reason": str(error)})
+            continue
+        rows.append({"name": file.name} | asdict(errors))
+    if not rows:
+        raise InvalidProblemError(_nothing_left(skipped))
+    names = [name for name in rows[0] if name != "name"]
+    mean = {name: float(np.mean([row[name] for row in rows])) for name in names}
+    return {"images": rows, "mean": mean, "skipped": _warn(skipped)}
+
+
+def _check_folder_of(path: Path) -> None:
+    """Refuse before the work, not after it, to write where nothing can be written."""
+    folder = path.parent
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise InvalidProblemError(f"{path}: its folder does not exist or cannot be written to.")
+
+
+def _nothing_left(skipped: Failures) -> str:
+    """One sentence when no file could be used."""
+    reason = skipped[0]["reason"].rstrip(".")
+    others = f" ({len(skipped) - 1} more likewise)" if len(skipped) > 1 else ""
+    return f"None of the images can be used: {reason}{others}."
+
+
+def _warn(skipped: Sequence[dict[str, str]]) -> Sequence[dict[str, str]]:
+    """Name every file passed over on stderr, and return them."""
+    for row in skipped:
+        print(f"skipped {row['name']}: {row['reason']}", file=sys.stderr)
+    return skipped

@@ -1,0 +1,340 @@
+"""Inference on a factor graph in the UAI format.
+
+map: a best configuration (natural logs). pr: log10 of the partition function. mar: marginals.
+`bound` in the JSON is proven: never below the best score (map), never below log10 Z (trw,
+frank-wolfe), never above it (mean-field); null where the method proves nothing (bp).
+"""
+
+import argparse
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from engine.core.arguments import FloatArray
+from engine.core.errors import InfeasibleError, InvalidProblemError
+from engine.core.progress import StopCallback
+from engine.datasets.uai import format_uai_marginals, read_uai
+from engine.entropies.pairwise import graph_entropy
+from engine.graphs.factor_graph import FactorGraph, PairwiseForm, to_pairwise
+from engine.graphs.spanning_trees import constant_tree_probability, tree_probabilities
+from engine.inference.dual_oracle import DualOracle
+from engine.inference.elimination import Elimination
+from engine.inference.expansion import map_by_expansion
+from engine.inference.fusion import polish
+from engine.inference.map_estimate import MapEstimate
+from engine.inference.map_linear_programme import map_by_linear_programme
+from engine.inference.marginals import Marginals
+from engine.inference.mean_field import mean_field
+from engine.inference.pairwise_frank_wolfe import frank_wolfe_marginals, interior_start
+from engine.inference.roof_dual_map import map_by_roof_duality
+from engine.inference.tree_reweighted import TreeReweighted
+from engine.inference.tree_weights import optimise_tree_weights
+from engine.objectives.pairwise_free_energy import PairwiseFreeEnergy
+from engine.oracles.local_polytope import LocalPolytopeProgramme
+from engine.oracles.protocol import LinearMinimizationOracle
+from engine.oracles.roof_duality import RoofDuality
+
+MAP_METHODS = ("roof-duality", "lp", "expansion", "exact")
+MARGINAL_METHODS = ("trw", "bp", "mean-field", "frank-wolfe", "exact")
+LOG_10 = float(np.log(10.0))
+# Table entries up to which `map` without --method eliminates variables: about ten seconds.
+QUICK_TOTAL = 1_000_000_000
+FRANK_WOLFE_GAP = 1e-3  # nats
+# Table entries up to which Frank-Wolfe calls a generic solver; beyond, a bounded oracle.
+LARGEST_PROGRAMME = 5_000
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of ``uai``."""
+    tasks = parser.add_subparsers(dest="task", required=True, metavar="map|pr|mar")
+    for task, text in (
+        ("map", "a best configuration and a bound on its score, in natural logs"),
+        ("pr", "log10 of the partition function and a bound on it"),
+        ("mar", "the marginals of all variables"),
+    ):
+        sub = tasks.add_parser(task, help=text, description=text, allow_abbrev=False)
+        sub.add_argument("file", metavar="FILE", help="UAI file, plain or gzip")
+        methods = MAP_METHODS if task == "map" else MARGINAL_METHODS
+        sub.add_argument("--method", choices=methods, help="how; chosen by the model if not given")
+        sub.add_argument("--out", metavar="FILE", help="write the answer there in the UAI format")
+        sub.add_argument(
+            "--max-iterations", type=_positive, default=2000, metavar="N", help="default 2000"
+        )
+        sub.add_argument("--max-seconds", type=float, default=60.0, metavar="S", help="default 60")
+        if task != "map":
+            sub.add_argument(
+                "--rho",
+                choices=("uniform", "constant", "optimised"),
+                default="uniform",
+                help="edge probabilities for trw and frank-wolfe: uniform over spanning trees "
+                "(default; balanced trees beyond 2,000 nodes), one constant, or optimised for the "
+                "smallest bound",
+            )
+            sub.add_argument(
+                "--damping", type=float, default=None, help="share of old messages kept, 0 to 1"
+            )
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Solve one task on one file; return value, bound, method, exact, converged and the answer."""
+    started = perf_counter()
+    graph = read_uai(Path(args.file))
+    deadline = started + args.max_seconds
+
+    def should_stop() -> bool:
+        return bool(perf_counter() > deadline)
+
+    if args.task == "map":
+        result = _run_map(args, graph, should_stop)
+        text = "MAP\n" + " ".join(str(v) for v in [len(result["labels"]), *result["labels"]])
+    else:
+        result = _run_marginals(args, graph, should_stop)
+        if args.task == "pr":
+            del result["marginals"]
+            text = f"PR\n{result['value']:.10g}"
+        else:
+            text = format_uai_marginals([np.array(m) for m in result["marginals"]])
+    if args.out:
+        Path(args.out).write_text(text + "\n", encoding="ascii")
+    result["seconds"] = perf_counter() - started
+    result["text"] = text
+    if args.json:
+        del result["text"]
+    return result
+
+
+def render(result: dict[str, Any]) -> str:
+    """Return the answer in the UAI format, and a line on what it is worth."""
+    bound = "none" if result["bound"] is None else f"{result['bound']:.10g}"
+    line = f"value {result['value']:.10g}, bound {bound}, method {result['method']}"
+    line += ", exact" if result["exact"] else ""
+    line += "" if result["converged"] else ", not converged"
+    return f"{result['text']}\n{line}"
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number from 1, received {text!r}")
+    return int(text)
+
+
+def _run_map(
+    args: argparse.Namespace, graph: FactorGraph, should_stop: StopCallback
+) -> dict[str, Any]:
+    form = to_pairwise(graph)
+    for method in (args.method,) if args.method else _methods_to_try(graph, form):
+        if method == "exact":
+            labels, value = Elimination(graph).best()
+            return _map_result(method, labels.tolist(), value, value, True, True, "Optimal.")
+        estimate = _estimate_map(method, args, form, should_stop)
+        if estimate.is_exact:
+            break
+    estimate = polish(form.model, estimate, rng=np.random.default_rng(args.seed or 0))
+    return _from_estimate(method, graph, form, estimate)
+
+
+def _methods_to_try(graph: FactorGraph, form: PairwiseForm) -> Iterator[str]:
+    """Yield methods from quick to costly; the first that proves its labelling optimal ends it."""
+    if form.model.graph.is_binary:
+        yield "roof-duality"
+    yield "lp"
+    try:
+        quick = Elimination(graph).cost <= QUICK_TOTAL
+    except InvalidProblemError:  # too wide
+        quick = False
+    if quick:
+        yield "exact"
+
+
+def _estimate_map(
+    method: str, args: argparse.Namespace, form: PairwiseForm, should_stop: StopCallback
+) -> MapEstimate:
+    if method == "roof-duality":
+        return map_by_roof_duality(form.model)
+    if method == "expansion":
+        return map_by_expansion(form.model, max_rounds=args.max_iterations, should_stop=should_stop)
+    return map_by_linear_programme(
+        form.model,
+        max_iterations=args.max_iterations,
+        max_seconds=args.max_seconds,
+        on_progress=args.on_progress,
+        should_stop=should_stop,
+    )
+
+
+def _from_estimate(
+    method: str, graph: FactorGraph, form: PairwiseForm, estimate: MapEstimate
+) -> dict[str, Any]:
+    """Translate labels and scores of the pairwise form back to the file's variables."""
+    labels = estimate.labels[: form.n_variables]
+    value = graph.score(labels)
+    if value == -np.inf:
+        raise InfeasibleError(
+            f"The method {method} found no configuration of probability above zero."
+        )
+    bound = max(value, estimate.upper_bound + form.constant)
+    return _map_result(
+        method,
+        labels.tolist(),
+        value,
+        bound,
+        estimate.is_exact,
+        estimate.status.is_converged,
+        estimate.guarantee,
+    )
+
+
+def _map_result(
+    method: str,
+    labels: list[int],
+    value: float,
+    bound: float,
+    exact: bool,
+    converged: bool,
+    guarantee: str,
+) -> dict[str, Any]:
+    return {
+        "value": value,
+        "bound": bound,
+        "method": method,
+        "exact": exact,
+        "converged": converged,
+        "guarantee": guarantee,
+        "labels": labels,
+    }
+
+
+def _run_marginals(
+    args: argparse.Namespace, graph: FactorGraph, should_stop: StopCallback
+) -> dict[str, Any]:
+    method = args.method or "trw"
+    if method == "exact":
+        solver = Elimination(graph)
+        exact_marginals: list[FloatArray] = []
+        if args.task == "pr":
+            value = solver.log_partition()
+            if value == -np.inf:
+                raise InfeasibleError("Every configuration of this model has probability zero.")
+        else:
+            value, exact_marginals = solver.marginals()
+        log10 = value / LOG_10
+        return _marginal_result(method, log10, log10, "exact", True, True, 1, exact_marginals)
+    form = to_pairwise(graph)
+    answer = METHODS[method](args, form, should_stop)
+    bound, kind = answer.upper_bound, "upper"
+    if method == "mean-field":
+        bound, kind = answer.lower_bound, "lower"
+    # A proven bound is worth more than a free energy between it and the truth of the relaxation.
+    value = bound if method == "trw" and bound is not None else answer.log_partition
+    model_graph = form.model.graph
+    marginals = [model_graph.node_table(answer.tables, i) for i in range(graph.n_variables)]
+    return _marginal_result(
+        method,
+        (value + form.constant) / LOG_10,
+        None if bound is None else (bound + form.constant) / LOG_10,
+        kind if bound is not None else None,
+        answer.lower_bound is not None and answer.upper_bound is not None,  # a forest
+        answer.is_converged,
+        answer.iterations,
+        marginals,
+    )
+
+
+def _marginal_result(
+    method: str,
+    value: float,
+    bound: float | None,
+    kind: str | None,
+    exact: bool,
+    converged: bool,
+    iterations: int,
+    marginals: list[FloatArray],
+) -> dict[str, Any]:
+    return {
+        "value": value,
+        "bound": bound,
+        "bound_kind": kind,
+        "method": method,
+        "exact": exact,
+        "converged": converged,
+        "iterations": iterations,
+        "marginals": [vector.tolist() for vector in marginals],
+    }
+
+
+def _edge_probabilities(args: argparse.Namespace, form: PairwiseForm) -> FloatArray | float:
+    graph = form.model.graph
+    if args.rho == "constant":
+        return constant_tree_probability(graph)
+    if args.rho == "optimised":
+        return optimise_tree_weights(form.model, max_iterations=args.max_iterations).rho
+    return tree_probabilities(graph)
+
+
+def _damping(args: argparse.Namespace, default: float) -> float:
+    damping = default if args.damping is None else float(args.damping)
+    if not 0.0 <= damping < 1.0:
+        raise InvalidProblemError(f"--damping: expected 0 or more and below 1, received {damping}.")
+    return damping
+
+
+def _run_trw(args: argparse.Namespace, form: PairwiseForm, should_stop: StopCallback) -> Marginals:
+    solver = TreeReweighted(form.model.graph, _edge_probabilities(args, form))
+    return solver.solve(
+        form.model,
+        max_iterations=args.max_iterations,
+        damping=_damping(args, 0.0),
+        tolerance=1e-8,
+        on_progress=args.on_progress,
+        should_stop=should_stop,
+    )
+
+
+def _run_bp(args: argparse.Namespace, form: PairwiseForm, should_stop: StopCallback) -> Marginals:
+    return TreeReweighted(form.model.graph, 1.0).solve(
+        form.model,
+        max_iterations=args.max_iterations,
+        damping=_damping(args, 0.3),
+        tolerance=1e-8,
+        on_progress=args.on_progress,
+        should_stop=should_stop,
+    )
+
+
+def _run_mean_field(
+    args: argparse.Namespace, form: PairwiseForm, should_stop: StopCallback
+) -> Marginals:
+    start = map_by_linear_programme(form.model, max_iterations=100, should_stop=should_stop).labels
+    return mean_field(form.model, start=start, max_iterations=args.max_iterations)
+
+
+def _run_frank_wolfe(
+    args: argparse.Namespace, form: PairwiseForm, should_stop: StopCallback
+) -> Marginals:
+    model = form.model
+    oracle: LinearMinimizationOracle
+    if model.graph.is_binary and not model.has_zeros:
+        oracle = RoofDuality(model.graph)
+    elif model.graph.size <= LARGEST_PROGRAMME:
+        oracle = LocalPolytopeProgramme(model.graph)
+    else:
+        oracle = DualOracle(model.graph)
+    entropy = graph_entropy(model.graph, _edge_probabilities(args, form))
+    return frank_wolfe_marginals(
+        PairwiseFreeEnergy(model.scores, entropy, oracle),
+        interior_start(model),
+        max_iterations=args.max_iterations,
+        tolerance=FRANK_WOLFE_GAP,
+        should_stop=should_stop,
+    )
+
+
+METHODS: dict[str, Callable[[argparse.Namespace, PairwiseForm, StopCallback], Marginals]] = {
+    "trw": _run_trw,
+    "bp": _run_bp,
+    "mean-field": _run_mean_field,
+    "frank-wolfe": _run_frank_wolfe,
+}

@@ -1,0 +1,1 @@
+"""Contracts shared by every layer: errors, progress and cancellation, status, argument checks."""

@@ -1,0 +1,42 @@
+"""Where long work leaves what it needs to go on after its process was killed."""
+
+import zipfile
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.core.npz_file import write_npz
+
+State = dict[str, NDArray[Any]]
+
+
+class Checkpoint(Protocol):
+    """A place that keeps the last saved state, whole or not at all."""
+
+    def load(self) -> State | None:
+        """Return the last saved state, or None when there is none that can be read."""
+
+    def save(self, state: State) -> None:
+        """Replace the saved state."""
+
+
+class FileCheckpoint:
+    """A checkpoint in one ``.npz`` file, replaced atomically; numbers and text only, no pickles."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def load(self) -> State | None:
+        """Return the saved state; None when the file is absent or cannot be read."""
+        try:
+            with np.load(self._path, allow_pickle=False) as archive:
+                return {name: archive[name] for name in archive.files}
+        except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile):
+            return None
+
+    def save(self, state: State) -> None:
+        """Write whole or not at all over the old state."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        write_npz(self._path, state)

@@ -1,0 +1,30 @@
+"""The three ways in which a call can fail; everything else is a bug."""
+
+
+class InvalidProblemError(ValueError):
+    """Bad input. The message says what was expected, what was received, and where."""
+
+
+class InfeasibleError(ValueError):
+    """A well-formed problem without a solution. The message names why.
+
+    Parameters
+    ----------
+    message : str
+        One clear sentence.
+    deficient_set : tuple[int, ...], optional
+        For matchings, nodes whose removal leaves more odd components than the set has members
+        (Tutte-Berge); empty when the cause is of another kind.
+    """
+
+    def __init__(self, message: str, deficient_set: tuple[int, ...] = ()) -> None:
+        super().__init__(message)
+        self.deficient_set = deficient_set
+
+
+class CertificateError(AssertionError):
+    """An answer failed its own optimality check: our bug, never the caller's."""
+
+
+class StoppedError(Exception):
+    """The caller's ``should_stop`` answered True and there is no partial result to return."""

@@ -1,0 +1,1 @@
+"""From features to scores and from marginals to sufficient statistics."""

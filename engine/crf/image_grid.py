@@ -1,0 +1,57 @@
+"""From a photograph to the grid of its model, and back from the grid to the photograph."""
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from engine.core.arguments import FloatArray
+from engine.core.errors import InvalidProblemError
+
+MIN_SIDE = 8
+"""Shorter sides are enlarged to this: a histogram of gradients needs one cell of 8 pixels."""
+
+
+def model_shape(shape: tuple[int, int], max_side: int) -> tuple[int, int]:
+    """Return (rows, columns) of the model of a picture of the given height and width.
+
+    Proportions are kept and pictures are never enlarged, save that no side is below `MIN_SIDE`.
+
+    Raises
+    ------
+    InvalidProblemError
+        If ``max_side`` is below `MIN_SIDE`.
+    """
+    if max_side < MIN_SIDE:
+        raise InvalidProblemError(f"max_side: expected at least {MIN_SIDE}, received {max_side}.")
+    scale = min(max_side / max(shape), 1.0)
+    rows, columns = (max(round(side * scale), MIN_SIDE) for side in shape)
+    return rows, columns
+
+
+def shrink_image(image: NDArray[np.uint8], shape: tuple[int, int]) -> NDArray[np.uint8]:
+    """Average a picture, (H, W, 3) uint8, over the pixels of a model of ``shape``."""
+    if image.shape[:2] == shape:
+        return np.ascontiguousarray(image)
+    size = (shape[1], shape[0])
+    shrinks = image.shape[0] >= shape[0] and image.shape[1] >= shape[1]
+    method = Image.Resampling.BOX if shrinks else Image.Resampling.BILINEAR
+    return np.asarray(Image.fromarray(image).resize(size, method))
+
+
+def shrink_mask(mask: NDArray[np.bool_], shape: tuple[int, int]) -> NDArray[np.bool_]:
+    """Label a model pixel True when at least half of its area is True."""
+    if mask.shape == shape:
+        return np.ascontiguousarray(mask)
+    picture = Image.fromarray(mask.astype(np.uint8) * 255)
+    resized = picture.resize((shape[1], shape[0]), Image.Resampling.BOX)
+    return np.asarray(resized) >= 128
+
+
+def enlarge(values: FloatArray, shape: tuple[int, int]) -> NDArray[np.float32]:
+    """Interpolate grid values linearly at the pixels of the original picture, float32."""
+    narrow = np.ascontiguousarray(values, dtype=np.float32)
+    if narrow.shape == shape:
+        return narrow
+    picture = Image.fromarray(narrow)
+    resized = picture.resize((shape[1], shape[0]), Image.Resampling.BILINEAR)
+    return np.ascontiguousarray(resized, dtype=np.float32)

@@ -1,0 +1,1 @@
+"""Concave entropy approximations: value and gradient."""

@@ -1,0 +1,260 @@
+"""The reweighted entropy of perfect and imperfect matchings: Bethe at rho = 1.
+
+    H_rho(tau) = sum_e [ (rho_i + rho_j - 1) (1 - tau_e) log(1 - tau_e) - tau_e log tau_e ]
+                 - sum_i rho_i (1 - d_i) log(1 - d_i)          (imperfect only; d_i = sum at i)
+
+Concave over the degree polytope for every rho in [0, 1] per node (Tang 2015, theorem 1). Layouts of
+tau: complete graphs as symmetric (n, n) arrays with a zero diagonal, bipartite graphs as (n, m),
+general graphs as (edges,). Entries that are exactly 0 or 1 are clamped: they add nothing and have
+gradient 0.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from engine.core.arguments import FloatArray, IntArray, as_finite_array
+from engine.core.errors import InvalidProblemError
+from engine.kernels.matching_entropy import add_entropy, entropy_of_multiple, write_gradient
+from engine.kernels.threads import for_row_ranges
+
+FLAT = 20_000  # entries from which two threads are worth their hand-over
+
+
+@dataclass(frozen=True)
+class MatchingLayout:
+    """Where the edges of a graph stand in an array of pseudomarginals.
+
+    Parameters
+    ----------
+    shape : tuple of int, of the array.
+    n_nodes : int
+    edges : ndarray, shape (e, 2), or None
+        None for complete graphs (square, every edge twice) and bipartite ones (rows, then columns).
+    """
+
+    shape: tuple[int, ...]
+    n_nodes: int
+    edges: IntArray | None = None
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether every edge stands in the array twice."""
+        return self.edges is None and self.shape[0] == self.n_nodes
+
+    @property
+    def share(self) -> float:
+        """What one entry counts: 1/2 where every edge stands twice."""
+        return 0.5 if self.is_symmetric else 1.0
+
+    def ends(self, places: IntArray | None = None) -> tuple[IntArray, IntArray]:
+        """Return the two nodes of the entries at flat places, by default of all."""
+        if self.edges is not None:
+            chosen = self.edges if places is None else self.edges[places]
+            return chosen[:, 0], chosen[:, 1]
+        count = self.shape[0] * self.shape[1]
+        where = np.arange(count, dtype=np.int64) if places is None else places
+        rows, columns = np.divmod(where, max(self.shape[1], 1))
+        return rows, columns + (0 if self.is_symmetric else self.shape[0])
+
+    def degrees(self, tau: FloatArray) -> FloatArray:
+        """Return d_i = sum of tau at every node, shape (n_nodes,)."""
+        if self.edges is None:
+            rows: FloatArray = tau.sum(axis=1)
+            return rows if self.is_symmetric else np.concatenate([rows, tau.sum(axis=0)])
+        first, second = self.ends()
+        total = np.bincount(first, tau, self.n_nodes) + np.bincount(second, tau, self.n_nodes)
+        return total.astype(np.float64)
+
+
+def complete_layout(n: int) -> MatchingLayout:
+    """Return the layout of a complete graph: symmetric (n, n)."""
+    return MatchingLayout((n, n), n)
+
+
+def bipartite_layout(n: int, m: int) -> MatchingLayout:
+    """Return the layout of a complete bipartite graph: (n, m), columns are nodes n .. n + m - 1."""
+    return MatchingLayout((n, m), n + m)
+
+
+def edge_layout(n_nodes: int, edges: IntArray) -> MatchingLayout:
+    """Return the layout of a general graph: one entry per edge, ``edges`` (e, 2).
+
+    Raises
+    ------
+    InvalidProblemError
+        If an edge names an unknown node or is a self-loop.
+    """
+    edges = np.array(edges, dtype=np.int64).reshape(-1, 2)
+    if len(edges) and (edges.min() < 0 or edges.max() >= n_nodes):
+        raise InvalidProblemError(f"edges: expected nodes from 0 to {n_nodes - 1}.")
+    loops = np.flatnonzero(edges[:, 0] == edges[:, 1])
+    if len(loops):
+        node = int(edges[loops[0], 0])
+        raise InvalidProblemError(f"Edge {int(loops[0])} joins node {node} to itself.")
+    return MatchingLayout((len(edges),), n_nodes, edges)
+
+
+@dataclass(frozen=True)
+class MatchingEntropy:
+    """H_rho on one layout: value, gradient and behaviour along a line.
+
+    Parameters
+    ----------
+    layout : MatchingLayout
+    rho : ndarray, shape (n_nodes,), in [0, 1]; see ``make_matching_entropy``.
+    is_perfect : bool, whether every node is matched in every matching.
+
+    References
+    ----------
+    Tang et al. 2015, section 4.1 and appendix C.
+    """
+
+    layout: MatchingLayout
+    rho: FloatArray
+    is_perfect: bool = True
+
+    @cached_property
+    def counts(self) -> FloatArray:
+        """rho_i + rho_j - 1 per entry, flat; one number where all nodes have the same rho."""
+        if len(self.rho) and np.all(self.rho == self.rho[0]):
+            return np.array([2.0 * self.rho[0] - 1.0])
+        first, second = self.layout.ends()
+        return self.rho[first] + self.rho[second] - 1.0
+
+    def value(self, tau: FloatArray) -> float:
+        """Return H_rho(tau), nats."""
+        flat, parts = tau.ravel(), []
+        for_row_ranges(len(flat), lambda a, b: parts.append(add_entropy(flat, self.counts, a, b)))
+        total = self.layout.share * float(np.sum(parts))
+        return total if self.is_perfect else total - self._free_part(tau)
+
+    def gradient(self, tau: FloatArray) -> FloatArray:
+        """Return dH/dtau_e in the layout of tau, nats; 0 at clamped entries.
+
+        In symmetric arrays both entries of an edge hold the derivative by the edge.
+        """
+        flat = tau.ravel()
+        out = np.empty_like(flat)
+        for_row_ranges(len(flat), lambda a, b: write_gradient(flat, self.counts, a, b, out), FLAT)
+        if not self.is_perfect:
+            free = np.maximum(1.0 - self.layout.degrees(tau), 1e-300)
+            pull = self.rho * (1.0 + np.log(free))
+            inside = (flat > 0.0) & (flat < 1.0)
+            first, second = self.layout.ends()
+            out += np.where(inside, pull[first] + pull[second], 0.0)
+        return out.reshape(self.layout.shape)
+
+    def _free_part(self, tau: FloatArray) -> float:
+        free = np.maximum(1.0 - self.layout.degrees(tau), 0.0)
+        return float(self.rho @ (free * np.log(np.where(free > 0.0, free, 1.0))))
+
+    def along_vertex(
+        self, tau: FloatArray, vertex: IntArray, step: float
+    ) -> tuple[float, float, float]:
+        """Return H, H', H'' at tau + g (v - tau), v the indicator of the entries ``vertex``.
+
+        ``vertex`` holds flat places, both places of an edge in symmetric arrays.
+        """
+        flat = tau.ravel()
+        parts: list[tuple[float, float, float]] = []
+
+        def work(first: int, last: int) -> None:
+            parts.append(entropy_of_multiple(flat, self.counts, 1.0 - step, first, last))
+
+        for_row_ranges(len(flat), work, FLAT)
+        value, slope, curvature = (float(x) for x in np.sum(parts, axis=0))
+        chosen = flat[vertex]
+        counts = self._counts_at(vertex)
+        old = _terms((1.0 - step) * chosen, counts)
+        new = _terms((1.0 - step) * chosen + step, counts)
+        value += float(np.sum(new[0] - old[0]))
+        slope = -slope + float(np.sum(new[1] * (1.0 - chosen) + old[1] * chosen))
+        curvature += float(np.sum(new[2] * (1.0 - chosen) ** 2 - old[2] * chosen**2))
+        share = self.layout.share
+        return self._with_free_part(
+            tau, self._indicator_degrees(vertex) - self.layout.degrees(tau), step
+        )(share * value, share * slope, share * curvature)
+
+    def along_exchange(
+        self, tau: FloatArray, base: float, taker: IntArray, giver: IntArray, step: float
+    ) -> tuple[float, float, float]:
+        """Return H, H', H'' at tau + g (v - w), v and w indicators; ``base`` is H(tau). O(n)."""
+        places, inverse = np.unique(np.concatenate([taker, giver]), return_inverse=True)
+        direction = np.zeros(len(places))
+        np.add.at(direction, inverse, np.repeat([1.0, -1.0], [len(taker), len(giver)]))
+        chosen, counts = tau.ravel()[places], self._counts_at(places)
+        old = _terms(chosen, counts)
+        new = _terms(np.clip(chosen + step * direction, 0.0, 1.0), counts)
+        share = self.layout.share
+        moving = direction != 0.0
+        value = base + share * float(np.sum((new[0] - old[0])[moving]))
+        slope = share * float(np.sum((new[1] * direction)[moving]))
+        curvature = share * float(np.sum((new[2] * direction**2)[moving]))
+        if self.is_perfect:
+            return value, slope, curvature
+        change = self._indicator_degrees(taker) - self._indicator_degrees(giver)
+        whole = self._with_free_part(tau, change, step)(value, slope, curvature)
+        return whole[0] + self._free_part(tau), whole[1], whole[2]
+
+    def _counts_at(self, places: IntArray) -> FloatArray:
+        return self.counts if len(self.counts) == 1 else self.counts[places]
+
+    def _indicator_degrees(self, vertex: IntArray) -> FloatArray:
+        ends = np.concatenate(self.layout.ends(vertex))
+        count = np.bincount(ends, minlength=self.layout.n_nodes).astype(np.float64)
+        return count * self.layout.share
+
+    def _with_free_part(self, tau: FloatArray, change: FloatArray, step: float) -> "_FreePart":
+        if self.is_perfect:
+            return _FreePart(None, change, self.rho)
+        return _FreePart(1.0 - self.layout.degrees(tau) - step * change, change, self.rho)
+
+
+@dataclass(frozen=True, slots=True)
+class _FreePart:
+    """Adds -sum rho f log f and its derivatives, f = 1 - d the chance of being alone."""
+
+    free: FloatArray | None
+    change: FloatArray
+    rho: FloatArray
+
+    def __call__(self, value: float, slope: float, curvature: float) -> tuple[float, float, float]:
+        if self.free is None:
+            return value, slope, curvature
+        free = np.maximum(self.free, 1e-300)
+        logs = np.log(free)
+        value -= float(self.rho @ (free * logs))
+        slope += float(self.rho @ (self.change * (1.0 + logs)))
+        curvature -= float(self.rho @ (self.change**2 / free))
+        return value, slope, curvature
+
+
+def _terms(t: FloatArray, counts: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return h_c, h_c' and h_c'' of few entries; all 0 where t is 0 or 1."""
+    inside = (t > 0.0) & (t < 1.0)
+    x = np.where(inside, t, 0.5)
+    log_x, log_rest = np.log(x), np.log1p(-x)
+    return (
+        np.where(inside, counts * (1.0 - x) * log_rest - x * log_x, 0.0),
+        np.where(inside, -counts * (1.0 + log_rest) - 1.0 - log_x, 0.0),
+        np.where(inside, counts / (1.0 - x) - 1.0 / x, 0.0),
+    )
+
+
+def make_matching_entropy(
+    layout: MatchingLayout, rho: float | FloatArray, *, is_perfect: bool = True
+) -> MatchingEntropy:
+    """Build an entropy with one rho for all nodes or one per node.
+
+    Raises
+    ------
+    InvalidProblemError
+        If a rho is outside [0, 1] or their number is not that of the nodes.
+    """
+    values = np.broadcast_to(np.asarray(rho, dtype=np.float64), (layout.n_nodes,))
+    values = as_finite_array("rho", values, shape=(layout.n_nodes,))
+    if len(values) and (values.min() < 0.0 or values.max() > 1.0):
+        raise InvalidProblemError("rho: expected numbers from 0 to 1.")
+    return MatchingEntropy(layout, values, is_perfect)

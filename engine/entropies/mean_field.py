@@ -1,0 +1,12 @@
+"""The entropy of fully factorised distributions."""
+
+from engine.entropies.pairwise import PairwiseEntropy, graph_entropy
+from engine.graphs.pairwise import PairwiseGraph
+
+
+def mean_field_entropy(graph: PairwiseGraph) -> PairwiseEntropy:
+    """Return H(tau) = sum_i H(tau_i): edge tables carry no entropy of their own.
+
+    On products it is the exact entropy, so <tau, theta> + H(tau) <= log Z.
+    """
+    return graph_entropy(graph, 0.0)

@@ -1,0 +1,1 @@
+"""Pairwise graphs, grids, factor graphs and spanning-tree edge probabilities."""

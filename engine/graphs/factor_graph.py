@@ -1,0 +1,117 @@
+"""Factor graphs of any arity, and their exact translation into pairwise models."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.core.arguments import FloatArray, IntArray
+from engine.core.errors import InvalidProblemError
+from engine.graphs.pairwise import PairwiseModel, build_pairwise_model
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Factor:
+    """A log table over some variables, one axis a variable in the order of ``variables``."""
+
+    variables: tuple[int, ...]
+    table: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FactorGraph:
+    """Variables with their numbers of states, and log factors: p(x) ~ exp sum_c table_c(x_c)."""
+
+    cardinalities: IntArray
+    factors: tuple[Factor, ...]
+
+    def __post_init__(self) -> None:
+        """Raise InvalidProblemError if a factor does not fit its variables."""
+        for number, factor in enumerate(self.factors):
+            if len(set(factor.variables)) != len(factor.variables):
+                raise InvalidProblemError(f"Factor {number} names a variable twice.")
+            if any(not 0 <= v < len(self.cardinalities) for v in factor.variables):
+                raise InvalidProblemError(f"Factor {number} names a variable that does not exist.")
+            shape = tuple(int(self.cardinalities[v]) for v in factor.variables)
+            if factor.table.shape != shape:
+                raise InvalidProblemError(
+                    f"Factor {number}: expected a table of shape {shape}, "
+                    f"received {factor.table.shape}."
+                )
+            if np.isnan(factor.table).any() or (factor.table == np.inf).any():
+                raise InvalidProblemError(f"Factor {number} has an entry that is not a number.")
+
+    @property
+    def n_variables(self) -> int:
+        """Number of variables."""
+        return len(self.cardinalities)
+
+    @property
+    def largest_arity(self) -> int:
+        """The largest number of variables of one factor."""
+        return max((len(factor.variables) for factor in self.factors), default=0)
+
+    def score(self, labels: IntArray) -> float:
+        """Return the log of the unnormalised probability of one configuration (nats)."""
+        return float(sum(f.table[tuple(labels[list(f.variables)])] for f in self.factors))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairwiseForm:
+    """A pairwise model with the same distribution over its first ``n_variables`` nodes.
+
+    ``constant`` is the log of factors without variables: log Z = constant + log Z(model).
+    Nodes beyond the variables are auxiliary: one for each factor of three or more variables,
+    with one state for each configuration that is not impossible.
+    """
+
+    model: PairwiseModel
+    n_variables: int
+    constant: float
+
+
+def to_pairwise(graph: FactorGraph) -> PairwiseForm:
+    """Translate a factor graph into a pairwise model, exactly.
+
+    Factors of one and two variables are added to node and edge tables. Each larger factor
+    becomes an auxiliary node whose states are its possible configurations, tied to its variables
+    by 0 / -inf tables. The local polytope, tree-reweighted and Bethe values of the pairwise model
+    are those of the factor graph with one clique a factor.
+    """
+    cards = [int(c) for c in graph.cardinalities]
+    nodes = [np.zeros(c) for c in cards]
+    edges: dict[tuple[int, int], FloatArray] = {}
+    constant = 0.0
+    for factor in graph.factors:
+        variables = factor.variables
+        if len(variables) == 0:
+            constant += float(factor.table)
+        elif len(variables) == 1:
+            nodes[variables[0]] = nodes[variables[0]] + factor.table
+        elif len(variables) == 2:
+            i, j = variables
+            table = factor.table if i < j else factor.table.T
+            pair = (min(i, j), max(i, j))
+            edges[pair] = edges[pair] + table if pair in edges else table
+        else:
+            _add_auxiliary(factor, cards, nodes, edges)
+    model = build_pairwise_model(np.array(cards), nodes, edges)
+    return PairwiseForm(model, graph.n_variables, constant)
+
+
+def _add_auxiliary(
+    factor: Factor,
+    cards: list[int],
+    nodes: list[FloatArray],
+    edges: dict[tuple[int, int], FloatArray],
+) -> None:
+    """Append a node for the possible configurations of ``factor`` and tie it to its variables."""
+    possible = np.argwhere(~np.isneginf(factor.table))
+    if len(possible) == 0:  # an impossible factor: one state that is itself impossible
+        possible = np.zeros((1, len(factor.variables)), dtype=np.int64)
+    auxiliary = len(cards)
+    cards.append(len(possible))
+    nodes.append(factor.table[tuple(possible.T)])
+    for axis, variable in enumerate(factor.variables):
+        tie = np.full((cards[variable], len(possible)), -np.inf)
+        tie[possible[:, axis], np.arange(len(possible))] = 0.0
+        edges[variable, auxiliary] = tie

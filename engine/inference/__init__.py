@@ -1,0 +1,1 @@
+"""MAP and marginals of a model with known weights."""

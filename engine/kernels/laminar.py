@@ -1,0 +1,108 @@
+"""The nested blossoms under which pairs are priced: ranges of vertices and sums of duals.
+
+In the order of the tour the vertices of every blossom are consecutive: "both in the blossom" is a
+comparison, and what a vertex shares with all others is filled in range by range.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from engine.core.arguments import IntArray
+
+NONE = -1
+
+
+class LaminarFamily(NamedTuple):
+    """n vertices, then blossoms: N nodes in all; every array int64 of shape (N,).
+
+    ``parent``: the smallest blossom around the node, NONE outermost. ``begin``, ``end``: the places
+    of the node's vertices in the tour. ``around``: the sum of the duals of the blossoms around the
+    node, for a blossom its own included. ``root``: the outermost node around it.
+    """
+
+    parent: IntArray
+    begin: IntArray
+    end: IntArray
+    around: IntArray
+    root: IntArray
+
+
+@njit(cache=True, nogil=True)
+def laminar_family(n: int, parent: IntArray, blossom_dual: IntArray) -> LaminarFamily:
+    """Tour the forest given by ``parent``; ``blossom_dual`` of the n vertices is not looked at."""
+    size = len(parent)
+    # Order the nodes so that parents come before their children: climb, then unwind.
+    order = np.empty(size, dtype=np.int64)
+    path = np.empty(size, dtype=np.int64)
+    placed = np.zeros(size, dtype=np.bool_)
+    count = 0
+    for start in range(size):
+        length = 0
+        node = start
+        while node != NONE and not placed[node]:
+            placed[node] = True
+            path[length] = node
+            length += 1
+            node = parent[node]
+        while length > 0:
+            length -= 1
+            order[count] = path[length]
+            count += 1
+    n_vertices = np.zeros(size, dtype=np.int64)
+    for k in range(size - 1, -1, -1):
+        node = order[k]
+        n_vertices[node] += node < n
+        if parent[node] != NONE:
+            n_vertices[parent[node]] += n_vertices[node]
+    begin = np.zeros(size, dtype=np.int64)
+    end = np.zeros(size, dtype=np.int64)
+    around = np.zeros(size, dtype=np.int64)
+    root = np.arange(size)
+    total = 0
+    for k in range(size):
+        node = order[k]
+        above = parent[node]
+        if above == NONE:
+            begin[node] = total
+            total += n_vertices[node]
+        else:
+            # ``end`` of a blossom counts up to its place as its children come by.
+            begin[node] = end[above]
+            end[above] += n_vertices[node]
+            around[node] = around[above]
+            root[node] = root[above]
+        end[node] = begin[node] + (n_vertices[node] if node < n else 0)
+        around[node] += blossom_dual[node] if node >= n else 0
+    return LaminarFamily(parent, begin, end, around, root)
+
+
+@njit(cache=True, nogil=True)
+def shared_blossom_dual(family: LaminarFamily, i: int, j: int) -> int:
+    """Sum of the duals of the blossoms that contain both vertices; O(nesting)."""
+    if family.root[i] != family.root[j]:
+        return 0
+    place = family.begin[j]
+    node = family.parent[i]
+    while not family.begin[node] <= place < family.end[node]:
+        node = family.parent[node]
+    return int(family.around[node])
+
+
+@njit(cache=True, nogil=True)
+def fill_shared_duals(family: LaminarFamily, i: int, shared: IntArray) -> None:
+    """Write to ``shared[begin[j]]`` what shared_blossom_dual(i, j) is, for all j under i's root."""
+    node = family.parent[i]
+    if node == NONE:
+        return
+    left = family.begin[i]
+    right = left
+    while node != NONE:
+        for place in range(family.begin[node], left):
+            shared[place] = family.around[node]
+        for place in range(right, family.end[node]):
+            shared[place] = family.around[node]
+        left = family.begin[node]
+        right = family.end[node]
+        node = family.parent[node]

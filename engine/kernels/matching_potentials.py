@@ -1,0 +1,163 @@
+"""Row sums of pseudomarginals that are given by one potential per node.
+
+At the maximum of <W, tau> + H_rho(tau) over the degree constraints, with c = rho_i + rho_j - 1,
+
+    tau (1 - tau)^c = x,    x_ij = exp(W_ij - u_i - u_j),                    tau <= 1/2
+
+Arrays: ``x`` (n, n) float64, symmetric, zero where a pair is excluded (the diagonal is);
+``scale`` (n,) multiplies rows and columns; every function handles the rows first .. last.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from engine.core.arguments import FloatArray
+
+SMALL = 1e-3  # x below which the seventh term of the series, at most (4 x)^6, is rounding
+
+# Reassociation lets sums run in vector registers; infinities and NaN keep their meaning.
+_SUMS = {"reassoc", "contract"}
+
+
+@njit(cache=True, nogil=True, inline="always")
+def invert_edge(x: float, c: float) -> float:
+    """Return the smaller tau with tau (1 - tau)^c = x; 1 / (1 + c) where there is none (c > 0)."""
+    if x <= 0.0:
+        return 0.0
+    if c == 1.0:
+        return 2.0 * x / (1.0 + math.sqrt(max(1.0 - 4.0 * x, 0.0)))
+    if c == 0.0:
+        return min(x, 1.0 - 1e-15)
+    if c == -1.0:
+        return x / (1.0 + x)
+    if x < SMALL:
+        return _invert_small_edge(x, c)
+    return _invert_edge_by_newton(x, c)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _invert_small_edge(x: float, c: float) -> float:
+    """Lagrange's series of tau = x (1 - tau)^-c to six terms: exact to rounding below ``SMALL``."""
+    fifth = c * (5 * c + 1) * (5 * c + 2) * (5 * c + 3) / 24
+    sixth = c * (6 * c + 1) * (6 * c + 2) * (6 * c + 3) * (6 * c + 4) / 120
+    fourth = c * (4 * c + 1) * (4 * c + 2) / 6
+    third = c * (3 * c + 1) / 2
+    return x * (1.0 + x * (c + x * (third + x * (fourth + x * (fifth + x * sixth)))))
+
+
+@njit(cache=True, nogil=True)
+def _invert_edge_by_newton(x: float, c: float) -> float:
+    """Newton on log tau + c log(1 - tau) = log x from the root of its quadratic part."""
+    top = 1.0 / (1.0 + c) if c > 0.0 else 1.0 - 1e-15
+    target = math.log(x)
+    if c > 0.0 and target >= math.log(top) + c * math.log1p(-top):
+        return top
+    low, high = 0.0, top
+    t = min(2.0 * x / (1.0 + math.sqrt(max(1.0 - 4.0 * c * x, 0.0))), 0.999 * top)
+    for _ in range(60):
+        error = math.log(t) + c * math.log1p(-t) - target
+        if error > 0.0:
+            high = t
+        else:
+            low = t
+        slope = 1.0 / t - c / (1.0 - t)
+        new = t - error / slope
+        if not low < new < high:
+            new = 0.5 * (low + high)
+        if abs(new - t) <= 1e-16 + 1e-15 * t:
+            return new
+        t = new
+    return t
+
+
+@njit(cache=True, nogil=True, fastmath=_SUMS)
+def sum_rows_bethe(
+    x: FloatArray, scale: FloatArray, first: int, last: int, sums: FloatArray, largest: FloatArray
+) -> None:
+    """Row sums of tau for c = 1 into ``sums``; ``largest`` gets the row's largest scaled x."""
+    n = x.shape[1]
+    for i in range(first, last):
+        row = x[i]
+        a = scale[i]
+        total = 0.0
+        top = 0.0
+        for j in range(n):
+            y = a * row[j] * scale[j]
+            top = max(top, y)
+            total += 2.0 * y / (1.0 + np.sqrt(max(1.0 - 4.0 * y, 0.0)))
+        sums[i] = total
+        largest[i] = top
+
+
+@njit(cache=True, nogil=True)
+def sum_rows_general(
+    x: FloatArray,
+    scale: FloatArray,
+    rho: FloatArray,
+    first: int,
+    last: int,
+    sums: FloatArray,
+    largest: FloatArray,
+) -> None:
+    """Row sums of tau for any rho (n,); ``largest`` gets the row's largest tau (1 + c) / 2."""
+    n = x.shape[1]
+    for i in range(first, last):
+        total = 0.0
+        top = 0.0
+        for j in range(n):
+            c = rho[i] + rho[j] - 1.0
+            t = invert_edge(scale[i] * x[i, j] * scale[j], c)
+            top = max(top, t * (1.0 + c) / 2.0)
+            total += t
+        sums[i] = total
+        largest[i] = top
+
+
+@njit(cache=True, nogil=True)
+def write_marginals(
+    x: FloatArray,
+    scale: FloatArray,
+    rho: FloatArray,
+    first: int,
+    last: int,
+    out: FloatArray,
+    logs: FloatArray,
+    squares: FloatArray,
+    tops: FloatArray,
+) -> None:
+    """Marginals of rows first .. last into ``out`` (last - first, n), with per-row sums.
+
+    ``logs[i]``, ``squares[i]``, ``tops[i]``: sum_j c log(1 - tau), sum_j tau^2 and max_j tau.
+    The logarithm is taken of products of up to 32 factors, each at least 1e-9 or taken alone.
+    """
+    n = x.shape[1]
+    for i in range(first, last):
+        row = out[i - first]
+        total = 0.0
+        square = 0.0
+        top = 0.0
+        for j in range(n):
+            t = invert_edge(scale[i] * x[i, j] * scale[j], rho[i] + rho[j] - 1.0)
+            row[j] = t
+            square += t * t
+            top = max(top, t)
+        uniform = True
+        for j in range(1, n):
+            if rho[j] != rho[0]:
+                uniform = False
+        if uniform:
+            product = 1.0
+            for j in range(n):
+                product *= 1.0 - row[j]
+                if product < 1e-9 or j % 32 == 31:
+                    total += np.log(product)
+                    product = 1.0
+            total = (rho[i] + rho[0] - 1.0) * (total + np.log(product))
+        else:
+            for j in range(n):
+                total += (rho[i] + rho[j] - 1.0) * np.log1p(-row[j])
+        logs[i] = total
+        squares[i] = square
+        tops[i] = top

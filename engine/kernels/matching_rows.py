@@ -1,0 +1,195 @@
+"""Passes over rows of a dense symmetric score matrix: extent, sweep, selection, pricing.
+
+Every kernel works on ``block``, the rows ``first .. first + len(block)`` of the matrix, so that a
+caller may split rows between threads or produce them on demand. Scores may be -inf (forbidden).
+``price`` is minus the dual of the cost problem: feasible prices have
+price_i + price_j >= score_ij for every pair.
+"""
+
+import numpy as np
+from numba import njit
+
+from engine.core.arguments import FloatArray, IntArray
+from engine.kernels.laminar import LaminarFamily, fill_shared_duals
+
+CHUNK = 32  # columns that are tested together, without a branch, before any is looked at
+
+
+@njit(cache=True, nogil=True)
+def count_above(row: FloatArray, price: FloatArray, threshold: float) -> int:
+    """How many entries of ``row - price`` exceed the threshold; compiles to vector instructions.
+
+    Short slices from index 0, no branch, a whole-number sum: anything else here is three times
+    slower, and most of a call's time is spent here.
+    """
+    hits = 0
+    for k in range(len(row)):
+        hits += row[k] - price[k] > threshold
+    return hits
+
+
+@njit(cache=True, nogil=True)
+def measure_rows(block: FloatArray, first: int, extent: FloatArray) -> int:
+    """Raise ``extent``, shape (n,), to the largest finite |score| of each column; count bad ones.
+
+    Bad is NaN or +inf; the diagonal is not looked at.
+    """
+    bad = 0
+    n = block.shape[1]
+    for r in range(block.shape[0]):
+        for part in range(2):
+            begin = 0 if part == 0 else first + r + 1
+            end = first + r if part == 0 else n
+            row = block[r, begin:end]
+            largest = extent[begin:end]
+            for k in range(len(row)):
+                size = abs(row[k])
+                bad += not (row[k] < np.inf)
+                largest[k] = size if size < np.inf and size > largest[k] else largest[k]
+    return bad
+
+
+@njit(cache=True, nogil=True)
+def sweep_rows(block: FloatArray, first: int, price: FloatArray, best: FloatArray) -> None:
+    """Raise ``best[j]`` to max_i (score_ij - price_i) over the rows i != j of the block."""
+    n = block.shape[1]
+    for r in range(block.shape[0]):
+        i = first + r
+        row = block[r]
+        own = price[i]
+        for j in range(i):
+            gain = row[j] - own
+            best[j] = gain if gain > best[j] else best[j]
+        for j in range(i + 1, n):
+            gain = row[j] - own
+            best[j] = gain if gain > best[j] else best[j]
+
+
+@njit(cache=True, nogil=True)
+def select_rows(
+    block: FloatArray, first: int, price: FloatArray, chosen: IntArray, gains: FloatArray
+) -> None:
+    """For each row the columns with the k largest score_ij - price_j, in no order.
+
+    ``chosen``, ``gains``: shape (n, k), rows of the block are written; -1 where fewer exist. Among
+    equal gains the first after a row's own pseudo-random column win, so that identical nodes
+    choose different partners.
+    """
+    n = block.shape[1]
+    k = chosen.shape[1]
+    for r in range(block.shape[0]):
+        i = first + r
+        row = block[r]
+        kept = chosen[i]
+        value = gains[i]
+        for q in range(k):
+            kept[q] = -1
+            value[q] = -np.inf
+        worst = 0
+        threshold = -np.inf
+        turn = (i * 40503) % n
+        for part in range(2):
+            begin = turn if part == 0 else 0
+            end = n if part == 0 else turn
+            for left in range(begin, end, CHUNK):
+                right = min(left + CHUNK, end)
+                if count_above(row[left:right], price[left:right], threshold) == 0:
+                    continue
+                for j in range(left, right):
+                    gain = row[j] - price[j]
+                    if gain > threshold and j != i:
+                        kept[worst] = j
+                        value[worst] = gain
+                        worst = 0
+                        for q in range(1, k):
+                            if value[q] < value[worst]:
+                                worst = q
+                        threshold = value[worst]
+
+
+@njit(cache=True, nogil=True)
+def reach_rows(
+    block: FloatArray,
+    first: int,
+    price: FloatArray,
+    label: IntArray,
+    outermost: IntArray,
+    chosen: IntArray,
+    gains: FloatArray,
+) -> None:
+    """For each outer row of a tree that cannot grow, the k best columns by which it could.
+
+    Those are vertices of other outermost nodes that are not inner. Same output as select_rows.
+    """
+    n = block.shape[1]
+    for r in range(block.shape[0]):
+        i = first + r
+        for q in range(chosen.shape[1]):
+            chosen[i, q] = -1
+            gains[i, q] = -np.inf
+        if label[i] != 1:
+            continue
+        worst = 0
+        turn = (i * 40503) % n
+        for step in range(n):
+            j = step + turn if step + turn < n else step + turn - n
+            gain = block[r, j] - price[j]
+            if gain > gains[i, worst] and label[j] != 2 and outermost[j] != outermost[i]:
+                chosen[i, worst] = j
+                gains[i, worst] = gain
+                for q in range(chosen.shape[1]):
+                    worst = q if gains[i, q] < gains[i, worst] else worst
+
+
+@njit(cache=True, nogil=True)
+def price_rows(
+    block: FloatArray,
+    first: int,
+    scale: float,
+    tolerance: float,
+    dual: IntArray,
+    family: LaminarFamily,
+    chosen: IntArray,
+    slacks: IntArray,
+) -> int:
+    """Check every pair i < j of the block's rows against the duals; the number of violated pairs.
+
+    Costs are the even integers -2 rint(score * scale / 2). A float test that errs only towards
+    suspicion, by ``tolerance`` in the unit of the scores, comes before the exact one. Of each row
+    the k most violated pairs are left in ``chosen`` and ``slacks``, shape (n, k); -1 where fewer.
+    """
+    n = block.shape[1]
+    price = -(dual / scale)
+    shared = np.empty(n, dtype=np.int64)
+    violated = 0
+    for r in range(block.shape[0]):
+        i = first + r
+        row = block[r]
+        for q in range(chosen.shape[1]):
+            chosen[i, q] = -1
+            slacks[i, q] = 0
+        worst = 0
+        filled = False
+        threshold = price[i] - tolerance
+        for left in range(i + 1, n, CHUNK):
+            right = min(left + CHUNK, n)
+            if count_above(row[left:right], price[left:right], threshold) == 0:
+                continue
+            for j in range(left, right):
+                if row[j] - price[j] <= threshold:
+                    continue
+                slack = -2 * np.int64(np.rint(row[j] * scale * 0.5)) - dual[i] - dual[j]
+                if slack < 0 and family.root[i] == family.root[j]:
+                    if not filled:
+                        fill_shared_duals(family, i, shared)
+                        filled = True
+                    slack += 2 * shared[family.begin[j]]
+                if slack >= 0:
+                    continue
+                violated += 1
+                if slack < slacks[i, worst]:
+                    chosen[i, worst] = j
+                    slacks[i, worst] = slack
+                    for q in range(chosen.shape[1]):
+                        worst = q if slacks[i, q] > slacks[i, worst] else worst
+    return violated

@@ -1,0 +1,282 @@
+"""Block coordinate minimisation of the smoothed dual of the MAP linear programme.
+
+    F(delta) = sum_e (1/beta) log sum exp beta (theta_e - delta_ei - delta_ej)
+             + sum_i (1/beta) log sum exp beta (theta_i + sum_e delta_ei)
+
+``messages`` holds delta and ``sent`` holds a_ei(x_i) = (1/beta) log sum_{x_j} exp beta (theta_e -
+delta_ej), both one entry a label of the node at each edge end (number 2 e + k). The star update
+at node i is then delta_ei = a_ei - (theta_i + sum_c a_ci) / (N_i + 1), in closed form; it
+changes only what is sent to the neighbours. beta = inf gives the unsmoothed (max) updates.
+
+References: Meshi, Jaakkola and Globerson 2012, equation 10 and section 4.4.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from engine.core.arguments import FloatArray, IntArray
+from engine.kernels.messages_pairwise import Layout
+
+
+@njit(cache=True, nogil=True)
+def soft_max(values: FloatArray, length: int, beta: float) -> float:
+    """Return (1/beta) log sum exp(beta values) over the first entries; the maximum if inf."""
+    largest = -np.inf
+    for x in range(length):
+        largest = max(largest, values[x])
+    if beta == np.inf:
+        return largest
+    total = 0.0
+    for x in range(length):
+        shifted = beta * (values[x] - largest)
+        if shifted > -40.0:
+            total += math.exp(shifted)
+    return float(largest + math.log(total) / beta)
+
+
+@njit(cache=True, nogil=True)
+def send_to(
+    end: int,
+    beta: float,
+    layout: Layout,
+    scores: FloatArray,
+    messages: FloatArray,
+    sent: FloatArray,
+    work: FloatArray,
+) -> None:
+    """Recompute what the edge sends to its ``end``."""
+    cards, edges, _, edge_start, _, _, message_start = layout
+    e = end // 2
+    first = end % 2 == 0
+    here = edges[e, end % 2]
+    other = edges[e, 1 - end % 2]
+    row = cards[edges[e, 1]]
+    back = message_start[end ^ 1]
+    for x in range(cards[here]):
+        for y in range(cards[other]):
+            place = edge_start[e] + (x * row + y if first else y * row + x)
+            work[y] = scores[place] - messages[back + y]
+        sent[message_start[end] + x] = soft_max(work, cards[other], beta)
+
+
+@njit(cache=True, nogil=True)
+def refresh(
+    beta: float, layout: Layout, scores: FloatArray, messages: FloatArray, sent: FloatArray
+) -> None:
+    """Recompute all of ``sent``: after beta has changed."""
+    cards = layout[0]
+    work = np.empty(cards.max())
+    for end in range(2 * layout[1].shape[0]):
+        send_to(end, beta, layout, scores, messages, sent, work)
+
+
+@njit(cache=True, nogil=True)
+def star_update(
+    node: int,
+    beta: float,
+    layout: Layout,
+    scores: FloatArray,
+    messages: FloatArray,
+    sent: FloatArray,
+    work: FloatArray,
+) -> None:
+    """Minimise F over all delta at one node, and send the change to its neighbours."""
+    cards, _, node_start, _, incident_start, incident_edge, message_start = layout
+    low, high = incident_start[node], incident_start[node + 1]
+    for x in range(cards[node]):
+        total = scores[node_start[node] + x]
+        for k in range(low, high):
+            total += sent[message_start[incident_edge[k]] + x]
+        share = total / (high - low + 1)
+        for k in range(low, high):
+            place = message_start[incident_edge[k]] + x
+            messages[place] = sent[place] - share
+    for k in range(low, high):
+        send_to(incident_edge[k] ^ 1, beta, layout, scores, messages, sent, work)
+
+
+@njit(cache=True, nogil=True)
+def disagreement(
+    node: int,
+    beta: float,
+    layout: Layout,
+    scores: FloatArray,
+    messages: FloatArray,
+    sent: FloatArray,
+    work: FloatArray,
+) -> float:
+    """Return max |mu_i(x) - mu_e(x)| at a node: the largest entry of the gradient of its block.
+
+    ``work`` (2, largest cardinality).
+    """
+    cards, _, node_start, _, incident_start, incident_edge, message_start = layout
+    low, high = incident_start[node], incident_start[node + 1]
+    for x in range(cards[node]):
+        work[0][x] = scores[node_start[node] + x]
+        for k in range(low, high):
+            work[0][x] += messages[message_start[incident_edge[k]] + x]
+    norm = soft_max(work[0], cards[node], beta)
+    largest = 0.0
+    for k in range(low, high):
+        start = message_start[incident_edge[k]]
+        for x in range(cards[node]):
+            work[1][x] = sent[start + x] - messages[start + x]
+        edge_norm = soft_max(work[1], cards[node], beta)
+        for x in range(cards[node]):
+            own = math.exp(beta * (work[0][x] - norm))
+            seen = math.exp(beta * (work[1][x] - edge_norm))
+            largest = max(largest, abs(own - seen))
+    return largest
+
+
+@njit(cache=True, nogil=True)
+def update_in_order(
+    order: IntArray,
+    beta: float,
+    layout: Layout,
+    scores: FloatArray,
+    messages: FloatArray,
+    sent: FloatArray,
+) -> None:
+    """Star updates at the nodes of ``order``, repetitions allowed: cyclic or stochastic."""
+    work = np.empty(layout[0].max())
+    for node in order:
+        star_update(node, beta, layout, scores, messages, sent, work)
+
+
+@njit(cache=True, nogil=True)
+def _sift(slot: int, heap: IntArray, place: IntArray, priority: FloatArray) -> None:
+    """Restore the heap of largest priority after the one at ``slot`` has changed."""
+    n = heap.shape[0]
+    node = heap[slot]
+    while slot > 0:
+        up = (slot - 1) // 2
+        if priority[heap[up]] >= priority[node]:
+            break
+        heap[slot] = heap[up]
+        place[heap[slot]] = slot
+        slot = up
+    while True:
+        child = 2 * slot + 1
+        if child >= n:
+            break
+        if child + 1 < n and priority[heap[child + 1]] > priority[heap[child]]:
+            child += 1
+        if priority[heap[child]] <= priority[node]:
+            break
+        heap[slot] = heap[child]
+        place[heap[slot]] = slot
+        slot = child
+    heap[slot] = node
+    place[node] = slot
+
+
+@njit(cache=True, nogil=True)
+def update_greedily(
+    count: int,
+    beta: float,
+    layout: Layout,
+    scores: FloatArray,
+    messages: FloatArray,
+    sent: FloatArray,
+) -> None:
+    """``count`` star updates, each at the node of largest gradient, kept in a priority queue."""
+    cards, edges, _, _, incident_start, incident_edge, _ = layout
+    n = cards.shape[0]
+    work = np.empty((2, cards.max()))
+    priority = np.empty(n)
+    heap = np.arange(n)
+    place = np.arange(n)
+    for node in range(n):
+        priority[node] = disagreement(node, beta, layout, scores, messages, sent, work)
+    for slot in range(n - 1, -1, -1):
+        _sift(slot, heap, place, priority)
+    for _ in range(count):
+        node = heap[0]
+        star_update(node, beta, layout, scores, messages, sent, work[0])
+        priority[node] = 0.0
+        _sift(0, heap, place, priority)
+        for k in range(incident_start[node], incident_start[node + 1]):
+            end = incident_edge[k]
+            other = edges[end // 2, 1 - end % 2]
+            priority[other] = disagreement(other, beta, layout, scores, messages, sent, work)
+            _sift(place[other], heap, place, priority)
+
+
+@njit(cache=True, nogil=True)
+def dual_value(beta: float, layout: Layout, scores: FloatArray, messages: FloatArray) -> float:
+    """Return F(delta); for beta = inf an upper bound of the best score, whatever delta is."""
+    cards, edges, node_start, edge_start, incident_start, incident_edge, message_start = layout
+    widest = 1
+    for e in range(edges.shape[0]):
+        widest = max(widest, cards[edges[e, 0]] * cards[edges[e, 1]])
+    work = np.empty(max(widest, cards.max()))
+    total = 0.0
+    for node in range(cards.shape[0]):
+        for x in range(cards[node]):
+            work[x] = scores[node_start[node] + x]
+            for k in range(incident_start[node], incident_start[node + 1]):
+                work[x] += messages[message_start[incident_edge[k]] + x]
+        total += soft_max(work, cards[node], beta)
+    for e in range(edges.shape[0]):
+        columns = cards[edges[e, 1]]
+        for x in range(cards[edges[e, 0]]):
+            for y in range(columns):
+                work[x * columns + y] = (
+                    scores[edge_start[e] + x * columns + y]
+                    - messages[message_start[2 * e] + x]
+                    - messages[message_start[2 * e + 1] + y]
+                )
+        total += soft_max(work, cards[edges[e, 0]] * columns, beta)
+    return total
+
+
+@njit(cache=True, nogil=True)
+def dual_marginals(
+    beta: float, layout: Layout, scores: FloatArray, messages: FloatArray, tables: FloatArray
+) -> None:
+    """Write mu(delta), the softmax of every node and edge; they need not agree."""
+    cards, edges, node_start, edge_start, incident_start, incident_edge, message_start = layout
+    for node in range(cards.shape[0]):
+        part = tables[node_start[node] : node_start[node + 1]]
+        for x in range(cards[node]):
+            part[x] = scores[node_start[node] + x]
+            for k in range(incident_start[node], incident_start[node + 1]):
+                part[x] += messages[message_start[incident_edge[k]] + x]
+        norm = soft_max(part, cards[node], beta)
+        for x in range(cards[node]):
+            part[x] = math.exp(beta * (part[x] - norm))
+    for e in range(edges.shape[0]):
+        part = tables[edge_start[e] : edge_start[e + 1]]
+        columns = cards[edges[e, 1]]
+        for x in range(cards[edges[e, 0]]):
+            for y in range(columns):
+                part[x * columns + y] = (
+                    scores[edge_start[e] + x * columns + y]
+                    - messages[message_start[2 * e] + x]
+                    - messages[message_start[2 * e + 1] + y]
+                )
+        norm = soft_max(part, part.shape[0], beta)
+        for k in range(part.shape[0]):
+            part[k] = math.exp(beta * (part[k] - norm))
+
+
+@njit(cache=True, nogil=True)
+def dual_gradient(layout: Layout, tables: FloatArray, gradient: FloatArray) -> None:
+    """Write dF/d delta_ei(x) = mu_i(x) - mu_e(x) from the softmax tables of ``dual_marginals``."""
+    cards, edges, node_start, edge_start, _, _, message_start = layout
+    for e in range(edges.shape[0]):
+        for side in range(2):
+            node = edges[e, side]
+            start = message_start[2 * e + side]
+            for x in range(cards[node]):
+                gradient[start + x] = tables[node_start[node] + x]
+        first, second = message_start[2 * e], message_start[2 * e + 1]
+        columns = cards[edges[e, 1]]
+        for x in range(cards[edges[e, 0]]):
+            for y in range(columns):
+                value = tables[edge_start[e] + x * columns + y]
+                gradient[first + x] -= value
+                gradient[second + y] -= value

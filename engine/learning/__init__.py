@@ -1,0 +1,1 @@
+"""Estimators: MLE-Struct and the methods it is compared with."""

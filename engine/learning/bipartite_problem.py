@@ -1,0 +1,88 @@
+"""One observed assignment as an inner problem of the solve in theta."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from engine.core.arguments import FloatArray, IntArray
+from engine.crf.bipartite import BipartiteItems, check_assignment
+from engine.inference.bipartite_bethe import compute_bethe_marginals
+from engine.inference.bipartite_newton import (
+    BipartiteSolution,
+    compute_bipartite_pseudomarginals,
+    counting_numbers,
+    inverse_hessian,
+    solve_margins,
+)
+from engine.objectives.protocol import InnerSolution, State
+
+
+@dataclass(slots=True)
+class BipartiteProblem:
+    """Items of both sides and the observed column of every row.
+
+    Parameters
+    ----------
+    items : BipartiteItems
+    columns : ndarray, shape (n,), int, a permutation
+    rho : float, reweighting in [0, 1]
+    """
+
+    items: BipartiteItems
+    columns: IntArray
+    rho: float = 1.0
+    observed: FloatArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        columns = check_assignment(self.columns, self.items.n_items)
+        self.observed = self.items.assignment_statistics(columns)
+
+    def solve(self, theta: FloatArray, state: State | None, accuracy: float) -> InnerSolution:
+        """Solve by messages or Newton; see ``engine.objectives.protocol.InnerProblem``."""
+        solution, following = self._maximise(self.items.scores(theta), state, max(accuracy, 1e-11))
+        statistics = self.items.statistics(solution.marginals)
+        return InnerSolution(
+            log_partition=solution.upper_bound,
+            statistics=statistics,
+            entropy=solution.value - float(theta @ statistics),
+            sweeps=solution.iterations,
+            is_feasible=True,  # a bipartite graph has no odd sets to check
+            state=following,
+        )
+
+    def _maximise(
+        self, scores: FloatArray, state: State | None, tolerance: float
+    ) -> tuple[BipartiteSolution, State]:
+        """Solve the inner problem from a warm state and return the next one."""
+        if self.rho != 1.0:
+            start = None if state is None else state["marginals"]
+            solution = compute_bipartite_pseudomarginals(
+                scores, self.rho, tolerance=tolerance, start=start
+            )
+            return solution, {"marginals": solution.marginals}
+        messages = None if state is None else (state["from_rows"], state["from_columns"])
+        solution, beliefs = compute_bethe_marginals(scores, tolerance=tolerance, start=messages)
+        return solution, {
+            "marginals": solution.marginals,
+            "from_rows": beliefs.from_rows,
+            "from_columns": beliefs.from_columns,
+        }
+
+    def curvature(self, theta: FloatArray, state: State) -> FloatArray:
+        """Return the Hessian of log Z_rho at an inner solution, exact in the interior, (K, K).
+
+        F^T (D - D A^T (A D A^T)^-1 A D) F with D the inverse of minus the entropy's Hessian and A
+        the sums over rows and columns.
+        """
+        tau = np.asarray(state["marginals"], dtype=np.float64)
+        n, n_features = self.items.n_items, self.items.n_features
+        inverse = -inverse_hessian(tau, counting_numbers(self.rho, n))
+        weighted = inverse[:, :, None] * self.items.features
+        sums = np.concatenate([weighted.sum(axis=1), weighted.sum(axis=0)])
+        multipliers = solve_margins(inverse, sums)
+        features = self.items.features.reshape(n * n, n_features)
+        hessian = features.T @ weighted.reshape(n * n, n_features) - sums.T @ multipliers
+        if not np.isfinite(hessian).all():
+            return np.zeros((n_features, n_features))
+        values, vectors = np.linalg.eigh((hessian + hessian.T) / 2)
+        return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)

@@ -1,0 +1,175 @@
+"""Gradient ascent whose gradients come from belief propagation: the double loop to compare with."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.core.arguments import FloatArray, IntArray, check_positive, read_only
+from engine.core.progress import Progress
+from engine.core.status import Status
+from engine.crf.bipartite import BipartiteItems, check_assignment
+from engine.inference.bipartite_propagation import Messages, propagate_bipartite
+from engine.learning.structured_example import count_features
+from engine.solvers.control import Limits, Run, Watch
+
+
+@dataclass(frozen=True, slots=True)
+class Propagation:
+    """How the inner loop is run.
+
+    ``damping`` in [0, 1); at most ``max_sweeps`` sweeps, until no marginal moves by ``tolerance``;
+    ``is_warm``: whether messages are kept from one step of the outer loop to the next.
+    """
+
+    damping: float = 0.0
+    max_sweeps: int = 100
+    tolerance: float = 1e-6
+    is_warm: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DoubleLoopStep:
+    """One step of the outer loop, measured before it was taken.
+
+    ``gradient_norm`` as belief propagation has it; ``n_unconverged`` examples on which it did not
+    converge; ``margin_error`` the largest error of a row or column sum of its marginals.
+    """
+
+    gradient_norm: float
+    n_unconverged: int
+    margin_error: float
+
+
+@dataclass(frozen=True, slots=True)
+class DoubleLoopResult:
+    """Parameters after the last step.
+
+    ``status`` is CONVERGED only if the gradient fell below the wanted norm *and* every inner loop
+    converged, so that the gradient can be believed. ``parameters`` (steps, K) is the path.
+    """
+
+    theta: FloatArray
+    parameters: FloatArray
+    steps: tuple[DoubleLoopStep, ...]
+    sweeps: int
+    seconds: float
+    status: Status
+
+
+class PropagatedExample:
+    """Items with their observed assignment, their marginals by belief propagation.
+
+    Parameters
+    ----------
+    items : BipartiteItems
+    columns : ndarray, shape (n,), int, a permutation
+    """
+
+    def __init__(self, items: BipartiteItems, columns: IntArray) -> None:
+        self._items = items
+        self.observed = items.assignment_statistics(check_assignment(columns, items.n_items))
+        self._messages: Messages | None = None
+
+    def propagate(self, theta: FloatArray, inner: Propagation) -> "_Believed":
+        """Run the inner loop at ``theta``."""
+        result = propagate_bipartite(
+            self._items.scores(theta),
+            damping=inner.damping,
+            tolerance=inner.tolerance,
+            max_sweeps=inner.max_sweeps,
+            start=self._messages if inner.is_warm else None,
+        )
+        self._messages = result.messages
+        tau = result.marginals
+        errors = [np.abs(tau.sum(axis=axis) - 1.0).max() for axis in (0, 1)]
+        return _Believed(
+            self._items.statistics(tau),
+            result.sweeps,
+            result.status.is_converged,
+            float(max(errors)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Believed:
+    statistics: FloatArray
+    sweeps: int
+    is_converged: bool
+    margin_error: float
+
+
+def train_double_loop(
+    examples: Sequence[PropagatedExample],
+    *,
+    ridge: float,
+    step_size: float,
+    inner: Propagation = Propagation(),
+    max_steps: int = 200,
+    gradient_norm: float = 1e-3,
+    watch: Watch = Watch(),  # noqa: B008 - frozen
+) -> DoubleLoopResult:
+    """Ascend l(theta) by theta += step_size (sum_m phi(Y^m) - phi(tau^m) - ridge theta).
+
+    Every step needs the marginals tau^m(theta) of all examples, and takes whatever belief
+    propagation says after at most ``inner.max_sweeps`` sweeps. Nothing certifies the result: where
+    the inner loop did not converge the gradient is wrong, and no line search can tell.
+
+    Parameters
+    ----------
+    examples : sequence of PropagatedExample
+    ridge : float, lambda > 0
+    step_size : float
+        Below 2 / (lambda + largest curvature of sum_m log Z^m) ascent would be monotone with exact
+        marginals.
+    inner : Propagation
+    max_steps : int
+    gradient_norm : float, Euclidean norm that counts as converged
+    watch : Watch, callbacks asked after each step; checkpoints are not written
+
+    Returns
+    -------
+    DoubleLoopResult
+
+    Raises
+    ------
+    InvalidProblemError
+        If there is no example, their numbers of features differ, or ridge or step is not above 0.
+
+    References
+    ----------
+    Tang et al. (2015), section 4.1.2: "very unstable, because BP often failed to converge after
+    taking several gradient steps".
+    """
+    ridge, step_size = check_positive("ridge", ridge), check_positive("step_size", step_size)
+    theta = np.zeros(count_features([example.observed for example in examples]))
+    observed = np.sum([example.observed for example in examples], axis=0)
+    run = Run(Limits(), watch, "Ascending with belief propagation")
+    steps: list[DoubleLoopStep] = []
+    path: list[FloatArray] = []
+    sweeps, status = 0, Status.ITERATION_LIMIT
+    while len(steps) < max_steps:
+        found = [example.propagate(theta, inner) for example in examples]
+        sweeps += sum(f.sweeps for f in found)
+        gradient = observed - np.sum([f.statistics for f in found], axis=0) - ridge * theta
+        steps.append(_summarise(gradient, found))
+        path.append(theta)
+        watch.on_progress(Progress(run.sentence, iteration=len(steps), seconds=run.seconds))
+        if steps[-1].gradient_norm <= gradient_norm and not steps[-1].n_unconverged:
+            status = Status.CONVERGED
+            break
+        if watch.should_stop():
+            status = Status.CANCELLED
+            break
+        theta = theta + step_size * gradient
+    return DoubleLoopResult(
+        read_only(theta), read_only(np.array(path)), tuple(steps), sweeps, run.seconds, status
+    )
+
+
+def _summarise(gradient: FloatArray, found: Sequence[_Believed]) -> DoubleLoopStep:
+    return DoubleLoopStep(
+        gradient_norm=float(np.linalg.norm(gradient)),
+        n_unconverged=sum(not f.is_converged for f in found),
+        margin_error=max(f.margin_error for f in found),
+    )

@@ -1,0 +1,200 @@
+"""Labelled pictures ready to learn from: in memory while there is room, in files beyond."""
+
+import hashlib
+import os
+import tempfile
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.crf.grid_features import GridExample, GridFeatures
+from engine.crf.image_features import (
+    COLOUR_THRESHOLDS,
+    SOBEL_THRESHOLDS,
+    ImageNodeFeatures,
+    compute_parts,
+    edge_features_from_codes,
+)
+
+MEMORY_BYTES = 512 * 2**20
+"""Room for features in memory: about 1,700 pictures of 30,000 pixels at ten bytes a pixel."""
+
+VERSION = b"image features 1"
+
+
+class ExampleStore(Sequence[GridExample]):
+    """A growing sequence of examples whose memory does not grow beyond a budget.
+
+    Features beyond the budget lie in files and are read whenever they are asked for; labels stay
+    in memory, eight to a byte.
+
+    Parameters
+    ----------
+    cache : Path, optional
+        Folder in which features are kept from run to run, named by the content of the picture.
+        None: files, if any are needed, go with the store.
+    memory_bytes : int
+    """
+
+    def __init__(self, cache: Path | None = None, memory_bytes: int = MEMORY_BYTES) -> None:
+        self._cache, self._left = cache, memory_bytes
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._features: list[GridFeatures | Path] = []
+        self._labels: list[NDArray[np.uint8]] = []
+        self._shapes: list[tuple[int, int]] = []
+        if cache is not None:
+            cache.mkdir(parents=True, exist_ok=True)
+
+    def append(self, colours: NDArray[np.uint8], labels: NDArray[np.bool_]) -> None:
+        """Add a picture that already has the size of its model, (rows, columns, 3) uint8."""
+        features, path = self._featurise(colours)
+        size = colours.nbytes + features.gradients.nbytes + 2 * labels.size
+        if size <= self._left:
+            self._left -= size
+            self._features.append(assemble(features))
+        else:
+            if path is None:
+                path = self._spill_folder() / f"{len(self)}.npz"
+                features.save(path)
+            self._features.append(path)
+        self._labels.append(np.packbits(labels))
+        self._shapes.append((int(labels.shape[0]), int(labels.shape[1])))
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Number of pixels of each example; reads no file."""
+        return tuple(rows * columns for rows, columns in self._shapes)
+
+    def labels(self, index: int) -> NDArray[np.bool_]:
+        """Labels of one example, shape (rows, columns); reads no file."""
+        rows, columns = self._shapes[index]
+        bits = np.unpackbits(self._labels[index], count=rows * columns)
+        return bits.reshape(rows, columns).astype(np.bool_)
+
+    def __len__(self) -> int:
+        """Number of examples."""
+        return len(self._shapes)
+
+    @overload
+    def __getitem__(self, index: int) -> GridExample: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[GridExample]: ...
+
+    def __getitem__(self, index: int | slice) -> GridExample | Sequence[GridExample]:
+        """Return an example, or a lazy view of several."""
+        if isinstance(index, slice):
+            return ExampleView(self, range(*index.indices(len(self))))
+        kept = self._features[index]
+        if isinstance(kept, Path):
+            found = StoredFeatures.load(kept)
+            if found is None:
+                raise OSError(f"{kept}: the features kept here can no longer be read.")
+            kept = assemble(found)
+        return GridExample(kept, self.labels(index))
+
+    def _featurise(self, colours: NDArray[np.uint8]) -> tuple["StoredFeatures", Path | None]:
+        """Features of a picture, from the cache if they are there, and their place in it."""
+        if self._cache is None:
+            return StoredFeatures.compute(colours), None
+        path = self._cache / f"{content_key(colours)}.npz"
+        features = StoredFeatures.load(path) if path.exists() else None
+        if features is None:
+            features = StoredFeatures.compute(colours)
+            features.save(path)
+        return features, path
+
+    def _spill_folder(self) -> Path:
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="bethe-hall-")
+        return Path(self._folder.name)
+
+
+class ExampleView(Sequence[GridExample]):
+    """Some examples of a sequence, in a given order, read when asked for."""
+
+    def __init__(self, examples: Sequence[GridExample], order: Sequence[int]) -> None:
+        self._examples, self._order = examples, order
+
+    def __len__(self) -> int:
+        """Number of examples in the view."""
+        return len(self._order)
+
+    @overload
+    def __getitem__(self, index: int) -> GridExample: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[GridExample]: ...
+
+    def __getitem__(self, index: int | slice) -> GridExample | Sequence[GridExample]:
+        """Return an example, or a smaller view."""
+        if isinstance(index, slice):
+            return ExampleView(self._examples, self._order[index])
+        return self._examples[self._order[index]]
+
+
+class StoredFeatures:
+    """The arrays from which the features of a picture are put together."""
+
+    def __init__(
+        self,
+        colours: NDArray[np.uint8],
+        gradients: NDArray[np.float32],
+        horizontal: NDArray[np.uint8],
+        vertical: NDArray[np.uint8],
+    ) -> None:
+        self.colours, self.gradients = colours, gradients
+        self.horizontal, self.vertical = horizontal, vertical
+
+    @classmethod
+    def compute(cls, colours: NDArray[np.uint8]) -> "StoredFeatures":
+        """Compute the features of a picture, (rows, columns, 3) uint8."""
+        nodes, edges = compute_parts(colours)
+        return cls(nodes.colours, nodes.gradients, edges.horizontal, edges.vertical)
+
+    @classmethod
+    def load(cls, path: Path) -> "StoredFeatures | None":
+        """Read features; None when the file is damaged."""
+        try:
+            with np.load(path, allow_pickle=False) as archive:
+                parts = [archive[name] for name in ("colours", "gradients", "right", "down")]
+        except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile):
+            return None
+        return cls(*parts)
+
+    def save(self, path: Path) -> None:
+        """Write to a neighbour file and rename it: readers see a whole file or none."""
+        handle, name = tempfile.mkstemp(dir=path.parent, suffix=".part")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                np.savez(
+                    file,
+                    colours=self.colours,
+                    gradients=self.gradients,
+                    right=self.horizontal,
+                    down=self.vertical,
+                )
+            os.replace(name, path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+
+
+def assemble(features: StoredFeatures) -> GridFeatures:
+    """Put the features of a picture together."""
+    return GridFeatures(
+        ImageNodeFeatures(features.colours, features.gradients),
+        edge_features_from_codes(features.horizontal, features.vertical),
+    )
+
+
+def content_key(colours: NDArray[np.uint8]) -> str:
+    """Name features by all that they depend on."""
+    digest = hashlib.sha256(VERSION)
+    for part in (COLOUR_THRESHOLDS, SOBEL_THRESHOLDS, np.array(colours.shape), colours):
+        digest.update(np.ascontiguousarray(part).tobytes())
+    return digest.hexdigest()[:40]

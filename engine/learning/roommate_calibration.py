@@ -1,0 +1,100 @@
+"""How far pair probabilities may be trusted, measured on pairs that the weights have not seen.
+
+A probability is read off the joint matching at scores a W. The factor a is Platt's: the slope of a
+logistic regression of "were they roommates" on the log-odds that the model gave, over folds whose
+weights were learned without them. Multiplying the scores instead of bending each probability keeps
+them the marginals of one joint distribution, so they still sum to one over a student's partners.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine.core.arguments import FloatArray, IntArray
+from engine.core.errors import InfeasibleError
+from engine.core.progress import StopCallback
+from engine.crf.survey import Survey, partners_of
+from engine.crf.survey_features import SurveyFeatures
+from engine.inference.group_marginals import compute_group_marginals
+from engine.learning.roommate_solvers import solve_roommates
+from engine.metrics.calibration import fit_platt_slope
+from engine.solvers.control import Limits, Watch
+
+FOLDS = 3  # at most this many further, coarser solves
+FOLD_GAP = 1e-3
+MIN_PAIRS = 30  # below this the slope is noise
+SLOPE_RANGE = (0.05, 3.0)
+
+Cohort = tuple[Survey, IntArray]
+
+
+def fit_calibration(
+    cohorts: Sequence[Cohort],
+    features: SurveyFeatures,
+    ridge: float,
+    rho: float,
+    should_stop: StopCallback,
+) -> float | None:
+    """Return the factor on the scores, or None when there are too few pairs or it was stopped.
+
+    Whole years are held out when there are two or more; with one year, one half of its pairs (which
+    is a complete set of pairs of its students) judges the other.
+    """
+    if sum(len(pairs) for _, pairs in cohorts) < MIN_PAIRS:
+        return None
+    logits: list[FloatArray] = []
+    outcomes: list[FloatArray] = []
+    for training, held_out in _folds(cohorts):
+        if should_stop():
+            return None
+        result = solve_roommates(
+            training,
+            features,
+            ridge=ridge,
+            rho=rho,
+            solver="auto",
+            limits=Limits(FOLD_GAP, max_seconds=60.0),
+            watch=Watch(should_stop=should_stop),
+            rng=np.random.default_rng(0),
+        )
+        for survey, pairs in held_out:
+            try:
+                odds, outcome = held_out_log_odds(survey, pairs, features, result.theta, rho)
+            except InfeasibleError:
+                return None
+            logits.append(odds)
+            outcomes.append(outcome)
+    slope = fit_platt_slope(np.concatenate(logits), np.concatenate(outcomes))
+    return float(np.clip(slope, *SLOPE_RANGE))
+
+
+def held_out_log_odds(
+    survey: Survey, pairs: IntArray, features: SurveyFeatures, theta: FloatArray, rho: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return log-odds against an even draw, and outcomes 0 or 1, of all pairs of the paired."""
+    paired = np.sort(pairs.ravel())
+    small = survey.take(paired)
+    partner = np.searchsorted(paired, partners_of(pairs, survey.n_students)[paired])
+    none = np.empty((0, 2), dtype=np.int64)
+    tau = compute_group_marginals(features.scores(small, theta), rho, none)
+    rows, columns = np.triu_indices(len(paired), 1)
+    probability = np.clip(tau[rows, columns], 1e-300, 1 - 1e-12)
+    odds = np.log(probability) - np.log1p(-probability)
+    even = -np.log(max(len(paired) - 2, 1))
+    return odds - even, (partner[rows] == columns).astype(np.float64)
+
+
+def _folds(cohorts: Sequence[Cohort]) -> list[tuple[list[Cohort], list[Cohort]]]:
+    if len(cohorts) == 1:
+        survey, pairs = cohorts[0]
+        order = np.random.default_rng(0).permutation(len(pairs))
+        halves = [(survey, pairs[np.sort(part)]) for part in np.array_split(order, 2)]
+        return [([halves[0]], [halves[1]]), ([halves[1]], [halves[0]])]
+    count = min(FOLDS, len(cohorts))
+    return [
+        (
+            [c for k, c in enumerate(cohorts) if k % count != fold],
+            [c for k, c in enumerate(cohorts) if k % count == fold],
+        )
+        for fold in range(count)
+    ]

@@ -1,0 +1,107 @@
+"""How well a model ranks, decodes and prices pairs that really happened."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.core.arguments import FloatArray, IntArray
+from engine.core.errors import InvalidProblemError
+from engine.crf.survey import Survey, check_pairs, partners_of
+from engine.inference.group_marginals import compute_group_marginals
+from engine.kernels.threads import one_blas_thread
+from engine.learning.roommate_model import RoommateModel
+from engine.metrics.calibration import ReliabilityBin, reliability_bins
+from engine.metrics.matching_error import hamming_error
+from engine.metrics.roc import RocCurve, compute_roc
+from engine.oracles.perfect_matching import CompleteGraphMatcher
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """A model against the pairs of a year.
+
+    Parameters
+    ----------
+    roc, baseline_roc : RocCurve
+        "Were they roommates" over all pairs of paired students; the baseline scores -1 per step of
+        distance and question (the paper's constant baseline).
+    hamming_error : float, share of students for whom the best set of pairs names another roommate.
+    hamming_chance : float, the same for pairs drawn evenly.
+    reliability, raw_reliability : tuples of ReliabilityBin, with and without calibration
+        The two are equal when the model was not calibrated.
+    n_pairs : int
+    """
+
+    roc: RocCurve
+    baseline_roc: RocCurve
+    hamming_error: float
+    hamming_chance: float
+    reliability: tuple[ReliabilityBin, ...]
+    raw_reliability: tuple[ReliabilityBin, ...]
+    n_pairs: int
+
+    @property
+    def auc(self) -> float:
+        """Chance that a real pair scores above another one."""
+        return self.roc.auc
+
+    @property
+    def baseline_auc(self) -> float:
+        """The same for plain distance."""
+        return self.baseline_roc.auc
+
+
+def evaluate_roommates(model: RoommateModel, survey: Survey, pairs: IntArray) -> Evaluation:
+    """Compare a model with the pairs of a year that it was not learned from.
+
+    Parameters
+    ----------
+    model : RoommateModel
+    survey : Survey
+    pairs : ndarray, shape (p, 2); students in no pair are left out.
+
+    Raises
+    ------
+    InvalidProblemError
+        If the survey asked other questions, a pair is wrong, or there are fewer than two pairs.
+    """
+    model.check_survey(survey)
+    pairs = check_pairs(pairs, survey.n_students, survey.ids)
+    if len(pairs) < 2:
+        raise InvalidProblemError(f"Evaluation needs at least two pairs, received {len(pairs)}.")
+    paired = np.sort(pairs.ravel())
+    partner = np.searchsorted(paired, partners_of(pairs, survey.n_students)[paired])
+    with one_blas_thread():
+        return _evaluate(model, survey.take(paired), partner)
+
+
+def _evaluate(model: RoommateModel, small: Survey, partner: IntArray) -> Evaluation:
+    """Evaluate on students who are all paired."""
+    scores = model.features.scores(small, model.theta)
+    baseline = model.features.scores(small, model.features.constant_baseline())
+    best = CompleteGraphMatcher().solve(scores)
+    n = len(partner)
+    factor = 1.0 if model.calibration is None else model.calibration
+    raw = _reliability(scores, model.rho, partner)
+    return Evaluation(
+        roc=_roc(scores, partner),
+        baseline_roc=_roc(baseline, partner),
+        hamming_error=hamming_error(best.partner, partner),
+        hamming_chance=1.0 - 1.0 / (n - 1),
+        reliability=raw if factor == 1.0 else _reliability(factor * scores, model.rho, partner),
+        raw_reliability=raw,
+        n_pairs=n // 2,
+    )
+
+
+def _roc(scores: FloatArray, partner: IntArray) -> RocCurve:
+    rows, columns = np.triu_indices(len(scores), 1)
+    is_pair = partner[rows] == columns
+    values = scores[rows, columns]
+    return compute_roc(values[is_pair], values[~is_pair])
+
+
+def _reliability(scores: FloatArray, rho: float, partner: IntArray) -> tuple[ReliabilityBin, ...]:
+    tau = compute_group_marginals(scores, rho, np.empty((0, 2), dtype=np.int64))
+    rows, columns = np.triu_indices(len(scores), 1)
+    return reliability_bins(tau[rows, columns], (partner[rows] == columns).astype(np.float64))

@@ -1,0 +1,159 @@
+"""A learned model of roommates' choices, and its file."""
+
+import zipfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from engine.core.arguments import FloatArray, read_only
+from engine.core.errors import InvalidProblemError
+from engine.core.npz_file import write_npz
+from engine.crf.questionnaire import Questionnaire
+from engine.crf.survey import Survey
+from engine.crf.survey_features import SurveyFeatures
+
+FORMAT = "bethe-hall roommate model 1"
+MAX_FILE_BYTES = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class RoommateModel:
+    """Weights of answers, and how far probabilities made from them may be trusted.
+
+    Parameters
+    ----------
+    theta : ndarray, shape (K,), nats, read-only.
+    features : SurveyFeatures, the meaning of theta.
+    ridge : float, lambda that theta was learned with.
+    rho : float, reweighting in [0, 1]; 1 is Bethe.
+    calibration : float or None
+        Factor on the scores under which pair probabilities matched pairs that the weights had not
+        seen (1 would mean: as learned); None when it was not checked, and then a probability is
+        the model's confidence only.
+    """
+
+    theta: FloatArray
+    features: SurveyFeatures
+    ridge: float
+    rho: float
+    calibration: float | None = None
+
+    @property
+    def questionnaire(self) -> Questionnaire:
+        """The questions that the model knows."""
+        return self.features.questionnaire
+
+    def scores(self, survey: Survey) -> FloatArray:
+        """Return W, shape (n, n), nats.
+
+        Raises
+        ------
+        InvalidProblemError
+            If the survey asked other questions.
+        """
+        self.check_survey(survey)
+        return self.features.scores(survey, self.theta)
+
+    def check_survey(self, survey: Survey) -> None:
+        """Raise InvalidProblemError naming the question in which the survey differs."""
+        theirs = {question.name: question for question in survey.questionnaire.questions}
+        for question in self.questionnaire.questions:
+            if question.name not in theirs:
+                raise InvalidProblemError(
+                    f"This model was learned from other questions: {question.name} is missing."
+                )
+            unseen = [x for x in theirs[question.name].levels if x not in question.levels]
+            if unseen:
+                raise InvalidProblemError(
+                    f"{question.name}: the answer {unseen[0]!r} was never seen in learning; "
+                    f"expected one of {', '.join(question.levels)}."
+                )
+        self.questionnaire.check_same_as(survey.questionnaire)
+
+    def with_calibration(self, calibration: float) -> "RoommateModel":
+        """Return the same model with another calibration."""
+        return replace(self, calibration=float(calibration))
+
+    def save(self, path: Path | str) -> None:
+        """Write the model, whole or not at all, as an ``.npz`` of numbers and text without code."""
+        arrays = {
+            "format": np.array(FORMAT),
+            "theta": self.theta,
+            "questionnaire": np.array(self.questionnaire.to_json()),
+            "has_blanks": np.array(self.features.has_blanks, dtype=np.bool_),
+            "frequencies": np.concatenate([np.array(x) for x in self.features.frequencies]),
+            "ridge": np.array(self.ridge),
+            "rho": np.array(self.rho),
+            "calibration": np.array(np.nan if self.calibration is None else self.calibration),
+        }
+        write_npz(path, arrays)
+
+
+def make_roommate_model(
+    theta: FloatArray, features: SurveyFeatures, ridge: float, rho: float
+) -> RoommateModel:
+    """Build a model that owns a read-only copy of theta."""
+    return RoommateModel(read_only(np.array(theta, dtype=np.float64)), features, ridge, rho)
+
+
+def load_roommate_model(path: Path | str) -> RoommateModel:
+    """Read a model file and check everything in it.
+
+    Raises
+    ------
+    InvalidProblemError
+        If the file is absent, too large, of another format, or its parts do not fit together.
+    """
+    name = Path(path).name
+    try:
+        if Path(path).stat().st_size > MAX_FILE_BYTES:
+            raise InvalidProblemError(f"{name} is too large to be a model file.")
+        with np.load(path, allow_pickle=False) as archive:
+            parts = {key: archive[key] for key in _PARTS if key in archive.files}
+    except FileNotFoundError as error:
+        raise InvalidProblemError(f"{name}: there is no such file.") from error
+    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
+        if isinstance(error, InvalidProblemError):
+            raise
+        raise InvalidProblemError(f"{name} is not a model file.") from error
+    missing = [key for key in _PARTS if key not in parts]
+    if missing or str(parts["format"]) != FORMAT:
+        raise InvalidProblemError(f"{name} is not a roommate model of this version.")
+    try:
+        return _assemble(parts)
+    except (TypeError, ValueError, IndexError) as error:
+        raise InvalidProblemError(f"{name} is damaged: {error}") from error
+
+
+_PARTS = (
+    "format",
+    "theta",
+    "questionnaire",
+    "has_blanks",
+    "frequencies",
+    "ridge",
+    "rho",
+    "calibration",
+)
+
+
+def _assemble(parts: dict[str, FloatArray]) -> RoommateModel:
+    questionnaire = Questionnaire.from_json(str(parts["questionnaire"]))
+    blanks = tuple(bool(x) for x in np.atleast_1d(parts["has_blanks"]))
+    levels = [question.n_levels for question in questionnaire.questions]
+    shares = np.asarray(parts["frequencies"], dtype=np.float64)
+    theta = np.asarray(parts["theta"], dtype=np.float64)
+    if len(blanks) != len(levels) or shares.shape != (sum(levels),):
+        raise InvalidProblemError("its questions and answers do not fit together.")
+    cuts = np.cumsum(levels)[:-1]
+    frequencies = tuple(tuple(float(x) for x in part) for part in np.split(shares, cuts))
+    features = SurveyFeatures(questionnaire, blanks, frequencies)
+    if theta.shape != (features.n_features,) or not np.isfinite(theta).all():
+        raise InvalidProblemError("its weights do not fit its questions.")
+    ridge, rho = float(parts["ridge"]), float(parts["rho"])
+    calibration = float(parts["calibration"])
+    if not (np.isfinite(ridge) and ridge > 0 and 0 <= rho <= 1 and np.isfinite(shares).all()):
+        raise InvalidProblemError("its settings are out of range.")
+    model = make_roommate_model(theta, features, ridge, rho)
+    return model if np.isnan(calibration) else model.with_calibration(calibration)

@@ -1,0 +1,165 @@
+"""Learn what makes roommates from the pairs of past years."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.core.arguments import IntArray, check_positive
+from engine.core.checkpoint import Checkpoint
+from engine.core.errors import InvalidProblemError
+from engine.core.progress import ProgressCallback, StopCallback, ignore_progress, never_stop
+from engine.core.status import Status
+from engine.crf.survey import Survey, check_pairs
+from engine.crf.survey_features import SurveyFeatures, make_survey_features
+from engine.kernels.threads import one_blas_thread
+from engine.learning.roommate_calibration import fit_calibration
+from engine.learning.roommate_model import RoommateModel, make_roommate_model
+from engine.learning.roommate_solvers import SOLVERS, solve_roommates
+from engine.solvers.control import Limits, Watch
+from engine.solvers.result import LearningResult, TrajectoryPoint
+
+Cohort = tuple[Survey, IntArray]
+
+
+@dataclass(frozen=True, slots=True)
+class TrainedRoommates:
+    """A learned model with its certificate; bounds in nats.
+
+    ``log_likelihood`` is the surrogate l_rho at the model's weights (a certified lower bound),
+    ``objective`` the best dual value L(tau): the optimum lies between them when ``is_certified``.
+    """
+
+    model: RoommateModel
+    objective: float
+    log_likelihood: float
+    is_certified: bool
+    iterations: int
+    oracle_calls: int
+    seconds: float
+    status: Status
+    trajectory: tuple[TrajectoryPoint, ...]
+
+    @property
+    def duality_gap(self) -> float:
+        """Objective minus log-likelihood, nats, never below zero."""
+        return max(self.objective - self.log_likelihood, 0.0)
+
+    @property
+    def relative_gap(self) -> float:
+        """The duality gap over the size of the log-likelihood."""
+        return self.duality_gap / max(abs(self.log_likelihood), 1.0)
+
+
+def train_roommates(
+    cohorts: Sequence[Cohort],
+    *,
+    ridge: float = 100.0,
+    rho: float = 1.0,
+    solver: str = "auto",
+    relative_gap: float = 1e-4,
+    max_seconds: float | None = None,
+    rng: np.random.Generator | None = None,
+    on_progress: ProgressCallback = ignore_progress,
+    should_stop: StopCallback = never_stop,
+    checkpoint: Checkpoint | None = None,
+) -> TrainedRoommates:
+    """Fit the weights by approximate maximum likelihood over perfect matchings.
+
+    Parameters
+    ----------
+    cohorts : sequence of (Survey, pairs (p, 2))
+        Students in no pair are left out of the year.
+    ridge : float, lambda > 0.
+    rho : float in [0, 1], 1 for Bethe, 1/2 for the reweighted bound.
+    solver : "auto", "theta", "frank-wolfe", "block-coordinate", "pairwise" or "fully-corrective"
+    relative_gap : float, stop at this certified gap over the size of the log-likelihood.
+    max_seconds : float, optional
+    rng : Generator, used by the block order; defaults to seed 0.
+    on_progress, should_stop : callbacks
+        Reports carry both bounds: ``objective`` L(tau) above, ``lower_bound`` l_rho(theta) below.
+    checkpoint : Checkpoint, optional
+        A killed run that is started again with the same cohorts and settings goes on from it.
+
+    Returns
+    -------
+    TrainedRoommates
+        When stopped early, the best weights so far with the gap that they have.
+
+    Raises
+    ------
+    InvalidProblemError
+        Naming the cohort, student or setting that is wrong.
+
+    Notes
+    -----
+    Calibration is fitted afterwards on folds that their weights have not seen.
+
+    References
+    ----------
+    Tang et al. 2015, sections 3 and 4.2, appendix A.3.
+    """
+    checked = _check_cohorts(cohorts)
+    check_positive("ridge", ridge)
+    check_positive("relative_gap", relative_gap)
+    if not 0.0 <= rho <= 1.0:
+        raise InvalidProblemError(f"rho: expected a number from 0 to 1, received {rho}.")
+    if solver not in SOLVERS:
+        raise InvalidProblemError(f"solver: expected one of {', '.join(SOLVERS)}, not {solver!r}.")
+    features = make_survey_features([survey for survey, _ in checked])
+    with one_blas_thread():
+        result = solve_roommates(
+            checked,
+            features,
+            ridge=ridge,
+            rho=rho,
+            solver=solver,
+            limits=Limits(relative_gap, max_seconds=max_seconds),
+            watch=Watch(on_progress, should_stop, checkpoint),
+            rng=rng or np.random.default_rng(0),
+        )
+        model = make_roommate_model(result.theta, features, ridge, rho)
+        if result.status is Status.CONVERGED:
+            model = _calibrate(model, checked, should_stop)
+    return _wrap(model, result)
+
+
+def _calibrate(
+    model: RoommateModel, cohorts: Sequence[Cohort], should_stop: StopCallback
+) -> RoommateModel:
+    """Fit the calibration on unseen folds; a model that cannot be checked stays as it is."""
+    value = fit_calibration(cohorts, model.features, model.ridge, model.rho, should_stop)
+    return model if value is None else model.with_calibration(value)
+
+
+def _wrap(model: RoommateModel, result: LearningResult) -> TrainedRoommates:
+    return TrainedRoommates(
+        model=model,
+        objective=result.objective,
+        log_likelihood=result.lower_bound,
+        is_certified=result.is_certified,
+        iterations=result.iterations,
+        oracle_calls=result.oracle_calls,
+        seconds=result.seconds,
+        status=result.status,
+        trajectory=result.trajectory,
+    )
+
+
+def _check_cohorts(cohorts: Sequence[Cohort]) -> list[Cohort]:
+    if not cohorts:
+        raise InvalidProblemError("Learning needs at least one past cohort, received none.")
+    checked = []
+    for number, (survey, pairs) in enumerate(cohorts, start=1):
+        array = check_pairs(pairs, survey.n_students, survey.ids)
+        if len(array) < 2:
+            raise InvalidProblemError(
+                f"Cohort {number} has {len(array)} pairs; at least 2 are needed to learn from."
+            )
+        checked.append((survey, array))
+    return checked
+
+
+def observed_features(cohorts: Sequence[Cohort]) -> SurveyFeatures:
+    """Return the features that ``train_roommates`` would use for these cohorts."""
+    return make_survey_features([survey for survey, _ in cohorts])

@@ -1,0 +1,200 @@
+"""MLE-Struct on images: learn to segment from pictures with masks, with a certificate."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.core.arguments import check_positive
+from engine.core.checkpoint import Checkpoint
+from engine.core.errors import InvalidProblemError
+from engine.core.progress import (
+    ProgressCallback,
+    StopCallback,
+    ignore_progress,
+    never_stop,
+)
+from engine.core.status import Status
+from engine.crf.image_grid import model_shape, shrink_image, shrink_mask
+from engine.kernels.threads import one_blas_thread
+from engine.learning.example_store import ExampleStore
+from engine.learning.segmentation_model import SegmentationModel, make_segmentation_model
+from engine.learning.segmentation_progress import SegmentationReporter
+from engine.learning.segmentation_solvers import (
+    SegmentationTask,
+    solve_by_frank_wolfe,
+    solve_in_theta,
+)
+from engine.objectives.grid_inner import check_rho
+from engine.solvers.control import Limits, Watch
+from engine.solvers.result import LearningResult, TrajectoryPoint
+
+RIDGE_PER_PIXEL = 1e-3
+"""Default lambda over the number of training pixels, the published setting (Domke 2013, 8.4)."""
+
+SOLVERS = ("auto", "theta", "frank-wolfe", "block-coordinate")
+
+ImageSequence = Sequence[NDArray[np.uint8]]
+MaskSequence = Sequence[NDArray[np.bool_]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainedSegmentation:
+    """A learned model and its certificate; nats.
+
+    ``objective`` is the dual value (an upper bound), ``log_likelihood`` the surrogate
+    log-likelihood l_rho (a lower bound of the same optimum).
+    """
+
+    model: SegmentationModel
+    objective: float
+    log_likelihood: float
+    iterations: int
+    oracle_calls: int
+    seconds: float
+    status: Status
+    n_pixels: int
+    trajectory: tuple[TrajectoryPoint, ...]
+
+    @property
+    def duality_gap(self) -> float:
+        """Objective minus log-likelihood, never below zero."""
+        return max(self.objective - self.log_likelihood, 0.0)
+
+    @property
+    def relative_gap(self) -> float:
+        """The duality gap over the size of the log-likelihood."""
+        return self.duality_gap / max(abs(self.log_likelihood), 1.0)
+
+
+def train_segmentation(
+    images: ImageSequence,
+    masks: MaskSequence,
+    *,
+    ridge: float | None = None,
+    rho: float = 0.5,
+    max_side: int = 200,
+    solver: str = "auto",
+    relative_gap: float = 1e-3,
+    max_seconds: float | None = None,
+    holdout: tuple[ImageSequence, MaskSequence] | None = None,
+    on_progress: ProgressCallback = ignore_progress,
+    should_stop: StopCallback = never_stop,
+    checkpoint: Checkpoint | None = None,
+    rng: np.random.Generator | None = None,
+    cache: Path | None = None,
+) -> TrainedSegmentation:
+    """Learn the weights that maximise the penalised surrogate likelihood of the masks.
+
+    Parameters
+    ----------
+    images : sequence of ndarray, each (H, W, 3) uint8; read once, one at a time.
+    masks : sequence of ndarray, each (H, W) bool, the size of its image.
+    ridge : float, optional
+        lambda > 0; by default 0.001 times the number of training pixels.
+    rho : float
+        Edge appearance probability in (0, 1/2].
+    max_side : int
+        Larger pictures are shrunk to models of this many pixels a side.
+    solver : "auto", "theta", "frank-wolfe" or "block-coordinate"
+    relative_gap : float
+        Certified duality gap over the size of the log-likelihood at which to stop.
+    max_seconds : float, optional
+    holdout : (images, masks), optional
+        Pictures not learned from; every report then carries a `SegmentationPreview`.
+    on_progress, should_stop, checkpoint
+        See `engine.core`.
+    rng : numpy.random.Generator, optional
+        Order of the blocks of "block-coordinate"; a fixed seed by default.
+    cache : Path, optional
+        Folder that keeps the features of pictures from run to run.
+
+    Returns
+    -------
+    TrainedSegmentation
+
+    Raises
+    ------
+    InvalidProblemError
+        If there are no images, an image and its mask differ in size, no mask marks anything (or
+        all mark everything), or an option is out of range.
+    StoppedError
+        If ``should_stop`` answered True before any parameters were found.
+    """
+    if solver not in SOLVERS:
+        raise InvalidProblemError(f"solver: expected one of {', '.join(SOLVERS)}, got {solver!r}.")
+    check_rho(rho)
+    examples = make_examples(images, masks, max_side, cache)
+    _check_labels(examples)
+    n_pixels = sum(examples.sizes)
+    weight = check_positive("ridge", RIDGE_PER_PIXEL * n_pixels if ridge is None else ridge)
+    held_out = make_examples(*holdout, max_side, cache) if holdout else ()
+    task = SegmentationTask(examples, examples.sizes, weight, rho)
+    reporter = SegmentationReporter(held_out, rho, on_progress)
+    limits = Limits(relative_gap=relative_gap, max_seconds=max_seconds)
+    watch = Watch(reporter, should_stop, checkpoint)
+    with one_blas_thread():
+        if solver in ("auto", "theta"):
+            result = solve_in_theta(task, limits, watch, reporter)
+        else:
+            order = np.random.default_rng(0) if rng is None else rng
+            by_blocks = solver == "block-coordinate"
+            result = solve_by_frank_wolfe(
+                task, limits, watch, reporter, by_blocks=by_blocks, rng=order
+            )
+    model = make_segmentation_model(result.theta, ridge=weight, rho=rho, max_side=max_side)
+    return _trained(model, result, n_pixels)
+
+
+def make_examples(
+    images: ImageSequence, masks: MaskSequence, max_side: int, cache: Path | None = None
+) -> ExampleStore:
+    """Shrink pictures and masks to their models and compute the features, one at a time.
+
+    Raises
+    ------
+    InvalidProblemError
+        If there are none, the numbers differ, or an image and its mask differ in size.
+    """
+    if len(images) != len(masks):
+        raise InvalidProblemError(f"{len(images)} images but {len(masks)} masks.")
+    if len(images) == 0:
+        raise InvalidProblemError("There are no labelled images to learn from.")
+    examples = ExampleStore(cache)
+    for number in range(len(images)):
+        image, mask = images[number], masks[number]
+        if image.shape[:2] != mask.shape:
+            raise InvalidProblemError(
+                f"image {number + 1}: expected a mask of shape {image.shape[:2]}, "
+                f"received {mask.shape}."
+            )
+        shape = model_shape((image.shape[0], image.shape[1]), max_side)
+        examples.append(shrink_image(image, shape), shrink_mask(mask, shape))
+    return examples
+
+
+def _check_labels(examples: ExampleStore) -> None:
+    """Refuse masks from which nothing can be told apart."""
+    counts = [int(examples.labels(k).sum()) for k in range(len(examples))]
+    if not any(counts):
+        raise InvalidProblemError("No mask marks any pixel; there is nothing to learn.")
+    if counts == list(examples.sizes):
+        raise InvalidProblemError("The masks mark every pixel; there is nothing to learn.")
+
+
+def _trained(
+    model: SegmentationModel, result: LearningResult, n_pixels: int
+) -> TrainedSegmentation:
+    return TrainedSegmentation(
+        model=model,
+        objective=result.objective,
+        log_likelihood=result.lower_bound,
+        iterations=result.iterations,
+        oracle_calls=result.oracle_calls,
+        seconds=result.seconds,
+        status=result.status,
+        n_pixels=n_pixels,
+        trajectory=result.trajectory,
+    )

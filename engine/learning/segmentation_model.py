@@ -1,0 +1,136 @@
+"""A learned segmentation model, and its file."""
+
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.core.arguments import FloatArray, as_finite_array, check_positive, read_only
+from engine.core.errors import InvalidProblemError
+from engine.core.npz_file import write_npz
+from engine.crf.grid_features import GridFeatures
+from engine.crf.image_features import (
+    COLOUR_THRESHOLDS,
+    N_EDGE_FEATURES,
+    N_NODE_FEATURES,
+    SOBEL_THRESHOLDS,
+    compute_image_features,
+)
+from engine.crf.image_grid import MIN_SIDE, model_shape, shrink_image
+from engine.objectives.grid_inner import check_rho
+
+FORMAT = "bethe-hall segmentation model 1"
+MAX_FILE_BYTES = 16 * 2**20
+N_PARAMETERS = 2 * N_NODE_FEATURES + 4 * N_EDGE_FEATURES
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentationModel:
+    """Weights of image features, and what is needed to apply them to another picture.
+
+    Parameters
+    ----------
+    theta : ndarray, shape (368,), nats, read-only; see `engine.crf.grid_features`.
+    ridge : float, lambda that theta was learned with.
+    rho : float, edge appearance probability in (0, 1/2].
+    max_side : int, pixels; larger pictures are shrunk to this.
+    """
+
+    theta: FloatArray
+    ridge: float
+    rho: float
+    max_side: int
+
+    def features(self, image: NDArray[np.uint8]) -> GridFeatures:
+        """Shrink a picture, (H, W, 3) uint8, to the size of its model and compute its features."""
+        shape = model_shape((image.shape[0], image.shape[1]), self.max_side)
+        return compute_image_features(shrink_image(image, shape))
+
+    def save(self, path: Path | str) -> None:
+        """Write the model, whole or not at all, as an ``.npz`` of numbers and text without code."""
+        arrays = {
+            "format": np.array(FORMAT),
+            "theta": self.theta,
+            "ridge": np.array(self.ridge),
+            "rho": np.array(self.rho),
+            "max_side": np.array(self.max_side),
+            "colour_thresholds": COLOUR_THRESHOLDS,
+            "sobel_thresholds": SOBEL_THRESHOLDS,
+        }
+        write_npz(path, arrays)
+
+
+def make_segmentation_model(
+    theta: FloatArray, *, ridge: float, rho: float, max_side: int
+) -> SegmentationModel:
+    """Build a model that owns a checked, read-only copy of theta.
+
+    Raises
+    ------
+    InvalidProblemError
+        If theta has another length or is not finite, or another number is out of range.
+    """
+    values = as_finite_array("theta", np.array(theta, dtype=np.float64), shape=(N_PARAMETERS,))
+    if max_side < MIN_SIDE:
+        raise InvalidProblemError(f"max_side: expected at least {MIN_SIDE}, received {max_side}.")
+    return SegmentationModel(
+        read_only(values), check_positive("ridge", ridge), check_rho(rho), int(max_side)
+    )
+
+
+def load_segmentation_model(path: Path | str) -> SegmentationModel:
+    """Read a model file and check everything in it.
+
+    Raises
+    ------
+    InvalidProblemError
+        If the file is absent, too large, of another kind or version, learned with other features,
+        or holds numbers that are not finite.
+    """
+    name = Path(path).name
+    try:
+        if Path(path).stat().st_size > MAX_FILE_BYTES:
+            raise InvalidProblemError(f"{name} is too large to be a model file.")
+        with np.load(path, allow_pickle=False) as archive:
+            parts = {key: archive[key] for key in _PARTS if key in archive.files}
+    except InvalidProblemError:
+        raise
+    except FileNotFoundError as error:
+        raise InvalidProblemError(f"{name}: there is no such file.") from error
+    except (OSError, ValueError, EOFError, KeyError, AttributeError, zipfile.BadZipFile) as error:
+        raise InvalidProblemError(f"{name} is not a model file.") from error
+    if len(parts) < len(_PARTS) or str(parts["format"]) != FORMAT:
+        raise InvalidProblemError(f"{name} is not a segmentation model of this version.")
+    return _assemble(parts, name)
+
+
+_PARTS = (
+    "format",
+    "theta",
+    "ridge",
+    "rho",
+    "max_side",
+    "colour_thresholds",
+    "sobel_thresholds",
+)
+
+
+def _assemble(parts: dict[str, FloatArray], name: str) -> SegmentationModel:
+    same = (
+        parts["theta"].shape == (N_PARAMETERS,)
+        and np.array_equal(parts["colour_thresholds"], COLOUR_THRESHOLDS)
+        and np.array_equal(parts["sobel_thresholds"], SOBEL_THRESHOLDS)
+    )
+    if not same:
+        raise InvalidProblemError(f"{name} was learned with other image features.")
+    try:
+        return make_segmentation_model(
+            parts["theta"],
+            ridge=float(parts["ridge"]),
+            rho=float(parts["rho"]),
+            max_side=int(parts["max_side"]),
+        )
+    except (TypeError, ValueError) as error:
+        raise InvalidProblemError(f"{name} is damaged: {error}") from error

@@ -1,0 +1,304 @@
+"""The ways to solve the learning problem of images: in theta on growing subsets, or Frank-Wolfe."""
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from engine.core.arguments import FloatArray
+from engine.core.checkpoint import Checkpoint, State
+from engine.core.errors import StoppedError
+from engine.core.status import Status
+from engine.crf.grid_features import GridExample
+from engine.kernels.threads import count_threads
+from engine.learning.example_store import ExampleView
+from engine.learning.segmentation_progress import SegmentationReporter
+from engine.objectives.array_shelf import ArrayShelf
+from engine.objectives.grid_inner import GridSetInnerProblem
+from engine.objectives.grid_set_block import GridSetBlock, Tables
+from engine.objectives.learning_dual import make_learning_dual
+from engine.objectives.protocol import ExtremeDirection, InnerSolution
+from engine.solvers.control import Limits, Watch
+from engine.solvers.frank_wolfe import BlockCoordinateFrankWolfe, FrankWolfe
+from engine.solvers.result import LearningResult
+from engine.solvers.step_rules import LineSearch, OpenLoop, StepRule
+from engine.solvers.theta_ascent import ThetaAscent
+
+SMALLEST_SUBSET = 4
+"""Pictures of the first rehearsal."""
+
+GROWTH = 3.2
+"""Each subset is so many times larger than the one before."""
+
+REHEARSAL_GAP = 0.03
+"""Relative gap at which a subset has taught its share."""
+
+REHEARSAL_SHARE = 0.4
+"""Share of the time left that one rehearsal may take."""
+
+THREADS = count_threads()
+"""Pictures worked on at the same time."""
+
+CHECKPOINT_PATIENCE = 20.0
+"""Frank-Wolfe saves again after so many times the time that the last save took."""
+
+MEMORY = 100
+"""Steps that L-BFGS remembers: K is a few hundred, so they cost nothing beside inference."""
+
+
+STEP_RULES: dict[str, StepRule] = {"line-search": LineSearch(), "open-loop": OpenLoop()}
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentationTask:
+    """What is to be learned: labelled pictures, their pixels, lambda for all of them, and rho."""
+
+    examples: Sequence[GridExample]
+    sizes: Sequence[int]
+    ridge: float
+    rho: float
+
+
+def solve_in_theta(
+    task: SegmentationTask, limits: Limits, watch: Watch, reporter: SegmentationReporter
+) -> LearningResult:
+    """Maximise l_rho(theta) on growing random subsets, the last of which is everything.
+
+    A subset with lambda in proportion has nearly the same solution and nearly the same curvature
+    a picture; both pass on to the next. The last stage then needs about a dozen evaluations
+    instead of a hundred, and its bounds are those of the whole problem.
+
+    Raises
+    ------
+    StoppedError
+        If stopped within an evaluation or a rehearsal: there is no result with bounds.
+    """
+    started = time.perf_counter()
+    order = np.random.default_rng(0).permutation(len(task.examples))
+    sizes = subset_sizes(len(task.examples))
+    stage, theta, curvature = _resume(watch.checkpoint, sizes)
+    seconds_before, sweeps = 0.0, 0
+    while True:
+        size, is_last = sizes[stage], stage == len(sizes) - 1
+        chosen = range(size) if is_last else [int(k) for k in order[:size]]
+        problem = _ReportingProblem(task, chosen, curvature, watch, reporter)
+        share = problem.n_pixels / sum(task.sizes)
+        sentence = f"Learning from {size} images" if is_last else f"Rehearsing on {size} images"
+        reporter.begin_stage(sentence, seconds_before, is_rehearsal=not is_last)
+        result = ThetaAscent(
+            [problem],
+            task.ridge * share,
+            _stage_limits(limits, seconds_before, is_last=is_last),
+            Watch(reporter, watch.should_stop, _staged(watch.checkpoint, stage, curvature)),
+            memory=MEMORY,
+            refresh_ratio=float("inf"),
+        ).solve(theta)
+        sweeps += result.oracle_calls
+        if is_last:
+            return _whole(result, seconds_before, sweeps)
+        if result.status is Status.CANCELLED:
+            raise StoppedError("Learning was stopped before all images had been looked at.")
+        theta = result.theta
+        curvature = problem.learned_curvature() / problem.n_pixels
+        seconds_before, stage = time.perf_counter() - started, stage + 1
+
+
+def solve_by_frank_wolfe(
+    task: SegmentationTask,
+    limits: Limits,
+    watch: Watch,
+    reporter: SegmentationReporter,
+    *,
+    by_blocks: bool,
+    rng: np.random.Generator,
+    step_rule: str = "line-search",
+    averaged: bool = False,
+) -> LearningResult:
+    """Walk in the local polytopes by calls of roof duality (Tang 2015, algorithm 1).
+
+    ``by_blocks`` moves as many pictures at a time as there are threads, else all at once.
+    ``step_rule`` is "line-search" or "open-loop"; ``averaged`` returns the weighted average of
+    the parameters visited.
+
+    Raises
+    ------
+    StoppedError
+        If stopped within a pass.
+    """
+    reporter.begin_stage(f"Learning from {len(task.examples)} images", 0.0, is_rehearsal=False)
+    if watch.checkpoint is not None:
+        watch = replace(watch, checkpoint=_SparseCheckpoint(watch.checkpoint))
+    with ThreadPoolExecutor(THREADS) as pool:
+        shelf, size = ArrayShelf(), THREADS if by_blocks else len(task.examples)
+        blocks = [
+            _ReportingBlock(task, start, size, shelf, pool, watch, reporter)
+            for start in range(0, len(task.examples), size)
+        ]
+        rule = STEP_RULES[step_rule]
+        solver = (
+            BlockCoordinateFrankWolfe(
+                blocks, task.ridge, rng, rule, averaged=averaged, limits=limits, watch=watch
+            )
+            if by_blocks
+            else FrankWolfe(blocks, task.ridge, rule, averaged, limits, watch)
+        )
+        result = solver.solve()
+    calls = result.oracle_calls * len(task.examples) // len(blocks)
+    return _with_true_gap(task, replace(result, oracle_calls=calls))
+
+
+def _with_true_gap(task: SegmentationTask, result: LearningResult) -> LearningResult:
+    """Replace the bounds by those of one inner maximisation at theta where these are closer.
+
+    The Frank-Wolfe gap is a certificate too, but by far a wider one: log Z_rho itself costs no
+    more than a few oracle calls a picture.
+    """
+    problem = GridSetInnerProblem(task.examples, task.rho, threads=THREADS)
+    dual = make_learning_dual([problem.observed], task.ridge)
+    bounds = dual.evaluate(result.theta, [problem.solve(result.theta, None, 1e-9)])
+    objective = min(result.objective, bounds.upper)
+    lower_bound = max(result.lower_bound, bounds.lower)
+    return replace(result, objective=objective, lower_bound=lower_bound)
+
+
+class _ReportingBlock(GridSetBlock):
+    """Tells the reporter at which parameters the oracle was asked last."""
+
+    def __init__(
+        self,
+        task: SegmentationTask,
+        start: int,
+        size: int,
+        shelf: ArrayShelf,
+        pool: ThreadPoolExecutor,
+        watch: Watch,
+        reporter: SegmentationReporter,
+    ) -> None:
+        chosen = [task.examples[k] for k in range(start, min(start + size, len(task.examples)))]
+        super().__init__(chosen, task.rho, shelf=shelf, pool=pool, should_stop=watch.should_stop)
+        self._reporter = reporter
+
+    def compute_extreme_direction(self, theta: FloatArray, point: Tables) -> ExtremeDirection:
+        """See `GridSetBlock.compute_extreme_direction`."""
+        self._reporter.theta = theta
+        return super().compute_extreme_direction(theta, point)
+
+
+def subset_sizes(count: int) -> tuple[int, ...]:
+    """Return the growing numbers of pictures, the last of which is ``count``."""
+    sizes = [count]
+    while sizes[0] / GROWTH >= SMALLEST_SUBSET:
+        sizes.insert(0, round(sizes[0] / GROWTH))
+    return tuple(sizes)
+
+
+class _ReportingProblem(GridSetInnerProblem):
+    """Tells the reporter which parameters were solved last."""
+
+    def __init__(
+        self,
+        task: SegmentationTask,
+        chosen: Sequence[int],
+        curvature: FloatArray | None,
+        watch: Watch,
+        reporter: SegmentationReporter,
+    ) -> None:
+        n_pixels = sum(task.sizes[k] for k in chosen)
+        super().__init__(
+            ExampleView(task.examples, chosen),
+            task.rho,
+            curvature=None if curvature is None else curvature * n_pixels,
+            threads=THREADS,
+            should_stop=watch.should_stop,
+        )
+        self._reporter = reporter
+
+    def solve(self, theta: FloatArray, state: State | None, accuracy: float) -> InnerSolution:
+        """See `GridSetInnerProblem.solve`."""
+        solution = super().solve(theta, state, accuracy)
+        self._reporter.theta = theta
+        return solution
+
+
+def _stage_limits(limits: Limits, seconds_before: float, *, is_last: bool) -> Limits:
+    left = None
+    if limits.max_seconds is not None:
+        left = max(limits.max_seconds - seconds_before, 0.0)
+    if is_last:
+        return replace(limits, max_seconds=left)
+    gap = max(REHEARSAL_GAP, limits.relative_gap)
+    return Limits(gap, None, None if left is None else REHEARSAL_SHARE * left)
+
+
+@dataclass(slots=True)
+class _SparseCheckpoint:
+    """A checkpoint that takes at most a twentieth of the time, since points are large."""
+
+    place: Checkpoint
+    _ready: float = 0.0
+
+    def load(self) -> State | None:
+        """Return the saved state."""
+        return self.place.load()
+
+    def save(self, state: State) -> None:
+        """Save, unless the last save was too recent for what it cost."""
+        started = time.perf_counter()
+        if started >= self._ready:
+            self.place.save(state)
+            ended = time.perf_counter()
+            self._ready = ended + CHECKPOINT_PATIENCE * (ended - started)
+
+
+@dataclass(frozen=True, slots=True)
+class _StagedCheckpoint:
+    """A checkpoint of one stage: it remembers which, and the curvature that it began with."""
+
+    place: Checkpoint
+    stage: int
+    curvature: FloatArray | None
+
+    def load(self) -> State | None:
+        """Return the state if it was saved in this stage."""
+        state = self.place.load()
+        if state is None or int(state.get("stage", np.array(-1))) != self.stage:
+            return None
+        return state
+
+    def save(self, state: State) -> None:
+        """Save the solver's state with the stage."""
+        extra: State = {"stage": np.array(self.stage)}
+        if self.curvature is not None:
+            extra["curvature"] = self.curvature
+        self.place.save(state | extra)
+
+
+def _staged(
+    place: Checkpoint | None, stage: int, curvature: FloatArray | None
+) -> _StagedCheckpoint | None:
+    return None if place is None else _StagedCheckpoint(place, stage, curvature)
+
+
+def _resume(
+    place: Checkpoint | None, sizes: tuple[int, ...]
+) -> tuple[int, FloatArray | None, FloatArray | None]:
+    """The stage to begin with, and the curvature a pixel that it was begun with."""
+    state = place.load() if place is not None else None
+    if state is None or not 0 <= int(state.get("stage", np.array(-1))) < len(sizes):
+        return 0, None, None
+    return int(state["stage"]), None, state.get("curvature")
+
+
+def _whole(result: LearningResult, seconds_before: float, sweeps: int) -> LearningResult:
+    """The last stage's result with the time and the sweeps of all stages."""
+    shifted = tuple(
+        replace(point, seconds=point.seconds + seconds_before) for point in result.trajectory
+    )
+    return replace(
+        result,
+        seconds=result.seconds + seconds_before,
+        oracle_calls=sweeps,
+        trajectory=shifted,
+    )

@@ -1,0 +1,68 @@
+"""What the methods that only decode (perceptron, max margin) ask of one observation."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from engine.core.arguments import FloatArray
+from engine.core.errors import InvalidProblemError
+from engine.core.status import Status
+from engine.solvers.result import TrajectoryPoint
+
+
+@dataclass(frozen=True, slots=True)
+class Decoding:
+    """A structure y that maximises <theta, phi(y)> + loss_weight * loss(y).
+
+    ``statistics`` phi(y), shape (K,); ``loss`` its Hamming loss in [0, 1], the share of nodes with
+    another partner than observed; ``excess`` >= 0, a bound on how far the oracle may have stayed
+    below the maximum (nats).
+    """
+
+    statistics: FloatArray
+    loss: float
+    excess: float = 0.0
+
+
+class StructuredExample(Protocol):
+    """One observation (X, Y) with its MAP solver."""
+
+    @property
+    def observed(self) -> FloatArray:
+        """phi(Y), shape (K,)."""
+
+    def decode(self, theta: FloatArray, loss_weight: float = 0.0) -> Decoding:
+        """Return a structure that maximises <theta, phi(y)> + loss_weight * loss(y)."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainedCompetitor:
+    """Parameters of a method that we are compared with.
+
+    ``theta`` (K,), read-only, is what the method predicts with. ``objective`` and ``lower_bound``
+    belong to the method's own problem (regularised hinge loss, negative surrogate likelihood), and
+    are None where it has none. ``trajectory`` has one point a pass over the data.
+    """
+
+    theta: FloatArray
+    objective: float | None
+    lower_bound: float | None
+    passes: int
+    oracle_calls: int
+    seconds: float
+    status: Status
+    trajectory: tuple[TrajectoryPoint, ...]
+
+
+def count_features(observed: list[FloatArray]) -> int:
+    """Return K after checking that there are observations and that all agree on K.
+
+    Raises
+    ------
+    InvalidProblemError
+        If there is no observation or the numbers of features differ.
+    """
+    lengths = {len(vector) for vector in observed}
+    if len(lengths) != 1:
+        found = ", ".join(map(str, sorted(lengths))) or "no observation"
+        raise InvalidProblemError(f"Expected observations with one number of features: {found}.")
+    return lengths.pop()

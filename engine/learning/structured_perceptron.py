@@ -1,0 +1,78 @@
+"""The averaged structured perceptron."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine.core.arguments import read_only
+from engine.core.status import Status
+from engine.learning.structured_example import (
+    StructuredExample,
+    TrainedCompetitor,
+    count_features,
+)
+from engine.solvers.control import Limits, Run, Watch
+
+
+def train_structured_perceptron(
+    examples: Sequence[StructuredExample],
+    *,
+    rng: np.random.Generator,
+    max_passes: int = 20,
+    max_seconds: float | None = None,
+    watch: Watch = Watch(),  # noqa: B008 - frozen
+) -> TrainedCompetitor:
+    """Correct theta by phi(Y) - phi(y) whenever decoding answers another y, and average.
+
+    theta_t = theta_{t-1} + phi(Y^m) - phi(argmax_y <theta_{t-1}, phi^m(y)>); the answer is the
+    mean of all theta_t, which generalises better than the last one. Finds a separating theta if
+    there is one; has no objective and no regulariser otherwise.
+
+    Parameters
+    ----------
+    examples : sequence of StructuredExample
+    rng : numpy.random.Generator, the order within each pass
+    max_passes : int
+    max_seconds : float, optional
+    watch : Watch, callbacks asked after each example; checkpoints are not written
+
+    Returns
+    -------
+    TrainedCompetitor
+        CONVERGED when a whole pass made no mistake. The trajectory's objective is the number of
+        mistakes of a pass.
+
+    Raises
+    ------
+    InvalidProblemError
+        If there is no example or the examples differ in their number of features.
+
+    References
+    ----------
+    Collins (2002), Discriminative training methods for hidden Markov models, section 2.
+    """
+    observed = [example.observed for example in examples]
+    n_features = count_features(observed)
+    run = Run(Limits(-1.0, None, max_seconds), watch, "Training the perceptron")
+    theta, total = np.zeros(n_features), np.zeros(n_features)
+    calls, status = 0, Status.ITERATION_LIMIT
+    passes = 0
+    while passes < max_passes:
+        mistakes = 0
+        for m in rng.permutation(len(examples)):
+            answer = examples[m].decode(theta)
+            calls += 1
+            if answer.loss > 0.0:
+                theta = theta + observed[m] - answer.statistics
+                mistakes += 1
+            total += theta
+        passes += 1
+        run.record(passes, calls, float(mistakes), None)
+        stop = Status.CONVERGED if mistakes == 0 else run.verdict(passes)
+        if stop is not None:
+            status = stop
+            break
+    average = total / max(calls, 1)
+    return TrainedCompetitor(
+        read_only(average), None, None, passes, calls, run.seconds, status, tuple(run.trajectory)
+    )

@@ -1,0 +1,84 @@
+"""Do probabilities keep their promise? Reliability bins and Platt's slope."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.core.arguments import FloatArray
+
+MAX_NEGATIVES = 200_000  # sampling outcomes of one kind moves the intercept, not the slope
+
+
+@dataclass(frozen=True, slots=True)
+class ReliabilityBin:
+    """Pairs with similar predicted probability.
+
+    Parameters
+    ----------
+    predicted : float, mean predicted probability.
+    observed : float, share that came true.
+    low, high : float, 95 % Wilson range of the observed share.
+    count : int, number of pairs.
+    """
+
+    predicted: float
+    observed: float
+    low: float
+    high: float
+    count: int
+
+
+def reliability_bins(
+    probabilities: FloatArray, outcomes: FloatArray, n_bins: int = 10
+) -> tuple[ReliabilityBin, ...]:
+    """Split predictions into bins with equally much predicted mass and compare with outcomes.
+
+    Parameters
+    ----------
+    probabilities, outcomes : ndarray, shape (p,), outcomes 0 or 1.
+    n_bins : int
+
+    Notes
+    -----
+    Equal mass (not equal count) because most pairs have a probability near zero.
+    """
+    order = np.argsort(probabilities, kind="stable")
+    sorted_p, sorted_y = probabilities[order], outcomes[order]
+    mass = np.cumsum(sorted_p)
+    if not len(mass) or mass[-1] <= 0.0:
+        return ()
+    cuts = np.searchsorted(mass, np.linspace(0.0, mass[-1], n_bins + 1)[1:-1])
+    bins = []
+    for p, y in zip(np.split(sorted_p, cuts), np.split(sorted_y, cuts), strict=True):
+        if len(p):
+            low, high = wilson_range(float(y.sum()), len(y))
+            bins.append(ReliabilityBin(float(p.mean()), float(y.mean()), low, high, len(p)))
+    return tuple(bins)
+
+
+def wilson_range(successes: float, trials: int, z: float = 1.96) -> tuple[float, float]:
+    """Return the 95 % score interval of a share (Wilson 1927)."""
+    share = successes / trials
+    centre = share + z * z / (2 * trials)
+    spread = z * np.sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials))
+    scale = 1 + z * z / trials
+    return max(float((centre - spread) / scale), 0.0), min(float((centre + spread) / scale), 1.0)
+
+
+def fit_platt_slope(log_odds: FloatArray, outcomes: FloatArray) -> float:
+    """Return the slope of a logistic regression of outcomes on log-odds (Platt 1999).
+
+    Negatives are thinned, which a logistic regression absorbs into its intercept.
+    """
+    from sklearn.linear_model import LogisticRegression
+
+    positive = outcomes > 0.5
+    negatives = np.flatnonzero(~positive)
+    if len(negatives) > MAX_NEGATIVES:
+        rng = np.random.default_rng(0)
+        negatives = rng.choice(negatives, MAX_NEGATIVES, replace=False)
+    rows = np.concatenate([np.flatnonzero(positive), negatives])
+    if not positive.any() or float(np.ptp(log_odds[rows])) < 1e-9:
+        return 1.0
+    fit = LogisticRegression(C=np.inf, max_iter=200).fit(log_odds[rows, None], outcomes[rows])
+    return float(fit.coef_[0, 0])

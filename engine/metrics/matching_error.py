@@ -1,0 +1,26 @@
+"""Errors of a set of pairs against the true one."""
+
+import numpy as np
+
+from engine.core.arguments import IntArray
+from engine.core.errors import InvalidProblemError
+
+
+def hamming_error(predicted_partner: IntArray, true_partner: IntArray) -> float:
+    """Return the share of nodes whose partner is not the true one.
+
+    Parameters
+    ----------
+    predicted_partner, true_partner : ndarray, shape (n,), -1 for nobody.
+
+    Raises
+    ------
+    InvalidProblemError
+        If the lengths differ or are 0.
+    """
+    if predicted_partner.shape != true_partner.shape or not len(true_partner):
+        raise InvalidProblemError(
+            f"partners: expected two arrays of one length above 0, received "
+            f"{predicted_partner.shape} and {true_partner.shape}."
+        )
+    return float(np.mean(predicted_partner != true_partner))

@@ -1,0 +1,85 @@
+"""How far a predicted segmentation is from the truth."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.core.errors import InvalidProblemError
+from engine.metrics.calibration import ReliabilityBin, wilson_range
+
+PROBABILITY_FLOOR = 1e-7
+"""Smallest probability in a log loss: float32 marginals cannot tell smaller ones from 0 or 1."""
+
+MaskArray = NDArray[np.bool_]
+
+
+def hamming_error(predicted: MaskArray, truth: MaskArray) -> float:
+    """Return the share of pixels whose label is wrong (mean Hamming loss)."""
+    _check_same_shape(predicted, truth)
+    return float(np.mean(predicted != truth))
+
+
+def intersection_over_union(predicted: MaskArray, truth: MaskArray) -> float:
+    """Return |A and B| / |A or B| of the foreground; 1 when both are empty."""
+    _check_same_shape(predicted, truth)
+    union = int(np.count_nonzero(predicted | truth))
+    return 1.0 if union == 0 else float(np.count_nonzero(predicted & truth) / union)
+
+
+def log_loss(marginals: NDArray[np.floating], truth: MaskArray) -> float:
+    """Return the mean over pixels of -log tau_i(y_i), nats, with tau at least 1e-7."""
+    _check_same_shape(marginals, truth)
+    total = 0.0
+    for rows in _slices(marginals):
+        correct = np.where(truth[rows], marginals[rows], 1.0 - marginals[rows])
+        total -= float(np.log(np.clip(correct, PROBABILITY_FLOOR, 1.0)).sum(dtype=np.float64))
+    return total / marginals.size
+
+
+def binary_entropy(marginals: NDArray[np.floating]) -> NDArray[np.float32]:
+    """Return -p log p - (1-p) log(1-p) of every pixel, nats, float32."""
+    entropy = np.empty(marginals.shape, dtype=np.float32)
+    for rows in _slices(marginals):
+        p = np.clip(marginals[rows], PROBABILITY_FLOOR, 1 - PROBABILITY_FLOOR)
+        entropy[rows] = -p * np.log(p) - (1 - p) * np.log1p(-p)
+    return entropy
+
+
+def pixel_reliability(
+    marginals: NDArray[np.floating], truth: MaskArray, n_bins: int = 10
+) -> tuple[ReliabilityBin, ...]:
+    """Compare predicted with observed shares of foreground in bins of equal width.
+
+    Pixels of one picture depend on each other, so the ranges of the observed shares, which count
+    every pixel as a trial, are too narrow; uncertainty over pictures needs bins per picture.
+
+    Returns
+    -------
+    tuple of ReliabilityBin, in order of probability; empty bins are left out.
+    """
+    _check_same_shape(marginals, truth)
+    places = np.minimum((marginals * n_bins).astype(np.int64), n_bins - 1).ravel()
+    counts = np.bincount(places, minlength=n_bins)
+    predicted = np.bincount(places, marginals.ravel(), minlength=n_bins)
+    observed = np.bincount(places, truth.ravel(), minlength=n_bins)
+    bins = []
+    for k in np.flatnonzero(counts):
+        low, high = wilson_range(float(observed[k]), int(counts[k]))
+        share = float(observed[k] / counts[k])
+        mean = float(predicted[k] / counts[k])
+        bins.append(ReliabilityBin(mean, share, low, high, int(counts[k])))
+    return tuple(bins)
+
+
+def _slices(values: NDArray[np.generic]) -> Iterator[slice]:
+    """Row ranges of about a million pixels, so that temporary arrays stay small."""
+    step = max(1, 2**20 // max(values.shape[1], 1))
+    return (slice(start, start + step) for start in range(0, values.shape[0], step))
+
+
+def _check_same_shape(first: NDArray[np.generic], second: NDArray[np.generic]) -> None:
+    if first.shape != second.shape:
+        raise InvalidProblemError(
+            f"prediction and truth differ in size: {first.shape} and {second.shape}."
+        )

@@ -1,0 +1,1 @@
+"""What is minimised: learning duals, free energies, marginal losses. Signs flip only here."""

@@ -1,0 +1,48 @@
+"""Arrays that stay in memory while there is room, and in files beyond."""
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from engine.core.arguments import FloatArray
+
+MEMORY_BYTES = 768 * 2**20
+"""Room in memory: a training set of 300 pictures of 30,000 pixels, or of 700 when only messages
+are kept."""
+
+
+class ArrayShelf:
+    """Keeps arrays that a solver changes in place; beyond a budget they are mapped to files.
+
+    The files live in a folder of their own that goes when the shelf does. Mapped arrays behave
+    as others do; the system writes them out and reads them back as it sees fit, so that memory
+    stays flat however many pictures there are.
+
+    Parameters
+    ----------
+    memory_bytes : int, budget in memory.
+    folder : Path, optional, where to make the folder; the system's place for such files if None.
+    """
+
+    def __init__(self, memory_bytes: int = MEMORY_BYTES, folder: Path | None = None) -> None:
+        self._left = memory_bytes
+        self._place = folder
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._count = 0
+
+    def keep(self, array: FloatArray) -> FloatArray:
+        """Return the array itself, or a copy of it in a file once the memory is spent."""
+        if array.nbytes <= self._left:
+            self._left -= array.nbytes
+            return array
+        mapped = np.memmap(self._next_path(), dtype=array.dtype, mode="w+", shape=array.shape)
+        mapped[:] = array
+        # As plain array on the same pages: compiled code then sees one type, not two.
+        return np.asarray(mapped)
+
+    def _next_path(self) -> Path:
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="bethe-hall-", dir=self._place)
+        self._count += 1
+        return Path(self._folder.name) / f"{self._count}.raw"

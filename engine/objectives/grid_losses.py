@@ -1,0 +1,215 @@
+"""Losses of a labelled picture as functions of theta, with exact derivatives.
+
+Marginal losses are functions of the pseudomarginals after a fixed number of sweeps, or after as
+many as a threshold asks for; derivatives run back through the sweeps (truncated fitting and
+back-propagation). The pseudolikelihood, the piecewise likelihood and the independent logistic
+loss need no inference. Values are sums over the picture, nats; smaller is better.
+
+References
+----------
+Domke 2013, sections 4, 7 and 7.3.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.core.arguments import FloatArray
+from engine.core.errors import InvalidProblemError
+from engine.crf.grid_features import GridExample, GridScores
+from engine.kernels import backpropagation as back
+from engine.kernels.edge_codes import count_label_pairs
+from engine.kernels.mean_field_grid import (
+    begin_mean_field_adjoint,
+    mean_field_pass,
+    reverse_mean_field_pass,
+)
+from engine.kernels.pseudolikelihood_grid import pseudolikelihood
+from engine.objectives.grid_inner import GridChains, check_rho
+
+MARGINAL_LOSSES = {
+    "surrogate-likelihood": back.SURROGATE_LIKELIHOOD,
+    "univariate-logistic": back.UNIVARIATE_LOGISTIC,
+    "univariate-quadratic": back.UNIVARIATE_QUADRATIC,
+    "smoothed-classification": back.SMOOTHED_CLASSIFICATION,
+    "clique-logistic": back.CLIQUE_LOGISTIC,
+}
+LOCAL_LOSSES = ("pseudolikelihood", "piecewise", "independent")
+INFERENCES = ("trw", "mean-field")
+
+MAX_SWEEPS = 500
+"""Sweeps after which a threshold counts as unreachable, and the loss is that of so many sweeps."""
+
+
+@dataclass(frozen=True, slots=True)
+class LossOptions:
+    """Which loss of which inference.
+
+    Parameters
+    ----------
+    loss : one of `MARGINAL_LOSSES` or `LOCAL_LOSSES`
+    inference : "trw" or "mean-field"; local losses ignore it
+    iterations : int, sweeps (forward and backward) when no threshold is given
+    threshold : float, optional
+        Sweep until no marginal or message changes (relatively) by more than this.
+    sharpness : float, alpha of the smoothed classification loss
+    rho : float, in (0, 1/2], edge appearance probability of "trw"
+    """
+
+    loss: str = "univariate-logistic"
+    inference: str = "trw"
+    iterations: int = 40
+    threshold: float | None = None
+    sharpness: float = 15.0
+    rho: float = 0.5
+
+    def __post_init__(self) -> None:
+        """Raise InvalidProblemError for an unknown name or a number out of range."""
+        if self.loss not in MARGINAL_LOSSES and self.loss not in LOCAL_LOSSES:
+            names = ", ".join([*MARGINAL_LOSSES, *LOCAL_LOSSES])
+            raise InvalidProblemError(f"loss: expected one of {names}, received {self.loss!r}.")
+        if self.inference not in INFERENCES:
+            raise InvalidProblemError(
+                f"inference: expected trw or mean-field, received {self.inference!r}."
+            )
+        if self.iterations < 1 or (self.threshold is not None and not self.threshold > 0.0):
+            raise InvalidProblemError("iterations and threshold must be above 0.")
+        check_rho(self.rho)
+
+
+@dataclass(slots=True)
+class _Adjoints:
+    """Derivatives with respect to scores: nodes (rows, columns), edge tables by code."""
+
+    node: FloatArray
+    horizontal: FloatArray
+    vertical: FloatArray
+
+
+def loss_and_gradient(
+    example: GridExample, theta: FloatArray, options: LossOptions
+) -> tuple[float, FloatArray]:
+    """Return the loss of one picture and its gradient in theta, shape (K,).
+
+    Notes
+    -----
+    Time about five times that of the sweeps; memory 32 (mean field: 16) bytes a pixel and sweep.
+    """
+    scores = example.features.scores(theta)
+    adjoints = _Adjoints(
+        np.zeros(example.features.shape),
+        np.zeros_like(scores.horizontal),
+        np.zeros_like(scores.vertical),
+    )
+    if options.loss in LOCAL_LOSSES:
+        value = _local_loss(example, scores, options.loss, adjoints)
+    elif options.inference == "trw":
+        value = _tree_reweighted_loss(example, theta, options, adjoints)
+    else:
+        value = _mean_field_loss(example, scores, options, adjoints)
+    gradient = example.features.pull_back(adjoints.node, adjoints.horizontal, adjoints.vertical)
+    return value, gradient
+
+
+def _tree_reweighted_loss(
+    example: GridExample, theta: FloatArray, options: LossOptions, adjoints: _Adjoints
+) -> float:
+    """Sweep forward keeping all messages, then walk back."""
+    chains = GridChains(example.features, options.rho, theta)
+    history = [chains.messages.copy()]
+    for _ in range(options.iterations if options.threshold is None else MAX_SWEEPS):
+        change = chains.sweep(1)
+        history.append(chains.messages.copy())
+        if options.threshold is not None and change <= options.threshold:
+            break
+    adjoint = np.zeros_like(chains.messages)
+    sums = (adjoints.node, adjoints.horizontal, adjoints.vertical)
+    scores = chains.scores
+    value = back.begin_adjoint(
+        MARGINAL_LOSSES[options.loss],
+        options.sharpness,
+        example.labels,
+        scores.node,
+        chains.odds,
+        *chains.codes,
+        *chains.tables,
+        scores.horizontal,
+        scores.vertical,
+        options.rho,
+        chains.messages,
+        adjoint,
+        *sums,
+    )
+    fixed = (chains.odds, *chains.codes, *chains.tables, options.rho)
+    for sweep in range(len(history) - 1, 0, -1):
+        left, right, up, down = history[sweep]
+        _, right_before, _, down_before = history[sweep - 1]
+        read = (left, right, up, down)
+        back.reverse_pass(*fixed, read, False, adjoint, *sums)
+        read = (left, right_before, up, down_before)
+        back.reverse_pass(*fixed, read, True, adjoint, *sums)
+    return float(value)
+
+
+def _mean_field_loss(
+    example: GridExample, scores: GridScores, options: LossOptions, adjoints: _Adjoints
+) -> float:
+    """Pass forth and back keeping all marginals, then walk back."""
+    edges = example.features.edges
+    codes = (edges.horizontal, edges.vertical)
+    tables = (scores.horizontal, scores.vertical)
+    q = np.full(example.features.shape, 0.5)
+    history = [q.copy()]
+    for _ in range(options.iterations if options.threshold is None else MAX_SWEEPS):
+        mean_field_pass(scores.node, *codes, *tables, True, q)
+        history.append(q.copy())
+        change = mean_field_pass(scores.node, *codes, *tables, False, q)
+        history.append(q.copy())
+        if options.threshold is not None and change <= options.threshold:
+            break
+    adjoint = np.zeros_like(q)
+    sums = (adjoints.node, adjoints.horizontal, adjoints.vertical)
+    kind = MARGINAL_LOSSES[options.loss]
+    value = begin_mean_field_adjoint(
+        kind, options.sharpness, example.labels, scores.node, *codes, *tables, q, adjoint, *sums
+    )
+    for index in range(len(history) - 1, 0, -1):
+        forward = index % 2 == 1
+        reverse_mean_field_pass(
+            *codes, *tables, forward, history[index - 1], history[index], adjoint, *sums
+        )
+    return float(value)
+
+
+def _local_loss(example: GridExample, scores: GridScores, loss: str, adjoints: _Adjoints) -> float:
+    """Losses that need no inference."""
+    edges, labels = example.features.edges, example.labels
+    if loss == "pseudolikelihood":
+        return float(
+            pseudolikelihood(
+                labels,
+                scores.node,
+                edges.horizontal,
+                edges.vertical,
+                scores.horizontal,
+                scores.vertical,
+                adjoints.node,
+                adjoints.horizontal,
+                adjoints.vertical,
+            )
+        )
+    signed = np.where(labels, scores.node, -scores.node)
+    total = float(np.logaddexp(0.0, -signed).sum())
+    adjoints.node += np.where(labels, -1.0, 1.0) * np.exp(-np.logaddexp(0.0, signed))
+    if loss == "piecewise":
+        parts = (
+            (edges.horizontal, scores.horizontal, adjoints.horizontal, 0),
+            (edges.vertical, scores.vertical, adjoints.vertical, 1),
+        )
+        for codes, tables, adjoint, down in parts:
+            counts = np.zeros_like(tables)
+            count_label_pairs(codes, labels, down, counts)
+            norms = np.logaddexp.reduce(tables, axis=1, keepdims=True)
+            total += float((counts * (norms - tables)).sum())
+            adjoint += counts.sum(axis=1, keepdims=True) * np.exp(tables - norms) - counts
+    return total

@@ -1,0 +1,105 @@
+"""The learning problem seen from both sides, and the gap between them.
+
+    dual    L(tau) = ||r(tau)||^2 / (2 lambda) - sum_m H_rho(tau^m)
+            r(tau) = sum_m phi(Y^m) - phi(tau^m)
+    primal  l_rho(theta) = <theta, sum_m phi(Y^m)> - sum_m log Z_rho^m(theta) - lambda/2 ||theta||^2
+
+``min_tau L = max_theta l_rho`` (Sion), attained at ``theta = r(tau) / lambda``. The sign rule ends
+here: scores are maximised by oracles, solvers minimise L.
+
+The certificate ``L(tau) - l_rho(theta)`` bounds the error of both sides whenever tau lies in the
+marginal polytope and ``log Z_rho`` is bounded from above. The bound may be taken over a larger
+polytope (degree constraints without odd sets): that only lowers l_rho, so the gap stays valid and
+is merely wider than need be. The converse does not hold: a tau outside the marginal polytope could
+make L too small, which is why an inner solution says whether its tau was proved to be feasible.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.core.arguments import FloatArray, check_positive
+from engine.core.errors import InvalidProblemError
+from engine.objectives.protocol import InnerSolution
+
+
+@dataclass(frozen=True, slots=True)
+class LearningDual:
+    """The two objectives in terms of statistics and entropies; knows no structure.
+
+    Parameters
+    ----------
+    observed : ndarray, shape (K,)
+        sum_m phi(Y^m).
+    ridge : float
+        lambda > 0.
+    """
+
+    observed: FloatArray
+    ridge: float
+
+    def parameters(self, statistics: FloatArray) -> FloatArray:
+        """Return theta(tau) = (observed - sum_m phi(tau^m)) / lambda, shape (K,)."""
+        return (self.observed - statistics) / self.ridge
+
+    def dual_value(self, statistics: FloatArray, entropy: float) -> float:
+        """Return L(tau), nats, from the sums of phi(tau^m) and H(tau^m): an upper bound."""
+        residual = self.observed - statistics
+        return float(residual @ residual) / (2 * self.ridge) - entropy
+
+    def primal_value(self, theta: FloatArray, log_partition: float) -> float:
+        """Return l_rho(theta) in nats; a lower bound of the optimum if log Z is an upper bound."""
+        return float(theta @ self.observed - 0.5 * self.ridge * (theta @ theta)) - log_partition
+
+    def primal_gradient(self, theta: FloatArray, statistics: FloatArray) -> FloatArray:
+        """Return the gradient of l_rho at theta, where tau maximises the inner problem."""
+        return self.observed - statistics - self.ridge * theta
+
+    def evaluate(self, theta: FloatArray, inner: Sequence[InnerSolution]) -> "Bounds":
+        """Return both bounds from one solved inner problem per observation."""
+        statistics = np.sum([solution.statistics for solution in inner], axis=0)
+        entropy = sum(solution.entropy for solution in inner)
+        log_partition = sum(solution.log_partition for solution in inner)
+        return Bounds(
+            upper=self.dual_value(statistics, entropy),
+            lower=self.primal_value(theta, log_partition),
+            is_certified=all(solution.is_feasible for solution in inner),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """An upper and a lower bound of the optimum of the learning problem, in nats."""
+
+    upper: float
+    lower: float
+    is_certified: bool = True
+
+    @property
+    def gap(self) -> float:
+        """Return upper - lower, never below zero."""
+        return max(self.upper - self.lower, 0.0)
+
+    @property
+    def relative_gap(self) -> float:
+        """Return the gap over the size of the lower bound (the log-likelihood)."""
+        return self.gap / max(abs(self.lower), 1.0)
+
+
+def make_learning_dual(observed: Sequence[FloatArray], ridge: float) -> LearningDual:
+    """Build the objective from one vector of observed statistics per block.
+
+    Raises
+    ------
+    InvalidProblemError
+        If there is no observation, the vectors differ in length, or ridge is not above 0.
+    """
+    if not observed:
+        raise InvalidProblemError("Learning needs at least one observation, received none.")
+    lengths = {len(vector) for vector in observed}
+    if len(lengths) != 1:
+        raise InvalidProblemError(
+            f"Observations have different numbers of features: {sorted(lengths)}."
+        )
+    return LearningDual(np.sum(observed, axis=0), check_positive("ridge", ridge))

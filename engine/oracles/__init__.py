@@ -1,0 +1,1 @@
+"""Linear minimisation oracles (MAP solvers) and wrappers that count, time and cache them."""

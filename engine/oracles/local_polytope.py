@@ -1,0 +1,90 @@
+"""Maximise a linear function over the local polytope of any pairwise graph, by HiGHS."""
+
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linprog
+from scipy.sparse import coo_array
+
+from engine.core.arguments import FloatArray, read_only
+from engine.core.errors import CertificateError, InfeasibleError
+from engine.graphs.pairwise import PairwiseGraph, PairwiseModel
+from engine.kernels.star_updates import dual_value
+from engine.oracles.protocol import ExtremePoint
+
+
+class LocalPolytopeProgramme:
+    """A generic linear programme: any number of labels, exact to the solver's tolerance of 1e-7.
+
+    ``upper_bound`` is recomputed from the dual solution, which needs no trust in the solver.
+    Meant for small and middling models; roof duality is far faster for binary ones.
+    """
+
+    def __init__(self, graph: PairwiseGraph) -> None:
+        """Write the equations: normalised nodes, edge tables with the margins of their nodes."""
+        self.graph = graph
+        cards = graph.cardinalities
+        ends = graph.edges.ravel()
+        self._message_start = np.concatenate([[0], np.cumsum(cards[ends])]).astype(np.int64)
+        rows, columns, values = [], [], []
+        n_nodes = int(graph.node_start[-1])
+        rows.append(np.repeat(np.arange(graph.n_nodes), cards))
+        columns.append(np.arange(n_nodes))
+        values.append(np.ones(n_nodes))
+        for e, (i, j) in enumerate(graph.edges):
+            index = np.arange(graph.edge_start[e], graph.edge_start[e + 1])
+            index = index.reshape(int(cards[i]), int(cards[j]))
+            for end, (node, table) in enumerate(((i, index), (j, index.T))):
+                first = graph.n_nodes + self._message_start[2 * e + end]
+                labels = np.arange(int(cards[node]))
+                rows.append(np.repeat(first + labels, table.shape[1]))
+                columns.append(table.ravel())
+                values.append(np.ones(table.size))
+                rows.append(first + labels)
+                columns.append(graph.node_start[node] + labels)
+                values.append(-np.ones(len(labels)))
+        n_rows = graph.n_nodes + int(self._message_start[-1])
+        self._matrix = coo_array(
+            (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))),
+            shape=(n_rows, graph.size),
+        ).tocsr()
+        self._right = np.concatenate([np.ones(graph.n_nodes), np.zeros(n_rows - graph.n_nodes)])
+
+    def compute_extreme_point(self, scores: FloatArray) -> ExtremePoint:
+        """Return a maximiser of <vertex, scores>; scores (graph.size,) may hold -inf: impossible.
+
+        Raises
+        ------
+        InfeasibleError
+            If no point of the polytope avoids the impossible entries.
+        CertificateError
+            If the solver does not return an optimum.
+        """
+        graph = self.graph
+        scores = PairwiseModel(graph, scores).scores  # checks them
+        possible = np.isfinite(scores)
+        finite = np.where(possible, scores, 0.0)
+        scale = float(np.abs(finite).max(initial=0.0)) or 1.0  # its tolerances are absolute
+        solve: Any = linprog  # its stubs know dense matrices only
+        limits = np.stack([np.zeros(graph.size), np.where(possible, np.inf, 0.0)], axis=1)
+        answer = solve(
+            -finite / scale, A_eq=self._matrix, b_eq=self._right, bounds=limits, method="highs"
+        )
+        if answer.status == 2:
+            raise InfeasibleError("Every configuration of this model has probability zero.")
+        if answer.status != 0:
+            raise CertificateError(f"The linear programme was not solved: {answer.message}")
+        messages = -scale * np.asarray(answer.eqlin.marginals)[graph.n_nodes :]
+        layout = (
+            graph.cardinalities,
+            graph.edges,
+            graph.node_start,
+            graph.edge_start,
+            graph.incident_start,
+            graph.incident_edge,
+            self._message_start,
+        )
+        bound = float(dual_value(np.inf, layout, scores, np.ascontiguousarray(messages)))
+        vertex = np.maximum(answer.x, 0.0)
+        value = float(vertex @ finite)
+        return ExtremePoint(vertex=read_only(vertex), value=value, upper_bound=max(bound, value))

@@ -1,0 +1,51 @@
+"""The result that every matching oracle returns."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from engine.core.arguments import IntArray, read_only
+
+
+def _no_edges() -> IntArray:
+    return read_only(np.empty(0, dtype=np.int64))
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """A maximum-weight matching with its certificate.
+
+    Parameters
+    ----------
+    partner : ndarray, shape (n,), int64
+        The partner of each node, -1 where unmatched. For b-matchings with degrees above one the
+        first partner only; ``edge_indices`` then holds the answer.
+    weight : float
+        Sum of the weights of the chosen edges, in the unit of the weights.
+    upper_bound : float
+        Dual bound on the maximum, rounding included: ``upper_bound - weight`` is at rounding level.
+    seconds : float
+        Wall-clock time of the call.
+    n_matched : int
+        Number of chosen edges.
+    edge_indices : ndarray, shape (n_matched,), int64
+        Indices into the caller's list of edges; empty for complete graphs.
+    """
+
+    partner: IntArray
+    weight: float
+    upper_bound: float
+    seconds: float
+    n_matched: int
+    edge_indices: IntArray = field(default_factory=_no_edges)
+
+    @property
+    def gap(self) -> float:
+        """Certified bound on the suboptimality; never negative."""
+        return max(0.0, self.upper_bound - self.weight)
+
+    @property
+    def pairs(self) -> IntArray:
+        """The matched pairs, shape (p, 2), the smaller index first, sorted."""
+        first = np.flatnonzero(self.partner > np.arange(len(self.partner)))
+        return np.column_stack((first, self.partner[first])).astype(np.int64)

@@ -1,0 +1,218 @@
+"""Where the scores of all pairs come from: a dense matrix, or one-hot codes on demand."""
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from typing import Protocol
+
+import numpy as np
+
+from engine.core.arguments import FloatArray, IntArray, check_shape
+from engine.core.errors import InvalidProblemError
+from engine.kernels.matching_rows import measure_rows
+from engine.kernels.threads import for_row_ranges, one_blas_thread
+from engine.oracles.matching_certificate import round_costs, scale_exponent
+from engine.oracles.one_hot_scores import OneHotScores
+
+ORDINARY_BITS = 300  # scores within 2^-300 .. 2^300 need no rescaling
+LARGEST_SCORE = 1e300
+DENSE_BYTES = 900_000_000  # up to n = 10,600 products are written out once a call
+BLOCK_ENTRIES = 1 << 18  # a block of rows made on demand is 2 MB: it stays in the cache
+
+RowTask = Callable[[FloatArray, int], None]
+
+
+class ScoreRows(Protocol):
+    """Rows of a symmetric matrix of scores, and its entries as even integer costs.
+
+    ``extent`` bounds the finite |score|. Rows and ``extent`` are in units of 2^unit of the
+    caller's, 0 unless scores are astronomically large or small; costs count 2^-exponent of those.
+    """
+
+    n_nodes: int
+    unit: int
+    extent: float
+    exponent: int
+
+    def blocks(self, start: int, stop: int) -> Iterator[tuple[int, FloatArray]]:
+        """Yield (first row, rows) until all rows from ``start`` to ``stop`` were seen."""
+
+    def scores_of(self, heads: IntArray, tails: IntArray) -> FloatArray:
+        """Scores of the pairs, as given by the caller."""
+
+    def costs_of(self, heads: IntArray, tails: IntArray) -> IntArray:
+        """Even integer costs of the pairs: exactly what ``price_rows`` makes of the rows."""
+
+
+class DenseRows:
+    """Rows of a given (n, n) array; its upper triangle counts."""
+
+    def __init__(self, scores: FloatArray) -> None:
+        scores = np.ascontiguousarray(scores, dtype=np.float64)
+        check_shape("scores", scores, (None, None))
+        if scores.shape[0] != scores.shape[1]:
+            raise InvalidProblemError(f"scores: expected a square matrix, received {scores.shape}.")
+        self.n_nodes = len(scores)
+        self._scores = self._rows = scores
+        self.extent = self._measure()
+        self._check_symmetry()
+        self.unit = unit_exponent(self.extent)
+        if self.unit:
+            self._rows = np.ldexp(scores, -self.unit)
+        self.extent = math.ldexp(self.extent, -self.unit)
+        self.exponent = scale_exponent(self.n_nodes, self.extent)
+
+    def blocks(self, start: int, stop: int) -> Iterator[tuple[int, FloatArray]]:
+        """Yield the rows as one view."""
+        yield start, self._rows[start:stop]
+
+    def scores_of(self, heads: IntArray, tails: IntArray) -> FloatArray:
+        """Scores of the pairs, read above the diagonal."""
+        found: FloatArray = self._scores[np.minimum(heads, tails), np.maximum(heads, tails)]
+        return found
+
+    def costs_of(self, heads: IntArray, tails: IntArray) -> IntArray:
+        """Even integer costs of the pairs."""
+        return round_costs(np.ldexp(self.scores_of(heads, tails), -self.unit), self.exponent)
+
+    def _measure(self) -> float:
+        extents = [0.0]
+
+        def measure(block: FloatArray, first: int) -> None:
+            extent = np.zeros(self.n_nodes)
+            if measure_rows(block, first, extent):
+                raise InvalidProblemError(
+                    "scores: expected finite numbers, or -inf for a forbidden pair, "
+                    "received NaN or +inf."
+                )
+            extents.append(float(extent.max(initial=0.0)))
+
+        for_all_rows(self, measure)
+        return max(extents)
+
+    def _check_symmetry(self) -> None:
+        """Compare a few pairs per node with their mirror images: enough to catch a wrong matrix."""
+        n = self.n_nodes
+        rows = np.arange(n)
+        for step in (1, 7, n // 3, n // 2):
+            columns = (rows + step) % max(n, 1)
+            above, below = self._scores[rows, columns], self._scores[columns, rows]
+            scale = 1e-9 * np.maximum(np.abs(above), np.abs(below))
+            with np.errstate(invalid="ignore"):
+                differs = (above != below) & ~(np.abs(above - below) <= scale)
+            differs &= rows != columns
+            if differs.any():
+                i, j = rows[differs][0], columns[differs][0]
+                raise InvalidProblemError(
+                    f"scores: expected a symmetric matrix, received {self._scores[i, j]} at "
+                    f"({i}, {j}) and {self._scores[j, i]} at ({j}, {i})."
+                )
+
+
+class OneHotRows:
+    """Rows of Z S Z^T, made as a product that is exact: all at once, or block by block on demand.
+
+    The whole matrix is made where it fits into ``DENSE_BYTES``, since a call reads it about ten
+    times. S is first rounded to multiples of a power of two so coarse that sums of one entry per
+    question are exact in float64, and so fine that rounding is at the last digit of a score.
+    """
+
+    def __init__(self, scores: OneHotScores, room: FloatArray | None = None) -> None:
+        self.n_nodes = scores.n_nodes
+        self._scores = scores
+        questions = scores.codes.shape[1]
+        extent = float(sum(self._largest(q) for q in range(questions)))
+        self.unit = unit_exponent(extent)
+        self.extent = math.ldexp(extent, -self.unit)
+        self.exponent = scale_exponent(self.n_nodes, self.extent)
+        # Sums must stay below 2^53 units of rounding, 2^(1 - exponent) each.
+        finest = scale_exponent(1, self.extent) - 8
+        self.exponent = min(self.exponent, finest)
+        self._cost_block = round_costs(np.ldexp(scores.block, -self.unit), self.exponent)
+        rounded = np.ldexp(-self._cost_block.astype(np.float64), -self.exponent)
+        self._rounded = OneHotScores(scores.codes, rounded)
+        self._one_hot = self._rounded.one_hot()
+        self.dense: FloatArray | None = None
+        if 8 * self.n_nodes**2 <= DENSE_BYTES:
+            if room is None or len(room) != self.n_nodes:
+                room = np.empty((self.n_nodes, self.n_nodes))
+            dense = room
+            for_all_rows(self, lambda block, first: _copy_rows(block, first, dense))
+            self.dense = dense
+
+    def blocks(self, start: int, stop: int) -> Iterator[tuple[int, FloatArray]]:
+        """Yield the rows as one view, or blocks of ``BLOCK_ENTRIES`` in an array that is reused."""
+        if self.dense is not None:
+            yield start, self.dense[start:stop]
+            return
+        height = max(1, BLOCK_ENTRIES // max(self.n_nodes, 1))
+        room = np.empty((min(height, stop - start), self.n_nodes))
+        for first in range(start, stop, height):
+            end = min(first + height, stop)
+            block = room[: end - first]
+            np.matmul(self._rounded.folded(first, end), self._one_hot.T, out=block)
+            yield first, block
+
+    def scores_of(self, heads: IntArray, tails: IntArray) -> FloatArray:
+        """Scores of the pairs."""
+        return self._scores.of_pairs(heads, tails)
+
+    def costs_of(self, heads: IntArray, tails: IntArray) -> IntArray:
+        """Even integer costs of the pairs: sums of rounded entries of S."""
+        total = np.zeros(len(heads), dtype=np.int64)
+        for codes in self._scores.codes.T:
+            total += self._cost_block[codes[heads], codes[tails]]
+        return total
+
+    def _largest(self, question: int) -> float:
+        used = np.unique(self._scores.codes[:, question])
+        return float(np.abs(self._scores.block[np.ix_(used, used)]).max(initial=0.0))
+
+
+def _copy_rows(block: FloatArray, first: int, dense: FloatArray) -> None:
+    dense[first : first + len(block)] = block
+
+
+def for_all_rows(rows: ScoreRows, task: RowTask) -> None:
+    """Call ``task(block, first row)`` over all rows, several threads at once where that pays.
+
+    A thread gets rows from the top and as many from the bottom, so that tasks that only look right
+    of the diagonal are shared evenly too.
+    """
+    n = rows.n_nodes
+    half = n // 2
+
+    def work(start: int, stop: int) -> None:
+        mirrored = half if stop == half else n - stop
+        for begin, end in ((start, stop), (mirrored, n - start)):
+            for first, block in rows.blocks(begin, end):
+                task(block, first)
+
+    with one_blas_thread() if isinstance(rows, OneHotRows) else nullcontext():
+        for_row_ranges(half, work)
+
+
+def unit_exponent(extent: float) -> int:
+    """0 for scores of ordinary size; else the exponent that brings the largest one to about 1.
+
+    Raises
+    ------
+    InvalidProblemError
+        If sums of such scores would leave float64.
+    """
+    if extent > LARGEST_SCORE:
+        raise InvalidProblemError(
+            f"scores: expected magnitudes up to {LARGEST_SCORE:.0e}, received {extent:.3g}."
+        )
+    exponent = math.frexp(extent)[1]
+    return exponent if abs(exponent) > ORDINARY_BITS else 0
+
+
+def rows_of(
+    scores: FloatArray | OneHotScores, room: FloatArray | None = None
+) -> DenseRows | OneHotRows:
+    """Wrap either form of scores; raise InvalidProblemError on NaN, +inf or an asymmetric array.
+
+    ``room``, shape (n, n), is overwritten where scores have to be written out.
+    """
+    return OneHotRows(scores, room) if isinstance(scores, OneHotScores) else DenseRows(scores)

@@ -1,0 +1,85 @@
+"""Oracles around oracles: count, time and remember calls without the oracle knowing."""
+
+import hashlib
+import time
+from collections import OrderedDict
+from typing import Any
+
+import numpy as np
+
+from engine.core.errors import InvalidProblemError
+from engine.oracles.one_hot_scores import OneHotScores
+from engine.oracles.protocol import ExtremePoint, LinearMinimizationOracle
+
+
+class CountingOracle:
+    """Counts calls; ``calls`` includes those that raised."""
+
+    def __init__(self, oracle: LinearMinimizationOracle) -> None:
+        self._oracle = oracle
+        self.calls = 0
+
+    def compute_extreme_point(self, scores: Any) -> ExtremePoint:
+        """Pass the call on and count it."""
+        self.calls += 1
+        return self._oracle.compute_extreme_point(scores)
+
+
+class TimingOracle:
+    """Adds up the wall-clock seconds spent in the oracle; ``last_seconds`` is the latest call's."""
+
+    def __init__(self, oracle: LinearMinimizationOracle) -> None:
+        self._oracle = oracle
+        self.seconds = 0.0
+        self.last_seconds = 0.0
+
+    def compute_extreme_point(self, scores: Any) -> ExtremePoint:
+        """Pass the call on and time it."""
+        started = time.perf_counter()
+        try:
+            return self._oracle.compute_extreme_point(scores)
+        finally:
+            self.last_seconds = time.perf_counter() - started
+            self.seconds += self.last_seconds
+
+
+class CachingOracle:
+    """Remembers the answers to the latest distinct scores, recognised by a digest of their bytes.
+
+    Parameters
+    ----------
+    oracle : LinearMinimizationOracle
+    capacity : int
+        How many answers are kept; the least recently used one goes first.
+    """
+
+    def __init__(self, oracle: LinearMinimizationOracle, capacity: int = 16) -> None:
+        if capacity < 1:
+            raise InvalidProblemError(f"capacity: expected 1 or more, received {capacity}.")
+        self._oracle = oracle
+        self._capacity = capacity
+        self._answers: OrderedDict[bytes, ExtremePoint] = OrderedDict()
+        self.hits = 0
+
+    def compute_extreme_point(self, scores: Any) -> ExtremePoint:
+        """Return the remembered answer to these scores, or ask and remember."""
+        key = _digest(scores)
+        if key in self._answers:
+            self.hits += 1
+            self._answers.move_to_end(key)
+            return self._answers[key]
+        answer = self._oracle.compute_extreme_point(scores)
+        self._answers[key] = answer
+        if len(self._answers) > self._capacity:
+            self._answers.popitem(last=False)
+        return answer
+
+
+def _digest(scores: Any) -> bytes:
+    arrays = (scores.codes, scores.block) if isinstance(scores, OneHotScores) else (scores,)
+    digest = hashlib.blake2b(digest_size=20)
+    for values in arrays:
+        array = np.ascontiguousarray(values)
+        digest.update(repr((array.shape, array.dtype.str)).encode())
+        digest.update(array.tobytes())
+    return digest.digest()

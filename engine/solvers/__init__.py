@@ -1,0 +1,1 @@
+"""Minimisers of objectives over polytopes; they know no CRF."""

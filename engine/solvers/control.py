@@ -1,0 +1,197 @@
+"""When a solver stops, what it reports and what it saves: one object for every solver."""
+
+import time
+from dataclasses import dataclass, field
+from math import log
+
+import numpy as np
+
+from engine.core.arguments import FloatArray
+from engine.core.checkpoint import Checkpoint, State
+from engine.core.progress import (
+    Progress,
+    ProgressCallback,
+    StopCallback,
+    ignore_progress,
+    never_stop,
+)
+from engine.core.status import Status
+from engine.solvers.result import TrajectoryPoint
+
+CHECKPOINT_SECONDS = 2.0  # losing two seconds of work costs less than writing every step
+SAME_DATA = 1e-9  # relative difference of statistics summed in another order
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When to stop.
+
+    Parameters
+    ----------
+    relative_gap : float, certified gap over the size of the lower bound that counts as converged.
+    max_iterations : int or None
+    max_seconds : float or None, wall clock of this and, when resumed, earlier parts.
+    """
+
+    relative_gap: float = 1e-4
+    max_iterations: int | None = None
+    max_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Whom to tell, whom to ask, and where to leave the state."""
+
+    on_progress: ProgressCallback = ignore_progress
+    should_stop: StopCallback = never_stop
+    checkpoint: Checkpoint | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Which solver, of which problem, left a checkpoint: a stranger's is not gone on from.
+
+    Parameters
+    ----------
+    solver : str, its kind.
+    n_blocks : int, observations.
+    observed : ndarray, shape (K,), their statistics: those of other data differ.
+    """
+
+    solver: str
+    n_blocks: int
+    observed: FloatArray
+
+    def stamp(self) -> State:
+        """Return what ``recognises`` looks for."""
+        return {
+            "origin_solver": np.array(self.solver),
+            "origin_blocks": np.array(self.n_blocks),
+            "origin_observed": self.observed,
+        }
+
+    def recognises(self, state: State) -> bool:
+        """Whether the state was left by the same kind of solver on the same data."""
+        mine = self.stamp()
+        if any(name not in state or state[name].shape != mine[name].shape for name in mine):
+            return False
+        return (
+            str(state["origin_solver"]) == self.solver
+            and int(state["origin_blocks"]) == self.n_blocks
+            and np.allclose(state["origin_observed"], self.observed, SAME_DATA, SAME_DATA)
+        )
+
+
+@dataclass(slots=True)
+class Run:
+    """The bookkeeping of one run: clock, trajectory, best bounds, decision to stop."""
+
+    limits: Limits
+    watch: Watch
+    sentence: str = "Learning"
+    seconds_before: float = 0.0
+    upper: float = float("inf")
+    lower: float = float("-inf")
+    trajectory: list[TrajectoryPoint] = field(default_factory=list)
+    _start: float = field(default_factory=time.perf_counter)
+    _saved: float = field(default_factory=time.perf_counter)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of work so far, earlier parts of a resumed run included."""
+        return self.seconds_before + time.perf_counter() - self._start
+
+    @property
+    def relative_gap(self) -> float:
+        """Best certified gap so far over the size of the lower bound."""
+        if self.upper == float("inf") or self.lower == float("-inf"):
+            return float("inf")
+        return max(self.upper - self.lower, 0.0) / max(abs(self.lower), 1.0)
+
+    def record(self, iteration: int, oracle_calls: int, upper: float, lower: float | None) -> None:
+        """Note the bounds of one iteration, keep the best of each, and report."""
+        self.upper = min(self.upper, upper)
+        if lower is not None:
+            self.lower = max(self.lower, lower)
+        known = self.lower > float("-inf")
+        self.trajectory.append(
+            TrajectoryPoint(
+                iteration, self.seconds, oracle_calls, self.upper, self.lower if known else None
+            )
+        )
+        self._report(iteration, known)
+
+    def _report(self, iteration: int, known: bool) -> None:
+        gap = self.relative_gap if known else None
+        self.watch.on_progress(
+            Progress(
+                sentence=self.sentence,
+                fraction=None if gap is None else self._fraction(gap),
+                iteration=iteration,
+                seconds=self.seconds,
+                seconds_left=self._seconds_left(),
+                objective=self.upper,
+                lower_bound=self.lower if known else None,
+                gap=max(self.upper - self.lower, 0.0) if known else None,
+                relative_gap=gap,
+            )
+        )
+
+    def _fraction(self, gap: float) -> float:
+        """Share of the way on a logarithmic axis from the first gap to the target."""
+        first = next((p.relative_gap for p in self.trajectory if p.relative_gap), None)
+        target = self.limits.relative_gap
+        if first is None or first <= target or gap <= target:
+            return 1.0 if gap <= target else 0.0
+        return min(max(log(first / gap) / log(first / target), 0.0), 1.0)
+
+    def _seconds_left(self) -> float | None:
+        """Extrapolate the fall of the gap over the later half of the run; None while unknown."""
+        points = [p for p in self.trajectory if p.relative_gap]
+        if len(points) < 3:
+            return None
+        past, now = points[len(points) // 2 - 1], points[-1]
+        before, after = past.relative_gap or 0.0, now.relative_gap or 0.0
+        target = self.limits.relative_gap
+        if after <= target:
+            return 0.0
+        if before <= after or now.seconds <= past.seconds:
+            return None
+        rate = log(before / after) / (now.seconds - past.seconds)
+        return log(after / target) / rate
+
+    def verdict(self, iteration: int) -> Status | None:
+        """Return the reason to stop now, or None to go on."""
+        if self.relative_gap <= self.limits.relative_gap:
+            return Status.CONVERGED
+        if self.watch.should_stop():
+            return Status.CANCELLED
+        if self.limits.max_seconds is not None and self.seconds >= self.limits.max_seconds:
+            return Status.TIME_LIMIT
+        if self.limits.max_iterations is not None and iteration >= self.limits.max_iterations:
+            return Status.ITERATION_LIMIT
+        return None
+
+    def is_checkpoint_due(self) -> bool:
+        """Whether a checkpoint is wanted and the last one is old enough."""
+        if self.watch.checkpoint is None:
+            return False
+        now = time.perf_counter()
+        if now - self._saved < CHECKPOINT_SECONDS:
+            return False
+        self._saved = now
+        return True
+
+    def load(self, origin: Origin) -> State | None:
+        """Return the state to go on from and set the clock; None to start anew."""
+        saved = self.watch.checkpoint.load() if self.watch.checkpoint is not None else None
+        if saved is None or not origin.recognises(saved):
+            return None
+        self.seconds_before = float(saved["seconds"])
+        return saved
+
+    def save(self, origin: Origin, state: State) -> None:
+        """Leave a state that ``load`` finds again."""
+        if self.watch.checkpoint is not None:
+            seconds: State = {"seconds": np.array(self.seconds)}
+            self.watch.checkpoint.save(state | seconds | origin.stamp())

@@ -1,0 +1,62 @@
+"""What every solver of the learning problem returns."""
+
+from dataclasses import dataclass
+
+from engine.core.arguments import FloatArray
+from engine.core.status import Status
+
+
+@dataclass(frozen=True, slots=True)
+class TrajectoryPoint:
+    """One line of the history of a run; bounds in nats, None while unknown."""
+
+    iteration: int
+    seconds: float
+    oracle_calls: int
+    objective: float
+    lower_bound: float | None
+
+    @property
+    def relative_gap(self) -> float | None:
+        """Return the certified gap over the size of the lower bound, None while unknown."""
+        if self.lower_bound is None:
+            return None
+        return max(self.objective - self.lower_bound, 0.0) / max(abs(self.lower_bound), 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class LearningResult:
+    """Parameters with their certificate.
+
+    Parameters
+    ----------
+    theta : ndarray, shape (K,)
+    objective : float, the best dual value L(tau) found, nats.
+    lower_bound : float, the best certified lower bound of the optimum, nats.
+    is_certified : bool, whether ``objective - lower_bound`` bounds the error; else an estimate.
+    iterations, oracle_calls : int
+        Oracle calls are MAP calls for solvers in the polytope, inner sweeps for those in theta.
+    seconds : float, wall clock, earlier parts of a resumed run included.
+    status : Status
+    trajectory : tuple of TrajectoryPoint
+    """
+
+    theta: FloatArray
+    objective: float
+    lower_bound: float
+    is_certified: bool
+    iterations: int
+    oracle_calls: int
+    seconds: float
+    status: Status
+    trajectory: tuple[TrajectoryPoint, ...]
+
+    @property
+    def duality_gap(self) -> float:
+        """Return objective - lower_bound in nats, never below zero."""
+        return max(self.objective - self.lower_bound, 0.0)
+
+    @property
+    def relative_gap(self) -> float:
+        """Return the duality gap over the size of the lower bound."""
+        return self.duality_gap / max(abs(self.lower_bound), 1.0)

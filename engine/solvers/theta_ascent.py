@@ -1,0 +1,269 @@
+"""Maximise l_rho(theta) directly: quasi-Newton steps over warm-started inner maximisations.
+
+    gradient of l_rho = sum_m phi(Y^m) - phi(tau^m(theta)) - lambda theta
+
+L-BFGS (Nocedal and Wright 2006, algorithm 7.4) in the metric of a Hessian estimate that the inner
+problems offer: with a fair estimate a handful of evaluations suffices. Every evaluation yields both
+bounds, so the certificate costs nothing. Steps are safeguarded by Armijo's rule on the lower bound.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from engine.core.arguments import FloatArray, read_only
+from engine.core.status import Status
+from engine.kernels.threads import one_blas_thread
+from engine.objectives.learning_dual import Bounds, LearningDual, make_learning_dual
+from engine.objectives.protocol import InnerProblem, InnerSolution, State
+from engine.solvers.control import Limits, Origin, Run, Watch
+from engine.solvers.dual_bundle import DualBundle
+from engine.solvers.result import LearningResult
+
+ARMIJO = 1e-4  # share of the promised rise that a step must deliver
+INNER_SHARE = 0.02  # part of the wanted gap that inexact inner solutions may use up
+ROUNDING = 1e-12  # differences below this share of the objective are rounding errors
+INNER_RISE = 0.02  # part of the rise promised by a step that inexact inner solutions may use up
+
+
+@dataclass(slots=True)
+class _Evaluation:
+    theta: FloatArray
+    inner: list[InnerSolution]
+    bounds: Bounds
+    gradient: FloatArray
+
+    @property
+    def slack(self) -> float:
+        """By how much inexact inner solutions may have lowered the lower bound (nats)."""
+        parts = [s.log_partition - float(self.theta @ s.statistics) - s.entropy for s in self.inner]
+        return max(sum(parts), 0.0)
+
+
+@dataclass(slots=True)
+class ThetaAscent:
+    """The solve in theta.
+
+    Parameters
+    ----------
+    problems : sequence of InnerProblem, one per observation.
+    ridge : float, lambda > 0.
+    limits : Limits
+    watch : Watch
+    memory : int, pairs of steps and gradient changes that L-BFGS keeps.
+    refresh_ratio : float
+        Estimate the Hessian anew, and forget the pairs, after a step that left more than this
+        share of the gradient's norm; infinity where the estimate is poor and the pairs are not.
+
+    References
+    ----------
+    Sion's theorem gives both bounds (Tang 2015, equations 4 to 6).
+    """
+
+    problems: Sequence[InnerProblem]
+    ridge: float
+    limits: Limits = field(default_factory=Limits)
+    watch: Watch = field(default_factory=Watch)
+    memory: int = 12
+    refresh_ratio: float = 0.5
+    _sweeps: int = 0
+    _bundle: DualBundle | None = None
+
+    def solve(self, start: FloatArray | None = None) -> LearningResult:
+        """Return parameters whose gap is at most the wanted one, or the best found in the limits.
+
+        Raises
+        ------
+        InvalidProblemError
+            If there is no problem or ridge is not above 0.
+        """
+        dual = make_learning_dual([p.observed for p in self.problems], self.ridge)
+        self._bundle = DualBundle(dual.observed, self.ridge)
+        run = Run(self.limits, self.watch)
+        saved = run.load(self._origin(dual))
+        theta = np.zeros(len(dual.observed)) if start is None else np.array(start, dtype=float)
+        states: list[State | None] = [None] * len(self.problems)
+        iteration = 0
+        if saved is not None:
+            theta, states = saved["theta"].copy(), _unpack(saved, len(self.problems))
+            iteration, self._sweeps = int(saved["iteration"]), int(saved["sweeps"])
+        with one_blas_thread():
+            now = self._evaluate(dual, run, theta, states)
+            run.record(iteration, self._sweeps, *_ends(now.bounds))
+            return self._iterate(dual, run, now, iteration)
+
+    def _iterate(
+        self, dual: LearningDual, run: Run, now: _Evaluation, iteration: int
+    ) -> LearningResult:
+        metric = self._metric(now)
+        history: list[tuple[FloatArray, FloatArray]] = []
+        best, certified = now, now.bounds.is_certified
+        while True:
+            status = run.verdict(iteration)
+            if status is not None:
+                return self._finish(run, best, iteration, status, certified)
+            following = self._step(dual, run, now, metric, history)
+            if following is None:
+                return self._finish(run, best, iteration, Status.STALLED, certified)
+            change = _norm(following.gradient) / max(_norm(now.gradient), 1e-300)
+            history.append((following.theta - now.theta, now.gradient - following.gradient))
+            del history[: -self.memory]
+            if iteration == 0 or change > self.refresh_ratio:
+                metric, history = self._metric(following), []
+            now, iteration = following, iteration + 1
+            best = now if now.bounds.lower >= best.bounds.lower else best
+            certified = self._record(run, now, iteration, certified)
+            if run.is_checkpoint_due():
+                self._save(dual, run, now, iteration)
+
+    def _record(self, run: Run, now: _Evaluation, iteration: int, certified: bool) -> bool:
+        """Note the bounds; a proved upper bound is never replaced by one that was not proved."""
+        upper = now.bounds.upper
+        if certified and not now.bounds.is_certified:
+            upper = run.upper
+        elif now.bounds.is_certified and not certified:
+            run.upper = upper
+        run.record(iteration, self._sweeps, upper, now.bounds.lower)
+        return certified or now.bounds.is_certified
+
+    def _evaluate(
+        self,
+        dual: LearningDual,
+        run: Run,
+        theta: FloatArray,
+        states: Sequence[State | None],
+        promised: float = 0.0,
+    ) -> _Evaluation:
+        size = abs(run.lower) if np.isfinite(run.lower) else 1.0
+        wanted = INNER_SHARE * self.limits.relative_gap * size
+        accuracy = max(wanted, INNER_RISE * promised) / len(self.problems)
+        inner = [
+            problem.solve(theta, state, accuracy)
+            for problem, state in zip(self.problems, states, strict=True)
+        ]
+        self._sweeps += sum(solution.sweeps for solution in inner)
+        statistics = np.sum([solution.statistics for solution in inner], axis=0)
+        gradient = dual.primal_gradient(theta, statistics)
+        bounds = dual.evaluate(theta, inner)
+        if self._bundle is not None and bounds.is_certified:
+            combined = self._bundle.add(statistics, sum(solution.entropy for solution in inner))
+            bounds = replace(bounds, upper=min(bounds.upper, combined))
+        return _Evaluation(theta, inner, bounds, gradient)
+
+    def _metric(self, now: _Evaluation) -> tuple[FloatArray, bool]:
+        """Factor lambda I + the estimated curvature of sum_m log Z^m."""
+        matrix = self.ridge * np.eye(len(now.theta))
+        for problem, solution in zip(self.problems, now.inner, strict=True):
+            matrix += problem.curvature(now.theta, solution.state)
+        return _factor((matrix + matrix.T) / 2)
+
+    def _step(
+        self,
+        dual: LearningDual,
+        run: Run,
+        now: _Evaluation,
+        metric: tuple[FloatArray, bool],
+        history: list[tuple[FloatArray, FloatArray]],
+    ) -> _Evaluation | None:
+        """Return the next evaluation, None when floating point allows no further rise."""
+        direction = _two_loop(now.gradient, metric, history)
+        slope = float(direction @ now.gradient)
+        if slope <= 0.0:
+            history.clear()
+            direction = cho_solve(metric, now.gradient)
+            slope = float(direction @ now.gradient)
+        states = [solution.state for solution in now.inner]
+        # A likelihood cannot rise by more than its own size: a longer promise is a bad metric's.
+        step = min(1.0, 2.0 * max(abs(now.bounds.lower), 1.0) / max(slope, 1e-300))
+        for _ in range(30):
+            theta = now.theta + step * direction
+            following = self._evaluate(dual, run, theta, states, step * slope)
+            rise = following.bounds.lower - now.bounds.lower
+            noise = now.slack + following.slack + 0.1 * ROUNDING * abs(now.bounds.lower)
+            if rise >= ARMIJO * step * slope - noise:
+                if following.bounds.gap < now.bounds.gap or rise > 0.0:
+                    return following
+                if noise <= ROUNDING * abs(now.bounds.lower):
+                    return None
+            elif np.isfinite(self.refresh_ratio):
+                history.clear()
+            step *= 0.4
+        return None
+
+    def _origin(self, dual: LearningDual) -> Origin:
+        return Origin("theta ascent", len(self.problems), dual.observed)
+
+    def _save(self, dual: LearningDual, run: Run, now: _Evaluation, iteration: int) -> None:
+        state: State = {
+            "theta": now.theta,
+            "iteration": np.array(iteration),
+            "sweeps": np.array(self._sweeps),
+        }
+        for index, solution in enumerate(now.inner):
+            state |= {f"inner{index}_{name}": value for name, value in solution.state.items()}
+        run.save(self._origin(dual), state)
+
+    def _finish(
+        self, run: Run, best: _Evaluation, iteration: int, status: Status, certified: bool
+    ) -> LearningResult:
+        return LearningResult(
+            theta=read_only(best.theta.copy()),
+            objective=run.upper,
+            lower_bound=run.lower,
+            is_certified=certified,
+            iterations=iteration,
+            oracle_calls=self._sweeps,
+            seconds=run.seconds,
+            status=status,
+            trajectory=tuple(run.trajectory),
+        )
+
+
+def _factor(matrix: FloatArray) -> tuple[FloatArray, bool]:
+    """Cholesky factor; a rough estimate that is not positive definite gets a larger diagonal."""
+    boost = 0.0
+    while True:
+        try:
+            factor, lower = cho_factor(matrix + boost * np.eye(len(matrix)))
+        except np.linalg.LinAlgError:
+            boost = max(10.0 * boost, 1e-3 * float(np.abs(np.diag(matrix)).max()), 1e-12)
+        else:
+            return factor, lower
+
+
+def _norm(vector: FloatArray) -> float:
+    return float(np.sqrt(vector @ vector))
+
+
+def _ends(bounds: Bounds) -> tuple[float, float]:
+    return bounds.upper, bounds.lower
+
+
+def _unpack(saved: State, count: int) -> list[State | None]:
+    states: list[State | None] = []
+    for index in range(count):
+        prefix = f"inner{index}_"
+        part = {k.removeprefix(prefix): v for k, v in saved.items() if k.startswith(prefix)}
+        states.append(part or None)
+    return states
+
+
+def _two_loop(
+    gradient: FloatArray,
+    metric: tuple[FloatArray, bool],
+    history: list[tuple[FloatArray, FloatArray]],
+) -> FloatArray:
+    """Apply the L-BFGS inverse Hessian of -l_rho to the gradient of l_rho."""
+    pairs = [(s, y, 1.0 / float(s @ y)) for s, y in history if float(s @ y) > 0.0]
+    q = gradient.copy()
+    shares = []
+    for s, y, inverse in reversed(pairs):
+        share = inverse * float(s @ q)
+        shares.append(share)
+        q -= share * y
+    q = np.asarray(cho_solve(metric, q))
+    for (s, y, inverse), share in zip(pairs, reversed(shares), strict=True):
+        q += (share - inverse * float(y @ q)) * s
+    return q
