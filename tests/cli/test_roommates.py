@@ -1,0 +1,155 @@
+"""The roommates verb, as other programs call it."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.cli.main import main
+
+
+def call(capsys, *words):
+    """Run one command; return its exit code, its JSON and its error line."""
+    code = main(["roommates", *map(str, words), "--json"])
+    captured = capsys.readouterr()
+    lines = captured.out.strip().splitlines()
+    return code, json.loads(lines[-1]) if lines else {}, captured.err
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("university")
+    words = ["simulate", "--students", "60", "--cohorts", "3", "--seed", "1", "--out", str(path)]
+    assert main(["roommates", *words]) == 0
+    pairs = [f"{path}/survey_{k}.csv:{path}/pairs_{k}.csv" for k in (1, 2)]
+    words = ["train", "--cohort", pairs[0], "--cohort", pairs[1], "--out", str(path / "m.npz")]
+    assert main(["roommates", *words]) == 0
+    return path
+
+
+def read(path):
+    with open(path, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_training_prints_the_promised_fields(folder, capsys, tmp_path):
+    code, result, _ = call(
+        capsys, "train", "--cohort", f"{folder}/survey_1.csv:{folder}/pairs_1.csv",
+        "--out", tmp_path / "m.npz", "--lambda", 50, "--rho", 0.5, "--solver", "theta",
+    )  # fmt: skip
+    assert code == 0
+    assert result["relative_gap"] <= 1e-4
+    assert result["n_features"] == 200
+    promised = {
+        "objective",
+        "log_likelihood",
+        "duality_gap",
+        "iterations",
+        "oracle_calls",
+        "seconds",
+    }
+    assert promised <= set(result)
+
+
+def test_assigning_puts_every_student_in_exactly_one_pair(folder, capsys, tmp_path):
+    code, result, _ = call(
+        capsys, "assign", "--survey", folder / "survey_3.csv", "--model", folder / "m.npz",
+        "--out", tmp_path / "p.csv", "--marginals", tmp_path / "m.npy",
+    )  # fmt: skip
+    assert code == 0
+    rows = read(tmp_path / "p.csv")
+    assert list(rows[0]) == ["student_a", "student_b", "score", "probability"]
+    students = [row[k] for row in rows for k in ("student_a", "student_b")]
+    assert sorted(students) == sorted(row["id"] for row in read(folder / "survey_3.csv"))
+    assert np.load(tmp_path / "m.npy").shape == (60, 60)
+    assert result["gap"] < 1e-6
+
+
+def test_constraints_are_followed(folder, capsys, tmp_path):
+    rules = tmp_path / "rules.csv"
+    rules.write_text("rule,student_a,student_b\nlock,S-3001,S-3002\nforbid,S-3003,S-3004\n")
+    code, _, _ = call(
+        capsys, "assign", "--survey", folder / "survey_3.csv", "--model", folder / "m.npz",
+        "--out", tmp_path / "p.csv", "--constraints", rules,
+    )  # fmt: skip
+    assert code == 0
+    pairs = {(r["student_a"], r["student_b"]): r["probability"] for r in read(tmp_path / "p.csv")}
+    assert pairs["S-3001", "S-3002"] == "1"
+    assert ("S-3003", "S-3004") not in pairs
+
+
+def test_a_lock_against_a_forbid_is_one_line_and_exit_1(folder, capsys, tmp_path):
+    rules = tmp_path / "rules.csv"
+    rules.write_text("rule,student_a,student_b\nlock,S-3001,S-3002\nforbid,S-3002,S-3001\n")
+    code, _, error = call(
+        capsys, "assign", "--survey", folder / "survey_3.csv", "--model", folder / "m.npz",
+        "--out", tmp_path / "p.csv", "--constraints", rules,
+    )  # fmt: skip
+    assert code == 1
+    assert "S-3001 and S-3002 are locked together and never to be paired" in error
+    assert not (tmp_path / "p.csv").exists()
+
+
+def test_evaluation_writes_curves_and_weights(folder, capsys, tmp_path):
+    code, result, _ = call(
+        capsys, "evaluate", "--survey", folder / "survey_3.csv", "--pairs",
+        folder / "pairs_3.csv", "--model", folder / "m.npz", "--out", tmp_path / "out",
+    )  # fmt: skip
+    assert code == 0
+    assert {"auc", "baseline_auc", "hamming_error"} <= set(result)
+    assert len(read(tmp_path / "out" / "weights.csv")) == 200
+    assert (tmp_path / "out" / "roc.svg").read_text().startswith("<svg")
+    curve = [r for r in read(tmp_path / "out" / "roc.csv") if r["curve"] == "Model"]
+    x, y = (np.array([float(r[k]) for r in curve]) for k in list(curve[0])[1:])
+    assert np.trapezoid(y, x) == pytest.approx(result["auc"], abs=1e-6)
+
+
+def test_simulated_years_can_be_made_again(folder, tmp_path):
+    words = ["simulate", "--students", "60", "--cohorts", "3", "--seed", "1"]
+    assert main(["roommates", *words, "--out", str(tmp_path)]) == 0
+    for name in ("survey_2.csv", "pairs_3.csv", "weights.csv", "schema.json"):
+        assert (tmp_path / name).read_bytes() == (folder / name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["train", "--cohort", "only.csv", "--out", "m.npz"], "expected SURVEY.csv:PAIRS.csv"),
+        (["train", "--cohort", "no.csv:p.csv", "--out", "m.npz"], "no.csv cannot be read"),
+        (["simulate", "--students", "7", "--out", "x"], "even number of students"),
+        (["assign", "--survey", "s.csv", "--model", "m.npz", "--out", "p.csv"], "no such file"),
+        (["train"], "required"),
+        (["dance"], "invalid choice"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_2(capsys, monkeypatch, tmp_path, words, sentence):
+    monkeypatch.chdir(tmp_path)
+    code, _, error = call(capsys, *words)
+    assert code == 2
+    assert sentence in error
+    assert "Traceback" not in error
+    assert not list(Path(tmp_path).glob("*"))
+
+
+def test_a_model_of_other_questions_is_refused(folder, capsys, tmp_path):
+    (tmp_path / "s.csv").write_text("id,Quiet\nA,No\nB,Yes\n")
+    code, _, error = call(
+        capsys, "assign", "--survey", tmp_path / "s.csv", "--model", folder / "m.npz",
+        "--out", tmp_path / "p.csv",
+    )  # fmt: skip
+    assert code == 2
+    assert "Bedtime is missing" in error
+
+
+def test_a_killed_training_goes_on_from_its_checkpoint(folder, capsys, tmp_path):
+    words = (
+        "train", "--cohort", f"{folder}/survey_1.csv:{folder}/pairs_1.csv",
+        "--checkpoint", tmp_path / "state.npz", "--gap", "1e-6",
+    )  # fmt: skip
+    _, first, _ = call(capsys, *words, "--out", tmp_path / "one.npz", "--max-seconds", "0")
+    assert first["status"] == "time limit"
+    code, second, _ = call(capsys, *words, "--out", tmp_path / "two.npz")
+    assert code == 0
+    assert second["relative_gap"] <= 1e-6

@@ -1,0 +1,116 @@
+"""`python -m engine segment`: train, predict, evaluate, with some bad files in every folder."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from engine.cli.main import main
+from engine.datasets.images import write_mask
+from engine.datasets.synthetic_images import generate_leaf_images
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("leaves")
+    pictures = generate_leaf_images(4, rng=np.random.default_rng(1), shape=(60, 80))
+    for number, picture in enumerate(pictures):
+        Image.fromarray(picture.image).save(place / f"leaf{number}.jpg", quality=95)
+        write_mask(place / f"leaf{number}.mask.png", picture.mask)
+    (place / "broken.jpg").write_bytes((place / "leaf0.jpg").read_bytes()[:700])
+    (place / "renamed.png").write_text("a text")
+    return place
+
+
+@pytest.fixture(scope="module")
+def model(folder: Path) -> Path:
+    path = folder.parent / "model.npz"
+    assert main(["segment", "train", "--images", str(folder), "--out", str(path)]) == 0
+    return path
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, Any]]:
+    code = main(["segment", *words, "--json"])
+    return code, json.loads(capsys.readouterr().out.splitlines()[-1])
+
+
+def test_train_reports_its_certificate(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = str(tmp_path / "m.npz")
+    options = ("--lambda", "50", "--gap", "1e-2", "--max-side", "64", "--seed", "3")
+    code, result = run(capsys, "train", "--images", str(folder), "--out", out, *options)
+    assert code == 0
+    assert result["relative_gap"] <= 1e-2
+    assert result["objective"] - result["log_likelihood"] == pytest.approx(result["duality_gap"])
+    assert result["lambda"] == 50
+    assert result["n_images"] == 4
+    assert result["n_pixels"] == 4 * 48 * 64
+    assert {row["name"] for row in result["skipped"]} == {"broken.jpg", "renamed.png"}
+
+
+def test_predict_writes_a_mask_and_marginals_of_the_original_size(
+    folder: Path, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("--images", str(folder), "--model", str(model), "--out", str(tmp_path / "out"))
+    code, result = run(capsys, "predict", *words)
+    assert code == 0
+    assert result["n_images"] == 4
+    assert len(result["skipped"]) == 2
+    mask = np.asarray(Image.open(tmp_path / "out" / "leaf2.mask.png"))
+    marginals = np.load(tmp_path / "out" / "leaf2.marginals.npy", allow_pickle=False)
+    assert mask.shape == marginals.shape == (60, 80)
+    assert set(np.unique(mask)) <= {0, 255}
+    assert marginals.dtype == np.float32
+    assert np.mean((marginals > 0.5) == (mask == 255)) > 0.95
+
+
+def test_evaluate_compares_with_masks_beside_or_elsewhere(
+    folder: Path, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("--images", str(folder), "--model", str(model))
+    code, beside = run(capsys, "evaluate", *words)
+    assert code == 0
+    assert [row["name"] for row in beside["images"]] == ["leaf0", "leaf1", "leaf2", "leaf3"]
+    assert set(beside["mean"]) == {"error_map", "error_mpm", "iou", "log_loss"}
+    assert beside["mean"]["error_map"] < 0.1
+    for path in folder.glob("*.mask.png"):
+        (tmp_path / path.name.replace(".mask", "")).write_bytes(path.read_bytes())
+    _, elsewhere = run(capsys, "evaluate", *words, "--masks", str(tmp_path))
+    assert elsewhere["mean"] == beside["mean"]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["train", "--images", "{empty}", "--out", "{empty}/m.npz"], "no pictures"),
+        (["train", "--images", "{bad}", "--out", "{bad}/m.npz"], "None of the images"),
+        (["train", "--images", "{folder}", "--out", "{empty}/no/m.npz"], "does not exist"),
+        (["train", "--images", "{folder}", "--out", "{empty}/m.npz", "--rho", "2"], "rho"),
+        (
+            ["predict", "--images", "{folder}", "--model", "{bad}/a.jpg", "--out", "{empty}"],
+            "model",
+        ),
+        (["predict", "--images", "{folder}", "--model", "nix", "--out", "{empty}"], "no such file"),
+        (["train", "--images", "{folder}"], "--out"),
+        (["dance"], "invalid choice"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_two(
+    words: list[str],
+    sentence: str,
+    folder: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "a.jpg").write_text("no picture")
+    places = {"empty": tmp_path / "empty", "bad": tmp_path / "bad", "folder": folder}
+    assert main(["segment", *(word.format(**places) for word in words)]) == 2
+    errors = [x for x in capsys.readouterr().err.splitlines() if x.startswith("error:")]
+    assert len(errors) == 1
+    assert sentence in errors[0]

@@ -1,0 +1,170 @@
+"""The uai verb on real models: published values, computed optima, bounds on the right side."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from engine.cli.main import main
+from engine.datasets.uai import read_uai_log_partition, read_uai_marginals, write_uai
+from engine.graphs.factor_graph import Factor, FactorGraph
+from tests.graphs.test_factor_graph import third_order
+from tests.shared_data import shared_data
+
+PRINTED = 6e-4  # published values have six significant digits
+
+
+def run(capsys, *arguments: str) -> dict:
+    code = main(["uai", *arguments, "--json"])
+    lines = capsys.readouterr().out.strip().splitlines()
+    answer = json.loads(lines[-1])
+    answer["code"] = code
+    return answer
+
+
+def models() -> list[tuple[str, float]]:
+    folder = shared_data("uai")
+    computed = {}
+    with (folder / "exact_checks.csv").open() as file:
+        for row in csv.DictReader(file):
+            computed[row["file"]] = float(row["computed_exact_log10Z"])
+    names = sorted(path.name for path in folder.glob("*.uai"))
+    return [
+        (name, computed.get(name) or read_uai_log_partition(folder / f"{name}.PR"))
+        for name in names
+    ]
+
+
+def test_partition_function_bounds_enclose_published_values(capsys):
+    for name, log10_z in models():
+        path = str(shared_data("uai") / name)
+        upper = run(capsys, "pr", path, "--method", "trw", "--max-iterations", "100")
+        assert upper["bound"] >= log10_z - PRINTED, name
+        assert upper["value"] >= log10_z - PRINTED
+        lower = run(capsys, "pr", path, "--method", "mean-field")
+        assert lower["bound"] <= log10_z + PRINTED, name
+        assert np.isfinite(lower["bound"])
+        assert not upper["exact"]
+        loopy = run(capsys, "pr", path, "--method", "bp", "--max-iterations", "50")
+        assert loopy["bound"] is None
+
+
+@pytest.mark.parametrize("name", ["Segmentation_11", "Segmentation_13", "Grids_12"])
+def test_exact_values_and_marginals_match_published_ones(capsys, name):
+    path = shared_data("uai") / f"{name}.uai"
+    log10_z = read_uai_log_partition(path.with_name(path.name + ".PR"))
+    answer = run(capsys, "mar", str(path), "--method", "exact")
+    assert answer["exact"]
+    assert answer["value"] == pytest.approx(log10_z, abs=PRINTED)
+    published = read_uai_marginals(path.with_name(path.name + ".MAR"))
+    for found, expected in zip(answer["marginals"], published, strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_attractive_segmentation_models_are_solved_exactly(capsys):
+    for name in ("Segmentation_11", "Segmentation_13", "Segmentation_15"):
+        path = str(shared_data("uai") / f"{name}.uai")
+        answers = {m: run(capsys, "map", path, "--method", m) for m in ("roof-duality", "exact")}
+        assert answers["roof-duality"]["exact"]
+        assert answers["roof-duality"]["value"] == pytest.approx(
+            answers["exact"]["value"], abs=1e-9
+        )
+        assert run(capsys, "map", path)["exact"]
+
+
+def test_frustrated_grids_get_honest_bounds(capsys):
+    path = str(shared_data("uai") / "Grids_12.uai")
+    best = run(capsys, "map", path, "--method", "exact")
+    for method in ("roof-duality", "lp", "expansion"):
+        answer = run(capsys, "map", path, "--method", method)
+        assert answer["value"] <= best["value"] <= answer["bound"]
+        assert not answer["exact"]
+    assert run(capsys, "map", path)["method"] == "exact"
+
+
+def test_proteins_are_solved_to_proven_optimality(capsys):
+    for path in sorted(shared_data("protein_sidechain").glob("*.gz"))[:2]:
+        answer = run(capsys, "map", str(path))
+        assert answer["method"] == "lp"
+        assert answer["exact"]
+        lower = run(capsys, "pr", str(path), "--method", "mean-field")
+        upper = run(capsys, "pr", str(path))
+        assert answer["value"] / np.log(10) <= lower["bound"] + 1e-9 <= upper["bound"] + 2e-9
+
+
+@pytest.mark.parametrize("method", ["trw", "bp", "mean-field", "frank-wolfe", "exact"])
+def test_factors_of_higher_order_are_served(capsys, tmp_path, method):
+    graph = third_order(1, 0.05)
+    path = tmp_path / "model.uai"
+    write_uai(path, graph)
+    values = [graph.score(np.array(x)) for x in np.ndindex(*graph.cardinalities)]
+    log10_z = np.logaddexp.reduce(values) / np.log(10)
+    answer = run(capsys, "mar", str(path), "--method", method, "--max-iterations", "60")
+    assert len(answer["marginals"]) == 4
+    for vector in answer["marginals"]:
+        assert sum(vector) == pytest.approx(1.0)
+    if answer["bound_kind"] == "upper":
+        assert answer["bound"] >= log10_z - 1e-9
+    if answer["bound_kind"] == "lower":
+        assert answer["bound"] <= log10_z + 1e-9
+    if method == "exact":
+        assert answer["value"] == pytest.approx(log10_z)
+
+
+@pytest.mark.parametrize("method", ["lp", "expansion", "exact"])
+def test_best_configurations_with_factors_of_higher_order(capsys, tmp_path, method):
+    graph = third_order(1, 0.0)
+    path = tmp_path / "model.uai"
+    write_uai(path, graph)
+    values = [graph.score(np.array(x)) for x in np.ndindex(*graph.cardinalities)]
+    answer = run(capsys, "map", str(path), "--method", method)
+    assert answer["value"] == pytest.approx(graph.score(np.array(answer["labels"])))
+    assert answer["value"] <= max(values) + 1e-9
+    assert answer["bound"] >= max(values) - 1e-9
+
+
+@pytest.mark.parametrize("rho", ["uniform", "constant", "optimised"])
+def test_all_edge_probabilities_bound_from_above(capsys, tmp_path, rho):
+    rng = np.random.default_rng(0)
+    pairs = [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)]
+    factors = tuple(Factor(pair, rng.normal(size=(2, 2)) * 2) for pair in pairs)
+    graph = FactorGraph(np.full(4, 2), factors)
+    path = tmp_path / "model.uai"
+    write_uai(path, graph)
+    exact = run(capsys, "pr", str(path), "--method", "exact")["value"]
+    answer = run(capsys, "pr", str(path), "--method", "trw", "--rho", rho)
+    assert answer["converged"]
+    assert answer["bound"] >= exact
+    wolfe = run(
+        capsys, "pr", str(path), "--method", "frank-wolfe", "--rho", rho, "--max-iterations", "5000"
+    )
+    assert wolfe["bound"] >= answer["bound"] - 1e-9
+    assert wolfe["value"] == pytest.approx(answer["value"], abs=2e-2)
+
+
+def test_answers_are_written_in_the_format_of_the_competition(capsys, tmp_path):
+    path = tmp_path / "model.uai"
+    write_uai(path, third_order(1, 0.0))
+    for task in ("map", "pr", "mar"):
+        out = tmp_path / f"answer.{task}"
+        assert main(["uai", task, str(path), "--out", str(out)]) == 0
+        printed = capsys.readouterr().out
+        assert out.read_text().strip() in printed
+        assert out.read_text().startswith(task.upper())
+
+
+def test_bad_input_and_impossible_models_have_their_exit_codes(capsys, tmp_path):
+    assert run(capsys, "pr", str(tmp_path / "absent.uai"))["code"] == 2
+    path = tmp_path / "model.uai"
+    path.write_text("MARKOV 2 2 2 1 2 0 1 4 0 0 0 0")
+    for task in ("map", "pr", "mar"):
+        methods = ("lp", "exact") if task == "map" else ("trw", "exact")
+        for method in methods:
+            answer = run(capsys, task, str(path), "--method", method)
+            assert answer["code"] == 1, (task, method)
+            assert "probability" in answer["error"]
+    good = tmp_path / "good.uai"
+    write_uai(good, third_order(1, 0.2))
+    assert main(["uai", "map", str(good), "--method", "trw"]) == 2
+    assert run(capsys, "pr", str(good), "--damping", "1")["code"] == 2

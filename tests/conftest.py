@@ -1,0 +1,52 @@
+"""What is skipped is said; with REQUIRE_ALL=1 a skip is a failure."""
+
+import os
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+REQUIRED = os.environ.get("REQUIRE_ALL") == "1"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Turn the report of a skipped test into a failure where everything is required."""
+    report = yield
+    if REQUIRED and report.skipped and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped although REQUIRE_ALL=1: {_reason(report.longrepr)}"
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """The same for a whole file that skips itself while it is collected."""
+    report = yield
+    if REQUIRED and report.skipped:
+        report.outcome = "failed"
+        report.longrepr = f"skipped although REQUIRE_ALL=1: {_reason(report.longrepr)}"
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Leave counts and reasons for ``bin/test``, which adds several runs together."""
+    path = os.environ.get("TEST_SUMMARY")
+    if path is None or "PYTEST_XDIST_WORKER" in os.environ:  # the workers' reports come to us too
+        return
+    stats = terminalreporter.stats
+    with Path(path).open("a", encoding="utf-8") as file:
+        for outcome in ("passed", "failed", "error", "skipped", "xfailed", "xpassed"):
+            file.write(f"count {outcome} {len(stats.get(outcome, []))}\n")
+        for report in stats.get("skipped", []):
+            file.write(f"skip {_reason(report.longrepr)}\n")
+
+
+def _reason(longrepr: object) -> str:
+    """The sentence of a skip."""
+    text = str(longrepr[2]) if isinstance(longrepr, tuple) else str(longrepr)
+    return text.removeprefix("Skipped: ").replace("\n", " ")

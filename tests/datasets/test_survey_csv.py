@@ -1,0 +1,151 @@
+"""Reading surveys, pairs and rules: every bad input gets one clear sentence."""
+
+import numpy as np
+import pytest
+
+from engine.core.errors import InvalidProblemError
+from engine.crf.questionnaire import Questionnaire
+from engine.datasets.csv_table import read_csv_table
+from engine.datasets.roommate_files import write_pairs_csv, write_survey_csv
+from engine.datasets.survey_csv import (
+    infer_questionnaire,
+    read_pairs_csv,
+    read_rules_csv,
+    read_survey_csv,
+)
+from tests.learning.roommate_cohorts import SMALL, random_pairs, random_survey
+
+HEADER = "id,Quiet,Bedtime,Music\n"
+GOOD = HEADER + "A,No,Early,Jazz\nB,Yes,Late,Folk\nC,No,,Rock\nD,Yes,Normal,Jazz\n"
+
+
+def put(tmp_path, content, name="survey.csv"):
+    path = tmp_path / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"", "survey.csv is empty"),
+        (b"   \n\n", "is empty"),
+        (HEADER, "has a header but no rows"),
+        (GOOD.replace(",", ";"), "separated by semicolons; expected commas"),
+        (GOOD.replace(",", "\t"), "separated by tabs"),
+        (GOOD.encode("utf-16"), "UTF-16"),
+        (GOOD.replace("Jazz", "Caf\u00e9").encode("latin-1"), "row 2: byte 0xE9 is not UTF-8"),
+        (b"%PDF-1.7 something", "is a PDF, not CSV"),
+        (b"PK\x03\x04zip", "an XLSX or ZIP file"),
+        (b"a,b\x00c\n1,2\n", "binary data"),
+        (HEADER.replace("Music", "Quiet") + "A,No,Early,No\n", "both called 'Quiet'"),
+        (HEADER.replace("Music", "") + "A,No,Early,No\n", "column 4 has no name"),
+        (GOOD + "E,No\n", "row 6: expected 4 cells, received 2"),
+        (GOOD + "E,=1+1,Early,Jazz\n", "row 6, Quiet: '=1+1' is a formula"),
+        (GOOD + "E,NaN,Early,Jazz\n", "row 6, Quiet: 'NaN' is not an answer"),
+        (GOOD + "E,inf,Early,Jazz\n", "row 6, Quiet: 'inf' is not an answer"),
+        (GOOD + "E,No," + "x" * 10_000_000 + ",Jazz\n", "more than 2,000 characters"),
+        (",".join(f"c{k}" for k in range(1_000_000)) + "\n1\n", "1,000,000 columns; at most 2,000"),
+        (GOOD + "A,No,Early,Jazz\n", "row 6: A appears twice, first in row 2. Leave one out"),
+        (GOOD + ",No,Early,Jazz\n", "row 6: the id is blank"),
+        (
+            GOOD + "E,No,whenever,Jazz\n",
+            "Bedtime: 'whenever' is not one of the three answers",
+        ),
+        (HEADER + "A,No,Early,Jazz\n", "one student"),
+        (
+            "id,Quiet,Bedtime\nA,No,Early\nB,No,Late\n",
+            "other questions: Music is missing",
+        ),
+    ],
+)
+def test_bad_surveys(tmp_path, content, sentence):
+    with pytest.raises(InvalidProblemError, match=sentence.replace("+", r"\+")) as caught:
+        read_survey_csv(put(tmp_path, content), SMALL)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 400
+
+
+def test_absent_files_and_folders(tmp_path):
+    with pytest.raises(InvalidProblemError, match="cannot be read"):
+        read_csv_table(tmp_path / "none.csv")
+    with pytest.raises(InvalidProblemError, match="is a folder"):
+        read_csv_table(tmp_path)
+
+
+def test_a_byte_order_mark_and_blank_lines_are_no_problem(tmp_path):
+    survey = read_survey_csv(put(tmp_path, "\ufeff" + GOOD.replace("\n", "\r\n\r\n")), SMALL)
+    assert survey.ids == ("A", "B", "C", "D")
+
+
+def test_answers_blanks_and_attributes(tmp_path):
+    survey = read_survey_csv(put(tmp_path, GOOD), SMALL)
+    assert survey.answers[2].tolist() == [0, -1, 2]
+    assert survey.attributes["Bedtime"] == ("Early", "Late", "", "Normal")
+
+
+def test_surveys_and_pairs_survive_a_round_trip(tmp_path):
+    survey = random_survey(10, 4, blanks=0.2, Hall=tuple("NNNNNSSSSS"))
+    write_survey_csv(tmp_path / "s.csv", survey)
+    again = read_survey_csv(tmp_path / "s.csv", SMALL)
+    assert np.array_equal(again.answers, survey.answers)
+    assert again.attributes["Hall"] == survey.attributes["Hall"]
+    write_pairs_csv(tmp_path / "p.csv", survey, random_pairs(10))
+    assert np.array_equal(read_pairs_csv(tmp_path / "p.csv", again), random_pairs(10))
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentence"),
+    [
+        ("A,X\n", "row 2: X is not in the survey"),
+        ("A,A\n", "row 2: A is paired with themselves"),
+        ("A,B\nC,A\n", "row 3: A is already in a pair, in row 2"),
+        ("A,\n", "row 2: a pair needs two ids"),
+        ("", "no rows"),
+    ],
+)
+def test_bad_pairs(tmp_path, rows, sentence):
+    survey = read_survey_csv(put(tmp_path, GOOD), SMALL)
+    with pytest.raises(InvalidProblemError, match=sentence):
+        read_pairs_csv(put(tmp_path, "student_a,student_b\n" + rows, "pairs.csv"), survey)
+
+
+def test_pairs_need_two_columns(tmp_path):
+    survey = read_survey_csv(put(tmp_path, GOOD), SMALL)
+    with pytest.raises(InvalidProblemError, match="two columns of ids"):
+        read_pairs_csv(put(tmp_path, "student\nA\n", "pairs.csv"), survey)
+
+
+def test_rules_files(tmp_path):
+    survey = read_survey_csv(put(tmp_path, GOOD), SMALL)
+    text = "rule,student_a,student_b\nlock,A,B\nforbid,C,D\nsame:Quiet,,\nsingle,A,\n"
+    rules = read_rules_csv(put(tmp_path, text, "rules.csv"), survey)
+    assert (rules.locks, rules.forbids) == (((0, 1),), ((2, 3),))
+    assert (rules.same, rules.single) == (("Quiet",), (0,))
+
+
+@pytest.mark.parametrize(
+    ("row", "sentence"),
+    [
+        ("marry,A,B", "row 2: expected lock, forbid, single or same:COLUMN, received 'marry'"),
+        ("lock,A,X", "row 2: X is not in the survey"),
+        ("lock,A,A", "row 2: a lock needs two different ids"),
+        ("same:Hall,,", "row 2: same:Hall names no column"),
+    ],
+)
+def test_bad_rules(tmp_path, row, sentence):
+    survey = read_survey_csv(put(tmp_path, GOOD), SMALL)
+    path = put(tmp_path, "rule,student_a,student_b\n" + row + "\n", "rules.csv")
+    with pytest.raises(InvalidProblemError, match=sentence):
+        read_rules_csv(path, survey)
+
+
+def test_questions_are_inferred_from_all_files_together(tmp_path):
+    first = put(tmp_path, "id,Quiet,Tidy\nA,No,1\nB,Yes,2\n", "one.csv")
+    second = put(tmp_path, "id,Tidy,Quiet\nC,5,No\nD,4,No\n", "two.csv")
+    questionnaire: Questionnaire = infer_questionnaire([first, second])
+    assert questionnaire.names == ("Quiet", "Tidy")
+    assert questionnaire.questions[1].levels == ("1", "2", "3", "4", "5")
+    third = put(tmp_path, "id,Quiet\nC,No\nD,Yes\n", "three.csv")
+    with pytest.raises(InvalidProblemError, match="Tidy is missing"):
+        infer_questionnaire([first, third])

@@ -1,0 +1,103 @@
+"""Roles, kinds and orders of answers, on made-up columns and on a real survey."""
+
+import pytest
+
+from engine.datasets.answer_order import order_answers
+from engine.datasets.csv_table import read_csv_table
+from engine.datasets.survey_table import classify_columns
+from tests.shared_data import shared_data
+
+
+def classify(name, cells):
+    return classify_columns(["id", name], [[f"S{k}", cell] for k, cell in enumerate(cells)])[1]
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        ["Never", "Rarely", "Monthly", "Weekly", "Daily"],
+        ["Strongly disagree", "Disagree", "Neutral", "Agree", "Strongly agree"],
+        ["Before 10 pm", "10–11 pm", "11 pm–12", "12–1 am", "After 1 am"],
+        ["9-10 pm", "10-11 pm", "11-12 pm", "12-1 am"],
+        ["Before 7 am", "7-8 am", "8-9 am", "After 9 am"],
+        ["less than 2", "2-3", "more than 3"],
+        ["No", "Yes"],
+        ["2", "10", "30"],
+        ["never smoked", "tried smoking", "former smoker", "current smoker"],
+        ["Very quiet", "Quiet", "In between", "Outgoing", "Very outgoing"],
+    ],
+)
+def test_known_orders(answers):
+    assert order_answers(reversed(answers)) == (tuple(answers), True)
+
+
+def test_unknown_wordings_are_nominal():
+    assert order_answers(["Rock", "Folk", "Jazz"]) == (("Folk", "Jazz", "Rock"), False)
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "role", "kind"),
+    [
+        ("Gender", ["F", "M", "F", "F"], "constraint", "binary"),
+        ("Tidiness", ["1", "2", "5", "3", "4"], "question", "ordinal"),
+        ("Music", ["Jazz", "Folk", "Rock", "Folk"], "question", "nominal"),
+        ("Age", ["18", "19", "20", "19"], "ignore", "number"),
+        ("Height", [f"{k}" for k in range(150, 190)], "ignore", "number"),
+        ("Essay", [f"My {k} plans" for k in range(30)], "ignore", "text"),
+        ("Bedtime", ["Late", "Late", "Late"], "ignore", "constant"),
+        ("Bedtime", ["", "NA", ""], "ignore", "empty"),
+    ],
+)
+def test_roles_and_kinds(name, cells, role, kind):
+    guess = classify(name, cells)
+    assert (guess.role, guess.kind) == (role, kind)
+
+
+def test_blanks_are_counted_and_are_no_level():
+    guess = classify("Tidiness", ["1", "", "2", "n/a", "3"])
+    assert guess.blanks == 2
+    assert guess.levels == ("1", "2", "3")
+    assert guess.counts == (1, 1, 1)
+
+
+def test_a_number_that_nobody_chose_stays_on_the_scale():
+    assert classify("Tidiness", ["1", "2", "4", "5"]).levels == ("1", "2", "3", "4", "5")
+
+
+def test_a_scale_shared_by_most_columns_completes_the_others():
+    full = ["1", "2", "3", "4", "5"]
+    rows = [[a, a, a, b] for a, b in zip(full, ["2", "3", "4", "5", "5"], strict=True)]
+    guesses = classify_columns(["A", "B", "C", "D"], rows)
+    assert guesses[3].levels == tuple(full)
+    assert guesses[3].counts == (0, 1, 1, 1, 2)
+
+
+def test_the_id_column_is_found_by_name_or_place():
+    rows = [[f"x{k}", str(k % 3), f"S-{k}"] for k in range(20)]
+    assert [g.role for g in classify_columns(["Remark", "Quiet", "student_id"], rows)][2] == "id"
+    assert classify_columns(["Code", "Quiet", "Other"], rows)[0].role == "id"
+
+
+def test_every_column_of_the_real_survey():
+    table = read_csv_table(shared_data("young_people_survey/responses.csv"))
+    assert (len(table.rows), len(table.header)) == (1010, 150)
+    guesses = {g.name: g for g in classify_columns(table.header, table.rows)}
+    one_to_five = [
+        g for g in guesses.values() if g.role == "question" and g.levels == tuple("12345")
+    ]
+    assert len(one_to_five) == 135
+    assert all(g.kind == "ordinal" for g in one_to_five)
+    for name in ("Age", "Height", "Weight", "Number of siblings"):
+        assert (guesses[name].role, guesses[name].kind) == ("ignore", "number")
+    assert guesses["Gender"].role == "constraint"
+    assert guesses["Punctuality"].levels == (
+        "i am often early",
+        "i am always on time",
+        "i am often running late",
+    )
+    for name in ("Smoking", "Alcohol", "Lying", "Internet usage", "Education"):
+        assert (guesses[name].role, guesses[name].kind) == ("question", "ordinal")
+    for name in ("Only child", "Village - town", "House - block of flats"):
+        assert (guesses[name].role, guesses[name].kind) == ("question", "binary")
+    assert guesses["Alcohol"].levels == ("never", "social drinker", "drink a lot")
+    assert sum(g.blanks for g in guesses.values()) == 608

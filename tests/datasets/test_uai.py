@@ -1,0 +1,106 @@
+"""UAI files: round trips, the real collection, and malformed files refused with their place."""
+
+import csv
+import gzip
+
+import numpy as np
+import pytest
+
+from engine.core.errors import InvalidProblemError
+from engine.datasets.uai import (
+    format_uai_marginals,
+    read_uai,
+    read_uai_log_partition,
+    read_uai_marginals,
+    write_uai,
+)
+from tests.graphs.test_factor_graph import third_order
+from tests.shared_data import shared_data
+
+GOOD = "MARKOV\n2\n2 3\n2\n1 0\n2 0 1\n\n2\n 0.5 1\n6\n 1 2 3 4 0 6\n"
+
+
+@pytest.mark.parametrize("name", ["model.uai", "model.uai.gz"])
+def test_what_is_written_is_read_back(tmp_path, name):
+    graph = third_order(0, 0.2)
+    write_uai(tmp_path / name, graph)
+    again = read_uai(tmp_path / name)
+    np.testing.assert_array_equal(again.cardinalities, graph.cardinalities)
+    for one, two in zip(graph.factors, again.factors, strict=True):
+        assert one.variables == two.variables
+        np.testing.assert_allclose(one.table, two.table, rtol=1e-14)
+
+
+def test_the_last_variable_moves_fastest_and_zeros_are_impossible(tmp_path):
+    path = tmp_path / "model.uai"
+    path.write_text(GOOD)
+    graph = read_uai(path)
+    assert graph.factors[1].table[0, 2] == pytest.approx(np.log(3))
+    assert graph.factors[1].table[1, 1] == -np.inf
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "ends where MARKOV or BAYES"),
+        ("HELLO 1", "expected MARKOV or BAYES, received 'HELLO'"),
+        ("MARKOV x", "expected the number of variables, received 'x'"),
+        ("MARKOV 0", "number of variables must be"),
+        ("MARKOV 999999999 2", "number of variables must be"),
+        ("MARKOV 1 0 1", "number of states must be 1 or more"),
+        ("MARKOV 1 2 1 1 7 2 1 1", "variable of a factor must be 0 to 0, received 7"),
+        ("MARKOV 2 2 2 1 2 0 0 4 1 1 1 1", "names a variable twice"),
+        ("MARKOV 1 2 1 1 0 3 1 1 1", "needs 2 entries, 3 are stated"),
+        ("MARKOV 1 2 1 1 0 2 1", "ends where a table entry"),
+        ("MARKOV 1 2 1 1 0 2 1 two", "received 'two'"),
+        ("MARKOV 1 2 1 1 0 2 1 -2", "negative or not finite"),
+        ("MARKOV 1 2 1 1 0 2 1 nan", "negative or not finite"),
+        ("MARKOV 1 2 1 1 0 2 1 1 5", "goes on after the last table"),
+        ("MARKOV 3 99999 99999 99999 1 3 0 1 2 999970000299999 1", "too large"),
+    ],
+)
+def test_malformed_files_are_refused_in_one_sentence(tmp_path, text, words):
+    path = tmp_path / "bad.uai"
+    path.write_text(text)
+    with pytest.raises(InvalidProblemError, match=words) as caught:
+        read_uai(path)
+    assert str(caught.value).startswith("bad.uai, word ")
+    assert "\n" not in str(caught.value)
+
+
+def test_files_that_are_no_text_are_refused(tmp_path):
+    for name, data in (
+        ("a.uai", bytes(range(256))),
+        ("b.uai.gz", gzip.compress(GOOD.encode())[:-9]),
+        ("c.uai.gz", b"\x1f\x8b" + b"garbage" * 5),
+    ):
+        (tmp_path / name).write_bytes(data)
+        with pytest.raises(InvalidProblemError, match=name):
+            read_uai(tmp_path / name)
+    with pytest.raises(InvalidProblemError, match="no such file"):
+        read_uai(tmp_path / "absent.uai")
+
+
+def test_marginals_are_written_in_the_format_that_is_read(tmp_path):
+    path = tmp_path / "x.MAR"
+    vectors = [np.array([0.25, 0.75]), np.array([0.1, 0.2, 0.7])]
+    path.write_text(format_uai_marginals(vectors))
+    for one, two in zip(vectors, read_uai_marginals(path), strict=True):
+        np.testing.assert_allclose(one, two, rtol=1e-11)
+
+
+def test_every_model_of_the_collections_is_read():
+    for path in sorted(shared_data("uai").glob("*.uai")):
+        graph = read_uai(path)
+        assert len(read_uai_marginals(path.with_name(path.name + ".MAR"))) == graph.n_variables
+        assert np.isfinite(read_uai_log_partition(path.with_name(path.name + ".PR")))
+    folder = shared_data("protein_sidechain")
+    with (folder / "index.csv").open() as file:
+        rows = {row["file"]: row for row in csv.DictReader(file)}
+    for path in sorted(folder.glob("*.gz"))[:6]:
+        graph = read_uai(path)
+        row = rows[path.name]
+        assert graph.n_variables == int(row["n"])
+        assert int(graph.cardinalities.max()) == int(row["maxcard"])
+        zeros = sum(int(np.isneginf(factor.table).sum()) for factor in graph.factors)
+        assert zeros == int(row["zeros"])

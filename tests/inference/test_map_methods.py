@@ -1,0 +1,199 @@
+"""Best labellings: bounds against enumeration and a linear programme, guarantees kept."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.core.errors import InvalidProblemError
+from engine.core.status import Status
+from engine.graphs.pairwise import PairwiseGraph, PairwiseModel
+from engine.inference.expansion import map_by_expansion
+from engine.inference.fusion import FusionMoves, polish
+from engine.inference.map_linear_programme import SmoothedDual, map_by_linear_programme
+from engine.inference.roof_dual_map import map_by_roof_duality
+from tests.reference.pairwise_models import (
+    enumerate_model,
+    infeasibility,
+    random_model,
+    solve_local_polytope,
+)
+
+METHODS = (map_by_linear_programme, map_by_expansion)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    zeros=st.sampled_from([0.0, 0.15]),
+    scale=st.sampled_from([0.1, 1.0, 10.0]),
+    method=st.sampled_from(METHODS),
+)
+def test_values_and_bounds_enclose_the_optimum(seed, zeros, scale, method):
+    model = random_model(seed, 5, zeros=zeros, scale=scale)
+    best = enumerate_model(model)[0].max()
+    estimate = method(model)
+    slack = 1e-9 * max(1.0, abs(best)) if np.isfinite(best) else 0.0
+    assert estimate.value <= best + slack
+    assert estimate.upper_bound >= best - slack
+    assert model.graph.score(model.scores, estimate.labels) == estimate.value
+    if estimate.is_exact:
+        assert estimate.value == pytest.approx(best, rel=1e-7, abs=1e-7)
+
+
+@pytest.mark.parametrize("schedule", ["cyclic", "stochastic", "greedy"])
+@pytest.mark.parametrize("seed", range(4))
+def test_star_updates_reach_the_linear_programme(seed, schedule):
+    model = random_model(seed, 6, scale=2.0)
+    cards = [int(c) for c in model.graph.cardinalities]
+    expected = solve_local_polytope(cards, model.graph.edges, model.scores)
+    dual = SmoothedDual(model, 200.0)
+    dual.run(4000, schedule, np.random.default_rng(seed))
+    entropy = sum(np.log(c) for c in cards)
+    entropy += sum(np.log(cards[i] * cards[j]) for i, j in model.graph.edges)
+    assert dual.upper_bound() >= expected - 1e-9
+    point = dual.point()
+    assert infeasibility(cards, model.graph.edges, point.tables) < 1e-9
+    assert point.primal_value <= expected + 1e-9
+    # The smoothed optimum lies within H_max / beta of the linear programme's.
+    assert abs(point.smoothed - expected) <= entropy / 200.0 + 1e-6
+    assert point.upper_bound - point.primal_value <= 2 * entropy / 200.0 + 1e-2
+
+
+@pytest.mark.parametrize("schedule", ["cyclic", "stochastic", "greedy"])
+def test_every_star_update_lowers_the_smoothed_dual(schedule):
+    model = random_model(9, 7, scale=2.0)
+    dual = SmoothedDual(model, 3.0)
+    rng = np.random.default_rng(0)
+    values = [dual.smoothed_value()]
+    for _ in range(30):
+        dual.run(1, schedule, rng)
+        values.append(dual.smoothed_value())
+    assert (np.diff(values) <= 1e-9).all()
+    assert values[-1] < values[0]
+
+
+def test_the_gradient_of_the_smoothed_dual_matches_finite_differences():
+    dual = SmoothedDual(random_model(3, 5, density=0.8), 2.0)
+    dual.run(3, "cyclic")
+    gradient = dual.gradient()
+    for k in range(0, len(gradient), 3):
+        values = []
+        for h in (1e-5, -1e-5):
+            dual.messages[k] += h
+            values.append(dual.smoothed_value())
+            dual.messages[k] -= h
+        assert gradient[k] == pytest.approx((values[0] - values[1]) / 2e-5, abs=1e-8)
+
+
+def test_the_star_update_balances_node_and_edge_beliefs():
+    """After the update at node 0 its belief equals the margin of each of its edges."""
+    from engine.kernels.star_updates import disagreement, star_update
+
+    model = random_model(2, 5, density=1.0)
+    dual = SmoothedDual(model, 2.0)
+    work = np.empty((2, 3))
+    arguments = (dual.beta, dual.layout, dual.scores, dual.messages, dual._sent)
+    node = int(np.argmax(model.graph.cardinalities))
+    assert disagreement(node, *arguments, work) > 1e-3
+    star_update(node, *arguments, work[0])
+    assert disagreement(node, *arguments, work) < 1e-12
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_attractive_binary_models_are_solved_by_all_methods(seed):
+    model = random_model(seed, 6, binary=True)
+    scores = model.scores.copy()
+    for table in scores[12:].reshape(-1, 2, 2):
+        table[0, 0] = table[0, 1] + table[1, 0] - table[1, 1] + 0.1
+    model = PairwiseModel(model.graph, scores)
+    best = enumerate_model(model)[0].max()
+    for method in (map_by_roof_duality, map_by_expansion, map_by_linear_programme):
+        estimate = method(model)
+        assert estimate.value == pytest.approx(best, abs=1e-9)
+        assert estimate.is_exact
+        if method is not map_by_linear_programme:
+            assert estimate.guarantee.startswith("Optimal")
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_an_optimal_guarantee_is_never_wrong(seed):
+    model = random_model(seed, 6, binary=True, density=0.4)
+    best = enumerate_model(model)[0].max()
+    for method in (map_by_roof_duality, map_by_expansion):
+        estimate = method(model)
+        if estimate.guarantee.startswith("Optimal"):
+            assert estimate.value == pytest.approx(best, abs=1e-9)
+
+
+def test_expansion_of_a_potts_model_improves_every_label():
+    rng = np.random.default_rng(0)
+    edges = np.array([[i, i + 1] for i in range(9)] + [[i, i + 3] for i in range(7)])
+    graph = PairwiseGraph(np.full(10, 4), edges)
+    scores = np.concatenate(
+        [rng.normal(size=40), *(np.eye(4).ravel() * 0.7 for _ in range(len(edges)))]
+    )
+    model = PairwiseModel(graph, scores)
+    estimate = map_by_expansion(model)
+    assert estimate.status is Status.CONVERGED
+    assert estimate.guarantee.startswith("No expansion of any label")
+    for alpha in range(4):
+        for chosen in range(1 << 10):
+            labels = np.where((chosen >> np.arange(10)) & 1, alpha, estimate.labels)
+            assert graph.score(scores, labels) <= estimate.value + 1e-9
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_fusions_never_lose_and_are_best_when_they_say_so(seed):
+    model = random_model(seed, 7, most_labels=4, density=0.5)
+    graph = model.graph
+    rng = np.random.default_rng(seed)
+    one, two = rng.integers(0, graph.cardinalities), rng.integers(0, graph.cardinalities)
+    fused, best = FusionMoves(graph, model.scores).fuse(one, two)
+    choices = [np.where((k >> np.arange(7)) & 1, two, one) for k in range(1 << 7)]
+    values = [graph.score(model.scores, labels) for labels in choices]
+    value = graph.score(model.scores, fused)
+    assert value >= graph.score(model.scores, one) - 1e-12
+    if best:
+        assert value == pytest.approx(max(values))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_polishing_never_loses_and_keeps_the_bound(seed):
+    model = random_model(seed, 8, binary=True, density=0.9, scale=3.0)
+    first = map_by_roof_duality(model)
+    polished = polish(model, first, rng=np.random.default_rng(0), max_proposals=30)
+    best = enumerate_model(model)[0].max()
+    assert first.value <= polished.value <= best + 1e-9
+    assert polished.upper_bound == first.upper_bound
+    assert graph_score(model, polished) == pytest.approx(polished.value)
+    assert polished.value == pytest.approx(best)  # so few nodes leave no excuse
+
+
+def graph_score(model, estimate):
+    return model.graph.score(model.scores, estimate.labels)
+
+
+def test_roof_duality_refuses_more_labels():
+    with pytest.raises(InvalidProblemError, match="two labels"):
+        map_by_roof_duality(random_model(0, 4, most_labels=3))
+
+
+def test_an_impossible_model_is_never_called_solved():
+    """A score of -inf once met every bound, since its tolerance was infinite too."""
+    graph = PairwiseGraph(np.array([2, 2]), np.array([[0, 1]]))
+    model = PairwiseModel(graph, np.concatenate([np.zeros(4), np.full(4, -np.inf)]))
+    for method in (map_by_linear_programme, map_by_expansion, map_by_roof_duality):
+        estimate = method(model)
+        assert estimate.value == -np.inf
+        assert not estimate.is_exact
+    assert not map_by_linear_programme(model).status.is_converged
+
+
+def test_limits_never_read_as_converged():
+    model = random_model(1, 8, density=1.0, scale=3.0)
+    assert map_by_linear_programme(model, should_stop=lambda: True).status in {
+        Status.CANCELLED,
+        Status.CONVERGED,
+    }
+    assert map_by_expansion(model, max_rounds=1).status is Status.ITERATION_LIMIT

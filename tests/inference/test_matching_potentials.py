@@ -1,0 +1,124 @@
+"""Pseudomarginals by potentials and messages: feasible, optimal, certified, between bounds."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.entropies.matching import complete_layout, make_matching_entropy
+from engine.inference.group_marginals import compute_group_marginals
+from engine.inference.matching_messages import solve_messages
+from engine.inference.matching_potentials import DenseScores, solve_potentials
+from engine.kernels.matching_potentials import invert_edge
+from tests.reference import perfect_matchings as reference
+
+NONE = np.empty((0, 2), dtype=np.int64)
+
+
+def random_scores(n, spread, seed):
+    scores = np.random.default_rng(seed).normal(size=(n, n)) * spread
+    return (scores + scores.T) / np.sqrt(2)
+
+
+def best_value(scores, rho):
+    """Maximum of <W, tau> + H over the hull of all matchings, by brute force."""
+    weights = np.full(len(scores), rho)
+
+    def negative(tau):
+        return -((scores * tau).sum() / 2 + reference.entropy(tau, weights))
+
+    return -reference.minimise_over_hull(negative, len(scores), rng=np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("c", [1.0, 0.6, 0.0, -0.4, -1.0])
+def test_edge_equation_is_inverted(c):
+    for t in [1e-12, 1e-6, 5e-4, 9.9e-4, 1.1e-3, 0.01, 0.2, 0.4, 0.49]:
+        assert invert_edge(t * (1 - t) ** c, c) == pytest.approx(t, rel=1e-12)
+
+
+@pytest.mark.parametrize("rho", [1.0, 0.8, 0.5, 0.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_potentials_reach_the_optimum_that_enumeration_finds(rho, seed):
+    scores = random_scores(6, 0.3, seed)
+    solution = solve_potentials(DenseScores(scores), np.full(6, rho), None, 1e-12)
+    assert solution.is_on_branch
+    tau = solution.marginals()
+    assert np.abs(tau.sum(axis=1) - 1.0).max() < 1e-11
+    value = (scores * tau).sum() / 2 + make_matching_entropy(complete_layout(6), rho).value(tau)
+    assert value == pytest.approx(best_value(scores, rho), abs=1e-7)
+
+
+@pytest.mark.parametrize("rho", [1.0, 0.7, 0.5])
+@pytest.mark.parametrize("spread", [0.5, 1.0])
+def test_messages_agree_with_potentials_where_both_apply(rho, spread):
+    scores = random_scores(30, spread, 5)
+    weights = np.full(30, rho)
+    potentials = solve_potentials(DenseScores(scores), weights, None, 1e-12)
+    messages = solve_messages(scores, weights, None, 1e-13)
+    assert potentials.is_on_branch
+    assert np.abs(potentials.marginals() - messages.tau).max() < 1e-9
+
+
+@pytest.mark.parametrize("rho", [1.0, 0.5])
+@pytest.mark.parametrize("n", [4, 6, 14, 40])
+def test_messages_certify_marginals_above_one_half(rho, n):
+    scores = random_scores(n, 3.0, 7)
+    solution = solve_messages(scores, np.full(n, rho), None, 1e-12)
+    assert solution.tau.max() > 0.5
+    assert solution.residual < 1e-9
+    assert 0.0 <= solution.upper_bound - solution.value < 1e-6
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from([1.0, 0.5]), st.floats(0.1, 4.0))
+def test_bounds_never_fall_below_the_optimum(seed, rho, spread):
+    """Whatever the sweeps allowed, the bound of a solve holds for every mixture of matchings."""
+    scores = random_scores(6, spread, seed)
+    function = make_matching_entropy(complete_layout(6), rho)
+    bound = solve_messages(scores, np.full(6, rho), None, 1e-2).upper_bound
+    rng = np.random.default_rng(seed)
+    matchings = reference.all_matchings(6)
+    for concentration in (0.05, 0.3, 3.0):
+        mixture = rng.dirichlet(np.full(15, concentration), size=20)
+        for tau in np.einsum("mk,kij->mij", mixture, matchings):
+            assert (scores * tau).sum() / 2 + function.value(tau) <= bound + 1e-9
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6), st.floats(0.1, 1.5))
+def test_exact_log_partition_lies_between_bethe_and_reweighted(seed, spread):
+    scores = random_scores(8, spread, seed)
+    exact = reference.log_partition(scores)
+    bethe = solve_messages(scores, np.ones(8), None, 1e-10)
+    reweighted = solve_messages(scores, np.full(8, 0.5), None, 1e-10)
+    assert bethe.value <= exact + 1e-8
+    assert reweighted.upper_bound >= exact - 1e-8
+
+
+def test_relabelling_students_relabels_marginals():
+    scores = random_scores(20, 0.6, 3)
+    order = np.random.default_rng(0).permutation(20)
+    tau = compute_group_marginals(scores, 1.0, NONE)
+    shuffled = compute_group_marginals(scores[np.ix_(order, order)], 1.0, NONE)
+    assert np.abs(shuffled - tau[np.ix_(order, order)]).max() < 1e-7
+
+
+def test_forbidden_pairs_have_probability_zero_and_forced_ones_one():
+    scores = random_scores(6, 0.5, 1)
+    forbidden = np.array([(0, k) for k in range(2, 6)])
+    tau = compute_group_marginals(scores, 1.0, forbidden)
+    assert tau[0, 1] == pytest.approx(1.0, abs=1e-6)
+    assert np.abs(tau[0, 2:]).max() < 1e-6
+    assert np.abs(tau.sum(axis=1) - 1.0).max() < 1e-6
+
+
+@pytest.mark.parametrize("n", [0, 2])
+def test_the_smallest_groups(n):
+    tau = compute_group_marginals(np.zeros((n, n)), 1.0, NONE)
+    assert tau.sum() == n
+
+
+def test_a_large_shift_of_all_scores_changes_nothing():
+    scores = random_scores(12, 0.5, 2)
+    tau = compute_group_marginals(scores, 1.0, NONE)
+    assert np.abs(compute_group_marginals(scores - 5000.0, 1.0, NONE) - tau).max() < 1e-7

@@ -1,0 +1,136 @@
+"""General reweighted messages: bounds, zeros, trees, agreement with the grid kernel."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.core.errors import InfeasibleError, InvalidProblemError
+from engine.core.status import Status
+from engine.graphs.grid import Grid
+from engine.graphs.pairwise import PairwiseGraph, PairwiseModel
+from engine.graphs.spanning_trees import uniform_tree_probabilities
+from engine.inference.grid_tree_reweighted import GridTreeReweighted
+from engine.inference.tree_reweighted import TreeReweighted, two_colouring
+from engine.inference.tree_weights import optimise_tree_weights
+from tests.reference.pairwise_models import exact_node_marginals, infeasibility, random_model
+
+
+def solver_of(model: PairwiseModel) -> TreeReweighted:
+    return TreeReweighted(model.graph, uniform_tree_probabilities(model.graph))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    zeros=st.sampled_from([0.0, 0.15]),
+    scale=st.sampled_from([0.2, 1.0, 6.0]),
+    iterations=st.sampled_from([1, 2, 5, 40]),
+    schedule=st.sampled_from(["sequential", "checkerboard"]),
+)
+def test_the_bound_is_never_on_the_wrong_side(seed, zeros, scale, iterations, schedule):
+    model = random_model(seed, 5, zeros=zeros, scale=scale)
+    log_z, _ = exact_node_marginals(model)
+    try:
+        answer = solver_of(model).solve(model, max_iterations=iterations, schedule=schedule)
+    except InfeasibleError:
+        assert log_z == -np.inf
+        return
+    assert answer.upper_bound >= log_z - 1e-9 * max(1.0, abs(log_z))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_value_and_bound_meet_and_tables_agree(seed):
+    model = random_model(seed, 6)
+    answer = solver_of(model).solve(model, tolerance=1e-12)
+    assert answer.status is Status.CONVERGED
+    assert abs(answer.dual_gap) < 1e-8
+    cards = [int(c) for c in model.graph.cardinalities]
+    assert infeasibility(cards, model.graph.edges, answer.tables) < 1e-10
+
+
+@pytest.mark.parametrize("zeros", [0.0, 0.2])
+def test_trees_are_exact(zeros):
+    rng = np.random.default_rng(1)
+    edges = np.array([[0, 1], [2, 1], [1, 3], [4, 3]])
+    graph = PairwiseGraph(np.array([2, 3, 2, 3, 2]), edges)
+    scores = rng.normal(size=graph.size)
+    tail = scores[graph.node_start[-1] :]
+    tail[rng.random(len(tail)) < zeros] = -np.inf
+    model = PairwiseModel(graph, scores)
+    log_z, marginals = exact_node_marginals(model)
+    answer = TreeReweighted(graph, 1.0).solve(model)
+    assert answer.log_partition == pytest.approx(log_z, abs=1e-9)
+    assert answer.upper_bound == pytest.approx(log_z, abs=1e-9)
+    for i, expected in enumerate(marginals):
+        np.testing.assert_allclose(graph.node_table(answer.tables, i), expected, atol=1e-9)
+
+
+def test_loopy_propagation_has_no_bound():
+    model = random_model(3, 5, density=1.0)
+    assert TreeReweighted(model.graph, 1.0).solve(model, damping=0.3).upper_bound is None
+
+
+@pytest.mark.parametrize("rho", [0.5, 0.4])
+def test_it_agrees_with_the_grid_kernel_iteration_by_iteration(rho):
+    grid = Grid(4, 5)
+    scores = np.random.default_rng(0).normal(size=grid.size)
+    graph = grid.to_pairwise()
+    for iterations in (1, 3, 500):
+        fast = GridTreeReweighted(grid, rho).solve(scores, max_iterations=iterations)
+        slow = TreeReweighted(graph, rho).solve(
+            PairwiseModel(graph, scores), max_iterations=iterations
+        )
+        nodes = 2 * grid.n_nodes
+        np.testing.assert_allclose(fast.tables[:nodes], slow.tables[:nodes], atol=1e-9)
+        assert fast.upper_bound == pytest.approx(slow.upper_bound, abs=1e-9)
+
+
+def test_impossible_models_are_named():
+    graph = PairwiseGraph(np.array([2, 2]), np.array([[0, 1]]))
+    model = PairwiseModel(graph, np.concatenate([np.zeros(4), np.full(4, -np.inf)]))
+    with pytest.raises(InfeasibleError, match="probability zero"):
+        TreeReweighted(graph, 1.0).solve(model)
+
+
+def test_invalid_weights_and_foreign_models_are_refused():
+    model = random_model(0, 5, density=1.0)
+    with pytest.raises(InvalidProblemError, match="not probabilities"):
+        TreeReweighted(model.graph, 0.95)
+    with pytest.raises(InvalidProblemError, match="at least"):
+        TreeReweighted(model.graph, 0.0)
+    with pytest.raises(InvalidProblemError, match="another graph"):
+        solver_of(model).solve(random_model(1))
+
+
+def test_a_warm_start_needs_fewer_iterations():
+    model = random_model(4, 8, scale=2.0)
+    solver = solver_of(model)
+    first = solver.solve(model)
+    again = solver.solve(model, warm=True)
+    assert again.iterations < first.iterations
+    np.testing.assert_allclose(again.tables, first.tables, atol=1e-7)
+
+
+def test_a_caller_can_stop_it():
+    model = random_model(5, 8, scale=3.0)
+    answer = solver_of(model).solve(model, should_stop=lambda: True)
+    assert answer.status is Status.CANCELLED
+    assert not answer.is_converged
+
+
+def test_two_colouring_is_proper_on_grids():
+    graph = Grid(4, 5).to_pairwise()
+    colour = two_colouring(graph)
+    assert (colour[graph.edges[:, 0]] != colour[graph.edges[:, 1]]).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_optimised_weights_tighten_the_bound_and_stay_above(seed):
+    model = random_model(seed, 6, density=0.9, scale=2.0)
+    log_z, _ = exact_node_marginals(model)
+    weights = optimise_tree_weights(model, max_steps=8)
+    assert list(weights.bounds) == sorted(weights.bounds, reverse=True)
+    assert weights.bounds[-1] >= log_z - 1e-9
+    assert weights.bounds[-1] < weights.bounds[0]
+    assert weights.rho.sum() == pytest.approx(uniform_tree_probabilities(model.graph).sum())

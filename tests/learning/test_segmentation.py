@@ -1,0 +1,354 @@
+"""Learning to segment: solvers agree, certificates hold, work resumes, bad input is refused."""
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from engine.core.checkpoint import FileCheckpoint
+from engine.core.errors import InvalidProblemError, StoppedError
+from engine.core.status import Status
+from engine.datasets.synthetic_images import generate_leaf_images
+from engine.learning.marginal_fitting import fit_marginals
+from engine.learning.segmentation import make_examples, train_segmentation
+from engine.learning.segmentation_model import (
+    N_PARAMETERS,
+    load_segmentation_model,
+    make_segmentation_model,
+)
+from engine.learning.segmentation_prediction import (
+    best_labelling,
+    evaluate_mask,
+    predict_segmentation,
+)
+from engine.learning.segmentation_progress import SegmentationProgress
+from engine.learning.segmentation_solvers import subset_sizes
+from engine.objectives.grid_inner import GridChains
+from engine.objectives.grid_losses import LossOptions
+from tests.reference.tiny_grids import all_statistics, tiny_example
+
+
+def leaves(count: int, seed: int = 0, shape: tuple[int, int] = (48, 64)):
+    pictures = generate_leaf_images(count, rng=np.random.default_rng(seed), shape=shape)
+    return [p.image for p in pictures], [p.mask for p in pictures]
+
+
+@pytest.fixture(scope="module")
+def trained():
+    return train_segmentation(*leaves(5), relative_gap=1e-4)
+
+
+def test_it_learns_to_tell_leaves_from_soil(trained: Any) -> None:
+    images, masks = leaves(3, seed=9)
+    for image, mask in zip(images, masks, strict=True):
+        errors = evaluate_mask(predict_segmentation(trained.model, image), mask)
+        assert errors.error_map < 0.1
+        assert errors.error_mpm < 0.1
+        assert errors.iou > 0.6
+        assert errors.log_loss < 0.3
+
+
+def test_the_certificate_brackets_the_optimum(trained: Any) -> None:
+    """The parameters' own log-likelihood lies between the two bounds."""
+    assert trained.status is Status.CONVERGED
+    assert trained.relative_gap <= 1e-4
+    assert trained.duality_gap == trained.objective - trained.log_likelihood
+    total = -0.5 * trained.model.ridge * trained.model.theta @ trained.model.theta
+    for example in make_examples(*leaves(5), 200):
+        chains = GridChains(example.features, 0.5, trained.model.theta)
+        chains.sweep(200)
+        observed = example.features.observed_statistics(example.labels)
+        total += trained.model.theta @ observed - chains.upper_bound()
+    slack = 1e-6 * abs(total)
+    assert trained.log_likelihood - slack <= total <= trained.objective + slack
+
+
+@pytest.mark.parametrize("solver", ["frank-wolfe", "block-coordinate"])
+def test_frank_wolfe_walks_to_the_same_optimum(solver: str) -> None:
+    """A heavy ridge brings the optimum into the interior, where Frank-Wolfe is quick enough."""
+    images, masks = leaves(3, shape=(16, 20))
+    reference = train_segmentation(images, masks, ridge=3e4, relative_gap=1e-6)
+    walked = train_segmentation(
+        images, masks, ridge=3e4, solver=solver, relative_gap=0.02, max_seconds=60
+    )
+    assert walked.status is Status.CONVERGED
+    assert walked.relative_gap <= 0.02
+    assert walked.objective >= reference.log_likelihood
+    assert walked.log_likelihood <= reference.objective
+    assert all(b.objective <= a.objective for a, b in pairwise(walked.trajectory))
+    distance = np.linalg.norm(walked.model.theta - reference.model.theta)
+    assert distance < 0.2 * np.linalg.norm(reference.model.theta)
+
+
+def test_likelihood_by_l_bfgs_finds_the_same_parameters() -> None:
+    """The competitor's converged surrogate likelihood is the same convex problem."""
+    images, masks = leaves(2, shape=(16, 20))
+    ours = train_segmentation(images, masks, ridge=30.0, relative_gap=1e-7)
+    options = LossOptions("surrogate-likelihood", threshold=1e-9)
+    theirs = fit_marginals(
+        make_examples(images, masks, 200), options, ridge=ours.model.ridge, max_iterations=400
+    )
+    assert theirs.objective == pytest.approx(-ours.log_likelihood, rel=1e-4)
+    assert_allclose(theirs.theta, ours.model.theta, atol=0.02 * np.abs(ours.model.theta).max())
+
+
+def test_a_killed_job_goes_on_and_gives_the_same_answer(tmp_path: Path, trained: Any) -> None:
+    checkpoint = FileCheckpoint(tmp_path / "state.npz")
+    reports: list[SegmentationProgress] = []
+
+    class Killed(Exception):
+        pass
+
+    def kill(progress: Any) -> None:
+        reports.append(progress)
+        if checkpoint.load() is not None and len(reports) > 15:
+            raise Killed
+
+    slow = _Eager(checkpoint)
+    with pytest.raises(Killed):
+        train_segmentation(*leaves(5), relative_gap=1e-4, on_progress=kill, checkpoint=slow)
+    resumed = train_segmentation(*leaves(5), relative_gap=1e-4, checkpoint=checkpoint)
+    assert resumed.iterations >= 1
+    assert resumed.relative_gap <= 1e-4
+    assert resumed.log_likelihood == pytest.approx(trained.log_likelihood, rel=2e-4)
+    assert resumed.objective == pytest.approx(trained.objective, rel=2e-4)
+    scale = np.abs(trained.model.theta).max()
+    assert_allclose(resumed.model.theta, trained.model.theta, atol=0.05 * scale)
+
+
+class _Eager:
+    """A checkpoint that pretends to be a file; solvers save to it when they see fit."""
+
+    def __init__(self, place: FileCheckpoint) -> None:
+        self._place = place
+
+    def load(self):
+        return self._place.load()
+
+    def save(self, state) -> None:
+        self._place.save(state)
+
+
+@pytest.fixture(autouse=True)
+def save_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.solvers.control.CHECKPOINT_SECONDS", 0.0)
+
+
+def test_reports_carry_the_error_and_the_marginals_of_held_out_pictures() -> None:
+    reports: list[Any] = []
+    train_segmentation(*leaves(14), holdout=leaves(3, seed=4), on_progress=reports.append)
+    previews = [report.preview for report in reports]
+    assert all(preview is not None and len(preview.marginals) == 2 for preview in previews)
+    assert previews[-1].marginals[0].shape == (48, 64)
+    assert previews[-1].error < 0.1 < previews[0].error
+    rehearsals = [report for report in reports if report.sentence.startswith("Rehearsing")]
+    assert rehearsals
+    assert all(report.objective is None and report.fraction is None for report in rehearsals)
+    iterations = [report.iteration for report in reports]
+    assert iterations == sorted(iterations)
+    bounds = [report for report in reports if report.objective is not None]
+    assert bounds[-1].objective >= bounds[-1].lower_bound
+    assert bounds[-1].relative_gap <= 1e-3
+    seconds = [report.seconds for report in reports]
+    assert seconds == sorted(seconds)
+
+
+def test_a_stop_is_heard() -> None:
+    calls = 0
+
+    def stop() -> bool:
+        nonlocal calls
+        calls += 1
+        return calls > 30
+
+    try:
+        result = train_segmentation(*leaves(3), relative_gap=1e-12, should_stop=stop)
+    except StoppedError:
+        return
+    assert result.status is Status.CANCELLED
+
+
+def test_a_stop_in_a_rehearsal_never_passes_for_a_result() -> None:
+    """The bounds of a subset are not those of the whole problem."""
+    reports: list[Any] = []
+
+    def stop() -> bool:
+        return len(reports) >= 3
+
+    with pytest.raises(StoppedError):
+        train_segmentation(*leaves(14), on_progress=reports.append, should_stop=stop)
+    assert all(report.objective is None for report in reports)
+
+
+def test_a_time_limit_is_no_convergence() -> None:
+    result = train_segmentation(*leaves(3), relative_gap=1e-12, max_seconds=0.3)
+    assert result.status is Status.TIME_LIMIT
+    assert result.objective >= result.log_likelihood
+
+
+def test_one_picture_is_enough_and_tiny_ones_do_no_harm() -> None:
+    images, masks = leaves(1, shape=(30, 30))
+    dots = [np.zeros((1, 1, 3), np.uint8), np.zeros((1, 40, 3), np.uint8)]
+    more = [np.ones((1, 1), bool), np.zeros((1, 40), bool)]
+    result = train_segmentation(images + dots, masks + more)
+    assert result.relative_gap <= 1e-3
+    for dot in dots:
+        assert predict_segmentation(result.model, dot).mask.shape == dot.shape[:2]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"masks": []}, "5 images but 0 masks"),
+        ({"images": [], "masks": []}, "no labelled images"),
+        ({"masks": [np.zeros((48, 64), bool)] * 5}, "No mask marks any pixel"),
+        ({"masks": [np.ones((48, 64), bool)] * 5}, "mark every pixel"),
+        ({"masks": [np.zeros((9, 9), bool)] * 5}, "image 1: expected a mask"),
+        ({"ridge": 0.0}, "ridge"),
+        ({"ridge": float("nan")}, "ridge"),
+        ({"rho": 0.7}, "rho"),
+        ({"max_side": 4}, "max_side"),
+        ({"solver": "magic"}, "solver"),
+    ],
+)
+def test_bad_input_is_refused(change: dict[str, Any], words: str) -> None:
+    images, masks = leaves(5)
+    arguments: dict[str, Any] = {"images": images, "masks": masks} | change
+    with pytest.raises(InvalidProblemError, match=words):
+        train_segmentation(**arguments)
+
+
+def test_growing_subsets_end_with_everything() -> None:
+    assert subset_sizes(1) == (1,)
+    assert subset_sizes(12) == (12,)
+    assert subset_sizes(200) == (6, 19, 62, 200)
+
+
+def test_prediction_has_the_size_of_the_picture(trained: Any) -> None:
+    images, masks = leaves(1, seed=3, shape=(300, 410))
+    prediction = predict_segmentation(trained.model, images[0])
+    assert prediction.mask.shape == prediction.marginals.shape == masks[0].shape
+    assert prediction.grid_shape == (146, 200)
+    assert prediction.marginals.dtype == np.float32
+    assert 0.0 <= prediction.marginals.min() <= prediction.marginals.max() <= 1.0
+    assert prediction.entropy.max() <= np.log(2) + 1e-6
+    assert prediction.upper_bound >= prediction.score
+    with pytest.raises(ValueError, match="read-only"):
+        prediction.mask[0, 0] = True
+    with pytest.raises(InvalidProblemError, match="bytes of shape"):
+        predict_segmentation(trained.model, images[0][:, :, 0])
+
+
+def test_best_labelling_against_enumeration() -> None:
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        example = tiny_example(rng)
+        theta = 1.5 * rng.normal(size=14)
+        best = (all_statistics(example.features) @ theta).max()
+        labels, score, bound = best_labelling(example.features, theta)
+        own = theta @ example.features.observed_statistics(labels)
+        assert score == pytest.approx(own, abs=1e-9)
+        assert score <= best + 1e-9 <= bound + 2e-9
+        if bound - score < 1e-9:
+            assert score == pytest.approx(best, abs=1e-9)
+
+
+def test_a_model_survives_its_file(tmp_path: Path, trained: Any) -> None:
+    trained.model.save(tmp_path / "model.npz")
+    loaded = load_segmentation_model(tmp_path / "model.npz")
+    assert_allclose(loaded.theta, trained.model.theta, rtol=0)
+    assert (loaded.ridge, loaded.rho, loaded.max_side) == (
+        trained.model.ridge,
+        trained.model.rho,
+        trained.model.max_side,
+    )
+
+
+def spoil(path: Path, **changes: Any) -> Path:
+    with np.load(path) as archive:
+        parts = {name: archive[name] for name in archive.files}
+    for name, value in changes.items():
+        if value is None:
+            del parts[name]
+        else:
+            parts[name] = np.asarray(value)
+    np.savez(path, **parts)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"theta": np.full(N_PARAMETERS, np.nan)}, "damaged: theta"),
+        ({"theta": np.zeros(12)}, "other image features"),
+        ({"colour_thresholds": np.zeros(10)}, "other image features"),
+        ({"format": "bethe-hall roommate model 1"}, "not a segmentation model"),
+        ({"rho": None}, "not a segmentation model"),
+        ({"ridge": -1.0}, "damaged: ridge"),
+        ({"max_side": 0}, "damaged: max_side"),
+    ],
+)
+def test_a_bad_model_file_is_refused(tmp_path: Path, changes: Any, words: str) -> None:
+    model = make_segmentation_model(np.zeros(N_PARAMETERS), ridge=1.0, rho=0.5, max_side=200)
+    model.save(tmp_path / "m.npz")
+    with pytest.raises(InvalidProblemError, match=words):
+        load_segmentation_model(spoil(tmp_path / "m.npz", **changes))
+
+
+def test_files_that_are_no_models_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "m.npz"
+    with pytest.raises(InvalidProblemError, match="no such file"):
+        load_segmentation_model(path)
+    path.write_bytes(b"PK\x03\x04 not really")
+    with pytest.raises(InvalidProblemError, match="not a model file"):
+        load_segmentation_model(path)
+    np.save(tmp_path / "array.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
+    with pytest.raises(InvalidProblemError, match="not a"):
+        load_segmentation_model(tmp_path / "array.npy")
+
+
+@pytest.mark.parametrize("solver", ["frank-wolfe", "block-coordinate"])
+def test_frank_wolfe_resumes_where_it_was_killed(solver: str, tmp_path: Path) -> None:
+    """Saved states hold points and random state: the walk is the same step by step."""
+    images, masks = leaves(3, shape=(16, 20))
+    options: dict[str, Any] = {"ridge": 3e4, "solver": solver, "relative_gap": 0.02}
+    whole = train_segmentation(images, masks, rng=np.random.default_rng(5), **options)
+    checkpoint = FileCheckpoint(tmp_path / "state.npz")
+
+    class Killed(Exception):
+        pass
+
+    def kill(progress: Any) -> None:
+        if progress.iteration >= whole.iterations // 2:
+            raise Killed
+
+    with pytest.raises(Killed):
+        train_segmentation(
+            images,
+            masks,
+            rng=np.random.default_rng(5),
+            on_progress=kill,
+            checkpoint=checkpoint,
+            **options,
+        )
+    state = checkpoint.load()
+    assert state is not None
+    assert 0 < int(state["iteration"]) < whole.iterations
+    resumed = train_segmentation(
+        images, masks, rng=np.random.default_rng(6), checkpoint=checkpoint, **options
+    )
+    assert resumed.iterations == whole.iterations
+    assert_allclose(resumed.model.theta, whole.model.theta, rtol=1e-9, atol=1e-12)
+
+
+def test_a_checkpoint_of_another_solver_is_not_mistaken_for_ones_own(tmp_path: Path) -> None:
+    images, masks = leaves(3, shape=(16, 20))
+    checkpoint = FileCheckpoint(tmp_path / "state.npz")
+    for solver in ("theta", "frank-wolfe", "theta"):
+        result = train_segmentation(
+            images, masks, ridge=3e4, solver=solver, relative_gap=0.02, checkpoint=checkpoint
+        )
+        assert result.status is Status.CONVERGED

@@ -1,0 +1,55 @@
+"""Errors of masks."""
+
+import numpy as np
+import pytest
+
+from engine.core.errors import InvalidProblemError
+from engine.metrics.segmentation import (
+    binary_entropy,
+    hamming_error,
+    intersection_over_union,
+    log_loss,
+    pixel_reliability,
+)
+
+TRUTH = np.array([[True, True], [False, False]])
+GUESS = np.array([[True, False], [False, True]])
+
+
+def test_errors_by_hand() -> None:
+    assert hamming_error(GUESS, TRUTH) == 0.5
+    assert intersection_over_union(GUESS, TRUTH) == pytest.approx(1 / 3)
+    assert log_loss(np.array([[0.5, 0.25], [0.5, 0.5]]), TRUTH) == pytest.approx(
+        (3 * np.log(2) + np.log(4)) / 4
+    )
+
+
+def test_empty_masks_agree() -> None:
+    nothing = np.zeros((2, 2), dtype=bool)
+    assert intersection_over_union(nothing, nothing) == 1.0
+    assert intersection_over_union(nothing, TRUTH) == 0.0
+
+
+def test_certainty_has_no_entropy_and_a_sure_error_a_finite_loss() -> None:
+    sure = np.array([[0.0, 1.0]], dtype=np.float32)
+    assert binary_entropy(sure).max() < 1e-5
+    assert binary_entropy(np.array([[0.5]])) == pytest.approx(np.log(2))
+    assert 10 < log_loss(sure, np.array([[True, False]])) < 20
+
+
+def test_honest_probabilities_are_reliable_and_boasting_ones_are_not() -> None:
+    rng = np.random.default_rng(0)
+    marginals = rng.random((200, 300))
+    truth = rng.random((200, 300)) < marginals
+    honest = pixel_reliability(marginals, truth)
+    assert len(honest) == 10
+    assert sum(each.count for each in honest) == 60_000
+    assert all(abs(each.predicted - each.observed) < 0.03 for each in honest)
+    boasting = pixel_reliability(np.where(marginals > 0.5, 0.99, 0.01), truth)
+    assert len(boasting) == 2
+    assert all(abs(each.predicted - each.observed) > 0.2 for each in boasting)
+
+
+def test_sizes_must_agree() -> None:
+    with pytest.raises(InvalidProblemError, match="differ in size"):
+        hamming_error(np.zeros((2, 3), dtype=bool), TRUTH)

@@ -1,0 +1,112 @@
+"""Losses of marginal-based learning: exact derivatives, known values."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from engine.core.errors import InvalidProblemError
+from engine.objectives.grid_inner import GridChains
+from engine.objectives.grid_losses import (
+    INFERENCES,
+    LOCAL_LOSSES,
+    MARGINAL_LOSSES,
+    LossOptions,
+    loss_and_gradient,
+)
+from tests.reference.tiny_grids import all_statistics, tiny_example
+
+CASES = [
+    LossOptions(loss, inference, iterations=iterations, sharpness=5.0, rho=rho)
+    for loss in MARGINAL_LOSSES
+    for inference in INFERENCES
+    for iterations, rho in ((1, 0.5), (4, 0.5), (4, 0.3))
+] + [LossOptions(loss) for loss in LOCAL_LOSSES]
+
+
+def name_of(options: LossOptions) -> str:
+    return f"{options.loss}-{options.inference}-{options.iterations}-{options.rho}"
+
+
+@pytest.mark.parametrize("options", CASES, ids=name_of)
+@pytest.mark.parametrize("shape", [(3, 4), (1, 5), (4, 1)])
+def test_gradient_by_finite_differences(options: LossOptions, shape: tuple[int, int]) -> None:
+    rng = np.random.default_rng(0)
+    example = tiny_example(rng, *shape)
+    theta = 0.8 * rng.normal(size=example.features.n_parameters)
+    _, gradient = loss_and_gradient(example, theta, options)
+    step = 1e-6
+    for k in range(len(theta)):
+        ends = []
+        for sign in (1, -1):
+            moved = theta.copy()
+            moved[k] += sign * step
+            ends.append(loss_and_gradient(example, moved, options)[0])
+        slope = (ends[0] - ends[1]) / (2 * step)
+        assert gradient[k] == pytest.approx(slope, abs=2e-6 * max(1.0, abs(slope)))
+
+
+@pytest.mark.parametrize("loss", ["univariate-logistic", "surrogate-likelihood"])
+@pytest.mark.parametrize("inference", INFERENCES)
+def test_a_threshold_gives_the_loss_of_converged_marginals(loss: str, inference: str) -> None:
+    rng = np.random.default_rng(1)
+    example = tiny_example(rng)
+    theta = 0.5 * rng.normal(size=14)
+    tight = LossOptions(loss, inference, threshold=1e-12)
+    many = LossOptions(loss, inference, iterations=300)
+    first, second = (loss_and_gradient(example, theta, o) for o in (tight, many))
+    assert first[0] == pytest.approx(second[0], rel=1e-9)
+    assert_allclose(first[1], second[1], atol=1e-8)
+
+
+def test_converged_surrogate_likelihood_has_the_textbook_gradient() -> None:
+    """phi(tau) - phi(Y), and the value log Z_rho - <theta, phi(Y)>."""
+    rng = np.random.default_rng(2)
+    example = tiny_example(rng)
+    theta = 0.7 * rng.normal(size=14)
+    chains = GridChains(example.features, 0.5, theta)
+    chains.sweep(300)
+    statistics, _ = chains.summarise(chains.node_marginals())
+    observed = example.features.observed_statistics(example.labels)
+    options = LossOptions("surrogate-likelihood", threshold=1e-12)
+    value, gradient = loss_and_gradient(example, theta, options)
+    assert value == pytest.approx(chains.upper_bound() - theta @ observed, abs=1e-8)
+    assert_allclose(gradient, statistics - observed, atol=1e-6)
+
+
+def test_pseudolikelihood_by_enumeration() -> None:
+    rng = np.random.default_rng(3)
+    example = tiny_example(rng)
+    theta = rng.normal(size=14)
+    expected = 0.0
+    for i, j in np.ndindex(3, 4):
+        energies = []
+        for value in (True, False):
+            labels = example.labels.copy()
+            labels[i, j] = value
+            energies.append(theta @ example.features.observed_statistics(labels))
+        own = energies[0] if example.labels[i, j] else energies[1]
+        expected += np.logaddexp(*energies) - own
+    value, _ = loss_and_gradient(example, theta, LossOptions("pseudolikelihood"))
+    assert value == pytest.approx(expected, rel=1e-10)
+
+
+def test_losses_without_coupling_agree_with_the_likelihood() -> None:
+    rng = np.random.default_rng(4)
+    example = tiny_example(rng)
+    theta = rng.normal(size=14)
+    theta[6:] = 0.0
+    log_z = np.logaddexp.reduce(all_statistics(example.features) @ theta)
+    expected = log_z - theta @ example.features.observed_statistics(example.labels)
+    for loss in ("independent", "pseudolikelihood", "univariate-logistic", "surrogate-likelihood"):
+        for inference in INFERENCES:
+            value, _ = loss_and_gradient(example, theta, LossOptions(loss, inference))
+            assert value == pytest.approx(expected, rel=1e-9), (loss, inference)
+
+
+def test_unknown_options_are_refused() -> None:
+    with pytest.raises(InvalidProblemError, match="loss: expected one of"):
+        LossOptions("hinge")
+    with pytest.raises(InvalidProblemError, match="trw or mean-field"):
+        LossOptions(inference="gibbs")
+    with pytest.raises(InvalidProblemError, match="above 0"):
+        LossOptions(iterations=0)

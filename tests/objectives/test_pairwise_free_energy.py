@@ -1,0 +1,130 @@
+"""Frank-Wolfe on the free energy agrees with messages; gap and bounds certify."""
+
+import numpy as np
+import pytest
+
+from engine.core.errors import InvalidProblemError
+from engine.core.status import Status
+from engine.entropies.pairwise import graph_entropy, grid_entropy
+from engine.graphs.grid import Grid
+from engine.graphs.spanning_trees import uniform_tree_probabilities
+from engine.inference.dual_oracle import DualOracle
+from engine.inference.grid_tree_reweighted import GridTreeReweighted
+from engine.inference.pairwise_frank_wolfe import frank_wolfe_marginals, interior_start
+from engine.inference.tree_reweighted import TreeReweighted
+from engine.objectives.pairwise_free_energy import PairwiseFreeEnergy
+from engine.oracles.grid_roof_duality import GridRoofDuality
+from engine.oracles.local_polytope import LocalPolytopeProgramme
+from engine.oracles.roof_duality import RoofDuality
+from tests.reference.pairwise_models import (
+    enumerate_model,
+    exact_node_marginals,
+    infeasibility,
+    random_model,
+)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_frank_wolfe_and_messages_agree_on_grids(seed):
+    grid = Grid(5, 6)
+    scores = np.random.default_rng(seed).normal(size=grid.size)
+    energy = PairwiseFreeEnergy(scores, grid_entropy(grid, 0.5), GridRoofDuality(grid))
+    answer = frank_wolfe_marginals(energy, grid.uniform().flat, max_iterations=3000, tolerance=0.02)
+    messages = GridTreeReweighted(grid).solve(scores, tolerance=1e-12)
+    assert answer.status is Status.CONVERGED
+    assert answer.log_partition <= messages.log_partition + 1e-9 <= answer.upper_bound + 2e-9
+    # H is strongly concave in the node tables, so the gap bounds their distance.
+    np.testing.assert_allclose(answer.tables, messages.tables, atol=0.06)
+    assert infeasibility([2] * 30, grid.edges(), answer.tables) < 1e-9
+
+
+def test_frank_wolfe_and_messages_agree_for_many_labels():
+    model = random_model(1, 5, most_labels=4)
+    graph = model.graph
+    rho = uniform_tree_probabilities(graph)
+    energy = PairwiseFreeEnergy(
+        model.scores, graph_entropy(graph, rho), LocalPolytopeProgramme(graph)
+    )
+    answer = frank_wolfe_marginals(energy, graph.uniform(), max_iterations=300, tolerance=0.02)
+    messages = TreeReweighted(graph, rho).solve(model, tolerance=1e-12)
+    assert answer.log_partition <= messages.log_partition + 1e-6
+    assert messages.log_partition <= answer.upper_bound + 1e-6
+    assert answer.log_partition == pytest.approx(messages.log_partition, abs=0.05)
+
+
+@pytest.mark.parametrize("oracle_of", [LocalPolytopeProgramme, DualOracle])
+@pytest.mark.parametrize("seed", [0, 3, 4])
+def test_models_with_zeros_and_bounded_oracles(seed, oracle_of):
+    model = random_model(seed, 5, most_labels=4, zeros=0.15)
+    graph = model.graph
+    log_z, _ = exact_node_marginals(model)
+    assert log_z > -np.inf
+    rho = uniform_tree_probabilities(graph)
+    energy = PairwiseFreeEnergy(model.scores, graph_entropy(graph, rho), oracle_of(graph))
+    start = interior_start(model)
+    cards = [int(c) for c in graph.cardinalities]
+    assert infeasibility(cards, graph.edges, start) < 1e-9
+    answer = frank_wolfe_marginals(energy, start, max_iterations=150, tolerance=0.02)
+    messages = TreeReweighted(graph, rho).solve(model, tolerance=1e-12)
+    assert (answer.tables[np.isneginf(model.scores)] == 0).all()
+    assert answer.log_partition <= messages.log_partition + 1e-6
+    assert answer.upper_bound >= messages.log_partition - 1e-6
+    assert answer.upper_bound >= log_z
+    if oracle_of is LocalPolytopeProgramme:
+        assert answer.log_partition == pytest.approx(messages.log_partition, abs=0.1)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_dual_oracle_never_promises_too_little(seed):
+    model = random_model(seed, 6, most_labels=4, zeros=0.1 * (seed % 2))
+    point = DualOracle(model.graph).compute_extreme_point(model.scores)
+    best = enumerate_model(model)[0].max()
+    assert point.upper_bound >= best - 1e-9
+    assert point.value <= point.upper_bound
+    cards = [int(c) for c in model.graph.cardinalities]
+    assert infeasibility(cards, model.graph.edges, point.vertex) < 1e-9
+
+
+def test_the_gap_bounds_the_true_error_at_every_step():
+    grid = Grid(4, 4)
+    scores = np.random.default_rng(7).normal(size=grid.size) * 2
+    energy = PairwiseFreeEnergy(scores, grid_entropy(grid, 0.5), GridRoofDuality(grid))
+    best = GridTreeReweighted(grid).solve(scores, tolerance=1e-12).log_partition
+    tables = grid.uniform().flat
+    for _ in range(30):
+        point, gap = energy.ascent_point(tables)
+        assert gap >= best - energy.value(tables) - 1e-9
+        direction = point.vertex - tables
+        step = energy.line_search(tables, direction)
+        assert 0 < step < 1
+        before = energy.value(tables)
+        # The step is the best on the segment.
+        for factor in (0.9, 1.1):
+            other = energy.value(tables + min(0.999, factor * step) * direction)
+            assert other <= energy.value(tables + step * direction) + 1e-9
+        tables = tables + step * direction
+        assert energy.value(tables) >= before
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_three_oracles_agree_on_binary_grids(seed):
+    grid = Grid(3, 4)
+    scores = np.random.default_rng(seed).normal(size=grid.size)
+    graph = grid.to_pairwise()
+    points = [
+        oracle.compute_extreme_point(scores)
+        for oracle in (GridRoofDuality(grid), RoofDuality(graph), LocalPolytopeProgramme(graph))
+    ]
+    for point in points:
+        assert point.value == pytest.approx(points[0].value, abs=1e-7)
+        assert points[0].value - 1e-7 <= point.upper_bound <= points[0].value + 1e-6
+
+
+def test_scores_must_be_finite_and_fit():
+    grid = Grid(2, 2)
+    entropy, oracle = grid_entropy(grid, 0.5), GridRoofDuality(grid)
+    for bad in (np.nan, np.inf):
+        with pytest.raises(InvalidProblemError, match="finite"):
+            PairwiseFreeEnergy(np.full(grid.size, bad), entropy, oracle)
+    with pytest.raises(InvalidProblemError, match="shape"):
+        PairwiseFreeEnergy(np.zeros(3), entropy, oracle)

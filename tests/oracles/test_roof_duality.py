@@ -1,0 +1,66 @@
+"""Roof duality on arbitrary graphs against a generic linear programme and enumeration."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.core.errors import InvalidProblemError
+from engine.oracles.local_polytope import LocalPolytopeProgramme
+from engine.oracles.roof_duality import RoofDuality
+from tests.reference.pairwise_models import (
+    enumerate_model,
+    infeasibility,
+    random_model,
+    solve_local_polytope,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    scale=st.sampled_from([1e-6, 1.0, 1e5]),
+    integers=st.booleans(),
+    density=st.sampled_from([0.3, 1.0]),
+)
+def test_it_equals_the_linear_programme(seed, scale, integers, density):
+    model = random_model(seed, 6, binary=True, scale=scale, density=density)
+    scores = np.round(model.scores) if integers else model.scores
+    point = RoofDuality(model.graph).compute_extreme_point(scores)
+    reference = solve_local_polytope([2] * 6, model.graph.edges, scores)
+    tolerance = 1e-9 * (1 + np.abs(scores).sum())
+    assert point.value == pytest.approx(reference, abs=tolerance)
+    assert point.value <= point.upper_bound <= point.value + tolerance
+    assert infeasibility([2] * 6, model.graph.edges, point.vertex) == 0
+    best = enumerate_model(model)[0].max()
+    if not integers:
+        assert point.upper_bound >= best
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_generic_programme_bounds_and_attains(seed):
+    model = random_model(seed, 5, most_labels=4)
+    cards = [int(c) for c in model.graph.cardinalities]
+    point = LocalPolytopeProgramme(model.graph).compute_extreme_point(model.scores)
+    reference = solve_local_polytope(cards, model.graph.edges, model.scores)
+    assert point.value == pytest.approx(reference, abs=1e-7)
+    assert reference - 1e-9 <= point.upper_bound <= reference + 1e-6
+    assert infeasibility(cards, model.graph.edges, point.vertex) < 1e-9
+
+
+def test_relabelling_nodes_changes_nothing():
+    model = random_model(5, 6, binary=True)
+    point = RoofDuality(model.graph).compute_extreme_point(model.scores)
+    flipped = model.scores.copy()
+    flipped[:12] = model.scores[:12].reshape(6, 2)[:, ::-1].ravel()
+    flipped[12:] = model.scores[12:].reshape(-1, 2, 2)[:, ::-1, ::-1].ravel()
+    other = RoofDuality(model.graph).compute_extreme_point(flipped)
+    assert other.value == pytest.approx(point.value, abs=1e-12)
+
+
+def test_more_labels_and_infinite_scores_are_refused():
+    model = random_model(0, 4, binary=True)
+    with pytest.raises(InvalidProblemError, match="finite"):
+        RoofDuality(model.graph).compute_extreme_point(np.full(model.graph.size, np.nan))
+    with pytest.raises(InvalidProblemError, match="two labels"):
+        RoofDuality(random_model(0, 4, most_labels=3).graph)

@@ -1,0 +1,69 @@
+"""A checkpoint that another solver or other data left is not gone on from, and harms nobody."""
+
+import numpy as np
+import pytest
+
+from engine.core.checkpoint import FileCheckpoint
+from engine.crf.survey_features import make_survey_features
+from engine.learning.survey_problem import SurveyProblem
+from engine.objectives.matching_block import make_survey_block
+from engine.solvers.control import Limits, Watch
+from engine.solvers.frank_wolfe import BlockCoordinateFrankWolfe, FrankWolfe
+from engine.solvers.theta_ascent import ThetaAscent
+from tests.learning.roommate_cohorts import random_cohorts
+
+RIDGE = 4.0
+LIMITS = Limits(1e-12, max_iterations=6)
+KINDS = ("theta", "batch", "block")
+
+
+@pytest.fixture(autouse=True)
+def _save_every_step(monkeypatch):
+    monkeypatch.setattr("engine.solvers.control.CHECKPOINT_SECONDS", 0.0)
+
+
+def solver(kind, watch, cohorts):
+    features = make_survey_features([survey for survey, _ in cohorts])
+    if kind == "theta":
+        problems = [SurveyProblem(s, p, features, 1.0) for s, p in cohorts]
+        return ThetaAscent(problems, RIDGE, LIMITS, watch)
+    blocks = [make_survey_block(s, p, features, 1.0) for s, p in cohorts]
+    if kind == "batch":
+        return FrankWolfe(blocks, RIDGE, limits=LIMITS, watch=watch)
+    rng = np.random.default_rng(0)
+    return BlockCoordinateFrankWolfe(blocks, RIDGE, rng, limits=LIMITS, watch=watch)
+
+
+def expect_a_new_start(kind, checkpoint, cohorts):
+    fresh = solver(kind, Watch(), cohorts).solve()
+    after = solver(kind, Watch(checkpoint=checkpoint), cohorts).solve()
+    assert after.iterations == fresh.iterations
+    assert np.array_equal(after.theta, fresh.theta)
+
+
+@pytest.mark.parametrize(("mine", "theirs"), [(a, b) for a in KINDS for b in KINDS if a != b])
+def test_the_checkpoint_of_another_solver_is_left_alone(mine, theirs, tmp_path):
+    checkpoint = FileCheckpoint(tmp_path / "state.npz")
+    solver(theirs, Watch(checkpoint=checkpoint), random_cohorts(10)).solve()
+    assert checkpoint.load() is not None
+    expect_a_new_start(mine, checkpoint, random_cohorts(10))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "others",
+    [random_cohorts(10, 3), random_cohorts(12), random_cohorts(10)[::-1][:1] * 2],
+    ids=["more cohorts", "other students", "other pairs"],
+)
+def test_the_checkpoint_of_other_data_is_left_alone(kind, others, tmp_path):
+    checkpoint = FileCheckpoint(tmp_path / "state.npz")
+    solver(kind, Watch(checkpoint=checkpoint), others).solve()
+    assert checkpoint.load() is not None
+    expect_a_new_start(kind, checkpoint, random_cohorts(10))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_checkpoint_of_something_else_is_left_alone(kind, tmp_path):
+    checkpoint = FileCheckpoint(tmp_path / "state.npz")
+    checkpoint.save({"theta": np.zeros(3), "statistics": np.zeros((2, 3))})
+    expect_a_new_start(kind, checkpoint, random_cohorts(10))

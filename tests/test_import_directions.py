@@ -1,0 +1,85 @@
+"""Arrows point down: a file imports only from lower layers or from its own package."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+ENGINE_LAYERS = {
+    "core": 0,
+    "kernels": 1,
+    "graphs": 2,
+    "entropies": 3,
+    "oracles": 3,
+    "crf": 4,
+    "objectives": 5,
+    "solvers": 6,
+    "inference": 7,
+    "metrics": 7,
+    "datasets": 7,
+    "learning": 8,
+    "cli": 9,
+    "__init__": 9,
+    "__main__": 10,
+}
+
+
+def imported_modules(path: Path) -> list[str]:
+    """Names of the modules that a file imports, wherever in the file the import stands."""
+    names: list[str] = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names.extend(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path.relative_to(ROOT)}: relative imports hide the arrow"
+            module = node.module or ""
+            names.append(module)
+            names.extend(f"{module}.{alias.name}" for alias in node.names)
+    return names
+
+
+def engine_part(module: str) -> str:
+    """The engine package that a dotted module name belongs to."""
+    pieces = module.split(".")
+    return pieces[1] if len(pieces) > 1 and pieces[1] in ENGINE_LAYERS else "__init__"
+
+
+def python_files(folder: str) -> list[Path]:
+    return sorted((ROOT / folder).rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", python_files("engine"), ids=lambda p: str(p.relative_to(ROOT)))
+def test_engine_file_imports_only_from_lower_layers(path: Path) -> None:
+    relative = path.relative_to(ROOT / "engine").with_suffix("")
+    own = relative.parts[0] if relative.parts[0] in ENGINE_LAYERS else "__init__"
+    for module in imported_modules(path):
+        top = module.split(".")[0]
+        assert top not in {"webapp", "tasks", "django", "celery"}, f"{relative} imports {module}"
+        if top != "engine" or module == "engine":
+            assert module != "engine" or own in {"cli", "__main__"}, f"{relative} imports the face"
+            continue
+        part = engine_part(module)
+        if part == "__init__":
+            continue  # a name re-exported by the face, listed together with the face itself
+        lower = ENGINE_LAYERS[part] < ENGINE_LAYERS[own]
+        assert lower or part == own, f"{relative} ({own}) imports {module} ({part})"
+
+
+@pytest.mark.parametrize("folder", ["webapp", "tasks"])
+def test_web_and_tasks_import_only_the_face_of_the_engine(folder: str) -> None:
+    for path in python_files(folder):
+        for module in imported_modules(path):
+            if module.split(".")[0] == "engine":
+                part = engine_part(module)
+                assert part == "__init__", f"{path.relative_to(ROOT)} imports {module}"
+
+
+def test_webapp_imports_no_task_module_but_through_the_queue() -> None:
+    """Only the job queue knows Celery; everything else enqueues through its services."""
+    for path in python_files("webapp"):
+        if path.relative_to(ROOT).parts[:2] == ("webapp", "jobs"):
+            continue
+        for module in imported_modules(path):
+            assert module.split(".")[0] not in {"tasks", "celery"}, f"{path} imports {module}"
