@@ -1,0 +1,41 @@
+"""A thread of the worker that looks after queued and abandoned jobs."""
+
+import threading
+
+import structlog
+from django.conf import settings
+from django.db import DatabaseError, connection
+
+from webapp.jobs.services import jobs_sweep
+
+log = structlog.get_logger(__name__)
+
+
+class Sweeper:
+    """Runs the sweep at once and then every ``JOB_SWEEP_SECONDS``."""
+
+    def __init__(self) -> None:
+        self._stopped = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread = threading.Thread(target=self._run, name="job sweep", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ask the thread to end."""
+        self._stopped.set()
+
+    def _run(self) -> None:
+        while not self._stopped.is_set():
+            try:
+                counts = jobs_sweep()
+                if any(counts.values()):
+                    log.info("swept", **counts)
+            except DatabaseError as error:
+                log.warning("sweep failed, it will be tried again", error=str(error))
+            finally:
+                # No connection is held between two looks: pool children are forked meanwhile.
+                connection.close()
+            self._stopped.wait(settings.JOB_SWEEP_SECONDS)

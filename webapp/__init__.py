@@ -1,0 +1,1 @@
+"""The web application: accounts, cohorts, matching, segmentation, jobs."""

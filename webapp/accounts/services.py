@@ -1,0 +1,101 @@
+"""Changing people. Every function stays inside the acting administrator's organisation."""
+
+import secrets
+
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+
+from webapp.accounts.models import Organisation, Role, User
+from webapp.audit.services import audit
+
+_ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"  # nothing that can be read as something else
+_LAST_ADMINISTRATOR = "An organisation needs an administrator: give somebody else that role first."
+
+
+class AccountError(ValueError):
+    """A change that cannot be made; the sentence is for the user."""
+
+
+def temporary_password() -> str:
+    """Return a password that can be read aloud; about 79 bits."""
+    groups = ("".join(secrets.choice(_ALPHABET) for _ in range(4)) for _ in range(4))
+    return "-".join(groups)
+
+
+@transaction.atomic
+def user_create(*, by: User, username: str, role: str) -> tuple[User, str]:
+    """Create a person of the administrator's organisation; return it with a temporary password.
+
+    The password is shown once and must be changed at the first sign-in.
+    """
+    password = temporary_password()
+    user = User(
+        username=username,
+        organisation=_organisation_of(by),
+        role=Role(role),
+        must_change_password=True,
+    )
+    user.set_password(password)
+    user.save()
+    audit(by, "added user", user, role=role)
+    return user, password
+
+
+@transaction.atomic
+def user_set_role(*, by: User, user: User, role: str) -> None:
+    """Change a role; the last active administrator keeps theirs."""
+    _check_same_organisation(by, user)
+    before = user.role
+    if before == role:
+        return
+    if before == Role.ADMINISTRATOR:
+        _check_not_last_administrator(user)
+    user.role = Role(role)
+    user.save(update_fields=["role"])
+    audit(by, "changed role", user, before=before, after=role)
+
+
+@transaction.atomic
+def user_set_active(*, by: User, user: User, active: bool) -> None:
+    """Switch an account on or off; sessions of one that is off end at their next request."""
+    _check_same_organisation(by, user)
+    if user.is_active == active:
+        return
+    if not active and user.role == Role.ADMINISTRATOR:
+        _check_not_last_administrator(user)
+    user.is_active = active
+    user.save(update_fields=["is_active"])
+    audit(by, "switched on" if active else "switched off", user)
+
+
+@transaction.atomic
+def user_reset_password(*, by: User, user: User) -> str:
+    """Set and return a new temporary password; the old one and open sessions stop working."""
+    _check_same_organisation(by, user)
+    password = temporary_password()
+    user.set_password(password)
+    user.must_change_password = True
+    user.save(update_fields=["password", "must_change_password"])
+    audit(by, "reset password", user)
+    return password
+
+
+def _organisation_of(by: User) -> Organisation:
+    if by.organisation is None or not by.is_administrator:
+        raise PermissionDenied("This needs the role administrator.")
+    return by.organisation
+
+
+def _check_same_organisation(by: User, user: User) -> None:
+    if _organisation_of(by).pk != user.organisation_id:
+        raise PermissionDenied("This person belongs to another organisation.")
+
+
+def _check_not_last_administrator(user: User) -> None:
+    others = (
+        User.objects.select_for_update()
+        .filter(organisation=user.organisation, role=Role.ADMINISTRATOR, is_active=True)
+        .exclude(pk=user.pk)
+    )
+    if not others.exists():
+        raise AccountError(_LAST_ADMINISTRATOR)

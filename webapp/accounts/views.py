@@ -1,0 +1,137 @@
+"""Signing in and out, one's own settings, and the people of an organisation."""
+
+from collections.abc import Callable
+
+from django.contrib.auth import views as auth_views
+from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.forms import PasswordChangeForm
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse_lazy
+from django.utils.decorators import method_decorator
+from django.views.decorators.http import require_http_methods, require_POST
+
+from webapp.accounts import services
+from webapp.accounts.forms import NewUserForm, RoleForm, SettingsForm, SignInForm
+from webapp.accounts.models import Role, User
+from webapp.common.decorators import administrator_required
+from webapp.common.selectors import get_owned_or_404, owned_by
+from webapp.common.toasts import toast
+
+
+@method_decorator(login_not_required, name="dispatch")
+class SignInView(auth_views.LoginView):
+    """Ask for name and password."""
+
+    template_name = "accounts/sign_in.html"
+    authentication_form = SignInForm
+    redirect_authenticated_user = True
+
+
+class SignOutView(auth_views.LogoutView):
+    """End the session (POST)."""
+
+
+class PasswordView(auth_views.PasswordChangeView):
+    """Change one's own password."""
+
+    template_name = "accounts/password.html"
+    form_class = PasswordChangeForm
+    success_url = reverse_lazy("accounts:settings")
+
+    def form_valid(self, form: PasswordChangeForm) -> HttpResponse:
+        """Store it, end the other sessions, and lift the duty to change it."""
+        response = super().form_valid(form)
+        User.objects.filter(pk=self.request.user.pk).update(must_change_password=False)
+        toast(self.request, "Password changed.", icon="key-round")
+        return response
+
+
+def locked_out(
+    request: HttpRequest, credentials: dict | None = None, *args: object
+) -> HttpResponse:
+    """Answer somebody who failed too often."""
+    return render(request, "accounts/locked_out.html", status=429)
+
+
+@require_http_methods(["GET", "POST"])
+def settings(request: HttpRequest) -> HttpResponse:
+    """Show and store one's own settings."""
+    form = SettingsForm(request.POST or None, instance=request.user)
+    if request.method == "POST" and form.is_valid():
+        form.save()
+        toast(request, "Settings saved.", icon="check")
+        return redirect("accounts:settings")
+    return render(request, "accounts/settings.html", {"form": form})
+
+
+@require_http_methods(["GET", "POST"])
+@administrator_required
+def people(request: HttpRequest) -> HttpResponse:
+    """List the people of the organisation and add one; a new password is shown once."""
+    form = NewUserForm(request.POST or None)
+    context = {
+        "form": form,
+        "people": owned_by(User, request.user).order_by("-is_active", "username"),
+        "roles": Role.choices,
+    }
+    if request.method == "POST" and form.is_valid():
+        user, password = services.user_create(by=request.user, **form.cleaned_data)
+        context |= {"form": NewUserForm(), "fresh": user, "password": password}
+        return render(request, "accounts/people.html", context)
+    return render(request, "accounts/people.html", context, status=422 if form.errors else 200)
+
+
+@require_POST
+@administrator_required
+def change_role(request: HttpRequest, pk: int) -> HttpResponse:
+    """Give a person another role."""
+    user = get_owned_or_404(User, request.user, pk)
+    form = RoleForm(request.POST)
+    if form.is_valid():
+        role = form.cleaned_data["role"]
+        _attempt(
+            request,
+            f"{user.username} is now {Role(role).label.lower()}.",
+            lambda: services.user_set_role(by=request.user, user=user, role=role),
+        )
+    return redirect("accounts:people")
+
+
+@require_POST
+@administrator_required
+def change_active(request: HttpRequest, pk: int) -> HttpResponse:
+    """Switch an account on or off."""
+    user = get_owned_or_404(User, request.user, pk)
+    active = request.POST.get("active") == "1"
+    _attempt(
+        request,
+        f"{user.username} can{'' if active else 'not'} sign in{'' if active else ' any more'}.",
+        lambda: services.user_set_active(by=request.user, user=user, active=active),
+    )
+    return redirect("accounts:people")
+
+
+@require_POST
+@administrator_required
+def reset_password(request: HttpRequest, pk: int) -> HttpResponse:
+    """Make a new temporary password and show it once."""
+    user = get_owned_or_404(User, request.user, pk)
+    context = {
+        "form": NewUserForm(),
+        "people": owned_by(User, request.user).order_by("-is_active", "username"),
+        "roles": Role.choices,
+        "fresh": user,
+        "password": services.user_reset_password(by=request.user, user=user),
+    }
+    return render(request, "accounts/people.html", context)
+
+
+def _attempt(request: HttpRequest, done: str, change: Callable[[], None]) -> None:
+    """Make a change and say that it happened, or why not."""
+    try:
+        change()
+    except services.AccountError as error:
+        toast(request, str(error), error=True)
+    else:
+        toast(request, done, icon="user-check")

@@ -1,0 +1,143 @@
+"""From a request to the handler: token, rights, errors, JSON."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import structlog
+from django.contrib.auth.decorators import login_not_required
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.views.decorators.csrf import csrf_exempt
+
+from engine import InfeasibleError, InvalidProblemError
+from webapp.accounts.models import Role
+from webapp.api.problems import Problem, problem_response
+from webapp.api.registry import Endpoint
+from webapp.api.services import token_find
+from webapp.segmentation.store import FULL_DISK_ERRORS, StorageFullError
+
+log = structlog.get_logger(__name__)
+
+MAX_JSON_BYTES = 1024**2
+
+
+def view_of(endpoints: Sequence[Endpoint]) -> Any:
+    """Return the view of a path: no session, no cookie, so nothing to forge."""
+    by_method = {entry.method: entry for entry in endpoints}
+
+    @csrf_exempt
+    @login_not_required
+    def view(request: HttpRequest, **arguments: Any) -> HttpResponseBase:
+        try:
+            entry = by_method.get("GET" if request.method == "HEAD" else request.method)
+            _authenticate(request)
+            if entry is None:
+                return _method_not_allowed(by_method)
+            _check_rights(request, entry)
+            return _answer(entry, entry.handler(request, **arguments))
+        except Exception as error:
+            return problem_response(_as_problem(error))
+
+    return view
+
+
+def _authenticate(request: HttpRequest) -> None:
+    scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
+    token = token_find(secret=secret.strip()) if scheme.lower() == "bearer" else None
+    if token is None:
+        raise Problem(401, "Send a valid token: “Authorization: Bearer bh_…”.")
+    request.user, request.api_token = token.user, token
+
+
+def _check_rights(request: HttpRequest, entry: Endpoint) -> None:
+    if not request.user.has_role(Role.VIEWER):
+        raise Problem(403, "This person belongs to no organisation.")
+    if not entry.changes:
+        return
+    if not request.api_token.may_change:
+        raise Problem(403, "This token may only read.")
+    if not request.user.has_role(Role.STAFF):
+        raise Problem(403, "This needs the role staff.")
+
+
+def _answer(entry: Endpoint, result: Any) -> HttpResponseBase:
+    if isinstance(result, HttpResponseBase):
+        return result
+    if result is None:
+        return HttpResponse(status=204)
+    return JsonResponse(result, status=entry.status)
+
+
+def _method_not_allowed(by_method: dict[str, Endpoint]) -> HttpResponse:
+    response = problem_response(Problem(405, "This address has no such method."))
+    response["Allow"] = ", ".join(sorted(by_method))
+    return response
+
+
+def _as_problem(error: Exception) -> Problem:
+    """Turn what services raise into a refusal; what nobody foresaw stays without details."""
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, Http404):
+        return Problem(404, "There is no such object.")
+    if isinstance(error, PermissionDenied):
+        return Problem(403, str(error) or "This is not open to this role.")
+    if isinstance(error, ValidationError):
+        return Problem(422, error.messages[0], error.messages[1:])
+    if isinstance(error, StorageFullError):
+        return Problem(507, str(error))
+    if isinstance(error, OSError) and error.errno in FULL_DISK_ERRORS:
+        return Problem(507, str(StorageFullError()))
+    if isinstance(error, InvalidProblemError | InfeasibleError):
+        return Problem(422, str(error))
+    log.exception("api request failed")
+    return Problem(500, "Something failed on our side. Nothing was changed.")
+
+
+def read_json(request: HttpRequest) -> dict[str, Any]:
+    """Return the JSON object of a request's body; Problem 400 for anything else."""
+    if int(request.headers.get("Content-Length") or 0) > MAX_JSON_BYTES:
+        raise Problem(413, "The body is larger than 1 MB.")
+    try:
+        body = json.loads(request.body or b"{}")
+    except (ValueError, RecursionError) as error:
+        raise Problem(400, "The body is not JSON.") from error
+    if not isinstance(body, dict):
+        raise Problem(400, "The body is not a JSON object.")
+    return body
+
+
+def read_field(body: dict[str, Any], name: str, kind: type, default: Any = None) -> Any:
+    """Return one field of a body, checked; Problem 422 names the field."""
+    value = body.get(name, default)
+    if value is None:
+        raise Problem(422, f"{name} is missing.")
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if not isinstance(value, kind) or (kind is not bool and isinstance(value, bool)):
+        raise Problem(422, f"{name}: expected {_WORDS[kind]}.")
+    return value
+
+
+_WORDS = {
+    str: "text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    list: "a list",
+}
+
+
+def page_of(request: HttpRequest, queryset: Any) -> tuple[list[Any], dict[str, int]]:
+    """Return the objects that ``limit`` and ``offset`` of the query choose, and the numbers."""
+    try:
+        limit = min(max(int(request.GET.get("limit", 100)), 1), 1000)
+        offset = max(int(request.GET.get("offset", 0)), 0)
+    except ValueError as error:
+        raise Problem(422, "limit and offset are whole numbers.") from error
+    return list(queryset[offset : offset + limit]), {
+        "total": queryset.count(),
+        "limit": limit,
+        "offset": offset,
+    }

@@ -1,0 +1,139 @@
+"""The page that documents the interface, and the page of tokens."""
+
+import json
+from typing import Any
+
+from django import forms
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from webapp.accounts.models import Role
+from webapp.api.models import ApiToken
+from webapp.api.openapi import PREFIX, openapi_document
+from webapp.api.services import token_create, token_revoke
+from webapp.common.decorators import viewer_required
+from webapp.common.selectors import get_owned_or_404, owned_by
+from webapp.common.toasts import toast
+
+LIVES = [("30", "30 days"), ("90", "90 days"), ("365", "1 year"), ("", "Until revoked")]
+
+
+class TokenForm(forms.Form):
+    """What a new token is for and what it may do."""
+
+    name = forms.CharField(
+        max_length=80, help_text="Where it will be used, such as “nightly sync”."
+    )
+    days = forms.ChoiceField(label="Works for", choices=LIVES, initial="90", required=False)
+    may_change = forms.BooleanField(
+        label="May change things",
+        required=False,
+        help_text="Without this it only reads. It never may more than you.",
+    )
+
+
+@require_GET
+@viewer_required
+def docs(request: HttpRequest) -> HttpResponse:
+    """Every endpoint with its parameters, bodies and answers."""
+    document = openapi_document()
+    context = {
+        "document": document,
+        "groups": _groups(document),
+        "schemas": [
+            {"name": name, "text": json.dumps(schema, indent=2, ensure_ascii=False)}
+            for name, schema in sorted(document["components"]["schemas"].items())
+        ],
+        "base": request.build_absolute_uri(PREFIX),
+    }
+    return render(request, "api/docs.html", context)
+
+
+def _groups(document: dict[str, Any]) -> list[dict[str, Any]]:
+    groups = {tag["name"]: {**tag, "operations": []} for tag in document["tags"]}
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            groups[operation["tags"][0]]["operations"].append(
+                {"method": method.upper(), "path": path, **_shown(operation)}
+            )
+    return list(groups.values())
+
+
+def _shown(operation: dict[str, Any]) -> dict[str, Any]:
+    """One operation as the page shows it."""
+    body = operation.get("requestBody", {}).get("content", {})
+    answers = []
+    for code, answer in operation["responses"].items():
+        content = answer.get("content", {})
+        schema = next(iter(content.values()), {}).get("schema", {})
+        answers.append(
+            {
+                "code": code,
+                "media_type": next(iter(content), ""),
+                "schema": schema.get("$ref", "").rpartition("/")[2],
+            }
+        )
+    json_body = body.get("application/json", {}).get("schema", {}).get("$ref", "")
+    form = body.get("multipart/form-data", {}).get("schema", {})
+    return {
+        "id": operation["operationId"],
+        "summary": operation["summary"],
+        "description": operation["description"],
+        "parameters": operation["parameters"],
+        "body": json_body.rpartition("/")[2],
+        "form": list(form.get("properties", {})),
+        "answers": [answer for answer in answers if int(answer["code"]) < 300],
+        "refusals": [answer["code"] for answer in answers if int(answer["code"]) >= 300],
+    }
+
+
+@require_GET
+@viewer_required
+def openapi(request: HttpRequest) -> HttpResponse:
+    """The document for generators of clients."""
+    return JsonResponse(openapi_document(), json_dumps_params={"ensure_ascii": False})
+
+
+@require_http_methods(["GET", "POST"])
+@viewer_required
+def tokens(request: HttpRequest) -> HttpResponse:
+    """Make a token, shown once, and see those there are."""
+    form = TokenForm(request.POST or None)
+    secret = ""
+    if request.method == "POST" and form.is_valid():
+        days = form.cleaned_data["days"]
+        _, secret = token_create(
+            user=request.user,
+            name=form.cleaned_data["name"],
+            may_change=form.cleaned_data["may_change"],
+            days=int(days) if days else None,
+        )
+        form = TokenForm()
+    context = {
+        "form": form,
+        "secret": secret,
+        "tokens": _visible_tokens(request),
+        "base": request.build_absolute_uri(PREFIX),
+    }
+    response = render(request, "api/tokens.html", context, status=422 if form.errors else 200)
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+def _visible_tokens(request: HttpRequest) -> Any:
+    """One's own tokens; administrators see those of everybody in the organisation."""
+    found = owned_by(ApiToken, request.user).select_related("user")
+    if request.user.has_role(Role.ADMINISTRATOR):
+        return found
+    return found.filter(user=request.user)
+
+
+@require_POST
+@viewer_required
+def token_revoke_view(request: HttpRequest, uuid: str) -> HttpResponse:
+    """Make a token useless at once."""
+    token = get_owned_or_404(_visible_tokens(request), request.user, uuid)
+    token_revoke(user=request.user, token=token)
+    toast(request, f"The token “{token.name}” was revoked. It opens nothing any more.")
+    return redirect("api:tokens")

@@ -1,0 +1,65 @@
+"""The private file behind a draft: the rows of the upload, read once and written as plain JSON."""
+
+import json
+import os
+import time
+from pathlib import Path
+from uuid import UUID
+
+from webapp.cohorts.tables.table import Table
+from webapp.common.storage import array_path, organisation_folder
+
+_KIND = "drafts"
+_ORPHAN_SECONDS = 3600
+
+
+def draft_path(organisation_id: int, uuid: UUID) -> Path:
+    """Return where the rows of a draft lie."""
+    return array_path(organisation_id, _KIND, uuid, ".json")
+
+
+def write_draft_table(path: Path, table: Table) -> None:
+    """Write the rows, whole or not at all, readable by the server's account only."""
+    part = path.with_suffix(".part")
+    data = {
+        "header": table.header,
+        "rows": table.rows,
+        "row_numbers": table.row_numbers,
+        "file_format": table.file_format,
+        "encoding": table.encoding,
+        "delimiter": table.delimiter,
+    }
+    handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        json.dump(data, file, ensure_ascii=False)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(part, path)
+
+
+def read_draft_table(path: Path) -> Table:
+    """Read what :func:`write_draft_table` wrote."""
+    with path.open(encoding="utf-8") as file:
+        data = json.load(file)
+    return Table(
+        header=tuple(data["header"]),
+        rows=tuple(tuple(row) for row in data["rows"]),
+        row_numbers=tuple(data["row_numbers"]),
+        file_format=data["file_format"],
+        encoding=data["encoding"],
+        delimiter=data["delimiter"],
+    )
+
+
+def remove_orphans(organisation_id: int, known: set[UUID]) -> int:
+    """Remove files whose draft never came to be (the server died in between); return how many."""
+    folder = organisation_folder(organisation_id) / _KIND
+    removed = 0
+    if not folder.is_dir():
+        return 0
+    names = {str(uuid) for uuid in known}
+    for path in folder.iterdir():
+        if path.stem not in names and time.time() - path.stat().st_mtime > _ORPHAN_SECONDS:
+            path.unlink(missing_ok=True)
+            removed += 1
+    return removed

@@ -1,0 +1,50 @@
+"""The long computation of cohorts: pairs for practice."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.db import transaction
+
+from engine import InvalidProblemError, simulate_pairs
+from webapp.cohorts.models import Cohort, PairsOrigin
+from webapp.cohorts.selectors.surveys import cohort_survey
+from webapp.cohorts.services.cohorts import CohortError, cohort_set_pairs
+from webapp.jobs.context import JobContext
+from webapp.jobs.registry import job_kind
+
+
+@job_kind("roommates.simulate", verb="Simulate pairs")
+def simulate(context: JobContext) -> Callable[[], dict[str, Any]]:
+    """Draw pairs for a cohort from the model itself, under invented weights."""
+    cohort = Cohort.objects.filter(pk=context.parameters["cohort"]).first()
+    if cohort is None:
+        raise InvalidProblemError("The cohort was removed while this job waited.")
+    same = context.parameters["same"]
+    context.report("Drawing pairs from invented weights")
+    drawn = simulate_pairs(
+        cohort_survey(cohort), rng=context.rng, same=same, should_stop=context.should_stop
+    )
+    context.raise_if_stopped()
+    pairs = [(int(a), int(b)) for a, b in drawn.pairs]
+
+    def save() -> dict[str, Any]:
+        fresh = Cohort.objects.select_for_update().get(pk=cohort.pk)
+        if fresh.has_pairs and not fresh.is_simulated:
+            raise InvalidProblemError("Real pairs were imported meanwhile. Nothing was changed.")
+        rule = f", the same {' and '.join(same)}" if same else ""
+        try:
+            with transaction.atomic():
+                cohort_set_pairs(
+                    user=context.job.created_by,
+                    cohort=fresh,
+                    pairs=pairs,
+                    origin=PairsOrigin.SIMULATED,
+                    note=f"Drawn at random from invented weights (seed {context.job.seed}{rule}).",
+                    seed=context.job.seed,
+                )
+        except CohortError as error:
+            raise InvalidProblemError(str(error)) from error
+        left = len(drawn.single)
+        return {"sentence": f"{len(pairs):,} pairs simulated, {left} students left over."}
+
+    return save

@@ -1,0 +1,112 @@
+"""Lists and tables of cohorts for pages."""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Q, QuerySet
+
+from webapp.accounts.models import User
+from webapp.cohorts.models import Cohort, Draft, PastPair, Student
+from webapp.common.selectors import owned_by
+
+
+def cohorts_of(user: User) -> QuerySet[Cohort]:
+    """Return the cohorts of the user's organisation, last changed first."""
+    return owned_by(Cohort, user).select_related("created_by")
+
+
+def open_drafts(user: User) -> QuerySet[Draft]:
+    """Return uploads that wait to be finished, newest first."""
+    return owned_by(Draft, user).select_related("cohort")
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerShare:
+    """One answer of a question: how many chose it, and its share of the largest."""
+
+    text: str
+    count: int
+    percent: float
+    bar: float
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionSummary:
+    """One question of a cohort with its answers in order."""
+
+    number: int
+    name: str
+    kind: str
+    answers: tuple[AnswerShare, ...]
+    n_blank: int
+
+    @property
+    def bars(self) -> tuple[float, ...]:
+        """Shares of the largest answer, in order."""
+        return tuple(answer.bar for answer in self.answers)
+
+    @property
+    def spoken(self) -> str:
+        """The counts in words, for readers without the picture."""
+        return ", ".join(f"{answer.text}: {answer.percent:.0f} %" for answer in self.answers)
+
+
+def question_summaries(cohort: Cohort) -> list[QuestionSummary]:
+    """Return every question of a cohort with the counts of its answers."""
+    counters: list[Counter[int]] = [Counter() for _ in cohort.questions]
+    for answers in cohort.students.values_list("answers", flat=True):
+        for counter, answer in zip(counters, answers, strict=True):
+            counter[answer] += 1
+    return [
+        _summary(number, question, counter)
+        for number, (question, counter) in enumerate(
+            zip(cohort.questions, counters, strict=True), start=1
+        )
+    ]
+
+
+def _summary(number: int, question: dict[str, Any], counter: Counter[int]) -> QuestionSummary:
+    n_blank = counter.pop(-1, 0)
+    total = counter.total() or 1
+    largest = max(counter.values(), default=1)
+    answers = tuple(
+        AnswerShare(text, counter[code], 100 * counter[code] / total, counter[code] / largest)
+        for code, text in enumerate(question["levels"])
+    )
+    return QuestionSummary(number, question["name"], question["kind"], answers, n_blank)
+
+
+def constraint_groups(cohort: Cohort) -> list[tuple[str, list[tuple[str, int]]]]:
+    """Return [(column, [(value, students)])] for every constraint column; '' is a blank."""
+    counters: dict[str, Counter[str]] = {name: Counter() for name in cohort.constraints}
+    for attributes in cohort.students.values_list("attributes", flat=True):
+        for name, counter in counters.items():
+            counter[attributes.get(name, "")] += 1
+    return [(name, sorted(counter.items())) for name, counter in counters.items()]
+
+
+def find_students(cohort: Cohort, query: str) -> QuerySet[Student]:
+    """Return the students whose number on screen contains the digits of the query."""
+    students = cohort.students.all()
+    digits = "".join(character for character in query if character.isdigit())
+    if query and not digits:
+        return students.none()
+    return students.filter(number__contains=digits) if digits else students
+
+
+def past_pairs(cohort: Cohort, query: str = "") -> QuerySet[PastPair]:
+    """Return the past pairs, those with a student whose number contains the query's digits."""
+    pairs = cohort.past_pairs.select_related("first", "second")
+    digits = "".join(character for character in query if character.isdigit())
+    if digits:
+        pairs = pairs.filter(Q(first__number__contains=digits) | Q(second__number__contains=digits))
+    return pairs
+
+
+def answers_in_words(cohort: Cohort, student: Student) -> list[tuple[str, str]]:
+    """Return [(question, answer)] of a student; a blank is an empty text."""
+    return [
+        (question["name"], "" if answer < 0 else question["levels"][answer])
+        for question, answer in zip(cohort.questions, student.answers, strict=True)
+    ]

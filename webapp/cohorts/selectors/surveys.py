@@ -1,0 +1,139 @@
+"""Cohorts as the engine's surveys, read by another questionnaire where one is given."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine import InvalidProblemError, Question, Questionnaire, Survey
+from webapp.cohorts.models import Cohort
+
+
+def questionnaire_of(questions: Sequence[dict[str, Any]]) -> Questionnaire:
+    """Return stored questions as a questionnaire."""
+    return Questionnaire(
+        tuple(Question(q["name"], q["kind"], tuple(q["levels"])) for q in questions)
+    )
+
+
+def cohort_survey(cohort: Cohort, questionnaire: Questionnaire | None = None) -> Survey:
+    """Return the answers of a cohort in the order of the students' numbers.
+
+    With a questionnaire, answers are read by the text of its levels, in its order of questions.
+
+    Raises
+    ------
+    InvalidProblemError
+        If a question is missing, or somebody gave an answer that the questionnaire does not have.
+    """
+    rows = list(cohort.students.values_list("number", "answers", "attributes"))
+    own = questionnaire_of(cohort.questions)
+    answers = np.array([row[1] for row in rows], dtype=np.int16).reshape(len(rows), own.n_questions)
+    labels = tuple(f"S-{row[0]}" for row in rows)
+    if questionnaire is not None and questionnaire != own:
+        answers = _recode(answers, own, questionnaire, labels)
+    attributes = {name: tuple(row[2].get(name, "") for row in rows) for name in cohort.constraints}
+    return Survey(labels, questionnaire or own, answers, attributes)
+
+
+def _recode(
+    answers: np.ndarray, own: Questionnaire, wanted: Questionnaire, labels: tuple[str, ...]
+) -> np.ndarray:
+    position = {question.name: k for k, question in enumerate(own.questions)}
+    missing = [question.name for question in wanted.questions if question.name not in position]
+    if missing:
+        verb = "is" if len(missing) == 1 else "are"
+        raise InvalidProblemError(
+            f"This model was learned from other questions: {_listed(missing)} {verb} missing."
+        )
+    columns = []
+    for question in wanted.questions:
+        column = answers[:, position[question.name]]
+        codes = {level: code for code, level in enumerate(question.levels)}
+        levels = own.questions[position[question.name]].levels
+        table = np.array([*(codes.get(level, -2) for level in levels), -1], dtype=np.int16)
+        recoded = table[column]  # a blank, -1, finds the last entry
+        if (recoded == -2).any():
+            row = int(np.argmax(recoded == -2))
+            raise InvalidProblemError(
+                f"{labels[row]}, {question.name}: “{levels[column[row]]}” was never among the "
+                "answers that the model was learned from."
+            )
+        columns.append(recoded)
+    return np.stack(columns, axis=1)
+
+
+def _listed(names: Sequence[str]) -> str:
+    if len(names) <= 3:
+        return ", ".join(names)
+    return f"{', '.join(names[:2])} and {len(names) - 2} more"
+
+
+def cohort_pairs(cohort: Cohort) -> NDArray[np.int64]:
+    """Return the past pairs as positions in the order of the numbers, shape (p, 2)."""
+    keys = list(cohort.students.values_list("pk", flat=True))
+    position = {key: k for k, key in enumerate(keys)}
+    pairs = cohort.past_pairs.values_list("first_id", "second_id")
+    return np.array([(position[a], position[b]) for a, b in pairs], dtype=np.int64).reshape(-1, 2)
+
+
+def common_questionnaire(cohorts: Sequence[Cohort]) -> Questionnaire:
+    """Return the questions that all cohorts share, with the answers of all of them in order.
+
+    Raises
+    ------
+    InvalidProblemError
+        If no question is shared, or a shared one has another kind or a contradicting order.
+    """
+    first, *others = (questionnaire_of(cohort.questions) for cohort in cohorts)
+    merged = {question.name: question for question in first.questions}
+    for cohort, questionnaire in zip(cohorts[1:], others, strict=True):
+        theirs = {question.name: question for question in questionnaire.questions}
+        merged = {
+            name: _merge(question, theirs[name], cohort.name)
+            for name, question in merged.items()
+            if name in theirs
+        }
+    if not merged:
+        raise InvalidProblemError("These cohorts share no question, so nothing can be learned.")
+    return Questionnaire(tuple(merged.values()))
+
+
+def _merge(one: Question, other: Question, where: str) -> Question:
+    if one.levels == other.levels and one.kind == other.kind:
+        return one
+    kinds = {one.kind, other.kind}
+    if "nominal" in kinds and len(kinds) > 1:
+        raise InvalidProblemError(
+            f"{one.name} is {one.kind} in one cohort and {other.kind} in {where}. "
+            "Import one of them anew."
+        )
+    levels = _merged_levels(one.levels, other.levels)
+    if levels is None:
+        raise InvalidProblemError(
+            f"{one.name}: the answers of {where} stand in another order. Import one of them anew."
+        )
+    kind = "nominal" if kinds == {"nominal"} else "binary" if len(levels) == 2 else "ordinal"
+    return Question(one.name, kind, levels)
+
+
+def _merged_levels(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Merge two orders that agree on what they share; None when they contradict each other."""
+    try:
+        return tuple(sorted(set(one) | set(other), key=float))
+    except ValueError:
+        pass
+    shared = [level for level in one if level in other]
+    if shared != [level for level in other if level in one]:
+        return None
+    merged: list[str] = []
+    rest = list(other)
+    for level in one:
+        if level in rest:
+            cut = rest.index(level) + 1
+            merged += rest[:cut]
+            rest = rest[cut:]
+        else:
+            merged.append(level)
+    return tuple(merged + rest)

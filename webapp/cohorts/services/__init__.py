@@ -1,0 +1,1 @@
+"""Everything that changes cohorts; views and jobs call these and nothing else."""

@@ -1,0 +1,256 @@
+"""Making, splitting and purging cohorts; each is one transaction with its audit line."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from webapp.accounts.models import User
+from webapp.audit.services import audit
+from webapp.cohorts.models import FIRST_NUMBER, Cohort, Draft, PairsOrigin, PastPair, Student
+from webapp.cohorts.services.drafts import ChangedElsewhereError, draft_preview, pairs_preview
+from webapp.cohorts.tables.choices import Role
+from webapp.cohorts.tables.preview import Preview, column_cells
+
+
+class CohortError(ValueError):
+    """A request that cannot be met. The message is one sentence for staff."""
+
+
+def draft_import(*, user: User, draft: Draft, name: str, version: int) -> Cohort:
+    """Turn a checked draft into a cohort: all students or none.
+
+    Raises
+    ------
+    CohortError
+        If problems remain or the name is taken; nothing was changed.
+    ChangedElsewhereError
+        If somebody changed or imported the draft meanwhile.
+    """
+    name = check_name(name)
+    preview = draft_preview(draft)
+    if preview.errors:
+        raise CohortError(f"{preview.errors[0].sentence} Nothing was imported.")
+    try:
+        with transaction.atomic():
+            claimed, _ = Draft.objects.filter(pk=draft.pk, version=version).delete()
+            if not claimed:
+                raise ChangedElsewhereError("This import was changed or finished by somebody else.")
+            cohort = _create_cohort(user, draft, preview, name)
+            audit(
+                user,
+                "imported",
+                cohort,
+                students=cohort.n_students,
+                questions=len(cohort.questions),
+            )
+    except IntegrityError as error:
+        raise CohortError(f"There is already a cohort called “{name}”.") from error
+    return cohort
+
+
+def check_name(name: str) -> str:
+    """Return the trimmed name of a cohort; raise CohortError when it is empty or too long."""
+    name = " ".join(name.split())
+    if not name:
+        raise CohortError("The cohort needs a name.")
+    if len(name) > 120:
+        raise CohortError("The name is longer than 120 characters.")
+    return name
+
+
+def _create_cohort(user: User, draft: Draft, preview: Preview, name: str) -> Cohort:
+    questions = preview.columns_as(Role.QUESTION)
+    constraints = preview.columns_as(Role.CONSTRAINT)
+    ids = preview.columns_as(Role.ID)
+    cohort = Cohort.objects.create(
+        organisation=user.organisation,
+        created_by=user,
+        name=name,
+        filename=draft.filename,
+        questions=[
+            {"name": c.name, "kind": c.choice.kind.value, "levels": list(c.choice.levels)}
+            for c in questions
+        ],
+        constraints=[column.name for column in constraints],
+        n_students=preview.n_students,
+        ids_made=not ids,
+    )
+    Student.objects.bulk_create(_students(cohort, preview), batch_size=500)
+    return cohort
+
+
+def _students(cohort: Cohort, preview: Preview) -> list[Student]:
+    kept = [
+        position
+        for position, number in enumerate(preview.table.row_numbers)
+        if number not in preview.choices.left_out
+    ]
+
+    def cells(index: int) -> list[str]:
+        return column_cells(preview.table, preview.choices, index, kept)
+
+    codes = []
+    for column in preview.columns_as(Role.QUESTION):
+        number_of = {level: code for code, level in enumerate(column.choice.levels)}
+        number_of[""] = -1
+        codes.append([number_of[cell] for cell in cells(column.index)])
+    attributes = {c.name: cells(c.index) for c in preview.columns_as(Role.CONSTRAINT)}
+    ids = preview.columns_as(Role.ID)
+    labels = [f"S-{FIRST_NUMBER + k}" for k in range(len(kept))]
+    originals = cells(ids[0].index) if ids else labels
+    return [
+        Student(
+            cohort=cohort,
+            number=FIRST_NUMBER + k,
+            original_id=originals[k],
+            answers=[column[k] for column in codes],
+            attributes={name: values[k] for name, values in attributes.items()},
+        )
+        for k in range(len(kept))
+    ]
+
+
+def cohort_split(*, user: User, cohort: Cohort, seed: int) -> tuple[Cohort, Cohort]:
+    """Split a cohort at random into two new ones, so that one can be practised on.
+
+    The original stays. The halves keep the original ids and get new numbers on screen.
+    """
+    students = list(cohort.students.all())
+    if len(students) < 4:
+        raise CohortError("At least 4 students are needed to split a cohort into two halves.")
+    order = np.random.default_rng(seed).permutation(len(students))
+    # An even first half can be paired completely, so that nobody is left over in practice.
+    middle = len(students) // 2 - (len(students) // 2) % 2
+    parts = (sorted(order[:middle].tolist()), sorted(order[middle:].tolist()))
+    with transaction.atomic():
+        halves = tuple(
+            _create_half(user, cohort, letter, [students[k] for k in part], seed)
+            for letter, part in zip("AB", parts, strict=True)
+        )
+        audit(user, "split", cohort, seed=seed, halves=[half.name for half in halves])
+    return halves[0], halves[1]
+
+
+def _create_half(
+    user: User, cohort: Cohort, letter: str, students: Sequence[Student], seed: int
+) -> Cohort:
+    half = Cohort.objects.create(
+        organisation=cohort.organisation,
+        created_by=user,
+        name=_free_name(cohort, f"{cohort.name[:100]}, half {letter}"),
+        filename=cohort.filename,
+        questions=cohort.questions,
+        constraints=cohort.constraints,
+        n_students=len(students),
+        ids_made=cohort.ids_made,
+        half_of=cohort,
+    )
+    rows = [
+        Student(
+            cohort=half,
+            number=FIRST_NUMBER + k,
+            original_id=student.original_id,
+            answers=student.answers,
+            attributes=student.attributes,
+        )
+        for k, student in enumerate(students)
+    ]
+    Student.objects.bulk_create(rows, batch_size=500)
+    return half
+
+
+def _free_name(cohort: Cohort, wanted: str) -> str:
+    taken = set(
+        Cohort.objects.filter(
+            organisation=cohort.organisation, name__startswith=wanted
+        ).values_list("name", flat=True)
+    )
+    name, count = wanted, 1
+    while name in taken:
+        count += 1
+        name = f"{wanted} ({count})"
+    return name
+
+
+def cohort_rename(*, user: User, cohort: Cohort, name: str) -> None:
+    """Give a cohort another name."""
+    name = check_name(name)
+    try:
+        with transaction.atomic():
+            audit(user, "renamed", cohort, to=name)
+            Cohort.objects.filter(pk=cohort.pk).update(name=name, updated_at=timezone.now())
+    except IntegrityError as error:
+        raise CohortError(f"There is already a cohort called “{name}”.") from error
+
+
+def cohort_set_pairs(
+    *,
+    user: User,
+    cohort: Cohort,
+    pairs: Sequence[tuple[int, int]],
+    origin: PairsOrigin,
+    note: str,
+    **details: Any,
+) -> None:
+    """Replace the past pairs of a cohort; ``pairs`` are positions in the order of the numbers.
+
+    Raises CohortError when a student would be in two pairs or paired with themselves.
+    """
+    counts = Counter(student for pair in pairs for student in pair)
+    if any(count > 1 for count in counts.values()):
+        raise CohortError("A student is in more than one pair. Nothing was saved.")
+    keys = list(cohort.students.values_list("pk", flat=True))
+    with transaction.atomic():
+        PastPair.objects.filter(cohort=cohort).delete()
+        PastPair.objects.bulk_create(
+            [PastPair(cohort=cohort, first_id=keys[a], second_id=keys[b]) for a, b in pairs],
+            batch_size=500,
+        )
+        Cohort.objects.filter(pk=cohort.pk).update(
+            n_pairs=len(pairs), pairs_origin=origin, pairs_note=note, updated_at=timezone.now()
+        )
+        verb = "simulated pairs" if origin == PairsOrigin.SIMULATED else "imported pairs"
+        audit(user, verb, cohort, pairs=len(pairs), **details)
+    cohort.refresh_from_db()
+
+
+def pairs_import(*, user: User, draft: Draft, version: int) -> Cohort:
+    """Turn a checked draft of pairs into the past pairs of its cohort: all or none.
+
+    Raises CohortError while problems remain, ChangedElsewhereError when somebody was quicker.
+    """
+    cohort, preview = draft.cohort, pairs_preview(draft)
+    if preview.errors:
+        raise CohortError(f"{preview.errors[0].sentence} Nothing was imported.")
+    if not preview.pairs:
+        raise CohortError("The file holds no pair of this cohort. Nothing was imported.")
+    with transaction.atomic():
+        claimed, _ = Draft.objects.filter(pk=draft.pk, version=version).delete()
+        if not claimed:
+            raise ChangedElsewhereError("This import was changed or finished by somebody else.")
+        cohort_set_pairs(
+            user=user,
+            cohort=cohort,
+            pairs=preview.pairs,
+            origin=PairsOrigin.IMPORTED,
+            note=f"From {draft.filename}",
+            left_over=preview.n_left_over,
+        )
+    return cohort
+
+
+def cohort_purge(*, user: User, cohort: Cohort, typed_name: str) -> None:
+    """Remove a cohort with its students, pairs and proposals for good.
+
+    Models that were learned from it stay: they hold weights, no answers. Raises CohortError unless
+    ``typed_name`` is the name of the cohort.
+    """
+    if typed_name.strip() != cohort.name:
+        raise CohortError("The name does not match. Nothing was removed.")
+    with transaction.atomic():
+        audit(user, "purged", cohort, students=cohort.n_students, pairs=cohort.n_pairs)
+        cohort.delete()

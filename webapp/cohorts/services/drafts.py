@@ -1,0 +1,132 @@
+"""From an upload to a checked draft. The file is written first, so that no row lacks its file."""
+
+from collections.abc import Callable
+from typing import Any
+from uuid import uuid4
+
+from django.db import transaction
+
+from webapp.accounts.models import User
+from webapp.audit.services import audit
+from webapp.cohorts.draft_files import (
+    draft_path,
+    read_draft_table,
+    remove_orphans,
+    write_draft_table,
+)
+from webapp.cohorts.models import Cohort, Draft
+from webapp.cohorts.tables.choices import Choices
+from webapp.cohorts.tables.guesses import guess_choices
+from webapp.cohorts.tables.pairs import PairsPreview, check_pairs, choose_id_columns
+from webapp.cohorts.tables.preview import Preview, build_preview
+from webapp.cohorts.tables.reading import check_file_size, read_table
+from webapp.cohorts.tables.table import Table
+from webapp.common.storage import remove_path
+
+
+class ChangedElsewhereError(Exception):
+    """Somebody else changed the object since the page was loaded."""
+
+
+def draft_create(
+    *,
+    user: User,
+    filename: str,
+    size: int,
+    read: Callable[[], bytes],
+    cohort: Cohort | None = None,
+) -> Draft:
+    """Read an upload, guess the use of every column, and keep it as a private draft.
+
+    Parameters
+    ----------
+    size : int
+        Bytes, checked before anything is read.
+    read : callable
+        Returns the bytes of the file.
+    cohort : Cohort, optional
+        The cohort whose past pairs the file holds; a new cohort when None.
+
+    Raises
+    ------
+    TableError
+        One sentence; nothing was saved.
+    """
+    check_file_size(size)
+    table = read_table(read())
+    if cohort is None:
+        choices = guess_choices(table).to_json()
+    else:
+        choices = {"columns": list(choose_id_columns(table, known_ids(cohort)))}
+    known = set(Draft.objects.filter(organisation=user.organisation).values_list("uuid", flat=True))
+    remove_orphans(user.organisation_id, known)
+    uuid = uuid4()
+    path = draft_path(user.organisation_id, uuid)
+    write_draft_table(path, table)
+    try:
+        with transaction.atomic():
+            draft = Draft.objects.create(
+                uuid=uuid,
+                organisation=user.organisation,
+                created_by=user,
+                filename=clean_filename(filename),
+                n_rows=table.n_rows,
+                n_columns=table.n_columns,
+                read_as=table.description,
+                choices=choices,
+                cohort=cohort,
+            )
+            audit(user, "uploaded", draft, rows=table.n_rows, columns=table.n_columns)
+    except BaseException:
+        remove_path(path)
+        raise
+    return draft
+
+
+def clean_filename(name: str) -> str:
+    """Return the last part of a file name, without control characters, at most 200 characters."""
+    last = name.replace("\\", "/").rsplit("/", 1)[-1]
+    return "".join(c for c in last if c.isprintable())[:200] or "upload"
+
+
+def draft_preview(draft: Draft) -> Preview:
+    """Return the preview of a draft under its present choices."""
+    return build_preview(draft_table(draft), Choices.from_json(draft.choices))
+
+
+def known_ids(cohort: Cohort) -> dict[str, int]:
+    """Return {original id: position} of a cohort."""
+    ids = cohort.students.values_list("original_id", flat=True)
+    return {original: position for position, original in enumerate(ids)}
+
+
+def draft_table(draft: Draft) -> Table:
+    """Return the rows of a draft."""
+    return read_draft_table(draft_path(draft.organisation_id, draft.uuid))
+
+
+def pairs_preview(draft: Draft) -> PairsPreview:
+    """Return how the rows of a pairs draft fit its cohort."""
+    columns = tuple(draft.choices["columns"])
+    return check_pairs(draft_table(draft), known_ids(draft.cohort), columns)
+
+
+def draft_update(*, draft: Draft, choices: dict[str, Any], version: int) -> Draft:
+    """Store new choices if nobody stored others since ``version``.
+
+    Raises ChangedElsewhereError otherwise; nothing is changed then.
+    """
+    updated = Draft.objects.filter(pk=draft.pk, version=version).update(
+        choices=choices, version=version + 1
+    )
+    if not updated:
+        raise ChangedElsewhereError("Somebody else changed this import meanwhile.")
+    draft.refresh_from_db()
+    return draft
+
+
+def draft_discard(*, user: User, draft: Draft) -> None:
+    """Remove a draft and its file."""
+    with transaction.atomic():
+        audit(user, "discarded", draft)
+        draft.delete()

@@ -1,0 +1,18 @@
+"""Files go with their rows, however the rows went (a purge cascades)."""
+
+from typing import Any
+
+from django.db import transaction
+from django.db.models.signals import post_delete
+from django.dispatch import receiver
+
+from webapp.cohorts.draft_files import draft_path
+from webapp.cohorts.models import Draft
+from webapp.common.storage import remove_path
+
+
+@receiver(post_delete, sender=Draft)
+def remove_draft_file(instance: Draft, **kwargs: Any) -> None:
+    """Remove the rows of a draft once its deletion is certain."""
+    path = draft_path(instance.organisation_id, instance.uuid)
+    transaction.on_commit(lambda: remove_path(path))

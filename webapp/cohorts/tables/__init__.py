@@ -1,0 +1,1 @@
+"""From the bytes of an upload to checked rows and columns: plain Python, no database, no files."""

@@ -1,0 +1,158 @@
+"""Every button of the import preview as a function from choices to choices."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from engine import is_blank, order_answers
+from webapp.cohorts.tables.checks import MAX_QUESTIONS
+from webapp.cohorts.tables.choices import MAX_LEVELS, Choices, Kind, Role, move_level
+from webapp.cohorts.tables.guesses import guess_choices
+from webapp.cohorts.tables.preview import build_preview, most_telling_questions
+from webapp.cohorts.tables.table import Table
+
+
+class ActionError(ValueError):
+    """A button that makes no sense for this draft. The message is one sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a button sent: numbers are checked here, once."""
+
+    table: Table
+    columns: tuple[int, ...] = ()
+    row: int | None = None
+    position: int = 0
+    answer: str = ""
+    value: str = ""
+
+    @property
+    def column(self) -> int:
+        """The one column that the button is about."""
+        if len(self.columns) != 1:
+            raise ActionError("Choose a column first.")
+        return self.columns[0]
+
+
+def read_request(table: Table, data: Mapping[str, str], columns: Sequence[str]) -> Request:
+    """Return the checked request; raise ActionError when a number is out of range."""
+    try:
+        chosen = tuple(dict.fromkeys(int(column) for column in columns))
+        row = int(data["row"]) if data.get("row") else None
+        position = int(data.get("position") or 0)
+    except ValueError as error:
+        raise ActionError("The request cannot be read. Load the page again.") from error
+    if any(not 0 <= column < table.n_columns for column in chosen):
+        raise ActionError("There is no such column in the file.")
+    if row is not None and row not in table.row_numbers:
+        raise ActionError(f"There is no row {row:,} in the file.")
+    answer = data.get("answer", "")
+    return Request(table, chosen, row, position, answer, data.get("value", ""))
+
+
+def apply_action(action: str, choices: Choices, request: Request) -> Choices:
+    """Return the choices after a button; raise ActionError for an unknown or senseless one."""
+    if action not in _ACTIONS:
+        raise ActionError("There is no such action.")
+    return _ACTIONS[action](choices, request)
+
+
+def _set_role(choices: Choices, request: Request) -> Choices:
+    if not request.columns:
+        raise ActionError("Mark at least one column first.")
+    try:
+        role = Role(request.value)
+    except ValueError as error:
+        raise ActionError("Choose id, question, constraint or ignore.") from error
+    if role is Role.ID and len(request.columns) > 1:
+        raise ActionError("Only one column can be the id.")
+    choices = choices.with_role(list(request.columns), role)
+    if role is Role.QUESTION:
+        for column in request.columns:
+            choices = _with_some_levels(choices, request.table, column)
+    return choices
+
+
+def _with_some_levels(choices: Choices, table: Table, column: int) -> Choices:
+    """Give a column that looked like text or numbers its answers, when staff make it a question."""
+    if choices.columns[column].levels:
+        return choices
+    answers = {cell for cell in table.column(column) if not is_blank(cell)}
+    if not 2 <= len(answers) <= MAX_LEVELS:
+        return choices
+    levels, has_order = order_answers(answers)
+    kind = Kind.BINARY if len(levels) == 2 else Kind.ORDINAL if has_order else Kind.NOMINAL
+    return choices.with_column(column, kind=kind, levels=levels)
+
+
+def _set_kind(choices: Choices, request: Request) -> Choices:
+    try:
+        kind = Kind(request.value)
+    except ValueError as error:
+        raise ActionError("Choose binary, ordinal or nominal.") from error
+    return choices.with_column(request.column, kind=kind)
+
+
+def _move(choices: Choices, request: Request) -> Choices:
+    levels = choices.columns[request.column].levels
+    step = {"up": -1, "down": 1}.get(request.value)
+    if step is None:
+        raise ActionError("An answer moves up or down.")
+    return choices.with_column(request.column, levels=move_level(levels, request.position, step))
+
+
+def _reverse(choices: Choices, request: Request) -> Choices:
+    levels = choices.columns[request.column].levels
+    return choices.with_column(request.column, levels=levels[::-1])
+
+
+def _set_meaning(choices: Choices, request: Request) -> Choices:
+    levels = choices.columns[request.column].levels
+    if request.value and request.value not in levels:
+        raise ActionError("Choose one of the answers of this question.")
+    return choices.with_meaning(request.column, request.answer, request.value)
+
+
+def _add_level(choices: Choices, request: Request) -> Choices:
+    column = choices.columns[request.column]
+    if request.answer not in request.table.column(request.column):
+        raise ActionError("Nobody gave this answer.")
+    if request.answer in column.levels:
+        return choices
+    levels = (*column.levels, request.answer)
+    kind = Kind.ORDINAL if column.kind is Kind.BINARY else column.kind
+    return choices.with_column(request.column, levels=levels, kind=kind)
+
+
+def _leave_out(choices: Choices, request: Request) -> Choices:
+    if request.row is None:
+        raise ActionError("Choose a row first.")
+    return choices.without_row(request.row)
+
+
+def _keep_best(choices: Choices, request: Request) -> Choices:
+    count = int(request.value) if request.value.isdigit() else 0
+    if not 1 <= count <= MAX_QUESTIONS:
+        raise ActionError(f"Choose between 1 and {MAX_QUESTIONS} questions.")
+    best = most_telling_questions(build_preview(request.table, choices), count)
+    questions = [
+        index for index, column in enumerate(choices.columns) if column.role is Role.QUESTION
+    ]
+    return choices.with_role(questions, Role.IGNORE).with_role(best, Role.QUESTION)
+
+
+def _start_over(choices: Choices, request: Request) -> Choices:
+    return guess_choices(request.table)
+
+
+_ACTIONS: dict[str, Callable[[Choices, Request], Choices]] = {
+    "role": _set_role,
+    "kind": _set_kind,
+    "move": _move,
+    "reverse": _reverse,
+    "meaning": _set_meaning,
+    "add_level": _add_level,
+    "leave_out": _leave_out,
+    "keep_best": _keep_best,
+    "start_over": _start_over,
+}

@@ -1,0 +1,295 @@
+"""The checks of an import, one function per role; each returns problems in the product's words."""
+
+from collections import Counter, defaultdict
+
+from webapp.cohorts.tables.choices import MAX_LEVELS, Choices, ColumnChoice, Kind, Role
+from webapp.cohorts.tables.numerals import as_finite_number, is_numeral
+from webapp.cohorts.tables.problems import Fix, Problem, Severity, count_words, small_number
+from webapp.cohorts.tables.table import Table
+
+MAX_QUESTIONS = 60
+MAX_GROUPS = 50
+MAX_LISTED = 20
+_BLANK_SHARE = 0.05
+_SAME_SHARE = 0.95
+
+
+def check_whole(table: Table, choices: Choices, n_students: int) -> list[Problem]:
+    """Return the problems that belong to no single column."""
+    problems = []
+    roles = Counter(column.role for column in choices.columns)
+    if n_students < 2:
+        problems.append(
+            Problem(
+                Severity.ERROR,
+                f"Only {count_words(n_students, 'student')}: at least 2 are needed to make a pair.",
+            )
+        )
+    if not roles[Role.QUESTION]:
+        problems.append(_no_question(choices))
+    elif roles[Role.QUESTION] > MAX_QUESTIONS:
+        problems.append(_too_many_questions(roles[Role.QUESTION]))
+    if roles[Role.ID] > 1:
+        names = [
+            name
+            for name, column in zip(table.header, choices.columns, strict=True)
+            if column.role is Role.ID
+        ]
+        problems.append(
+            Problem(
+                Severity.ERROR,
+                f"{names[0]} and {names[1]} are both used as the id.",
+                "Only one column can be the id.",
+            )
+        )
+    if not roles[Role.ID]:
+        problems.append(
+            Problem(
+                Severity.NOTE,
+                "No column is used as the id, so ids are made in the order of the rows.",
+                "Keep the file: only its order tells who is who.",
+            )
+        )
+    if n_students >= 2 and n_students % 2:
+        problems.append(
+            Problem(
+                Severity.NOTE,
+                f"{n_students:,} students cannot all be paired: one stays single.",
+                "You choose who when pairs are proposed.",
+            )
+        )
+    return problems
+
+
+_KEEP_BEST = (
+    Fix("Use the 14 that differ most", "keep_best", meaning="14"),
+    Fix("Use the 24 that differ most", "keep_best", meaning="24"),
+)
+
+
+def _no_question(choices: Choices) -> Problem:
+    usable = sum(len(c.levels) >= 2 and c.role is not Role.ID for c in choices.columns)
+    if usable <= MAX_QUESTIONS:
+        return Problem(
+            Severity.ERROR,
+            "No column is used as a question.",
+            "Choose the questions that say how students live.",
+        )
+    return Problem(
+        Severity.ERROR,
+        f"{usable} columns could be questions: choose 14 to 30 of them.",
+        "Mark columns and set their use together, or start from those whose answers differ most.",
+        fixes=_KEEP_BEST,
+    )
+
+
+def _too_many_questions(count: int) -> Problem:
+    return Problem(
+        Severity.ERROR,
+        f"{count} questions are chosen; at most {MAX_QUESTIONS} can be learned from.",
+        "14 to 30 well-chosen questions are usual. Mark columns and set their use together, "
+        "or use those whose answers differ most.",
+        fixes=_KEEP_BEST,
+    )
+
+
+def check_ids(name: str, index: int, numbers: list[int], cells: list[str]) -> list[Problem]:
+    """Return one problem per repeated or missing id, with a button per row to leave out."""
+    rows: dict[str, list[int]] = defaultdict(list)
+    for number, cell in zip(numbers, cells, strict=True):
+        rows[cell].append(number)
+    problems = []
+    for number in rows.pop("", [])[:MAX_LISTED]:
+        problems.append(
+            Problem(
+                Severity.ERROR,
+                f"Row {number:,}: {name} is blank.",
+                "Every student needs an id.",
+                row=number,
+                column=index,
+                fixes=(Fix(f"Leave out row {number:,}", "leave_out", row=number),),
+            )
+        )
+    repeated = [(value, found) for value, found in rows.items() if len(found) > 1]
+    for value, found in repeated[:MAX_LISTED]:
+        problems.append(_repeated_id(value, found, index))
+    hidden = len(repeated) - MAX_LISTED
+    if hidden > 0:
+        sentence = f"{hidden:,} more ids appear more than once. Is {name} really the id?"
+        problems.append(Problem(Severity.ERROR, sentence, column=index))
+    return problems
+
+
+def _repeated_id(value: str, found: list[int], index: int) -> Problem:
+    first, last = found[0], found[-1]
+    return Problem(
+        Severity.ERROR,
+        f"Row {last:,}: {value} appears {'twice' if len(found) == 2 else f'{len(found)} times'}, "
+        f"first in row {first:,}.",
+        "Leave one out.",
+        row=last,
+        column=index,
+        fixes=(
+            Fix(f"Leave out row {last:,}", "leave_out", row=last),
+            Fix(f"Leave out row {first:,}", "leave_out", row=first),
+        ),
+    )
+
+
+def check_question(
+    name: str, index: int, choice: ColumnChoice, numbers: list[int], cells: list[str]
+) -> list[Problem]:
+    """Return unknown answers, too many or too few levels, blanks and one-sided answers."""
+    counter = Counter(cells)
+    n_blank = counter.pop("", 0)
+    if len(choice.levels) > MAX_LEVELS or (not choice.levels and len(counter) > MAX_LEVELS):
+        return [_too_many_answers(name, index, max(len(choice.levels), len(counter)))]
+    if len(counter) <= 1:
+        return [_constant(name, index, next(iter(counter), ""))]
+    problems = []
+    if choice.kind is Kind.BINARY and len(choice.levels) != 2:
+        problems.append(
+            Problem(
+                Severity.ERROR,
+                f"{name} has {small_number(len(choice.levels))} answers, so it is not binary.",
+                "Choose ordinal if the answers have an order, else nominal.",
+                column=index,
+            )
+        )
+    problems += _unknown_answers(name, index, choice, numbers, cells)
+    problems += _blanks(name, index, n_blank, len(cells))
+    problems += _one_sided(name, index, counter)
+    return problems
+
+
+def _too_many_answers(name: str, index: int, count: int) -> Problem:
+    return Problem(
+        Severity.ERROR,
+        f"{name} has {count:,} different answers; at most {MAX_LEVELS} can be learned from.",
+        "Ignore it, or group its values in the file.",
+        column=index,
+        fixes=(Fix("Ignore this column", "role", column=index, meaning="ignore"),),
+    )
+
+
+def _constant(name: str, index: int, value: str) -> Problem:
+    what = f"everyone answered “{value}”" if value else "nobody answered"
+    return Problem(
+        Severity.ERROR,
+        f"{name}: {what}.",
+        "It cannot tell one pair from another.",
+        column=index,
+        fixes=(Fix("Ignore this column", "role", column=index, meaning="ignore"),),
+    )
+
+
+def _unknown_answers(
+    name: str, index: int, choice: ColumnChoice, numbers: list[int], cells: list[str]
+) -> list[Problem]:
+    known = set(choice.levels) | {""}
+    first_row: dict[str, int] = {}
+    times: Counter[str] = Counter()
+    for number, cell in zip(numbers, cells, strict=True):
+        if cell not in known:
+            first_row.setdefault(cell, number)
+            times[cell] += 1
+    problems = []
+    for value, row in list(first_row.items())[:MAX_LISTED]:
+        problems.append(_unknown_answer(name, index, choice, value, row, times[value]))
+    if len(first_row) > MAX_LISTED:
+        rest = len(first_row) - MAX_LISTED
+        problems.append(
+            Problem(Severity.ERROR, f"{name}: {rest:,} more unknown answers.", column=index)
+        )
+    return problems
+
+
+def _unknown_answer(
+    name: str, index: int, choice: ColumnChoice, value: str, row: int, times: int
+) -> Problem:
+    shown = value if len(value) <= 40 else value[:39] + "…"
+    more = f" (and {count_words(times - 1, 'other row')})" if times > 1 else ""
+    blank = Fix("Treat as blank", "meaning", column=index, answer=value)
+    if is_numeral(value) and as_finite_number(value) is None:
+        return Problem(
+            Severity.ERROR,
+            f"Row {row:,}, {name}: “{shown}” is not a finite number{more}.",
+            "Tell us what it means, or treat it as a blank.",
+            row=row,
+            column=index,
+            fixes=(blank,),
+        )
+    count = small_number(len(choice.levels))
+    add = Fix("Add it as an answer", "add_level", column=index, answer=value)
+    return Problem(
+        Severity.ERROR,
+        f"Row {row:,}, {name}: “{shown}” is not one of the {count} answers{more}.",
+        "Expected one of: " + ", ".join(choice.levels) + ".",
+        row=row,
+        column=index,
+        fixes=(blank, add),
+    )
+
+
+def _blanks(name: str, index: int, n_blank: int, total: int) -> list[Problem]:
+    if not n_blank or n_blank < _BLANK_SHARE * total:
+        return []
+    return [
+        Problem(
+            Severity.WARNING,
+            f"{name}: {count_words(n_blank, 'blank')} ({100 * n_blank / total:.0f} %).",
+            "A blank is a case of its own, never read as an answer. "
+            "Pairs with blanks have less certain scores.",
+            column=index,
+        )
+    ]
+
+
+def _one_sided(name: str, index: int, counter: Counter[str]) -> list[Problem]:
+    value, times = counter.most_common(1)[0]
+    if times < _SAME_SHARE * counter.total():
+        return []
+    return [
+        Problem(
+            Severity.WARNING,
+            f"{name}: almost everyone answered “{value}”.",
+            "It can still be learned from; it will separate few pairs.",
+            column=index,
+        )
+    ]
+
+
+def check_constraint(name: str, index: int, counter: Counter[str], n_blank: int) -> list[Problem]:
+    """Return what would make a “same” rule senseless, and what its blanks mean."""
+    if len(counter) > MAX_GROUPS:
+        return [
+            Problem(
+                Severity.ERROR,
+                f"{name} has {len(counter):,} different values; "
+                f"a constraint may have {MAX_GROUPS}.",
+                "Pairs must share the value, so most students would stay single.",
+                column=index,
+                fixes=(Fix("Ignore this column", "role", column=index, meaning="ignore"),),
+            )
+        ]
+    problems = []
+    if n_blank:
+        problems.append(
+            Problem(
+                Severity.WARNING,
+                f"{name}: {count_words(n_blank, 'blank')}.",
+                "Students without a value form a group of their own when pairs must share it.",
+                column=index,
+            )
+        )
+    alone = [value for value, count in counter.items() if count == 1]
+    for value in alone[:3]:
+        problems.append(
+            Problem(
+                Severity.WARNING,
+                f"{name}: only one student has “{value}”.",
+                "Under a rule on this column that student stays single.",
+                column=index,
+            )
+        )
+    return problems

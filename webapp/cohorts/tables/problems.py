@@ -1,0 +1,57 @@
+"""A problem of an import: where, what, and the ways out that can be offered as buttons."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Severity(StrEnum):
+    """Errors stop the import; warnings and notes do not."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """One button: its label, the action and what it acts on."""
+
+    label: str
+    action: str
+    row: int | None = None
+    column: int | None = None
+    answer: str = ""
+    meaning: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One sentence, a reason below it, and its fixes.
+
+    ``row`` is the row number of the file and ``column`` the zero-based column, where they apply.
+    """
+
+    severity: Severity
+    sentence: str
+    detail: str = ""
+    row: int | None = None
+    column: int | None = None
+    fixes: tuple[Fix, ...] = ()
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the problem stops the import."""
+        return self.severity is Severity.ERROR
+
+
+def count_words(count: int, noun: str, plural: str = "") -> str:
+    """Return '1 blank' or '41 blanks'."""
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
+_SMALL = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
+
+def small_number(count: int) -> str:
+    """Return a count in words up to ten."""
+    return _SMALL[count] if 0 <= count < len(_SMALL) else str(count)

@@ -1,0 +1,1 @@
+"""Thin pages over services and selectors."""

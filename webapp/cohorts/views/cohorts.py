@@ -1,0 +1,160 @@
+"""The list of cohorts, one cohort, and what can be done with it."""
+
+from typing import Any
+
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET, require_POST
+
+from webapp.audit.services import audit
+from webapp.cohorts.models import Cohort
+from webapp.cohorts.selectors.cohorts import (
+    cohorts_of,
+    constraint_groups,
+    find_students,
+    open_drafts,
+    past_pairs,
+    question_summaries,
+)
+from webapp.cohorts.services.cohorts import (
+    CohortError,
+    cohort_purge,
+    cohort_rename,
+    cohort_split,
+)
+from webapp.cohorts.services.practice import pairs_simulation_start
+from webapp.common.decorators import administrator_required, staff_required, viewer_required
+from webapp.common.selectors import get_owned_or_404
+from webapp.common.toasts import toast
+from webapp.jobs.models import Job
+
+PAGE_SIZE = 50
+TABS = ("questions", "students", "pairs")
+
+
+@require_GET
+@viewer_required
+def cohort_list(request: HttpRequest) -> HttpResponse:
+    """Show all cohorts and unfinished imports."""
+    context = {
+        "cohorts": cohorts_of(request.user),
+        "drafts": open_drafts(request.user) if request.user.is_staff_member else [],
+    }
+    return render(request, "cohorts/cohort_list.html", context)
+
+
+@require_GET
+@viewer_required
+def cohort(request: HttpRequest, uuid: str) -> HttpResponse:
+    """Show one cohort: its questions, students or pairs."""
+    found = get_owned_or_404(Cohort, request.user, uuid)
+    tab = request.GET.get("tab", "questions")
+    tab = tab if tab in TABS else "questions"
+    query = request.GET.get("q", "").strip()[:20]
+    context: dict[str, Any] = {
+        "cohort": found,
+        "tab": tab,
+        "query": query,
+        "groups": constraint_groups(found),
+        "jobs": _open_jobs(found),
+        "models": found.models_learned.all()[:5],
+        "proposals": found.proposals.all()[:5],
+        "halves": found.halves.all(),
+        "drafts": found.drafts.all() if request.user.is_staff_member else [],
+    }
+    if tab == "questions":
+        context["questions"] = question_summaries(found)
+    elif tab == "students":
+        context["page"] = _page(request, find_students(found, query))
+    else:
+        context["page"] = _page(request, past_pairs(found, query))
+    if request.GET.get("originals") and request.user.is_staff_member and tab != "questions":
+        _audit_originals(request, found, context)
+    return render(request, "cohorts/cohort.html", context)
+
+
+def _page(request: HttpRequest, rows: Any) -> Any:
+    return Paginator(rows, PAGE_SIZE).get_page(request.GET.get("page"))
+
+
+def _audit_originals(request: HttpRequest, cohort: Cohort, context: dict[str, Any]) -> None:
+    """Original ids are shown only when asked for, and that they were is written down."""
+    context["show_originals"] = True
+    audit(request.user, "looked up ids", cohort, page=context["page"].number, tab=context["tab"])
+
+
+def _open_jobs(cohort: Cohort) -> list[Job]:
+    jobs = Job.objects.filter(
+        organisation_id=cohort.organisation_id,
+        kind="roommates.simulate",
+        parameters__cohort=str(cohort.pk),
+    )
+    latest = jobs.first()
+    if latest is None or (latest.state == "succeeded"):
+        return []
+    return [latest]
+
+
+@require_POST
+@staff_required
+def rename(request: HttpRequest, uuid: str) -> HttpResponse:
+    """Give the cohort another name."""
+    found = get_owned_or_404(Cohort, request.user, uuid)
+    try:
+        cohort_rename(user=request.user, cohort=found, name=request.POST.get("name", ""))
+        toast(request, "The cohort was renamed.")
+    except CohortError as problem:
+        toast(request, str(problem), error=True)
+    return redirect("cohorts:cohort", found.pk)
+
+
+@require_POST
+@staff_required
+def split(request: HttpRequest, uuid: str) -> HttpResponse:
+    """Split the cohort into two halves by a seed."""
+    found = get_owned_or_404(Cohort, request.user, uuid)
+    try:
+        first, second = cohort_split(
+            user=request.user, cohort=found, seed=_seed(request.POST.get("seed", ""))
+        )
+    except CohortError as problem:
+        toast(request, str(problem), error=True)
+        return redirect("cohorts:cohort", found.pk)
+    toast(request, f"Split into {first.n_students:,} and {second.n_students:,} students.")
+    return redirect("cohorts:cohort", first.pk)
+
+
+@require_POST
+@staff_required
+def simulate(request: HttpRequest, uuid: str) -> HttpResponse:
+    """Start simulating pairs for practice."""
+    found = get_owned_or_404(Cohort, request.user, uuid)
+    try:
+        pairs_simulation_start(
+            user=request.user,
+            cohort=found,
+            same=request.POST.getlist("same"),
+            seed=_seed(request.POST.get("seed", "")),
+        )
+    except CohortError as problem:
+        toast(request, str(problem), error=True)
+    return redirect("cohorts:cohort", found.pk)
+
+
+@require_POST
+@administrator_required
+def purge(request: HttpRequest, uuid: str) -> HttpResponse:
+    """Remove the cohort for good, when its name was typed."""
+    found = get_owned_or_404(Cohort, request.user, uuid)
+    try:
+        cohort_purge(user=request.user, cohort=found, typed_name=request.POST.get("name", ""))
+    except CohortError as problem:
+        toast(request, str(problem), error=True)
+        return redirect("cohorts:cohort", found.pk)
+    toast(request, f"{found.name} was removed with everything in it.")
+    return redirect("cohorts:list")
+
+
+def _seed(text: str) -> int | None:
+    return int(text) if text.isdigit() and len(text) < 10 else None

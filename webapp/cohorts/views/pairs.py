@@ -1,0 +1,100 @@
+"""Importing the pairs of a past year."""
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_POST
+
+from webapp.cohorts.models import Cohort, Draft
+from webapp.cohorts.services.cohorts import CohortError, pairs_import
+from webapp.cohorts.services.drafts import (
+    ChangedElsewhereError,
+    draft_create,
+    draft_table,
+    draft_update,
+    pairs_preview,
+)
+from webapp.cohorts.tables.table import TableError
+from webapp.cohorts.views.drafts import LIMITS
+from webapp.common.decorators import staff_required
+from webapp.common.selectors import get_owned_or_404
+from webapp.common.toasts import toast
+
+
+@require_http_methods(["GET", "POST"])
+@staff_required
+def upload(request: HttpRequest, uuid: str) -> HttpResponse:
+    """Take a file with two columns of ids."""
+    cohort = get_owned_or_404(Cohort, request.user, uuid)
+    error = ""
+    if request.method == "POST":
+        file = request.FILES.get("file")
+        if file is None:
+            error = "Choose a CSV or XLSX file first."
+        else:
+            try:
+                draft = draft_create(
+                    user=request.user,
+                    filename=file.name,
+                    size=file.size,
+                    read=file.read,
+                    cohort=cohort,
+                )
+                return redirect("cohorts:pairs-draft", cohort.pk, draft.pk)
+            except TableError as problem:
+                error = str(problem)
+    context = {"cohort": cohort, "error": error, "limits": LIMITS, "drafts": cohort.drafts.all()}
+    return render(request, "cohorts/pairs_upload.html", context, status=422 if error else 200)
+
+
+@require_http_methods(["GET", "POST"])
+@staff_required
+def draft(request: HttpRequest, uuid: str, draft_uuid: str) -> HttpResponse:
+    """Show how the rows fit the cohort; a POST chooses other columns."""
+    cohort = get_owned_or_404(Cohort, request.user, uuid)
+    found = get_owned_or_404(Draft.objects.filter(cohort=cohort), request.user, draft_uuid)
+    table = draft_table(found)
+    if request.method == "POST":
+        chosen = [request.POST.get("first", ""), request.POST.get("second", "")]
+        if all(c.isdigit() and int(c) < table.n_columns for c in chosen) and chosen[0] != chosen[1]:
+            columns = [int(c) for c in chosen]
+            try:
+                draft_update(draft=found, choices={"columns": columns}, version=found.version)
+            except ChangedElsewhereError as problem:
+                toast(request, str(problem), error=True)
+        else:
+            toast(request, "Choose two different columns.", error=True)
+        return redirect("cohorts:pairs-draft", cohort.pk, found.pk)
+    columns = found.choices["columns"]
+    context = {
+        "cohort": cohort,
+        "draft": found,
+        "table": table,
+        "columns": columns,
+        "preview": pairs_preview(found),
+        "sample": [
+            (number, row[columns[0]], row[columns[1]])
+            for number, row in zip(table.row_numbers[:8], table.rows, strict=False)
+        ],
+    }
+    return render(request, "cohorts/pairs_draft.html", context)
+
+
+@require_POST
+@staff_required
+def confirm(request: HttpRequest, uuid: str, draft_uuid: str) -> HttpResponse:
+    """Import all pairs or none."""
+    cohort = get_owned_or_404(Cohort, request.user, uuid)
+    found = get_owned_or_404(Draft.objects.filter(cohort=cohort), request.user, draft_uuid)
+    version = request.POST.get("version", "")
+    try:
+        pairs_import(
+            user=request.user,
+            draft=found,
+            version=int(version) if version.isdigit() else found.version,
+        )
+    except (CohortError, ChangedElsewhereError) as problem:
+        toast(request, str(problem), error=True)
+        return redirect("cohorts:pairs-draft", cohort.pk, found.pk)
+    cohort.refresh_from_db()
+    toast(request, f"{cohort.n_pairs:,} pairs imported.")
+    return redirect("cohorts:cohort", cohort.pk)

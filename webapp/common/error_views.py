@@ -1,0 +1,46 @@
+"""Error pages: what happened and what to do, nothing of the inside."""
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+_PAGES = {
+    400: ("The request cannot be read", "Go back and send it again. Nothing was changed."),
+    403: ("This is not open to you", "Ask an administrator of your organisation for the role."),
+    404: ("There is no such page", "The address is wrong, or what stood here was removed."),
+    500: ("Something failed on our side", "Nothing was changed. Try again in a moment."),
+}
+
+
+def _page(request: HttpRequest, status: int, detail: str = "") -> HttpResponse:
+    title, advice = _PAGES[status]
+    context = {"title": title, "advice": detail or advice, "status": status}
+    return render(request, "common/error.html", context, status=status)
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer 400."""
+    return _page(request, 400)
+
+
+def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer 403; the sentence of our own PermissionDenied is meant for the reader."""
+    return _page(request, 403, str(exception))
+
+
+def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer 404, the same for what is absent and what belongs to others."""
+    return _page(request, 404)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """Answer 500 without touching the database or the session, which may be what failed."""
+    title, advice = _PAGES[500]
+    context = {"title": title, "advice": advice, "status": 500}
+    return render(None, "common/error.html", context, status=500)
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """Answer a form whose token is missing or old."""
+    return _page(
+        request, 403, "This form was open for too long. Load the page again and resend it."
+    )

@@ -1,0 +1,82 @@
+"""Numbers, durations and times as the product writes them."""
+
+import math
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.utils import timezone
+
+MINUS = "\u2212"
+
+
+def number(value: Any, digits: int = 0) -> str:
+    """Return 2436 as '2,436' and -201.6 as '−201.6'; '' for None and not-a-number."""
+    if value is None or value == "" or not math.isfinite(float(value)):
+        return ""
+    rounded = round(float(value), int(digits))
+    text = f"{abs(rounded):,.{int(digits)}f}"
+    return f"{MINUS}{text}" if rounded < 0 else text
+
+
+def signed(value: Any, digits: int = 2) -> str:
+    """Return a number with '+' or '−'; zero after rounding has no sign."""
+    text = number(value, digits)
+    return f"+{text}" if text and not text.startswith(MINUS) and float(value) > 0 else text
+
+
+def per_cent(value: Any, digits: int = 1) -> str:
+    """Return a fraction as per cent; what rounds to nothing but is not reads 'under 0.1 %'."""
+    if value is None or not math.isfinite(float(value)):
+        return ""
+    smallest = 10.0 ** -int(digits)
+    if 0 < 100 * float(value) < smallest / 2:
+        return f"under {smallest:.{int(digits)}f} %"
+    return f"{number(100 * float(value), digits)} %"
+
+
+def mantissa_and_exponent(value: float, digits: int = 1) -> tuple[str, int]:
+    """Return the two parts of a number in scientific notation, the mantissa rounded."""
+    if value == 0:
+        return "0", 0
+    mantissa, exponent = f"{value:.{int(digits)}e}".split("e")
+    return mantissa.replace("-", MINUS), int(exponent)
+
+
+def duration(value: Any) -> str:
+    """Return seconds (or a timedelta) in the two largest units that matter."""
+    if value is None:
+        return ""
+    seconds = value.total_seconds() if isinstance(value, timedelta) else float(value)
+    if not math.isfinite(seconds):
+        return ""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s" if whole % 60 else f"{whole // 60} min"
+    minutes = round(seconds / 60)
+    return f"{minutes // 60} h {minutes % 60} min" if minutes % 60 else f"{minutes // 60} h"
+
+
+def time_left(seconds: float | None) -> str:
+    """Return 'about 20 s', coarse as estimates are; '' when unknown."""
+    if seconds is None or not math.isfinite(seconds):
+        return ""
+    if seconds < 5:
+        return "a few seconds"
+    if seconds < 60:
+        return f"about {5 * round(seconds / 5)} s"
+    return f"about {duration(60 * round(seconds / 60))}"
+
+
+def when(value: datetime, now: datetime) -> str:
+    """Return a time as people say it, in the server's time zone."""
+    local = timezone.localtime(value)
+    if local.date() == now.date():
+        return f"today {local:%H:%M}"
+    if local.date() == (now - timedelta(days=1)).date():
+        return f"yesterday {local:%H:%M}"
+    text = f"{local.day} {local:%b}"
+    return text if local.year == now.year else f"{text} {local.year}"

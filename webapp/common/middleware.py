@@ -1,0 +1,80 @@
+"""Headers of the browser policy that Django does not set itself."""
+
+from collections.abc import Callable
+from http import HTTPStatus
+from urllib.parse import urlencode, urlsplit
+
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django_htmx.http import HttpResponseClientRedirect
+
+from webapp.common import toasts
+
+_PERMISSIONS = "camera=(), microphone=(), geolocation=(), payment=(), usb=()"
+
+
+class BrowserPolicyMiddleware:
+    """Switch off what no page uses, and keep signed-in pages out of shared caches."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Add the headers; a view that set Cache-Control itself knows better."""
+        response = self.get_response(request)
+        response.setdefault("Permissions-Policy", _PERMISSIONS)
+        response.setdefault("Cross-Origin-Resource-Policy", "same-origin")
+        user = getattr(request, "user", None)
+        if user is not None and user.is_authenticated:
+            response.setdefault("Cache-Control", "private, no-store")
+        return response
+
+
+class FragmentRedirectMiddleware:
+    """Send the whole page to sign-in when a fragment is asked for without a session.
+
+    htmx follows a redirect and would put the sign-in page into the place of a job card.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Turn a redirect to a page of accounts into one of the whole page."""
+        response = self.get_response(request)
+        if "HX-Request" not in request.headers or response.status_code != HTTPStatus.FOUND:
+            return response
+        path = urlsplit(response["Location"]).path
+        if path == reverse("accounts:sign-in"):
+            current = urlsplit(request.headers.get("HX-Current-URL", "/"))
+            back = urlencode(
+                {"next": current.path + (f"?{current.query}" if current.query else "")}
+            )
+            return HttpResponseClientRedirect(f"{path}?{back}")
+        if path == reverse("accounts:password"):
+            return HttpResponseClientRedirect(path)
+        return response
+
+
+class ToastMiddleware:
+    """Append waiting toasts to the answer of an htmx request, which renders no whole page."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Leave redirects alone: their toasts wait for the page that follows."""
+        response = self.get_response(request)
+        is_fragment = (
+            request.htmx
+            and not request.htmx.boosted
+            and not response.streaming
+            and response.status_code in (200, 422)
+            and not {"HX-Redirect", "HX-Refresh", "HX-Location"} & set(response.headers)
+            and response.get("Content-Type", "").startswith("text/html")
+        )
+        if is_fragment:
+            response.content += toasts.render_fragment(request).encode()
+            if "Content-Length" in response:
+                response["Content-Length"] = str(len(response.content))
+        return response

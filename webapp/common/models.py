@@ -1,0 +1,23 @@
+"""What every owned object has: an organisation that alone may see it."""
+
+from django.conf import settings
+from django.db import models
+
+
+class OrganisationOwned(models.Model):
+    """An object of one organisation; nobody of another one may learn that it exists.
+
+    Views fetch such objects only through :func:`webapp.common.selectors.owned_by` and
+    :func:`webapp.common.selectors.get_owned_or_404`.
+    """
+
+    organisation = models.ForeignKey(
+        "accounts.Organisation", on_delete=models.CASCADE, related_name="+"
+    )
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True, db_index=True)
+
+    class Meta:
+        abstract = True

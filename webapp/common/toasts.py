@@ -1,0 +1,52 @@
+"""Toasts: what happened, with Undo. They travel as Django messages, so they survive a redirect."""
+
+import json
+from dataclasses import asdict, dataclass
+
+from django.contrib import messages
+from django.http import HttpRequest
+from django.template.loader import render_to_string
+
+
+@dataclass(frozen=True, slots=True)
+class Toast:
+    """One sentence, and the address that a POST to undoes it."""
+
+    text: str
+    undo_url: str = ""
+    icon: str = ""
+    is_error: bool = False
+
+    @property
+    def region(self) -> str:
+        """Which live region announces it."""
+        return "assertive" if self.is_error else "polite"
+
+
+def toast(
+    request: HttpRequest, text: str, *, undo_url: str = "", icon: str = "", error: bool = False
+) -> None:
+    """Show a sentence on what answers: a page, the page after a redirect, an htmx fragment.
+
+    ``undo_url`` gets a POST when the reader chooses Undo; it should answer with a redirect back.
+    """
+    value = Toast(text=text, undo_url=undo_url, icon=icon, is_error=error)
+    level = messages.ERROR if error else messages.INFO
+    messages.add_message(request, level, json.dumps(asdict(value)), extra_tags="toast")
+
+
+def pending_toasts(request: HttpRequest) -> list[Toast]:
+    """Return the toasts that wait for this reader, and forget them."""
+    found = []
+    for message in messages.get_messages(request):
+        if "toast" in (message.extra_tags or ""):
+            found.append(Toast(**json.loads(message.message)))
+        else:
+            found.append(Toast(text=str(message), is_error=message.level >= messages.ERROR))
+    return found
+
+
+def render_fragment(request: HttpRequest) -> str:
+    """Return waiting toasts as an out-of-band fragment for htmx; '' when there are none."""
+    found = pending_toasts(request)
+    return render_to_string("common/_toasts_oob.html", {"toasts": found}, request) if found else ""

@@ -1,0 +1,13 @@
+"""Pages that belong to no single application."""
+
+from django.urls import path
+
+from webapp.common import views
+
+app_name = "common"
+urlpatterns = [
+    path("", views.home, name="home"),
+    path("help/", views.help_page, name="help"),
+    path("search/", views.search, name="search"),
+    path("healthz", views.healthz, name="healthz"),
+]

@@ -1,0 +1,37 @@
+"""The jobs application."""
+
+from django.apps import AppConfig
+from django.utils.module_loading import autodiscover_modules
+
+from webapp.common import version
+
+
+class JobsConfig(AppConfig):
+    """Finds every application's ``jobs.py`` and adds Jobs to the rail."""
+
+    name = "webapp.jobs"
+    label = "jobs"
+
+    def ready(self) -> None:
+        """Import the modules that register job kinds."""
+        from webapp.common.hooks import (
+            HomePanel,
+            NavigationItem,
+            register_home_panel,
+            register_navigation,
+        )
+        from webapp.jobs import selectors
+
+        autodiscover_modules("jobs")
+        version.code_version()  # now, while the checkout is the one that was started
+        register_navigation(
+            NavigationItem(
+                "Workspace",
+                "Jobs",
+                "activity",
+                "jobs:list",
+                order=10,
+                count=selectors.running_label,
+            )
+        )
+        register_home_panel(HomePanel("jobs/_home_panel.html", selectors.recent_jobs, order=0))

@@ -1,0 +1,160 @@
+"""What a running job sees of the outside: parameters, progress, stop, checkpoint, randomness."""
+
+import threading
+import time
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from django.utils import timezone
+
+from engine import Checkpoint, FileCheckpoint, Progress, StoppedError
+from webapp.jobs.models import Job, JobTracePoint
+from webapp.jobs.services import job_folder, job_update
+
+WRITE_SECONDS = 0.5  # between two writes of progress to the row
+STOP_SECONDS = 0.3  # between two reads of the cancel flag
+MAX_TRACE_POINTS = 500  # about; older spacing is kept, newer points come further apart
+
+
+class JobContext:
+    """Given to the function that runs a job; its attributes are what the function may use.
+
+    ``on_progress`` and ``should_stop`` may be called from any thread. Database connections belong
+    to threads, and one a pool thread would pile up, so only the thread that made the context talks
+    to the database: other threads read the last answer, and what they report is written at the next
+    call of the job's own thread. While that thread waits for the others, the job's watchdog
+    enforces a cancellation.
+
+    Attributes
+    ----------
+    job : Job
+        The row, as it was claimed.
+    parameters : dict
+        What was given to ``job_enqueue``.
+    checkpoint : Checkpoint
+        Where long work saves its state; survives the process, removed when the job is over.
+    folder : Path
+        The job's own folder, for intermediate files; removed when the job is over.
+    rng : numpy.random.Generator
+        Seeded with the job's seed: the same job gives the same answer.
+    """
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.parameters: dict[str, Any] = job.parameters
+        self.folder: Path = job_folder(job)
+        self.checkpoint: Checkpoint = FileCheckpoint(self.folder / "checkpoint.npz")
+        self.rng = np.random.default_rng(job.seed)
+        self._started = time.monotonic()
+        self._last_write = -np.inf
+        self._last_stop_check = -np.inf
+        self._last_trace = -np.inf
+        self._stopping = False
+        self._pending: JobTracePoint | None = None
+        last = JobTracePoint.objects.filter(job=job).order_by("-iteration").first()
+        self._seconds_before = last.seconds if last else 0.0
+        self._has_begun = False
+        self._owner = threading.get_ident()
+        self._from_others: deque[tuple[Progress, float]] = deque(maxlen=MAX_TRACE_POINTS)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of computing so far, over all attempts."""
+        return self._seconds_before + time.monotonic() - self._started
+
+    def on_progress(self, progress: Progress) -> None:
+        """Take a report: writes the row and the trace, at most twice a second."""
+        if threading.get_ident() != self._owner:
+            self._from_others.append((progress, self.seconds))
+            return
+        self._take_from_others()
+        self._take(progress, self.seconds)
+
+    def report(self, sentence: str, fraction: float | None = None) -> None:
+        """Say in words what is being done, for work that has no engine progress."""
+        self.on_progress(Progress(sentence=sentence, fraction=fraction))
+
+    def should_stop(self) -> bool:
+        """Whether somebody cancelled the job; cheap enough to call in every loop."""
+        if threading.get_ident() != self._owner:
+            return self._stopping
+        self._take_from_others()
+        now = time.monotonic()
+        if not self._stopping and now - self._last_stop_check >= STOP_SECONDS:
+            self._last_stop_check = now
+            self._stopping = Job.objects.filter(
+                pk=self.job.pk, cancel_requested_at__isnull=False
+            ).exists()
+        return self._stopping
+
+    def raise_if_stopped(self) -> None:
+        """Raise StoppedError when the job was cancelled: between two stages of work."""
+        if self.should_stop():
+            raise StoppedError("The job was cancelled.")
+
+    def flush(self) -> None:
+        """Write what other threads reported and the last point, which the spacing held back."""
+        self._take_from_others()
+        if self._pending is not None:
+            self._write_trace(self._pending)
+
+    def _take_from_others(self) -> None:
+        while self._from_others:
+            self._take(*self._from_others.popleft())
+
+    def _take(self, progress: Progress, seconds: float) -> None:
+        if progress.iteration > 0 and (progress.objective is not None or progress.gap is not None):
+            if not self._has_begun:
+                self._begin(progress)
+            self._add_trace_point(progress, seconds)
+        if time.monotonic() - self._last_write < WRITE_SECONDS:
+            return
+        self._last_write = time.monotonic()
+        job_update(
+            job=self.job,
+            sentence=progress.sentence[:300],
+            progress=None if progress.fraction is None else min(max(progress.fraction, 0.0), 1.0),
+            seconds_left=progress.seconds_left,
+            heartbeat_at=timezone.now(),
+        )
+
+    def _begin(self, progress: Progress) -> None:
+        """On a second attempt, forget what came after the checkpoint and say where we are.
+
+        Reports in words only, such as "Reading the images", say nothing of where work goes on.
+        """
+        self._has_begun = True
+        if self.job.attempt > 1:
+            JobTracePoint.objects.filter(job=self.job, iteration__gte=progress.iteration).delete()
+            job_update(job=self.job, resumed_from=progress.iteration)
+
+    def _add_trace_point(self, progress: Progress, seconds: float) -> None:
+        point = JobTracePoint(
+            job=self.job,
+            iteration=progress.iteration,
+            seconds=seconds,
+            objective=_finite(progress.objective),
+            lower_bound=_finite(progress.lower_bound),
+            gap=_finite(progress.gap),
+            relative_gap=_finite(progress.relative_gap),
+        )
+        if seconds - self._last_trace < max(0.1, seconds / MAX_TRACE_POINTS):
+            self._pending = point
+            return
+        self._last_trace = seconds
+        self._write_trace(point)
+
+    def _write_trace(self, point: JobTracePoint) -> None:
+        self._pending = None
+        JobTracePoint.objects.bulk_create(
+            [point],
+            update_conflicts=True,
+            unique_fields=["job", "iteration"],
+            update_fields=["seconds", "objective", "lower_bound", "gap", "relative_gap"],
+        )
+
+
+def _finite(value: float | None) -> float | None:
+    return None if value is None or not np.isfinite(value) else float(value)

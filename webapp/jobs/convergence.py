@@ -1,0 +1,68 @@
+"""The convergence plot of a job: two bounds that meet, and the gap between them."""
+
+from dataclasses import dataclass
+
+from django.http import HttpRequest
+
+from webapp.common import formats
+from webapp.common.charts import Chart, ConvergenceSeries, ConvergenceWords, convergence_chart
+from webapp.jobs import registry
+from webapp.jobs.models import Job
+
+
+@dataclass(frozen=True, slots=True)
+class ConvergencePlot:
+    """What the partial shows; ``chart`` is None before the first step."""
+
+    chart: Chart | None
+    by: str
+    steps: int
+
+
+def is_expected(job: Job) -> bool:
+    """Whether the job has a trace, or may still get one."""
+    if job.trace.exists():
+        return True
+    return job.is_active and registry.find_kind(job.kind).target_gap is not None
+
+
+def axis_of(request: HttpRequest) -> str:
+    """Return 'step' or 'time', whichever the address asks for."""
+    return "step" if request.GET.get("by") == "step" else "time"
+
+
+def convergence_plot(job: Job, *, by: str = "time") -> ConvergencePlot:
+    """Draw the trace of a job; seconds or steps to the right."""
+    points = list(job.trace.all())
+    if not points:
+        return ConvergencePlot(chart=None, by=by, steps=0)
+    kind = registry.find_kind(job.kind)
+    series = ConvergenceSeries(
+        iterations=[point.iteration for point in points],
+        seconds=[point.seconds for point in points],
+        upper=[point.objective for point in points],
+        lower=[point.lower_bound for point in points],
+        gap=[
+            point.relative_gap if point.relative_gap is not None else point.gap for point in points
+        ],
+    )
+    chart = convergence_chart(
+        series,
+        by=by,
+        target=job.parameters.get("relative_gap", kind.target_gap),
+        is_live=job.is_active,
+        words=ConvergenceWords(
+            upper=kind.objective_label, lower=kind.lower_bound_label, axis=kind.axis_label
+        ),
+        seconds_left=job.seconds_left if job.is_active else None,
+    )
+    return ConvergencePlot(chart=chart, by=by, steps=points[-1].iteration)
+
+
+def gap_sentence(relative_gap: float | None) -> str:
+    """Return 'within 0.009 % of the best fit', for certificates."""
+    return (
+        ""
+        if relative_gap is None
+        else f"within {formats.per_cent(relative_gap, 3)} of the best fit"
+    )

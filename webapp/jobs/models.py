@@ -1,0 +1,121 @@
+"""Long computations. The row is the truth; the queue only carries its id."""
+
+import uuid
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+
+from webapp.common import formats
+from webapp.common.models import OrganisationOwned
+
+
+class JobState(models.TextChoices):
+    """Where a job stands; it leaves the last three never."""
+
+    QUEUED = "queued", "Queued"
+    RUNNING = "running", "Running"
+    SUCCEEDED = "succeeded", "Done"
+    FAILED = "failed", "Failed"
+    CANCELLED = "cancelled", "Cancelled"
+
+
+ACTIVE_STATES = (JobState.QUEUED, JobState.RUNNING)
+
+
+class Job(OrganisationOwned):
+    """One long computation of one organisation; ``created_by`` is its owner.
+
+    Every change of state is a compare-and-set on ``state`` and ``claim``: a process that lost its
+    claim (it was thought dead and somebody else went on) changes nothing any more.
+    """
+
+    uuid = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    kind = models.CharField(max_length=60)
+    title = models.CharField(max_length=200)
+    parameters = models.JSONField(default=dict)
+    state = models.CharField(max_length=12, choices=JobState.choices, default=JobState.QUEUED)
+    progress = models.FloatField(null=True)  # 0..1; None: the amount of work is unknown
+    sentence = models.CharField(max_length=300, blank=True)
+    seconds_left = models.FloatField(null=True)
+    error = models.CharField(max_length=500, blank=True)  # in the user's words
+    result = models.JSONField(default=dict)
+    seed = models.BigIntegerField()
+    code_version = models.CharField(max_length=60)
+    attempt = models.PositiveSmallIntegerField(default=0)
+    resumed_from = models.PositiveIntegerField(null=True)  # step at which the last attempt went on
+    started_at = models.DateTimeField(null=True)  # of the first attempt
+    finished_at = models.DateTimeField(null=True)
+    heartbeat_at = models.DateTimeField(null=True)
+    cancel_requested_at = models.DateTimeField(null=True)
+    cancelled_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    claim = models.UUIDField(null=True)  # of the process that runs it
+    worker = models.CharField(max_length=120, blank=True)  # host, process id, start of the process
+    dispatched_at = models.DateTimeField(null=True)
+    dispatch_count = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        ordering = ["-created_at"]
+        indexes = [
+            models.Index(fields=["organisation", "-created_at"]),
+            models.Index(fields=["state", "heartbeat_at"]),
+        ]
+
+    def __str__(self) -> str:
+        return self.title
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the job still waits or runs; pages poll while it does."""
+        return self.state in ACTIVE_STATES
+
+    @property
+    def is_cancelling(self) -> bool:
+        """Whether somebody asked a running job to stop and it has not stopped yet."""
+        return self.state == JobState.RUNNING and self.cancel_requested_at is not None
+
+    @property
+    def elapsed(self) -> timedelta:
+        """How long the job has run, or ran; zero while it waits."""
+        if self.started_at is None:
+            return timedelta()
+        return (self.finished_at or timezone.now()) - self.started_at
+
+    @property
+    def time_left(self) -> str:
+        """The estimate in words, 'about 20 s'; '' while unknown."""
+        return formats.time_left(self.seconds_left)
+
+    @property
+    def announced_percent(self) -> int | None:
+        """Progress in tens, as a screen reader hears it."""
+        return None if self.progress is None else 10 * int(10 * self.progress)
+
+    @property
+    def percent(self) -> int | None:
+        """Progress as a whole per cent, rounded down; None while unknown."""
+        return None if self.progress is None else int(100 * self.progress)
+
+
+class JobTracePoint(models.Model):
+    """One point of the convergence plot. Bounds in the job's own unit (nats for learning)."""
+
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="trace")
+    iteration = models.PositiveIntegerField()
+    seconds = models.FloatField()  # of computing, over all attempts
+    objective = models.FloatField(null=True)  # upper bound on the optimum
+    lower_bound = models.FloatField(null=True)
+    gap = models.FloatField(null=True)
+    relative_gap = models.FloatField(null=True)
+
+    class Meta:
+        ordering = ["iteration"]
+        constraints = [
+            models.UniqueConstraint(fields=["job", "iteration"], name="one_trace_point_a_step")
+        ]
+
+    def __str__(self) -> str:
+        return f"step {self.iteration}"

@@ -1,0 +1,78 @@
+"""Which function runs which kind of job."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from webapp.jobs.context import JobContext
+    from webapp.jobs.models import Job
+
+Outcome = dict[str, Any] | Callable[[], dict[str, Any] | None] | None
+RunFunction = Callable[["JobContext"], Outcome]
+
+
+@dataclass(frozen=True, slots=True)
+class JobKind:
+    """A kind of job: how it is run and what pages say about it."""
+
+    name: str  # "roommates.learn"
+    run: RunFunction
+    verb: str  # "Learn": first word of the title and of the audit line
+    target_gap: float | None = None  # relative gap drawn as the target of the convergence plot
+    objective_label: str = "Objective: nothing can be better than this"
+    lower_bound_label: str = "Best found so far"
+    axis_label: str = "Objective (nats)"
+    # What a cancelled job leaves behind: "5 of 20 images are predicted."
+    kept_on_cancel: Callable[["Job"], str] | None = None
+
+
+_kinds: dict[str, JobKind] = {}
+
+
+def job_kind(name: str, *, verb: str, **options: Any) -> Callable[[RunFunction], RunFunction]:
+    """Register the decorated function for jobs of this kind.
+
+    Put it into ``webapp/<app>/jobs.py``; that module is imported when Django starts. The function
+    gets a :class:`~webapp.jobs.context.JobContext` and returns
+
+    - a dict: the job's ``result`` (plain JSON values), or
+    - a function without arguments: it is called in the very transaction that marks the job as
+      succeeded and returns that dict, so rows that the job writes exist exactly if it succeeded,
+      however and whenever its process dies.
+
+    It fails by raising ``InvalidProblemError`` or ``InfeasibleError`` (their sentence is shown to
+    the user) or anything else (the user reads that it failed on our side; the log has the rest).
+    It must check ``context.should_stop`` at least every half second, and may be called again after
+    its process was killed: files that it writes must be replaceable, and long work saved through
+    ``context.checkpoint``.
+
+    Parameters
+    ----------
+    name : str
+        ``app.verb``, such as ``"roommates.learn"``.
+    verb : str
+        For titles and the audit log: ``"Learn"``.
+    options : Any
+        ``target_gap``, ``objective_label``, ``lower_bound_label``, ``axis_label`` of
+        :class:`JobKind`, for the convergence plot; ``kept_on_cancel``, from the job to the
+        sentence that a cancelled job ends with instead of "Nothing was changed.".
+    """
+
+    def decorate(run: RunFunction) -> RunFunction:
+        if name in _kinds and _kinds[name].run.__module__ != run.__module__:
+            raise ValueError(f"Two functions claim the job kind {name}.")
+        _kinds[name] = JobKind(name=name, run=run, verb=verb, **options)
+        return run
+
+    return decorate
+
+
+def find_kind(name: str) -> JobKind:
+    """Return the kind of this name; KeyError when no application registered it."""
+    return _kinds[name]
+
+
+def kind_names() -> tuple[str, ...]:
+    """Return the names of all kinds, sorted."""
+    return tuple(sorted(_kinds))

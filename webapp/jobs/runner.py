@@ -1,0 +1,77 @@
+"""Running one job from claim to end. A task calls this and nothing else."""
+
+import contextlib
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import structlog
+from billiard.exceptions import SoftTimeLimitExceeded
+from django.db import transaction
+
+from engine import InfeasibleError, InvalidProblemError, StoppedError
+from webapp.audit.services import audit
+from webapp.jobs import registry, services
+from webapp.jobs.context import JobContext
+from webapp.jobs.models import Job
+from webapp.jobs.watchdog import Watchdog
+
+log = structlog.get_logger(__name__)
+
+OUR_FAULT = (
+    "Something failed on our side. Nothing was changed. Start it again; "
+    "if it fails again, tell an administrator the time of this job."
+)
+
+
+def run_job(job_id: uuid.UUID, *, watched: bool = True) -> None:
+    """Claim and run a job; return at once when somebody else has it or it is over.
+
+    ``watched=False`` leaves the watchdog out, for tests that run a job in their own transaction.
+    """
+    job = services.job_claim(job_id=job_id)
+    if job is None:
+        log.info("job is not waiting", job=str(job_id))
+        return
+    log.info("job starts", job=str(job.pk), kind=job.kind, attempt=job.attempt)
+    with Watchdog(job) if watched else contextlib.nullcontext():
+        try:
+            _run_claimed(job)
+        except services.ClaimLostError:
+            log.warning("job was taken over", job=str(job.pk))
+    log.info("job ends", job=str(job.pk))
+
+
+def _run_claimed(job: Job) -> None:
+    """Run the function of the job's kind and record how it ended."""
+    try:
+        context = JobContext(job)
+        outcome = registry.find_kind(job.kind).run(context)
+        context.flush()
+        context.raise_if_stopped()
+        _finish(job, outcome if callable(outcome) else lambda: outcome)
+    except services.ClaimLostError:
+        raise
+    except StoppedError:
+        services.job_finish_cancelled(job=job)
+    except (InvalidProblemError, InfeasibleError) as error:
+        services.job_fail(job=job, error=str(error))
+    except SoftTimeLimitExceeded:
+        services.job_fail(job=job, error=services.TOO_LONG)
+    except MemoryError:
+        log.exception("job out of memory", job=str(job.pk))
+        services.job_fail(
+            job=job, error="This needs more memory than the machine has. Nothing was changed."
+        )
+    except Exception:
+        log.exception("job failed", job=str(job.pk), kind=job.kind)
+        services.job_fail(job=job, error=OUR_FAULT)
+
+
+def _finish(job: Job, save: Callable[[], dict[str, Any] | None]) -> None:
+    """Write what the job made and its success in one transaction."""
+    with transaction.atomic():
+        result = save() or {}
+        services.job_succeed(job=job, result=result)
+        audit(job.created_by, "finished", job, organisation=job.organisation, kind=job.kind)
+    services.job_discard_files(job=job)

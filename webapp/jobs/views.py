@@ -1,0 +1,78 @@
+"""Watching and cancelling jobs."""
+
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET, require_POST
+from django_tables2 import RequestConfig
+
+from webapp.common.decorators import staff_required
+from webapp.common.selectors import get_owned_or_404
+from webapp.common.toasts import toast
+from webapp.jobs import convergence, selectors, services
+from webapp.jobs.filters import JobFilter
+from webapp.jobs.models import Job
+from webapp.jobs.tables import JobTable
+
+JOBS_A_PAGE = 25
+
+
+@require_GET
+def job_list(request: HttpRequest) -> HttpResponse:
+    """List the jobs of the organisation, newest first."""
+    jobs = JobFilter(request.GET, queryset=selectors.jobs_of(request.user))
+    table = JobTable(jobs.qs)
+    RequestConfig(request, paginate={"per_page": JOBS_A_PAGE, "silent": True}).configure(table)
+    active = any(row.record.is_active for row in table.paginated_rows)
+    context = {"table": table, "filter": jobs, "any_active": active}
+    if request.htmx and request.htmx.target == "job-list":
+        return render(request, "jobs/_list.html", context)
+    return render(request, "jobs/list.html", context)
+
+
+@require_GET
+def job_page(request: HttpRequest, uuid: UUID) -> HttpResponse:
+    """Show one job: where it stands, its convergence, its settings."""
+    job = get_owned_or_404(selectors.jobs_of(request.user), request.user, uuid)
+    context = {
+        "job": job,
+        "by": convergence.axis_of(request),
+        "has_convergence": convergence.is_expected(job),
+    }
+    return render(request, "jobs/job.html", context)
+
+
+@require_GET
+def job_card(request: HttpRequest, uuid: UUID) -> HttpResponse:
+    """The card alone, for polling; once the job is over the answer carries no trigger any more."""
+    job = get_owned_or_404(selectors.jobs_of(request.user), request.user, uuid)
+    wants_reload = request.GET.get("reload") == "1"
+    response = render(request, "jobs/_job_card.html", {"job": job, "reload": wants_reload})
+    if not job.is_active and wants_reload:
+        response["HX-Refresh"] = "true"
+    return response
+
+
+@require_GET
+def job_convergence(request: HttpRequest, uuid: UUID) -> HttpResponse:
+    """The convergence plot alone, for polling; by time or by step."""
+    job = get_owned_or_404(Job, request.user, uuid)
+    return render(
+        request, "jobs/_convergence.html", {"job": job, "by": convergence.axis_of(request)}
+    )
+
+
+@require_POST
+@staff_required
+def job_cancel(request: HttpRequest, uuid: UUID) -> HttpResponse:
+    """Cancel a job; answers with its card, or with its page without scripts."""
+    job = get_owned_or_404(selectors.jobs_of(request.user), request.user, uuid)
+    if services.job_cancel(user=request.user, job=job):
+        toast(request, f"{job.title}: cancelling.", icon="circle-x")
+    else:
+        toast(request, f"{job.title} was over already.")
+    if request.htmx:
+        reload = request.GET.get("reload") == "1"
+        return render(request, "jobs/_job_card.html", {"job": job, "reload": reload})
+    return redirect("jobs:job", uuid=job.pk)

@@ -1,0 +1,121 @@
+"""The pictures of models and proposals, each with the table of the same numbers."""
+
+from typing import Any
+
+import numpy as np
+
+from webapp.common.charts import (
+    Bar,
+    Chart,
+    diverging_bars,
+    heatmap,
+    histogram,
+    reliability_chart,
+    roc_chart,
+)
+from webapp.matching.models import LearnedModel, Proposal
+from webapp.matching.numbers import ProposalNumbers
+
+HEATMAP_CELLS = 24
+HISTOGRAM_BINS = 24
+
+
+def model_charts(model: LearnedModel) -> dict[str, Chart]:
+    """Return weights always, ROC and reliability when the model was checked."""
+    charts = {
+        "weights": diverging_bars(
+            [Bar(row["question"], row["effect"]) for row in model.weights],
+            title="What the choices say, question by question",
+            value_label="Weight (nats)",
+        )
+    }
+    findings = model.findings
+    if findings:
+        charts["roc"] = roc_chart(
+            [
+                ("Model", *_columns(findings["roc"]), findings["auc"]),
+                ("Plain distance", *_columns(findings["baseline_roc"]), findings["baseline_auc"]),
+            ]
+        )
+        if findings["reliability"]:
+            charts["reliability"] = reliability_chart(
+                [
+                    (b["predicted"], b["observed"], b["low"], b["high"], int(b["count"]))
+                    for b in findings["reliability"]
+                ]
+            )
+    return charts
+
+
+def _columns(points: list[list[float]]) -> tuple[list[float], list[float]]:
+    return [x for x, _ in points], [y for _, y in points]
+
+
+def question_chart(row: dict[str, Any]) -> Chart:
+    """Return which answers go together: what each pair of answers adds to a score."""
+    return heatmap(
+        row["pair_scores"],
+        title=f"{row['question']}: which answers go together",
+        labels=row["levels"],
+        unit_label="Part of the score (nats)",
+    )
+
+
+def score_histogram(numbers: ProposalNumbers) -> Chart:
+    """Return how the scores of the proposed pairs are spread."""
+    scores = np.array(numbers.proposal.pairs.values_list("score", flat=True), dtype=np.float64)
+    counts, edges = np.histogram(scores, bins=min(HISTOGRAM_BINS, max(4, len(scores) // 6)))
+    return histogram(
+        counts.tolist(),
+        edges.tolist(),
+        title="Scores of the proposed pairs",
+        x_label="Score (nats)",
+        y_label="Pairs",
+    )
+
+
+def probability_heatmap(numbers: ProposalNumbers) -> Chart:
+    """Return the probability of pairs between groups of like students, as multiples of even draw.
+
+    Students are put in the order of the question that matters most, then of the next, and cut into
+    equal groups: a cell is the mean probability between two groups over that of an even draw.
+    """
+    proposal: Proposal = numbers.proposal
+    weights = sorted(proposal.model.weights, key=lambda row: -row["importance"])
+    order = _order_by(numbers, weights[:3])
+    marginals = np.asarray(numbers.marginals, dtype=np.float64)[np.ix_(order, order)]
+    n = len(order)
+    cells = min(HEATMAP_CELLS, n)
+    cuts = np.linspace(0, n, cells + 1).round().astype(int)[:-1]
+    sums = np.add.reduceat(np.add.reduceat(marginals, cuts, axis=0), cuts, axis=1)
+    sizes = np.diff(np.append(cuts, n)).astype(np.float64)
+    pairs = np.outer(sizes, sizes) - np.diag(sizes)
+    even = sums.sum() / max(1.0, float(n * (n - 1)))
+    relative = np.divide(sums, pairs * even, out=np.full_like(sums, np.nan), where=pairs > 0)
+    leading = weights[0]
+    names_of_groups = [_group_label(numbers, leading, order[start]) for start in cuts.tolist()]
+    labels = [
+        name if k == 0 or name != names_of_groups[k - 1] else ""
+        for k, name in enumerate(names_of_groups)
+    ]
+    return heatmap(
+        relative.tolist(),
+        title=f"Probability of pairs between groups, ordered by {leading['question']}",
+        labels=labels,
+        unit_label="× an even draw",
+        low=max(0.05, float(np.nanmin(np.where(relative > 0, relative, np.nan)))),
+        log=True,
+    )
+
+
+def _order_by(numbers: ProposalNumbers, rows: list[dict[str, Any]]) -> np.ndarray:
+    """Return the students in the order of their answers, the first question weighing most."""
+    names = list(numbers.survey.questionnaire.names)
+    keys = [numbers.survey.answers[:, names.index(row["question"])] for row in rows]
+    return np.lexsort(keys[::-1])
+
+
+def _group_label(numbers: ProposalNumbers, row: dict[str, Any], student: int) -> str:
+    names = list(numbers.survey.questionnaire.names)
+    code = int(numbers.survey.answers[student, names.index(row["question"])])
+    return "blank" if code < 0 else str(row["levels"][code])[:14]

@@ -1,0 +1,175 @@
+"""The long computations of matching: learn, check, propose. Thin: rows, engine, rows."""
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from django.utils import timezone
+
+from engine import (
+    InvalidProblemError,
+    RoommateModel,
+    Survey,
+    compute_partner_means,
+    evaluate_roommates,
+    load_roommate_model,
+    propose_pairs,
+    question_weights,
+    train_roommates,
+)
+from engine import Proposal as EngineProposal
+from webapp.cohorts.models import Cohort
+from webapp.cohorts.selectors.surveys import cohort_pairs, cohort_survey, questionnaire_of
+from webapp.jobs.context import JobContext
+from webapp.jobs.registry import job_kind
+from webapp.matching.models import LearnedModel, Proposal
+from webapp.matching.numbers import pair_probability, reasons
+from webapp.matching.results import evaluation_figures, learning_figures, weight_rows
+from webapp.matching.rules import number_of, proposal_rules
+from webapp.matching.services.proposals import store_arrays, store_pairs
+
+Save = Callable[[], dict[str, Any]]
+
+
+def _find(model: Any, key: str, words: str) -> Any:
+    found = model.objects.filter(pk=key).first()
+    if found is None:
+        raise InvalidProblemError(f"The {words} was removed while this job waited.")
+    return found
+
+
+@job_kind(
+    "roommates.learn",
+    verb="Learn",
+    target_gap=1e-4,
+    objective_label="Objective: no weights can fit better than this",
+    lower_bound_label="Log-likelihood of the weights found so far",
+    axis_label="Log-likelihood of the past choices (nats)",
+)
+def learn(context: JobContext) -> Save:
+    """Learn a model from its cohorts, then check it where a later year was chosen."""
+    model = _find(LearnedModel, context.parameters["model"], "model")
+    questionnaire = questionnaire_of(model.questions)
+    cohorts = list(model.cohorts.order_by("created_at", "pk"))
+    if len(cohorts) != len(model.sources):
+        raise InvalidProblemError("A cohort of this model was removed while the job waited.")
+    data = [(cohort_survey(cohort, questionnaire), cohort_pairs(cohort)) for cohort in cohorts]
+    options = model.options
+    trained = train_roommates(
+        data,
+        ridge=options["ridge"],
+        rho=options["rho"],
+        solver=options["method"],
+        relative_gap=options["relative_gap"],
+        rng=context.rng,
+        on_progress=context.on_progress,
+        should_stop=context.should_stop,
+        checkpoint=context.checkpoint,
+    )
+    context.raise_if_stopped()
+    trained.model.save(model.path)
+    figures = learning_figures(trained, options["relative_gap"])
+    weights = weight_rows(question_weights(trained.model))
+    findings: dict[str, Any] = {}
+    if model.checked_on is not None:
+        context.report("Checking on pairs that were not learned from", 0.98)
+        findings = _findings(trained.model, model.checked_on)
+
+    def save() -> dict[str, Any]:
+        LearnedModel.objects.filter(pk=model.pk).update(
+            learned_at=timezone.now(),
+            figures=figures,
+            weights=weights,
+            findings=findings,
+            checked_name=model.checked_on.name if findings else "",
+        )
+        return {"sentence": _learned_sentence(figures), "model": str(model.pk)}
+
+    return save
+
+
+def _learned_sentence(figures: dict[str, Any]) -> str:
+    if figures["is_converged"] and figures["is_certified"]:
+        return f"Certified: within {100 * figures['relative_gap']:.2g} % of the best fit."
+    return f"Stopped early at {100 * figures['relative_gap']:.2g} % from the best fit."
+
+
+def _findings(model: Any, cohort: Cohort) -> dict[str, Any]:
+    survey = cohort_survey(cohort, model.questionnaire)
+    return evaluation_figures(evaluate_roommates(model, survey, cohort_pairs(cohort)))
+
+
+@job_kind("roommates.check", verb="Check")
+def check(context: JobContext) -> Save:
+    """Compare a model with the pairs of a year that it was not learned from."""
+    model = _find(LearnedModel, context.parameters["model"], "model")
+    cohort = _find(Cohort, context.parameters["cohort"], "cohort")
+    context.report("Comparing with pairs that were not learned from")
+    findings = _findings(load_roommate_model(model.path), cohort)
+
+    def save() -> dict[str, Any]:
+        LearnedModel.objects.filter(pk=model.pk).update(
+            findings=findings, checked_on=cohort, checked_name=cohort.name
+        )
+        auc, baseline = findings["auc"], findings["baseline_auc"]
+        return {"sentence": f"AUC {auc:.2f} against {baseline:.2f} for plain distance."}
+
+    return save
+
+
+@job_kind("roommates.propose", verb="Propose")
+def propose(context: JobContext) -> Save:
+    """Pair a cohort around the decisions already taken."""
+    proposal = _find(Proposal, context.parameters["proposal"], "proposal")
+    arrays = UUID(context.parameters["arrays"])
+    model = load_roommate_model(proposal.model.path)
+    survey = cohort_survey(proposal.cohort, model.questionnaire)
+    result = propose_pairs(
+        model,
+        survey,
+        proposal_rules(proposal, survey),
+        on_progress=context.on_progress,
+        should_stop=context.should_stop,
+    )
+    context.raise_if_stopped()
+    store_arrays(proposal, arrays, result)
+    values = _pair_values(proposal, model, survey, result)
+    figures = {
+        "weight": result.weight,
+        "upper_bound": result.upper_bound,
+        "gap": result.gap,
+        "is_calibrated": result.is_calibrated,
+        "n_pairs": len(result.pairs),
+        "n_single": survey.n_students - 2 * len(result.pairs),
+        "seconds": context.seconds,
+    }
+
+    def save() -> dict[str, Any]:
+        store_pairs(proposal=proposal, arrays=arrays, values=values, figures=figures)
+        left = figures["n_single"]
+        rest = "nobody left over" if not left else f"{left} single"
+        return {"sentence": f"{len(values):,} pairs, {rest}.", "proposal": str(proposal.pk)}
+
+    return save
+
+
+def _pair_values(
+    proposal: Proposal, model: RoommateModel, survey: Survey, result: EngineProposal
+) -> list[dict[str, Any]]:
+    """Return the row of every pair; reasons for all of them come from one pass over the cohort."""
+    rules = proposal_rules(proposal, survey, with_locks=False)
+    parts = model.features.pair_scores(survey, model.theta, result.pairs)
+    amounts = parts - compute_partner_means(model, survey, rules).of_pairs(result.pairs)
+    names = model.questionnaire.names
+    return [
+        {
+            "first_number": number_of(survey.ids[i]),
+            "second_number": number_of(survey.ids[j]),
+            "score": float(result.scores[row]),
+            **pair_probability(
+                float(result.probabilities[row]), result.doubt[[i, j]], result.n_allowed[[i, j]]
+            ),
+            **reasons(dict(zip(names, amounts[row].tolist(), strict=True))),
+        }
+        for row, (i, j) in enumerate(result.pairs.tolist())
+    ]

@@ -1,0 +1,70 @@
+"""A model of past choices. The weights lie in a file; what pages show of them lies in the row."""
+
+import uuid
+from pathlib import Path
+
+from django.db import models
+
+from webapp.common.models import OrganisationOwned
+from webapp.common.storage import array_path
+
+
+class LearnedModel(OrganisationOwned):
+    """One run of learning over one or more cohorts with pairs.
+
+    It exists from the moment the job is queued; ``learned_at`` is set in the transaction in which
+    the job succeeds. ``sources`` keeps names and counts as they were, since cohorts can be purged.
+    """
+
+    uuid = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    name = models.CharField(max_length=120)
+    cohorts = models.ManyToManyField("cohorts.Cohort", related_name="models_learned")
+    job = models.OneToOneField(
+        "jobs.Job", null=True, on_delete=models.SET_NULL, related_name="learned_model"
+    )
+    sources = models.JSONField(default=list)
+    questions = models.JSONField(default=list)
+    options = models.JSONField(default=dict)
+    is_simulated = models.BooleanField(default=False)
+    learned_at = models.DateTimeField(null=True)
+    figures = models.JSONField(default=dict)
+    weights = models.JSONField(default=list)
+    checked_on = models.ForeignKey(
+        "cohorts.Cohort", null=True, on_delete=models.SET_NULL, related_name="checks"
+    )
+    checked_name = models.CharField(max_length=120, blank=True)
+    check_job = models.OneToOneField(
+        "jobs.Job", null=True, on_delete=models.SET_NULL, related_name="checked_model"
+    )
+    findings = models.JSONField(default=dict)
+
+    class Meta:
+        ordering = ["-created_at"]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def path(self) -> Path:
+        """Where the weights lie."""
+        return array_path(self.organisation_id, "models", self.uuid)
+
+    @property
+    def is_learned(self) -> bool:
+        """Whether there are weights to propose with."""
+        return self.learned_at is not None
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether it was compared with pairs it was not learned from."""
+        return bool(self.findings)
+
+    @property
+    def n_students(self) -> int:
+        """Students of all cohorts learned from."""
+        return sum(source["students"] for source in self.sources)
+
+    @property
+    def n_pairs(self) -> int:
+        """Pairs of all cohorts learned from."""
+        return sum(source["pairs"] for source in self.sources)

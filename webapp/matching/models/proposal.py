@@ -1,0 +1,119 @@
+"""A proposal: one pairing of a cohort under a model and rules, and the pairs in it."""
+
+import uuid
+from pathlib import Path
+
+from django.db import models
+from django.utils import timezone
+
+from webapp.common.models import OrganisationOwned
+from webapp.common.storage import array_path
+
+
+class Proposal(OrganisationOwned):
+    """One pairing that is being decided.
+
+    ``revision`` counts its computed versions; each has its own file of marginals, so a page that
+    was loaded before a re-proposal never reads the numbers of another one. ``best_at`` dates the
+    certificate and ``changes`` counts decisions since then.
+    """
+
+    uuid = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    name = models.CharField(max_length=120)
+    cohort = models.ForeignKey("cohorts.Cohort", on_delete=models.CASCADE, related_name="proposals")
+    model = models.ForeignKey(
+        "matching.LearnedModel", on_delete=models.PROTECT, related_name="proposals"
+    )
+    job = models.ForeignKey(
+        "jobs.Job", null=True, on_delete=models.SET_NULL, related_name="proposals"
+    )
+    same = models.JSONField(default=list)
+    singles = models.JSONField(default=list)
+    revision = models.PositiveIntegerField(default=0)
+    arrays = models.UUIDField(null=True)
+    best_at = models.DateTimeField(null=True)
+    changes = models.PositiveIntegerField(default=0)
+    figures = models.JSONField(default=dict)
+    updated_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["-updated_at"]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def is_computed(self) -> bool:
+        """Whether there are pairs to decide."""
+        return self.revision > 0
+
+    @property
+    def arrays_path(self) -> Path:
+        """Folder-less path of the arrays of the present revision."""
+        return array_path(self.organisation_id, "proposals", self.arrays)
+
+    @property
+    def marginals_path(self) -> Path:
+        """The (n, n) float32 marginals of the present revision, read by memory mapping."""
+        return array_path(self.organisation_id, "proposals", self.arrays, ".npy")
+
+
+class PairState(models.TextChoices):
+    """What staff decided about a pair."""
+
+    OPEN = "open", "To decide"
+    ACCEPTED = "accepted", "Accepted"
+    LOCKED = "locked", "Locked"
+    SWAPPED = "swapped", "Swapped"
+    REJECTED = "rejected", "Rejected"
+    NEVER = "never", "Never pair"
+
+
+class ProposedPair(models.Model):
+    """One pair with everything its row on the page shows, so that 1,200 pairs page quickly.
+
+    ``version`` grows with every change: a decision names the version it saw and is refused when
+    somebody else was quicker. ``strong`` and ``weak`` list question numbers as "|3|7|".
+    """
+
+    proposal = models.ForeignKey(Proposal, on_delete=models.CASCADE, related_name="pairs")
+    first = models.ForeignKey("cohorts.Student", on_delete=models.CASCADE, related_name="+")
+    second = models.ForeignKey("cohorts.Student", on_delete=models.CASCADE, related_name="+")
+    first_number = models.PositiveIntegerField()
+    second_number = models.PositiveIntegerField()
+    score = models.FloatField()
+    probability = models.FloatField()
+    multiple = models.FloatField()
+    doubt = models.FloatField()
+    allowed = models.FloatField()
+    doubt_share = models.FloatField()
+    chips = models.JSONField(default=list)
+    weak = models.CharField(max_length=400, blank=True)
+    state = models.CharField(max_length=10, choices=PairState.choices, default=PairState.OPEN)
+    version = models.PositiveIntegerField(default=1)
+    decided_by = models.CharField(max_length=150, blank=True)
+    decided_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["first_number"]
+        constraints = [
+            models.UniqueConstraint(fields=["proposal", "first"], name="pair_first_once"),
+            models.UniqueConstraint(fields=["proposal", "second"], name="pair_second_once"),
+        ]
+        indexes = [
+            models.Index(fields=["proposal", "state"]),
+            models.Index(fields=["proposal", "doubt_share"]),
+        ]
+
+    def __str__(self) -> str:
+        return self.label
+
+    @property
+    def label(self) -> str:
+        """Both students as the screen shows them."""
+        return f"S-{self.first_number} + S-{self.second_number}"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nobody has decided yet."""
+        return self.state == PairState.OPEN

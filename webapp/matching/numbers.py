@@ -1,0 +1,142 @@
+"""The numbers of one proposal: scores, probabilities, doubt and reasons of any two students."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine import (
+    Explanation,
+    RoommateModel,
+    Rules,
+    Survey,
+    explain_pair,
+    load_roommate_model,
+)
+from webapp.cohorts.selectors.surveys import cohort_survey
+from webapp.common.storage import read_arrays
+from webapp.matching.models import Proposal
+from webapp.matching.rules import proposal_rules
+
+NEXT_BEST = 3
+MAX_CHIPS = 3
+SMALL_REASON = 0.05  # nats: reasons below this are not worth a chip
+WEAK_REASON = 0.1  # nats: what counts as speaking against a pair in the filter
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A next-best partner: who, with which score and probability."""
+
+    number: int
+    score: float
+    probability: float
+
+
+class ProposalNumbers:
+    """Reads what a proposal's computation stored; loads each part when it is first asked for."""
+
+    def __init__(self, proposal: Proposal) -> None:
+        self.proposal = proposal
+
+    @cached_property
+    def model(self) -> RoommateModel:
+        """The weights."""
+        return load_roommate_model(self.proposal.model.path)
+
+    @cached_property
+    def survey(self) -> Survey:
+        """The cohort's answers, read by the model's questions."""
+        return cohort_survey(self.proposal.cohort, self.model.questionnaire)
+
+    @cached_property
+    def position(self) -> dict[int, int]:
+        """Position in the survey of every number on screen."""
+        return {int(label.removeprefix("S-")): k for k, label in enumerate(self.survey.ids)}
+
+    @cached_property
+    def rules(self) -> Rules:
+        """With whom anybody might live: what pairs are compared with."""
+        return proposal_rules(self.proposal, self.survey, with_locks=False)
+
+    @cached_property
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Doubt and number of allowed partners of every student at the last computation."""
+        return read_arrays(self.proposal.arrays_path)
+
+    @cached_property
+    def marginals(self) -> NDArray[np.float32]:
+        """Probabilities of all pairs, mapped from disk: only the rows that are read are loaded."""
+        return np.load(self.proposal.marginals_path, mmap_mode="r", allow_pickle=False)
+
+    def number(self, position: int) -> int:
+        """Return the number on screen of a position."""
+        return int(self.survey.ids[position].removeprefix("S-"))
+
+    def explain(self, first: int, second: int) -> Explanation:
+        """Return what speaks for and against two students, by number."""
+        i, j = self.position[first], self.position[second]
+        return explain_pair(self.model, self.survey, i, j, self.rules)
+
+    def next_best(self, number: int, partner: int) -> list[Candidate]:
+        """Return the likeliest partners of a student besides the one of now."""
+        i = self.position[number]
+        row = np.array(self.marginals[i], dtype=np.float64)
+        row[[i, self.position[partner]]] = 0.0
+        top = np.argsort(-row, kind="stable")[:NEXT_BEST]
+        top = top[row[top] > 0.0]
+        pairs = np.stack([np.full(len(top), i), top], axis=1)
+        scores = self.model.features.pair_scores(self.survey, self.model.theta, pairs).sum(axis=1)
+        return [
+            Candidate(self.number(int(k)), float(score), float(row[k]))
+            for k, score in zip(top, scores, strict=True)
+        ]
+
+    def _in_order(self, explanation: Explanation) -> dict[str, float]:
+        amounts = {c.question: c.amount for c in explanation.contributions}
+        return {name: amounts[name] for name in self.model.questionnaire.names}
+
+    def pair_values(self, first: int, second: int) -> dict[str, Any]:
+        """Return the stored fields of a pair of two numbers."""
+        i, j = self.position[first], self.position[second]
+        explanation = self.explain(first, second)
+        return {
+            "score": explanation.score,
+            **pair_probability(
+                float(self.marginals[i, j]),
+                self.arrays["doubt"][[i, j]],
+                self.arrays["n_allowed"][[i, j]],
+            ),
+            **reasons(self._in_order(explanation)),
+        }
+
+
+def pair_probability(
+    probability: float, doubts: NDArray[Any], allowed: NDArray[Any]
+) -> dict[str, float]:
+    """Return probability, multiple of an even draw, and doubt with its share; means of the two."""
+    mean_allowed = float(np.mean(allowed))
+    doubt = float(np.mean(doubts))
+    return {
+        "probability": probability,
+        "multiple": probability * mean_allowed,
+        "doubt": doubt,
+        "allowed": mean_allowed,
+        # Whoever has one possible partner is certain of them, however the share reads.
+        "doubt_share": doubt / mean_allowed if mean_allowed > 1 else 0.0,
+    }
+
+
+def reasons(amounts: Mapping[str, float]) -> dict[str, Any]:
+    """Return the largest reasons as chips, and the numbers of the questions that speak against.
+
+    ``amounts`` has every question of the model, in its order, with its part of the score minus an
+    average partner's (nats).
+    """
+    largest = sorted(amounts, key=lambda name: -abs(amounts[name]))[:MAX_CHIPS]
+    chips = [[name, amounts[name] > 0] for name in largest if abs(amounts[name]) >= SMALL_REASON]
+    against = [k for k, amount in enumerate(amounts.values()) if amount <= -WEAK_REASON]
+    return {"chips": chips, "weak": "|" + "".join(f"{k}|" for k in against)}

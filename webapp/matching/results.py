@@ -1,0 +1,110 @@
+"""Engine results as the plain values that rows keep and pages show."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from engine import Evaluation, QuestionWeight, ReliabilityBin, RocCurve, Status, TrainedRoommates
+
+MAX_ROC_POINTS = 160
+NO_EFFECT = 0.03  # nats a step: under 3 % of odds, which no housing office would act on
+
+
+def learning_figures(trained: TrainedRoommates, target_gap: float) -> dict[str, Any]:
+    """Return the certificate and the settings that a model page shows."""
+    model = trained.model
+    return {
+        "objective": trained.objective,
+        "log_likelihood": trained.log_likelihood,
+        "duality_gap": trained.duality_gap,
+        "relative_gap": trained.relative_gap,
+        "target_gap": target_gap,
+        "is_certified": trained.is_certified,
+        "is_converged": trained.status is Status.CONVERGED,
+        "status": trained.status.value,
+        "iterations": trained.iterations,
+        "oracle_calls": trained.oracle_calls,
+        "seconds": trained.seconds,
+        "n_features": len(model.theta),
+        "ridge": model.ridge,
+        "rho": model.rho,
+        "calibration": model.calibration,
+    }
+
+
+def weight_rows(weights: Sequence[QuestionWeight]) -> list[dict[str, Any]]:
+    """Return one row per question, largest effect first, with words and the raw numbers."""
+    rows = [
+        {
+            "question": w.question.name,
+            "kind": w.question.kind,
+            "levels": list(w.question.levels),
+            "effect": w.step_effect,
+            "odds": w.odds_factor,
+            "importance": w.importance,
+            "distance_weight": w.distance_weight,
+            "pair_weights": w.pair_weights.tolist(),
+            "pair_scores": w.pair_scores.tolist(),
+            "blank_scores": list(w.blank_scores) if w.blank_scores else None,
+            **effect_in_words(w.step_effect, w.question.kind),
+        }
+        for w in weights
+    ]
+    return sorted(rows, key=lambda row: row["effect"])
+
+
+def effect_in_words(effect: float, kind: str) -> dict[str, str]:
+    """Return the strong part and the rest of 'N % less likely per step apart'.
+
+    The per cent compares the odds of a pairing, all other answers alike.
+    """
+    if abs(effect) < NO_EFFECT:
+        return {"words": "No clear effect", "per": ""}
+    per = "per step apart" if kind == "ordinal" else "if different"
+    if effect < 0:
+        return {"words": f"{100 * (1 - math.exp(effect)):.0f} % less likely", "per": per}
+    more = math.exp(effect) - 1
+    if more >= 1:
+        return {"words": f"{1 + more:.1f} times as likely", "per": per}
+    return {"words": f"{100 * more:.0f} % more likely", "per": per}
+
+
+def evaluation_figures(evaluation: Evaluation) -> dict[str, Any]:
+    """Return the check of a model against pairs that it was not learned from."""
+    return {
+        "auc": evaluation.auc,
+        "baseline_auc": evaluation.baseline_auc,
+        "n_pairs": evaluation.n_pairs,
+        "right": 1.0 - evaluation.hamming_error,
+        "chance": 1.0 - evaluation.hamming_chance,
+        "n_right": round((1.0 - evaluation.hamming_error) * evaluation.n_pairs),
+        "hamming_error": evaluation.hamming_error,
+        "roc": _thinned(evaluation.roc),
+        "baseline_roc": _thinned(evaluation.baseline_roc),
+        "reliability": _bins(evaluation.reliability),
+        "raw_reliability": _bins(evaluation.raw_reliability),
+    }
+
+
+def _thinned(curve: RocCurve) -> list[list[float]]:
+    """Return at most MAX_ROC_POINTS corners of the curve, both ends kept."""
+    n = len(curve.false_positive_rate)
+    keep = np.unique(np.linspace(0, n - 1, min(n, MAX_ROC_POINTS)).round().astype(int))
+    x = curve.false_positive_rate[keep]
+    y = curve.true_positive_rate[keep]
+    return [[float(a), float(b)] for a, b in zip(x, y, strict=True)]
+
+
+def _bins(bins: Sequence[ReliabilityBin]) -> list[dict[str, float]]:
+    return [
+        {
+            "predicted": b.predicted,
+            "observed": b.observed,
+            "low": b.low,
+            "high": b.high,
+            "count": b.count,
+        }
+        for b in bins
+    ]

@@ -1,0 +1,98 @@
+"""The pair card: what the drawer shows of two students, with numbers that add up as printed."""
+
+from dataclasses import dataclass
+
+from webapp.matching.models import Proposal, ProposedPair
+from webapp.matching.numbers import Candidate, ProposalNumbers
+from webapp.matching.selectors.proposals import current_pairs
+
+SHOWN = 7
+DIGITS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One question of the card: both answers in words and its part of the score."""
+
+    question: str
+    answers: str
+    amount: float
+    bar: float
+
+    @property
+    def is_for(self) -> bool:
+        """Whether it speaks for the pair."""
+        return self.amount > 0
+
+
+@dataclass(frozen=True, slots=True)
+class NextPartner:
+    """A next-best partner and with whom they are now."""
+
+    number: int
+    score: float
+    probability: float
+    partner_now: int | None
+    pair_now: ProposedPair | None
+
+
+@dataclass(frozen=True, slots=True)
+class PairCard:
+    """One pair as shown: ``average`` + ``in_favour`` - ``against`` = ``score`` as printed."""
+
+    pair: ProposedPair
+    reasons: tuple[Reason, ...]
+    n_smaller: int
+    smaller: float
+    average: float
+    in_favour: float
+    against: float
+    score: float
+    next_of_first: tuple[NextPartner, ...]
+    next_of_second: tuple[NextPartner, ...]
+
+
+def pair_card(proposal: Proposal, pair: ProposedPair) -> PairCard:
+    """Return the card of a pair; exact contributions, rounded so that the sums hold."""
+    numbers = ProposalNumbers(proposal)
+    explanation = numbers.explain(pair.first_number, pair.second_number)
+    score = round(explanation.score, DIGITS)
+    in_favour = round(explanation.in_favour, DIGITS)
+    against = round(explanation.against, DIGITS)
+    largest = max((abs(c.amount) for c in explanation.contributions), default=0.0) or 1.0
+    shown = [
+        Reason(c.question, _in_words(c.answers), round(c.amount, DIGITS), c.amount / largest)
+        for c in explanation.contributions[:SHOWN]
+    ]
+    rest = in_favour - against - sum(reason.amount for reason in shown)
+    firsts = numbers.next_best(pair.first_number, pair.second_number)
+    seconds = numbers.next_best(pair.second_number, pair.first_number)
+    now = current_pairs(proposal, [c.number for c in firsts + seconds])
+    return PairCard(
+        pair=pair,
+        reasons=tuple(shown),
+        n_smaller=max(0, len(explanation.contributions) - SHOWN),
+        smaller=round(rest, DIGITS),
+        average=round(score - in_favour + against, DIGITS),
+        in_favour=in_favour,
+        against=against,
+        score=score,
+        next_of_first=tuple(_next(c, now) for c in firsts),
+        next_of_second=tuple(_next(c, now) for c in seconds),
+    )
+
+
+def _next(candidate: Candidate, now: dict[int, ProposedPair]) -> NextPartner:
+    pair = now.get(candidate.number)
+    partner = None
+    if pair is not None:
+        is_first = pair.first_number == candidate.number
+        partner = pair.second_number if is_first else pair.first_number
+    return NextPartner(candidate.number, candidate.score, candidate.probability, partner, pair)
+
+
+def _in_words(answers: tuple[str | None, str | None]) -> str:
+    first, second = (f"“{answer}”" if answer is not None else "blank" for answer in answers)
+    if answers[0] == answers[1]:
+        return f"both {first}"
+    return f"{first}, {second}"

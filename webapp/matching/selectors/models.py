@@ -1,0 +1,133 @@
+"""Where a model stands, in the product's words."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db.models import QuerySet
+
+from webapp.accounts.models import User
+from webapp.cohorts.models import Cohort
+from webapp.common.formats import per_cent
+from webapp.common.selectors import owned_by
+from webapp.jobs.models import JobState
+from webapp.matching.models import LearnedModel
+
+
+@dataclass(frozen=True, slots=True)
+class ModelState:
+    """The badge of a model: its words, tone and icon."""
+
+    key: str
+    words: str
+    tone: str
+    icon: str
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """How far the weights are from the best ones, at most, and what that means.
+
+    ``position`` and ``target_position`` are places on a log scale from 100 % (0) to the end (1).
+    """
+
+    relative_gap: float
+    target: float
+    is_certified: bool
+    is_met: bool
+    position: float
+    target_position: float
+
+
+def models_of(user: User) -> QuerySet[LearnedModel]:
+    """Return the models of the user's organisation, newest first."""
+    return owned_by(LearnedModel, user).select_related("job", "checked_on")
+
+
+def model_state(model: LearnedModel) -> ModelState:
+    """Return where a model stands, from queued to certified or stopped early."""
+    if not model.is_learned:
+        return _unlearned(model)
+    figures = model.figures
+    gap = gap_in_words(figures["relative_gap"])
+    if not figures["is_certified"]:
+        return ModelState("estimate", f"Estimate: {gap} from the best fit", "", "circle-dashed")
+    if not figures["is_converged"]:
+        return ModelState("stopped", f"Stopped early at {gap}", "warning", "circle-pause")
+    return ModelState("certified", f"Certified: within {gap} of the best fit", "accent", _CHECK)
+
+
+_CHECK = "circle-check"
+
+
+def suggest_sources(cohorts: Sequence[Cohort]) -> tuple[list[str], str]:
+    """Return keys of cohorts to learn from, and of one to check on, out of those with pairs.
+
+    The latest is kept for the check where earlier ones ask the same questions: only pairs that
+    were not learned from tell how well a model ranks.
+    """
+    latest = max(cohorts, key=lambda cohort: cohort.created_at, default=None)
+    if latest is None:
+        return [], ""
+    alike = [c for c in cohorts if c.questions == latest.questions and c.pk != latest.pk]
+    if not alike:
+        return [str(latest.pk)], ""
+    return [str(cohort.pk) for cohort in alike], str(latest.pk)
+
+
+def _unlearned(model: LearnedModel) -> ModelState:
+    state = model.job.state if model.job else JobState.FAILED
+    return {
+        JobState.QUEUED: ModelState("queued", "Waiting to learn", "", "clock"),
+        JobState.RUNNING: ModelState("learning", "Learning", "accent", "loader-circle"),
+        JobState.CANCELLED: ModelState("cancelled", "Cancelled", "", "circle-slash"),
+        JobState.FAILED: ModelState("failed", "Failed", "danger", "circle-x"),
+        JobState.SUCCEEDED: ModelState("learning", "Finishing", "accent", "loader-circle"),
+    }[JobState(state)]
+
+
+def gap_in_words(gap: float) -> str:
+    """Return a relative gap as per cent with two significant digits: 0.009 %."""
+    if gap <= 0 or not math.isfinite(gap):
+        return "0 %"
+    digits = min(9, max(0, 1 - math.floor(math.log10(100 * gap))))
+    number = per_cent(gap, digits).removesuffix(" %")
+    return f"{number.rstrip('0').rstrip('.') if '.' in number else number} %"
+
+
+def certificate_of(model: LearnedModel) -> Certificate:
+    """Return the certificate of a learned model."""
+    figures = model.figures
+    return _certificate(
+        figures["relative_gap"],
+        figures["target_gap"],
+        is_certified=figures["is_certified"],
+        is_met=figures["is_converged"] and figures["is_certified"],
+    )
+
+
+def live_certificate_of(model: LearnedModel) -> Certificate | None:
+    """Return how close the running job has come by now; None before its first bounds."""
+    if model.job is None:
+        return None
+    last = model.job.trace.filter(relative_gap__isnull=False).order_by("-iteration").first()
+    if last is None:
+        return None
+    target = model.options["relative_gap"]
+    return _certificate(last.relative_gap, target, is_certified=False, is_met=False)
+
+
+def _certificate(gap: float, target: float, *, is_certified: bool, is_met: bool) -> Certificate:
+    depth = max(4.0, -math.log10(target) + 1)
+
+    def place(value: float) -> float:
+        return min(1.0, max(0.0, -math.log10(max(value, 1e-16)) / depth))
+
+    return Certificate(
+        relative_gap=gap,
+        target=target,
+        is_certified=is_certified,
+        is_met=is_met,
+        position=place(gap),
+        target_position=place(target),
+    )

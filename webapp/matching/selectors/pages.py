@@ -1,0 +1,64 @@
+"""Everything the page of a proposal needs, for the full page and for its fragments alike."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db.models import Sum
+
+from webapp.matching.models import PairState, Proposal
+from webapp.matching.selectors.cards import pair_card
+from webapp.matching.selectors.proposals import pair_table, proposal_progress
+from webapp.matching.services.proposals import proposal_conflicts
+
+
+def proposal_context(proposal: Proposal, parameters: Mapping[str, str]) -> dict[str, Any]:
+    """Return the context of a proposal's page under the parameters of its address."""
+    is_running = proposal.job is not None and proposal.job.is_active
+    conflicts = [] if is_running else proposal_conflicts(proposal)
+    context: dict[str, Any] = {
+        "proposal": proposal,
+        "is_running": is_running,
+        "conflicts": conflicts,
+        "questions": [q["name"] for q in proposal.model.questions],
+        "kept": _kept(parameters),
+        "rule_locks": proposal.locks.select_related("first", "second"),
+    }
+    if not proposal.is_computed:
+        return context
+    decided, total = proposal_progress(proposal)
+    table = pair_table(proposal, parameters, conflicts)
+    context |= {
+        "table": table,
+        "decided": decided,
+        "total": total,
+        "n_open": total - decided,
+        "total_score": proposal.pairs.aggregate(sum=Sum("score"))["sum"],
+        "rows": list(table.page.object_list),
+        "is_never_tab": table.tab == PairState.NEVER,
+    }
+    opened = parameters.get("pair", "")
+    if opened.isdigit():
+        pair = proposal.pairs.filter(pk=int(opened)).first()
+        if pair is not None:
+            context["card"] = pair_card(proposal, pair)
+            context["opened"] = pair.pk
+            context |= _neighbours(context["rows"], pair.pk)
+    return context
+
+
+def _neighbours(rows: list[Any], key: int) -> dict[str, int | None]:
+    """Return the pairs before and after one in the order of the table."""
+    keys = [row.pk for row in rows]
+    if key not in keys:
+        return {"previous_pair": None, "next_pair": keys[0] if keys else None}
+    k = keys.index(key)
+    return {
+        "previous_pair": keys[k - 1] if k > 0 else None,
+        "next_pair": keys[k + 1] if k + 1 < len(keys) else None,
+    }
+
+
+def _kept(parameters: Mapping[str, str]) -> dict[str, str]:
+    """Return the parameters that every link and form of the page keeps."""
+    names = ("tab", "sort", "q", "against", "page")
+    return {name: parameters[name] for name in names if parameters.get(name)}

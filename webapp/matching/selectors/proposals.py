@@ -1,0 +1,175 @@
+"""The table of a proposal: tabs, sorting, filtering and paging, all from the address."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.core.paginator import Page, Paginator
+from django.db.models import Count, Q, QuerySet
+
+from webapp.accounts.models import User
+from webapp.common.selectors import owned_by
+from webapp.matching.conflicts import Conflict
+from webapp.matching.models import ForbiddenPair, PairState, Proposal, ProposedPair
+
+PAGE_SIZE = 50
+SORTS = {
+    "pair": ("first_number",),
+    "score": ("score", "first_number"),
+    "probability": ("probability", "first_number"),
+    "doubt": ("doubt_share", "first_number"),
+}
+DEFAULT_SORT = "-doubt"
+SORT_WORDS = {
+    "doubt": "Most certain first",
+    "-doubt": "Least certain first",
+    "score": "Lowest score first",
+    "-score": "Highest score first",
+    "probability": "Least likely first",
+    "-probability": "Likeliest first",
+    "pair": "By student",
+    "-pair": "By student, last first",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Tab:
+    """One tab of the table with its count."""
+
+    key: str
+    label: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class PairTable:
+    """What the page shows of a proposal under one address."""
+
+    tab: str
+    tabs: tuple[Tab, ...]
+    page: Page[Any]
+    sort: str
+    query: str
+    against: str
+    conflicted: Mapping[int, str] = field(default_factory=dict)
+
+    @property
+    def sort_words(self) -> str:
+        """The order in words."""
+        return SORT_WORDS[self.sort]
+
+
+def proposals_of(user: User) -> QuerySet[Proposal]:
+    """Return the proposals of the user's organisation with counts of pairs and open pairs."""
+    return (
+        owned_by(Proposal, user)
+        .select_related("cohort", "model", "job")
+        .annotate(
+            n_pairs=Count("pairs"),
+            n_open=Count("pairs", filter=Q(pairs__state=PairState.OPEN)),
+            n_decided=Count("pairs", filter=~Q(pairs__state=PairState.OPEN)),
+        )
+    )
+
+
+def proposal_progress(proposal: Proposal) -> tuple[int, int]:
+    """Return how many pairs are decided, of how many."""
+    counts = proposal.pairs.aggregate(
+        total=Count("pk"), is_open=Count("pk", filter=Q(state=PairState.OPEN))
+    )
+    return counts["total"] - counts["is_open"], counts["total"]
+
+
+def pair_table(
+    proposal: Proposal, parameters: Mapping[str, str], conflicts: list[Conflict]
+) -> PairTable:
+    """Return tab, order, filter and page that the address asks for; nonsense reads as default."""
+    conflicted = _conflicted_pairs(proposal, conflicts)
+    tabs = _tabs(proposal)
+    keys = {tab.key for tab in tabs}
+    tab = parameters.get("tab", "")
+    tab = tab if tab in keys else PairState.OPEN.value
+    sort = parameters.get("sort", DEFAULT_SORT)
+    sort = sort if sort in SORT_WORDS else DEFAULT_SORT
+    query = parameters.get("q", "").strip()[:20]
+    against = parameters.get("against", "")
+    against = against if against.isdigit() else ""
+    rows = (
+        _never_rows(proposal, query)
+        if tab == PairState.NEVER
+        else _pair_rows(proposal, tab, sort, query, against, set(conflicted))
+    )
+    page = Paginator(rows, PAGE_SIZE).get_page(parameters.get("page"))
+    return PairTable(tab, tabs, page, sort, query, against, conflicted)
+
+
+def _tabs(proposal: Proposal) -> tuple[Tab, ...]:
+    counts = dict(proposal.pairs.order_by().values_list("state").annotate(count=Count("pk")))
+    n_never = ForbiddenPair.objects.filter(cohort_id=proposal.cohort_id, proposal=None).count()
+    shown = [
+        Tab(state.value, state.label, counts.get(state.value, 0))
+        for state in (PairState.OPEN, PairState.ACCEPTED, PairState.LOCKED, PairState.SWAPPED)
+    ]
+    if counts.get(PairState.REJECTED):
+        shown.append(Tab("rejected", "Rejected", counts[PairState.REJECTED]))
+    shown.append(Tab("never", "Never pair", n_never))
+    shown.append(Tab("all", "All", sum(counts.values())))
+    return tuple(shown)
+
+
+def _digits(query: str) -> str:
+    return "".join(character for character in query if character.isdigit())
+
+
+def _pair_rows(
+    proposal: Proposal, tab: str, sort: str, query: str, against: str, conflicted: set[int]
+) -> QuerySet[ProposedPair]:
+    rows = proposal.pairs.all()
+    if tab == PairState.OPEN:
+        rows = rows.filter(Q(state=PairState.OPEN) | Q(pk__in=conflicted))
+    elif tab != "all":
+        rows = rows.filter(state=tab)
+    digits = _digits(query)
+    if digits:
+        rows = rows.filter(Q(first_number__contains=digits) | Q(second_number__contains=digits))
+    elif query:
+        rows = rows.none()
+    if against:
+        rows = rows.filter(weak__contains=f"|{against}|")
+    is_down = sort.startswith("-")
+    first, *rest = SORTS[sort.removeprefix("-")]
+    return rows.order_by(f"-{first}" if is_down else first, *rest)
+
+
+def _never_rows(proposal: Proposal, query: str) -> QuerySet[ForbiddenPair]:
+    rows = ForbiddenPair.objects.filter(cohort_id=proposal.cohort_id, proposal=None).select_related(
+        "first", "second"
+    )
+    digits = _digits(query)
+    if digits:
+        rows = rows.filter(Q(first__number__contains=digits) | Q(second__number__contains=digits))
+    return rows
+
+
+def _conflicted_pairs(proposal: Proposal, conflicts: list[Conflict]) -> dict[int, str]:
+    """Return {pair key: short words} of the decided pairs that take part in a conflict."""
+    marked: dict[int, str] = {}
+    for conflict in conflicts:
+        if len(conflict.numbers) < 2:
+            continue
+        numbers = conflict.numbers
+        pairs = proposal.pairs.exclude(state=PairState.OPEN).filter(
+            first_number__in=numbers, second_number__in=numbers
+        )
+        marked.update(dict.fromkeys(pairs.values_list("pk", flat=True), conflict.short))
+    return marked
+
+
+def current_pairs(proposal: Proposal, numbers: list[int]) -> dict[int, ProposedPair]:
+    """Return the pair that each of the students is in now, by number."""
+    found = proposal.pairs.filter(Q(first_number__in=numbers) | Q(second_number__in=numbers))
+    by_number: dict[int, ProposedPair] = {}
+    for pair in found:
+        by_number[pair.first_number] = pair
+        by_number[pair.second_number] = pair
+    return by_number

@@ -1,0 +1,1 @@
+"""Everything that changes models, proposals and decisions."""

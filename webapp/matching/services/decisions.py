@@ -1,0 +1,283 @@
+"""Deciding about pairs. Every change names the version it saw; who comes second is told so."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from webapp.accounts.models import User
+from webapp.audit.services import audit
+from webapp.matching.errors import ChangedElsewhereError, DecisionError
+from webapp.matching.models import (
+    Decision,
+    DecisionEvent,
+    ForbiddenPair,
+    PairState,
+    Proposal,
+    ProposedPair,
+)
+from webapp.matching.services.rule_record import restore_rules
+
+_STATE_AFTER = {
+    Decision.ACCEPT: PairState.ACCEPTED,
+    Decision.REJECT: PairState.REJECTED,
+    Decision.LOCK: PairState.LOCKED,
+    Decision.NEVER: PairState.NEVER,
+    Decision.REOPEN: PairState.OPEN,
+}
+_WORDS = {
+    Decision.ACCEPT: "accepted",
+    Decision.REJECT: "rejected; they are paired anew when you re-propose",
+    Decision.LOCK: "locked together",
+    Decision.NEVER: "marked never to be paired",
+    Decision.REOPEN: "open again",
+}
+_AUDIT_VERBS = {
+    Decision.ACCEPT: "accepted",
+    Decision.REJECT: "rejected",
+    Decision.LOCK: "locked",
+    Decision.NEVER: "never paired",
+    Decision.REOPEN: "reopened",
+}
+_ANEW = "The pairs were proposed anew meanwhile. Nothing was changed."
+# Decisions after which the proposed pairing is no longer the best under the rules.
+_UNSETTLING = {PairState.REJECTED, PairState.NEVER, PairState.SWAPPED}
+
+
+def lock_proposal(proposal: Proposal) -> Proposal:
+    """Return the proposal's row, locked until the transaction ends.
+
+    Raises DecisionError while its pairs are being computed: a decision taken now would be lost.
+    """
+    locked = (
+        Proposal.objects.select_for_update(of=("self",)).select_related("job").get(pk=proposal.pk)
+    )
+    if locked.job is not None and locked.job.is_active:
+        raise DecisionError("Pairs are being proposed right now. Decide when that is done.")
+    return locked
+
+
+@transaction.atomic
+def pairs_decide(
+    *, user: User, proposal: Proposal, decision: Decision, versions: dict[int, int]
+) -> DecisionEvent:
+    """Decide about one or more pairs, all or none.
+
+    Parameters
+    ----------
+    versions : dict
+        {key of the pair: version that the user saw}.
+
+    Raises
+    ------
+    ChangedElsewhereError
+        If somebody changed one of the pairs since; the message names it and the person.
+    DecisionError
+        If a pair is locked and the decision is not about the lock, or a job is running.
+    """
+    proposal = lock_proposal(proposal)
+    pairs = list(proposal.pairs.filter(pk__in=versions))
+    if len(pairs) != len(versions) or not pairs:
+        raise ChangedElsewhereError(_ANEW)
+    state = _STATE_AFTER[decision]
+    for pair in pairs:
+        _check_may_change(pair, state, bulk=len(pairs) > 1)
+    before = [pair_row(pair) for pair in pairs]
+    for pair in pairs:
+        _set_state(user, pair, state, versions[pair.pk])
+    forbidden = _sync_forbidden(user, proposal, pairs, state)
+    sentence = _sentence(pairs, decision)
+    return record_event(
+        user=user,
+        proposal=proposal,
+        decision=decision,
+        sentence=sentence,
+        before=before,
+        pairs=pairs,
+        forbidden=forbidden,
+        verb=_AUDIT_VERBS[decision],
+        unsettles=state in _UNSETTLING,
+    )
+
+
+def _check_may_change(pair: ProposedPair, state: PairState, *, bulk: bool) -> None:
+    if pair.state == PairState.LOCKED and state not in (PairState.OPEN, PairState.LOCKED):
+        raise DecisionError(f"{pair.label} is locked. Release the lock first.")
+    if pair.state == PairState.LOCKED and bulk and state == PairState.OPEN:
+        raise DecisionError(f"{pair.label} is locked. Release locks one by one.")
+
+
+def _set_state(user: User, pair: ProposedPair, state: PairState, version: int) -> None:
+    now = timezone.now()
+    who = "" if state == PairState.OPEN else user.get_username()
+    changed = ProposedPair.objects.filter(pk=pair.pk, version=version).update(
+        state=state,
+        version=version + 1,
+        decided_by=who,
+        decided_at=None if state == PairState.OPEN else now,
+    )
+    if not changed:
+        raise ChangedElsewhereError(_changed_sentence(pair))
+    pair.refresh_from_db()
+
+
+def _changed_sentence(pair: ProposedPair) -> str:
+    fresh = ProposedPair.objects.filter(pk=pair.pk).first()
+    if fresh is None:
+        return f"{pair.label} is no longer proposed. Nothing was changed."
+    who = fresh.decided_by or "somebody else"
+    return (
+        f"{fresh.label} was changed to “{PairState(fresh.state).label.lower()}” by {who} "
+        "meanwhile. Nothing was changed."
+    )
+
+
+def _sync_forbidden(
+    user: User, proposal: Proposal, pairs: Sequence[ProposedPair], state: PairState
+) -> dict[str, list[list[int]]]:
+    """Make rules agree with the states; return which were added, for undo."""
+    removed, added = [], []
+    for pair in pairs:
+        kept = ForbiddenPair.objects.filter(first=pair.first_id, second=pair.second_id)
+        mine = kept.filter(proposal=proposal) | kept.filter(proposal=None)
+        removed += [[f.proposal_id is None, f.first_id, f.second_id] for f in mine]
+        mine.delete()
+        if state in (PairState.REJECTED, PairState.NEVER):
+            ForbiddenPair.objects.create(
+                cohort_id=proposal.cohort_id,
+                proposal=proposal if state == PairState.REJECTED else None,
+                first_id=pair.first_id,
+                second_id=pair.second_id,
+                created_by=user.get_username(),
+            )
+            added.append([state == PairState.NEVER, pair.first_id, pair.second_id])
+    return {"removed": removed, "added": added}
+
+
+def _sentence(pairs: Sequence[ProposedPair], decision: Decision) -> str:
+    if len(pairs) == 1:
+        return f"{pairs[0].label} {_WORDS[decision]}."
+    return f"{len(pairs):,} pairs {_WORDS[decision]}."
+
+
+def pair_row(pair: ProposedPair) -> dict[str, Any]:
+    """Return what undo needs to put a pair back."""
+    names = (
+        "pk first_id second_id first_number second_number score probability multiple doubt "
+        "allowed doubt_share chips weak state version decided_by"
+    )
+    row = {name: getattr(pair, name) for name in names.split()}
+    row["decided_at"] = pair.decided_at.isoformat() if pair.decided_at else None
+    return row
+
+
+def record_event(
+    *,
+    user: User,
+    proposal: Proposal,
+    decision: Decision,
+    sentence: str,
+    before: list[dict[str, Any]],
+    pairs: Sequence[ProposedPair],
+    forbidden: dict[str, list[list[int]]],
+    verb: str,
+    unsettles: bool,
+) -> DecisionEvent:
+    """Write the log that undo reads, the audit line and the proposal's count of changes."""
+    event = DecisionEvent.objects.create(
+        proposal=proposal,
+        revision=proposal.revision,
+        user=user,
+        decision=decision,
+        sentence=sentence,
+        before={"pairs": before, "changes": int(unsettles)},
+        after={
+            "versions": {str(pair.pk): pair.version for pair in pairs},
+            "forbidden": forbidden,
+        },
+    )
+    Proposal.objects.filter(pk=proposal.pk).update(
+        changes=F("changes") + int(unsettles), updated_at=timezone.now()
+    )
+    shown = [pair.label for pair in pairs[:50]]
+    audit(user, verb, proposal, pairs=shown, count=len(pairs))
+    return event
+
+
+@transaction.atomic
+def decision_undo(*, user: User, proposal: Proposal, event: DecisionEvent) -> str:
+    """Put back what one decision changed, if nothing else changed it since; return a sentence.
+
+    Raises ChangedElsewhereError when a later decision stands in the way.
+    """
+    proposal = lock_proposal(proposal)
+    if event.revision != proposal.revision:
+        raise ChangedElsewhereError("The pairs were proposed anew since; undo stops there.")
+    claimed = DecisionEvent.objects.filter(pk=event.pk, undone_at=None).update(
+        undone_at=timezone.now()
+    )
+    if not claimed:
+        raise ChangedElsewhereError("This decision was already undone.")
+    rows = {row["pk"]: row for row in event.before["pairs"]}
+    versions = {int(key): version for key, version in event.after["versions"].items()}
+    replace_pairs(proposal, rows, versions)
+    _undo_forbidden(user, proposal, event)
+    if event.decision == Decision.RULE:
+        restore_rules(user, proposal, event.after)
+    Proposal.objects.filter(pk=proposal.pk).update(
+        changes=F("changes") - event.before["changes"], updated_at=timezone.now()
+    )
+    audit(user, "undid", proposal, decision=event.sentence)
+    return f"Undone. {_undone_words(event)}"
+
+
+def _undone_words(event: DecisionEvent) -> str:
+    labels = [
+        f"S-{row['first_number']} + S-{row['second_number']}" for row in event.before["pairs"]
+    ]
+    if event.decision == Decision.RULE:
+        return "The rules are as before."
+    if len(labels) > 2:
+        return f"{len(labels):,} pairs are as they were."
+    return f"{' and '.join(labels)} {'is' if len(labels) == 1 else 'are'} as before."
+
+
+def replace_pairs(
+    proposal: Proposal, rows: dict[int, dict[str, Any]], versions: dict[int, int]
+) -> list[ProposedPair]:
+    """Put other contents into pairs whose versions are as given; the proposal must be locked.
+
+    The rows are removed and made again under their keys: written one after the other, two swapped
+    pairs would meet the rule that a student is in one pair only.
+
+    Raises ChangedElsewhereError naming a pair that has another version.
+    """
+    present = {pair.pk: pair for pair in proposal.pairs.filter(pk__in=rows)}
+    for key, row in rows.items():
+        if key not in present:
+            raise ChangedElsewhereError(_ANEW)
+        if present[key].version != versions[key]:
+            raise ChangedElsewhereError(_changed_sentence(present[key]))
+        row["version"] = versions[key] + 1
+    proposal.pairs.filter(pk__in=rows).delete()
+    return ProposedPair.objects.bulk_create(
+        [ProposedPair(proposal=proposal, **row) for row in rows.values()]
+    )
+
+
+def _undo_forbidden(user: User, proposal: Proposal, event: DecisionEvent) -> None:
+    changes = event.after["forbidden"]
+    for is_never, first, second in changes["added"]:
+        ForbiddenPair.objects.filter(
+            proposal=None if is_never else proposal, first_id=first, second_id=second
+        ).delete()
+    for is_never, first, second in changes["removed"]:
+        ForbiddenPair.objects.get_or_create(
+            cohort_id=proposal.cohort_id,
+            proposal=None if is_never else proposal,
+            first_id=first,
+            second_id=second,
+            defaults={"created_by": user.get_username()},
+        )

@@ -1,0 +1,120 @@
+"""Exports of a proposal for the housing system: original ids, safe in any spreadsheet."""
+
+import io
+from collections.abc import Iterator
+from typing import Any
+
+from defusedcsv import csv
+from openpyxl import Workbook
+from openpyxl.cell import WriteOnlyCell
+
+from webapp.accounts.models import User
+from webapp.audit.services import audit
+from webapp.matching.models import PairState, Proposal
+
+_HEADER = (
+    "student_a",
+    "student_b",
+    "on_screen_a",
+    "on_screen_b",
+    "score_nats",
+    "probability",
+    "decision",
+    "decided_by",
+)
+_EXCLUDED = (PairState.REJECTED, PairState.NEVER)
+
+
+def proposal_rows(proposal: Proposal, *, decided_only: bool = False) -> Iterator[tuple[Any, ...]]:
+    """Yield one row a pair in the order of the students; rejected and never pairs are left out."""
+    pairs = proposal.pairs.exclude(state__in=_EXCLUDED).select_related("first", "second")
+    if decided_only:
+        pairs = pairs.exclude(state=PairState.OPEN)
+    for pair in pairs.order_by("first_number"):
+        yield (
+            pair.first.original_id,
+            pair.second.original_id,
+            pair.first.label,
+            pair.second.label,
+            round(pair.score, 4),
+            round(pair.probability, 6),
+            PairState(pair.state).label,
+            pair.decided_by,
+        )
+
+
+def proposal_export(
+    *, user: User, proposal: Proposal, file_format: str, decided_only: bool = False
+) -> tuple[bytes, str, int]:
+    """Return the file, its content type and the number of pairs, and write the audit line.
+
+    Parameters
+    ----------
+    file_format : "csv" or "xlsx"
+        Cells that a spreadsheet could take for a formula are defused in CSV, and are text in XLSX.
+    """
+    rows = list(proposal_rows(proposal, decided_only=decided_only))
+    if file_format == "xlsx":
+        data = _as_xlsx(rows)
+        kind = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+    else:
+        data = _as_csv(rows)
+        kind = "text/csv; charset=utf-8"
+    audit(
+        user,
+        "exported",
+        proposal,
+        pairs=len(rows),
+        format=file_format,
+        decided_only=decided_only,
+        original_ids=True,
+    )
+    return data, kind, len(rows)
+
+
+def _as_csv(rows: list[tuple[Any, ...]]) -> bytes:
+    buffer = io.StringIO(newline="")
+    writer = csv.writer(buffer)
+    writer.writerow(_HEADER)
+    writer.writerows(rows)
+    return b"\xef\xbb\xbf" + buffer.getvalue().encode()
+
+
+def _as_xlsx(rows: list[tuple[Any, ...]]) -> bytes:
+    workbook = Workbook(write_only=True)
+    sheet = workbook.create_sheet("Pairs")
+    for row in (_HEADER, *rows):
+        sheet.append([_cell(sheet, value) for value in row])
+    buffer = io.BytesIO()
+    workbook.save(buffer)
+    return buffer.getvalue()
+
+
+def _cell(sheet: Any, value: Any) -> WriteOnlyCell:
+    """Make a cell whose text stays text: openpyxl would take a leading '=' for a formula."""
+    cell = WriteOnlyCell(sheet, value=value)
+    if isinstance(value, str):
+        cell.data_type = "s"
+    return cell
+
+
+def weights_csv(rows: list[dict[str, Any]]) -> bytes:
+    """Return the weights of a model, one row a question, with the raw numbers."""
+    buffer = io.StringIO(newline="")
+    writer = csv.writer(buffer)
+    writer.writerow(
+        ("question", "kind", "effect_nats", "odds", "importance", "distance_weight", "in_words")
+    )
+    for row in rows:
+        writer.writerow(
+            (
+                row["question"],
+                row["kind"],
+                round(row["effect"], 6),
+                round(row["odds"], 6),
+                round(row["importance"], 6),
+                round(row["distance_weight"], 6),
+                f"{row['words']} {row['per']}".strip(),
+            )
+        )
+    return b"\xef\xbb\xbf" + buffer.getvalue().encode()

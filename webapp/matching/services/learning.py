@@ -1,0 +1,146 @@
+"""Starting to learn and to check a model; the jobs do the work, this makes the rows."""
+
+from collections.abc import Sequence
+
+from django.db import transaction
+
+from engine import InvalidProblemError
+from webapp.accounts.models import User
+from webapp.audit.services import audit
+from webapp.cohorts.models import Cohort
+from webapp.cohorts.selectors.surveys import common_questionnaire
+from webapp.jobs.services import job_enqueue
+from webapp.matching.errors import MatchingError
+from webapp.matching.models import LearnedModel
+
+METHODS = ("auto", "theta", "frank-wolfe", "block-coordinate", "pairwise", "fully-corrective")
+RIDGES = (10.0, 100.0, 1000.0)
+GAPS = (1e-3, 1e-4, 1e-6)
+ENTROPIES = (1.0, 0.5)
+
+
+def check_learning(cohorts: Sequence[Cohort]) -> list[dict[str, object]]:
+    """Return the questions that would be learned from; raise MatchingError with one sentence."""
+    if not cohorts:
+        raise MatchingError("Choose at least one cohort with pairs.")
+    for cohort in cohorts:
+        if cohort.n_pairs < 2:
+            raise MatchingError(f"{cohort.name} has {cohort.n_pairs} pairs; at least 2 are needed.")
+    try:
+        questionnaire = common_questionnaire(cohorts)
+    except InvalidProblemError as error:
+        raise MatchingError(str(error)) from error
+    return [
+        {"name": q.name, "kind": q.kind, "levels": list(q.levels)} for q in questionnaire.questions
+    ]
+
+
+@transaction.atomic
+def model_learn(
+    *,
+    user: User,
+    name: str,
+    cohorts: Sequence[Cohort],
+    check_on: Cohort | None = None,
+    ridge: float = 100.0,
+    relative_gap: float = 1e-4,
+    rho: float = 1.0,
+    method: str = "auto",
+    seed: int | None = None,
+) -> LearnedModel:
+    """Create a model and queue the job that learns it.
+
+    Raises MatchingError with one sentence when the cohorts or settings do not allow it.
+    """
+    name = " ".join(name.split())[:120] or " + ".join(cohort.name for cohort in cohorts)[:120]
+    questions = check_learning(cohorts)
+    _check_options(ridge, relative_gap, rho, method)
+    if check_on is not None and check_on in cohorts:
+        raise MatchingError(f"{check_on.name} is learned from, so it cannot check the model.")
+    model = LearnedModel.objects.create(
+        organisation=user.organisation,
+        created_by=user,
+        name=name,
+        questions=questions,
+        sources=[
+            {
+                "cohort": str(cohort.pk),
+                "name": cohort.name,
+                "students": cohort.n_students,
+                "pairs": cohort.n_pairs,
+                "simulated": cohort.is_simulated,
+            }
+            for cohort in cohorts
+        ],
+        options={"ridge": ridge, "relative_gap": relative_gap, "rho": rho, "method": method},
+        is_simulated=any(cohort.is_simulated for cohort in cohorts),
+        checked_on=check_on,
+    )
+    model.cohorts.set(cohorts)
+    model.job = job_enqueue(
+        user=user,
+        kind="roommates.learn",
+        parameters={"model": str(model.pk), "relative_gap": relative_gap},
+        title=name,
+        seed=seed,
+    )
+    model.save(update_fields=["job"])
+    audit(user, "started learning", model, cohorts=[cohort.name for cohort in cohorts])
+    return model
+
+
+def _check_options(ridge: float, relative_gap: float, rho: float, method: str) -> None:
+    if not 1e-6 <= ridge <= 1e9:
+        raise MatchingError("The restraint must be a number above 0.")
+    if not 1e-9 <= relative_gap <= 0.5:
+        raise MatchingError("The exactness must lie between 0.0000001 % and 50 %.")
+    if not 0.0 <= rho <= 1.0:
+        raise MatchingError("The reweighting must lie between 0 and 1.")
+    if method not in METHODS:
+        raise MatchingError(f"The method must be one of {', '.join(METHODS)}.")
+
+
+@transaction.atomic
+def model_check(*, user: User, model: LearnedModel, cohort: Cohort) -> None:
+    """Queue the comparison of a model with the pairs of a cohort that it did not see."""
+    if not model.is_learned:
+        raise MatchingError("The model is not learned yet.")
+    if cohort.n_pairs < 2:
+        raise MatchingError(f"{cohort.name} has no pairs to check against.")
+    if model.cohorts.filter(pk=cohort.pk).exists():
+        raise MatchingError(f"{cohort.name} was learned from, so it cannot check the model.")
+    missing = {q["name"] for q in model.questions} - {q["name"] for q in cohort.questions}
+    if missing:
+        raise MatchingError(
+            f"This model was learned from other questions: {sorted(missing)[0]} is missing."
+        )
+    model.check_job = job_enqueue(
+        user=user,
+        kind="roommates.check",
+        parameters={"model": str(model.pk), "cohort": str(cohort.pk)},
+        title=f"{model.name} on {cohort.name}",
+    )
+    model.save(update_fields=["check_job"])
+    audit(user, "started checking", model, cohort=cohort.name)
+
+
+@transaction.atomic
+def model_rename(*, user: User, model: LearnedModel, name: str) -> None:
+    """Give a model another name."""
+    name = " ".join(name.split())[:120]
+    if not name:
+        raise MatchingError("The model needs a name.")
+    audit(user, "renamed", model, to=name)
+    LearnedModel.objects.filter(pk=model.pk).update(name=name)
+
+
+def model_delete(*, user: User, model: LearnedModel, typed_name: str) -> None:
+    """Remove a model for good, when its name was typed and no proposal needs it."""
+    if typed_name.strip() != model.name:
+        raise MatchingError("The name does not match. Nothing was removed.")
+    if model.proposals.exists():
+        count = model.proposals.count()
+        raise MatchingError(f"{count} proposals use this model. Remove those first.")
+    with transaction.atomic():
+        audit(user, "deleted", model)
+        model.delete()

@@ -1,0 +1,189 @@
+"""Starting, computing and storing proposals."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID, uuid4
+
+import numpy as np
+from django.db import transaction
+from django.utils import timezone
+
+import engine
+from webapp.accounts.models import User
+from webapp.audit.services import audit
+from webapp.cohorts.models import Cohort, Student
+from webapp.cohorts.selectors.surveys import cohort_survey, questionnaire_of
+from webapp.common.storage import array_path, remove_path, write_arrays
+from webapp.jobs.services import job_enqueue
+from webapp.matching.conflicts import Conflict, find_conflicts
+from webapp.matching.errors import MatchingError
+from webapp.matching.models import LearnedModel, PairState, Proposal, ProposedPair
+from webapp.matching.rules import HELD_STATES
+from webapp.matching.services.decisions import lock_proposal
+
+
+@transaction.atomic
+def proposal_create(
+    *,
+    user: User,
+    name: str,
+    cohort: Cohort,
+    model: LearnedModel,
+    same: Sequence[str] = (),
+) -> Proposal:
+    """Create a proposal and start computing it, unless something must be decided first.
+
+    Raises
+    ------
+    MatchingError
+        One sentence: the model is not learned, the questions differ, or there are too few students.
+    """
+    if not model.is_learned:
+        raise MatchingError(f"{model.name} is not learned yet.")
+    if cohort.n_students < 2:
+        raise MatchingError(f"{cohort.name} has {cohort.n_students} students; 2 make a pair.")
+    unknown = [column for column in same if column not in cohort.constraints]
+    if unknown:
+        raise MatchingError(f"{unknown[0]} is not a constraint column of {cohort.name}.")
+    try:
+        cohort_survey(cohort, questionnaire_of(model.questions))
+    except engine.InvalidProblemError as error:
+        raise MatchingError(str(error)) from error
+    proposal = Proposal.objects.create(
+        organisation=user.organisation,
+        created_by=user,
+        name=" ".join(name.split())[:120] or cohort.name,
+        cohort=cohort,
+        model=model,
+        same=list(same),
+    )
+    audit(user, "created", proposal, cohort=cohort.name, model=model.name, same=list(same))
+    if not proposal_conflicts(proposal):
+        return proposal_compute(user=user, proposal=proposal)
+    return proposal
+
+
+def proposal_conflicts(proposal: Proposal) -> list[Conflict]:
+    """Return what must be decided before the proposal can be computed."""
+    survey = cohort_survey(proposal.cohort, questionnaire_of(proposal.model.questions))
+    return find_conflicts(proposal, survey, lambda: engine.load_roommate_model(proposal.model.path))
+
+
+@transaction.atomic
+def proposal_compute(*, user: User, proposal: Proposal) -> Proposal:
+    """Queue the job that proposes pairs around the decisions.
+
+    Raises MatchingError while a conflict stands, DecisionError while a job is running.
+    """
+    proposal = lock_proposal(proposal)
+    conflicts = proposal_conflicts(proposal)
+    if conflicts:
+        raise MatchingError(f"{conflicts[0].headline}{conflicts[0].detail} Solve this first.")
+    proposal.job = job_enqueue(
+        user=user,
+        kind="roommates.propose",
+        parameters={"proposal": str(proposal.pk), "arrays": str(uuid4())},
+        title=proposal.name,
+    )
+    proposal.save(update_fields=["job"])
+    return proposal
+
+
+def proposal_files(proposal: Proposal, arrays: UUID) -> tuple[Any, Any]:
+    """Return the paths of arrays and marginals of one computation."""
+    organisation = proposal.organisation_id
+    return (
+        array_path(organisation, "proposals", arrays),
+        array_path(organisation, "proposals", arrays, ".npy"),
+    )
+
+
+def store_arrays(proposal: Proposal, arrays: UUID, result: engine.Proposal) -> None:
+    """Write what pages read later: small arrays as npz, the marginals as npy for memory mapping."""
+    small, large = proposal_files(proposal, arrays)
+    write_arrays(
+        small,
+        doubt=result.doubt,
+        n_allowed=result.n_allowed,
+    )
+    part = large.with_suffix(".part")
+    with part.open("wb") as file:
+        np.save(file, result.marginals, allow_pickle=False)
+    part.replace(large)
+
+
+def store_pairs(
+    *,
+    proposal: Proposal,
+    arrays: UUID,
+    values: Sequence[dict[str, Any]],
+    figures: dict[str, Any],
+) -> None:
+    """Put the computed pairs into the database; call it in the transaction that ends the job.
+
+    Pairs that staff decided keep their state and the numbers they were decided by.
+    """
+    held = {
+        (pair.first_number, pair.second_number): pair
+        for pair in proposal.pairs.filter(state__in=HELD_STATES)
+    }
+    rules = {
+        tuple(sorted((rule.first.number, rule.second.number))): rule
+        for rule in proposal.locks.select_related("first", "second")
+    }
+    keys = dict(Student.objects.filter(cohort=proposal.cohort_id).values_list("number", "pk"))
+    rows = []
+    for value in values:
+        numbers = (value["first_number"], value["second_number"])
+        pair = ProposedPair(
+            proposal=proposal, first_id=keys[numbers[0]], second_id=keys[numbers[1]], **value
+        )
+        if numbers in held:
+            _keep_decision(pair, held[numbers])
+        elif numbers in rules:
+            pair.state = PairState.LOCKED
+            pair.decided_by = rules[numbers].created_by
+            pair.decided_at = rules[numbers].created_at
+        rows.append(pair)
+    old = proposal.arrays
+    proposal.pairs.all().delete()
+    proposal.locks.all().delete()
+    ProposedPair.objects.bulk_create(rows, batch_size=400)
+    proposal.arrays = arrays
+    proposal.revision += 1
+    proposal.best_at = proposal.updated_at = timezone.now()
+    proposal.changes = 0
+    proposal.figures = figures
+    proposal.save()
+    if old is not None:
+        transaction.on_commit(lambda: [remove_path(path) for path in proposal_files(proposal, old)])
+
+
+_KEPT = (
+    "score probability multiple doubt allowed doubt_share chips weak state decided_by decided_at"
+)
+
+
+def _keep_decision(pair: ProposedPair, before: ProposedPair) -> None:
+    for name in _KEPT.split():
+        setattr(pair, name, getattr(before, name))
+
+
+@transaction.atomic
+def proposal_delete(*, user: User, proposal: Proposal, typed_name: str) -> None:
+    """Remove a proposal with its decisions, when its name was typed."""
+    if typed_name.strip() != proposal.name:
+        raise MatchingError("The name does not match. Nothing was removed.")
+    lock_proposal(proposal)
+    audit(user, "deleted", proposal, pairs=proposal.pairs.count())
+    proposal.delete()
+
+
+@transaction.atomic
+def proposal_rename(*, user: User, proposal: Proposal, name: str) -> None:
+    """Give a proposal another name."""
+    name = " ".join(name.split())[:120]
+    if not name:
+        raise MatchingError("The proposal needs a name.")
+    audit(user, "renamed", proposal, to=name)
+    Proposal.objects.filter(pk=proposal.pk).update(name=name)

@@ -1,0 +1,216 @@
+"""Changing the rules of a proposal: locks, forbidden pairs, singles, and what must be the same."""
+
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F, Q
+from django.utils import timezone
+
+from webapp.accounts.models import User
+from webapp.audit.services import audit
+from webapp.cohorts.models import Student
+from webapp.matching.errors import DecisionError
+from webapp.matching.models import (
+    Decision,
+    DecisionEvent,
+    ForbiddenPair,
+    LockRule,
+    PairState,
+    Proposal,
+)
+from webapp.matching.rules import HELD_STATES
+from webapp.matching.services.decisions import lock_proposal, pair_row
+from webapp.matching.services.rule_record import Change, record_rules
+
+
+@transaction.atomic
+def rule_change(
+    *,
+    user: User,
+    proposal: Proposal,
+    action: str,
+    first: int = 0,
+    second: int = 0,
+    column: str = "",
+) -> DecisionEvent:
+    """Change one rule; the event returned says so in its sentence, and can be undone.
+
+    Parameters
+    ----------
+    action : str
+        lock, release, keep_lock, never, allow, single, unsingle, relax or require.
+    first, second : int
+        Numbers of students as on screen (1001 for S-1001), where the action is about students.
+    column : str
+        For relax and require.
+
+    Raises
+    ------
+    DecisionError
+        One sentence; nothing was changed.
+    """
+    if action not in _ACTIONS:
+        raise DecisionError("There is no such rule.")
+    proposal = lock_proposal(proposal)
+    rules, pairs = record_rules(proposal), _pairs_of(proposal, first, second)
+    if action in ("relax", "require"):
+        sentence = _ACTIONS[action](proposal, column)
+    elif action in ("single", "unsingle"):
+        sentence = _ACTIONS[action](proposal, _student(proposal, first))
+    else:
+        if first == second:
+            raise DecisionError(f"S-{first} cannot be paired with themselves.")
+        low, high = sorted((first, second)) if action != "keep_lock" else (first, second)
+        pair = (_student(proposal, low), _student(proposal, high))
+        sentence = _ACTIONS[action](user, proposal, *pair)
+    return _record(user, proposal, sentence, pairs, rules.changes_to(record_rules(proposal)))
+
+
+def _pairs_of(proposal: Proposal, first: int, second: int) -> dict[int, dict[str, Any]]:
+    """The rows of the proposed pairs that a rule about these two students may change."""
+    numbers = (first, second)
+    pairs = proposal.pairs.filter(Q(first__number__in=numbers) | Q(second__number__in=numbers))
+    return {pair.pk: pair_row(pair) for pair in pairs}
+
+
+def _record(
+    user: User,
+    proposal: Proposal,
+    sentence: str,
+    pairs: dict[int, dict[str, Any]],
+    changes: dict[str, Change],
+) -> DecisionEvent:
+    """Write the log that undo reads, with the pairs that the rule changed, and the audit line."""
+    versions = dict(proposal.pairs.filter(pk__in=pairs).values_list("pk", "version"))
+    changed = [row for key, row in pairs.items() if versions[key] != row["version"]]
+    event = DecisionEvent.objects.create(
+        proposal=proposal,
+        revision=proposal.revision,
+        user=user,
+        decision=Decision.RULE,
+        sentence=sentence[:300],
+        before={"pairs": changed, "changes": 1},
+        after={"versions": {str(row["pk"]): versions[row["pk"]] for row in changed}, **changes},
+    )
+    Proposal.objects.filter(pk=proposal.pk).update(
+        changes=F("changes") + 1, updated_at=timezone.now()
+    )
+    audit(user, "changed a rule", proposal, rule=sentence)
+    return event
+
+
+def _student(proposal: Proposal, number: int) -> Student:
+    student = Student.objects.filter(cohort_id=proposal.cohort_id, number=number).first()
+    if student is None:
+        raise DecisionError(f"S-{number} is not a student of {proposal.cohort.name}.")
+    return student
+
+
+def _lock(user: User, proposal: Proposal, first: Student, second: Student) -> str:
+    already = proposal.pairs.filter(first=first, second=second, state=PairState.LOCKED)
+    if already.exists():
+        raise DecisionError(f"{first} and {second} are locked already.")
+    LockRule.objects.get_or_create(
+        proposal=proposal,
+        first=first,
+        second=second,
+        defaults={"created_by": user.get_username()},
+    )
+    return f"{first} + {second} locked together."
+
+
+def _release(user: User, proposal: Proposal, first: Student, second: Student) -> str:
+    _release_pair(proposal, first, second)
+    return f"{first} + {second} released."
+
+
+def _release_pair(proposal: Proposal, first: Student, second: Student) -> None:
+    proposal.locks.filter(first=first, second=second).delete()
+    proposal.pairs.filter(first=first, second=second, state__in=HELD_STATES).update(
+        state=PairState.OPEN, version=F("version") + 1, decided_by="", decided_at=None
+    )
+
+
+def _keep_lock(user: User, proposal: Proposal, student: Student, partner: Student) -> str:
+    """Release every other lock and held pair of the student."""
+    mine = Q(first=student) | Q(second=student)
+    kept = Q(first=partner) | Q(second=partner)
+    proposal.locks.filter(mine).exclude(kept).delete()
+    proposal.pairs.filter(mine, state__in=HELD_STATES).exclude(kept).update(
+        state=PairState.OPEN, version=F("version") + 1, decided_by="", decided_at=None
+    )
+    return f"{student} stays with {partner}."
+
+
+def _never(user: User, proposal: Proposal, first: Student, second: Student) -> str:
+    if proposal.pairs.filter(first=first, second=second, state=PairState.LOCKED).exists():
+        raise DecisionError(f"{first} + {second} is locked. Release the lock first.")
+    proposal.pairs.filter(first=first, second=second).update(
+        state=PairState.NEVER,
+        version=F("version") + 1,
+        decided_by=user.get_username(),
+        decided_at=timezone.now(),
+    )
+    ForbiddenPair.objects.get_or_create(
+        cohort_id=proposal.cohort_id,
+        proposal=None,
+        first=first,
+        second=second,
+        defaults={"created_by": user.get_username()},
+    )
+    return f"{first} + {second} are never to be paired."
+
+
+def _allow(user: User, proposal: Proposal, first: Student, second: Student) -> str:
+    forbidden = ForbiddenPair.objects.filter(
+        Q(proposal=None) | Q(proposal=proposal),
+        cohort_id=proposal.cohort_id,
+        first=first,
+        second=second,
+    )
+    forbidden.delete()
+    proposal.pairs.filter(
+        first=first, second=second, state__in=(PairState.NEVER, PairState.REJECTED)
+    ).update(state=PairState.OPEN, version=F("version") + 1, decided_by="", decided_at=None)
+    return f"{first} + {second} may be paired again."
+
+
+def _single(proposal: Proposal, student: Student) -> str:
+    if student.number not in proposal.singles:
+        Proposal.objects.filter(pk=proposal.pk).update(
+            singles=sorted([*proposal.singles, student.number])
+        )
+    return f"{student} stays single."
+
+
+def _unsingle(proposal: Proposal, student: Student) -> str:
+    rest = [number for number in proposal.singles if number != student.number]
+    Proposal.objects.filter(pk=proposal.pk).update(singles=rest)
+    return f"{student} is to be paired."
+
+
+def _relax(proposal: Proposal, column: str) -> str:
+    rest = [name for name in proposal.same if name != column]
+    Proposal.objects.filter(pk=proposal.pk).update(same=rest)
+    return f"Pairs need not have the same {column}."
+
+
+def _require(proposal: Proposal, column: str) -> str:
+    if column not in proposal.cohort.constraints:
+        raise DecisionError(f"{column} is not a constraint column of {proposal.cohort.name}.")
+    if column not in proposal.same:
+        Proposal.objects.filter(pk=proposal.pk).update(same=[*proposal.same, column])
+    return f"Pairs must have the same {column}."
+
+
+_ACTIONS = {
+    "lock": _lock,
+    "release": _release,
+    "keep_lock": _keep_lock,
+    "never": _never,
+    "allow": _allow,
+    "single": _single,
+    "unsingle": _unsingle,
+    "relax": _relax,
+    "require": _require,
+}

@@ -1,0 +1,140 @@
+"""What models and proposals add to the rail, the home page and the search."""
+
+import re
+from collections.abc import Iterable
+
+from django.db.models import Q
+from django.urls import reverse
+
+from webapp.accounts.models import User
+from webapp.cohorts.models import Cohort
+from webapp.common import hooks
+from webapp.common.selectors import owned_by
+from webapp.matching.models import LearnedModel, Proposal, ProposedPair
+from webapp.matching.selectors.models import models_of
+from webapp.matching.selectors.proposals import proposals_of
+
+MAX_HITS = 10
+_IDS = re.compile(r"\d{3,8}")
+
+
+def register() -> None:
+    """Add rail lines, next steps, facts and search."""
+    hooks.register_navigation(
+        hooks.NavigationItem(
+            "Roommates",
+            "Models",
+            "scale",
+            "matching:models",
+            order=20,
+            count=lambda user: owned_by(LearnedModel, user).count(),
+        )
+    )
+    hooks.register_navigation(
+        hooks.NavigationItem(
+            "Roommates",
+            "Proposals",
+            "link",
+            "matching:proposals",
+            order=30,
+            count=lambda user: owned_by(Proposal, user).count(),
+        )
+    )
+    hooks.register_home_fact(home_fact)
+    hooks.register_next_steps(next_steps)
+    hooks.register_search(search)
+
+
+def home_fact(user: User) -> str:
+    """Return '2 models, 1 proposal being decided'."""
+    facts = []
+    models = owned_by(LearnedModel, user).filter(learned_at__isnull=False).count()
+    if models:
+        facts.append(f"{models} model{'' if models == 1 else 's'}")
+    deciding = proposals_of(user).filter(n_open__gt=0).count()
+    if deciding:
+        facts.append(f"{deciding} proposal{'' if deciding == 1 else 's'} being decided")
+    return ", ".join(facts)
+
+
+def next_steps(user: User) -> Iterable[hooks.NextStep]:
+    """Return what waits: pairs to decide, cohorts to learn from or to pair, models to check."""
+    if not user.is_staff_member:
+        return
+    yield from _decide_steps(user)
+    cohorts = owned_by(Cohort, user)
+    models = models_of(user).filter(learned_at__isnull=False)
+    if not models.exists():
+        yield from _first_model_step(user, cohorts.filter(n_pairs__gt=1).first())
+        return
+    waiting = cohorts.filter(n_pairs=0, proposals=None, halves=None).first()
+    if waiting is not None:
+        yield hooks.NextStep(
+            f"Propose pairs for {waiting.name}",
+            f"{waiting.n_students:,} students have no roommates yet.",
+            f"{reverse('matching:proposal-new')}?cohort={waiting.pk}",
+            "Propose pairs",
+            icon="link",
+            order=15,
+        )
+    checked = models.exclude(findings={}).first()
+    if checked is not None:
+        auc, baseline = checked.findings["auc"], checked.findings["baseline_auc"]
+        verb = "beats" if auc > baseline else "does not beat"
+        yield hooks.NextStep(
+            f"Read the check of model “{checked.name}”",
+            f"On the pairs of {checked.checked_name}, never learned from, it {verb} plain "
+            f"distance: AUC {auc:.2f} against {baseline:.2f}.",
+            reverse("matching:model", args=[checked.pk]),
+            "Open the check",
+            icon="chart-line",
+            tone="neutral",
+            order=40,
+        )
+
+
+def _decide_steps(user: User) -> Iterable[hooks.NextStep]:
+    for proposal in proposals_of(user).filter(n_open__gt=0)[:2]:
+        decided = proposal.n_pairs - proposal.n_open
+        rest = f"the last {proposal.n_open:,}" if decided else f"{proposal.n_open:,}"
+        yield hooks.NextStep(
+            f"Decide {rest} pairs of {proposal.name}",
+            f"{decided:,} of {proposal.n_pairs:,} are decided. "
+            "The rest are sorted so that the least certain come first.",
+            reverse("matching:proposal", args=[proposal.pk]),
+            "Continue deciding" if decided else "Start deciding",
+            icon="list-checks",
+            order=5,
+        )
+
+
+def _first_model_step(user: User, cohort: Cohort | None) -> Iterable[hooks.NextStep]:
+    if cohort is not None and not owned_by(LearnedModel, user).exists():
+        yield hooks.NextStep(
+            f"Learn from {cohort.name}",
+            f"{cohort.n_pairs:,} pairs tell which answers brought students together.",
+            f"{reverse('matching:model-new')}?cohort={cohort.pk}",
+            "Learn a model",
+            icon="scale",
+            order=12,
+        )
+
+
+def search(user: User, query: str) -> Iterable[hooks.SearchHit]:
+    """Find models and proposals by name, and pairs by one or two ids on screen."""
+    for model in owned_by(LearnedModel, user).filter(name__icontains=query)[:MAX_HITS]:
+        address = reverse("matching:model", args=[model.pk])
+        yield hooks.SearchHit(model.name, "Model", address, "scale")
+    for proposal in owned_by(Proposal, user).filter(name__icontains=query)[:MAX_HITS]:
+        address = reverse("matching:proposal", args=[proposal.pk])
+        yield hooks.SearchHit(proposal.name, "Proposal", address, "link")
+    numbers = [int(text) for text in _IDS.findall(query)]
+    if not 1 <= len(numbers) <= 2:
+        return
+    pairs = ProposedPair.objects.filter(proposal__in=owned_by(Proposal, user))
+    for number in numbers:
+        pairs = pairs.filter(Q(first_number=number) | Q(second_number=number))
+    for pair in pairs.select_related("proposal")[:MAX_HITS]:
+        address = reverse("matching:proposal", args=[pair.proposal_id])
+        detail = f"Pair of {pair.proposal.name}, {pair.get_state_display().lower()}"
+        yield hooks.SearchHit(pair.label, detail, f"{address}?tab=all&pair={pair.pk}", "link")

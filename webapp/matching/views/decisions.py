@@ -1,0 +1,206 @@
+"""Deciding about pairs: every answer is the page's body and, when open, the card of the pair."""
+
+from urllib.parse import urlencode, urlsplit
+
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from webapp.audit.services import audit
+from webapp.common.decorators import staff_required, viewer_required
+from webapp.common.selectors import get_owned_or_404
+from webapp.common.toasts import toast
+from webapp.matching.errors import DecisionError, MatchingError
+from webapp.matching.models import Decision, DecisionEvent, Proposal, ProposedPair
+from webapp.matching.selectors.pages import proposal_context
+from webapp.matching.services.decisions import decision_undo, pairs_decide
+from webapp.matching.services.proposals import proposal_compute, proposal_conflicts
+from webapp.matching.services.rules import rule_change
+from webapp.matching.services.swaps import pairs_swap, swap_offer
+from webapp.matching.views.proposals import find_proposal
+
+_ICONS = {
+    Decision.ACCEPT: "check",
+    Decision.REJECT: "x",
+    Decision.LOCK: "lock",
+    Decision.NEVER: "ban",
+    Decision.REOPEN: "rotate-ccw",
+    Decision.SWAP: "arrow-left-right",
+}
+# Recorded by other views, never sent as a decision about a pair.
+_NOT_ASKED_FOR = (Decision.SWAP, Decision.UNLOCK, Decision.RULE)
+
+
+def _back(request: HttpRequest) -> dict[str, str]:
+    """Return the parameters of the page on which the form stood."""
+    sent = QueryDict(request.POST.get("back") or urlsplit(request.headers.get("Referer", "")).query)
+    names = ("tab", "sort", "q", "against", "page", "pair")
+    return {name: sent[name] for name in names if sent.get(name)}
+
+
+def _answer(request: HttpRequest, proposal: Proposal) -> HttpResponse:
+    parameters = _back(request)
+    if not request.htmx:
+        address = reverse("matching:proposal", args=[proposal.pk])
+        return redirect(f"{address}?{urlencode(parameters)}" if parameters else address)
+    proposal = Proposal.objects.select_related("cohort", "model", "job").get(pk=proposal.pk)
+    context = proposal_context(proposal, parameters)
+    context["with_drawer"] = True
+    return render(request, "matching/_proposal_body.html", context)
+
+
+def _toast_event(request: HttpRequest, proposal: Proposal, event: DecisionEvent) -> None:
+    undo = reverse("matching:undo", args=[proposal.pk, event.pk])
+    toast(request, event.sentence, undo_url=undo, icon=_ICONS.get(Decision(event.decision), ""))
+
+
+def _versions(request: HttpRequest) -> dict[int, int]:
+    """Return {pair: version} from the fields ``pair`` = KEY:VERSION."""
+    versions = {}
+    for text in request.POST.getlist("pair"):
+        key, _, version = text.partition(":")
+        if key.isdigit() and version.isdigit():
+            versions[int(key)] = int(version)
+    return versions
+
+
+@require_POST
+@staff_required
+def decide(request: HttpRequest, uuid: str) -> HttpResponse:
+    """Accept, reject, lock, never pair or reopen one or more pairs."""
+    proposal = find_proposal(request, uuid)
+    wanted, versions = request.POST.get("decision", ""), _versions(request)
+    try:
+        if wanted not in Decision.values or Decision(wanted) in _NOT_ASKED_FOR:
+            raise DecisionError("There is no such decision.")
+        if not versions:
+            raise DecisionError("Mark at least one pair first.")
+        event = pairs_decide(
+            user=request.user, proposal=proposal, decision=Decision(wanted), versions=versions
+        )
+        _toast_event(request, proposal, event)
+    except DecisionError as problem:
+        toast(request, str(problem), error=True)
+    return _answer(request, proposal)
+
+
+@require_POST
+@staff_required
+def undo(request: HttpRequest, uuid: str, event_id: int) -> HttpResponse:
+    """Put back what one decision changed."""
+    proposal = find_proposal(request, uuid)
+    event = DecisionEvent.objects.filter(proposal=proposal, pk=event_id).first()
+    try:
+        if event is None:
+            raise DecisionError("There is nothing to undo.")
+        toast(request, decision_undo(user=request.user, proposal=proposal, event=event))
+    except DecisionError as problem:
+        toast(request, str(problem), error=True)
+    return _answer(request, proposal)
+
+
+@require_POST
+@staff_required
+def rule(request: HttpRequest, uuid: str) -> HttpResponse:
+    """Change a rule; a proposal that only waited for it is computed at once."""
+    proposal = find_proposal(request, uuid)
+    data = request.POST
+    try:
+        event = rule_change(
+            user=request.user,
+            proposal=proposal,
+            action=data.get("action", ""),
+            first=_number(data.get("first", "")),
+            second=_number(data.get("second", "")),
+            column=data.get("column", ""),
+        )
+        proposal.refresh_from_db()
+        if not proposal.is_computed and not proposal_conflicts(proposal):
+            toast(request, event.sentence)  # no undo while the pairs are being computed
+            proposal_compute(user=request.user, proposal=proposal)
+            return _whole_page(request, proposal)
+        _toast_event(request, proposal, event)
+    except (DecisionError, MatchingError) as problem:
+        toast(request, str(problem), error=True)
+    return _answer(request, proposal)
+
+
+def _whole_page(request: HttpRequest, proposal: Proposal) -> HttpResponse:
+    address = reverse("matching:proposal", args=[proposal.pk])
+    if not request.htmx:
+        return redirect(address)
+    response = HttpResponse(status=204)
+    response["HX-Redirect"] = address
+    return response
+
+
+def _number(text: str) -> int:
+    digits = "".join(character for character in text if character.isdigit())
+    return int(digits) if 0 < len(digits) < 9 else 0
+
+
+def _find_pair(request: HttpRequest, uuid: str, pair_id: int) -> tuple[Proposal, ProposedPair]:
+    proposal = find_proposal(request, uuid)
+    pairs = ProposedPair.objects.filter(proposal=proposal, pk=pair_id)
+    pair = pairs.select_related("first", "second").first()
+    if pair is None:
+        get_owned_or_404(Proposal.objects.none(), request.user, uuid)
+    return proposal, pair
+
+
+@require_GET
+@viewer_required
+def pair(request: HttpRequest, uuid: str, pair_id: int) -> HttpResponse:
+    """The card of one pair: the drawer alone, or the page with it open."""
+    proposal, _ = _find_pair(request, uuid, pair_id)
+    parameters = {**request.GET.dict(), "pair": str(pair_id)}
+    if not request.htmx:
+        address = reverse("matching:proposal", args=[proposal.pk])
+        return redirect(f"{address}?{urlencode(parameters)}")
+    context = proposal_context(proposal, parameters)
+    response = render(request, "matching/_drawer.html", context)
+    address = reverse("matching:proposal", args=[proposal.pk])
+    response["HX-Push-Url"] = f"{address}?{urlencode(parameters)}"
+    return response
+
+
+@require_POST
+@staff_required
+def originals(request: HttpRequest, uuid: str, pair_id: int) -> HttpResponse:
+    """Show the original ids of a pair; an audit line says who asked."""
+    proposal, found = _find_pair(request, uuid, pair_id)
+    audit(request.user, "looked up ids", proposal, pairs=[found.label])
+    return render(request, "matching/_originals.html", {"pair": found})
+
+
+@require_http_methods(["GET", "POST"])
+@staff_required
+def swap(request: HttpRequest, uuid: str) -> HttpResponse:
+    """Show what a swap makes and costs; do it on POST."""
+    proposal = find_proposal(request, uuid)
+    data = request.POST if request.method == "POST" else request.GET
+    student, partner = _number(data.get("student", "")), _number(data.get("partner", ""))
+    if request.method == "POST":
+        try:
+            event = pairs_swap(
+                user=request.user,
+                proposal=proposal,
+                student=student,
+                partner=partner,
+                versions=_versions(request),
+            )
+            _toast_event(request, proposal, event)
+        except DecisionError as problem:
+            toast(request, str(problem), error=True)
+        return _answer(request, proposal)
+    context = {"proposal": proposal, "student": student, "partner": partner}
+    context["back"] = request.GET.get("back", "")
+    context["own"] = request.GET.get("own", "")
+    if student and partner:
+        try:
+            context["offer"] = swap_offer(proposal, student, partner)
+        except DecisionError as problem:
+            context["error"] = str(problem)
+    template = "matching/_swap_dialog.html" if request.htmx else "matching/swap.html"
+    return render(request, template, context)

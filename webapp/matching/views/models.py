@@ -1,0 +1,191 @@
+"""Learning from past pairs, and what was learned."""
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from webapp.cohorts.models import Cohort
+from webapp.common.decorators import administrator_required, staff_required, viewer_required
+from webapp.common.selectors import get_owned_or_404, owned_by
+from webapp.common.toasts import toast
+from webapp.matching.charts import model_charts, question_chart
+from webapp.matching.errors import MatchingError
+from webapp.matching.models import LearnedModel
+from webapp.matching.selectors.models import (
+    certificate_of,
+    live_certificate_of,
+    model_state,
+    models_of,
+    suggest_sources,
+)
+from webapp.matching.services.exports import weights_csv
+from webapp.matching.services.learning import (
+    GAPS,
+    METHODS,
+    RIDGES,
+    model_check,
+    model_delete,
+    model_learn,
+    model_rename,
+)
+
+
+@require_GET
+@viewer_required
+def model_list(request: HttpRequest) -> HttpResponse:
+    """List the models, newest first."""
+    models = [(model, model_state(model)) for model in models_of(request.user)]
+    has_pairs = owned_by(Cohort, request.user).filter(n_pairs__gt=1).exists()
+    context = {"models": models, "has_pairs": has_pairs}
+    return render(request, "matching/model_list.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+@staff_required
+def model_new(request: HttpRequest) -> HttpResponse:
+    """Choose cohorts and settings, and start learning."""
+    cohorts = list(owned_by(Cohort, request.user).filter(n_pairs__gt=0))
+    error = ""
+    if request.method == "POST":
+        try:
+            model = _start(request, cohorts)
+            return redirect("matching:model", model.pk)
+        except (MatchingError, ValueError) as problem:
+            error = str(problem) if isinstance(problem, MatchingError) else "A number is missing."
+    posted = request.POST
+    chosen, check_on = posted.getlist("cohort") or request.GET.getlist("cohort"), ""
+    if not chosen and request.method == "GET":
+        chosen, check_on = suggest_sources(cohorts)
+    context = {
+        "cohorts": cohorts,
+        "chosen": chosen,
+        "error": error,
+        "ridges": zip(RIDGES, ("Little", "Usual", "Much"), strict=True),
+        "gaps": zip(GAPS, ("Quick", "Usual", "Very exact"), strict=True),
+        "methods": METHODS,
+        "posted": {
+            "name": posted.get("name", ""),
+            "ridge": posted.get("ridge", "100.0"),
+            "gap": posted.get("gap", "0.0001"),
+            "method": posted.get("method", "auto"),
+            "rho": posted.get("rho", "1.0"),
+            "check_on": posted.get("check_on", check_on),
+            "seed": posted.get("seed", ""),
+        },
+    }
+    return render(request, "matching/model_new.html", context, status=422 if error else 200)
+
+
+def _start(request: HttpRequest, cohorts: list[Cohort]) -> LearnedModel:
+    data = request.POST
+    wanted = set(data.getlist("cohort"))
+    by_key = {str(cohort.pk): cohort for cohort in cohorts}
+    chosen = [cohort for key, cohort in by_key.items() if key in wanted]
+    seed = data.get("seed", "").strip()
+    return model_learn(
+        user=request.user,
+        name=data.get("name", ""),
+        cohorts=sorted(chosen, key=lambda cohort: cohort.created_at),
+        check_on=by_key.get(data.get("check_on", "")),
+        ridge=float(data.get("ridge", "100")),
+        relative_gap=float(data.get("gap", "1e-4")),
+        rho=float(data.get("rho", "1")),
+        method=data.get("method", "auto"),
+        seed=int(seed) if seed.isdigit() and len(seed) < 10 else None,
+    )
+
+
+def _find(request: HttpRequest, uuid: str) -> LearnedModel:
+    models = LearnedModel.objects.select_related("job", "check_job", "checked_on")
+    return get_owned_or_404(models, request.user, uuid)
+
+
+@require_GET
+@viewer_required
+def model(request: HttpRequest, uuid: str) -> HttpResponse:
+    """Show a model: live while it learns, its weights and checks afterwards."""
+    found = _find(request, uuid)
+    state = model_state(found)
+    context: dict[str, Any] = {"model": found, "state": state, "by": request.GET.get("by", "time")}
+    if found.is_learned:
+        opened = request.GET.get("question", "")
+        index = int(opened) if opened.isdigit() and int(opened) < len(found.weights) else None
+        context |= {
+            "certificate": certificate_of(found),
+            "charts": model_charts(found),
+            "opened": index,
+            "question": found.weights[index] if index is not None else None,
+            "question_chart": question_chart(found.weights[index]) if index is not None else None,
+            "checkable": owned_by(Cohort, request.user)
+            .filter(n_pairs__gt=1)
+            .exclude(pk__in=found.cohorts.values("pk")),
+            "proposals": found.proposals.all()[:5],
+        }
+        return render(request, "matching/model.html", context)
+    context["certificate"] = live_certificate_of(found)
+    return render(request, "matching/model_learning.html", context)
+
+
+@require_GET
+@viewer_required
+def certificate(request: HttpRequest, uuid: str) -> HttpResponse:
+    """The certificate and the badge of a running job, for polling; it stops with the job."""
+    found = _find(request, uuid)
+    context = {
+        "model": found,
+        "certificate": live_certificate_of(found),
+        "state": model_state(found),
+    }
+    return render(request, "matching/_polled_certificate.html", context)
+
+
+@require_POST
+@staff_required
+def check(request: HttpRequest, uuid: str) -> HttpResponse:
+    """Compare the model with the pairs of a cohort that it did not see."""
+    found = _find(request, uuid)
+    cohort = get_owned_or_404(Cohort, request.user, request.POST.get("cohort", ""))
+    try:
+        model_check(user=request.user, model=found, cohort=cohort)
+    except MatchingError as problem:
+        toast(request, str(problem), error=True)
+    return redirect("matching:model", found.pk)
+
+
+@require_GET
+@viewer_required
+def weights(request: HttpRequest, uuid: str) -> HttpResponse:
+    """Download the weights as CSV."""
+    found = _find(request, uuid)
+    response = HttpResponse(weights_csv(found.weights), content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = 'attachment; filename="weights.csv"'
+    return response
+
+
+@require_POST
+@staff_required
+def rename(request: HttpRequest, uuid: str) -> HttpResponse:
+    """Give the model another name."""
+    found = _find(request, uuid)
+    try:
+        model_rename(user=request.user, model=found, name=request.POST.get("name", ""))
+        toast(request, "The model was renamed.")
+    except MatchingError as problem:
+        toast(request, str(problem), error=True)
+    return redirect("matching:model", found.pk)
+
+
+@require_POST
+@administrator_required
+def delete(request: HttpRequest, uuid: str) -> HttpResponse:
+    """Remove the model, when its name was typed."""
+    found = _find(request, uuid)
+    try:
+        model_delete(user=request.user, model=found, typed_name=request.POST.get("name", ""))
+    except MatchingError as problem:
+        toast(request, str(problem), error=True)
+        return redirect("matching:model", found.pk)
+    toast(request, f"{found.name} was removed.")
+    return redirect("matching:models")

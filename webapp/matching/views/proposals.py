@@ -1,0 +1,161 @@
+"""The list of proposals, a new one, and the page on which pairs are decided."""
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from webapp.cohorts.models import Cohort
+from webapp.common.decorators import administrator_required, staff_required, viewer_required
+from webapp.common.selectors import get_owned_or_404, owned_by
+from webapp.common.toasts import toast
+from webapp.matching.charts import probability_heatmap, score_histogram
+from webapp.matching.errors import DecisionError, MatchingError
+from webapp.matching.models import LearnedModel, Proposal
+from webapp.matching.numbers import ProposalNumbers
+from webapp.matching.selectors.models import models_of
+from webapp.matching.selectors.pages import proposal_context
+from webapp.matching.selectors.proposals import proposals_of
+from webapp.matching.services.exports import proposal_export
+from webapp.matching.services.proposals import (
+    proposal_compute,
+    proposal_create,
+    proposal_delete,
+    proposal_rename,
+)
+
+
+def find_proposal(request: HttpRequest, uuid: str) -> Proposal:
+    """Return a proposal of the user's organisation or answer 404."""
+    proposals = Proposal.objects.select_related("cohort", "model", "job")
+    return get_owned_or_404(proposals, request.user, uuid)
+
+
+@require_GET
+@viewer_required
+def proposal_list(request: HttpRequest) -> HttpResponse:
+    """List the proposals, last changed first."""
+    context = {
+        "proposals": proposals_of(request.user),
+        "has_models": models_of(request.user).filter(learned_at__isnull=False).exists(),
+    }
+    return render(request, "matching/proposal_list.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+@staff_required
+def proposal_new(request: HttpRequest) -> HttpResponse:
+    """Choose cohort, model and rules, and start proposing."""
+    cohorts = owned_by(Cohort, request.user)
+    models = models_of(request.user).filter(learned_at__isnull=False)
+    error = ""
+    if request.method == "POST":
+        cohort = get_owned_or_404(Cohort, request.user, request.POST.get("cohort", ""))
+        model = get_owned_or_404(LearnedModel, request.user, request.POST.get("model", ""))
+        try:
+            created = proposal_create(
+                user=request.user,
+                name=request.POST.get("name", ""),
+                cohort=cohort,
+                model=model,
+                same=[c for c in request.POST.getlist("same") if c in cohort.constraints],
+            )
+            return redirect("matching:proposal", created.pk)
+        except MatchingError as problem:
+            error = str(problem)
+    chosen = request.POST.get("cohort") or request.GET.get("cohort", "")
+    context = {
+        "cohorts": cohorts,
+        "models": models,
+        "cohort": next((c for c in cohorts if str(c.pk) == chosen), None),
+        "chosen_model": request.POST.get("model") or request.GET.get("model", ""),
+        "error": error,
+    }
+    return render(request, "matching/proposal_new.html", context, status=422 if error else 200)
+
+
+@require_GET
+@viewer_required
+def proposal(request: HttpRequest, uuid: str) -> HttpResponse:
+    """Show the pairs of a proposal under the address's tab, order, filter and page."""
+    found = find_proposal(request, uuid)
+    context = proposal_context(found, request.GET)
+    is_part = request.htmx and request.htmx.target == "proposal"
+    if not is_part:
+        return render(request, "matching/proposal.html", context)
+    response = render(request, "matching/_proposal_body.html", context)
+    kept = {name: value for name, value in request.GET.items() if value}
+    response["HX-Push-Url"] = f"{request.path}?{urlencode(kept)}"
+    return response
+
+
+@require_GET
+@viewer_required
+def look(request: HttpRequest, uuid: str) -> HttpResponse:
+    """Show the pictures of a proposal."""
+    found = find_proposal(request, uuid)
+    context: dict[str, Any] = {"proposal": found}
+    if found.is_computed:
+        numbers = ProposalNumbers(found)
+        context |= {
+            "scores": score_histogram(numbers),
+            "heatmap": probability_heatmap(numbers),
+        }
+    return render(request, "matching/look.html", context)
+
+
+@require_POST
+@staff_required
+def compute(request: HttpRequest, uuid: str) -> HttpResponse:
+    """Propose again around the decisions."""
+    found = find_proposal(request, uuid)
+    try:
+        proposal_compute(user=request.user, proposal=found)
+    except (MatchingError, DecisionError) as problem:
+        toast(request, str(problem), error=True)
+    return redirect("matching:proposal", found.pk)
+
+
+@require_GET
+@staff_required
+def export(request: HttpRequest, uuid: str, file_format: str) -> HttpResponse:
+    """Download the pairs with original ids; an audit line says who did."""
+    found = find_proposal(request, uuid)
+    data, content_type, _ = proposal_export(
+        user=request.user,
+        proposal=found,
+        file_format=file_format,
+        decided_only=request.GET.get("only") == "decided",
+    )
+    response = HttpResponse(data, content_type=content_type)
+    name = "".join(c if c.isalnum() and c.isascii() else "-" for c in found.name).strip("-")
+    response["Content-Disposition"] = f'attachment; filename="{name or "pairs"}.{file_format}"'
+    return response
+
+
+@require_POST
+@staff_required
+def rename(request: HttpRequest, uuid: str) -> HttpResponse:
+    """Give the proposal another name."""
+    found = find_proposal(request, uuid)
+    try:
+        proposal_rename(user=request.user, proposal=found, name=request.POST.get("name", ""))
+    except MatchingError as problem:
+        toast(request, str(problem), error=True)
+    return redirect("matching:proposal", found.pk)
+
+
+@require_POST
+@administrator_required
+def delete(request: HttpRequest, uuid: str) -> HttpResponse:
+    """Remove the proposal, when its name was typed."""
+    found = find_proposal(request, uuid)
+    try:
+        proposal_delete(user=request.user, proposal=found, typed_name=request.POST.get("name", ""))
+    except (MatchingError, DecisionError) as problem:
+        toast(request, str(problem), error=True)
+        return redirect("matching:proposal", found.pk)
+    toast(request, f"{found.name} was removed.")
+    return redirect("matching:proposals")

@@ -1,0 +1,31 @@
+"""Charts of segmentation: error on held-out images as it falls, and reliability."""
+
+from collections.abc import Sequence
+
+from webapp.common.charts import Chart, Series, line_chart, reliability_chart
+from webapp.segmentation.models import HeldOutPoint
+from webapp.segmentation.uncertainty import ReliabilityBin
+
+
+def held_out_chart(points: Sequence[HeldOutPoint]) -> Chart:
+    """Draw the share of wrong pixels on held-out images against seconds of learning."""
+    errors = [100 * point.error for point in points]
+    return line_chart(
+        [Series("Wrong pixels on held-out images", [p.seconds for p in points], errors)],
+        title="Error on held-out images",
+        x_label="Time learning (seconds)",
+        y_label="Wrong pixels (%)",
+        y_range=(0.0, max(errors) * 1.05 or 1.0),
+        description=f"From {errors[0]:.1f} % to {errors[-1]:.1f} %.",
+    )
+
+
+def reliability_figure(bins: Sequence[ReliabilityBin]) -> Chart:
+    """Draw how often pixels of a probability were foreground."""
+    return reliability_chart(
+        [(b.predicted, b.observed, b.low, b.high, b.n_pixels) for b in bins],
+        title="Can its probabilities be believed?",
+        x_label="Predicted probability (%)",
+        y_label="Share of pixels that are (%)",
+        log=False,
+    )

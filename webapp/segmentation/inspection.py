@@ -1,0 +1,82 @@
+"""What a stored file is: decoded once, from its content, never from its name."""
+
+import io
+from dataclasses import dataclass
+from pathlib import Path
+
+from PIL import Image
+
+from engine import InvalidProblemError, read_image, read_mask
+
+THUMBNAIL_SIDE = 320
+MEDIA_TYPES = {
+    "JPEG": "image/jpeg",
+    "MPO": "image/jpeg",
+    "PNG": "image/png",
+    "WEBP": "image/webp",
+    "GIF": "image/gif",
+    "BMP": "image/bmp",
+    "TIFF": "image/tiff",
+    "PPM": "image/x-portable-anymap",
+}
+# MPO, several JPEGs in one file, is opened by the JPEG reader and has none of its own.
+OPENED_FORMATS = tuple(kind for kind in MEDIA_TYPES if kind != "MPO")
+LOSSLESS_FORMATS = {"PNG", "GIF", "BMP", "TIFF", "PPM"}
+
+
+@dataclass(frozen=True, slots=True)
+class FileFacts:
+    """Size in pixels once upright, media type, whether it reads as a mask, and a small JPEG."""
+
+    width: int
+    height: int
+    media_type: str
+    mask_like: bool
+    thumbnail: bytes
+
+
+def inspect_file(path: Path, name: str) -> FileFacts:
+    """Decode a picture whole, so that a file cut off is found now and not when learning.
+
+    Raises
+    ------
+    InvalidProblemError
+        If it is no readable picture; the sentence names it.
+    """
+    pixels = read_image(path, name=name)
+    kind = picture_format(path)
+    height, width = pixels.shape[:2]
+    return FileFacts(
+        width=width,
+        height=height,
+        media_type=MEDIA_TYPES.get(kind, "application/octet-stream"),
+        mask_like=kind in LOSSLESS_FORMATS and _reads_as_mask(path, name),
+        thumbnail=jpeg_bytes(small_copy(Image.fromarray(pixels), THUMBNAIL_SIDE), quality=82),
+    )
+
+
+def picture_format(path: Path) -> str:
+    """Return Pillow's name of the format, read from the file's head."""
+    with Image.open(path, formats=OPENED_FORMATS) as picture:
+        return picture.format or ""
+
+
+def small_copy(picture: Image.Image, side: int) -> Image.Image:
+    """Return the picture shrunk so that no side is longer than ``side`` pixels."""
+    picture.thumbnail((side, side), Image.Resampling.BICUBIC, reducing_gap=2.0)
+    return picture
+
+
+def jpeg_bytes(picture: Image.Image, *, quality: int) -> bytes:
+    """Return the picture as a JPEG without any of its metadata."""
+    buffer = io.BytesIO()
+    picture.save(buffer, "JPEG", quality=quality, optimize=False)
+    return buffer.getvalue()
+
+
+def _reads_as_mask(path: Path, name: str) -> bool:
+    try:
+        read_mask(path, name=name)
+    except InvalidProblemError:
+        return False
+    return True

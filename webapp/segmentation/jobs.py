@@ -1,0 +1,205 @@
+"""The two long computations of segmentation: learning a model and predicting a set."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from engine import (
+    InvalidProblemError,
+    Progress,
+    load_segmentation_model,
+    train_segmentation,
+)
+from webapp.jobs.context import JobContext
+from webapp.jobs.models import Job
+from webapp.jobs.registry import job_kind
+from webapp.segmentation.lazy_images import StoredImages, StoredMasks
+from webapp.segmentation.models import HeldOutPoint, ImageFile, PredictedImage, Segmenter
+from webapp.segmentation.rendering import png_bytes, probability_picture
+from webapp.segmentation.services.predictions import predict_image, replace_file
+from webapp.segmentation.store import StorageFullError, full_disk_explained
+
+PREVIEW_SIDE = 240  # pixels; small maps are enlarged, so that single pixels stay visible
+PREVIEWS = 2
+RIDGE_PER_PIXEL = 1e-3
+DISK_FULL = "The server's disk is full."
+
+
+@job_kind(
+    "segmentation.learn",
+    verb="Learn",
+    objective_label="Objective: no weights can fit better than this",
+    lower_bound_label="Log-likelihood of the weights found so far",
+    axis_label="Log-likelihood of the masks (nats)",
+)
+def learn(context: JobContext) -> Any:
+    """Learn a model from masked images, showing its error on held-out ones as it falls."""
+    segmenter = Segmenter.objects.get(pk=context.parameters["segmenter"])
+    learned = _files(context.parameters["learned"])
+    held_out = _files(context.parameters["held_out"])
+    context.report("Reading the images")
+    trained = train_segmentation(
+        *_pictures(learned),
+        ridge=_ridge(segmenter, learned),
+        rho=segmenter.rho,
+        max_side=segmenter.max_side,
+        solver=segmenter.solver,
+        relative_gap=segmenter.relative_gap,
+        max_seconds=segmenter.max_seconds,
+        holdout=_pictures(held_out) if held_out else None,
+        on_progress=_Watcher(context, segmenter),
+        should_stop=context.should_stop,
+        checkpoint=context.checkpoint,
+    )
+    context.raise_if_stopped()
+    context.flush()
+    try:
+        with full_disk_explained():
+            trained.model.save(segmenter.path)
+    except StorageFullError as error:
+        raise InvalidProblemError(f"{DISK_FULL} The model was not saved.") from error
+
+    def finish() -> dict[str, Any]:
+        outcome = _outcome(trained, len(learned), len(held_out))
+        Segmenter.objects.filter(pk=segmenter.pk).update(outcome=outcome)
+        return {"segmenter": str(segmenter.pk), "sentence": outcome["sentence"]}
+
+    return finish
+
+
+def kept_sentence(job: Job) -> str:
+    """Return "5 of 20 images are predicted.", for a prediction that was cancelled."""
+    rows = PredictedImage.objects.filter(batch=job.parameters["batch"])
+    done, total = rows.filter(state=PredictedImage.State.DONE).count(), rows.count()
+    return f"{done} of {total} images {'is' if done == 1 else 'are'} predicted."
+
+
+@job_kind("segmentation.predict", verb="Predict", kept_on_cancel=kept_sentence)
+def predict(context: JobContext) -> dict[str, Any]:
+    """Predict every image of a batch that is not settled yet; a bad image stops none other."""
+    rows = PredictedImage.objects.filter(batch=context.parameters["batch"]).select_related("batch")
+    total = rows.count()
+    waiting = list(rows.filter(state=PredictedImage.State.WAITING))
+    if not total:
+        raise InvalidProblemError("There is nothing to predict in this batch.")
+    model = load_segmentation_model(rows[0].batch.segmenter.path)
+    for done, row in enumerate(waiting, start=total - len(waiting)):
+        context.on_progress(
+            Progress(
+                sentence=f"{done} of {total} so far",
+                fraction=done / total,
+                seconds_left=_seconds_left(context, done - total + len(waiting), total - done),
+            )
+        )
+        context.raise_if_stopped()
+        try:
+            predict_image(model=model, row=row)
+        except StorageFullError as error:
+            raise InvalidProblemError(f"{DISK_FULL} What was predicted before is kept.") from error
+    return {"sentence": predicted_sentence(rows), "batch": context.parameters["batch"]}
+
+
+def predicted_sentence(rows: Any) -> str:
+    """Return "47 of 48 images predicted. notes.txt is not an image."""
+    refused = list(rows.filter(state=PredictedImage.State.REFUSED))
+    total = rows.count()
+    first = f" {refused[0].sentence}" if refused else ""
+    more = f" {len(refused) - 1} more were refused." if len(refused) > 1 else ""
+    return f"{total - len(refused)} of {total} images predicted.{first}{more}"
+
+
+def _seconds_left(context: JobContext, done_now: int, left: int) -> float | None:
+    return context.seconds / done_now * left if done_now else None
+
+
+def _ridge(segmenter: Segmenter, files: list[ImageFile]) -> float | None:
+    """The engine's own lambda, or a multiple of it: 0.001 per pixel of the shrunken images."""
+    if segmenter.restraint == 1.0:
+        return None
+    pixels = 0.0
+    for file in files:
+        shrunken = min(1.0, segmenter.max_side / max(file.width, file.height))
+        pixels += file.width * file.height * shrunken**2
+    return max(segmenter.restraint * RIDGE_PER_PIXEL * pixels, RIDGE_PER_PIXEL)
+
+
+def _files(keys: list[str]) -> list[ImageFile]:
+    """The files of these keys, in this order; those removed meanwhile are left out."""
+    found = ImageFile.objects.filter(pk__in=keys, mask__isnull=False)
+    by_key = {str(file.pk): file for file in found.select_related("mask", "image_set")}
+    return [by_key[key] for key in keys if key in by_key]
+
+
+def _pictures(files: list[ImageFile]) -> tuple[StoredImages, StoredMasks]:
+    return (
+        StoredImages([(file.store.path(file.digest), file.name) for file in files]),
+        StoredMasks(
+            [
+                (file.store.path(file.mask.digest), file.mask.name, (file.height, file.width))
+                for file in files
+            ]
+        ),
+    )
+
+
+class _Watcher:
+    """Passes progress on, and keeps the held-out error and two maps of current marginals."""
+
+    def __init__(self, context: JobContext, segmenter: Segmenter) -> None:
+        self._context = context
+        self._segmenter = segmenter
+        self._last_iteration = -1
+
+    def __call__(self, progress: Progress) -> None:
+        self._context.on_progress(progress)
+        preview = getattr(progress, "preview", None)
+        if preview is None or progress.iteration == self._last_iteration:
+            return
+        self._last_iteration = progress.iteration
+        if preview.error is not None:
+            HeldOutPoint.objects.update_or_create(
+                segmenter=self._segmenter,
+                iteration=progress.iteration,
+                defaults={"seconds": self._context.seconds, "error": preview.error},
+            )
+        for number, marginals in enumerate(preview.marginals[:PREVIEWS]):
+            _write_preview(self._segmenter.preview_path(number), marginals)
+
+
+def _write_preview(path: Path, marginals: np.ndarray) -> None:
+    picture = probability_picture(np.asarray(marginals, dtype=np.float32))
+    factor = max(1, PREVIEW_SIDE // max(picture.size))
+    enlarged = picture.resize(
+        (picture.width * factor, picture.height * factor), Image.Resampling.NEAREST
+    )
+    replace_file(path, png_bytes(enlarged))
+
+
+def _outcome(trained: Any, n_learned: int, n_held_out: int) -> dict[str, Any]:
+    """What pages say of the learned model, as JSON values."""
+    outcome = {
+        "ridge": float(trained.model.ridge),
+        "objective": _finite(trained.objective),
+        "log_likelihood": _finite(trained.log_likelihood),
+        "duality_gap": _finite(trained.duality_gap),
+        "relative_gap": _finite(trained.relative_gap),
+        "iterations": int(trained.iterations),
+        "oracle_calls": int(trained.oracle_calls),
+        "seconds": float(trained.seconds),
+        "status": trained.status.value,
+        "converged": trained.status.is_converged,
+        "n_learned": n_learned,
+        "n_held_out": n_held_out,
+    }
+    words = "Certified" if outcome["converged"] else "Stopped early"
+    gap = outcome["relative_gap"]
+    if gap is not None:
+        words += f": within {100 * gap:.2g} % of the best fit"
+    outcome["sentence"] = f"{words}, from {n_learned} images."
+    return outcome
+
+
+def _finite(value: float | None) -> float | None:
+    return None if value is None or not np.isfinite(value) else float(value)

@@ -1,0 +1,14 @@
+"""What segmentation keeps: image sets with their files, learned models, predictions."""
+
+from webapp.segmentation.models.image_set import ImageFile, ImageSet
+from webapp.segmentation.models.prediction import PredictedImage, PredictionBatch
+from webapp.segmentation.models.segmenter import HeldOutPoint, Segmenter
+
+__all__ = [
+    "HeldOutPoint",
+    "ImageFile",
+    "ImageSet",
+    "PredictedImage",
+    "PredictionBatch",
+    "Segmenter",
+]

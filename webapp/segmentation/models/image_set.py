@@ -1,0 +1,85 @@
+"""A set of images with the masks that belong to them."""
+
+import uuid
+
+from django.conf import settings
+from django.db import models
+from django.urls import reverse
+
+from webapp.common.models import OrganisationOwned
+from webapp.segmentation.store import FileStore
+
+
+class ImageSet(OrganisationOwned):
+    """Images of one kind of thing; ``foreground`` is that thing's name, such as "leaf"."""
+
+    uuid = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    name = models.CharField(max_length=120)
+    foreground = models.CharField(max_length=40, default="object")
+
+    class Meta:
+        ordering = ["-created_at"]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def get_absolute_url(self) -> str:
+        return reverse("segmentation:image-set", args=[self.pk])
+
+
+class ImageFile(models.Model):
+    """One uploaded or painted file of a set: an image, or a mask of an image.
+
+    The bytes lie in the organisation's file store under ``digest``. ``fixed`` means that a person
+    chose the partner, ``role_fixed`` the role; pairing by name then leaves them alone.
+    ``mask_like`` means that its pixels can be read as a mask.
+    """
+
+    class Role(models.TextChoices):
+        IMAGE = "image", "Image"
+        MASK = "mask", "Mask"
+
+    class Origin(models.TextChoices):
+        UPLOADED = "uploaded", "Uploaded"
+        CORRECTED = "corrected", "Corrected here"
+
+    uuid = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    image_set = models.ForeignKey(ImageSet, on_delete=models.CASCADE, related_name="files")
+    name = models.CharField(max_length=200)
+    digest = models.CharField(max_length=64, db_index=True)
+    media_type = models.CharField(max_length=40)
+    size = models.PositiveBigIntegerField(help_text="bytes")
+    width = models.PositiveIntegerField(help_text="pixels, upright")
+    height = models.PositiveIntegerField(help_text="pixels, upright")
+    mask_like = models.BooleanField(default=False)
+    role = models.CharField(max_length=8, choices=Role, default=Role.IMAGE)
+    role_fixed = models.BooleanField(default=False)
+    origin = models.CharField(max_length=12, choices=Origin, default=Origin.UPLOADED)
+    mask_of = models.OneToOneField(
+        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="mask"
+    )
+    fixed = models.BooleanField(default=False)
+    problem = models.CharField(max_length=300, blank=True)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            models.UniqueConstraint(fields=["image_set", "name"], name="one_file_per_name_and_set")
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def paired_mask(self) -> "ImageFile | None":
+        """The mask of this image, or None."""
+        return getattr(self, "mask", None)
+
+    @property
+    def store(self) -> FileStore:
+        """Where the bytes of this file lie."""
+        return FileStore(self.image_set.organisation_id)

@@ -1,0 +1,113 @@
+"""Masks and probabilities that a model gave to the images of a set."""
+
+import uuid
+from pathlib import Path
+
+from django.db import models
+from django.urls import reverse
+
+from webapp.common.models import OrganisationOwned
+from webapp.common.storage import array_path
+from webapp.segmentation.models.image_set import ImageFile, ImageSet
+from webapp.segmentation.models.segmenter import Segmenter
+
+
+class PredictionBatch(OrganisationOwned):
+    """One run of one model over one set."""
+
+    uuid = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    name = models.CharField(max_length=120)
+    segmenter = models.ForeignKey(Segmenter, on_delete=models.CASCADE, related_name="batches")
+    image_set = models.ForeignKey(ImageSet, on_delete=models.CASCADE, related_name="batches")
+    job = models.OneToOneField(
+        "jobs.Job", null=True, on_delete=models.SET_NULL, related_name="prediction_batch"
+    )
+
+    class Meta:
+        ordering = ["-created_at"]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def get_absolute_url(self) -> str:
+        return reverse("segmentation:prediction", args=[self.pk])
+
+
+class PredictedImage(models.Model):
+    """What the model says of one image, and how right it is where a mask is known.
+
+    The digests are those of the files predicted and compared with, whatever becomes of the set
+    later. Numbers are None without a known mask. Errors and shares are fractions of pixels, log
+    loss is in nats and entropy in bits per pixel.
+    """
+
+    class State(models.TextChoices):
+        WAITING = "waiting", "Waiting"
+        DONE = "done", "Predicted"
+        REFUSED = "refused", "Not predicted"
+
+    uuid = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    batch = models.ForeignKey(PredictionBatch, on_delete=models.CASCADE, related_name="images")
+    file = models.ForeignKey(
+        ImageFile, null=True, on_delete=models.SET_NULL, related_name="predictions"
+    )
+    name = models.CharField(max_length=200)
+    image_digest = models.CharField(max_length=64, db_index=True)
+    mask_digest = models.CharField(max_length=64, blank=True, db_index=True)
+    state = models.CharField(max_length=8, choices=State, default=State.WAITING)
+    sentence = models.CharField(max_length=300, blank=True)
+    width = models.PositiveIntegerField()
+    height = models.PositiveIntegerField()
+    learned_from = models.BooleanField(default=False)
+    seconds = models.FloatField(null=True)
+    mean_entropy = models.FloatField(null=True)
+    foreground_share = models.FloatField(null=True)
+    error_map = models.FloatField(null=True)
+    error_mpm = models.FloatField(null=True)
+    iou = models.FloatField(null=True)
+    log_loss = models.FloatField(null=True)
+    extra_share = models.FloatField(null=True)
+    missed_share = models.FloatField(null=True)
+    reliability = models.JSONField(default=dict)
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            models.UniqueConstraint(fields=["batch", "name"], name="one_prediction_per_name")
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def get_absolute_url(self) -> str:
+        return reverse("segmentation:predicted-image", args=[self.batch_id, self.pk])
+
+    @property
+    def accuracy(self) -> float | None:
+        """Share of pixels on which mask and known mask agree."""
+        return None if self.error_map is None else 1.0 - self.error_map
+
+    @property
+    def preview_kind(self) -> str:
+        """Which small picture to show: with the prediction once there is one."""
+        return "preview.jpg" if self.state == self.State.DONE else "thumbnail.jpg"
+
+    @property
+    def marginals_path(self) -> Path:
+        """Float32 probabilities, shape (height, width), as ``.npy``."""
+        return array_path(self.batch.organisation_id, "marginals", self.pk, ".npy")
+
+    @property
+    def mask_path(self) -> Path:
+        """The most likely mask as a two-valued PNG of the image's own size."""
+        return array_path(self.batch.organisation_id, "masks", self.pk, ".png")
+
+    @property
+    def preview_path(self) -> Path:
+        """A small JPEG of the image under its probabilities with the mask's outline."""
+        return array_path(self.batch.organisation_id, "previews", self.pk, ".jpg")
+
+    @property
+    def layers_path(self) -> Path:
+        """Probabilities, mask and known mask packed into one PNG for the viewer."""
+        return array_path(self.batch.organisation_id, "layers", self.pk, ".png")

@@ -1,0 +1,87 @@
+"""A model that segments images, being learned or learned."""
+
+import uuid
+from pathlib import Path
+
+from django.db import models
+from django.urls import reverse
+
+from webapp.common.models import OrganisationOwned
+from webapp.common.storage import array_path
+from webapp.segmentation.models.image_set import ImageSet
+
+
+class Segmenter(OrganisationOwned):
+    """What was asked of learning, and what came out.
+
+    ``learned_digests`` and ``held_out_digests`` name the very images used, so that a prediction can
+    say whether its image was learned from. ``outcome`` is empty until learning has ended.
+    """
+
+    class Solver(models.TextChoices):
+        AUTO = "auto", "Chosen automatically"
+        BLOCK = "block-coordinate", "One image at a time"
+        BATCH = "frank-wolfe", "All images at each step"
+        THETA = "theta", "Weights first (smoother, slower per step)"
+
+    uuid = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    name = models.CharField(max_length=120)
+    foreground = models.CharField(max_length=40, default="object")
+    image_sets = models.ManyToManyField(ImageSet, related_name="segmenters")
+    job = models.OneToOneField(
+        "jobs.Job", null=True, on_delete=models.SET_NULL, related_name="segmenter"
+    )
+    restraint = models.FloatField(default=1.0, help_text="multiple of the usual lambda")
+    rho = models.FloatField(default=0.5)
+    solver = models.CharField(max_length=20, choices=Solver, default=Solver.AUTO)
+    max_side = models.PositiveIntegerField(default=200, help_text="pixels")
+    max_seconds = models.PositiveIntegerField(default=300, help_text="seconds")
+    relative_gap = models.FloatField(default=1e-3)
+    holdout_percent = models.PositiveIntegerField(default=20)
+    learned_digests = models.JSONField(default=list)
+    held_out_digests = models.JSONField(default=list)
+    outcome = models.JSONField(default=dict)
+
+    class Meta:
+        ordering = ["-created_at"]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def get_absolute_url(self) -> str:
+        return reverse("segmentation:segmenter", args=[self.pk])
+
+    @property
+    def path(self) -> Path:
+        """Where the learned weights lie, once there are any."""
+        return array_path(self.organisation_id, "segmenters", self.pk)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it can predict."""
+        return bool(self.outcome)
+
+    def preview_path(self, number: int) -> Path:
+        """Where the current marginals of held-out image ``number`` (0 or 1) lie, as a PNG."""
+        suffix = f"-preview-{int(number)}.png"
+        return array_path(self.organisation_id, "segmenters", self.pk, suffix)
+
+
+class HeldOutPoint(models.Model):
+    """The error on the held-out images at one moment of learning."""
+
+    segmenter = models.ForeignKey(Segmenter, on_delete=models.CASCADE, related_name="held_out")
+    iteration = models.PositiveIntegerField()
+    seconds = models.FloatField()
+    error = models.FloatField(help_text="share of wrong pixels, most likely label of each pixel")
+
+    class Meta:
+        ordering = ["iteration"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["segmenter", "iteration"], name="one_held_out_point_per_iteration"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.segmenter_id} at {self.iteration}"

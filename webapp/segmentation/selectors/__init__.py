@@ -1,0 +1,1 @@
+"""What reads: image sets with their counts, learned models, predictions and their numbers."""

@@ -1,0 +1,70 @@
+"""Reading image sets and their files."""
+
+from typing import Any
+
+from django.db.models import Count, Q, QuerySet, Sum
+from django.shortcuts import get_object_or_404
+
+from webapp.accounts.models import User
+from webapp.common.selectors import get_owned_or_404, owned_by
+from webapp.segmentation.models import ImageFile, ImageSet
+
+_IMAGE = Q(files__role=ImageFile.Role.IMAGE)
+FILTERS = {
+    "all": ("All", Q(role=ImageFile.Role.IMAGE)),
+    "with-mask": ("With mask", Q(role=ImageFile.Role.IMAGE, mask__isnull=False)),
+    "without-mask": ("Without mask", Q(role=ImageFile.Role.IMAGE, mask__isnull=True)),
+    "unpaired": ("Masks to pair", Q(role=ImageFile.Role.MASK, mask_of__isnull=True)),
+}
+
+
+def image_sets_of(user: User) -> QuerySet[ImageSet]:
+    """Return the sets of the user's organisation with ``n_images``, ``n_masked``, ``n_bytes``."""
+    counted = owned_by(ImageSet, user).annotate(
+        n_images=Count("files", filter=_IMAGE),
+        n_masked=Count("files", filter=_IMAGE & Q(files__mask__isnull=False)),
+        n_bytes=Sum("files__size", default=0),
+    )
+    return counted.order_by("-created_at", "pk")  # a query with counts forgets the model's order
+
+
+def image_set_of(user: User, pk: Any) -> ImageSet:
+    """Return one set of the user's organisation, or raise Http404."""
+    return get_owned_or_404(image_sets_of(user), user, pk)
+
+
+def image_file_of(user: User, image_set_pk: Any, pk: Any) -> ImageFile:
+    """Return one file of a set of the user's organisation, or raise Http404."""
+    image_set = get_owned_or_404(ImageSet, user, image_set_pk)
+    return get_object_or_404(
+        ImageFile.objects.select_related("image_set"), image_set=image_set, pk=pk
+    )
+
+
+def files_shown(image_set: ImageSet, choice: str, query: str = "") -> QuerySet[ImageFile]:
+    """Return the files behind one tab of the set's page, by name."""
+    _, condition = FILTERS.get(choice, FILTERS["all"])
+    files = image_set.files.filter(condition).select_related("mask", "mask_of")
+    return files.filter(name__icontains=query) if query else files
+
+
+def file_tabs(image_set: ImageSet) -> list[dict[str, Any]]:
+    """Return the tabs of the set's page with how many files each shows."""
+    counts = image_set.files.aggregate(
+        **{key.replace("-", "_"): Count("pk", filter=cond) for key, (_, cond) in FILTERS.items()}
+    )
+    return [
+        {"key": key, "label": label, "count": counts[key.replace("-", "_")]}
+        for key, (label, _) in FILTERS.items()
+    ]
+
+
+def masked_images(image_sets: list[ImageSet]) -> QuerySet[ImageFile]:
+    """Return the images that can be learned from, in a fixed order."""
+    return (
+        ImageFile.objects.filter(
+            image_set__in=image_sets, role=ImageFile.Role.IMAGE, mask__isnull=False
+        )
+        .select_related("mask", "image_set")
+        .order_by("name", "pk")
+    )

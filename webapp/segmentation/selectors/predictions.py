@@ -1,0 +1,153 @@
+"""Reading predictions: progress, numbers with their uncertainty, neighbours of an image."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Avg, Count, F, Q, QuerySet
+from django.db.models.functions import Coalesce
+from django.shortcuts import get_object_or_404
+
+from webapp.accounts.models import User
+from webapp.common.selectors import get_owned_or_404, owned_by
+from webapp.segmentation.models import PredictedImage, PredictionBatch
+from webapp.segmentation.uncertainty import (
+    Interval,
+    ReliabilityBin,
+    difference_interval,
+    expected_calibration_error,
+    mean_interval,
+    reliability_bins,
+)
+
+_DONE = Q(images__state=PredictedImage.State.DONE)
+ORDERS = {
+    "worst": ("Lowest IoU first", [F("iou").asc(nulls_last=True), "name"]),
+    "best": ("Highest IoU first", [F("iou").desc(nulls_last=True), "name"]),
+    "entropy": ("Least sure first", [F("mean_entropy").desc(nulls_last=True), "name"]),
+    "name": ("By name", ["name"]),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class BatchNumbers:
+    """How good a batch is on the images whose mask is known and that were not learned from."""
+
+    accuracy: Interval
+    iou: Interval
+    log_loss: Interval
+    bins: list[ReliabilityBin]
+    calibration_error: float
+    n_images: int
+    includes_learned: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two batches on the images that both predicted and that have the same known mask."""
+
+    rows: list[dict[str, Any]]
+    first: dict[str, Interval]
+    second: dict[str, Interval]
+    difference: dict[str, Interval]
+
+
+def batches_of(user: User) -> QuerySet[PredictionBatch]:
+    """Return the batches of the user's organisation, counted as n_images, n_done, n_refused."""
+    return (
+        owned_by(PredictionBatch, user)
+        .select_related("segmenter", "image_set", "job")
+        .annotate(
+            n_images=Count("images"),
+            n_done=Count("images", filter=_DONE),
+            n_refused=Count("images", filter=Q(images__state=PredictedImage.State.REFUSED)),
+            mean_iou=Coalesce(
+                Avg("images__iou", filter=Q(images__learned_from=False)), Avg("images__iou")
+            ),
+        )
+        .order_by("-created_at", "pk")  # a query with counts forgets the model's order
+    )
+
+
+def batch_of(user: User, pk: Any) -> PredictionBatch:
+    """Return one batch of the user's organisation, or raise Http404."""
+    return get_owned_or_404(batches_of(user), user, pk)
+
+
+def predicted_image_of(user: User, batch_pk: Any, pk: Any) -> PredictedImage:
+    """Return one image of a batch of the user's organisation, or raise Http404."""
+    batch = get_owned_or_404(PredictionBatch, user, batch_pk)
+    images = PredictedImage.objects.select_related("batch__segmenter", "batch__job", "file")
+    return get_object_or_404(images, batch=batch, pk=pk)
+
+
+def images_in_order(batch: PredictionBatch, order: str) -> QuerySet[PredictedImage]:
+    """Return the images of a batch in one of the orders of ``ORDERS``."""
+    return batch.images.order_by(*ORDERS.get(order, ORDERS["worst"])[1])
+
+
+def default_order(batch: PredictionBatch) -> str:
+    """Worst first where masks are known, else least sure first."""
+    return "worst" if batch.images.filter(iou__isnull=False).exists() else "entropy"
+
+
+def batch_numbers(batch: PredictionBatch) -> BatchNumbers | None:
+    """Return the numbers of a batch; None where no known mask allows any.
+
+    Images that the model learned from are left out unless there are no others: they flatter.
+    """
+    known = [image for image in batch.images.all() if image.iou is not None]
+    fresh = [image for image in known if not image.learned_from]
+    images = fresh or known
+    if not images:
+        return None
+    bins = reliability_bins([image.reliability for image in images])
+    return BatchNumbers(
+        accuracy=mean_interval([image.accuracy for image in images]),
+        iou=mean_interval([image.iou for image in images]),
+        log_loss=mean_interval([image.log_loss for image in images]),
+        bins=bins,
+        calibration_error=expected_calibration_error(bins) or 0.0,
+        n_images=len(images),
+        includes_learned=not fresh,
+    )
+
+
+def comparable_batches(batch: PredictionBatch) -> QuerySet[PredictionBatch]:
+    """Return other batches that share an image with a known mask with this one."""
+    digests = batch.images.filter(iou__isnull=False).values("image_digest")
+    return (
+        PredictionBatch.objects.filter(
+            organisation_id=batch.organisation_id,
+            images__image_digest__in=digests,
+            images__iou__isnull=False,
+        )
+        .exclude(pk=batch.pk)
+        .select_related("segmenter")
+        .distinct()
+    )
+
+
+def compare_batches(first: PredictionBatch, second: PredictionBatch) -> Comparison | None:
+    """Pair the images of two batches; None when they have none in common."""
+    others = {
+        (image.image_digest, image.mask_digest): image
+        for image in second.images.filter(iou__isnull=False)
+    }
+    pairs = [
+        (image, others[key])
+        for image in first.images.filter(iou__isnull=False)
+        if (key := (image.image_digest, image.mask_digest)) in others
+    ]
+    if not pairs:
+        return None
+    columns = {
+        name: tuple([getattr(image, name) for image in side] for side in zip(*pairs, strict=True))
+        for name in ("accuracy", "iou", "log_loss")
+    }
+    rows = [{"first": a, "second": b, "difference": a.iou - b.iou} for a, b in pairs]
+    return Comparison(
+        rows=sorted(rows, key=lambda row: -abs(row["difference"])),
+        first={name: mean_interval(values[0]) for name, values in columns.items()},
+        second={name: mean_interval(values[1]) for name, values in columns.items()},
+        difference={name: difference_interval(*values) for name, values in columns.items()},
+    )

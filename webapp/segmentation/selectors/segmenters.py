@@ -1,0 +1,54 @@
+"""Reading learned models and what is known of them while they are learned."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+
+from webapp.accounts.models import User
+from webapp.common.selectors import get_owned_or_404, owned_by
+from webapp.jobs.models import JobState
+from webapp.segmentation.models import Segmenter
+
+
+def segmenters_of(user: User) -> QuerySet[Segmenter]:
+    """Return the models of the user's organisation, newest first."""
+    return owned_by(Segmenter, user).select_related("job").prefetch_related("image_sets")
+
+
+def segmenter_of(user: User, pk: Any) -> Segmenter:
+    """Return one model of the user's organisation, or raise Http404."""
+    return get_owned_or_404(segmenters_of(user), user, pk)
+
+
+def ready_segmenters(user: User) -> QuerySet[Segmenter]:
+    """Return the models that can predict."""
+    return segmenters_of(user).exclude(outcome={})
+
+
+def segmenter_badge(segmenter: Segmenter) -> dict[str, str]:
+    """Return text, tone and icon of a model's state."""
+    outcome, job = segmenter.outcome, segmenter.job
+    if outcome:
+        return _outcome_badge(outcome)
+    state = job.state if job else JobState.FAILED
+    return {
+        JobState.QUEUED: {"text": "Waiting", "tone": "", "icon": "clock"},
+        JobState.RUNNING: {"text": "Learning", "tone": "accent", "icon": "loader-circle"},
+        JobState.FAILED: {"text": "Failed", "tone": "danger", "icon": "circle-x"},
+        JobState.CANCELLED: {"text": "Cancelled", "tone": "", "icon": "ban"},
+    }.get(state, {"text": "Done", "tone": "accent", "icon": "circle-check"})
+
+
+def _outcome_badge(outcome: dict[str, Any]) -> dict[str, str]:
+    gap = outcome.get("relative_gap")
+    if outcome.get("converged") and gap is not None:
+        words = f"Certified: within {gap_words(gap)} of the best fit"
+        return {"text": words, "tone": "accent", "icon": "circle-check"}
+    if gap is not None and gap < 1:
+        return {"text": f"Stopped early at {gap_words(gap)}", "tone": "warning", "icon": "timer"}
+    return {"text": "Stopped early", "tone": "warning", "icon": "timer"}
+
+
+def gap_words(gap: float) -> str:
+    """Return a relative gap as per cent with two significant digits, rounded up, never to 0."""
+    return f"{max(100 * gap, 1e-6):.2g} %"

@@ -1,0 +1,98 @@
+"""Corrections of predicted masks, kept as new masks of their images."""
+
+import numpy as np
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from numpy.typing import NDArray
+
+from engine import InvalidProblemError, read_image
+from webapp.accounts.models import User
+from webapp.audit.services import audit
+from webapp.segmentation.inspection import inspect_file
+from webapp.segmentation.models import ImageFile, ImageSet, PredictedImage
+from webapp.segmentation.rendering import mask_png, read_mask_png, reduced, view_factor
+from webapp.segmentation.services.image_sets import pairing_refresh
+from webapp.segmentation.store import FileStore
+
+
+def mask_correct(*, user: User, row: PredictedImage, painted: bytes) -> ImageFile:
+    """Save a corrected mask as the image's new mask; the earlier one is kept, unpaired.
+
+    ``painted`` is a PNG in the viewer's pixels. Only what differs from the predicted mask is
+    taken over, so that a large image shown smaller keeps its fine borders elsewhere.
+
+    Raises
+    ------
+    ValidationError
+        If the image has left its set, or the PNG is no mask of the right size.
+    """
+    if row.file is None:
+        raise ValidationError(f"{row.name} has left its set, so there is no place for a mask.")
+    mask = _corrected(row, painted)
+    file = _stored_mask(row.file, mask)
+    with transaction.atomic():
+        ImageFile.objects.filter(mask_of=row.file).update(mask_of=None, fixed=True)
+        file.created_by = user
+        file.save()
+        pairing_refresh(image_set=file.image_set)
+        audit(user, "corrected", row, mask=file.name, foreground=float(mask.mean()))
+    return file
+
+
+def _stored_mask(image: ImageFile, mask: NDArray[np.bool_]) -> ImageFile:
+    """Store a mask's bytes and return its row, not saved yet, fixed to its image."""
+    image_set = image.image_set
+    store = FileStore(image_set.organisation_id)
+    content = store.put([mask_png(mask)])
+    name = _corrected_name(image_set, image)
+    facts = inspect_file(store.path(content.digest), name)
+    FileStore(image_set.organisation_id, "derived").put_derived(
+        content.digest, ".thumb.jpg", facts.thumbnail
+    )
+    return ImageFile(
+        image_set=image_set,
+        name=name,
+        digest=content.digest,
+        size=content.size,
+        media_type=facts.media_type,
+        width=facts.width,
+        height=facts.height,
+        mask_like=True,
+        role=ImageFile.Role.MASK,
+        role_fixed=True,
+        origin=ImageFile.Origin.CORRECTED,
+        mask_of=image,
+        fixed=True,
+    )
+
+
+def _corrected(row: PredictedImage, painted: bytes) -> NDArray[np.bool_]:
+    predicted = read_mask_png(row.mask_path)
+    factor = view_factor(row.width, row.height)
+    shown = reduced(predicted, factor)
+    try:
+        drawn = read_image(painted, name="The corrected mask")[:, :, 0] >= 128
+    except InvalidProblemError as error:
+        raise ValidationError(str(error)) from error
+    if drawn.shape != shown.shape:
+        raise ValidationError("The corrected mask has another size than the image.")
+    changed, values = enlarged(drawn != shown, factor), enlarged(drawn, factor)
+    height, width = changed.shape
+    result = predicted.copy()
+    inner = result[:height, :width]
+    inner[changed] = values[changed]
+    return result
+
+
+def enlarged(mask: NDArray[np.bool_], factor: int) -> NDArray[np.bool_]:
+    """Return every pixel as a block of ``factor`` by ``factor``."""
+    return mask.repeat(factor, axis=0).repeat(factor, axis=1)
+
+
+def _corrected_name(image_set: ImageSet, image: ImageFile) -> str:
+    stem = image.name.rpartition(".")[0] or image.name
+    taken = set(image_set.files.values_list("name", flat=True))
+    number = 1
+    while (name := f"{stem[:150]}.corrected-{number}.mask.png") in taken:
+        number += 1
+    return name

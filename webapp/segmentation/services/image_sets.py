@@ -1,0 +1,165 @@
+"""Making, renaming and emptying image sets; roles and pairs of their files."""
+
+from collections.abc import Iterable
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from webapp.accounts.models import User
+from webapp.audit.services import audit
+from webapp.common.storage import remove_path
+from webapp.segmentation.models import ImageFile, ImageSet, PredictedImage
+from webapp.segmentation.pairing import PairingFile, pair_by_name, same_proportions, size_problem
+from webapp.segmentation.store import content_remove
+
+
+def image_set_create(*, user: User, name: str, foreground: str) -> ImageSet:
+    """Make an empty set."""
+    image_set = ImageSet(
+        organisation=user.organisation,
+        created_by=user,
+        name=name.strip(),
+        foreground=foreground.strip() or "object",
+    )
+    image_set.full_clean()
+    image_set.save()
+    audit(user, "created", image_set)
+    return image_set
+
+
+def image_set_purge(*, user: User, image_set: ImageSet) -> None:
+    """Delete a set, its files and what was predicted of them; learned models stay."""
+    results = list(
+        PredictedImage.objects.filter(batch__image_set=image_set).select_related("batch")
+    )
+    digests = set(image_set.files.values_list("digest", flat=True))
+    for result in results:
+        digests |= {result.image_digest, result.mask_digest} - {""}
+    paths = [path for result in results for path in prediction_paths(result)]
+    organisation_id = image_set.organisation_id
+    with transaction.atomic():
+        audit(
+            user,
+            "purged",
+            image_set,
+            files=image_set.files.count(),
+            predictions=len(results),
+        )
+        image_set.delete()
+    contents_release(organisation_id=organisation_id, digests=digests)
+    for path in paths:
+        remove_path(path)
+
+
+def image_file_remove(*, user: User, file: ImageFile) -> None:
+    """Take one file out of its set."""
+    organisation_id, digest, image_set = file.image_set.organisation_id, file.digest, file.image_set
+    with transaction.atomic():
+        audit(user, "removed a file from", image_set, name=file.name)
+        file.delete()
+        pairing_refresh(image_set=image_set)
+    contents_release(organisation_id=organisation_id, digests=[digest])
+
+
+def image_file_set_role(*, user: User, file: ImageFile, role: str) -> None:
+    """Say that a file is an image or a mask, whatever its name suggests."""
+    if role not in ImageFile.Role.values:
+        raise ValidationError("Choose image or mask.")
+    if role == ImageFile.Role.MASK and not file.mask_like:
+        raise ValidationError(f"{file.name} does not look like a mask.")
+    with transaction.atomic():
+        file.role, file.role_fixed, file.fixed, file.mask_of = role, True, False, None
+        file.save(update_fields=["role", "role_fixed", "fixed", "mask_of"])
+        ImageFile.objects.filter(mask_of=file).update(mask_of=None, fixed=False)
+        pairing_refresh(image_set=file.image_set)
+        audit(user, "changed a file of", file.image_set, name=file.name, role=role)
+
+
+def mask_pair(*, user: User, mask: ImageFile, image: ImageFile | None) -> None:
+    """Pair a mask with an image of the same set, or with none.
+
+    Raises
+    ------
+    ValidationError
+        If the two cannot belong together; nothing changes then.
+    """
+    if mask.role != ImageFile.Role.MASK:
+        raise ValidationError(f"{mask.name} is used as an image.")
+    if image is not None:
+        _check_pair(mask, image)
+    with transaction.atomic():
+        if image is not None:
+            ImageFile.objects.filter(mask_of=image).exclude(pk=mask.pk).update(
+                mask_of=None, fixed=True
+            )
+        mask.mask_of, mask.fixed, mask.problem = image, True, ""
+        mask.save(update_fields=["mask_of", "fixed", "problem"])
+        pairing_refresh(image_set=mask.image_set)
+        audit(
+            user,
+            "paired a mask in",
+            mask.image_set,
+            mask=mask.name,
+            image=image.name if image else "none",
+        )
+
+
+def _check_pair(mask: ImageFile, image: ImageFile) -> None:
+    if image.image_set_id != mask.image_set_id or image.role != ImageFile.Role.IMAGE:
+        raise ValidationError("Choose an image of the same set.")
+    sizes = (mask.width, mask.height), (image.width, image.height)
+    if not same_proportions(*sizes):
+        raise ValidationError(size_problem(sizes[0], image.name, sizes[1]))
+
+
+def pairing_refresh(*, image_set: ImageSet) -> None:
+    """Pair by name again whatever no person has decided, and note what stands in the way."""
+    with transaction.atomic():
+        files = {file.pk: file for file in image_set.files.select_for_update()}
+        pairing = pair_by_name(_pairing_file(file) for file in files.values())
+        changed = []
+        for key, file in files.items():
+            partner = pairing.image_of.get(key)
+            problem = pairing.problems.get(key, "")
+            if (file.role, file.mask_of_id, file.problem) != (pairing.roles[key], partner, problem):
+                file.role, file.mask_of_id, file.problem = pairing.roles[key], partner, problem
+                changed.append(file)
+        # Partners are unique: all changed ones are freed before any is set.
+        ImageFile.objects.filter(pk__in=[file.pk for file in changed]).update(mask_of=None)
+        ImageFile.objects.bulk_update(changed, ["role", "mask_of", "problem"], batch_size=100)
+
+
+def _pairing_file(file: ImageFile) -> PairingFile:
+    return PairingFile(
+        key=file.pk,
+        name=file.name,
+        size=(file.width, file.height),
+        mask_like=file.mask_like,
+        fixed_role=file.role if file.role_fixed else None,
+        fixed=file.fixed,
+        fixed_image=file.mask_of_id,
+    )
+
+
+def contents_release(*, organisation_id: int, digests: Iterable[str]) -> None:
+    """Remove the stored bytes that no file and no prediction of the organisation needs."""
+    for digest in set(digests):
+        files = ImageFile.objects.filter(image_set__organisation_id=organisation_id, digest=digest)
+        results = PredictedImage.objects.filter(batch__organisation_id=organisation_id)
+        needed = (
+            files.exists()
+            or results.filter(image_digest=digest).exists()
+            or results.filter(mask_digest=digest).exists()
+        )
+        if not needed:
+            content_remove(organisation_id=organisation_id, digest=digest)
+
+
+def prediction_paths(result: PredictedImage) -> list:
+    """Return where the arrays of a predicted image lie."""
+    return [
+        result.marginals_path,
+        result.mask_path,
+        result.layers_path,
+        result.preview_path,
+    ]

@@ -1,0 +1,203 @@
+"""Predicting sets and correcting masks."""
+
+import io
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from numpy.typing import NDArray
+
+from engine import (
+    InvalidProblemError,
+    evaluate_mask,
+    match_mask,
+    predict_segmentation,
+    read_image,
+    read_mask,
+)
+from webapp.accounts.models import User
+from webapp.audit.services import audit
+from webapp.common.storage import remove_path
+from webapp.jobs.services import job_cancel, job_enqueue
+from webapp.segmentation.inspection import jpeg_bytes
+from webapp.segmentation.models import (
+    ImageFile,
+    ImageSet,
+    PredictedImage,
+    PredictionBatch,
+    Segmenter,
+)
+from webapp.segmentation.rendering import (
+    mask_png,
+    overlay_picture,
+    pack_layers,
+    reduced,
+)
+from webapp.segmentation.services.image_sets import (
+    contents_release,
+    prediction_paths,
+)
+from webapp.segmentation.store import FileStore, full_disk_explained
+from webapp.segmentation.uncertainty import reliability_counts
+
+PREVIEW_SIDE = 360  # pixels
+
+
+def prediction_start(*, user: User, segmenter: Segmenter, image_set: ImageSet) -> PredictionBatch:
+    """Queue the prediction of every image of a set.
+
+    Raises
+    ------
+    ValidationError
+        If the set has no images or the model is not learned yet.
+    """
+    images = list(image_set.files.filter(role=ImageFile.Role.IMAGE).select_related("mask"))
+    if not images:
+        raise ValidationError(f"{image_set.name} has no images yet. Upload some first.")
+    if not segmenter.is_ready:
+        raise ValidationError(f"{segmenter.name} is not learned yet.")
+    with transaction.atomic():
+        batch = PredictionBatch.objects.create(
+            organisation=user.organisation,
+            created_by=user,
+            name=image_set.name,
+            segmenter=segmenter,
+            image_set=image_set,
+        )
+        PredictedImage.objects.bulk_create(
+            [_waiting(batch, file, set(segmenter.learned_digests)) for file in images]
+        )
+        batch.job = job_enqueue(
+            user=user,
+            kind="segmentation.predict",
+            parameters={"batch": str(batch.pk)},
+            title=f"{image_set.name} by {segmenter.name}",
+        )
+        batch.save(update_fields=["job"])
+    return batch
+
+
+def _waiting(batch: PredictionBatch, file: ImageFile, learned: set[str]) -> PredictedImage:
+    return PredictedImage(
+        batch=batch,
+        file=file,
+        name=file.name,
+        image_digest=file.digest,
+        mask_digest=file.paired_mask.digest if file.paired_mask else "",
+        width=file.width,
+        height=file.height,
+        learned_from=file.digest in learned,
+    )
+
+
+def predict_image(*, model: Any, row: PredictedImage) -> None:
+    """Predict one image and keep its arrays and numbers; a bad file gets a sentence instead."""
+    started = time.monotonic()
+    store = FileStore(row.batch.organisation_id)
+    try:
+        image = read_image(store.path(row.image_digest), name=row.name)
+        prediction = predict_segmentation(model, image)
+        truth, note = _known_mask(store, row, image.shape[:2])
+        with full_disk_explained():
+            _write_arrays(row, prediction, truth)
+            _write_preview(row, image, prediction)
+        fields = _fields(prediction, truth)
+    except InvalidProblemError as error:
+        _settle(row, state=PredictedImage.State.REFUSED, sentence=str(error)[:300])
+        return
+    _settle(
+        row,
+        state=PredictedImage.State.DONE,
+        sentence=note,
+        seconds=time.monotonic() - started,
+        **fields,
+    )
+
+
+def _settle(row: PredictedImage, **fields: Any) -> None:
+    for name, value in fields.items():
+        setattr(row, name, value)
+    row.save(update_fields=list(fields))
+
+
+def _known_mask(
+    store: FileStore, row: PredictedImage, shape: tuple[int, int]
+) -> tuple[NDArray[np.bool_] | None, str]:
+    """Return the known mask, or None and why it cannot be compared with."""
+    if not row.mask_digest:
+        return None, ""
+    try:
+        mask = read_mask(store.path(row.mask_digest), name=f"The mask of {row.name}")
+        return match_mask(mask, shape, name=f"The mask of {row.name}"), ""
+    except InvalidProblemError as error:
+        return None, str(error)[:300]
+
+
+def _write_arrays(row: PredictedImage, prediction: Any, truth: NDArray[np.bool_] | None) -> None:
+    marginals = np.ascontiguousarray(prediction.marginals, dtype=np.float32)
+    buffer = io.BytesIO()
+    np.save(buffer, marginals, allow_pickle=False)
+    replace_file(row.marginals_path, buffer.getbuffer())
+    replace_file(row.mask_path, mask_png(prediction.mask))
+    replace_file(row.layers_path, pack_layers(marginals, prediction.mask, truth))
+
+
+def _write_preview(row: PredictedImage, image: NDArray[np.uint8], prediction: Any) -> None:
+    step = max(1, -(-max(image.shape[:2]) // PREVIEW_SIDE))
+    picture = overlay_picture(
+        reduced(image, step), reduced(prediction.marginals, step), reduced(prediction.mask, step)
+    )
+    replace_file(row.preview_path, jpeg_bytes(picture, quality=84))
+
+
+def replace_file(path: Path, content: bytes | memoryview) -> None:
+    """Write a file whole or not at all."""
+    part = path.with_suffix(path.suffix + ".part")
+    try:
+        part.write_bytes(content)
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def _fields(prediction: Any, truth: NDArray[np.bool_] | None) -> dict[str, Any]:
+    """The numbers of one image; the ones that need a known mask only with it."""
+    nats = float(prediction.entropy.mean(dtype=np.float64))
+    fields: dict[str, Any] = {
+        "mean_entropy": nats / float(np.log(2.0)),
+        "foreground_share": float(prediction.mask.mean()),
+    }
+    if truth is None:
+        return fields
+    scores = evaluate_mask(prediction, truth)
+    return fields | {
+        "error_map": float(scores.error_map),
+        "error_mpm": float(scores.error_mpm),
+        "iou": float(scores.iou),
+        "log_loss": float(scores.log_loss),
+        "extra_share": float((prediction.mask & ~truth).mean()),
+        "missed_share": float((~prediction.mask & truth).mean()),
+        "reliability": reliability_counts(prediction.marginals, truth),
+    }
+
+
+def prediction_delete(*, user: User, batch: PredictionBatch) -> None:
+    """Delete a batch and its arrays; images and models stay. A running job is cancelled."""
+    rows = list(batch.images.all())
+    for row in rows:
+        row.batch = batch
+    paths = [path for row in rows for path in prediction_paths(row)]
+    digests = {row.image_digest for row in rows} | {row.mask_digest for row in rows} - {""}
+    with transaction.atomic():
+        if batch.job is not None and batch.job.is_active:
+            job_cancel(user=user, job=batch.job)
+        audit(user, "deleted", batch, images=len(rows))
+        organisation_id = batch.organisation_id
+        batch.delete()
+    for path in paths:
+        remove_path(path)
+    contents_release(organisation_id=organisation_id, digests=digests - {""})

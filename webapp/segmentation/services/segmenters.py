@@ -1,0 +1,134 @@
+"""Starting to learn a model, renaming and deleting it."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from webapp.accounts.models import User
+from webapp.audit.services import audit
+from webapp.common.storage import remove_path
+from webapp.jobs.models import Job
+from webapp.jobs.services import job_cancel, job_enqueue
+from webapp.segmentation.models import ImageFile, ImageSet, PredictedImage, Segmenter
+from webapp.segmentation.selectors.image_sets import masked_images
+from webapp.segmentation.services.image_sets import contents_release, prediction_paths
+
+FEWEST_FOR_HOLDING_OUT = 4
+
+
+@dataclass(frozen=True, slots=True)
+class LearningChoices:
+    """What a person chose on the page; the defaults are what most sets need.
+
+    ``restraint`` multiplies the usual lambda, which is 0.001 per training pixel.
+    """
+
+    restraint: float = 1.0
+    solver: str = Segmenter.Solver.AUTO
+    max_side: int = 200
+    max_seconds: int = 300
+    relative_gap: float = 1e-3
+    holdout_percent: int = 20
+
+
+def segmenter_learn(
+    *,
+    user: User,
+    name: str,
+    image_sets: Sequence[ImageSet],
+    choices: LearningChoices,
+    seed: int | None = None,
+) -> Segmenter:
+    """Queue the learning of a model from the masked images of some sets.
+
+    Raises
+    ------
+    ValidationError
+        If no image of the sets has a mask.
+    """
+    masked = list(masked_images(list(image_sets)))
+    images = unique_contents(masked)
+    if not images:
+        raise ValidationError(
+            "None of these images has a mask. Upload masks named like NAME.mask.png, or correct "
+            "predicted ones."
+        )
+    with transaction.atomic():
+        segmenter = Segmenter.objects.create(
+            organisation=user.organisation,
+            created_by=user,
+            name=name.strip()[:120] or image_sets[0].name,
+            foreground=image_sets[0].foreground,
+            **asdict(choices),
+        )
+        segmenter.image_sets.set(image_sets)
+        segmenter.job = job_enqueue(
+            user=user,
+            kind="segmentation.learn",
+            parameters={"segmenter": str(segmenter.pk)},
+            title=segmenter.name,
+            seed=seed,
+        )
+        learned, held_out = split_images(
+            images, percent=choices.holdout_percent, seed=segmenter.job.seed
+        )
+        segmenter.learned_digests = [file.digest for file in learned]
+        segmenter.held_out_digests = [file.digest for file in held_out]
+        segmenter.save(update_fields=["job", "learned_digests", "held_out_digests"])
+        _tell_job(segmenter.job, learned, held_out, copies=len(masked) - len(images))
+    return segmenter
+
+
+def _tell_job(
+    job: Job, learned: list[ImageFile], held_out: list[ImageFile], *, copies: int
+) -> None:
+    """Give the job its files; they depend on the job's own seed."""
+    job.parameters |= {
+        "learned": [str(file.pk) for file in learned],
+        "held_out": [str(file.pk) for file in held_out],
+        "copies": copies,
+    }
+    job.save(update_fields=["parameters"])
+
+
+def unique_contents(images: Sequence[ImageFile]) -> list[ImageFile]:
+    """Leave out copies: an image in two sets must not be learned from and held out at once."""
+    seen: dict[str, ImageFile] = {}
+    for file in images:
+        seen.setdefault(file.digest, file)
+    return list(seen.values())
+
+
+def split_images(
+    images: Sequence[ImageFile], *, percent: int, seed: int
+) -> tuple[list[ImageFile], list[ImageFile]]:
+    """Split at random into images to learn from and images held out to check on.
+
+    With fewer than four images nothing is held out: there is too little to learn from already.
+    """
+    if percent <= 0 or len(images) < FEWEST_FOR_HOLDING_OUT:
+        return list(images), []
+    count = min(max(1, round(len(images) * percent / 100)), len(images) // 2)
+    chosen = set(np.random.default_rng(seed).choice(len(images), count, replace=False).tolist())
+    learned = [file for k, file in enumerate(images) if k not in chosen]
+    return learned, [file for k, file in enumerate(images) if k in chosen]
+
+
+def segmenter_delete(*, user: User, segmenter: Segmenter) -> None:
+    """Delete a model with its predictions; a running job is cancelled. Images stay."""
+    rows = list(PredictedImage.objects.filter(batch__segmenter=segmenter).select_related("batch"))
+    paths = [path for row in rows for path in prediction_paths(row)]
+    paths += [segmenter.path, segmenter.preview_path(0), segmenter.preview_path(1)]
+    digests = {row.image_digest for row in rows} | {row.mask_digest for row in rows}
+    with transaction.atomic():
+        if segmenter.job is not None and segmenter.job.is_active:
+            job_cancel(user=user, job=segmenter.job)
+        audit(user, "deleted", segmenter, predictions=segmenter.batches.count())
+        organisation_id = segmenter.organisation_id
+        segmenter.delete()
+    for path in paths:
+        remove_path(path)
+    contents_release(organisation_id=organisation_id, digests=digests - {""})

@@ -1,0 +1,170 @@
+"""Taking uploaded files into a set, one by one: a bad file never fails its neighbours."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from django.core.files.uploadedfile import UploadedFile
+from django.db import transaction
+
+from engine import InvalidProblemError
+from webapp.accounts.models import User
+from webapp.audit.services import audit
+from webapp.segmentation.archive import (
+    MAX_ENTRY_BYTES,
+    ArchiveError,
+    archive_entries,
+    display_name,
+    entry_chunks,
+    open_archive,
+)
+from webapp.segmentation.inspection import FileFacts, inspect_file
+from webapp.segmentation.models import ImageFile, ImageSet
+from webapp.segmentation.services.image_sets import contents_release, pairing_refresh
+from webapp.segmentation.store import FileStore, StorageFullError, StoredContent
+
+ZIP_HEADS = (b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")
+MAX_FILES = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class FileResult:
+    """What became of one file: added, replaced, same or refused, and a sentence for people."""
+
+    name: str
+    outcome: str
+    sentence: str
+    file_id: str = ""
+
+    @property
+    def was_taken(self) -> bool:
+        """Whether the file is in the set now."""
+        return self.outcome != "refused"
+
+
+def upload_take(
+    *, user: User, image_set: ImageSet, uploaded: UploadedFile, as_name: str = ""
+) -> Iterator[FileResult]:
+    """Store a picture, or every picture of a ZIP, yielding a result per file as it is settled."""
+    head = uploaded.read(4)
+    uploaded.seek(0)
+    taken = 0
+    try:
+        if head in ZIP_HEADS:
+            results = _take_archive(user, image_set, uploaded.file)
+        else:
+            name = display_name(as_name or uploaded.name or "") or "image"
+            results = iter([_take(user, image_set, name, uploaded.chunks())])
+        for result in results:
+            taken += result.was_taken
+            yield result
+    finally:
+        if taken:
+            pairing_refresh(image_set=image_set)
+            audit(user, "uploaded to", image_set, name=uploaded.name, files=taken)
+
+
+def _take_archive(user: User, image_set: ImageSet, file: BinaryIO) -> Iterator[FileResult]:
+    try:
+        archive = open_archive(file)
+    except ArchiveError as error:
+        yield FileResult(display_name(getattr(file, "name", "")) or "ZIP", "refused", str(error))
+        return
+    count = 0
+    with archive:
+        for entry in archive_entries(archive):
+            count += 1
+            if entry.refusal:
+                yield FileResult(entry.name or "?", "refused", entry.refusal)
+                continue
+            result = _take(user, image_set, entry.name, entry_chunks(archive, entry))
+            yield result
+            if "disk is full" in result.sentence:
+                return
+    if count == 0:
+        yield FileResult("ZIP", "refused", "The ZIP is empty. Nothing was saved.")
+
+
+def _take(user: User, image_set: ImageSet, name: str, chunks: Iterable[bytes]) -> FileResult:
+    try:
+        file, outcome = image_file_add(user=user, image_set=image_set, name=name, chunks=chunks)
+    except (InvalidProblemError, ArchiveError, StorageFullError) as error:
+        return FileResult(name, "refused", str(error))
+    sentences = {
+        "added": f"{file.width} × {file.height} pixels",
+        "replaced": f"Replaced the earlier {name}",
+        "same": "Already here, unchanged",
+    }
+    return FileResult(name, outcome, sentences[outcome], str(file.pk))
+
+
+def image_file_add(
+    *, user: User, image_set: ImageSet, name: str, chunks: Iterable[bytes]
+) -> tuple[ImageFile, str]:
+    """Store one picture under its name; an earlier file of that name is replaced.
+
+    Returns
+    -------
+    (ImageFile, str)
+        The file, and "added", "replaced" or "same". Pairs are not refreshed here.
+
+    Raises
+    ------
+    InvalidProblemError, ArchiveError, StorageFullError
+        With one clear sentence; nothing of the file stays stored.
+    """
+    store = FileStore(image_set.organisation_id)
+    content = store.put(_capped(chunks, name))
+    earlier = image_set.files.filter(name=name).first()
+    if earlier is not None and earlier.digest == content.digest:
+        return earlier, "same"
+    try:
+        facts = inspect_file(store.path(content.digest), name)
+        FileStore(image_set.organisation_id, "derived").put_derived(
+            content.digest, ".thumb.jpg", facts.thumbnail
+        )
+        file = _save_row(user, image_set, name, content, facts)
+    except BaseException:
+        contents_release(organisation_id=image_set.organisation_id, digests=[content.digest])
+        raise
+    if earlier is not None:
+        contents_release(organisation_id=image_set.organisation_id, digests=[earlier.digest])
+    return file, "replaced" if earlier is not None else "added"
+
+
+def _capped(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
+    total = 0
+    for chunk in chunks:
+        total += len(chunk)
+        if total > MAX_ENTRY_BYTES:
+            raise InvalidProblemError(
+                f"{name} is larger than {MAX_ENTRY_BYTES // 1024**2} MB. Nothing was saved."
+            )
+        yield chunk
+    if total == 0:
+        raise InvalidProblemError(f"{name} is empty.")
+
+
+def _save_row(
+    user: User, image_set: ImageSet, name: str, content: StoredContent, facts: FileFacts
+) -> ImageFile:
+    with transaction.atomic():
+        if image_set.files.count() >= MAX_FILES:
+            raise InvalidProblemError(
+                f"{name}: a set holds at most {MAX_FILES:,} files. Start another set."
+            )
+        file, _ = ImageFile.objects.update_or_create(
+            image_set=image_set,
+            name=name,
+            defaults={
+                "digest": content.digest,
+                "size": content.size,
+                "media_type": facts.media_type,
+                "width": facts.width,
+                "height": facts.height,
+                "mask_like": facts.mask_like,
+                "origin": ImageFile.Origin.UPLOADED,
+                "created_by": user,
+            },
+        )
+    return file

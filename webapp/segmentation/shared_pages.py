@@ -1,0 +1,78 @@
+"""What segmentation adds to the rail, the home page, the search and the demonstration."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.urls import reverse
+
+from webapp.accounts.models import User
+from webapp.common import hooks
+from webapp.common.selectors import owned_by
+from webapp.segmentation.demonstration import load_demonstration
+from webapp.segmentation.models import ImageFile, ImageSet, PredictionBatch, Segmenter
+from webapp.segmentation.selectors.image_sets import image_sets_of
+
+SETS_ON_HOME = 4
+HITS = 8
+RAIL = (
+    ("Image sets", "images", "segmentation:image-sets", ImageSet),
+    ("Models", "layers", "segmentation:segmenters", Segmenter),
+    ("Predictions", "scan-eye", "segmentation:predictions", PredictionBatch),
+)
+
+
+def register() -> None:
+    """Register everything; called once when Django has started."""
+    for order, (label, icon, url_name, model) in enumerate(RAIL, start=1):
+        hooks.register_navigation(
+            hooks.NavigationItem(
+                "Images", label, icon, url_name, order=10 * order, count=_counter(model)
+            )
+        )
+    hooks.register_home_panel(
+        hooks.HomePanel("segmentation/_home_panel.html", home_panel, order=60)
+    )
+    hooks.register_next_steps(next_steps)
+    hooks.register_search(search)
+    hooks.register_demonstration(load_demonstration, order=60)
+
+
+def _counter(model: type) -> Any:
+    return lambda user: owned_by(model, user).count() or ""
+
+
+def home_panel(user: User) -> dict[str, Any] | None:
+    """The newest image sets with what has become of them; None while there are none."""
+    sets = list(image_sets_of(user).prefetch_related("segmenters", "batches")[:SETS_ON_HOME])
+    return {"image_sets": sets} if sets else None
+
+
+def next_steps(user: User) -> Iterator[hooks.NextStep]:
+    """Learn where masks wait, predict where a model waits."""
+    if not user.is_staff_member:
+        return
+    for image_set in image_sets_of(user)[:20]:
+        if image_set.n_masked >= 2 and not image_set.segmenters.exists():
+            yield hooks.NextStep(
+                title=f"Learn from {image_set.name}",
+                detail=f"{image_set.n_masked} images have masks that no model has learned from.",
+                url=f"{reverse('segmentation:segmenter-new')}?set={image_set.pk}",
+                action="Learn",
+                icon="layers",
+                tone="neutral",
+                order=70,
+            )
+
+
+def search(user: User, query: str) -> Iterator[hooks.SearchHit]:
+    """Find image sets and images by a part of their name."""
+    for image_set in owned_by(ImageSet, user).filter(name__icontains=query)[:HITS]:
+        yield hooks.SearchHit(image_set.name, "Image set", image_set.get_absolute_url(), "images")
+    files = ImageFile.objects.filter(
+        image_set__organisation_id=user.organisation_id,
+        role=ImageFile.Role.IMAGE,
+        name__icontains=query,
+    ).select_related("image_set")
+    for file in files[:HITS]:
+        url = f"{file.image_set.get_absolute_url()}?q={file.name}"
+        yield hooks.SearchHit(file.name, f"Image in {file.image_set.name}", url, "image")

@@ -1,0 +1,131 @@
+"""Content-addressed files of an organisation: named by their SHA-256, outside the web root.
+
+Each organisation has its own tree, so equal files of two organisations never share a byte and
+a digest learned elsewhere opens nothing. A file appears whole or not at all: it is written
+beside its place, flushed to disk and renamed.
+"""
+
+import errno
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from webapp.common.storage import organisation_folder
+
+CHUNK_BYTES = 1 << 16
+FULL_DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT}
+
+
+class StorageFullError(Exception):
+    """The disk has no room; the message is fit for the person who uploads."""
+
+    def __init__(self) -> None:
+        super().__init__("The server's disk is full. Nothing of this file was saved.")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredContent:
+    """What the store knows about one file: its digest (64 hex digits) and its size in bytes."""
+
+    digest: str
+    size: int
+
+
+def read_chunks(stream: BinaryIO) -> Iterator[bytes]:
+    """Yield the bytes of ``stream`` in pieces of ``CHUNK_BYTES``."""
+    while chunk := stream.read(CHUNK_BYTES):
+        yield chunk
+
+
+@contextmanager
+def full_disk_explained() -> Iterator[None]:
+    """Turn the operating system's "no space left" into StorageFullError."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in FULL_DISK_ERRORS:
+            raise StorageFullError from error
+        raise
+
+
+class FileStore:
+    """The files of one organisation.
+
+    Parameters
+    ----------
+    organisation_id : int
+        Primary key of the owner; part of every path.
+    kind : str
+        "originals" for what people uploaded or painted, "derived" for what can be made again.
+    """
+
+    def __init__(self, organisation_id: int, kind: str = "originals") -> None:
+        self._root = organisation_folder(organisation_id) / "files" / kind
+
+    def path(self, digest: str, suffix: str = "") -> Path:
+        """Return where the file of this digest lies, whether or not it is there."""
+        if len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
+            raise ValueError(f"Expected a SHA-256 in lower-case hex, received {digest!r}.")
+        return self._root / digest[:2] / f"{digest}{suffix}"
+
+    def put(self, chunks: Iterable[bytes]) -> StoredContent:
+        """Store bytes under their own digest; storing the same bytes twice keeps one copy.
+
+        Raises
+        ------
+        StorageFullError
+            If the disk is full. No part of the file stays behind.
+        """
+        digest, size = hashlib.sha256(), 0
+        with full_disk_explained(), self._part_file() as part:
+            for chunk in chunks:
+                digest.update(chunk)
+                size += len(chunk)
+                part.write(chunk)
+            self._settle(part, self.path(digest.hexdigest()))
+        return StoredContent(digest.hexdigest(), size)
+
+    def put_derived(self, digest: str, suffix: str, content: bytes) -> Path:
+        """Store something made from the file ``digest`` (a thumbnail, say) beside its name."""
+        target = self.path(digest, suffix)
+        with full_disk_explained(), self._part_file() as part:
+            part.write(content)
+            self._settle(part, target)
+        return target
+
+    def remove(self, digest: str) -> None:
+        """Remove a file and all that was derived from it; absent files are no error."""
+        folder = self.path(digest).parent
+        if folder.is_dir():
+            for path in folder.glob(f"{digest}*"):
+                path.unlink(missing_ok=True)
+
+    @contextmanager
+    def _part_file(self) -> Iterator[BinaryIO]:
+        self._root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handle, name = tempfile.mkstemp(dir=self._root, suffix=".part")
+        os.close(handle)
+        try:
+            with open(name, "wb") as part:
+                yield part
+        finally:
+            Path(name).unlink(missing_ok=True)
+
+    @staticmethod
+    def _settle(part: BinaryIO, target: Path) -> None:
+        """Flush ``part`` to disk and link it to its place; an equal file there stays."""
+        part.flush()
+        os.fsync(part.fileno())
+        target.parent.mkdir(exist_ok=True, mode=0o700)
+        os.replace(part.name, target)
+
+
+def content_remove(*, organisation_id: int, digest: str) -> None:
+    """Remove a file and what was derived from it."""
+    FileStore(organisation_id).remove(digest)
+    FileStore(organisation_id, "derived").remove(digest)

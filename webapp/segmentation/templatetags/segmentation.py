@@ -1,0 +1,62 @@
+"""Words of the segmentation pages: megabytes, intervals, measures compared."""
+
+from typing import Any
+
+from django import template
+
+from webapp.common import formats
+from webapp.segmentation.selectors.predictions import Comparison
+from webapp.segmentation.selectors.segmenters import gap_words
+from webapp.segmentation.uncertainty import Interval
+
+register = template.Library()
+
+_MEASURES = (("iou", "IoU"), ("accuracy", "Share of pixels right"), ("log_loss", "Log loss (nats)"))
+
+
+@register.filter
+def megabytes(size: Any) -> str:
+    """Bytes as megabytes with one digit below ten: 1.2, 48."""
+    value = float(size or 0) / 1e6
+    return formats.number(value, 1 if value < 10 else 0)
+
+
+@register.filter
+def gap(value: float) -> str:
+    """A relative gap as per cent, never rounded to nothing: 0.09 %."""
+    return gap_words(value)
+
+
+@register.filter
+def interval(value: Interval, digits: int = 3) -> str:
+    """The 95 % range of a mean: 0.941 to 0.962."""
+    if value.low is None or value.high is None:
+        return "one image: no range"
+    return f"{formats.number(value.low, digits)} to {formats.number(value.high, digits)}"
+
+
+@register.filter
+def interval_per_cent(value: Interval, digits: int = 1) -> str:
+    """The 95 % range of a share: 98.2 % to 99.1 %."""
+    if value.low is None or value.high is None:
+        return "one image: no range"
+    return f"{formats.per_cent(value.low, digits)} to {formats.per_cent(value.high, digits)}"
+
+
+@register.filter
+def measures(comparison: Comparison) -> list[dict[str, Any]]:
+    """The rows of a comparison; a difference is clear when its range leaves zero out."""
+    rows = []
+    for name, label in _MEASURES:
+        difference = comparison.difference[name]
+        low, high = difference.low, difference.high
+        rows.append(
+            {
+                "label": label,
+                "first": comparison.first[name],
+                "second": comparison.second[name],
+                "difference": difference,
+                "is_clear": low is not None and high is not None and low * high > 0,
+            }
+        )
+    return rows

@@ -1,0 +1,116 @@
+"""Means over images with their uncertainty, and whether probabilities can be believed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+RESAMPLES = 2_000
+BINS = 10
+# Fixed, so that the same images give the same interval on every page and in every export.
+SEED = 1979
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A mean over images with the 95 % range of its bootstrap over images.
+
+    ``low`` and ``high`` are None with fewer than two images: one image says nothing of others.
+    """
+
+    mean: float
+    low: float | None
+    high: float | None
+    n_images: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReliabilityBin:
+    """Pixels whose probability fell between two tenths, over all images.
+
+    ``predicted`` is their mean probability, ``observed`` the share that is foreground, with its
+    95 % range over images.
+    """
+
+    predicted: float
+    observed: float
+    low: float
+    high: float
+    n_pixels: int
+
+
+def mean_interval(values: Sequence[float]) -> Interval | None:
+    """Return the mean of one number per image with its interval; None without images."""
+    numbers = np.asarray(values, dtype=np.float64)
+    if numbers.size == 0:
+        return None
+    if numbers.size == 1:
+        return Interval(float(numbers[0]), None, None, 1)
+    low, high = np.percentile(numbers[_resamples(numbers.size)].mean(axis=1), [2.5, 97.5])
+    return Interval(float(numbers.mean()), float(low), float(high), int(numbers.size))
+
+
+def difference_interval(first: Sequence[float], second: Sequence[float]) -> Interval | None:
+    """Return the mean of first minus second over the same images, paired, with its interval."""
+    return mean_interval(list(np.subtract(first, second)))
+
+
+def reliability_counts(
+    marginals: NDArray[np.float32], mask: NDArray[np.bool_]
+) -> dict[str, list[float]]:
+    """Count, per tenth of probability: pixels, their summed probability, and foreground pixels."""
+    totals = np.zeros((3, BINS))
+    # By rows of about a million pixels, so that temporary arrays stay small.
+    step = max(1, 2**20 // max(marginals.shape[1], 1))
+    for start in range(0, marginals.shape[0], step):
+        p, inside = marginals[start : start + step].ravel(), mask[start : start + step].ravel()
+        which = np.minimum((p * BINS).astype(np.intp), BINS - 1)
+        for row, weights in zip(totals, (None, p, inside), strict=True):
+            row += np.bincount(which, weights=weights, minlength=BINS)
+    return {
+        "pixels": totals[0].astype(int).tolist(),
+        "predicted": totals[1].tolist(),
+        "observed": totals[2].tolist(),
+    }
+
+
+def reliability_bins(counts: Sequence[dict[str, list[float]]]) -> list[ReliabilityBin]:
+    """Pool the counts of several images; empty bins are left out."""
+    if not counts:
+        return []
+    pixels, predicted, observed = (
+        np.array([count[key] for count in counts], dtype=np.float64)
+        for key in ("pixels", "predicted", "observed")
+    )
+    which = _resamples(len(counts))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        shares = observed[which].sum(axis=1) / pixels[which].sum(axis=1)
+    bins = []
+    for k in range(BINS):
+        total = pixels[:, k].sum()
+        if total == 0:
+            continue
+        low, high = np.nanpercentile(shares[:, k], [2.5, 97.5])
+        bins.append(
+            ReliabilityBin(
+                predicted=float(predicted[:, k].sum() / total),
+                observed=float(observed[:, k].sum() / total),
+                low=float(low),
+                high=float(high),
+                n_pixels=int(total),
+            )
+        )
+    return bins
+
+
+def expected_calibration_error(bins: Sequence[ReliabilityBin]) -> float | None:
+    """Return the pixel-weighted mean distance of predicted and observed shares; None if empty."""
+    total = sum(entry.n_pixels for entry in bins)
+    if total == 0:
+        return None
+    return sum(abs(b.predicted - b.observed) * b.n_pixels for b in bins) / total
+
+
+def _resamples(n_images: int) -> NDArray[np.intp]:
+    return np.random.default_rng(SEED).integers(0, n_images, size=(RESAMPLES, n_images))

@@ -1,0 +1,79 @@
+"""Addresses of the segmentation application."""
+
+from django.urls import path
+
+from webapp.segmentation.views import files, image_sets, predicted_images, predictions, segmenters
+
+app_name = "segmentation"
+urlpatterns = [
+    path("image-sets/", image_sets.image_set_list, name="image-sets"),
+    path("image-sets/new/", image_sets.image_set_new, name="image-set-new"),
+    path("image-sets/<uuid:pk>/", image_sets.image_set_page, name="image-set"),
+    path("image-sets/<uuid:pk>/purge/", image_sets.image_set_purge_view, name="image-set-purge"),
+    path("image-sets/<uuid:pk>/files/", files.image_file_upload, name="image-file-upload"),
+    path(
+        "image-sets/<uuid:pk>/files/<uuid:file_pk>/",
+        files.image_file_content,
+        name="image-file",
+    ),
+    path(
+        "image-sets/<uuid:pk>/files/<uuid:file_pk>/thumbnail/",
+        files.image_file_thumbnail,
+        name="image-file-thumbnail",
+    ),
+    *[
+        path(
+            f"image-sets/<uuid:pk>/files/<uuid:file_pk>/{action}/",
+            image_sets.image_file_action,
+            {"action": action},
+            name=f"image-file-{action}",
+        )
+        for action in ("remove", "role", "pair")
+    ],
+    path("image-models/", segmenters.segmenter_list, name="segmenters"),
+    path("image-models/new/", segmenters.segmenter_new, name="segmenter-new"),
+    path("image-models/<uuid:pk>/", segmenters.segmenter_page, name="segmenter"),
+    path("image-models/<uuid:pk>/live/", segmenters.segmenter_live, name="segmenter-live"),
+    path(
+        "image-models/<uuid:pk>/delete/", segmenters.segmenter_delete_view, name="segmenter-delete"
+    ),
+    path("image-models/<uuid:pk>/model.npz", segmenters.segmenter_file, name="segmenter-file"),
+    path(
+        "image-models/<uuid:pk>/preview/<int:number>.png",
+        segmenters.segmenter_preview,
+        name="segmenter-preview",
+    ),
+    path("predictions/", predictions.prediction_list, name="predictions"),
+    path("predictions/new/", predictions.prediction_new, name="prediction-new"),
+    path("predictions/<uuid:pk>/", predictions.prediction_page, name="prediction"),
+    path("predictions/<uuid:pk>/live/", predictions.prediction_live, name="prediction-live"),
+    path(
+        "predictions/<uuid:pk>/delete/",
+        predictions.prediction_delete_view,
+        name="prediction-delete",
+    ),
+    path(
+        "predictions/<uuid:pk>/archive.zip",
+        predictions.prediction_archive,
+        name="prediction-archive",
+    ),
+    path("predictions/<uuid:pk>/numbers.csv", predictions.prediction_csv, name="prediction-csv"),
+    path(
+        "predictions/<uuid:pk>/compare/", predictions.prediction_compare, name="prediction-compare"
+    ),
+    path(
+        "predictions/<uuid:pk>/<uuid:image_pk>/",
+        predicted_images.predicted_image_page,
+        name="predicted-image",
+    ),
+    path(
+        "predictions/<uuid:pk>/<uuid:image_pk>/correct/",
+        predicted_images.predicted_image_correct,
+        name="predicted-image-correct",
+    ),
+    path(
+        "predictions/<uuid:pk>/<uuid:image_pk>/<str:kind>",
+        predicted_images.predicted_image_file,
+        name="predicted-image-file",
+    ),
+]

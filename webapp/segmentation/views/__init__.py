@@ -1,0 +1,1 @@
+"""Pages and files of segmentation; thin: selectors read, services write."""

@@ -1,0 +1,135 @@
+"""Uploading files into a set, and their bytes back out."""
+
+import json
+from collections.abc import Iterator
+
+from django.http import (
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+    JsonResponse,
+    StreamingHttpResponse,
+)
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.csrf import csrf_exempt, csrf_protect
+from django.views.decorators.http import require_GET, require_POST
+
+from webapp.accounts.models import User
+from webapp.common.decorators import staff_required, viewer_required
+from webapp.common.selectors import get_owned_or_404
+from webapp.common.toasts import toast
+from webapp.segmentation.file_responses import file_response
+from webapp.segmentation.models import ImageFile, ImageSet
+from webapp.segmentation.selectors.image_sets import image_file_of
+from webapp.segmentation.services.thumbnails import thumbnail_path, view_picture_path
+from webapp.segmentation.services.uploads import FileResult, upload_take
+from webapp.segmentation.store import FULL_DISK_ERRORS, StorageFullError
+
+CUT_OFF = "The upload stopped before its end. Nothing of this file was saved."
+
+
+@csrf_exempt  # checked inside, where a full disk while reading the upload can still be explained
+@require_POST
+@staff_required
+def image_file_upload(request: HttpRequest, pk: str) -> HttpResponseBase:
+    """Take one picture or one ZIP; the answer is a line of JSON per file, sent as it is settled."""
+    try:
+        return _protected_upload(request, pk)
+    except OSError as error:
+        if error.errno in FULL_DISK_ERRORS:
+            return JsonResponse({"sentence": str(StorageFullError())}, status=507)
+        return JsonResponse({"sentence": CUT_OFF}, status=400)
+
+
+@csrf_protect
+def _protected_upload(request: HttpRequest, pk: str) -> HttpResponseBase:
+    image_set = get_owned_or_404(ImageSet, request.user, pk)
+    files = request.FILES.getlist("file")
+    wants_lines = request.headers.get("Accept", "").startswith("application/x-ndjson")
+    if not files or not _is_whole(request, files):
+        if wants_lines:
+            return JsonResponse({"sentence": CUT_OFF}, status=400)
+        toast(request, "Choose at least one file.", error=True)
+        return redirect(image_set)
+    name = request.POST.get("name", "") if len(files) == 1 else ""
+    results = (
+        result
+        for file in files
+        for result in upload_take(
+            user=request.user, image_set=image_set, uploaded=file, as_name=name
+        )
+    )
+    if not wants_lines:
+        return _tell(request, image_set, results)
+    return StreamingHttpResponse(
+        _lines(request.user, image_set, results), content_type="application/x-ndjson"
+    )
+
+
+def _is_whole(request: HttpRequest, files: list) -> bool:
+    """Whether as many bytes came as the page said it would send; a cut body looks complete."""
+    promised = request.POST.get("bytes", "")
+    return not promised.isdecimal() or int(promised) == sum(file.size for file in files)
+
+
+def _lines(user: User, image_set: ImageSet, results: Iterator[FileResult]) -> Iterator[bytes]:
+    for result in results:
+        yield json.dumps(result_json(image_set, result)).encode() + b"\n"
+
+
+def result_json(image_set: ImageSet, result: FileResult) -> dict[str, str]:
+    """What the page needs to show one result."""
+    line = {"name": result.name, "outcome": result.outcome, "sentence": result.sentence}
+    if result.file_id:
+        line["thumbnail"] = reverse(
+            "segmentation:image-file-thumbnail", args=[image_set.pk, result.file_id]
+        )
+    return line
+
+
+def _tell(request: HttpRequest, image_set: ImageSet, results: Iterator[FileResult]) -> HttpResponse:
+    """Without JavaScript: say in messages what became of the files."""
+    settled = list(results)
+    taken = sum(result.was_taken for result in settled)
+    if taken:
+        toast(request, f"{taken} of {len(settled)} files saved.")
+    for result in settled[:20]:
+        if not result.was_taken:
+            toast(request, result.sentence, error=True)
+    return redirect(image_set)
+
+
+@require_GET
+@viewer_required
+def image_file_content(request: HttpRequest, pk: str, file_pk: str) -> HttpResponseBase:
+    """The very bytes that were uploaded."""
+    file = image_file_of(request.user, pk, file_pk)
+    return file_response(
+        request,
+        file.store.path(file.digest),
+        media_type=file.media_type,
+        etag=file.digest,
+        filename=file.name,
+        attachment="download" in request.GET,
+    )
+
+
+@require_GET
+@viewer_required
+def image_file_thumbnail(request: HttpRequest, pk: str, file_pk: str) -> HttpResponseBase:
+    """A JPEG of at most 320 pixels a side."""
+    file = image_file_of(request.user, pk, file_pk)
+    return _jpeg(request, file, thumbnail_path(file.image_set.organisation_id, file.digest), "t")
+
+
+@require_GET
+@viewer_required
+def image_file_view(request: HttpRequest, pk: str, file_pk: str) -> HttpResponseBase:
+    """An upright JPEG for the screen, of at most 8 megapixels."""
+    file = image_file_of(request.user, pk, file_pk)
+    return _jpeg(request, file, view_picture_path(file.image_set.organisation_id, file.digest), "v")
+
+
+def _jpeg(request: HttpRequest, file: ImageFile, path, mark: str) -> HttpResponseBase:
+    return file_response(request, path, media_type="image/jpeg", etag=f"{file.digest[:40]}{mark}")

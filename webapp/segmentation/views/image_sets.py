@@ -1,0 +1,142 @@
+"""Pages of image sets: list, new, one set, purge."""
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from webapp.common.decorators import staff_required, viewer_required
+from webapp.common.selectors import get_owned_or_404
+from webapp.common.toasts import toast
+from webapp.segmentation.archive import MAX_ENTRY_BYTES, MAX_TOTAL_BYTES
+from webapp.segmentation.models import ImageFile, ImageSet
+from webapp.segmentation.selectors.image_sets import (
+    file_tabs,
+    files_shown,
+    image_file_of,
+    image_set_of,
+    image_sets_of,
+)
+from webapp.segmentation.services.image_sets import (
+    image_file_remove,
+    image_file_set_role,
+    image_set_create,
+    image_set_purge,
+    mask_pair,
+)
+
+PAGE_SIZE = 36
+
+
+class ImageSetForm(forms.Form):
+    """Name of a set and of what its masks mark."""
+
+    name = forms.CharField(
+        max_length=120,
+        help_text="Such as “Leaf scans, greenhouse 2”. Only your organisation sees it.",
+    )
+    foreground = forms.CharField(
+        label="What the masks mark",
+        max_length=40,
+        initial="object",
+        help_text="One word in the singular, such as “leaf”. Pages then say “probability of leaf”.",
+    )
+
+
+@require_GET
+@viewer_required
+def image_set_list(request: HttpRequest) -> HttpResponse:
+    """All sets of the organisation."""
+    sets = image_sets_of(request.user).prefetch_related("segmenters", "batches")
+    return render(request, "segmentation/image_set_list.html", {"image_sets": sets})
+
+
+@require_http_methods(["GET", "POST"])
+@staff_required
+def image_set_new(request: HttpRequest) -> HttpResponse:
+    """Make an empty set and go there to upload."""
+    form = ImageSetForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        image_set = image_set_create(user=request.user, **form.cleaned_data)
+        return redirect(image_set)
+    status = 422 if form.errors else 200
+    return render(request, "segmentation/image_set_new.html", {"form": form}, status=status)
+
+
+@require_GET
+@viewer_required
+def image_set_page(request: HttpRequest, pk: str) -> HttpResponse:
+    """One set: drop zone, files with their masks, what stands in the way."""
+    image_set = image_set_of(request.user, pk)
+    choice = request.GET.get("show", "all")
+    query = request.GET.get("q", "").replace("\x00", "").strip()
+    page = Paginator(files_shown(image_set, choice, query), PAGE_SIZE).get_page(
+        request.GET.get("page")
+    )
+    unpaired = choice == "unpaired"
+    context = {
+        "image_set": image_set,
+        "tabs": file_tabs(image_set),
+        "choice": choice,
+        "query": query,
+        "page": page,
+        "free_images": _images_without_mask(image_set) if unpaired else [],
+        "max_megabytes": MAX_ENTRY_BYTES // 1024**2,
+        "max_gigabytes": MAX_TOTAL_BYTES // 1024**3,
+    }
+    return render(request, "segmentation/image_set.html", context)
+
+
+def _images_without_mask(image_set: ImageSet) -> list[ImageFile]:
+    return list(image_set.files.filter(role=ImageFile.Role.IMAGE, mask__isnull=True)[:1000])
+
+
+@require_POST
+@staff_required
+def image_set_purge_view(request: HttpRequest, pk: str) -> HttpResponse:
+    """Delete a set with its files and predictions once its name has been typed."""
+    image_set = get_owned_or_404(ImageSet, request.user, pk)
+    if request.POST.get("confirm", "").strip() != image_set.name:
+        toast(request, "The name did not match. Nothing was deleted.", error=True)
+        return redirect(image_set)
+    image_set_purge(user=request.user, image_set=image_set)
+    toast(request, f"{image_set.name} was purged.")
+    return redirect("segmentation:image-sets")
+
+
+@require_POST
+@staff_required
+def image_file_action(request: HttpRequest, pk: str, file_pk: str, action: str) -> HttpResponse:
+    """Remove a file, change its role, or pair a mask; then back to where the button was."""
+    file = image_file_of(request.user, pk, file_pk)
+    try:
+        sentence = _ACTIONS[action](request, file)
+    except ValidationError as error:
+        toast(request, f"{error.messages[0]} Nothing was changed.", error=True)
+    else:
+        toast(request, sentence)
+    show = request.POST.get("show", "all")
+    return redirect(f"{file.image_set.get_absolute_url()}?show={show if show.isascii() else 'all'}")
+
+
+def _remove(request: HttpRequest, file: ImageFile) -> str:
+    name = file.name
+    image_file_remove(user=request.user, file=file)
+    return f"{name} was removed from the set."
+
+
+def _set_role(request: HttpRequest, file: ImageFile) -> str:
+    image_file_set_role(user=request.user, file=file, role=request.POST.get("role", ""))
+    return f"{file.name} is now used as {'a mask' if file.role == 'mask' else 'an image'}."
+
+
+def _pair(request: HttpRequest, file: ImageFile) -> str:
+    wanted = request.POST.get("image", "")
+    image = image_file_of(request.user, file.image_set_id, wanted) if wanted else None
+    mask_pair(user=request.user, mask=file, image=image)
+    return f"{file.name} is the mask of {image.name}." if image else f"{file.name} was unpaired."
+
+
+_ACTIONS = {"remove": _remove, "role": _set_role, "pair": _pair}

@@ -1,0 +1,167 @@
+"""The viewer of one predicted image, its files, and corrections of its mask."""
+
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.shortcuts import render
+from django.views.decorators.csrf import csrf_exempt, csrf_protect
+from django.views.decorators.http import require_GET, require_POST
+
+from webapp.common.decorators import staff_required, viewer_required
+from webapp.common.toasts import toast
+from webapp.segmentation.exports import overlay_png, require_done, stem
+from webapp.segmentation.file_responses import file_response, guarded
+from webapp.segmentation.models import PredictedImage
+from webapp.segmentation.selectors.predictions import (
+    ORDERS,
+    batch_numbers,
+    default_order,
+    images_in_order,
+    predicted_image_of,
+)
+from webapp.segmentation.services.corrections import mask_correct
+from webapp.segmentation.services.thumbnails import thumbnail_path, view_picture_path
+from webapp.segmentation.store import FULL_DISK_ERRORS, StorageFullError
+
+MAX_PAINTED_BYTES = 32 * 1024**2
+STRIP_IMAGES = 60
+
+LAYER_ROWS = [
+    {"key": "outline", "title": "Mask outline", "note": "most likely mask (MAP)"},
+    {"key": "probability", "title": "Probability", "note": "pseudomarginal, 0 to 1"},
+    {"key": "entropy", "title": "Entropy", "note": "where it is unsure, bits"},
+    {"key": "errors", "title": "Errors", "note": "blue extra, orange missed"},
+    {"key": "image", "title": "Image", "note": ""},
+]
+
+
+@require_GET
+@viewer_required
+def predicted_image_page(request: HttpRequest, pk: str, image_pk: str) -> HttpResponse:
+    """One image with its layers."""
+    row = predicted_image_of(request.user, pk, image_pk)
+    order = request.GET.get("order", "")
+    order = order if order in ORDERS else default_order(row.batch)
+    rows = list(images_in_order(row.batch, order).exclude(state=PredictedImage.State.WAITING))
+    place = next((k for k, other in enumerate(rows) if other.pk == row.pk), 0)
+    context = {
+        "row": row,
+        "batch": row.batch,
+        "layers": LAYER_ROWS,
+        "foreground": row.batch.segmenter.foreground,
+        "numbers": batch_numbers(row.batch),
+        "order_label": ORDERS[order][0],
+        "previous": rows[place - 1] if place > 0 else None,
+        "next": rows[place + 1] if place + 1 < len(rows) else None,
+        "place": place + 1,
+        "total": len(rows),
+        "strip": _strip(rows, place),
+    }
+    return render(request, "segmentation/predicted_image.html", context)
+
+
+def _strip(rows: list[PredictedImage], place: int) -> list[PredictedImage]:
+    """The images around the present one; a long batch does not make a long page."""
+    first = max(0, min(place - STRIP_IMAGES // 2, len(rows) - STRIP_IMAGES))
+    return rows[first : first + STRIP_IMAGES]
+
+
+@require_GET
+@viewer_required
+def predicted_image_file(
+    request: HttpRequest, pk: str, image_pk: str, kind: str
+) -> HttpResponseBase:
+    """One of the files that belong to a predicted image."""
+    row = predicted_image_of(request.user, pk, image_pk)
+    if kind not in FILES:
+        raise Http404("There is no such file.")
+    if kind not in {"thumbnail.jpg", "view.jpg"}:
+        require_done(row)
+    return FILES[kind](request, row)
+
+
+def _arrays(kind: str, attribute: str, **options: Any) -> Any:
+    def send(request: HttpRequest, row: PredictedImage) -> HttpResponseBase:
+        path = getattr(row, attribute)
+        stamp = path.stat().st_mtime_ns if path.exists() else 0
+        name = f"{stem(row)}.{kind}" if options.get("attachment") else ""
+        etag = f"{row.pk}-{stamp}"
+        return file_response(request, path, etag=etag, filename=name, **options)
+
+    return send
+
+
+def _layers(request: HttpRequest, row: PredictedImage) -> HttpResponseBase:
+    send = _arrays("layers", "layers_path", media_type="application/octet-stream", encoding="gzip")
+    return send(request, row)
+
+
+def _overlay(request: HttpRequest, row: PredictedImage) -> HttpResponseBase:
+    response = guarded(HttpResponse(overlay_png(row), content_type="image/png"))
+    response["Content-Disposition"] = f'attachment; filename="{_ascii(stem(row))}.overlay.png"'
+    return response
+
+
+def _ascii(name: str) -> str:
+    return "".join(c if c.isascii() and (c.isalnum() or c in "-_. ") else "_" for c in name)
+
+
+def _thumbnail(request: HttpRequest, row: PredictedImage) -> HttpResponseBase:
+    path = thumbnail_path(row.batch.organisation_id, row.image_digest)
+    return file_response(request, path, media_type="image/jpeg", etag=f"{row.image_digest[:40]}t")
+
+
+def _view(request: HttpRequest, row: PredictedImage) -> HttpResponseBase:
+    path = view_picture_path(row.batch.organisation_id, row.image_digest)
+    return file_response(request, path, media_type="image/jpeg", etag=f"{row.image_digest[:40]}v")
+
+
+FILES = {
+    "mask.png": _arrays("mask.png", "mask_path", media_type="image/png", attachment=True),
+    "marginals.npy": _arrays(
+        "marginals.npy",
+        "marginals_path",
+        media_type="application/octet-stream",
+        attachment=True,
+    ),
+    "overlay.png": _overlay,
+    "layers.bin": _layers,
+    "preview.jpg": _arrays("preview.jpg", "preview_path", media_type="image/jpeg"),
+    "thumbnail.jpg": _thumbnail,
+    "view.jpg": _view,
+}
+
+
+@csrf_exempt  # checked inside, where a full disk while reading the upload can still be explained
+@require_POST
+@staff_required
+def predicted_image_correct(request: HttpRequest, pk: str, image_pk: str) -> HttpResponseBase:
+    """Save a painted mask as the new mask of the image."""
+    try:
+        return _protected_correct(request, pk, image_pk)
+    except StorageFullError as error:
+        return JsonResponse({"sentence": str(error)}, status=507)
+    except OSError as error:
+        full = error.errno in FULL_DISK_ERRORS
+        sentence = str(StorageFullError()) if full else "The upload stopped before its end."
+        return JsonResponse({"sentence": sentence}, status=507 if full else 400)
+
+
+@csrf_protect
+def _protected_correct(request: HttpRequest, pk: str, image_pk: str) -> HttpResponse:
+    row = predicted_image_of(request.user, pk, image_pk)
+    require_done(row)
+    painted = request.FILES.get("mask")
+    if painted is None or painted.size > MAX_PAINTED_BYTES:
+        return JsonResponse({"sentence": "The corrected mask did not arrive whole."}, status=400)
+    try:
+        file = mask_correct(user=request.user, row=row, painted=painted.read())
+    except ValidationError as error:
+        return JsonResponse({"sentence": error.messages[0]}, status=422)
+    toast(
+        request,
+        f"Saved as {file.name}, the new mask of {row.name}. Learn again to make use of it.",
+        icon="circle-check",
+    )
+    return JsonResponse({"url": row.get_absolute_url(), "mask": file.name}, status=201)

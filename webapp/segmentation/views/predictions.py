@@ -1,0 +1,188 @@
+"""Pages of predictions: list, start, one batch with its numbers, two models compared."""
+
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.shortcuts import redirect, render
+from django.utils.http import content_disposition_header
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from webapp.audit.services import audit
+from webapp.common.decorators import staff_required, viewer_required
+from webapp.common.selectors import get_owned_or_404
+from webapp.common.toasts import toast
+from webapp.segmentation.charts import reliability_figure
+from webapp.segmentation.exports import batch_archive, numbers_csv
+from webapp.segmentation.file_responses import guarded
+from webapp.segmentation.models import ImageSet, PredictedImage, PredictionBatch, Segmenter
+from webapp.segmentation.selectors.image_sets import image_sets_of
+from webapp.segmentation.selectors.predictions import (
+    ORDERS,
+    batch_numbers,
+    batch_of,
+    batches_of,
+    comparable_batches,
+    compare_batches,
+    default_order,
+    images_in_order,
+)
+from webapp.segmentation.selectors.segmenters import ready_segmenters
+from webapp.segmentation.services.predictions import prediction_delete, prediction_start
+
+PAGE_SIZE = 30
+
+
+class PredictForm(forms.Form):
+    """Which model predicts which set."""
+
+    image_set = forms.ModelChoiceField(
+        ImageSet.objects.none(), label="Images", empty_label="Choose a set"
+    )
+    segmenter = forms.ModelChoiceField(
+        Segmenter.objects.none(), label="Model", empty_label="Choose a model"
+    )
+
+    def __init__(self, *args: Any, user: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        sets = self.fields["image_set"]
+        sets.queryset = image_sets_of(user).filter(n_images__gt=0)
+        sets.label_from_instance = lambda s: f"{s.name} ({s.n_images} images)"
+        self.fields["segmenter"].queryset = ready_segmenters(user)
+
+
+@require_GET
+@viewer_required
+def prediction_list(request: HttpRequest) -> HttpResponse:
+    """All batches of the organisation."""
+    return render(
+        request, "segmentation/prediction_list.html", {"batches": batches_of(request.user)}
+    )
+
+
+@require_http_methods(["GET", "POST"])
+@staff_required
+def prediction_new(request: HttpRequest) -> HttpResponse:
+    """Choose a set and a model, and start."""
+    form = PredictForm(request.POST or None, user=request.user, initial=_initial(request))
+    if request.method == "POST" and form.is_valid():
+        try:
+            return redirect(prediction_start(user=request.user, **form.cleaned_data))
+        except ValidationError as error:
+            form.add_error(None, error)
+    context = {
+        "form": form,
+        "has_models": form.fields["segmenter"].queryset.exists(),
+        "has_images": form.fields["image_set"].queryset.exists(),
+    }
+    status = 422 if form.errors else 200
+    return render(request, "segmentation/prediction_new.html", context, status=status)
+
+
+def _initial(request: HttpRequest) -> dict[str, Any]:
+    """What the links that lead here have chosen already, checked against the owner."""
+    initial: dict[str, Any] = {}
+    if request.GET.get("set"):
+        initial["image_set"] = get_owned_or_404(ImageSet, request.user, request.GET["set"]).pk
+    model = request.GET.get("model")
+    newest = ready_segmenters(request.user).first()
+    if model:
+        initial["segmenter"] = get_owned_or_404(Segmenter, request.user, model).pk
+    elif newest is not None:
+        initial["segmenter"] = newest.pk
+    return initial
+
+
+@require_GET
+@viewer_required
+def prediction_page(request: HttpRequest, pk: str) -> HttpResponse:
+    """One batch: progress or numbers, and its images, worst first."""
+    batch = batch_of(request.user, pk)
+    return render(request, "segmentation/prediction.html", _context(request, batch))
+
+
+@require_GET
+@viewer_required
+def prediction_live(request: HttpRequest, pk: str) -> HttpResponse:
+    """The part of the page that changes while predicting; asks again until it is over."""
+    batch = batch_of(request.user, pk)
+    response = render(request, "segmentation/_prediction_live.html", _context(request, batch))
+    if batch.job is None or not batch.job.is_active:
+        response["HX-Refresh"] = "true"
+    return response
+
+
+def _context(request: HttpRequest, batch: PredictionBatch) -> dict[str, Any]:
+    order = request.GET.get("order", "")
+    order = order if order in ORDERS else default_order(batch)
+    page = Paginator(images_in_order(batch, order), PAGE_SIZE).get_page(request.GET.get("page"))
+    numbers = batch_numbers(batch)
+    return {
+        "batch": batch,
+        "job": batch.job,
+        "is_active": batch.job is not None and batch.job.is_active,
+        "numbers": numbers,
+        "reliability": reliability_figure(numbers.bins) if numbers else "",
+        "page": page,
+        "order": order,
+        "orders": [{"key": key, "label": label} for key, (label, _) in ORDERS.items()],
+        "refused": batch.images.filter(state=PredictedImage.State.REFUSED)[:20],
+        "others": comparable_batches(batch)[:20],
+    }
+
+
+@require_GET
+@viewer_required
+def prediction_compare(request: HttpRequest, pk: str) -> HttpResponse:
+    """Two batches on the images they share, side by side, with the range of the difference."""
+    first = batch_of(request.user, pk)
+    others = comparable_batches(first)
+    wanted = request.GET.get("with")
+    second = get_owned_or_404(batches_of(request.user), request.user, wanted) if wanted else None
+    context = {
+        "first": first,
+        "second": second,
+        "others": others,
+        "comparison": compare_batches(first, second) if second else None,
+    }
+    return render(request, "segmentation/prediction_compare.html", context)
+
+
+@require_GET
+@viewer_required
+def prediction_archive(request: HttpRequest, pk: str) -> HttpResponseBase:
+    """All masks and probabilities of a batch as one ZIP, made while it is sent."""
+    batch = batch_of(request.user, pk)
+    audit(request.user, "exported", batch, images=batch.n_done, format="ZIP")
+    response = StreamingHttpResponse(batch_archive(batch), content_type="application/zip")
+    return _attachment(response, f"{batch.name}.zip")
+
+
+@require_GET
+@viewer_required
+def prediction_csv(request: HttpRequest, pk: str) -> HttpResponseBase:
+    """The numbers of every image of a batch."""
+    batch = batch_of(request.user, pk)
+    audit(request.user, "exported", batch, images=batch.n_done, format="CSV")
+    response = HttpResponse(numbers_csv(batch.images.all()), content_type="text/csv; charset=utf-8")
+    return _attachment(response, f"{batch.name}.csv")
+
+
+def _attachment(response: HttpResponseBase, filename: str) -> HttpResponseBase:
+    response["Content-Disposition"] = content_disposition_header(True, filename)
+    return guarded(response)
+
+
+@require_POST
+@staff_required
+def prediction_delete_view(request: HttpRequest, pk: str) -> HttpResponse:
+    """Delete a batch once its name has been typed."""
+    batch = get_owned_or_404(PredictionBatch, request.user, pk)
+    if request.POST.get("confirm", "").strip() != batch.name:
+        toast(request, "The name did not match. Nothing was deleted.", error=True)
+        return redirect(batch)
+    prediction_delete(user=request.user, batch=batch)
+    toast(request, f"The prediction of {batch.name} was deleted. Images and model are still there.")
+    return redirect("segmentation:predictions")

@@ -1,0 +1,237 @@
+"""Pages of learned models: list, learn, watch, result."""
+
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from webapp.common.decorators import staff_required, viewer_required
+from webapp.common.selectors import get_owned_or_404
+from webapp.common.toasts import toast
+from webapp.segmentation.charts import held_out_chart
+from webapp.segmentation.file_responses import file_response
+from webapp.segmentation.models import ImageFile, ImageSet, Segmenter
+from webapp.segmentation.selectors.image_sets import image_sets_of
+from webapp.segmentation.selectors.segmenters import (
+    segmenter_badge,
+    segmenter_of,
+    segmenters_of,
+)
+from webapp.segmentation.services.segmenters import (
+    LearningChoices,
+    segmenter_delete,
+    segmenter_learn,
+)
+
+RESTRAINTS = [
+    ("0.1", "Little: follows the masks closely; for many images"),
+    ("1", "Usual: a good start for most sets"),
+    ("10", "Strong: for few images or doubtful masks"),
+]
+TIMES = [("60", "1 minute"), ("300", "5 minutes"), ("1800", "30 minutes"), ("7200", "2 hours")]
+DETAILS = [
+    ("100", "Coarse: 100 pixels a side, fastest"),
+    ("200", "Usual: 200 pixels a side"),
+    ("300", "Fine: 300 pixels a side, about twice as slow"),
+]
+
+
+class LearnForm(forms.Form):
+    """What to learn from, and how, in words; every default suits a first try."""
+
+    name = forms.CharField(max_length=120)
+    image_sets = forms.ModelMultipleChoiceField(
+        ImageSet.objects.none(),
+        label="Learn from",
+        widget=forms.CheckboxSelectMultiple,
+        help_text="Only images with a mask are used.",
+        error_messages={"required": "Choose at least one set."},
+    )
+    restraint = forms.ChoiceField(
+        label="Restraint (lambda)",
+        choices=RESTRAINTS,
+        initial="1",
+        widget=forms.RadioSelect,
+    )
+    max_side = forms.ChoiceField(
+        label="Detail",
+        choices=DETAILS,
+        initial="200",
+        help_text="Images are shrunk to this for learning; masks come out at full size.",
+    )
+    max_seconds = forms.ChoiceField(
+        label="Stop at the latest after",
+        choices=TIMES,
+        initial="300",
+        help_text="It stops earlier once the fit is certified within 0.1 %.",
+    )
+    holdout_percent = forms.IntegerField(
+        label="Hold out for checking (%)",
+        min_value=0,
+        max_value=50,
+        initial=20,
+        help_text="These images are not learned from: the error on them is the honest one.",
+    )
+    solver = forms.ChoiceField(label="Method", choices=Segmenter.Solver, initial="auto")
+
+    def __init__(self, *args: Any, user: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        sets = image_sets_of(user).filter(n_masked__gt=0)
+        field = self.fields["image_sets"]
+        field.queryset = sets
+        field.label_from_instance = lambda s: f"{s.name}: {s.n_masked} images with masks"
+
+    def choices(self) -> LearningChoices:
+        """Return what was chosen, as numbers."""
+        data = self.cleaned_data
+        return LearningChoices(
+            restraint=float(data["restraint"]),
+            solver=data["solver"],
+            max_side=int(data["max_side"]),
+            max_seconds=int(data["max_seconds"]),
+            holdout_percent=data["holdout_percent"],
+        )
+
+
+@require_GET
+@viewer_required
+def segmenter_list(request: HttpRequest) -> HttpResponse:
+    """All models of the organisation that segment images."""
+    rows = [
+        {
+            "segmenter": segmenter,
+            "badge": segmenter_badge(segmenter),
+            "error": _last_error(segmenter),
+        }
+        for segmenter in segmenters_of(request.user).prefetch_related("held_out")
+    ]
+    return render(request, "segmentation/segmenter_list.html", {"rows": rows})
+
+
+@require_http_methods(["GET", "POST"])
+@staff_required
+def segmenter_new(request: HttpRequest) -> HttpResponse:
+    """Choose sets and settings, and start learning."""
+    form = LearnForm(request.POST or None, user=request.user, initial=_initial(request))
+    if request.method == "POST" and form.is_valid():
+        try:
+            segmenter = segmenter_learn(
+                user=request.user,
+                name=form.cleaned_data["name"],
+                image_sets=list(form.cleaned_data["image_sets"]),
+                choices=form.choices(),
+            )
+        except ValidationError as error:
+            form.add_error("image_sets", error)
+        else:
+            return redirect(segmenter)
+    context = {"form": form, "has_masks": form.fields["image_sets"].queryset.exists()}
+    status = 422 if form.errors else 200
+    return render(request, "segmentation/segmenter_new.html", context, status=status)
+
+
+def _initial(request: HttpRequest) -> dict[str, Any]:
+    wanted = request.GET.get("set")
+    if not wanted:
+        return {}
+    image_set = get_owned_or_404(ImageSet, request.user, wanted)
+    count = image_set.segmenters.count()
+    name = image_set.name if count == 0 else f"{image_set.name}, {count + 1}"
+    return {"image_sets": [image_set.pk], "name": name}
+
+
+@require_GET
+@viewer_required
+def segmenter_page(request: HttpRequest, pk: str) -> HttpResponse:
+    """One model: how learning goes, or what came out."""
+    segmenter = segmenter_of(request.user, pk)
+    return render(request, "segmentation/segmenter.html", _context(segmenter))
+
+
+@require_GET
+@viewer_required
+def segmenter_live(request: HttpRequest, pk: str) -> HttpResponse:
+    """The part of the page that changes while learning; asks again until learning is over."""
+    segmenter = segmenter_of(request.user, pk)
+    response = render(request, "segmentation/_segmenter_live.html", _context(segmenter))
+    if segmenter.job is None or not segmenter.job.is_active:
+        response["HX-Refresh"] = "true"
+    return response
+
+
+def _context(segmenter: Segmenter) -> dict[str, Any]:
+    points = list(segmenter.held_out.all())
+    previews = ImageFile.objects.filter(
+        image_set__organisation_id=segmenter.organisation_id,
+        digest__in=segmenter.held_out_digests[:2],
+    ).select_related("image_set")
+    by_digest = {file.digest: file for file in previews}
+    return {
+        "segmenter": segmenter,
+        "job": segmenter.job,
+        "is_active": segmenter.job is not None and segmenter.job.is_active,
+        "badge": segmenter_badge(segmenter),
+        "held_out": points,
+        "held_out_chart": held_out_chart(points) if len(points) > 1 else "",
+        "last_error": points[-1].error if points else None,
+        "previews": [
+            {
+                "number": number,
+                "file": by_digest.get(digest),
+                "is_there": segmenter.preview_path(number).exists(),
+                "version": points[-1].iteration if points else 0,
+            }
+            for number, digest in enumerate(segmenter.held_out_digests[:2])
+        ],
+        "n_learned": len(segmenter.learned_digests),
+        "n_held_out": len(segmenter.held_out_digests),
+        "n_copies": segmenter.job.parameters.get("copies", 0) if segmenter.job else 0,
+        "steps": f"{segmenter.outcome.get('iterations', 0):,} steps",
+        "batches": segmenter.batches.select_related("image_set")[:10],
+    }
+
+
+def _last_error(segmenter: Segmenter) -> float | None:
+    points = list(segmenter.held_out.all())
+    return points[-1].error if points else None
+
+
+@require_GET
+@viewer_required
+def segmenter_preview(request: HttpRequest, pk: str, number: int) -> HttpResponseBase:
+    """Current marginals of one held-out image."""
+    segmenter = segmenter_of(request.user, pk)
+    path = segmenter.preview_path(number)
+    stamp = path.stat().st_mtime_ns if path.exists() else 0
+    return file_response(request, path, media_type="image/png", etag=f"{segmenter.pk}-{stamp}")
+
+
+@require_GET
+@viewer_required
+def segmenter_file(request: HttpRequest, pk: str) -> HttpResponseBase:
+    """The model file, for use with the command line."""
+    segmenter = segmenter_of(request.user, pk)
+    return file_response(
+        request,
+        segmenter.path,
+        media_type="application/octet-stream",
+        etag=str(segmenter.pk),
+        filename=f"{segmenter.name}.npz",
+        attachment=True,
+    )
+
+
+@require_POST
+@staff_required
+def segmenter_delete_view(request: HttpRequest, pk: str) -> HttpResponse:
+    """Delete a model and its predictions once its name has been typed."""
+    segmenter = segmenter_of(request.user, pk)
+    if request.POST.get("confirm", "").strip() != segmenter.name:
+        toast(request, "The name did not match. Nothing was deleted.", error=True)
+        return redirect(segmenter)
+    segmenter_delete(user=request.user, segmenter=segmenter)
+    toast(request, f"{segmenter.name} was deleted.")
+    return redirect("segmentation:segmenters")

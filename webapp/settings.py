@@ -1,0 +1,290 @@
+"""Settings of the product. What differs between installations is an environment variable:
+
+DEBUG, SECRET_KEY, ALLOWED_HOSTS, DATABASE_URL, REDIS_URL, BETHE_HALL_INSTANCE, SECURE_COOKIES,
+TRUST_PROXY, TIME_ZONE; what each means stands where it is read.
+"""
+
+import os
+import warnings
+
+import dj_database_url
+import structlog
+from csp.constants import NONE, SELF
+
+from webapp.instance import BASE_DIR, instance_folder, is_set, read_or_create_secret
+
+INSTANCE_DIR = instance_folder()
+
+DEBUG = is_set("DEBUG")
+SECRET_KEY = os.environ.get("SECRET_KEY") or read_or_create_secret(INSTANCE_DIR)
+# Names under which the server answers, with commas; the supervisor adds what it listens on.
+ALLOWED_HOSTS = [
+    host.strip()
+    for host in os.environ.get("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]").split(",")
+    if host.strip()
+]
+CSRF_TRUSTED_ORIGINS = [
+    origin.strip()
+    for origin in os.environ.get("CSRF_TRUSTED_ORIGINS", "").split(",")
+    if origin.strip()
+]
+
+INSTALLED_APPS = [
+    "webapp.common",
+    "webapp.accounts",
+    "webapp.audit",
+    "webapp.jobs",
+    "webapp.cohorts",
+    "webapp.matching",
+    "webapp.segmentation",
+    "webapp.api",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.humanize",
+    "django.forms",  # the widgets' own templates, for our form renderer
+    "django_htmx",
+    "django_tables2",
+    "django_filters",
+    "auditlog",
+    "axes",
+    "csp",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "webapp.common.middleware.BrowserPolicyMiddleware",
+    "webapp.common.middleware.FragmentRedirectMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "webapp.accounts.middleware.PasswordChangeMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "webapp.common.middleware.ToastMiddleware",
+    "auditlog.middleware.AuditlogMiddleware",
+    "axes.middleware.AxesMiddleware",
+]
+
+ROOT_URLCONF = "webapp.urls"
+WSGI_APPLICATION = "webapp.wsgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "webapp.common.context_processors.interface",
+            ],
+            "builtins": ["webapp.common.templatetags.interface"],
+        },
+    }
+]
+FORM_RENDERER = "webapp.common.forms.InterfaceFormRenderer"
+DJANGO_TABLES2_TEMPLATE = "common/_table.html"
+
+# -- Store --------------------------------------------------------------------------------------
+
+_SQLITE_URL = f"sqlite:///{INSTANCE_DIR / 'bethe_hall.sqlite3'}"
+DATABASES = {
+    "default": dj_database_url.parse(
+        os.environ.get("DATABASE_URL") or _SQLITE_URL, conn_max_age=60, conn_health_checks=True
+    )
+}
+if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
+    DATABASES["default"]["OPTIONS"] = {
+        # IMMEDIATE takes the write lock at BEGIN: a transaction waits instead of failing half-way.
+        "transaction_mode": "IMMEDIATE",
+        "timeout": 20,
+        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+    }
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+MEDIA_ROOT = INSTANCE_DIR / "media"  # never served by address; views check rights and stream
+FILE_UPLOAD_PERMISSIONS = 0o600
+FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o700
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 5_000  # a preview of a wide survey posts one role a column
+DATA_UPLOAD_MAX_NUMBER_FILES = 1_000
+DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024 * 1024
+
+STATIC_URL = "/static/"
+STATIC_ROOT = INSTANCE_DIR / "static"
+STATIC_ROOT.mkdir(exist_ok=True)
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+        if DEBUG
+        else "webapp.common.static_storage.ForgivingManifestStorage"
+    },
+}
+
+# -- People -------------------------------------------------------------------------------------
+
+AUTH_USER_MODEL = "accounts.User"
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",
+    "django.contrib.auth.backends.ModelBackend",
+]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {
+        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
+        "OPTIONS": {"min_length": 10},
+    },
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
+]
+LOGIN_URL = "accounts:sign-in"
+LOGIN_REDIRECT_URL = "common:home"
+LOGOUT_REDIRECT_URL = "accounts:sign-in"
+SESSION_COOKIE_AGE = 12 * 3600  # a working day
+SESSION_SAVE_EVERY_REQUEST = False
+AXES_FAILURE_LIMIT = 5
+AXES_COOLOFF_TIME = 0.25  # hours
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_RESET_ON_SUCCESS = True
+AXES_LOCKOUT_CALLABLE = "webapp.accounts.views.locked_out"
+AXES_ENABLE_ADMIN = False
+AXES_VERBOSE = False
+
+# -- Browser policy -----------------------------------------------------------------------------
+
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "img-src": [SELF, "data:", "blob:"],
+        "font-src": [SELF],
+        "connect-src": [SELF],
+        "manifest-src": [SELF],
+        "form-action": [SELF],
+        "base-uri": [NONE],
+        "frame-ancestors": [NONE],
+    }
+}
+X_FRAME_OPTIONS = "DENY"
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
+# Behind TLS these cookies travel over https only. `bin/start` serves plain http on the loopback
+# address, where a secure cookie would never come back: it says so with SECURE_COOKIES=0.
+SECURE_COOKIES = is_set("SECURE_COOKIES") if "SECURE_COOKIES" in os.environ else not DEBUG
+SESSION_COOKIE_SECURE = SECURE_COOKIES
+CSRF_COOKIE_SECURE = SECURE_COOKIES
+SECURE_SSL_REDIRECT = SECURE_COOKIES and not is_set("TLS_REDIRECT_ELSEWHERE")
+SECURE_HSTS_SECONDS = 365 * 24 * 3600 if SECURE_COOKIES else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_COOKIES
+SECURE_HSTS_PRELOAD = SECURE_COOKIES
+SECURE_REDIRECT_EXEMPT = [r"^healthz$"]
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+CSRF_COOKIE_HTTPONLY = True
+CSRF_COOKIE_SAMESITE = "Lax"
+CSRF_FAILURE_VIEW = "webapp.common.error_views.csrf_failure"
+if is_set("TRUST_PROXY"):  # only behind a proxy that overwrites these headers
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    USE_X_FORWARDED_HOST = True
+
+# -- Language and time --------------------------------------------------------------------------
+
+LANGUAGE_CODE = "en-gb"
+USE_I18N = False
+USE_TZ = True
+TIME_ZONE = os.environ.get("TIME_ZONE", "UTC")
+USE_THOUSAND_SEPARATOR = False
+
+# -- Jobs ---------------------------------------------------------------------------------------
+
+JOB_HARD_TIME_LIMIT = 6 * 3600  # seconds
+JOB_HEARTBEAT_SECONDS = 2.0
+JOB_ORPHAN_SECONDS = 30.0  # silence after which a claimed job counts as abandoned
+JOB_SWEEP_SECONDS = 5.0
+JOB_MAX_ATTEMPTS = 5
+
+
+def _celery_url(url: str) -> str:
+    """Celery's spelling of a Redis address: a unix socket is ``redis+socket://``."""
+    return "redis+socket://" + url.removeprefix("unix://") if url.startswith("unix://") else url
+
+
+def _running_broker() -> str:
+    """The address that a running supervisor left for other commands of this installation."""
+    path = INSTANCE_DIR / "broker.url"
+    return path.read_text(encoding="ascii").strip() if path.exists() else ""
+
+
+REDIS_URL = os.environ.get("REDIS_URL") or _running_broker()
+CELERY_BROKER_URL = _celery_url(REDIS_URL or "redis://127.0.0.1:6379/0")
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_TIME_LIMIT = JOB_HARD_TIME_LIMIT
+CELERY_TASK_SOFT_TIME_LIMIT = JOB_HARD_TIME_LIMIT - 120  # raises in the job, which then says so
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_MAX_TASKS_PER_CHILD = 50
+CELERY_WORKER_MAX_MEMORY_PER_CHILD = 1_000_000  # kB; a process that grew beyond is replaced
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_WORKER_SEND_TASK_EVENTS = False
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    # A message unacknowledged for this long is delivered again: never while its job may still run.
+    "visibility_timeout": 2 * JOB_HARD_TIME_LIMIT,
+    "socket_connect_timeout": 2,
+    "socket_keepalive": True,
+}
+# redis-py 8 deprecates an argument that Celery's transport still passes.
+warnings.filterwarnings("ignore", category=DeprecationWarning, module=r"(redis|kombu)\b")
+
+# -- Log ----------------------------------------------------------------------------------------
+
+_SHARED_PROCESSORS = [
+    structlog.contextvars.merge_contextvars,
+    structlog.stdlib.add_log_level,
+    structlog.processors.TimeStamper(fmt="iso", utc=True),
+]
+structlog.configure(
+    processors=[*_SHARED_PROCESSORS, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+    logger_factory=structlog.stdlib.LoggerFactory(),
+    cache_logger_on_first_use=True,
+)
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {
+        "line": {
+            "()": structlog.stdlib.ProcessorFormatter,
+            "processors": [
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                structlog.processors.format_exc_info,
+                structlog.processors.LogfmtRenderer(
+                    key_order=["timestamp", "level", "event"], bool_as_flag=False
+                ),
+            ],
+            "foreign_pre_chain": _SHARED_PROCESSORS,
+        }
+    },
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": os.environ.get("LOG_LEVEL", "INFO")},
+    "loggers": {
+        "django": {"level": "INFO"},
+        "django.security.DisallowedHost": {"level": "ERROR"},
+        "axes": {"level": "WARNING"},
+        "numba": {"level": "WARNING"},
+    },
+}
+SILENCED_SYSTEM_CHECKS: list[str] = []

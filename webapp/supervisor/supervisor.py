@@ -1,0 +1,274 @@
+"""The supervisor: starts in order, watches, restarts what dies, stops in the reverse order."""
+
+import contextlib
+import fcntl
+import os
+import signal
+import socket
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import IO
+
+import structlog
+
+from webapp.instance import BASE_DIR, instance_folder
+from webapp.supervisor import broker
+from webapp.supervisor.child import Child
+
+log = structlog.get_logger(__name__)
+
+LOOK_SECONDS = 0.5
+START_SECONDS = 60.0
+STOP_SECONDS = 30.0
+PORT_SECONDS = 5.0
+STOPPING = "stopping"
+# Addresses that mean "every one of this machine", and where we then reach ourselves.
+EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104
+WEB_THREADS = 8
+
+
+class Supervisor:
+    """Broker, worker and web server as children of one process.
+
+    With ``REDIS_URL`` set, that broker is used and none is started.
+    """
+
+    def __init__(self, *, host: str, port: int) -> None:
+        self._host = host
+        self._port = port
+        self._instance = instance_folder()
+        self._stopping = False
+        self._broker: broker.Broker | None = None
+        self._lock: IO[str] | None = None
+        self.children: list[Child] = []
+
+    def run(self) -> int:
+        """Serve until a signal asks to stop; return the exit code."""
+        signal.signal(signal.SIGTERM, self._on_signal)
+        signal.signal(signal.SIGINT, self._on_signal)
+        if not self._take_lock():
+            say("Another server runs on this instance folder.")
+            return 1
+        if not self._wait_for_port():
+            say(f"{self._host}:{self._port} is in use. Choose another port: PORT=8001 bin/start")
+            return 1
+        try:
+            self._start()
+            while not self._stopping:
+                time.sleep(LOOK_SECONDS)
+                for child in self.children:
+                    child.restart_if_ended()
+            return 0
+        except StartError as error:
+            if not self._stopping:
+                say(str(error))
+            return 0 if self._stopping else 1
+        finally:
+            self._stop()
+
+    def _start(self) -> None:
+        environment = self._environment()
+        if not environment.get("REDIS_URL"):
+            self._broker = broker.prepare_broker(self._instance)
+            environment["REDIS_URL"] = self._broker.url
+            self._add("broker", self._broker.command, environment)
+            self._wait_for("broker", lambda: broker.answers(environment["REDIS_URL"]))
+        self._write_state(environment)
+        self._add("web", self._web_command(), environment)
+        self._add("worker", self._worker_command(), environment, stop_seconds=8.0)
+        self._wait_for("web", self._web_answers)
+        log.info("serving", host=self._host, port=self._port)
+
+    def _environment(self) -> dict[str, str]:
+        """The children's environment: instance folder, hosts, threads for two cores."""
+        cores = str(os.cpu_count() or 2)
+        environment = {
+            "DJANGO_SETTINGS_MODULE": "webapp.settings",  # the caller may name others
+            "NUMBA_NUM_THREADS": cores,
+            "OMP_NUM_THREADS": cores,
+            "OPENBLAS_NUM_THREADS": cores,
+            "SECURE_COOKIES": "0",  # plain http; behind TLS set it to 1
+            **os.environ,
+            "BETHE_HALL_INSTANCE": str(self._instance),
+            "PYTHONPATH": os.pathsep.join(
+                filter(None, [str(BASE_DIR), os.environ.get("PYTHONPATH")])
+            ),
+            "PYTHONUNBUFFERED": "1",
+            "REMAP_SIGTERM": "SIGQUIT",  # the worker stops at once; its jobs go on from checkpoints
+        }
+        environment["ALLOWED_HOSTS"] = os.environ.get("ALLOWED_HOSTS") or ",".join(
+            ["localhost", "127.0.0.1", "[::1]", *self._own_names()]
+        )
+        return environment
+
+    def _own_names(self) -> list[str]:
+        """The names under which this machine may be asked, when it listens beyond loopback."""
+        if self._host not in EVERYWHERE:
+            return [f"[{self._host}]" if ":" in self._host else self._host]
+        name = socket.gethostname()
+        names = {name, socket.getfqdn()}
+        with contextlib.suppress(OSError):
+            names.update(str(entry[4][0]) for entry in socket.getaddrinfo(name, None))
+        return sorted(f"[{entry}]" if ":" in entry else entry for entry in names)
+
+    def _wait_for_port(self) -> bool:
+        """Give the children of a server that was killed a moment to end."""
+        deadline = time.monotonic() + PORT_SECONDS
+        while not self._port_is_free():
+            if self._stopping or time.monotonic() > deadline:
+                return False
+            time.sleep(0.1)
+        return True
+
+    def _port_is_free(self) -> bool:
+        """Whether nothing listens there yet: another server's answer must not pass for ours."""
+        family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
+        with socket.socket(family) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((self._host, self._port))
+            except OSError:
+                return False
+        return True
+
+    def _web_command(self) -> tuple[str, ...]:
+        bind = f"[{self._host}]" if ":" in self._host else self._host
+        return (
+            sys.executable, "-m", "gunicorn", "webapp.wsgi:application",
+            "--bind", f"{bind}:{self._port}",
+            "--workers", str(max(2, os.cpu_count() or 2)),
+            "--threads", str(WEB_THREADS),
+            "--worker-class", "gthread",
+            "--worker-tmp-dir", str(_memory_folder(self._instance)),
+            "--timeout", "120",
+            "--graceful-timeout", "3",
+            "--max-requests", "2000",
+            "--max-requests-jitter", "200",
+            "--chdir", str(BASE_DIR),
+            "--access-logfile", "/dev/null",
+            "--no-control-socket",
+        )  # fmt: skip
+
+    def _worker_command(self) -> tuple[str, ...]:
+        return (
+            sys.executable, "-m", "celery", "--app", "tasks", "--workdir", str(BASE_DIR), "worker",
+            "--concurrency", str(max(2, os.cpu_count() or 2)),
+            "--loglevel", "WARNING",
+            "--without-gossip", "--without-mingle",
+        )  # fmt: skip
+
+    def _add(
+        self,
+        name: str,
+        command: tuple[str, ...],
+        environment: dict[str, str],
+        stop_seconds: float = 10.0,
+    ) -> None:
+        child = Child(
+            name,
+            command,
+            environment=environment,
+            log_path=self._instance / "log" / f"{name}.log",
+            stop_seconds=stop_seconds,
+        )
+        child.start()
+        self.children.append(child)
+
+    def _wait_for(self, name: str, is_ready: Callable[[], bool]) -> None:
+        """Wait until a child answers; StartError, with the end of its log, when it does not."""
+        deadline = time.monotonic() + START_SECONDS
+        child = next(entry for entry in self.children if entry.name == name)
+        while time.monotonic() < deadline and not self._stopping:
+            if is_ready():
+                return
+            if not child.is_running:
+                break
+            time.sleep(0.05)
+        raise StartError(f"The {name} did not start.\n{self._log_tail(name)}")
+
+    def _web_answers(self) -> bool:
+        host = EVERYWHERE.get(self._host, f"[{self._host}]" if ":" in self._host else self._host)
+        try:
+            with urllib.request.urlopen(f"http://{host}:{self._port}/healthz", timeout=5) as answer:
+                return answer.status == 200
+        except (urllib.error.URLError, OSError):
+            return False
+
+    def _stop(self) -> None:
+        """Stop web and worker together, then the broker that both talk to."""
+        self._mark_lock(STOPPING)
+        users = [child for child in self.children if child.name != "broker"]
+        for group in (users, [child for child in self.children if child.name == "broker"]):
+            for child in group:
+                child.ask_to_stop()
+            for child in group:
+                child.stop()
+        if self._broker is not None:
+            broker.remove_run_folder(self._broker)
+        (self._instance / "broker.url").unlink(missing_ok=True)
+        if self._lock is not None:
+            self._lock.close()
+
+    def _take_lock(self) -> bool:
+        """One server an instance folder; the lock goes with the process.
+
+        Waits for a server that is stopping, not for one that serves.
+        """
+        lock = (self._instance / "supervisor.lock").open("a+", encoding="ascii")
+        deadline = time.monotonic() + STOP_SECONDS
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                lock.seek(0)
+                if lock.read() == STOPPING and time.monotonic() < deadline:
+                    time.sleep(0.1)
+                    continue
+                lock.close()
+                return False
+            self._lock = lock
+            self._mark_lock(str(os.getpid()))
+            return True
+
+    def _mark_lock(self, text: str) -> None:
+        """Write into the lock file what the server does: its process id, or that it stops."""
+        if self._lock is not None:
+            self._lock.truncate(0)
+            self._lock.write(text)
+            self._lock.flush()
+
+    def _write_state(self, environment: dict[str, str]) -> None:
+        """Leave the broker's address where this user's own commands find it."""
+        path = self._instance / "broker.url"
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(handle, "w", encoding="ascii") as file:
+            file.write(environment["REDIS_URL"])
+
+    def _log_tail(self, name: str) -> str:
+        path = self._instance / "log" / f"{name}.log"
+        if not path.exists():
+            return ""
+        return "\n".join(path.read_text(encoding="utf-8", errors="replace").splitlines()[-20:])
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        self._stopping = True
+
+
+class StartError(RuntimeError):
+    """A child did not come up."""
+
+
+def say(sentence: str) -> None:
+    """Tell the person who started the server."""
+    print(sentence, file=sys.stderr)  # noqa: T201
+
+
+def _memory_folder(instance: Path) -> Path:
+    """Where gunicorn keeps its heartbeat files: memory if there is such a place."""
+    shared = Path("/dev/shm")  # noqa: S108
+    return shared if shared.is_dir() and os.access(shared, os.W_OK) else instance

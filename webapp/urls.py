@@ -1,0 +1,20 @@
+"""Addresses of the product; each application owns what lies under its prefix."""
+
+from django.urls import include, path
+
+urlpatterns = [
+    path("", include("webapp.common.urls")),
+    path("accounts/", include("webapp.accounts.urls")),
+    path("jobs/", include("webapp.jobs.urls")),
+    path("audit/", include("webapp.audit.urls")),
+    # These applications own several prefixes each (/cohorts/; /models/, /proposals/; ...).
+    path("", include("webapp.cohorts.urls")),
+    path("", include("webapp.matching.urls")),
+    path("", include("webapp.segmentation.urls")),
+    path("api/", include("webapp.api.urls")),
+]
+
+handler400 = "webapp.common.error_views.bad_request"
+handler403 = "webapp.common.error_views.permission_denied"
+handler404 = "webapp.common.error_views.page_not_found"
+handler500 = "webapp.common.error_views.server_error"
