@@ -1,0 +1,81 @@
+/* The page of a proposal: the drawer, marks, and where the focus goes after a decision. */
+const drawer = () => document.getElementById("drawer");
+
+function addressWith(changes) {
+  const query = new URLSearchParams(location.search);
+  for (const [name, value] of Object.entries(changes)) {
+    if (value) query.set(name, value);
+    else query.delete(name);
+  }
+  const text = query.toString();
+  return location.pathname + (text ? `?${text}` : "");
+}
+
+function selectRow(id) {
+  for (const row of document.querySelectorAll("tr.pair")) {
+    row.toggleAttribute("data-selected", row.id === `pair-${id}`);
+  }
+}
+
+function closeDrawer() {
+  const open = drawer().querySelector("[data-drawer]")?.dataset.drawer;
+  drawer().replaceChildren();
+  history.replaceState(null, "", addressWith({ pair: "" }));
+  document.querySelector(`#pair-${open} [data-open]`)?.focus({ preventScroll: true });
+}
+
+/* A decision takes the row out of its tab: remember its place, and go on with the row that follows. */
+let place = -1;
+function onBeforeRequest(event) {
+  const row = event.target.closest?.("tr.pair");
+  const rows = [...document.querySelectorAll("tr.pair")];
+  const open = drawer().querySelector("[data-drawer]")?.dataset.drawer;
+  const inDrawer = drawer().contains(event.target);
+  if (event.detail.requestConfig.verb !== "post") place = -1;
+  else if (row) place = rows.indexOf(row);
+  else if (inDrawer) place = rows.findIndex((other) => other.id === `pair-${open}`);
+  for (const field of event.detail.elt?.querySelectorAll?.("input[data-back]") ?? []) {
+    field.value = location.search.slice(1);
+  }
+}
+
+function onSettle(event) {
+  if (event.target.id === "drawer" || drawer().contains(event.target)) {
+    const open = drawer().querySelector("[data-drawer]")?.dataset.drawer;
+    if (open) {
+      selectRow(open);
+      if (!document.querySelector("dialog[open]")) drawer().querySelector("[data-drawer-title]").focus({ preventScroll: true });
+    }
+    return;
+  }
+  if (event.target.id !== "proposal") return;
+  document.getElementById("swap-dialog")?.close();
+  showMarks();
+  if (place < 0) return;
+  const rows = [...document.querySelectorAll("tr.pair")];
+  const next = rows[Math.min(place, rows.length - 1)];
+  place = -1;
+  if (!next) return;
+  if (!drawer().querySelector("[data-drawer]")) selectRow(next.id.slice(5));
+  next.focus({ preventScroll: true });
+  next.scrollIntoView({ block: "nearest" });
+}
+
+function showMarks() {
+  const count = document.querySelectorAll("[data-check]:checked").length;
+  const label = document.querySelector("[data-bulk-count]");
+  if (label) label.textContent = count === 1 ? "1 pair marked" : `${count} pairs marked`;
+}
+
+document.addEventListener("click", (event) => {
+  if (event.target.closest("[data-drawer-close]")) {
+    event.preventDefault();
+    closeDrawer();
+  }
+});
+document.addEventListener("change", (event) => {
+  if (event.target.matches("[data-check], [data-check-all]")) showMarks();
+});
+document.body.addEventListener("htmx:beforeRequest", onBeforeRequest);
+document.body.addEventListener("htmx:afterSettle", onSettle);
+window.addEventListener("popstate", () => location.reload());

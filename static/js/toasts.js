@@ -1,0 +1,53 @@
+/* Toasts: what happened, with Undo. They stay 10 seconds, longer while hovered or focused. */
+const STAY_MS = 10_000;
+
+function arm(toast) {
+  let timer = 0;
+  const start = () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => toast.remove(), STAY_MS);
+  };
+  const hold = () => clearTimeout(timer);
+  toast.addEventListener("mouseenter", hold);
+  toast.addEventListener("focusin", hold);
+  toast.addEventListener("mouseleave", start);
+  toast.addEventListener("focusout", start);
+  start();
+}
+
+/** Show a toast made in the browser; the server makes its own through messages. */
+export function showToast(text, { error = false } = {}) {
+  const toast = document.createElement("div");
+  toast.className = error ? "toast toast--error" : "toast";
+  const sentence = document.createElement("span");
+  sentence.textContent = text;
+  toast.append(sentence);
+  document.getElementById(error ? "toasts-assertive" : "toasts").append(toast);
+  arm(toast);
+}
+
+export function startToasts() {
+  const regions = document.querySelectorAll(".toasts > div");
+  const armNew = (nodes) => nodes.forEach((node) => node.classList?.contains("toast") && arm(node));
+  for (const region of regions) {
+    armNew([...region.children]);
+    new MutationObserver((changes) => changes.forEach((change) => armNew([...change.addedNodes])))
+      .observe(region, { childList: true });
+  }
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-toast-close]");
+    if (button) button.closest(".toast").remove();
+  });
+  document.body.addEventListener("htmx:responseError", (event) => {
+    const status = event.detail.xhr.status;
+    showToast(
+      status === 403 ? "This is not open to your role. Nothing was changed."
+        : status === 404 ? "This is no longer there. Load the page again."
+        : "The server could not do this. Nothing was changed.",
+      { error: true },
+    );
+  });
+  document.body.addEventListener("htmx:sendError", () => {
+    showToast("The server does not answer. Nothing was changed; try again in a moment.", { error: true });
+  });
+}

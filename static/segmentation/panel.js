@@ -1,0 +1,135 @@
+// What the viewer says: controls, labels, scale, and the value of a pixel, in pixels and in words.
+
+import { drawColourBar, entropyBits } from "./colour.js";
+
+const TITLES = {
+  outline: "Outline",
+  probability: "Probability",
+  entropy: "Entropy",
+  errors: "Errors",
+  image: "Image",
+};
+const NARROW = window.matchMedia("(max-width: 767px)");
+
+/** Shows the viewer's state in the controls around the picture. */
+export class Panel {
+  constructor(viewer) {
+    this.viewer = viewer;
+  }
+
+  /** Show the whole state. */
+  show() {
+    const { state, viewport, layers } = this.viewer;
+    for (const button of this.viewer.all("[data-mode]")) {
+      button.setAttribute("aria-pressed", String(button.dataset.mode === state.mode));
+    }
+    for (const row of this.viewer.all("[data-layer]")) this.showLayerRow(row);
+    this.viewer.find("[data-zoom-value]").textContent =
+      `${Math.round((100 * viewport.scale) / this.viewer.layers.factor)} %`;
+    this.showOpacity();
+    this.showLabels();
+    this.showBar();
+    this.showHandle();
+    this.showTip();
+  }
+
+  showLayerRow(row) {
+    const name = row.dataset.layer;
+    const shown = this.viewer.state.shown[name];
+    row.classList.toggle("is-selected", this.viewer.state.selected === name);
+    row.classList.toggle("is-hidden", !shown);
+    row.querySelector("[data-eye]").setAttribute("aria-pressed", String(shown));
+    const select = row.querySelector("[data-select]");
+    select.setAttribute("aria-pressed", String(this.viewer.state.selected === name));
+    row.querySelector("[data-layer-value]").textContent = shown
+      ? `${this.viewer.state.opacity[name]} %`
+      : "off";
+  }
+
+  showOpacity() {
+    const name = this.viewer.state.selected;
+    const value = this.viewer.state.shown[name] ? this.viewer.state.opacity[name] : 0;
+    const slider = this.viewer.find("[data-opacity]");
+    slider.value = String(value);
+    slider.style.setProperty("--share", `${value}%`);
+    slider.setAttribute("aria-label", `${TITLES[name]} opacity`);
+    slider.setAttribute("aria-valuetext", `${value} %`);
+    this.viewer.find("[data-opacity-label]").textContent = `${TITLES[name]} opacity`;
+    this.viewer.find("[data-opacity-value]").textContent = `${value} %`;
+  }
+
+  /** The names of what each side shows, in the corners. */
+  showLabels() {
+    const { state } = this.viewer;
+    const [left, right] = [this.viewer.find("[data-label=left]"), this.viewer.find("[data-label=right]")];
+    const above = ["errors", "probability", "entropy"].filter((name) => state.shown[name]);
+    const named = above.map((name) => `${TITLES[name]}, ${state.opacity[name]} %`);
+    left.hidden = state.mode === "overlay";
+    left.textContent = "Image";
+    right.hidden = named.length === 0;
+    right.textContent = named.join(" + ");
+    left.style.maxWidth = state.mode === "swipe" ? `${Math.max(state.swipe, 12)}%` : "";
+  }
+
+  showBar() {
+    const { state } = this.viewer;
+    const kind = state.selected === "entropy" && state.shown.entropy ? "entropy" : "probability";
+    const lies = NARROW.matches;
+    if (this.barKind === `${kind} ${lies}`) return;
+    this.barKind = `${kind} ${lies}`;
+    drawColourBar(this.viewer.find("[data-bar-canvas]"), kind, lies);
+    this.viewer.find("[data-bar-label]").textContent =
+      kind === "entropy" ? "Entropy (bits)" : `Probability of ${this.viewer.foreground}`;
+  }
+
+  showHandle() {
+    const handle = this.viewer.find("[data-handle]");
+    handle.hidden = this.viewer.state.mode !== "swipe";
+    handle.style.left = `${this.viewer.state.swipe}%`;
+    handle.setAttribute("aria-valuenow", String(Math.round(this.viewer.state.swipe)));
+  }
+
+  /** Words on the pixel under the pointer or the keyboard's crosshair. */
+  describe([x, y]) {
+    const { layers } = this.viewer;
+    const probability = layers.probability(x, y);
+    const known = layers.truth(x, y);
+    const name = (inside) => (inside ? this.viewer.foreground : "background");
+    return {
+      value: probability.toFixed(2),
+      place: `x ${x * layers.factor}, y ${y * layers.factor}`,
+      entropy: `${entropyBits(probability).toFixed(2)} bits`,
+      mask: name(layers.mask[y * layers.width + x] === 1),
+      known: known === null ? "" : name(known),
+    };
+  }
+
+  showTip() {
+    const tip = this.viewer.find("[data-tip]");
+    const pixel = this.viewer.hover || this.viewer.state.at;
+    tip.hidden = !pixel;
+    if (!pixel) return;
+    const words = this.describe(pixel);
+    tip.querySelector("[data-tip-value]").textContent = words.value;
+    tip.querySelector("[data-tip-place]").textContent = words.place;
+    tip.querySelector("[data-tip-more]").textContent = words.known
+      ? `${words.entropy}, known: ${words.known}`
+      : words.entropy;
+    const [x, y] = this.viewer.viewport.toPane(pixel[0] + 0.5, pixel[1] + 0.5);
+    const starts = this.viewer.stage.paneStarts(this.viewer.state.mode);
+    const start = this.viewer.hover && this.viewer.hoverPane ? starts.at(-1) : starts[0];
+    const box = tip.getBoundingClientRect();
+    const [width, height] = this.viewer.stage.size;
+    const left = start + x + 18 + box.width > width ? start + x - 18 - box.width : start + x + 18;
+    const top = Math.min(y + 16, height - box.height - 8);
+    tip.style.transform = `translate(${Math.max(4, left)}px, ${Math.max(4, top)}px)`;
+  }
+
+  /** Read the crosshair's pixel out to those who do not see it. */
+  announce() {
+    const words = this.describe(this.viewer.state.at);
+    const known = words.known ? `, known mask: ${words.known}` : "";
+    this.viewer.find("[data-readout]").textContent =
+      `${words.place}: probability ${words.value}, ${words.entropy}, mask: ${words.mask}${known}.`;
+  }
+}
