@@ -1,0 +1,183 @@
+"""Fixtures that drive Chromium against the running product.
+
+``page_as("bob")`` opens a page as a person of ``product``; ``screenshot(page, "name")`` keeps
+pictures in ``results/screens`` at phone and desk width, light and dark; ``assert_accessible(page)``
+runs axe. Every request that leaves the product's origin, every script error and every breach of
+the Content-Security-Policy fails the test in which it happens.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, Request, sync_playwright
+
+from tests.live.product import PASSWORD, ROOT, Product, new_product
+
+CHROMIUM_FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-dev-shm-usage",
+    "--force-color-profile=srgb",
+]
+WIDTHS = {"phone": (360, 780), "desk": (1400, 900)}
+SCREENS = ROOT / "results" / "screens"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Everything in this folder drives a browser."""
+    for item in items:
+        if Path(str(item.fspath)).parent.name == "browser":
+            item.add_marker(pytest.mark.browser)
+
+
+def find_chromium() -> str | None:
+    """Return the path of Chromium; CHROMIUM names another one."""
+    named = os.environ.get("CHROMIUM")
+    return named or shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Headless Chromium."""
+    path = find_chromium()
+    if path is None:
+        pytest.skip("needs Chromium, which is absent")
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(
+            executable_path=path, headless=True, args=CHROMIUM_FLAGS
+        )
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="session")
+def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
+    """The product, once for all browser tests: alice, bob, carol; mallory belongs elsewhere."""
+    running = new_product(
+        tmp_path_factory.mktemp("product"), DJANGO_SETTINGS_MODULE="tests.webapp.live_settings"
+    )
+    running.start()
+    yield running
+    running.stop()
+
+
+class Misbehaviour:
+    """What no page may do: leave the origin, break the policy, throw."""
+
+    def __init__(self, origin: str) -> None:
+        self._origin = origin
+        self.found: list[str] = []
+
+    def watch(self, context: BrowserContext) -> None:
+        """Listen to everything that happens in a browser context."""
+        context.on("request", self._on_request)
+        context.on("weberror", lambda error: self.found.append(f"script error: {error.error}"))
+        context.on("console", self._on_console)
+
+    def _on_request(self, request: Request) -> None:
+        if not request.url.startswith((self._origin + "/", "data:", "blob:")):
+            self.found.append(f"request leaves the origin: {request.url}")
+
+    def _on_console(self, message: object) -> None:
+        text = message.text
+        if "Content Security Policy" in text or "Content-Security-Policy" in text:
+            self.found.append(f"policy: {text}")
+
+
+@pytest.fixture
+def page_as(
+    browser: Browser, product: Product, request: pytest.FixtureRequest
+) -> Iterator[Callable[..., Page]]:
+    """A function ``page_as("bob", width="desk", dark=False)`` to a signed-in page.
+
+    ``page_as(None)`` is a visitor who has not signed in. Downloads are accepted.
+    """
+    misbehaviour = Misbehaviour(product.url)
+    contexts: list[BrowserContext] = []
+
+    def open_page(name: str | None = "bob", *, width: str = "desk", dark: bool = False) -> Page:
+        columns, lines = WIDTHS[width]
+        context = browser.new_context(
+            base_url=product.url,
+            viewport={"width": columns, "height": lines},
+            color_scheme="dark" if dark else "light",
+            reduced_motion="reduce",
+            has_touch=width == "phone",
+            accept_downloads=True,
+        )
+        context.set_default_timeout(15_000)
+        misbehaviour.watch(context)
+        contexts.append(context)
+        page = context.new_page()
+        if name is not None:
+            sign_in(page, name)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert not misbehaviour.found, "\n".join(misbehaviour.found)
+
+
+def sign_in(page: Page, name: str) -> None:
+    """Sign in through the form."""
+    page.goto("/accounts/sign-in/")
+    page.get_by_label("Username").fill(name)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url(lambda url: "/sign-in/" not in url)
+
+
+@pytest.fixture
+def screenshot() -> Callable[..., None]:
+    """A function that keeps four pictures of the page: phone and desk width, light and dark."""
+
+    def take(page: Page, name: str, *, full: bool = True) -> None:
+        SCREENS.mkdir(parents=True, exist_ok=True)
+        before = page.viewport_size
+        for width, (columns, lines) in WIDTHS.items():
+            page.set_viewport_size({"width": columns, "height": lines})
+            for scheme in ("light", "dark"):
+                page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+                page.wait_for_timeout(80)
+                page.screenshot(path=SCREENS / f"{name}-{width}-{scheme}.png", full_page=full)
+        page.emulate_media(color_scheme="light", reduced_motion="reduce")
+        page.set_viewport_size(before)
+
+    return take
+
+
+@pytest.fixture
+def assert_accessible() -> Callable[..., None]:
+    """A function that fails when axe finds anything, or when the page scrolls sideways at 360."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    def check(page: Page) -> None:
+        found = []
+        before = page.viewport_size
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+            page.evaluate(
+                "() => new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))"
+            )
+            page.wait_for_timeout(
+                150
+            )  # colours have no transition now, but the machine may be slow
+            for violation in Axe().run(page).response["violations"]:
+                nodes = "; ".join(node["html"][:160] for node in violation["nodes"][:4])
+                found.append(f"{scheme} {violation['id']}: {violation['help']}: {nodes}")
+        page.emulate_media(color_scheme="light", reduced_motion="reduce")
+        page.set_viewport_size({"width": 360, "height": 780})
+        overflow = page.evaluate(
+            "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        )
+        page.set_viewport_size(before)
+        if overflow > 0:
+            found.append(f"scrolls sideways by {overflow} px at 360 px")
+        assert not found, f"{page.url}:\n" + "\n".join(found)
+
+    return check

@@ -1,0 +1,186 @@
+"""The real product for tests: supervisor, broker, worker and web server on a free port."""
+
+import os
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PASSWORD = "quiet-lamp-orbit-42"
+
+_PEOPLE = f"""
+from webapp.accounts.models import Organisation, User
+make = Organisation.objects.get_or_create
+north, _ = make(name="Northfield University", department="Residential Life")
+south, _ = make(name="Southgate College", department="Housing")
+people = [("alice", north, "viewer"), ("bob", north, "staff"),
+          ("carol", north, "administrator"), ("mallory", south, "staff")]
+for name, organisation, role in people:
+    if not User.objects.filter(username=name).exists():
+        User.objects.create_user(
+            username=name, password="{PASSWORD}", organisation=organisation, role=role
+        )
+"""
+
+
+@dataclass
+class Product:
+    """A running installation of its own: address, instance folder, hands on its processes."""
+
+    instance: Path
+    port: int
+    environment: dict[str, str] = field(default_factory=dict)
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        """Address of the web server, without a slash at the end."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        """Start the supervisor and wait for the first answer."""
+        log = (self.instance / "supervisor.log").open("ab")
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "webapp.supervisor", "--port", str(self.port)],
+            cwd=ROOT,
+            env=self.environment,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            if self.process.poll() is not None:
+                break
+            if not (self.instance / "broker.url").exists():
+                time.sleep(0.05)
+                continue
+            try:
+                with urllib.request.urlopen(f"{self.url}/healthz", timeout=2) as answer:
+                    if answer.status == 200:
+                        return
+            except (urllib.error.URLError, OSError):
+                time.sleep(0.1)
+        raise AssertionError(f"the product did not start:\n{self.logs()}")
+
+    def stop(self) -> int:
+        """Stop the supervisor as a service manager would; return its exit code."""
+        assert self.process is not None
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(timeout=40)
+
+    def run(self, code: str) -> str:
+        """Run Python inside the product's Django; return what it printed."""
+        done = subprocess.run(
+            [sys.executable, "manage.py", "shell", "--no-imports", "-c", code],
+            cwd=ROOT,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    def manage(self, *arguments: str) -> str:
+        """Run a management command of the product; return what it printed."""
+        done = subprocess.run(
+            [sys.executable, "manage.py", *arguments],
+            cwd=ROOT,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def pid_of(self, name: str) -> int:
+        """The process id of a child of the supervisor: broker, worker (the parent one) or web."""
+        marks = {"broker": "valkey-server", "worker": "celery", "web": "gunicorn"}
+        assert self.process is not None
+        for pid in children_of(self.process.pid):
+            if marks[name] in _command_line(pid):
+                return pid
+        raise AssertionError(f"no {name} among the children of the supervisor")
+
+    def rows(self, query: str, *values: Any) -> list[sqlite3.Row]:
+        """Read the database directly: quick, and independent of the code under test."""
+        connection = sqlite3.connect(self.instance / "bethe_hall.sqlite3", timeout=10)
+        connection.row_factory = sqlite3.Row
+        try:
+            return connection.execute(query, values).fetchall()
+        finally:
+            connection.close()
+
+    def logs(self) -> str:
+        """The ends of all logs, for messages."""
+        files = [self.instance / "supervisor.log", *sorted((self.instance / "log").glob("*.log"))]
+        return "\n".join(
+            f"--- {file.name}\n" + "\n".join(file.read_text(errors="replace").splitlines()[-25:])
+            for file in files
+            if file.exists()
+        )
+
+
+def children_of(pid: int) -> list[int]:
+    """Direct children of a process, by /proc."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                stat = (folder / "stat").read_text(encoding="ascii", errors="replace")
+            except OSError:
+                continue
+            fields = stat.rpartition(")")[2].split()
+            if int(fields[1]) == pid and fields[0] != "Z":
+                found.append(int(folder.name))
+    return sorted(found)
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process exists and is not a zombie."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+def _command_line(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    except OSError:
+        return ""
+
+
+def new_product(instance: Path, **environment: str) -> Product:
+    """Prepare an installation in a folder: database, static files, people of two organisations."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in {"REDIS_URL", "SECRET_KEY", "DEBUG", "DATABASE_URL", "ALLOWED_HOSTS"}
+    }
+    values = {
+        **kept,
+        "DJANGO_SETTINGS_MODULE": "webapp.settings",
+        "BETHE_HALL_INSTANCE": str(instance),
+        "SECURE_COOKIES": "0",
+        **environment,
+    }
+    product = Product(instance=instance, port=port, environment=values)
+    product.manage("migrate", "--verbosity", "0")
+    product.manage("collectstatic", "--noinput", "--verbosity", "0")
+    product.run(_PEOPLE)
+    return product

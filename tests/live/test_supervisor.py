@@ -1,0 +1,136 @@
+"""Starting, stopping and restarting the real processes."""
+
+import os
+import signal
+import stat
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from tests.live.product import Product, children_of, is_running, new_product
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc"),
+]
+
+
+def all_descendants(pid: int) -> list[int]:
+    found = children_of(pid)
+    return found + [deeper for child in found for deeper in all_descendants(child)]
+
+
+def wait_until(is_true: object, seconds: float = 20.0) -> None:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if is_true():
+            return
+        time.sleep(0.1)
+    raise AssertionError("waited in vain")
+
+
+def test_it_stops_everything_on_sigterm(product: Product) -> None:
+    assert product.process is not None
+    pids = all_descendants(product.process.pid)
+    assert len(pids) >= 6  # broker, web and two of its own, worker and two of its own
+    started = time.monotonic()
+    assert product.stop() == 0
+    assert time.monotonic() - started < 15
+    assert [pid for pid in pids if is_running(pid)] == []
+    assert not (product.instance / "broker.url").exists()
+
+
+def test_nothing_outlives_a_killed_supervisor(product: Product) -> None:
+    assert product.process is not None
+    direct = children_of(product.process.pid)
+    pids = all_descendants(product.process.pid)
+    product.process.kill()
+    product.process.wait()
+    wait_until(lambda: not any(is_running(pid) for pid in direct), 5)
+    wait_until(lambda: not any(is_running(pid) for pid in pids))
+
+
+@pytest.mark.parametrize("name", ["broker", "worker", "web"])
+def test_it_restarts_what_dies(product: Product, name: str) -> None:
+    before = product.pid_of(name)
+    os.kill(before, signal.SIGKILL)
+
+    def is_back() -> bool:
+        try:
+            return product.pid_of(name) != before
+        except AssertionError:
+            return False
+
+    wait_until(is_back)
+    if name == "web":
+
+        def answers() -> bool:
+            try:
+                with urllib.request.urlopen(f"{product.url}/healthz", timeout=2) as answer:
+                    return answer.status == 200
+            except OSError:
+                return False
+
+        wait_until(answers)
+
+
+def test_a_killed_server_leaves_no_run_folder_to_the_next(product: Product) -> None:
+    assert product.process is not None
+    before = product.instance / "broker" / "run_folder"
+    folder = Path(before.read_text(encoding="utf-8"))
+    assert folder.is_dir()
+    product.process.kill()
+    product.process.wait()
+    product.start()
+    wait_until(lambda: not folder.exists())
+
+
+def test_the_broker_is_open_to_this_user_only(product: Product) -> None:
+    url = (product.instance / "broker.url").read_text(encoding="ascii")
+    assert stat.S_IMODE((product.instance / "broker.url").stat().st_mode) == 0o600
+    assert url.startswith("unix://")
+    socket = Path(url.removeprefix("unix://"))
+    assert stat.S_IMODE(socket.stat().st_mode) == 0o700
+    assert stat.S_IMODE(socket.parent.stat().st_mode) == 0o700
+    assert len(os.fsencode(socket)) <= 100
+
+
+def test_a_second_server_on_the_same_folder_is_refused(product: Product) -> None:
+    second = Product(product.instance, product.port + 1, product.environment)
+    with pytest.raises(AssertionError, match="Another server runs on this instance folder"):
+        second.start()
+
+
+def test_a_long_folder_falls_back_to_loopback_with_a_password(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from webapp.supervisor import broker
+
+    base = tmp_path / ("x" * 90)
+    base.mkdir()
+    prepared = broker.prepare_broker(tmp_path / "instance", run_base=base)
+    assert prepared.run_folder is None
+    configuration = Path(prepared.command[1])
+    assert stat.S_IMODE(configuration.stat().st_mode) == 0o600
+    text = configuration.read_text(encoding="utf-8")
+    assert "bind 127.0.0.1" in text
+    password = text.split("requirepass ")[1].split()[0]
+    assert len(password) >= 40
+    assert password in prepared.url
+
+
+def test_the_secret_is_made_once_and_kept_to_oneself(tmp_path: Path) -> None:
+    first = new_product(tmp_path)
+    key = first.run("from django.conf import settings; print(settings.SECRET_KEY)")
+    assert len(key) >= 50
+    assert first.run("from django.conf import settings; print(settings.SECRET_KEY)") == key
+    assert stat.S_IMODE((tmp_path / "secret_key").stat().st_mode) == 0o600
+
+
+def test_a_port_in_use_is_named(product: Product, tmp_path: Path) -> None:
+    second = new_product(tmp_path)
+    second.port = product.port
+    with pytest.raises(AssertionError, match="is in use"):
+        second.start()

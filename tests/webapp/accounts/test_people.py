@@ -1,0 +1,110 @@
+"""Managing the people of an organisation."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from auditlog.models import LogEntry
+from django.test import Client
+from django.urls import reverse
+
+from webapp.accounts.models import Role, User
+from webapp.audit.models import AuditLine
+
+ClientOf = Callable[[User], Client]
+
+
+def actions_on(user: User) -> list[tuple[str, dict[str, str]]]:
+    return [
+        (reverse("accounts:change-role", args=[user.pk]), {"role": "administrator"}),
+        (reverse("accounts:change-active", args=[user.pk]), {"active": "0"}),
+        (reverse("accounts:reset-password", args=[user.pk]), {}),
+    ]
+
+
+def test_only_administrators_see_it(
+    client_of: ClientOf, alice: User, bob: User, carol: User
+) -> None:
+    assert client_of(alice).get("/accounts/people/").status_code == 403
+    assert client_of(bob).get("/accounts/people/").status_code == 403
+    assert client_of(carol).get("/accounts/people/").status_code == 200
+
+
+def test_it_lists_nobody_of_another_organisation(
+    client_of: ClientOf, carol: User, bob: User, mallory: User
+) -> None:
+    page = client_of(carol).get("/accounts/people/").content.decode()
+    assert "bob" in page
+    assert "mallory" not in page
+
+
+def test_it_validates_ownership(client_of: ClientOf, carol: User, mallory: User) -> None:
+    before = User.objects.get(pk=mallory.pk)
+    for url, values in actions_on(mallory):
+        assert client_of(carol).post(url, values).status_code == 404
+    after = User.objects.get(pk=mallory.pk)
+    assert (after.role, after.is_active, after.password) == (
+        before.role,
+        before.is_active,
+        before.password,
+    )
+
+
+def test_staff_cannot_change_roles(client_of: ClientOf, bob: User, alice: User) -> None:
+    for url, values in [*actions_on(alice), *actions_on(bob)]:
+        assert client_of(bob).post(url, values).status_code == 403
+    bob.refresh_from_db()
+    assert bob.role == Role.STAFF
+
+
+def test_it_adds_a_person_who_must_change_the_password(
+    client_of: ClientOf, carol: User, northfield: object
+) -> None:
+    response = client_of(carol).post("/accounts/people/", {"username": "dave", "role": "viewer"})
+    password = re.search(r'class="id">([a-z0-9-]{19})<', response.content.decode())[1]
+    dave = User.objects.get(username="dave")
+    assert dave.organisation == carol.organisation
+    assert dave.check_password(password)
+    assert client_of(dave).get("/jobs/").url == reverse("accounts:password")
+    assert AuditLine.objects.filter(verb="added user", target_name="dave").count() == 1
+
+
+def test_a_taken_name_is_refused_even_from_another_organisation(
+    client_of: ClientOf, carol: User, mallory: User
+) -> None:
+    response = client_of(carol).post("/accounts/people/", {"username": "Mallory", "role": "viewer"})
+    assert response.status_code == 422
+    assert "The name Mallory is taken" in response.content.decode()
+
+
+def test_it_changes_a_role_and_records_both(client_of: ClientOf, carol: User, alice: User) -> None:
+    url = reverse("accounts:change-role", args=[alice.pk])
+    client_of(carol).post(url, {"role": "staff"})
+    alice.refresh_from_db()
+    assert alice.role == Role.STAFF
+    line = AuditLine.objects.get(verb="changed role")
+    assert line.details == {"before": "viewer", "after": "staff"}
+    entry = LogEntry.objects.get_for_object(alice).first()  # field by field, with the actor
+    assert entry.changes["role"] == ["viewer", "staff"]
+    assert entry.actor == carol
+
+
+@pytest.mark.parametrize(("name", "values"), [("change-role", {"role": "viewer"}),
+                                              ("change-active", {"active": "0"})])  # fmt: skip
+def test_the_last_administrator_stays(
+    client_of: ClientOf, carol: User, name: str, values: dict[str, str]
+) -> None:
+    response = client_of(carol).post(
+        reverse(f"accounts:{name}", args=[carol.pk]), values, follow=True
+    )
+    assert "needs an administrator" in response.content.decode()
+    carol.refresh_from_db()
+    assert carol.role == Role.ADMINISTRATOR
+    assert carol.is_active
+
+
+def test_a_reset_ends_open_sessions(client_of: ClientOf, carol: User, bob: User) -> None:
+    bobs = client_of(bob)
+    assert bobs.get("/").status_code == 200
+    client_of(carol).post(reverse("accounts:reset-password", args=[bob.pk]))
+    assert bobs.get("/").status_code == 302

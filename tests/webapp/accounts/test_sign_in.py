@@ -1,0 +1,91 @@
+"""Signing in and out; locking after failures."""
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from tests.webapp.conftest import PASSWORD
+from webapp.accounts.models import User
+from webapp.audit.models import AuditLine
+
+SIGN_IN = "/accounts/sign-in/"
+
+
+def attempt(client: Client, name: str, password: str):
+    return client.post(SIGN_IN, {"username": name, "password": password})
+
+
+def test_every_page_asks_for_a_sign_in(client: Client, db: None) -> None:
+    for url in ("/", "/jobs/", "/audit/", "/help/", "/search/?q=S-1", "/accounts/settings/"):
+        response = client.get(url)
+        assert response.status_code == 302, url
+        assert response.url.startswith(SIGN_IN)
+
+
+def test_it_signs_in_and_leaves_an_audit_line(client: Client, bob: User) -> None:
+    response = attempt(client, "bob", PASSWORD)
+    assert response.status_code == 302
+    assert response.url == "/"
+    line = AuditLine.objects.get()
+    assert (line.username, line.verb, line.organisation) == ("bob", "signed in", bob.organisation)
+
+
+def test_it_follows_next_only_inside_the_product(client: Client, bob: User) -> None:
+    inside = client.post(f"{SIGN_IN}?next=/jobs/", {"username": "bob", "password": PASSWORD})
+    assert inside.url == "/jobs/"
+    client.logout()
+    outside = client.post(
+        f"{SIGN_IN}?next=https://evil.example/", {"username": "bob", "password": PASSWORD}
+    )
+    assert outside.url == "/"
+
+
+def test_a_wrong_password_says_so_without_telling_which_part(client: Client, bob: User) -> None:
+    for name in ("bob", "nobody"):
+        response = attempt(client, name, "wrong")
+        assert response.status_code == 200
+        assert "do not belong together" in response.content.decode()
+
+
+def test_five_failures_lock_the_name_even_for_the_right_password(client: Client, bob: User) -> None:
+    for _ in range(5):
+        attempt(client, "bob", "wrong")
+    response = attempt(client, "bob", PASSWORD)
+    assert response.status_code == 429
+    assert "Locked for 15 minutes" in response.content.decode()
+    assert "_auth_user_id" not in client.session
+    assert AuditLine.objects.filter(verb="locked out", target_name="bob").exists()
+
+
+def test_others_can_sign_in_while_a_name_is_locked(client: Client, bob: User, alice: User) -> None:
+    for _ in range(5):
+        attempt(client, "bob", "wrong")
+    assert attempt(client, "alice", PASSWORD).status_code == 302
+
+
+def test_a_deactivated_person_cannot_sign_in_and_loses_the_session(
+    client: Client, bob: User
+) -> None:
+    attempt(client, "bob", PASSWORD)
+    User.objects.filter(pk=bob.pk).update(is_active=False)
+    assert client.get("/").status_code == 302
+    assert attempt(client, "bob", PASSWORD).status_code == 200
+
+
+def test_sign_out_needs_a_post(client: Client, bob: User) -> None:
+    attempt(client, "bob", PASSWORD)
+    assert client.get(reverse("accounts:sign-out")).status_code == 405
+    assert client.post(reverse("accounts:sign-out")).status_code == 302
+    assert client.get("/").status_code == 302
+
+
+@pytest.mark.parametrize("password", ["short", "1234567890123", "password1234"])
+def test_weak_passwords_are_refused(client: Client, bob: User, password: str) -> None:
+    attempt(client, "bob", PASSWORD)
+    response = client.post(
+        reverse("accounts:password"),
+        {"old_password": PASSWORD, "new_password1": password, "new_password2": password},
+    )
+    assert response.status_code == 200
+    bob.refresh_from_db()
+    assert bob.check_password(PASSWORD)

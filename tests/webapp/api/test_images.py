@@ -1,0 +1,159 @@
+"""Image sets, models and predictions through the interface."""
+
+import io
+import zipfile
+
+import numpy as np
+import pytest
+
+from tests.webapp.segmentation.conftest import block_mask, encoded, picture, upload, zipped
+from webapp.jobs.runner import run_job
+from webapp.segmentation.models import ImageSet, PredictionBatch, Segmenter
+
+
+def body(response) -> bytes:
+    return b"".join(response.streaming_content) if response.streaming else response.content
+
+
+def test_a_whole_round(program_of, bob, segmenter) -> None:
+    """Make a set, fill it from a ZIP, predict it, fetch the results."""
+    program = program_of(bob)
+    made = program.post("/image-sets", {"name": "Scans", "foreground": "leaf"})
+    assert made.status_code == 201
+    key = made.data["id"]
+    content = zipped(
+        {
+            "a.jpg": encoded(picture(1)),
+            "a.mask.png": encoded(block_mask(), "PNG"),
+            "b.jpg": encoded(picture(2)),
+            "notes.txt": b"hello",
+        }
+    )
+    results = program.post(f"/image-sets/{key}/files", file=upload("all.zip", content)).data
+    assert [result["outcome"] for result in results["results"]].count("added") == 3
+    assert program.get(f"/image-sets/{key}").data["with_mask"] == 1
+
+    started = program.post("/predictions", {"image_set": key, "model": str(segmenter.pk)})
+    assert started.status_code == 202
+    run_job(started.data["job"], watched=False)
+    job = program.get(f"/jobs/{started.data['job']}").data
+    assert (job["state"], job["sentence"]) == ("succeeded", "2 of 2 images predicted.")
+    found = program.get(f"/predictions/{started.data['id']}").data
+    assert (found["done"], found["iou"]["images"]) == (2, 1)
+
+    images = program.get(f"/predictions/{found['id']}/images?order=name").data["items"]
+    base = f"/predictions/{found['id']}/images/{images[0]['id']}"
+    marginals = np.load(io.BytesIO(body(program.get(f"{base}/marginals.npy"))))
+    assert marginals.shape == (24, 36)
+    assert body(program.get(f"{base}/mask.png")).startswith(b"\x89PNG")
+    assert body(program.get(f"{base}/overlay.png")).startswith(b"\x89PNG")
+    archive = zipfile.ZipFile(io.BytesIO(body(program.get(f"/predictions/{found['id']}/archive"))))
+    assert len(archive.namelist()) == 5
+    assert program.delete(f"/predictions/{found['id']}").status_code == 204
+    assert program.delete(f"/image-sets/{key}").status_code == 204
+
+
+def test_learning_is_queued(program_of, bob, image_set, sent_job_ids) -> None:
+    answer = program_of(bob).post(
+        "/image-models",
+        {"image_sets": [str(image_set.pk)], "name": "By program", "max_side": 100, "seed": 5},
+    )
+    assert answer.status_code == 202
+    segmenter = Segmenter.objects.get(pk=answer.data["id"])
+    assert (segmenter.max_side, segmenter.job.seed) == (100, 5)
+    assert not answer.data["is_ready"]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"image_sets": []}, "at least one"),
+        ({"image_sets": "all"}, "expected a list"),
+        ({"max_side": 5}, "40 to 400"),
+        ({"max_side": True}, "whole number"),
+        ({"solver": "magic"}, "solver"),
+        ({"restraint": "much"}, "a number"),
+        ({"holdout_percent": 90}, "0 to 50"),
+    ],
+)
+def test_bad_choices_are_refused_by_name(program_of, bob, image_set, change, words) -> None:
+    asked = {"image_sets": [str(image_set.pk)]} | change
+    answer = program_of(bob).post("/image-models", asked)
+    assert answer.status_code == 422
+    assert words in answer.data["detail"]
+    assert not Segmenter.objects.exists()
+
+
+def test_foreign_sets_and_models_cannot_be_used(
+    program_of, bob, mallory, make_set, image_set, segmenter
+) -> None:
+    foreign = make_set(mallory)
+    program = program_of(bob)
+    assert program.post("/image-models", {"image_sets": [str(foreign.pk)]}).status_code == 404
+    asked = {"image_set": str(foreign.pk), "model": str(segmenter.pk)}
+    assert program.post("/predictions", asked).status_code == 404
+    assert not PredictionBatch.objects.exists()
+
+
+@pytest.mark.parametrize("content", [b"{", b"[1]", b"\xff\xfe", b"[" * 100_000])
+def test_bodies_that_are_no_object_are_refused(program_of, bob, content) -> None:
+    program = program_of(bob)
+    answer = program._client.post(
+        "/api/v1/image-sets",
+        content,
+        content_type="application/json",
+        headers=program._headers,
+    )
+    assert answer.status_code == 400
+    assert not ImageSet.objects.exists()
+
+
+def test_names_are_checked(program_of, bob) -> None:
+    program = program_of(bob)
+    assert program.post("/image-sets", {"name": ""}).status_code == 422
+    assert program.post("/image-sets", {"name": "x" * 500}).status_code == 422
+    assert program.post("/image-sets", {"name": 5}).status_code == 422
+
+
+def test_masks_are_paired_and_unpaired(program_of, bob, image_set) -> None:
+    program = program_of(bob)
+    mask = image_set.files.get(name="leaf_0.mask.png")
+    other = image_set.files.get(name="leaf_2.jpg")
+    base = f"/image-sets/{image_set.pk}/files/{mask.pk}"
+    assert program.post(f"{base}/unpair").data["mask_of"] is None
+    assert program.post(f"{base}/pair/{other.pk}").data["mask_of"] == str(other.pk)
+    assert program.post(f"{base}/pair/{mask.pk}").status_code == 422
+
+
+def test_files_are_listed_by_role_in_pages(program_of, bob, image_set) -> None:
+    program = program_of(bob, may_change=False)
+    base = f"/image-sets/{image_set.pk}/files"
+    assert program.get(f"{base}?role=mask").data["total"] == 2
+    second = program.get(f"{base}?limit=2&offset=2").data
+    assert (len(second["items"]), second["total"]) == (2, 5)
+    assert program.get(f"{base}?limit=many").status_code == 422
+
+
+def test_originals_come_with_safe_headers(program_of, bob, image_set, image) -> None:
+    answer = program_of(bob).get(f"/image-sets/{image_set.pk}/files/{image.pk}/content")
+    assert answer["X-Content-Type-Options"] == "nosniff"
+    assert "attachment" in answer["Content-Disposition"]
+    assert body(answer) == image.store.path(image.digest).read_bytes()
+
+
+def test_what_nobody_foresaw_stays_without_details(program_of, bob, monkeypatch) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("the password is swordfish")
+
+    monkeypatch.setattr("webapp.api.endpoints.images.image_sets_of", broken)
+    answer = program_of(bob).get("/image-sets")
+    assert answer.status_code == 500
+    assert "swordfish" not in answer.content.decode()
+
+
+def test_a_job_is_cancelled(program_of, bob, image_set, segmenter) -> None:
+    program = program_of(bob)
+    asked = {"image_set": str(image_set.pk), "model": str(segmenter.pk)}
+    job = program.post("/predictions", asked).data["job"]
+    assert program.post(f"/jobs/{job}/cancel").data["state"] == "cancelled"
+    assert program.get(f"/jobs/{job}/trace").data == {"points": []}

@@ -1,0 +1,138 @@
+"""Cohorts, models of choices and proposals through the interface."""
+
+import csv
+import io
+
+import pytest
+
+from tests.webapp.segmentation.conftest import upload
+from webapp.cohorts.models import Cohort, Draft
+from webapp.jobs.runner import run_job
+
+BEDTIMES = ["Before 10 pm", "10-11 pm", "11 pm-12", "After 12"]
+
+
+def survey_csv(count: int, first: int = 1) -> bytes:
+    """A small survey: people who go to bed at one time have one attitude to smoking."""
+    rows = ["id,Bedtime,Smoking,Guests"]
+    for k in range(count):
+        kind = k % 4
+        smoking = "Yes" if kind in (1, 2) else "No"
+        rows.append(f"u{first + k},{BEDTIMES[kind]},{smoking},{'Often' if k % 3 else 'Never'}")
+    return "\n".join(rows).encode()
+
+
+def pairs_csv(count: int) -> bytes:
+    """Pairs of equal bedtimes: u1+u5, u2+u6, ..."""
+    rows = ["a,b"]
+    for start in range(0, count, 8):
+        rows += [f"u{start + k + 1},u{start + k + 5}" for k in range(4)]
+    return "\n".join(rows).encode()
+
+
+@pytest.fixture
+def cohort(program_of, bob) -> dict:
+    """Forty students and whom they chose."""
+    program = program_of(bob)
+    made = program.post("/cohorts", file=upload("2025.csv", survey_csv(40)), name="2025")
+    assert made.status_code == 201, made.data
+    pairs = program.post(f"/cohorts/{made.data['id']}/pairs", file=upload("p.csv", pairs_csv(40)))
+    assert pairs.status_code == 200, pairs.data
+    return pairs.data
+
+
+def test_a_cohort_and_its_pairs_are_imported(cohort) -> None:
+    assert (cohort["students"], cohort["pairs"]) == (40, 20)
+    assert {question["name"] for question in cohort["questions"]} == {
+        "Bedtime",
+        "Smoking",
+        "Guests",
+    }
+
+
+def test_a_bad_survey_is_refused_whole_with_its_problems(program_of, bob) -> None:
+    content = survey_csv(40) + b"\nu1,10-11 pm,No,Often"
+    answer = program_of(bob).post("/cohorts", file=upload("2025.csv", content), name="2025")
+    assert answer.status_code == 422
+    assert answer.data["detail"].endswith("Nothing was imported.")
+    assert answer.data["problems"]
+    assert not Cohort.objects.exists()
+    assert not Draft.objects.exists()
+
+
+def test_a_file_of_another_kind_is_refused(program_of, bob) -> None:
+    answer = program_of(bob).post("/cohorts", file=upload("a.csv", b"%PDF-1.7 x"), name="x")
+    assert answer.status_code == 422
+    assert "PDF" in answer.data["detail"]
+    assert program_of(bob).post("/cohorts", name="x").status_code == 400
+
+
+def test_a_taken_name_leaves_no_draft_behind(program_of, bob, cohort) -> None:
+    answer = program_of(bob).post("/cohorts", file=upload("b.csv", survey_csv(8)), name="2025")
+    assert answer.status_code == 422
+    assert not Draft.objects.exists()
+
+
+def test_pairs_of_strangers_are_refused(program_of, bob, cohort) -> None:
+    answer = program_of(bob).post(
+        f"/cohorts/{cohort['id']}/pairs", file=upload("p.csv", b"a,b\nnobody,someone")
+    )
+    assert answer.status_code == 422
+    assert not Draft.objects.exists()
+
+
+@pytest.mark.slow
+def test_learn_propose_decide_export(program_of, bob, cohort) -> None:
+    program = program_of(bob)
+    model = program.post("/roommate-models", {"cohorts": [cohort["id"]], "name": "By program"})
+    assert model.status_code == 202, model.data
+    run_job(model.data["job"], watched=False)
+    learned = program.get(f"/roommate-models/{model.data['id']}").data
+    assert learned["is_learned"], program.get(f"/jobs/{model.data['job']}").data
+    assert len(learned["weights"]) == 3
+
+    incoming = program.post("/cohorts", file=upload("n.csv", survey_csv(12, 100)), name="2026").data
+    proposal = program.post("/proposals", {"cohort": incoming["id"], "model": learned["id"]})
+    assert proposal.status_code == 202, proposal.data
+    run_job(proposal.data["job"], watched=False)
+    key = proposal.data["id"]
+    assert program.get(f"/proposals/{key}").data["is_computed"]
+
+    pairs = program.get(f"/proposals/{key}/pairs").data
+    assert pairs["total"] == 6
+    pair = pairs["items"][0]
+    assert pair["first"].startswith("S-")
+    url = f"/proposals/{key}/pairs/{pair['id']}/decision"
+    accepted = program.post(url, {"decision": "accept", "version": pair["version"]})
+    assert accepted.status_code == 200, accepted.data
+    late = program.post(url, {"decision": "reject", "version": pair["version"]})
+    assert late.status_code == 409
+    assert program.post(url, {"decision": "marry", "version": 1}).status_code == 422
+    assert program.get(f"/proposals/{key}/pairs?state=accepted").data["total"] == 1
+
+    odd = program.post("/cohorts", file=upload("o.csv", survey_csv(5, 300)), name="Odd").data
+    blocked = program.post("/proposals", {"cohort": odd["id"], "model": learned["id"]}).data
+    assert blocked["job"] is None
+    assert "5 students" in blocked["conflicts"][0]
+    assert program.post(f"/proposals/{blocked['id']}/propose").status_code == 409
+
+    export = program.get(f"/proposals/{key}/export/csv")
+    rows = list(csv.reader(io.StringIO(export.content.decode("utf-8-sig"))))
+    assert len(rows) == 7
+    assert rows[1][0].startswith("u1")
+
+
+def test_a_cohort_without_pairs_cannot_be_learned_from(program_of, bob) -> None:
+    program = program_of(bob)
+    made = program.post("/cohorts", file=upload("c.csv", survey_csv(8)), name="No pairs").data
+    answer = program.post("/roommate-models", {"cohorts": [made["id"]]})
+    assert answer.status_code == 422
+    assert "at least 2 are needed" in answer.data["detail"]
+
+
+def test_an_unlearned_model_proposes_nothing(program_of, bob, cohort) -> None:
+    program = program_of(bob)
+    model = program.post("/roommate-models", {"cohorts": [cohort["id"]]}).data
+    answer = program.post("/proposals", {"cohort": cohort["id"], "model": model["id"]})
+    assert answer.status_code == 422
+    assert "not learned yet" in answer.data["detail"]

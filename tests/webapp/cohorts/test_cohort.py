@@ -1,0 +1,119 @@
+"""One cohort: who sees it, splitting, practice pairs, renaming, purging."""
+
+from collections.abc import Callable
+
+import pytest
+from django.urls import reverse
+
+from tests.webapp.cohorts.conftest import survey_csv
+from webapp.accounts.models import User
+from webapp.audit.models import AuditLine
+from webapp.cohorts.models import Cohort, PairsOrigin, Student
+from webapp.cohorts.selectors.surveys import cohort_pairs, cohort_survey
+from webapp.cohorts.services.cohorts import cohort_set_pairs, cohort_split
+from webapp.jobs.models import Job, JobState
+from webapp.jobs.runner import run_job
+
+
+def test_it_is_seen_inside_the_organisation_only(
+    alice: User, bob: User, mallory: User, client_of: Callable, make_cohort: Callable
+) -> None:
+    cohort = make_cohort(bob)
+    for tab in ("questions", "students", "pairs", "nonsense"):
+        address = reverse("cohorts:cohort", args=[cohort.pk]) + f"?tab={tab}"
+        assert client_of(alice).get(address).status_code == 200
+        assert client_of(mallory).get(address).status_code == 404
+    assert cohort.name in client_of(alice).get("/cohorts/").content.decode()
+    assert cohort.name not in client_of(mallory).get("/cohorts/").content.decode()
+
+
+@pytest.mark.parametrize("action", ["rename", "split", "simulate", "purge"])
+def test_rights_of_every_change(
+    alice: User,
+    bob: User,
+    mallory: User,
+    client_of: Callable,
+    make_cohort: Callable,
+    action: str,
+) -> None:
+    cohort = make_cohort(bob)
+    address = reverse(f"cohorts:{action}", args=[cohort.pk])
+    assert client_of(alice).post(address).status_code == 403
+    assert client_of(mallory).post(address).status_code in (403, 404)
+    assert client_of(bob).get(address).status_code == 405
+    cohort.refresh_from_db()
+    assert Cohort.objects.count() == 1
+
+
+def test_the_survey_and_a_blank_reach_the_engine(bob: User, make_cohort: Callable) -> None:
+    cohort = make_cohort(bob, data=survey_csv(Tidiness={3: ""}))
+    survey = cohort_survey(cohort)
+    assert survey.n_students == 24
+    assert survey.answers[3, 2] == -1
+    assert survey.attributes["Gender"][:2] == ("M", "F")
+
+
+def test_the_same_seed_gives_the_same_halves(bob: User, make_cohort: Callable) -> None:
+    cohort = make_cohort(bob)
+    first, second = cohort_split(user=bob, cohort=cohort, seed=5)
+    again, _ = cohort_split(user=bob, cohort=cohort, seed=5)
+    ids = [set(half.students.values_list("original_id", flat=True)) for half in (first, second)]
+    assert not ids[0] & ids[1]
+    assert len(ids[0] | ids[1]) == 24
+    assert set(again.students.values_list("original_id", flat=True)) == ids[0]
+
+
+def test_practice_pairs_keep_to_the_rule_and_are_labelled(
+    bob: User, client_of: Callable, make_cohort: Callable
+) -> None:
+    cohort = make_cohort(bob, data=survey_csv(Gender={0: "", 1: ""}))
+    client = client_of(bob)
+    address = reverse("cohorts:simulate", args=[cohort.pk])
+    client.post(address, {"same": ["Gender"], "seed": "3"})
+    job = Job.objects.get(kind="roommates.simulate")
+    run_job(job.pk, watched=False)
+    job.refresh_from_db()
+    assert job.state == JobState.SUCCEEDED, job.error
+    cohort.refresh_from_db()
+    assert cohort.pairs_origin == PairsOrigin.SIMULATED
+    genders = cohort_survey(cohort).attributes["Gender"]
+    assert all(genders[i] == genders[j] for i, j in cohort_pairs(cohort))
+    assert cohort.n_pairs == 11
+    page = client.get(reverse("cohorts:cohort", args=[cohort.pk])).content.decode()
+    assert "These pairs were simulated" in page
+
+
+def test_practice_never_replaces_real_pairs(
+    bob: User, client_of: Callable, make_cohort: Callable
+) -> None:
+    cohort = make_cohort(bob)
+    cohort_set_pairs(
+        user=bob, cohort=cohort, pairs=[(0, 1)], origin=PairsOrigin.IMPORTED, note="past"
+    )
+    page = client_of(bob).post(reverse("cohorts:simulate", args=[cohort.pk]), follow=True)
+    assert "has real pairs" in page.content.decode()
+    assert not Job.objects.exists()
+
+
+def test_purging_takes_the_typed_name(
+    bob: User, carol: User, client_of: Callable, make_cohort: Callable
+) -> None:
+    cohort = make_cohort(bob)
+    address = reverse("cohorts:purge", args=[cohort.pk])
+    assert client_of(bob).post(address, {"name": cohort.name}).status_code == 403
+    client = client_of(carol)
+    assert "does not match" in client.post(address, {"name": "x"}, follow=True).content.decode()
+    assert Student.objects.count() == 24
+    client.post(address, {"name": cohort.name})
+    assert not Cohort.objects.exists()
+    assert not Student.objects.exists()
+    assert AuditLine.objects.filter(verb="purged", details__students=24).exists()
+
+
+def test_search_finds_students_of_the_own_organisation(
+    bob: User, mallory: User, client_of: Callable, make_cohort: Callable
+) -> None:
+    cohort = make_cohort(bob)
+    response = client_of(bob).get("/search/?q=S-1003&stay=1")
+    assert f"Student of {cohort.name}" in response.content.decode()
+    assert "Student of" not in client_of(mallory).get("/search/?q=S-1003&stay=1").content.decode()

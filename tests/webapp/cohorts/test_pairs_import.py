@@ -1,0 +1,102 @@
+"""Past pairs: every wrong row is named, and pairs come all or not at all."""
+
+from collections.abc import Callable
+
+import pytest
+from django.urls import reverse
+
+from webapp.accounts.models import User
+from webapp.cohorts.models import Cohort, Draft, PairsOrigin
+
+GOOD = b"a,b\nN000,N001\nN002,N003\nN004,N005\n"
+
+
+def send(client: object, cohort: Cohort, as_upload: Callable, data: bytes) -> str:
+    address = reverse("cohorts:pairs-upload", args=[cohort.pk])
+    response = client.post(address, {"file": as_upload(data, "pairs.csv")}, follow=True)
+    return response.content.decode()
+
+
+def press_import(client: object, cohort: Cohort) -> str:
+    draft = Draft.objects.get(cohort=cohort)
+    address = reverse("cohorts:pairs-confirm", args=[cohort.pk, draft.pk])
+    return client.post(address, {"version": draft.version}, follow=True).content.decode()
+
+
+def test_staff_import_pairs(
+    bob: User, client_of: Callable, make_cohort: Callable, as_upload: Callable
+) -> None:
+    cohort, client = make_cohort(bob), client_of(bob)
+    page = send(client, cohort, as_upload, GOOD)
+    assert "Import 3 pairs" in page
+    assert "18 students of 24 are in no pair" in page
+    assert "3 pairs imported" in press_import(client, cohort)
+    cohort.refresh_from_db()
+    assert (cohort.n_pairs, cohort.pairs_origin) == (3, PairsOrigin.IMPORTED)
+    assert str(cohort.past_pairs.first()) == "S-1001 + S-1002"
+
+
+@pytest.mark.parametrize(
+    ("row", "sentence"),
+    [
+        (b"N000,N999", "Row 5: N999 is not a student of this cohort."),
+        (b"N007,N007", "Row 5: N007 is paired with themselves."),
+        (b"N000,N008", "Row 5: N000 is paired twice, first in row 2."),
+        (b"N007,", "Row 5: one of the two ids is blank."),
+    ],
+)
+def test_a_wrong_row_is_named_and_stops_everything(
+    bob: User,
+    client_of: Callable,
+    make_cohort: Callable,
+    as_upload: Callable,
+    row: bytes,
+    sentence: str,
+) -> None:
+    cohort, client = make_cohort(bob), client_of(bob)
+    assert sentence in send(client, cohort, as_upload, GOOD + row + b"\n")
+    assert "Nothing was imported" in press_import(client, cohort)
+    cohort.refresh_from_db()
+    assert cohort.n_pairs == 0
+
+
+def test_a_repeated_pair_counts_once(
+    bob: User, client_of: Callable, make_cohort: Callable, as_upload: Callable
+) -> None:
+    cohort, client = make_cohort(bob), client_of(bob)
+    page = send(client, cohort, as_upload, GOOD + b"N001,N000\n")
+    assert "Row 5 repeats the pair of row 2; it counts once." in page
+    press_import(client, cohort)
+    cohort.refresh_from_db()
+    assert cohort.n_pairs == 3
+
+
+def test_the_columns_with_ids_are_found_and_can_be_chosen(
+    bob: User, client_of: Callable, make_cohort: Callable, as_upload: Callable
+) -> None:
+    cohort, client = make_cohort(bob), client_of(bob)
+    send(client, cohort, as_upload, b"room,left,right\n12,N000,N001\n14,N002,N003\n")
+    draft = Draft.objects.get(cohort=cohort)
+    assert draft.choices == {"columns": [1, 2]}
+    address = reverse("cohorts:pairs-draft", args=[cohort.pk, draft.pk])
+    page = client.post(address, {"first": "0", "second": "0"}, follow=True).content.decode()
+    assert "Choose two different columns" in page
+
+
+def test_rights_and_walls(
+    alice: User,
+    bob: User,
+    mallory: User,
+    client_of: Callable,
+    make_cohort: Callable,
+    as_upload: Callable,
+) -> None:
+    cohort = make_cohort(bob)
+    address = reverse("cohorts:pairs-upload", args=[cohort.pk])
+    assert client_of(alice).get(address).status_code == 403
+    assert client_of(mallory).get(address).status_code == 404
+    send(client_of(bob), cohort, as_upload, GOOD)
+    draft = Draft.objects.get(cohort=cohort)
+    inside = reverse("cohorts:pairs-confirm", args=[cohort.pk, draft.pk])
+    assert client_of(mallory).post(inside).status_code == 404
+    assert client_of(alice).post(inside).status_code == 403

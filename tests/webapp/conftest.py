@@ -1,0 +1,91 @@
+"""People of two organisations, and clients that are signed in as them.
+
+alice looks, bob works, carol administers, all at Northfield University; mallory works elsewhere.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from django.conf import LazySettings
+from django.test import Client
+
+from webapp.accounts.models import Organisation, Role, User
+
+PASSWORD = "quiet-lamp-orbit-42"
+
+
+@pytest.fixture(autouse=True)
+def media_root(settings: LazySettings, tmp_path: Path) -> Path:
+    """Keep files of tests away from the installation."""
+    settings.MEDIA_ROOT = tmp_path / "media"
+    settings.SECURE_SSL_REDIRECT = False
+    settings.SESSION_COOKIE_SECURE = False
+    settings.CSRF_COOKIE_SECURE = False
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # quick
+    return settings.MEDIA_ROOT
+
+
+@pytest.fixture(autouse=True)
+def sent_job_ids(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Record what would be sent to the broker; tests with a real broker override this fixture."""
+    sent: list[str] = []
+
+    def record(job_id: object) -> bool:
+        sent.append(str(job_id))
+        return True
+
+    monkeypatch.setattr("webapp.jobs.dispatch.send", record)
+    return sent
+
+
+@pytest.fixture
+def northfield(db: None) -> Organisation:
+    return Organisation.objects.create(name="Northfield", department="Residential Life")
+
+
+@pytest.fixture
+def southgate(db: None) -> Organisation:
+    return Organisation.objects.create(name="Southgate", department="Housing")
+
+
+def make_user(name: str, organisation: Organisation, role: str) -> User:
+    return User.objects.create_user(
+        username=name, password=PASSWORD, organisation=organisation, role=role
+    )
+
+
+@pytest.fixture
+def alice(northfield: Organisation) -> User:
+    """A viewer."""
+    return make_user("alice", northfield, Role.VIEWER)
+
+
+@pytest.fixture
+def bob(northfield: Organisation) -> User:
+    """Staff."""
+    return make_user("bob", northfield, Role.STAFF)
+
+
+@pytest.fixture
+def carol(northfield: Organisation) -> User:
+    """An administrator."""
+    return make_user("carol", northfield, Role.ADMINISTRATOR)
+
+
+@pytest.fixture
+def mallory(southgate: Organisation) -> User:
+    """Staff of another organisation."""
+    return make_user("mallory", southgate, Role.STAFF)
+
+
+@pytest.fixture
+def client_of() -> Callable[[User], Client]:
+    """A function from a person to a client that is signed in as that person."""
+
+    def sign_in(user: User) -> Client:
+        client = Client()
+        client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+        return client
+
+    return sign_in

@@ -1,0 +1,1 @@
+"""A Django application for tests of the job life cycle: jobs that count."""

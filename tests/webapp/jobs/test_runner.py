@@ -1,0 +1,234 @@
+"""Running a job in place: how it ends, what it leaves, what a second attempt sees."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from django.db import connections
+from django.utils import timezone
+
+from engine import InfeasibleError, InvalidProblemError, Progress
+from webapp.accounts.models import Organisation, User
+from webapp.jobs import context as context_module
+from webapp.jobs import registry, services
+from webapp.jobs.context import JobContext
+from webapp.jobs.models import Job, JobState, JobTracePoint
+from webapp.jobs.registry import Outcome
+from webapp.jobs.runner import run_job
+
+Run = Callable[[JobContext], Outcome]
+
+
+@pytest.fixture
+def start(bob: User, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Job]:
+    """A function that enqueues a job which runs the given function."""
+
+    def enqueue(run: Run, **parameters: Any) -> Job:
+        kind = registry.JobKind(name="test.run", run=run, verb="Run")
+        monkeypatch.setitem(registry._kinds, "test.run", kind)
+        return services.job_enqueue(user=bob, kind="test.run", parameters=parameters, seed=3)
+
+    return enqueue
+
+
+def finished(job: Job) -> Job:
+    run_job(job.pk, watched=False)
+    job.refresh_from_db()
+    return job
+
+
+def test_it_succeeds_with_a_result(start: Callable[..., Job]) -> None:
+    job = finished(start(lambda c: {"draw": float(c.rng.random()), "x": c.parameters["x"]}, x=5))
+    assert (job.state, job.progress) == (JobState.SUCCEEDED, 1.0)
+    assert job.result == {"draw": float(np.random.default_rng(3).random()), "x": 5}
+    assert job.finished_at >= job.started_at
+
+
+@pytest.mark.parametrize("error", [InvalidProblemError("Row 3: no id."), InfeasibleError("Odd.")])
+def test_bad_input_fails_with_its_own_sentence(start: Callable[..., Job], error: Exception) -> None:
+    def run(context: JobContext) -> Outcome:
+        raise error
+
+    job = finished(start(run))
+    assert (job.state, job.error) == (JobState.FAILED, str(error))
+
+
+def test_a_bug_fails_without_telling_the_inside(start: Callable[..., Job]) -> None:
+    def run(context: JobContext) -> Outcome:
+        raise RuntimeError("/secret/path")
+
+    job = finished(start(run))
+    assert job.state == JobState.FAILED
+    assert "secret" not in job.error
+    assert "our side" in job.error
+
+
+def test_rows_and_success_stand_or_fall_together(start: Callable[..., Job]) -> None:
+    def run(context: JobContext) -> Outcome:
+        def save() -> dict[str, Any]:
+            Organisation.objects.create(name="written by the job")
+            raise RuntimeError("the last write failed")
+
+        return save
+
+    assert finished(start(run)).state == JobState.FAILED
+    assert not Organisation.objects.filter(name="written by the job").exists()
+
+
+def test_a_job_taken_over_writes_no_rows(start: Callable[..., Job]) -> None:
+    def run(context: JobContext) -> Outcome:
+        Job.objects.filter(pk=context.job.pk).update(claim=None, state=JobState.QUEUED)
+
+        def save() -> dict[str, Any]:
+            Organisation.objects.create(name="written by a ghost")
+            return {}
+
+        return save
+
+    job = finished(start(run))
+    assert job.state == JobState.QUEUED
+    assert not Organisation.objects.filter(name="written by a ghost").exists()
+
+
+def test_a_cancelled_job_changes_nothing_even_if_it_returns(
+    start: Callable[..., Job], bob: User
+) -> None:
+    def run(context: JobContext) -> Outcome:
+        services.job_cancel(user=bob, job=context.job)
+        return {"x": 1}
+
+    job = finished(start(run))
+    assert job.state == JobState.CANCELLED
+    assert job.result == {}
+    assert job.sentence.endswith("Nothing was changed.")
+
+
+def test_it_runs_once_however_often_it_is_delivered(start: Callable[..., Job]) -> None:
+    runs = []
+    job = start(lambda c: runs.append(1) or {})
+    for _ in range(3):
+        run_job(job.pk, watched=False)
+    assert runs == [1]
+
+
+def test_progress_is_written_to_row_and_trace(
+    start: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(context_module, "WRITE_SECONDS", 0.0)
+    seen = []
+
+    def run(context: JobContext) -> Outcome:
+        for k in range(1, 4):
+            context.on_progress(
+                Progress("Narrowing", fraction=k / 3, iteration=k, objective=5.0 / k, gap=np.inf)
+            )
+            seen.append(Job.objects.values_list("progress", "sentence").get(pk=context.job.pk))
+        return {}
+
+    job = finished(start(run))
+    assert seen[1] == (2 / 3, "Narrowing")
+    points = list(JobTracePoint.objects.filter(job=job))
+    assert (points[0].iteration, points[-1].iteration) == (1, 3)
+    assert points[-1].objective == pytest.approx(5 / 3)
+    assert points[-1].gap is None  # infinity is not a number of the database
+
+
+def test_a_second_attempt_goes_on_from_the_checkpoint_and_the_trace(
+    start: Callable[..., Job],
+) -> None:
+    def run(context: JobContext) -> Outcome:
+        state = context.checkpoint.load()
+        if state is None:
+            for k in (1, 2, 3):
+                point = Progress("x", iteration=k, objective=1.0)
+                context.on_progress(point)
+                context._write_trace(
+                    JobTracePoint(job=context.job, iteration=k, seconds=10.0 * k, objective=1.0)
+                )
+            context.checkpoint.save({"step": np.array(2)})
+            # The process dies: the row stays, the sweep puts it back.
+            Job.objects.filter(pk=context.job.pk).update(worker="elsewhere:1:1", heartbeat_at=None)
+            services.jobs_sweep()
+            return {}
+        assert context.seconds >= 30.0
+        context.on_progress(Progress("x", iteration=int(state["step"]) + 1, objective=2.0))
+        return {"went on": True}
+
+    job = finished(start(run))
+    assert job.state == JobState.QUEUED
+    job = finished(job)
+    assert (job.state, job.attempt, job.resumed_from) == (JobState.SUCCEEDED, 2, 3)
+    assert list(job.trace.values_list("iteration", "objective")) == [(1, 1.0), (2, 1.0), (3, 2.0)]
+    assert not services.job_folder(job).exists()
+
+
+def test_a_cancel_before_the_claim_never_runs(start: Callable[..., Job], bob: User) -> None:
+    runs = []
+    job = start(lambda c: runs.append(1) or {})
+    services.job_cancel(user=bob, job=job)
+    assert finished(job).state == JobState.CANCELLED
+    assert runs == []
+
+
+def test_elapsed_counts_from_the_first_attempt(bob: User, start: Callable[..., Job]) -> None:
+    job = start(lambda c: {})
+    assert job.elapsed.total_seconds() == 0
+    job.started_at = timezone.now() - timezone.timedelta(seconds=90)
+    assert 89 < job.elapsed.total_seconds() < 95
+
+
+def test_other_threads_report_and_ask_without_a_connection_of_their_own(
+    start: Callable[..., Job], bob: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(context_module, "STOP_SECONDS", 0.0)
+    opened, answers = [], []
+
+    def run(context: JobContext) -> Outcome:
+        def work(k: int) -> None:
+            context.on_progress(Progress("Elsewhere", iteration=k, objective=float(k)))
+            answers.append(context.should_stop())
+            opened.extend(c.alias for c in connections.all(initialized_only=True) if c.connection)
+
+        def in_threads(*numbers: int) -> None:
+            threads = [threading.Thread(target=work, args=(k,)) for k in numbers]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+
+        in_threads(1, 2)
+        services.job_cancel(user=bob, job=context.job)
+        assert context.should_stop()
+        in_threads(3)
+        context.flush()
+        return {}
+
+    job = finished(start(run))
+    assert opened == []
+    assert answers == [False, False, True]
+    assert job.trace.order_by("iteration").last().iteration == 3
+    assert job.sentence.startswith("Cancelled")
+
+
+def test_words_before_the_work_leave_the_trace_of_the_earlier_attempt(
+    start: Callable[..., Job],
+) -> None:
+    def run(context: JobContext) -> Outcome:
+        context.report("Reading the images")
+        if context.job.attempt == 1:
+            points = [
+                JobTracePoint(job=context.job, iteration=k, seconds=float(k)) for k in (1, 2, 3)
+            ]
+            JobTracePoint.objects.bulk_create(points)
+            Job.objects.filter(pk=context.job.pk).update(worker="elsewhere:1:1", heartbeat_at=None)
+            services.jobs_sweep()
+            return {}
+        context.on_progress(Progress("Starting", iteration=0, objective=9.0))
+        context.on_progress(Progress("On", iteration=3, objective=2.0))
+        return {}
+
+    job = finished(finished(start(run)))
+    assert (job.attempt, job.resumed_from) == (2, 3)
+    assert list(job.trace.values_list("iteration", flat=True)) == [1, 2, 3]

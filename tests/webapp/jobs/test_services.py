@@ -1,0 +1,179 @@
+"""Changing jobs: enqueue, claim, cancel, sweep; every step a compare-and-set."""
+
+from datetime import timedelta
+
+import pytest
+from django.conf import settings
+from django.utils import timezone
+
+from webapp.accounts.models import User
+from webapp.audit.models import AuditLine
+from webapp.jobs import registry, services
+from webapp.jobs.context import JobContext
+from webapp.jobs.liveness import is_alive, this_process
+from webapp.jobs.models import Job, JobState
+from webapp.jobs.registry import Outcome
+
+
+@pytest.fixture(autouse=True)
+def nap(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(context: JobContext) -> Outcome:
+        return {}
+
+    kind = registry.JobKind(name="test.nap", run=run, verb="Nap")
+    monkeypatch.setitem(registry._kinds, "test.nap", kind)
+
+
+def enqueue(user: User) -> Job:
+    return services.job_enqueue(user=user, kind="test.nap", parameters={"x": 1}, title="sofa")
+
+
+def test_it_is_sent_once_the_transaction_has_committed(
+    bob: User, sent_job_ids: list[str], django_capture_on_commit_callbacks
+) -> None:
+    with django_capture_on_commit_callbacks() as callbacks:
+        job = enqueue(bob)
+        assert sent_job_ids == []
+    for callback in callbacks:
+        callback()
+    assert sent_job_ids == [str(job.pk)]
+    assert (job.title, job.state, job.organisation) == ("Nap: sofa", "queued", bob.organisation)
+    assert job.code_version
+    assert AuditLine.objects.filter(verb="started", target_id=str(job.pk)).count() == 1
+
+
+def test_an_unknown_kind_is_refused(bob: User) -> None:
+    with pytest.raises(KeyError):
+        services.job_enqueue(user=bob, kind="test.unknown", parameters={})
+    assert not Job.objects.exists()
+
+
+def test_only_one_of_two_claims_succeeds(bob: User) -> None:
+    job = enqueue(bob)
+    first = services.job_claim(job_id=job.pk)
+    assert first is not None
+    assert (first.state, first.attempt) == (JobState.RUNNING, 1)
+    assert services.job_claim(job_id=job.pk) is None
+
+
+def test_a_process_that_lost_its_claim_changes_nothing(bob: User) -> None:
+    job = enqueue(bob)
+    slow = services.job_claim(job_id=job.pk)
+    Job.objects.filter(pk=job.pk).update(worker="elsewhere:1:1", heartbeat_at=None)
+    services.jobs_sweep()
+    quick = services.job_claim(job_id=job.pk)
+    assert quick.attempt == 2
+    with pytest.raises(services.ClaimLostError):
+        services.job_succeed(job=slow, result={})
+    with pytest.raises(services.ClaimLostError):
+        services.job_update(job=slow, progress=0.5)
+    assert not services.job_finish_cancelled(job=slow)
+    services.job_succeed(job=quick, result={"x": 2})
+    assert Job.objects.get().result == {"x": 2}
+
+
+def test_a_queued_job_is_cancelled_at_once(bob: User) -> None:
+    job = enqueue(bob)
+    assert services.job_cancel(user=bob, job=job)
+    assert job.state == JobState.CANCELLED
+    assert services.job_claim(job_id=job.pk) is None
+    assert not services.job_cancel(user=bob, job=job)
+    assert AuditLine.objects.filter(verb="cancelled").count() == 1
+
+
+def test_a_running_job_is_asked_to_stop_once(bob: User, carol: User) -> None:
+    job = enqueue(bob)
+    services.job_claim(job_id=job.pk)
+    assert services.job_cancel(user=bob, job=job)
+    assert job.is_cancelling
+    assert not services.job_cancel(user=carol, job=job)
+    assert job.cancelled_by == bob
+
+
+def claimed(user: User, **fields: object) -> Job:
+    job = enqueue(user)
+    services.job_claim(job_id=job.pk)
+    Job.objects.filter(pk=job.pk).update(**fields)
+    return job
+
+
+def test_the_sweep_leaves_living_jobs_alone(bob: User) -> None:
+    job = claimed(bob)
+    assert services.jobs_sweep()["requeued"] == 0
+    assert Job.objects.get(pk=job.pk).state == JobState.RUNNING
+
+
+def test_the_sweep_requeues_a_job_whose_process_is_gone(bob: User, sent_job_ids: list[str]) -> None:
+    host, _, start = this_process().split(":")
+    job = claimed(bob, worker=f"{host}:999999:{start}")
+    assert services.jobs_sweep() == {"requeued": 1, "given_up": 0, "cancelled": 0, "sent_again": 1}
+    assert Job.objects.get(pk=job.pk).state == JobState.QUEUED
+    assert sent_job_ids == [str(job.pk)]
+
+
+def test_the_sweep_requeues_a_job_of_another_machine_only_after_silence(bob: User) -> None:
+    quiet = timezone.now() - timedelta(seconds=settings.JOB_ORPHAN_SECONDS + 5)
+    job = claimed(bob, worker="elsewhere:12:34")
+    assert services.jobs_sweep()["requeued"] == 0
+    Job.objects.filter(pk=job.pk).update(heartbeat_at=quiet)
+    assert services.jobs_sweep()["requeued"] == 1
+
+
+def test_a_job_that_kills_its_process_again_and_again_is_given_up(bob: User) -> None:
+    job = claimed(bob, worker="elsewhere:1:1", heartbeat_at=None, attempt=settings.JOB_MAX_ATTEMPTS)
+    assert services.jobs_sweep()["given_up"] == 1
+    job.refresh_from_db()
+    assert job.state == JobState.FAILED
+    assert "interrupted 5 times" in job.error
+
+
+def test_a_cancelled_job_whose_process_is_gone_ends_as_cancelled(bob: User) -> None:
+    job = claimed(
+        bob, worker="elsewhere:1:1", heartbeat_at=None, cancel_requested_at=timezone.now()
+    )
+    assert services.jobs_sweep()["cancelled"] == 1
+    assert Job.objects.get(pk=job.pk).state == JobState.CANCELLED
+
+
+def test_a_lost_message_is_sent_again_with_growing_pauses(
+    bob: User, sent_job_ids: list[str]
+) -> None:
+    job = enqueue(bob)
+    services.job_dispatch(job_id=job.pk)
+    assert services.jobs_sweep()["sent_again"] == 0
+    for seconds, due in ((15, 0), (21, 1), (25, 0), (41, 1)):
+        then = timezone.now() - timedelta(seconds=seconds)
+        Job.objects.filter(pk=job.pk).update(dispatched_at=then)
+        assert services.jobs_sweep()["sent_again"] == due, seconds
+    assert len(sent_job_ids) == 3
+
+
+def test_liveness_tells_the_living_from_the_dead_and_the_unknown() -> None:
+    host, pid, start = this_process().split(":")
+    assert is_alive(this_process()) is True
+    assert is_alive(f"{host}:{pid}:{int(start) - 1}") is False  # the id was given to a new process
+    assert is_alive(f"{host}:999999:{start}") is False
+    assert is_alive("elsewhere:1:1") is None
+    assert is_alive("") is None
+
+
+def test_the_broker_away_leaves_the_job_queued(
+    bob: User, monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks
+) -> None:
+    monkeypatch.setattr("webapp.jobs.dispatch.send", lambda job_id: False)
+    with django_capture_on_commit_callbacks(execute=True):
+        job = enqueue(bob)
+    assert Job.objects.get(pk=job.pk).state == JobState.QUEUED
+
+
+def test_a_job_ended_by_the_hard_time_limit_is_not_started_again(bob: User) -> None:
+    now = timezone.now()
+    job = claimed(
+        bob,
+        worker="elsewhere:1:1",
+        started_at=now - timedelta(seconds=settings.JOB_HARD_TIME_LIMIT + 60),
+        heartbeat_at=now - timedelta(seconds=settings.JOB_ORPHAN_SECONDS + 1),
+    )
+    assert services.jobs_sweep()["given_up"] == 1
+    job.refresh_from_db()
+    assert "the most that a job may" in job.error

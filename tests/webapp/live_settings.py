@@ -1,0 +1,6 @@
+"""The product's settings plus the test application, for tests that start the real processes."""
+
+from webapp.settings import *  # noqa: F403
+from webapp.settings import INSTALLED_APPS
+
+INSTALLED_APPS = [*INSTALLED_APPS, "tests.webapp.counting"]

@@ -1,0 +1,60 @@
+"""Exports: original ids for the housing system, harmless in a spreadsheet, written down."""
+
+import csv
+import io
+from collections.abc import Callable
+
+from django.urls import reverse
+from openpyxl import load_workbook
+
+from webapp.accounts.models import User
+from webapp.audit.models import AuditLine
+from webapp.matching.models import Decision, Proposal
+from webapp.matching.services.decisions import pairs_decide
+
+
+def test_csv_has_every_pair_and_defused_ids(
+    bob: User, client_of: Callable, proposal: Proposal
+) -> None:
+    address = reverse("matching:export", args=[proposal.pk, "csv"])
+    response = client_of(bob).get(address)
+    assert response.headers["Content-Disposition"] == 'attachment; filename="First-years.csv"'
+    rows = list(csv.DictReader(io.StringIO(response.content.decode("utf-8-sig"))))
+    assert len(rows) == 16
+    ids = {row["student_a"] for row in rows} | {row["student_b"] for row in rows}
+    assert ids == {f"'=N{k:03d}" for k in range(32)}
+    line = AuditLine.objects.get(verb="exported")
+    assert (line.details["pairs"], line.details["original_ids"]) == (16, True)
+
+
+def test_xlsx_keeps_text_as_text(bob: User, client_of: Callable, proposal: Proposal) -> None:
+    address = reverse("matching:export", args=[proposal.pk, "xlsx"])
+    sheet = load_workbook(io.BytesIO(client_of(bob).get(address).content)).active
+    cells = [sheet.cell(row=row, column=1) for row in range(2, 18)]
+    assert all(
+        cell.value.startswith("=N") and cell.data_type in ("s", "inlineStr") for cell in cells
+    )
+
+
+def test_only_decided_and_no_rejected_pairs(
+    bob: User, client_of: Callable, proposal: Proposal
+) -> None:
+    accepted, rejected = proposal.pairs.all()[:2]
+    for pair, decision in ((accepted, Decision.ACCEPT), (rejected, Decision.REJECT)):
+        versions = {pair.pk: pair.version}
+        pairs_decide(user=bob, proposal=proposal, decision=decision, versions=versions)
+    address = reverse("matching:export", args=[proposal.pk, "csv"])
+    client = client_of(bob)
+    assert client.get(address).content.count(b"\r\n") == 16  # the header and 15 pairs
+    decided = client.get(address + "?only=decided").content.decode("utf-8-sig")
+    assert accepted.first.label in decided
+    assert decided.count("\r\n") == 2
+
+
+def test_rights_and_walls(
+    alice: User, mallory: User, client_of: Callable, proposal: Proposal
+) -> None:
+    address = reverse("matching:export", args=[proposal.pk, "csv"])
+    assert client_of(alice).get(address).status_code == 403
+    assert client_of(mallory).get(address).status_code == 404
+    assert not AuditLine.objects.filter(verb="exported").exists()

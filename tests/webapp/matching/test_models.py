@@ -1,0 +1,177 @@
+"""Learning through the pages, the certificate, the check, and who may do what."""
+
+from collections.abc import Callable
+
+import pytest
+from django.urls import reverse
+
+from tests.webapp.matching.conftest import run_waiting
+from webapp.accounts.models import User
+from webapp.audit.models import AuditLine
+from webapp.cohorts.models import Cohort
+from webapp.jobs.models import Job, JobState
+from webapp.jobs.services import job_cancel
+from webapp.matching.models import LearnedModel
+from webapp.matching.results import effect_in_words
+from webapp.matching.selectors.models import gap_in_words, model_state
+
+
+def learn(client: object, *cohorts: Cohort, **data: str) -> object:
+    values = {"cohort": [str(cohort.pk) for cohort in cohorts], "ridge": "10", **data}
+    return client.post("/models/new/", values)
+
+
+def test_staff_learn_and_get_a_certificate(
+    bob: User, client_of: Callable, returning: Cohort, later_year: Cohort
+) -> None:
+    client = client_of(bob)
+    response = learn(client, returning, check_on=str(later_year.pk), seed="7")
+    model = LearnedModel.objects.get()
+    address = reverse("matching:model", args=[model.pk])
+    assert response.headers["Location"] == address
+    assert "Waiting for a free worker" in client.get(address).content.decode()
+    (job,) = run_waiting()
+    assert (job.state, job.seed) == (JobState.SUCCEEDED, 7), job.error
+    model.refresh_from_db()
+    assert model_state(model).key == "certified"
+    assert model.figures["relative_gap"] <= 1e-4
+    assert model.findings["n_pairs"] == 16
+    assert len(model.weights) == 14
+    page = client.get(address).content.decode()
+    assert "Certified: within" in page
+    assert "Checked on Returning 2025" in page
+    assert "Does not mean" in page
+    assert AuditLine.objects.filter(verb="started learning").exists()
+
+
+def test_cancelled_and_failed_are_said(bob: User, client_of: Callable, returning: Cohort) -> None:
+    client = client_of(bob)
+    learn(client, returning)
+    model = LearnedModel.objects.get()
+    job_cancel(user=bob, job=model.job)
+    model = LearnedModel.objects.get()
+    assert model_state(model).words == "Cancelled"
+    page = client.get(reverse("matching:model", args=[model.pk])).content.decode()
+    assert "Learn again" in page
+    learn(client, returning)
+    model = LearnedModel.objects.exclude(pk=model.pk).get()
+    returning.delete()
+    run_waiting()
+    model.refresh_from_db()
+    assert model_state(model).key == "failed"
+    assert "was removed" in client.get(reverse("matching:model", args=[model.pk])).content.decode()
+
+
+def test_the_certificate_of_a_running_job_comes_from_its_trace(
+    alice: User, bob: User, client_of: Callable, returning: Cohort
+) -> None:
+    learn(client_of(bob), returning)
+    model = LearnedModel.objects.get()
+    address = reverse("matching:model-certificate", args=[model.pk])
+    assert "The first bounds" in client_of(alice).get(address).content.decode()
+    model.job.trace.create(iteration=1, seconds=0.1, relative_gap=0.5)
+    model.job.trace.create(iteration=9, seconds=0.2, relative_gap=7.4e-4)
+    page = client_of(alice).get(address).content.decode()
+    assert "0.074 %" in page
+    assert "hx-trigger" in page
+    assert "Waiting to learn" in page
+    Job.objects.update(state="running")
+    page = client_of(alice).get(address).content.decode()
+    assert 'id="model-state" hx-swap-oob="true"' in page
+    assert "Waiting to learn" not in page
+    Job.objects.update(state="queued")
+    job_cancel(user=bob, job=model.job)
+    assert "hx-trigger" not in client_of(alice).get(address).content.decode()
+
+
+def test_the_latest_year_is_kept_for_the_check(
+    bob: User, client_of: Callable, returning: Cohort, later_year: Cohort
+) -> None:
+    context = client_of(bob).get("/models/new/").context
+    assert context["chosen"] == [str(returning.pk)]
+    assert context["posted"]["check_on"] == str(later_year.pk)
+
+
+def test_what_cannot_be_learned_gets_a_sentence(
+    bob: User, client_of: Callable, returning: Cohort, later_year: Cohort
+) -> None:
+    client = client_of(bob)
+    assert "Choose at least one cohort" in learn(client).content.decode()
+    both = learn(client, returning, check_on=str(returning.pk)).content.decode()
+    assert "cannot check the model" in both
+    later_year.questions = [{"name": "Other", "kind": "binary", "levels": ["No", "Yes"]}]
+    later_year.save()
+    assert "share no question" in learn(client, returning, later_year).content.decode()
+    assert learn(client, returning, ridge="-1").status_code == 422
+    assert not LearnedModel.objects.exists()
+
+
+def test_another_year_can_check_later(
+    bob: User, client_of: Callable, learned: LearnedModel, later_year: Cohort
+) -> None:
+    client = client_of(bob)
+    address = reverse("matching:model-check", args=[learned.pk])
+    client.post(address, {"cohort": str(later_year.pk)})
+    (job,) = run_waiting()
+    assert job.state == JobState.SUCCEEDED, job.error
+    learned.refresh_from_db()
+    assert 0 <= learned.findings["auc"] <= 1
+    assert learned.checked_name == later_year.name
+    refused = client.post(address, {"cohort": str(learned.cohorts.get().pk)}, follow=True)
+    assert "was learned from" in refused.content.decode()
+
+
+def test_viewers_look_and_others_see_nothing(
+    alice: User, mallory: User, client_of: Callable, learned: LearnedModel
+) -> None:
+    address = reverse("matching:model", args=[learned.pk])
+    assert client_of(alice).get(address).status_code == 200
+    assert client_of(alice).get("/models/").status_code == 200
+    assert client_of(alice).get("/models/new/").status_code == 403
+    for name in ("model-check", "model-rename", "model-delete"):
+        inside = reverse(f"matching:{name}", args=[learned.pk])
+        assert client_of(alice).post(inside).status_code == 403
+        assert client_of(mallory).post(inside).status_code in (403, 404)
+    assert client_of(mallory).get(address).status_code == 404
+    weights = reverse("matching:model-weights", args=[learned.pk])
+    assert client_of(mallory).get(weights).status_code == 404
+
+
+def test_a_question_opens_its_answers_and_weights_download(
+    alice: User, client_of: Callable, learned: LearnedModel
+) -> None:
+    client = client_of(alice)
+    page = client.get(reverse("matching:model", args=[learned.pk]) + "?question=0")
+    assert "which answers go together" in page.content.decode()
+    csv = client.get(reverse("matching:model-weights", args=[learned.pk])).content.decode()
+    assert len(csv.strip().splitlines()) == 15
+
+
+def test_a_model_in_use_stays(
+    carol: User, client_of: Callable, proposal: object, learned: LearnedModel
+) -> None:
+    address = reverse("matching:model-delete", args=[learned.pk])
+    page = client_of(carol).post(address, {"name": learned.name}, follow=True).content.decode()
+    assert "use this model" in page
+    assert LearnedModel.objects.filter(pk=learned.pk).exists()
+
+
+@pytest.mark.parametrize(
+    ("effect", "kind", "words"),
+    [
+        (-0.66, "ordinal", "48 % less likely per step apart"),
+        (-0.58, "binary", "44 % less likely if different"),
+        (0.06, "ordinal", "6 % more likely per step apart"),
+        (-0.02, "ordinal", "No clear effect"),
+        (1.0, "nominal", "2.7 times as likely if different"),
+    ],
+)
+def test_effects_in_words(effect: float, kind: str, words: str) -> None:
+    found = effect_in_words(effect, kind)
+    assert f"{found['words']} {found['per']}".strip() == words
+
+
+def test_gaps_in_words() -> None:
+    assert gap_in_words(8.7e-5) == "0.0087 %"
+    assert gap_in_words(1e-4) == "0.01 %"
+    assert gap_in_words(3e-3) == "0.3 %"

@@ -1,0 +1,182 @@
+"""Proposing: complete pairs under the rules, conflicts by name, and again around decisions."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from django.urls import reverse
+
+from tests.webapp.matching.conftest import run_waiting
+from webapp.accounts.models import User
+from webapp.cohorts.models import Cohort, Student
+from webapp.jobs.models import Job, JobState
+from webapp.matching.errors import DecisionError, MatchingError
+from webapp.matching.models import Decision, LearnedModel, PairState, Proposal
+from webapp.matching.numbers import ProposalNumbers
+from webapp.matching.services.decisions import pairs_decide
+from webapp.matching.services.proposals import proposal_compute, proposal_conflicts
+from webapp.matching.services.rules import rule_change
+
+
+def test_everybody_is_in_one_pair_of_the_same_gender(proposal: Proposal) -> None:
+    pairs = list(proposal.pairs.select_related("first", "second"))
+    numbers = [n for pair in pairs for n in (pair.first_number, pair.second_number)]
+    assert sorted(numbers) == list(range(1001, 1033))
+    assert all(pair.first.attributes == pair.second.attributes for pair in pairs)
+    assert all(0 < pair.probability <= 1 for pair in pairs)
+    assert proposal.figures["upper_bound"] >= proposal.figures["weight"] - 1e-9
+    assert sum(pair.score for pair in pairs) == pytest.approx(proposal.figures["weight"])
+
+
+def test_marginals_are_stored_and_add_up(proposal: Proposal) -> None:
+    marginals = np.asarray(ProposalNumbers(proposal).marginals)
+    assert marginals.dtype == np.float32
+    assert marginals.sum(axis=1) == pytest.approx(np.ones(32), abs=1e-4)
+
+
+def test_staff_start_from_the_page(
+    bob: User, client_of: Callable, first_years: Cohort, learned: LearnedModel
+) -> None:
+    client = client_of(bob)
+    data = {"cohort": first_years.pk, "model": learned.pk, "same": "Gender", "name": "Autumn"}
+    response = client.post("/proposals/new/", data)
+    proposal = Proposal.objects.get()
+    address = reverse("matching:proposal", args=[proposal.pk])
+    assert response.headers["Location"] == address
+    assert "Proposing" in client.get(address).content.decode()
+    run_waiting()
+    page = client.get(address).content.decode()
+    assert "16 pairs, nobody left over" in page
+    assert "Certified best" in page
+
+
+def test_an_odd_number_asks_who_stays_single(
+    bob: User, client_of: Callable, first_years: Cohort, learned: LearnedModel
+) -> None:
+    Student.objects.filter(cohort=first_years, number=1032).delete()
+    Cohort.objects.filter(pk=first_years.pk).update(n_students=31)
+    client = client_of(bob)
+    data = {"cohort": first_years.pk, "model": learned.pk}
+    client.post("/proposals/new/", data)
+    proposal = Proposal.objects.get()
+    assert proposal.job is None
+    page = client.get(reverse("matching:proposal", args=[proposal.pk])).content.decode()
+    assert "31 students cannot all be paired" in page
+    assert page.count("single</button>") >= 3
+    rule = reverse("matching:rule", args=[proposal.pk])
+    client.post(rule, {"action": "single", "first": "S-1007"})
+    proposal.refresh_from_db()
+    assert proposal.singles == [1007]
+    (job,) = run_waiting()
+    assert job.sentence == "15 pairs, 1 single."
+    assert not proposal.pairs.filter(first_number=1007).exists()
+
+
+def test_an_odd_group_is_named_with_its_ways_out(
+    bob: User, first_years: Cohort, make_proposal: Callable
+) -> None:
+    proposal = make_proposal()
+    women = first_years.students.filter(attributes__Gender="F")
+    student = women.first()
+    Student.objects.filter(pk=student.pk).update(attributes={"Gender": "X"})
+    conflicts = proposal_conflicts(proposal)
+    words = " ".join(conflict.headline + conflict.detail for conflict in conflicts)
+    assert "an odd number" in words
+    assert any(way.label == "Drop “same Gender”" for c in conflicts for way in c.ways_out)
+    with pytest.raises(MatchingError, match="Solve this first"):
+        proposal_compute(user=bob, proposal=proposal)
+
+
+def test_a_model_of_other_questions_is_refused_by_name(
+    bob: User, client_of: Callable, first_years: Cohort, learned: LearnedModel
+) -> None:
+    questions = [q for q in first_years.questions if q["name"] != "Smoking"]
+    place = [q["name"] for q in first_years.questions].index("Smoking")
+    for student in first_years.students.all():
+        del student.answers[place]
+        student.save()
+    Cohort.objects.filter(pk=first_years.pk).update(questions=questions)
+    data = {"cohort": first_years.pk, "model": learned.pk}
+    page = client_of(bob).post("/proposals/new/", data).content.decode()
+    assert "This model was learned from other questions: Smoking is missing." in page
+    assert not Proposal.objects.exists()
+
+
+def test_an_answer_never_seen_in_training_is_named(
+    bob: User, client_of: Callable, first_years: Cohort, learned: LearnedModel
+) -> None:
+    questions = first_years.questions
+    questions[4]["levels"].append("On the roof")
+    Cohort.objects.filter(pk=first_years.pk).update(questions=questions)
+    student = first_years.students.get(number=1003)
+    student.answers[4] = 5
+    student.save()
+    data = {"cohort": first_years.pk, "model": learned.pk}
+    page = client_of(bob).post("/proposals/new/", data).content.decode()
+    assert "S-1003, Smoking: “On the roof” was never among the answers" in page
+
+
+def test_decided_pairs_survive_proposing_again(bob: User, proposal: Proposal) -> None:
+    kept, rejected, never = proposal.pairs.all()[:3]
+    for pair, decision in (
+        (kept, Decision.ACCEPT),
+        (rejected, Decision.REJECT),
+        (never, Decision.NEVER),
+    ):
+        versions = {pair.pk: pair.version}
+        pairs_decide(user=bob, proposal=proposal, decision=decision, versions=versions)
+    proposal.refresh_from_db()
+    assert proposal.changes == 2
+    before = proposal.arrays
+    proposal_compute(user=bob, proposal=proposal)
+    run_waiting()
+    proposal.refresh_from_db()
+    assert (proposal.revision, proposal.changes) == (2, 0)
+    assert proposal.arrays != before
+    again = proposal.pairs.get(first_id=kept.first_id, second_id=kept.second_id)
+    assert (again.state, again.probability) == (PairState.ACCEPTED, kept.probability)
+    for gone in (rejected, never):
+        ids = {"first_id": gone.first_id, "second_id": gone.second_id}
+        assert not proposal.pairs.filter(**ids).exists()
+
+
+def test_nobody_decides_while_pairs_are_computed(bob: User, proposal: Proposal) -> None:
+    pair = proposal.pairs.first()
+    proposal_compute(user=bob, proposal=proposal)
+    with pytest.raises(DecisionError, match="right now"):
+        pairs_decide(
+            user=bob, proposal=proposal, decision=Decision.ACCEPT, versions={pair.pk: pair.version}
+        )
+
+
+def test_a_cancelled_run_changes_nothing(bob: User, proposal: Proposal) -> None:
+    before = list(proposal.pairs.values_list("pk", flat=True))
+    rule_change(user=bob, proposal=proposal, action="relax", column="Gender")
+    proposal.refresh_from_db()
+    proposal_compute(user=bob, proposal=proposal)
+    Job.objects.filter(state="queued").update(cancel_requested_at="2026-01-01T00:00:00Z")
+    (job,) = run_waiting()
+    assert job.state == JobState.CANCELLED
+    assert list(proposal.pairs.values_list("pk", flat=True)) == before
+
+
+def test_walls_and_rights(
+    alice: User, mallory: User, client_of: Callable, proposal: Proposal
+) -> None:
+    page = reverse("matching:proposal", args=[proposal.pk])
+    look = reverse("matching:look", args=[proposal.pk])
+    for address in (page, look, "/proposals/"):
+        assert client_of(alice).get(address).status_code == 200
+    for address in (page, look):
+        assert client_of(mallory).get(address).status_code == 404
+    compute = reverse("matching:compute", args=[proposal.pk])
+    assert client_of(alice).post(compute).status_code == 403
+    assert client_of(mallory).post(compute).status_code == 404
+    assert "Accept S-" not in client_of(alice).get(page).content.decode()
+
+
+def test_others_cannot_use_our_cohort_or_model(
+    mallory: User, client_of: Callable, first_years: Cohort, learned: LearnedModel
+) -> None:
+    data = {"cohort": first_years.pk, "model": learned.pk}
+    assert client_of(mallory).post("/proposals/new/", data).status_code == 404

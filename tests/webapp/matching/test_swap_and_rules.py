@@ -1,0 +1,256 @@
+"""Swaps show their cost first; rules contradict each other by name and offer ways out."""
+
+from collections.abc import Callable
+
+import pytest
+from django.urls import reverse
+
+from tests.webapp.matching.conftest import run_waiting
+from webapp.accounts.models import User
+from webapp.cohorts.models import Cohort
+from webapp.matching.errors import ChangedElsewhereError, DecisionError
+from webapp.matching.models import Decision, ForbiddenPair, PairState, Proposal, ProposedPair
+from webapp.matching.services.decisions import decision_undo, pairs_decide
+from webapp.matching.services.proposals import proposal_compute, proposal_conflicts
+from webapp.matching.services.rule_record import record_rules
+from webapp.matching.services.rules import rule_change
+from webapp.matching.services.swaps import pairs_swap, swap_offer
+
+
+def two_of(proposal: Proposal, gender: str = "F") -> list[ProposedPair]:
+    return list(proposal.pairs.filter(first__attributes__Gender=gender)[:2])
+
+
+def do_swap(user: User, proposal: Proposal, first: ProposedPair, second: ProposedPair) -> object:
+    return pairs_swap(
+        user=user,
+        proposal=proposal,
+        student=first.first_number,
+        partner=second.first_number,
+        versions={first.pk: first.version, second.pk: second.version},
+    )
+
+
+def test_the_offer_is_what_the_swap_does_and_undo_takes_it_back(
+    bob: User, proposal: Proposal
+) -> None:
+    first, second = two_of(proposal)
+    offer = swap_offer(proposal, first.first_number, second.first_number)
+    assert offer.change <= 1e-9  # the proposal was the best set of pairs
+    event = do_swap(bob, proposal, first, second)
+    swapped = list(proposal.pairs.filter(pk__in=(first.pk, second.pk)))
+    assert {pair.label for pair in swapped} == {pair.label for pair in offer.new}
+    assert all(pair.state == PairState.SWAPPED for pair in swapped)
+    before = first.score + second.score
+    assert sum(pair.score for pair in swapped) - before == pytest.approx(offer.change)
+    decision_undo(user=bob, proposal=proposal, event=event)
+    for old in (first, second):
+        again = proposal.pairs.get(pk=old.pk)
+        assert (again.label, again.score, again.state) == (old.label, old.score, PairState.OPEN)
+    proposal.refresh_from_db()
+    assert proposal.changes == 0
+
+
+def test_a_swap_survives_proposing_again(bob: User, proposal: Proposal) -> None:
+    first, second = two_of(proposal)
+    do_swap(bob, proposal, first, second)
+    labels = {p.label for p in proposal.pairs.filter(state=PairState.SWAPPED)}
+    proposal.refresh_from_db()
+    proposal_compute(user=bob, proposal=proposal)
+    run_waiting()
+    assert {p.label for p in proposal.pairs.filter(state=PairState.SWAPPED)} == labels
+
+
+def test_locks_rules_and_other_people_stop_a_swap(
+    bob: User, carol: User, proposal: Proposal
+) -> None:
+    first, second = two_of(proposal)
+    man = two_of(proposal, "M")[0]
+    with pytest.raises(DecisionError, match="would not have the same Gender"):
+        swap_offer(proposal, first.first_number, man.first_number)
+    with pytest.raises(DecisionError, match="are a pair already"):
+        swap_offer(proposal, first.first_number, first.second_number)
+    with pytest.raises(DecisionError, match="in no pair"):
+        swap_offer(proposal, first.first_number, 9999)
+    versions = {second.pk: second.version}
+    pairs_decide(user=carol, proposal=proposal, decision=Decision.ACCEPT, versions=versions)
+    with pytest.raises(ChangedElsewhereError, match="by carol"):
+        do_swap(bob, proposal, first, second)
+    second.refresh_from_db()
+    pairs_decide(
+        user=carol,
+        proposal=proposal,
+        decision=Decision.LOCK,
+        versions={second.pk: second.version},
+    )
+    second.refresh_from_db()
+    with pytest.raises(DecisionError, match="is locked"):
+        do_swap(bob, proposal, first, second)
+    assert not proposal.pairs.filter(state=PairState.SWAPPED).exists()
+
+
+def test_the_dialog_shows_both_new_pairs_and_the_cost(
+    bob: User, client_of: Callable, proposal: Proposal
+) -> None:
+    first, second = two_of(proposal)
+    address = reverse("matching:swap", args=[proposal.pk])
+    query = {"student": f"S-{first.first_number}", "partner": f"S-{second.first_number}"}
+    offer = swap_offer(proposal, first.first_number, second.first_number)
+    for headers in ({}, {"HX-Request": "true"}):
+        page = client_of(bob).get(address, query, headers=headers).content.decode()
+        assert all(pair.label in page for pair in offer.new)
+        assert "nats" in page
+    page = client_of(bob).get(address, query | {"partner": "S-9999"}).content.decode()
+    assert "S-9999 is in no pair of this proposal. Nothing was changed." in page
+
+
+def test_a_student_locked_twice_is_named_with_one_button_each(
+    bob: User, client_of: Callable, proposal: Proposal
+) -> None:
+    first, second = two_of(proposal)
+    a, b, c = first.first_number, first.second_number, second.first_number
+    client = client_of(bob)
+    rule = reverse("matching:rule", args=[proposal.pk])
+    client.post(rule, {"action": "lock", "first": f"S-{a}", "second": f"S-{b}"})
+    client.post(rule, {"action": "lock", "first": f"S-{a}", "second": f"S-{c}"})
+    page = client.get(reverse("matching:proposal", args=[proposal.pk])).content.decode()
+    assert f"S-{a} is locked twice" in page
+    assert "Solve 1 conflict to re-propose" in page
+    assert f"Keep S-{b}" in page
+    client.post(rule, {"action": "keep_lock", "first": str(a), "second": str(c)})
+    assert not proposal_conflicts(proposal)
+    proposal.refresh_from_db()
+    proposal_compute(user=bob, proposal=proposal)
+    run_waiting()
+    low, high = sorted((a, c))
+    kept = proposal.pairs.get(first_number=low, second_number=high)
+    assert kept.state == PairState.LOCKED
+
+
+def test_a_lock_against_never_offers_both_ways(bob: User, proposal: Proposal) -> None:
+    first, second = two_of(proposal)
+    a, b = sorted((first.first_number, second.first_number))
+    rule_change(user=bob, proposal=proposal, action="never", first=a, second=b)
+    rule_change(user=bob, proposal=proposal, action="lock", first=a, second=b)
+    (conflict,) = proposal_conflicts(proposal)
+    assert "locked together and never to be paired" in conflict.headline
+    assert [way.action for way in conflict.ways_out] == ["allow", "release"]
+    for way in conflict.ways_out[:1]:
+        rule_change(
+            user=bob, proposal=proposal, action=way.action, first=way.first, second=way.second
+        )
+    assert not proposal_conflicts(proposal)
+    assert not ForbiddenPair.objects.exists()
+
+
+def test_a_lock_across_a_same_rule_offers_to_drop_the_rule(bob: User, proposal: Proposal) -> None:
+    woman, man = two_of(proposal)[0], two_of(proposal, "M")[0]
+    rule_change(
+        user=bob,
+        proposal=proposal,
+        action="lock",
+        first=woman.first_number,
+        second=man.first_number,
+    )
+    conflicts = proposal_conflicts(proposal)
+    labels = [way.label for conflict in conflicts for way in conflict.ways_out]
+    assert "Drop “same Gender”" in labels
+    rule_change(user=bob, proposal=proposal, action="relax", column="Gender")
+    proposal.refresh_from_db()
+    assert proposal.same == []
+    assert not proposal_conflicts(proposal)
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"action": "lock", "first": 1001, "second": 1001}, "paired with themselves"),
+        ({"action": "lock", "first": 1001, "second": 4711}, "S-4711 is not a student"),
+        ({"action": "single", "first": 4711}, "S-4711 is not a student"),
+        ({"action": "require", "column": "Hall"}, "not a constraint column"),
+        ({"action": "abolish"}, "no such rule"),
+    ],
+)
+def test_senseless_rules_change_nothing(
+    bob: User, proposal: Proposal, values: dict, sentence: str
+) -> None:
+    with pytest.raises(DecisionError, match=sentence):
+        rule_change(user=bob, proposal=proposal, **values)
+    proposal.refresh_from_db()
+    assert proposal.changes == 0
+
+
+def test_never_pairs_hold_in_the_next_proposal(
+    bob: User, proposal: Proposal, make_proposal: Callable, first_years: Cohort
+) -> None:
+    pair = proposal.pairs.first()
+    versions = {pair.pk: pair.version}
+    pairs_decide(user=bob, proposal=proposal, decision=Decision.NEVER, versions=versions)
+    again = make_proposal()
+    assert not again.pairs.filter(first=pair.first, second=pair.second).exists()
+
+
+@pytest.mark.parametrize("action", ["lock", "never", "single", "relax", "release", "keep_lock"])
+def test_a_rule_change_is_undone_exactly(bob: User, proposal: Proposal, action: str) -> None:
+    first, second = two_of(proposal)
+    a, b = first.first_number, first.second_number
+    pairs_decide(
+        user=bob, proposal=proposal, decision=Decision.ACCEPT, versions={first.pk: first.version}
+    )
+    if action == "lock":
+        b = second.second_number
+    if action == "keep_lock":  # releases the accepted pair and the other lock
+        b = second.first_number
+        rule_change(
+            user=bob, proposal=proposal, action="lock", first=a, second=second.second_number
+        )
+
+    def state() -> tuple[object, ...]:
+        fresh = Proposal.objects.get(pk=proposal.pk)
+        pairs = fresh.pairs.order_by("pk").values_list("pk", "state", "decided_by", "decided_at")
+        return record_rules(fresh), fresh.changes, list(pairs)
+
+    before = state()
+    event = rule_change(
+        user=bob, proposal=proposal, action=action, first=a, second=b, column="Gender"
+    )
+    assert state() != before
+    assert "as before" in decision_undo(user=bob, proposal=proposal, event=event)
+    assert state() == before
+    with pytest.raises(ChangedElsewhereError, match="already undone"):
+        decision_undo(user=bob, proposal=proposal, event=event)
+
+
+def test_undo_of_a_rule_leaves_a_later_decision_alone(
+    bob: User, carol: User, proposal: Proposal
+) -> None:
+    pair = two_of(proposal)[0]
+    event = rule_change(
+        user=bob,
+        proposal=proposal,
+        action="never",
+        first=pair.first_number,
+        second=pair.second_number,
+    )
+    pair.refresh_from_db()
+    versions = {pair.pk: pair.version}
+    pairs_decide(user=carol, proposal=proposal, decision=Decision.ACCEPT, versions=versions)
+    with pytest.raises(ChangedElsewhereError, match="by carol"):
+        decision_undo(user=bob, proposal=proposal, event=event)
+    pair.refresh_from_db()
+    assert pair.state == PairState.ACCEPTED
+
+
+def test_the_toast_of_a_rule_offers_undo(
+    bob: User, client_of: Callable, proposal: Proposal
+) -> None:
+    number = two_of(proposal)[0].first_number
+    client = client_of(bob)
+    address = reverse("matching:rule", args=[proposal.pk])
+    page = client.post(address, {"action": "single", "first": f"S-{number}"}, follow=True)
+    event = proposal.events.get()
+    undo = reverse("matching:undo", args=[proposal.pk, event.pk])
+    assert undo in page.content.decode()
+    client.post(undo)
+    proposal.refresh_from_db()
+    assert proposal.singles == []

@@ -1,0 +1,153 @@
+"""Sets, files and predictions of Northfield, made through the services that pages use."""
+
+import io
+import zipfile
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from django.conf import LazySettings
+from django.core.files.uploadedfile import SimpleUploadedFile
+from PIL import Image
+
+from engine.learning.segmentation_model import N_PARAMETERS, make_segmentation_model
+from webapp.accounts.models import User
+from webapp.jobs.models import Job, JobState
+from webapp.segmentation.models import ImageFile, ImageSet, PredictionBatch, Segmenter
+from webapp.segmentation.services.image_sets import image_set_create, pairing_refresh
+from webapp.segmentation.services.predictions import predict_image, prediction_start
+from webapp.segmentation.services.uploads import image_file_add
+
+
+def picture(seed: int = 0, size: tuple[int, int] = (36, 24)) -> np.ndarray:
+    """Noise with a bright block, shape (height, width, 3); size is (width, height)."""
+    rng = np.random.default_rng(seed)
+    width, height = size
+    pixels = rng.integers(0, 90, (height, width, 3), dtype=np.uint8)
+    pixels[height // 4 : height // 2, width // 4 : width // 2] += 120
+    return pixels
+
+
+def block_mask(size: tuple[int, int] = (36, 24)) -> np.ndarray:
+    """The mask of the block of ``picture``."""
+    width, height = size
+    mask = np.zeros((height, width), dtype=np.uint8)
+    mask[height // 4 : height // 2, width // 4 : width // 2] = 255
+    return mask
+
+
+def encoded(pixels: np.ndarray, kind: str = "JPEG", **options: object) -> bytes:
+    """A picture in some format."""
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, kind, **options)
+    return buffer.getvalue()
+
+
+def zipped(files: dict[str, bytes]) -> bytes:
+    """A ZIP of these files."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+def upload(name: str, content: bytes) -> SimpleUploadedFile:
+    """What a browser sends."""
+    return SimpleUploadedFile(name, content)
+
+
+@pytest.fixture(autouse=True)
+def quick_pages(settings: LazySettings) -> None:
+    """Static files without a manifest, and passwords that nobody has to protect."""
+    settings.STORAGES = settings.STORAGES | {
+        "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
+    }
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+MakeSet = Callable[..., ImageSet]
+
+
+@pytest.fixture
+def make_set() -> MakeSet:
+    """A function that makes a set of some images, the first few of them with masks."""
+
+    def make(user: User, *, images: int = 3, masks: int = 2, name: str = "Leaves") -> ImageSet:
+        image_set = image_set_create(user=user, name=name, foreground="leaf")
+        for k in range(images):
+            content = encoded(picture(k))
+            image_file_add(user=user, image_set=image_set, name=f"leaf_{k}.jpg", chunks=[content])
+            if k < masks:
+                mask = encoded(block_mask(), "PNG")
+                image_file_add(
+                    user=user, image_set=image_set, name=f"leaf_{k}.mask.png", chunks=[mask]
+                )
+        pairing_refresh(image_set=image_set)
+        return image_set
+
+    return make
+
+
+@pytest.fixture
+def image_set(bob: User, make_set: MakeSet) -> ImageSet:
+    """Three images of Northfield, two of them with masks."""
+    return make_set(bob)
+
+
+@pytest.fixture
+def image(image_set: ImageSet) -> ImageFile:
+    return image_set.files.get(name="leaf_0.jpg")
+
+
+def make_segmenter(user: User, name: str = "Leaf model", seed: int = 0) -> Segmenter:
+    """A model that is learned: its weights are noise, its file is real."""
+    segmenter = Segmenter.objects.create(
+        organisation=user.organisation, created_by=user, name=name, foreground="leaf"
+    )
+    theta = np.random.default_rng(seed).normal(0, 0.2, N_PARAMETERS)
+    make_segmentation_model(theta, ridge=1.0, rho=0.5, max_side=40).save(segmenter.path)
+    segmenter.outcome = {
+        "relative_gap": 9e-4,
+        "converged": True,
+        "status": "converged",
+        "seconds": 2.0,
+        "log_likelihood": -12.0,
+        "objective": -11.99,
+        "iterations": 8,
+    }
+    segmenter.job = Job.objects.create(
+        organisation=user.organisation,
+        created_by=user,
+        kind="segmentation.learn",
+        title=f"Learn: {name}",
+        state=JobState.SUCCEEDED,
+        seed=1,
+        code_version="test",
+    )
+    segmenter.save()
+    return segmenter
+
+
+def make_batch(user: User, segmenter: Segmenter, image_set: ImageSet) -> PredictionBatch:
+    """A finished prediction, computed in place."""
+    from engine import load_segmentation_model
+
+    batch = prediction_start(user=user, segmenter=segmenter, image_set=image_set)
+    model = load_segmentation_model(segmenter.path)
+    for row in batch.images.select_related("batch"):
+        predict_image(model=model, row=row)
+    Job.objects.filter(pk=batch.job_id).update(state=JobState.SUCCEEDED, sentence="Done")
+    batch.refresh_from_db()
+    return batch
+
+
+@pytest.fixture
+def segmenter(bob: User) -> Segmenter:
+    return make_segmenter(bob)
+
+
+@pytest.fixture
+def batch(bob: User, segmenter: Segmenter, image_set: ImageSet) -> PredictionBatch:
+    """All three images predicted."""
+    return make_batch(bob, segmenter, image_set)

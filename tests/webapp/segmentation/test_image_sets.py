@@ -1,0 +1,159 @@
+"""Pages of image sets."""
+
+import pytest
+from django.core.exceptions import ValidationError
+
+from webapp.segmentation.models import ImageFile, ImageSet, PredictedImage, PredictionBatch
+from webapp.segmentation.services.image_sets import (
+    image_file_remove,
+    image_file_set_role,
+    image_set_purge,
+    mask_pair,
+)
+
+
+def files_in(folder):
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def test_the_list_counts_images_and_masks(client_of, alice, image_set) -> None:
+    page = client_of(alice).get("/image-sets/").content.decode()
+    assert "Leaves" in page
+    assert 'data-label="Images">3<' in page
+    assert 'data-label="With mask">2<' in page
+
+
+def test_the_list_shows_nothing_of_others(client_of, mallory, image_set) -> None:
+    assert "Leaves" not in client_of(mallory).get("/image-sets/").content.decode()
+
+
+def test_staff_make_a_set(client_of, bob) -> None:
+    answer = client_of(bob).post("/image-sets/new/", {"name": "Scans", "foreground": "leaf"})
+    made = ImageSet.objects.get(name="Scans")
+    assert answer.status_code == 302
+    assert (made.organisation, made.created_by) == (bob.organisation, bob)
+
+
+def test_a_set_needs_a_name(client_of, bob) -> None:
+    assert client_of(bob).post("/image-sets/new/", {"name": " "}).status_code == 422
+    assert not ImageSet.objects.exists()
+
+
+def test_viewers_make_none(client_of, alice) -> None:
+    assert client_of(alice).get("/image-sets/new/").status_code == 403
+    assert client_of(alice).post("/image-sets/new/", {"name": "x"}).status_code == 403
+
+
+@pytest.mark.parametrize(("show", "shown"), [("all", 3), ("with-mask", 2), ("without-mask", 1)])
+def test_tabs_show_their_files(client_of, alice, image_set, show, shown) -> None:
+    page = client_of(alice).get(f"/image-sets/{image_set.pk}/?show={show}").content.decode()
+    assert page.count("gallery__item") == shown
+
+
+def test_viewers_see_no_buttons_that_change(client_of, alice, image_set) -> None:
+    page = client_of(alice).get(f"/image-sets/{image_set.pk}/").content.decode()
+    assert "data-upload" not in page
+    assert "Purge" not in page
+
+
+def test_unpaired_masks_can_be_paired_by_hand(client_of, bob, image_set) -> None:
+    mask = image_set.files.get(name="leaf_1.mask.png")
+    other = image_set.files.get(name="leaf_2.jpg")
+    client = client_of(bob)
+    client.post(f"/image-sets/{image_set.pk}/files/{mask.pk}/pair/", {"image": ""})
+    mask.refresh_from_db()
+    assert mask.mask_of is None
+    page = client.get(f"/image-sets/{image_set.pk}/?show=unpaired").content.decode()
+    assert "leaf_1.mask.png" in page
+    client.post(f"/image-sets/{image_set.pk}/files/{mask.pk}/pair/", {"image": str(other.pk)})
+    mask.refresh_from_db()
+    assert mask.mask_of == other
+
+
+def test_a_mask_of_another_shape_cannot_be_paired(bob, image_set, make_set) -> None:
+    mask = image_set.files.get(name="leaf_1.mask.png")
+    image = image_set.files.get(name="leaf_2.jpg")
+    ImageFile.objects.filter(pk=image.pk).update(width=99)
+    image.refresh_from_db()
+    with pytest.raises(ValidationError, match="99 × 24"):
+        mask_pair(user=bob, mask=mask, image=image)
+    mask.refresh_from_db()
+    assert mask.mask_of.name == "leaf_1.jpg"
+
+
+def test_a_mask_cannot_be_paired_across_sets(bob, image_set, make_set) -> None:
+    other = make_set(bob, name="Other")
+    with pytest.raises(ValidationError, match="same set"):
+        mask_pair(
+            user=bob,
+            mask=image_set.files.get(name="leaf_0.mask.png"),
+            image=other.files.get(name="leaf_2.jpg"),
+        )
+
+
+def test_pairing_with_an_image_of_another_organisation_is_not_found(
+    client_of, bob, mallory, image_set, make_set
+) -> None:
+    foreign = make_set(mallory, name="Foreign").files.get(name="leaf_2.jpg")
+    mask = image_set.files.get(name="leaf_0.mask.png")
+    answer = client_of(bob).post(
+        f"/image-sets/{image_set.pk}/files/{mask.pk}/pair/", {"image": str(foreign.pk)}
+    )
+    assert answer.status_code == 404
+
+
+def test_a_photograph_cannot_become_a_mask(bob, image) -> None:
+    with pytest.raises(ValidationError, match="does not look like a mask"):
+        image_file_set_role(user=bob, file=image, role="mask")
+
+
+def test_a_mask_can_be_used_as_an_image(client_of, bob, image_set) -> None:
+    mask = image_set.files.get(name="leaf_0.mask.png")
+    client_of(bob).post(f"/image-sets/{image_set.pk}/files/{mask.pk}/role/", {"role": "image"})
+    mask.refresh_from_db()
+    assert (mask.role, mask.mask_of, mask.role_fixed) == ("image", None, True)
+
+
+def test_removing_an_image_leaves_its_mask_to_be_paired(bob, image_set, image, media_root) -> None:
+    path = image.store.path(image.digest)
+    image_file_remove(user=bob, file=image)
+    assert not path.exists()
+    mask = image_set.files.get(name="leaf_0.mask.png")
+    assert mask.mask_of is None
+    assert mask.problem == "No image is named leaf_0."
+
+
+def test_equal_bytes_in_another_set_survive_a_removal(bob, image, make_set) -> None:
+    twin = make_set(bob, name="Twin").files.get(name="leaf_0.jpg")
+    image_file_remove(user=bob, file=image)
+    assert twin.store.path(twin.digest).exists()
+
+
+def test_a_purge_leaves_no_file_behind(bob, image_set, batch, media_root) -> None:
+    image_set_purge(user=bob, image_set=image_set)
+    left = [path for path in files_in(media_root) if "segmenters" not in str(path)]
+    assert left == []
+    assert not PredictionBatch.objects.exists()
+    assert not PredictedImage.objects.exists()
+
+
+def test_a_purge_wants_the_name(client_of, bob, image_set) -> None:
+    client = client_of(bob)
+    client.post(f"/image-sets/{image_set.pk}/purge/", {"confirm": "leaves"})
+    assert ImageSet.objects.filter(pk=image_set.pk).exists()
+    client.post(f"/image-sets/{image_set.pk}/purge/", {"confirm": "Leaves"})
+    assert not ImageSet.objects.filter(pk=image_set.pk).exists()
+
+
+def test_names_are_escaped(client_of, bob, make_set) -> None:
+    image_set = make_set(bob, name="<script>alert(1)</script>")
+    page = client_of(bob).get(f"/image-sets/{image_set.pk}/").content.decode()
+    assert "<script>alert" not in page
+
+
+def test_the_newest_set_stands_first(client_of, alice, bob, make_set) -> None:
+    """Counting made the query forget its order once."""
+    for name in ("First", "Second", "Third"):
+        make_set(bob, name=name, images=1, masks=0)
+    page = client_of(alice).get("/image-sets/").content.decode()
+    assert page.index("Third") < page.index("Second") < page.index("First")

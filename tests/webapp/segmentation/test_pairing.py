@@ -1,0 +1,99 @@
+"""Masks find their images by name."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webapp.segmentation.pairing import PairingFile, mask_stem, pair_by_name, same_proportions
+
+
+def file(key: int, name: str, *, size=(40, 30), mask_like=True, **fixed: object) -> PairingFile:
+    return PairingFile(key=key, name=name, size=size, mask_like=mask_like, **fixed)
+
+
+def test_the_mask_suffix_pairs() -> None:
+    pairing = pair_by_name([file(1, "leaf.jpg"), file(2, "leaf.mask.png")])
+    assert pairing.image_of == {2: 1}
+    assert pairing.roles == {1: "image", 2: "mask"}
+
+
+def test_a_png_beside_a_jpg_of_the_same_name_is_its_mask() -> None:
+    assert pair_by_name([file(1, "horse.JPG"), file(2, "horse.png")]).image_of == {2: 1}
+
+
+def test_a_photograph_saved_as_png_beside_a_jpg_stays_an_image() -> None:
+    pairing = pair_by_name([file(1, "horse.jpg"), file(2, "horse.png", mask_like=False)])
+    assert pairing.roles[2] == "image"
+    assert not pairing.image_of
+
+
+def test_a_lone_png_is_an_image() -> None:
+    assert pair_by_name([file(1, "horse.png")]).roles == {1: "image"}
+
+
+def test_case_of_names_does_not_matter() -> None:
+    assert pair_by_name([file(1, "Leaf.JPG"), file(2, "leaf.MASK.png")]).image_of == {2: 1}
+
+
+def test_another_size_is_a_problem_in_words() -> None:
+    pairing = pair_by_name([file(1, "a.jpg"), file(2, "a.mask.png", size=(40, 40))])
+    assert not pairing.image_of
+    assert pairing.problems[2] == "The mask is 40 × 40 pixels, but a.jpg is 40 × 30."
+
+
+def test_a_smaller_copy_of_the_frame_pairs() -> None:
+    assert same_proportions((20, 15), (40, 30))
+    assert not same_proportions((20, 20), (40, 30))
+
+
+def test_a_mask_without_image_is_told() -> None:
+    assert pair_by_name([file(2, "a.mask.png")]).problems == {2: "No image is named a."}
+
+
+def test_a_second_mask_of_one_image_is_told() -> None:
+    pairing = pair_by_name([file(1, "a.jpg"), file(2, "a.mask.png"), file(3, "a_mask.png")])
+    assert len(pairing.image_of) == 1
+    assert "another mask" in next(iter(pairing.problems.values()))
+
+
+def test_a_grey_photograph_named_like_a_mask_is_told() -> None:
+    pairing = pair_by_name([file(1, "a.jpg"), file(2, "a.mask.png", mask_like=False)])
+    assert "neither dark nor light" in pairing.problems[2]
+
+
+def test_what_a_person_paired_stays() -> None:
+    fixed = file(2, "x.mask.png", fixed=True, fixed_image=1, fixed_role="mask")
+    pairing = pair_by_name([file(1, "a.jpg"), fixed, file(3, "a.mask.png")])
+    assert pairing.image_of == {2: 1}
+    assert 3 in pairing.problems
+
+
+def test_what_a_person_unpaired_stays_unpaired() -> None:
+    fixed = file(2, "a.mask.png", fixed=True)
+    assert not pair_by_name([file(1, "a.jpg"), fixed]).image_of
+
+
+def test_the_stem_of_a_name_that_is_only_the_ending() -> None:
+    assert mask_stem(".mask.png") is None
+    assert mask_stem("a.b.mask.png") == "a.b"
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["a", "b", "A", "a.mask", "b_mask", "b-mask"]),
+            st.sampled_from([".jpg", ".png", ".tif"]),
+            st.booleans(),
+        ),
+        unique_by=lambda t: t[:2],
+        max_size=10,
+    )
+)
+def test_no_image_has_two_masks_and_no_mask_two_images(names) -> None:
+    files = [file(k, stem + end, mask_like=like) for k, (stem, end, like) in enumerate(names)]
+    pairing = pair_by_name(files)
+    assert len(set(pairing.image_of.values())) == len(pairing.image_of)
+    for mask, image in pairing.image_of.items():
+        assert pairing.roles[mask] == "mask"
+        assert pairing.roles[image] == "image"
+    masks = {key for key, role in pairing.roles.items() if role == "mask"}
+    assert masks == set(pairing.image_of) | set(pairing.problems)

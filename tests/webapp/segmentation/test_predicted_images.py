@@ -1,0 +1,198 @@
+"""The viewer's page, its files, and corrections."""
+
+import gzip
+import io
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tests.webapp.segmentation.conftest import encoded, upload
+from webapp.segmentation import rendering
+from webapp.segmentation.models import ImageFile
+from webapp.segmentation.rendering import read_mask_png
+from webapp.segmentation.services.corrections import enlarged, mask_correct
+
+
+@pytest.fixture
+def row(batch):
+    return batch.images.select_related("batch", "file").get(name="leaf_0.jpg")
+
+
+def body(response) -> bytes:
+    return b"".join(response.streaming_content) if response.streaming else response.content
+
+
+def painted(mask: np.ndarray) -> bytes:
+    return encoded(np.stack([mask.astype(np.uint8) * 255] * 3, axis=2), "PNG")
+
+
+def correct(client, row, content: bytes):
+    return client.post(
+        f"/predictions/{row.batch_id}/{row.pk}/correct/", {"mask": upload("mask.png", content)}
+    )
+
+
+def test_the_page_shows_layers_and_numbers(client_of, alice, row) -> None:
+    page = client_of(alice).get(row.get_absolute_url()).content.decode()
+    for words in ("Mask outline", "Probability of leaf", "Entropy", "Errors", "Known mask"):
+        assert words in page
+    assert f"{row.iou:.3f}" in page
+    assert "Correct the mask" not in page
+
+
+def test_without_a_mask_errors_are_switched_off(client_of, bob, batch) -> None:
+    row = batch.images.get(name="leaf_2.jpg")
+    page = client_of(bob).get(row.get_absolute_url()).content.decode()
+    assert "needs a known mask" in page
+    assert "Correct the mask" in page
+
+
+def test_neighbours_follow_the_order(client_of, alice, batch) -> None:
+    rows = sorted(batch.images.exclude(iou=None), key=lambda one: one.iou)
+    page = client_of(alice).get(f"{rows[0].get_absolute_url()}?order=worst").content.decode()
+    assert 'rel="next"' in page
+    assert 'rel="prev"' not in page
+    assert page.index("Image 1 of 3") > 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "media_type", "attached"),
+    [
+        ("mask.png", "image/png", True),
+        ("marginals.npy", "application/octet-stream", True),
+        ("overlay.png", "image/png", True),
+        ("layers.bin", "application/octet-stream", False),
+        ("thumbnail.jpg", "image/jpeg", False),
+        ("preview.jpg", "image/jpeg", False),
+        ("view.jpg", "image/jpeg", False),
+    ],
+)
+def test_files_have_their_type_and_are_never_sniffed(
+    client_of, alice, row, kind, media_type, attached
+) -> None:
+    answer = client_of(alice).get(f"/predictions/{row.batch_id}/{row.pk}/{kind}")
+    assert answer.status_code == 200
+    assert answer["Content-Type"] == media_type
+    assert answer["X-Content-Type-Options"] == "nosniff"
+    assert ("attachment" in answer.get("Content-Disposition", "")) == attached
+    assert body(answer)
+
+
+def test_the_mask_is_two_valued_and_of_the_image_s_size(client_of, alice, row) -> None:
+    content = body(client_of(alice).get(f"/predictions/{row.batch_id}/{row.pk}/mask.png"))
+    mask = np.asarray(Image.open(io.BytesIO(content)))
+    assert mask.shape == (24, 36)
+    assert set(np.unique(mask)) <= {0, 255}
+    assert (mask > 0).mean() == pytest.approx(row.foreground_share)
+
+
+def test_layers_come_packed(client_of, alice, row) -> None:
+    answer = client_of(alice).get(f"/predictions/{row.batch_id}/{row.pk}/layers.bin")
+    assert answer["Content-Encoding"] == "gzip"
+    raw = gzip.decompress(body(answer))
+    assert len(raw) == 20 + 3 * 24 * 36
+
+
+def test_unknown_files_are_not_found(client_of, alice, row) -> None:
+    url = f"/predictions/{row.batch_id}/{row.pk}/"
+    for kind in ("secret.txt", "..%2f..%2fdb.sqlite3", "layers"):
+        assert client_of(alice).get(url + kind).status_code == 404
+
+
+def test_an_image_that_waits_has_no_files_yet(client_of, alice, row) -> None:
+    row.state = "waiting"
+    row.save()
+    url = f"/predictions/{row.batch_id}/{row.pk}/"
+    assert client_of(alice).get(url + "mask.png").status_code == 404
+    assert client_of(alice).get(url + "thumbnail.jpg").status_code == 200
+
+
+# -- Corrections -----------------------------------------------------------------------------------
+
+
+def test_a_correction_becomes_the_mask_and_keeps_the_old_one(client_of, bob, row) -> None:
+    drawn = read_mask_png(row.mask_path)
+    drawn[:5] = ~drawn[:5]
+    answer = correct(client_of(bob), row, painted(drawn))
+    assert answer.status_code == 201
+    file = ImageFile.objects.get(name="leaf_0.corrected-1.mask.png")
+    assert (file.origin, file.mask_of) == ("corrected", row.file)
+    assert np.array_equal(read_mask_png(file.store.path(file.digest)), drawn)
+    old = ImageFile.objects.get(name="leaf_0.mask.png")
+    assert old.mask_of is None
+    assert old.store.path(old.digest).exists()
+
+
+def test_the_next_correction_gets_the_next_name(client_of, bob, row) -> None:
+    drawn = read_mask_png(row.mask_path)
+    for k in range(2):
+        drawn[k] = ~drawn[k]
+        assert correct(client_of(bob), row, painted(drawn)).status_code == 201
+    masks = ImageFile.objects.filter(origin="corrected")
+    assert {mask.name for mask in masks} == {
+        "leaf_0.corrected-1.mask.png",
+        "leaf_0.corrected-2.mask.png",
+    }
+    assert masks.filter(mask_of__isnull=False).get().name == "leaf_0.corrected-2.mask.png"
+
+
+def test_corrected_masks_are_learned_from(bob, row) -> None:
+    from webapp.segmentation.selectors.image_sets import masked_images
+
+    drawn = ~read_mask_png(row.mask_path)
+    mask_correct(user=bob, row=row, painted=painted(drawn))
+    used = {file.name: file.mask.name for file in masked_images([row.batch.image_set])}
+    assert used["leaf_0.jpg"] == "leaf_0.corrected-1.mask.png"
+
+
+def test_a_reduced_correction_changes_only_what_was_painted(bob, row, monkeypatch) -> None:
+    """A large image is painted at a fraction of its size; elsewhere borders stay sharp."""
+    monkeypatch.setattr(rendering, "MAX_VIEW_PIXELS", 24 * 36 // 4)
+    full = np.random.default_rng(1).random((24, 36)) < 0.5
+    row.mask_path.write_bytes(rendering.mask_png(full))
+    shown = rendering.reduced(full, 2)
+    drawn = shown.copy()
+    drawn[:3, :4] = ~drawn[:3, :4]
+    file = mask_correct(user=bob, row=row, painted=painted(drawn))
+    result = read_mask_png(file.store.path(file.digest))
+    assert np.array_equal(result[6:], full[6:])
+    assert np.array_equal(result[:6, :8], enlarged(drawn[:3, :4], 2))
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"not a png", "not a picture"),
+        (painted(np.ones((3, 3), dtype=bool)), "another size"),
+    ],
+)
+def test_a_bad_correction_is_refused_in_words(client_of, bob, row, content, words) -> None:
+    answer = correct(client_of(bob), row, content)
+    assert answer.status_code == 422
+    assert words in json.loads(answer.content)["sentence"]
+    assert not ImageFile.objects.filter(origin="corrected").exists()
+
+
+def test_a_correction_without_a_file_is_refused(client_of, bob, row) -> None:
+    answer = client_of(bob).post(f"/predictions/{row.batch_id}/{row.pk}/correct/")
+    assert answer.status_code == 400
+
+
+def test_a_full_disk_saves_no_half_correction(client_of, bob, row, monkeypatch) -> None:
+    import errno
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    drawn = ~read_mask_png(row.mask_path)
+    monkeypatch.setattr("webapp.segmentation.store.os.fsync", full)
+    answer = correct(client_of(bob), row, painted(drawn))
+    assert answer.status_code == 507
+    assert not ImageFile.objects.filter(origin="corrected").exists()
+    assert ImageFile.objects.get(name="leaf_0.mask.png").mask_of == row.file
+
+
+def test_viewers_may_not_correct(client_of, alice, row) -> None:
+    assert correct(client_of(alice), row, b"x").status_code == 403

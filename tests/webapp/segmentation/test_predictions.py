@@ -1,0 +1,276 @@
+"""Predicting a batch: the job, its numbers, its downloads, comparing models."""
+
+import csv
+import errno
+import io
+import zipfile
+
+import numpy as np
+import pytest
+from django.core.exceptions import ValidationError
+
+from tests.webapp.segmentation.conftest import make_batch, make_segmenter
+from webapp.audit.models import AuditLine
+from webapp.jobs.models import Job, JobState
+from webapp.jobs.runner import run_job
+from webapp.segmentation.models import ImageFile, PredictedImage, PredictionBatch
+from webapp.segmentation.selectors.predictions import batch_numbers, compare_batches
+from webapp.segmentation.services.predictions import prediction_delete, prediction_start
+
+
+def test_the_job_predicts_every_image(bob, segmenter, image_set) -> None:
+    batch = prediction_start(user=bob, segmenter=segmenter, image_set=image_set)
+    run_job(batch.job_id, watched=False)
+    batch.job.refresh_from_db()
+    assert batch.job.state == JobState.SUCCEEDED, batch.job.error
+    assert batch.job.sentence == "3 of 3 images predicted."
+    for row in batch.images.select_related("batch"):
+        marginals = np.load(row.marginals_path, allow_pickle=False)
+        assert (marginals.shape, marginals.dtype) == ((24, 36), np.float32)
+        assert marginals.min() >= 0
+        assert marginals.max() <= 1
+        assert row.layers_path.exists()
+
+
+def test_known_masks_give_numbers_and_others_none(batch) -> None:
+    with_mask = batch.images.get(name="leaf_0.jpg")
+    without = batch.images.get(name="leaf_2.jpg")
+    assert 0 <= with_mask.iou <= 1
+    assert with_mask.error_map == pytest.approx(with_mask.extra_share + with_mask.missed_share)
+    assert sum(with_mask.reliability["pixels"]) == 24 * 36
+    assert without.iou is None
+    assert 0 <= without.mean_entropy <= 1
+
+
+def test_a_bad_file_never_stops_the_batch(bob, segmenter, image_set, image) -> None:
+    """The file is damaged on disk after it was taken."""
+    image.store.path(image.digest).write_bytes(b"rotten")
+    batch = prediction_start(user=bob, segmenter=segmenter, image_set=image_set)
+    run_job(batch.job_id, watched=False)
+    batch.job.refresh_from_db()
+    assert batch.job.sentence.startswith("2 of 3 images predicted. leaf_0.jpg")
+    refused = batch.images.get(name="leaf_0.jpg")
+    assert refused.state == PredictedImage.State.REFUSED
+    assert "not a picture" in refused.sentence
+
+
+def test_a_damaged_mask_costs_the_numbers_not_the_prediction(bob, segmenter, image_set) -> None:
+    mask = image_set.files.get(name="leaf_0.mask.png")
+    mask.store.path(mask.digest).write_bytes(b"rotten")
+    row = make_batch(bob, segmenter, image_set).images.get(name="leaf_0.jpg")
+    assert row.state == PredictedImage.State.DONE
+    assert row.iou is None
+    assert "mask of leaf_0.jpg" in row.sentence
+
+
+def test_a_second_attempt_goes_on_where_the_first_was_killed(bob, segmenter, image_set) -> None:
+    batch = prediction_start(user=bob, segmenter=segmenter, image_set=image_set)
+    done = batch.images.first()
+    done.state, done.seconds = PredictedImage.State.DONE, 123.0
+    done.save()
+    run_job(batch.job_id, watched=False)
+    done.refresh_from_db()
+    assert done.seconds == 123.0
+    assert batch.images.filter(state=PredictedImage.State.DONE).count() == 3
+
+
+def test_a_cancelled_job_keeps_what_is_done(bob, segmenter, image_set, monkeypatch) -> None:
+    batch = prediction_start(user=bob, segmenter=segmenter, image_set=image_set)
+    from webapp.segmentation import jobs
+
+    real = jobs.predict_image
+
+    def predict_then_cancel(**options) -> None:
+        real(**options)
+        from django.utils import timezone
+
+        Job.objects.filter(pk=batch.job_id).update(cancel_requested_at=timezone.now())
+
+    monkeypatch.setattr("webapp.jobs.context.STOP_SECONDS", 0.0)
+    monkeypatch.setattr(jobs, "predict_image", predict_then_cancel)
+    run_job(batch.job_id, watched=False)
+    batch.job.refresh_from_db()
+    assert batch.job.state == JobState.CANCELLED
+    assert batch.job.sentence.startswith("Cancelled after")
+    assert batch.job.sentence.endswith(" s. 1 of 3 images is predicted.")
+    assert batch.images.filter(state=PredictedImage.State.DONE).count() == 1
+
+
+def test_a_full_disk_fails_the_job_and_leaves_no_half_file(
+    bob, segmenter, image_set, media_root, monkeypatch
+) -> None:
+    from pathlib import Path
+
+    batch = prediction_start(user=bob, segmenter=segmenter, image_set=image_set)
+    real = Path.write_bytes
+
+    def full(path: Path, content) -> int:
+        if path.suffix == ".part":
+            real(path, bytes(content)[:10])
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(path, content)
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    run_job(batch.job_id, watched=False)
+    batch.job.refresh_from_db()
+    assert batch.job.state == JobState.FAILED
+    assert "disk is full" in batch.job.error
+    assert not list(media_root.rglob("*.part"))
+    assert not list(media_root.rglob("*.npy"))
+
+
+def test_images_learned_from_are_marked_and_left_out_of_the_means(
+    bob, segmenter, image_set, image
+) -> None:
+    segmenter.learned_digests = [image.digest]
+    segmenter.save()
+    batch = make_batch(bob, segmenter, image_set)
+    assert batch.images.get(name="leaf_0.jpg").learned_from
+    numbers = batch_numbers(batch)
+    assert (numbers.n_images, numbers.includes_learned) == (1, False)
+    assert numbers.iou.mean == pytest.approx(batch.images.get(name="leaf_1.jpg").iou)
+
+
+def test_when_all_were_learned_from_the_page_says_so(client_of, bob, segmenter, image_set) -> None:
+    segmenter.learned_digests = list(image_set.files.values_list("digest", flat=True))
+    segmenter.save()
+    batch = make_batch(bob, segmenter, image_set)
+    page = client_of(bob).get(batch.get_absolute_url()).content.decode()
+    assert "these numbers flatter" in page
+
+
+def test_an_empty_set_cannot_be_predicted(bob, segmenter, make_set) -> None:
+    with pytest.raises(ValidationError, match="no images yet"):
+        prediction_start(user=bob, segmenter=segmenter, image_set=make_set(bob, images=0))
+
+
+def test_a_model_that_is_not_learned_cannot_predict(bob, segmenter, image_set) -> None:
+    segmenter.outcome = {}
+    with pytest.raises(ValidationError, match="not learned yet"):
+        prediction_start(user=bob, segmenter=segmenter, image_set=image_set)
+
+
+# -- Pages and downloads ---------------------------------------------------------------------------
+
+
+def test_the_form_starts_a_prediction(client_of, bob, segmenter, image_set) -> None:
+    client = client_of(bob)
+    assert b"Leaf model" in client.get(f"/predictions/new/?set={image_set.pk}").content
+    answer = client.post(
+        "/predictions/new/", {"image_set": str(image_set.pk), "segmenter": str(segmenter.pk)}
+    )
+    batch = PredictionBatch.objects.get()
+    assert answer["Location"] == batch.get_absolute_url()
+    page = client.get(answer["Location"]).content.decode()
+    assert "0 of 3 so far" in page
+
+
+def test_nothing_of_another_organisation_can_be_predicted(
+    client_of, bob, mallory, segmenter, image_set, make_set
+) -> None:
+    foreign_set, foreign_model = make_set(mallory), make_segmenter(mallory)
+    client = client_of(bob)
+    assert client.get(f"/predictions/new/?model={foreign_model.pk}").status_code == 404
+    for chosen in (
+        {"image_set": str(foreign_set.pk), "segmenter": str(segmenter.pk)},
+        {"image_set": str(image_set.pk), "segmenter": str(foreign_model.pk)},
+    ):
+        assert client.post("/predictions/new/", chosen).status_code == 422
+    assert not PredictionBatch.objects.exists()
+
+
+@pytest.mark.parametrize("order", ["worst", "best", "entropy", "name", "nonsense"])
+def test_the_page_sorts(client_of, alice, batch, order) -> None:
+    page = client_of(alice).get(f"{batch.get_absolute_url()}?order={order}").content.decode()
+    assert page.count("thumb-link") == 3
+    if order == "best":
+        best = max(batch.images.exclude(iou=None), key=lambda row: row.iou)
+        assert page.index(f"<span>{best.name}</span>") < page.index("<span>leaf_2.jpg</span>")
+
+
+def test_the_archive_holds_masks_probabilities_and_numbers(client_of, alice, batch) -> None:
+    answer = client_of(alice).get(f"/predictions/{batch.pk}/archive.zip")
+    content = b"".join(answer.streaming_content)
+    assert answer["Content-Type"] == "application/zip"
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        assert archive.testzip() is None
+        names = archive.namelist()
+        marginals = np.load(io.BytesIO(archive.read("marginals/leaf_0.marginals.npy")))
+    assert "masks/leaf_2.mask.png" in names
+    assert "numbers.csv" in names
+    assert len(names) == 7
+    row = batch.images.get(name="leaf_0.jpg")
+    assert np.array_equal(marginals, np.load(row.marginals_path))
+    assert AuditLine.objects.filter(verb="exported", target_id=str(batch.pk)).exists()
+
+
+def test_the_numbers_are_safe_in_a_spreadsheet(client_of, alice, batch) -> None:
+    batch.images.filter(name="leaf_0.jpg").update(name='=HYPERLINK("http://evil")')
+    answer = client_of(alice).get(f"/predictions/{batch.pk}/numbers.csv")
+    rows = list(csv.DictReader(io.StringIO(answer.content.decode("utf-8-sig"))))
+    assert len(rows) == 3
+    assert not any(row["name"].startswith("=") for row in rows)
+    assert float(next(row for row in rows if row["name"] == "leaf_1.jpg")["iou"]) >= 0
+
+
+def test_two_models_are_compared_on_shared_images(client_of, alice, bob, batch, image_set) -> None:
+    other = make_batch(bob, make_segmenter(bob, "Second", seed=4), image_set)
+    comparison = compare_batches(batch, other)
+    assert len(comparison.rows) == 2
+    expected = np.mean([row["first"].iou - row["second"].iou for row in comparison.rows])
+    assert comparison.difference["iou"].mean == pytest.approx(expected)
+    client = client_of(alice)
+    url = f"/predictions/{batch.pk}/compare/"
+    assert b"Second" in client.get(url).content
+    page = client.get(f"{url}?with={other.pk}").content.decode()
+    assert "Mean over 2 images" in page
+    assert page.count("preview.jpg") == 4
+
+
+def test_a_foreign_batch_cannot_be_compared_with(client_of, bob, mallory, batch, make_set) -> None:
+    foreign = make_batch(mallory, make_segmenter(mallory), make_set(mallory))
+    url = f"/predictions/{batch.pk}/compare/"
+    assert client_of(bob).get(f"{url}?with={foreign.pk}").status_code == 404
+    assert str(foreign.pk) not in client_of(bob).get(url).content.decode()
+
+
+def test_deleting_leaves_images_and_no_arrays(bob, batch, image_set, media_root) -> None:
+    prediction_delete(user=bob, batch=batch)
+    left = {p.parent.name for p in media_root.rglob("*") if p.is_file()}
+    assert left.isdisjoint({"marginals", "masks", "layers", "previews"})
+    assert all(file.store.path(file.digest).exists() for file in image_set.files.all())
+
+
+def test_an_image_removed_from_its_set_can_still_be_looked_at(
+    client_of, bob, batch, image_set, image
+) -> None:
+    from webapp.segmentation.services.image_sets import image_file_remove
+
+    image_file_remove(user=bob, file=image)
+    row = batch.images.get(name="leaf_0.jpg")
+    client = client_of(bob)
+    assert client.get(f"/predictions/{batch.pk}/{row.pk}/view.jpg").status_code == 200
+    page = client.get(row.get_absolute_url()).content.decode()
+    assert "Correct the mask" not in page
+
+
+def test_a_long_list_is_paged(client_of, alice, batch) -> None:
+    rows = [
+        PredictedImage(batch=batch, name=f"x{k:03d}.jpg", image_digest="0" * 64, width=1, height=1)
+        for k in range(60)
+    ]
+    PredictedImage.objects.bulk_create(rows)
+    page = client_of(alice).get(f"{batch.get_absolute_url()}?order=name").content.decode()
+    assert page.count("thumb-link") == 30
+    assert "1–30 of 63" in page
+    assert ImageFile.objects.count() == 5
+
+
+def test_the_list_shows_progress_and_means_newest_first(
+    client_of, alice, bob, batch, segmenter, make_set
+) -> None:
+    newer = make_batch(bob, segmenter, make_set(bob, name="Newer"))
+    page = client_of(alice).get("/predictions/").content.decode()
+    assert page.index("Newer") < page.index("Leaves")
+    assert "3 of 3" in page
+    assert f"{batch_numbers(newer).iou.mean:.3f}" in page

@@ -1,0 +1,147 @@
+"""Nobody gets a byte of another organisation by any address, and nobody unsigned gets anything."""
+
+import pytest
+from django.urls import NoReverseMatch, reverse
+
+from webapp.segmentation.urls import urlpatterns
+from webapp.segmentation.views.predicted_images import FILES
+
+CHANGING = {
+    "image-set-purge",
+    "image-file-upload",
+    "image-file-remove",
+    "image-file-role",
+    "image-file-pair",
+    "segmenter-delete",
+    "prediction-delete",
+    "predicted-image-correct",
+}
+LISTS = {
+    "image-sets",
+    "image-set-new",
+    "segmenters",
+    "segmenter-new",
+    "predictions",
+    "prediction-new",
+}
+
+
+@pytest.fixture
+def addresses(image_set, image, segmenter, batch) -> dict[str, str]:
+    """Every address of the application with real objects of Northfield."""
+    segmenter.preview_path(0).write_bytes(b"png")
+    row = batch.images.get(name="leaf_0.jpg")
+    found = {}
+    for pattern in urlpatterns:
+        name = pattern.name
+        for arguments in (
+            [],
+            [image_set.pk],
+            [segmenter.pk] if "segmenter" in name else [batch.pk],
+            [image_set.pk, image.pk],
+            [segmenter.pk, 0],
+            [batch.pk, row.pk],
+        ):
+            owner_fits = not arguments or (
+                (arguments[0] == image_set.pk) == name.startswith("image-")
+                and (arguments[0] == segmenter.pk) == name.startswith("segmenter")
+            )
+            if not owner_fits:
+                continue
+            try:
+                found[name] = reverse(f"segmentation:{name}", args=arguments)
+            except NoReverseMatch:
+                continue
+    for kind in FILES:
+        key = f"predicted-image-file {kind}"
+        found[key] = reverse("segmentation:predicted-image-file", args=[batch.pk, row.pk, kind])
+    found.pop("predicted-image-file", None)
+    missing = {p.name for p in urlpatterns} - set(found) - {"predicted-image-file"}
+    assert not missing, f"no address tried for {missing}"
+    return found
+
+
+def ask(client, name: str, url: str):
+    return client.post(url) if name in CHANGING else client.get(url)
+
+
+def test_another_organisation_finds_nothing(client_of, mallory, addresses) -> None:
+    client = client_of(mallory)
+    for name, url in addresses.items():
+        if name not in LISTS:
+            assert ask(client, name, url).status_code == 404, name
+
+
+def test_lists_of_another_organisation_are_empty(client_of, mallory, addresses) -> None:
+    client = client_of(mallory)
+    for name in LISTS:
+        page = client.get(addresses[name]).content.decode()
+        assert "Leaves" not in page, name
+        assert "Leaf model" not in page, name
+
+
+def test_visitors_are_sent_to_sign_in(client, addresses) -> None:
+    for name, url in addresses.items():
+        answer = ask(client, name, url)
+        assert answer.status_code == 302, name
+        assert "/accounts/sign-in/" in answer["Location"], name
+
+
+def test_viewers_look_but_change_nothing(client_of, alice, addresses) -> None:
+    client = client_of(alice)
+    makes_new = {"image-set-new", "segmenter-new", "prediction-new"}
+    for name, url in addresses.items():
+        expected = 403 if name in CHANGING | makes_new else 200
+        assert ask(client, name, url).status_code == expected, name
+
+
+def test_reading_addresses_refuse_to_change_and_the_other_way_round(
+    client_of, bob, addresses
+) -> None:
+    client = client_of(bob)
+    for name, url in addresses.items():
+        if name in LISTS:
+            continue
+        answer = client.get(url) if name in CHANGING else client.post(url)
+        assert answer.status_code == 405, name
+
+
+def test_objects_of_one_parent_are_not_found_under_another(
+    client_of, bob, make_set, image, batch
+) -> None:
+    other = make_set(bob, name="Other")
+    client = client_of(bob)
+    row = batch.images.first()
+    assert client.get(f"/image-sets/{other.pk}/files/{image.pk}/").status_code == 404
+    assert client.get(f"/predictions/{other.pk}/{row.pk}/mask.png").status_code == 404
+
+
+def test_the_search_stays_within_the_organisation(client_of, bob, mallory, image_set) -> None:
+    assert b"leaf_0.jpg" in client_of(bob).get("/search/?q=leaf_").content
+    assert b"leaf_0.jpg" not in client_of(mallory).get("/search/?q=leaf_").content
+
+
+def test_the_home_page_shows_the_organisation_s_sets(client_of, bob, mallory, image_set) -> None:
+    assert b"3 images, 2 with masks" in client_of(bob).get("/").content
+    assert b"3 images, 2 with masks" not in client_of(mallory).get("/").content
+
+
+def test_senseless_keys_in_the_query_are_not_found(client_of, bob, batch) -> None:
+    client = client_of(bob)
+    for url in (
+        "/image-models/new/?set=abc",
+        "/predictions/new/?set=abc",
+        "/predictions/new/?model=%00",
+        f"/predictions/{batch.pk}/compare/?with=abc",
+    ):
+        assert client.get(url).status_code == 404, url
+
+
+def test_senseless_queries_show_the_usual_page(client_of, bob, image_set, batch) -> None:
+    client = client_of(bob)
+    for url in (
+        f"/image-sets/{image_set.pk}/?show=x&page=zero&q=%00%27",
+        f"/predictions/{batch.pk}/?order=x&page=-1",
+        f"/predictions/{batch.pk}/live/?order=%00",
+    ):
+        assert client.get(url).status_code == 200, url

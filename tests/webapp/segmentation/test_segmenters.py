@@ -1,0 +1,243 @@
+"""Learning: choices, the split, the job, the pages."""
+
+import numpy as np
+import pytest
+from django.core.exceptions import ValidationError
+
+from engine import (
+    Progress,
+    SegmentationPreview,
+    SegmentationProgress,
+    load_segmentation_model,
+)
+from tests.webapp.segmentation.conftest import make_segmenter
+from webapp.jobs.models import Job, JobState
+from webapp.jobs.runner import run_job
+from webapp.segmentation.jobs import _Watcher
+from webapp.segmentation.models import HeldOutPoint, ImageFile, Segmenter
+from webapp.segmentation.services.segmenters import (
+    LearningChoices,
+    segmenter_delete,
+    segmenter_learn,
+    split_images,
+)
+
+QUICK = LearningChoices(max_side=40, max_seconds=20, relative_gap=0.5, holdout_percent=30)
+
+
+def learn(user, image_set, **options) -> Segmenter:
+    choices = options.pop("choices", QUICK)
+    return segmenter_learn(
+        user=user, name="Leaf model", image_sets=[image_set], choices=choices, **options
+    )
+
+
+def files(count: int) -> list[ImageFile]:
+    return [ImageFile(name=str(k), digest=f"{k:064x}") for k in range(count)]
+
+
+def test_the_split_holds_out_the_share_and_loses_nobody() -> None:
+    everything = files(20)
+    learned, held_out = split_images(everything, percent=20, seed=1)
+    assert (len(learned), len(held_out)) == (16, 4)
+    assert sorted(learned + held_out, key=lambda f: int(f.name)) == everything
+
+
+def test_the_split_is_the_same_for_the_same_seed() -> None:
+    first = [file.name for file in split_images(files(30), percent=30, seed=7)[1]]
+    assert first == [file.name for file in split_images(files(30), percent=30, seed=7)[1]]
+    assert first != [file.name for file in split_images(files(30), percent=30, seed=8)[1]]
+
+
+@pytest.mark.parametrize(("count", "percent"), [(3, 20), (20, 0), (1, 50)])
+def test_too_few_images_are_all_learned_from(count: int, percent: int) -> None:
+    learned, held_out = split_images(files(count), percent=percent, seed=1)
+    assert (len(learned), len(held_out)) == (count, 0)
+
+
+def test_at_most_half_is_held_out() -> None:
+    assert len(split_images(files(5), percent=90, seed=1)[1]) == 2
+
+
+def test_it_queues_a_job_with_the_very_files(
+    bob, image_set, sent_job_ids, django_capture_on_commit_callbacks
+):
+    with django_capture_on_commit_callbacks(execute=True):
+        segmenter = learn(bob, image_set)
+    job = segmenter.job
+    assert sent_job_ids == [str(job.pk)]
+    assert job.state == JobState.QUEUED
+    assert len(job.parameters["learned"]) == 2
+    assert len(segmenter.learned_digests) == 2
+
+
+def test_a_copy_in_another_set_is_not_learned_from_twice(bob, make_set) -> None:
+    first, second = make_set(bob, name="A"), make_set(bob, name="B")
+    segmenter = segmenter_learn(user=bob, name="Both", image_sets=[first, second], choices=QUICK)
+    assert len(segmenter.learned_digests) == 2
+
+
+def test_without_masks_there_is_nothing_to_learn(bob, make_set) -> None:
+    with pytest.raises(ValidationError, match="None of these images has a mask"):
+        learn(bob, make_set(bob, masks=0))
+    assert not Job.objects.exists()
+
+
+@pytest.mark.slow
+def test_the_job_learns_and_the_model_predicts(bob, make_set) -> None:
+    segmenter = learn(bob, make_set(bob, images=5, masks=5))
+    run_job(segmenter.job_id, watched=False)
+    segmenter.refresh_from_db()
+    segmenter.job.refresh_from_db()
+    assert segmenter.job.state == JobState.SUCCEEDED, segmenter.job.error
+    assert segmenter.is_ready
+    assert segmenter.outcome["n_learned"] == 3
+    assert segmenter.outcome["n_held_out"] == 2
+    assert segmenter.outcome["relative_gap"] <= 0.5
+    assert load_segmentation_model(segmenter.path).max_side == 40
+    points = list(segmenter.held_out.all())
+    assert points
+    assert all(0 <= point.error <= 1 for point in points)
+    assert segmenter.preview_path(0).read_bytes().startswith(b"\x89PNG")
+    assert segmenter.preview_path(1).exists()
+
+
+@pytest.mark.slow
+def test_masks_that_mark_nothing_fail_in_words(bob, make_set) -> None:
+    from tests.webapp.segmentation.conftest import encoded
+    from webapp.segmentation.services.image_sets import pairing_refresh
+    from webapp.segmentation.services.uploads import image_file_add
+
+    image_set = make_set(bob, images=1, masks=0)
+    empty = encoded(np.zeros((24, 36), dtype=np.uint8), "PNG")
+    image_file_add(user=bob, image_set=image_set, name="leaf_0.mask.png", chunks=[empty])
+    pairing_refresh(image_set=image_set)
+    segmenter = learn(bob, image_set)
+    run_job(segmenter.job_id, watched=False)
+    segmenter.job.refresh_from_db()
+    assert segmenter.job.state == JobState.FAILED
+    assert "nothing to learn" in segmenter.job.error
+    segmenter.refresh_from_db()
+    assert not segmenter.is_ready
+
+
+class FakeContext:
+    """Takes progress, and knows the time."""
+
+    seconds = 1.5
+
+    def __init__(self) -> None:
+        self.reports: list[Progress] = []
+
+    def on_progress(self, progress: Progress) -> None:
+        self.reports.append(progress)
+
+
+def test_previews_become_points_and_pictures(bob) -> None:
+    segmenter = make_segmenter(bob)
+    context = FakeContext()
+    watcher = _Watcher(context, segmenter)
+    marginals = (np.full((4, 6), 0.25), np.full((5, 3), 1.0))
+    preview = SegmentationPreview(0.125, marginals)
+    for _ in range(2):
+        watcher(SegmentationProgress(sentence="Learning", iteration=3, preview=preview))
+    watcher(Progress(sentence="Learning", iteration=4))
+    assert len(context.reports) == 3
+    point = HeldOutPoint.objects.get()
+    assert (point.iteration, point.error, point.seconds) == (3, 0.125, 1.5)
+    assert segmenter.preview_path(1).exists()
+
+
+# -- Pages ---------------------------------------------------------------------------------------
+
+
+def test_the_form_starts_learning(client_of, bob, image_set) -> None:
+    client = client_of(bob)
+    page = client.get(f"/image-models/new/?set={image_set.pk}").content.decode()
+    assert "Leaves: 2 images with masks" in page
+    answer = client.post(
+        "/image-models/new/",
+        {
+            "name": "Leaves",
+            "image_sets": [str(image_set.pk)],
+            "restraint": "1",
+            "max_side": "200",
+            "max_seconds": "60",
+            "holdout_percent": "20",
+            "solver": "auto",
+        },
+    )
+    segmenter = Segmenter.objects.get()
+    assert answer["Location"] == segmenter.get_absolute_url()
+    assert client.get(answer["Location"]).status_code == 200
+
+
+def test_a_set_of_another_organisation_cannot_be_chosen(
+    client_of, bob, mallory, make_set, image_set
+) -> None:
+    foreign = make_set(mallory, name="Foreign")
+    client = client_of(bob)
+    assert client.get(f"/image-models/new/?set={foreign.pk}").status_code == 404
+    answer = client.post(
+        "/image-models/new/",
+        {"name": "x", "image_sets": [str(foreign.pk)], "max_side": "200", "max_seconds": "60"},
+    )
+    assert answer.status_code == 422
+    assert "Foreign" not in answer.content.decode()
+    assert not Segmenter.objects.exists()
+
+
+def test_without_masks_the_page_says_where_to_go(client_of, bob, make_set) -> None:
+    make_set(bob, masks=0)
+    assert "No image has a mask yet" in client_of(bob).get("/image-models/new/").content.decode()
+
+
+def test_a_certified_model_says_so(client_of, alice, segmenter) -> None:
+    page = client_of(alice).get(segmenter.get_absolute_url()).content.decode()
+    assert "Certified: within 0.09 % of the best fit" in page
+    assert "Certified" in client_of(alice).get("/image-models/").content.decode()
+
+
+def test_one_that_stopped_early_does_not_claim_a_certificate(client_of, alice, segmenter) -> None:
+    segmenter.outcome |= {"converged": False, "relative_gap": 0.03}
+    segmenter.save()
+    page = client_of(alice).get(segmenter.get_absolute_url()).content.decode()
+    assert "Stopped early at 3 %" in page
+    assert "Certified: within" not in page
+
+
+def test_the_live_part_asks_again_only_while_learning(client_of, bob, image_set) -> None:
+    segmenter = learn(bob, image_set)
+    url = f"/image-models/{segmenter.pk}/live/"
+    client = client_of(bob)
+    assert b"every 2s" in client.get(url).content
+    Job.objects.filter(pk=segmenter.job_id).update(state=JobState.CANCELLED)
+    answer = client.get(url)
+    assert b"every 2s" not in answer.content
+    assert answer["HX-Refresh"] == "true"
+
+
+def test_the_model_file_comes_as_a_download(client_of, alice, segmenter) -> None:
+    answer = client_of(alice).get(f"/image-models/{segmenter.pk}/model.npz")
+    assert answer["Content-Disposition"] == 'attachment; filename="Leaf model.npz"'
+    assert b"".join(answer.streaming_content) == segmenter.path.read_bytes()
+
+
+def test_deleting_takes_predictions_and_files_but_no_images(
+    bob, segmenter, batch, image_set, media_root
+) -> None:
+    path = segmenter.path
+    segmenter_delete(user=bob, segmenter=segmenter)
+    assert not path.exists()
+    assert image_set.files.count() == 5
+    left = {p.parent.name for p in media_root.rglob("*") if p.is_file()}
+    assert left.isdisjoint({"marginals", "masks", "layers", "previews", "segmenters"})
+
+
+def test_deleting_wants_the_name_and_the_role(client_of, alice, bob, segmenter) -> None:
+    url = f"/image-models/{segmenter.pk}/delete/"
+    assert client_of(alice).post(url, {"confirm": segmenter.name}).status_code == 403
+    client_of(bob).post(url, {"confirm": "leaf"})
+    assert Segmenter.objects.exists()
+    client_of(bob).post(url, {"confirm": segmenter.name})
+    assert not Segmenter.objects.exists()
