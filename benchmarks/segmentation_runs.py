@@ -1,0 +1,213 @@
+"""Runs of learning on images, with the parameters of every moment kept for later judgement."""
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from engine.core.progress import Progress
+from engine.crf.grid_features import GridExample
+from engine.crf.image_features import compute_image_features
+from engine.crf.image_grid import model_shape, shrink_image, shrink_mask
+from engine.datasets.image_folder import list_images
+from engine.kernels.threads import one_blas_thread
+from engine.learning.marginal_fitting import fit_marginals
+from engine.learning.segmentation_prediction import predict_marginals
+from engine.learning.segmentation_progress import SegmentationReporter
+from engine.learning.segmentation_solvers import (
+    SegmentationTask,
+    solve_by_frank_wolfe,
+    solve_in_theta,
+)
+from engine.objectives.grid_inner import GridChains
+from engine.objectives.grid_losses import LossOptions
+from engine.solvers.control import Limits, Watch
+
+JUDGING_SWEEPS = 60
+
+
+@dataclass(slots=True)
+class Moment:
+    """Parameters at one time of a run."""
+
+    seconds: float
+    theta: np.ndarray
+
+
+@dataclass(slots=True)
+class LearningRun:
+    """One method's way through time; ``lower`` and ``upper`` are its certificate, if any."""
+
+    name: str
+    moments: list[Moment] = field(default_factory=list)
+    seconds: float = 0.0
+    status: str = ""
+    lower: float | None = None
+    upper: float | None = None
+
+    @property
+    def theta(self) -> np.ndarray:
+        """The last parameters."""
+        return self.moments[-1].theta
+
+
+def load_examples(folder: Path, count: int | None, max_side: int) -> list[GridExample]:
+    """Read the first pictures of a folder with their masks."""
+    examples = []
+    for file in list_images(folder)[:count]:
+        image = file.read_image()
+        mask = file.read_mask((image.shape[0], image.shape[1]))
+        shape = model_shape(mask.shape, max_side)
+        features = compute_image_features(shrink_image(image, shape))
+        examples.append(GridExample(features, shrink_mask(mask, shape)))
+    return examples
+
+
+class _Recorder(SegmentationReporter):
+    """Keeps the parameters of every report, leaving out trial steps that were rejected."""
+
+    def __init__(self, run: LearningRun) -> None:
+        self._run = run
+        self._start = time.perf_counter()
+        super().__init__((), 0.5, lambda progress: None)
+
+    def __call__(self, progress: Progress) -> None:
+        if self.theta is not None:
+            keep(self._run, time.perf_counter() - self._start, self.theta)
+
+
+class _WalkRecorder(SegmentationReporter):
+    """Keeps every theta that an oracle is asked about, and the weighted average of them."""
+
+    def __init__(self, run: LearningRun, averaged: LearningRun) -> None:
+        self._run, self._average_run = run, averaged
+        self._last: np.ndarray | None = None
+        self._average: np.ndarray | None = None
+        self._steps = 0
+        self._start = time.perf_counter()
+        super().__init__((), 0.5, lambda progress: None)
+
+    @property
+    def theta(self) -> np.ndarray | None:
+        """The parameters asked about last."""
+        return self._last
+
+    @theta.setter
+    def theta(self, value: np.ndarray | None) -> None:
+        if value is None:
+            return
+        now = time.perf_counter() - self._start
+        share = 2.0 / (self._steps + 2.0)
+        old = value if self._average is None else self._average
+        self._last, self._average = value, (1 - share) * old + share * value
+        self._steps += 1
+        keep(self._run, now, value)
+        keep(self._average_run, now, self._average)
+
+
+def keep(run: LearningRun, seconds: float, theta: np.ndarray) -> None:
+    """Keep a moment unless hardly any time has passed since the one before."""
+    if not run.moments or seconds > 1.02 * run.moments[-1].seconds + 0.01:
+        run.moments.append(Moment(seconds, np.array(theta)))
+
+
+def run_theta(task: SegmentationTask, seconds: float, gap: float) -> LearningRun:
+    """MLE-Struct solved in theta on growing subsets, to a certified gap."""
+    run = LearningRun("theta")
+    recorder = _Recorder(run)
+    limits = Limits(relative_gap=gap, max_seconds=seconds)
+    with one_blas_thread():
+        result = solve_in_theta(task, limits, Watch(recorder), recorder)
+    run.seconds, run.status = result.seconds, result.status.value
+    run.lower, run.upper = result.lower_bound, result.objective
+    run.moments.append(Moment(result.seconds, result.theta))
+    return run
+
+
+def run_blocks(
+    task: SegmentationTask, seconds: float, step_rule: str, max_steps: int | None = None
+) -> tuple[LearningRun, ...]:
+    """MLE-Struct by block-coordinate Frank-Wolfe: the iterates, and their weighted average."""
+    run = LearningRun("MLE-Struct" if step_rule == "open-loop" else "MLE-Struct, line search")
+    average = LearningRun(f"{run.name}-wavg")
+    recorder = _WalkRecorder(run, average)
+    with one_blas_thread():
+        result = solve_by_frank_wolfe(
+            task,
+            Limits(relative_gap=1e-9, max_iterations=max_steps, max_seconds=seconds),
+            Watch(recorder),
+            recorder,
+            by_blocks=True,
+            rng=np.random.default_rng(0),
+            step_rule=step_rule,
+        )
+    for each in (run, average):
+        each.seconds, each.status = result.seconds, result.status.value
+    run.lower, run.upper = result.lower_bound, result.objective
+    return run, average
+
+
+def run_truncated(
+    task: SegmentationTask,
+    iterations: int,
+    seconds: float,
+    options: LossOptions | None = None,
+    start: np.ndarray | None = None,
+    max_steps: int = 1000,
+) -> LearningRun:
+    """Truncated fitting ("domke40" for 40 iterations), by default of the surrogate likelihood."""
+    chosen = options or LossOptions("surrogate-likelihood", rho=task.rho)
+    run = LearningRun(f"domke{iterations}")
+    fit = fit_marginals(
+        task.examples,
+        replace(chosen, iterations=iterations),
+        ridge=task.ridge,
+        start=start,
+        max_iterations=max_steps,
+        max_seconds=seconds,
+        on_evaluation=lambda theta, value, now: keep(run, now, theta),
+    )
+    run.moments.append(Moment(fit.seconds, fit.theta))
+    run.seconds, run.status = fit.seconds, fit.status.value
+    return run
+
+
+def mean_error(theta: np.ndarray, examples: Sequence[GridExample], rho: float) -> float:
+    """Mean Hamming loss of the most probable labels (MPM)."""
+
+    def error(example: GridExample) -> float:
+        nodes, _ = predict_marginals(example.features, theta, rho)
+        return float(np.mean((nodes > 0.5) != example.labels))
+
+    with ThreadPoolExecutor(2) as pool:
+        return float(np.mean(list(pool.map(error, examples))))
+
+
+def log_likelihood(task: SegmentationTask, theta: np.ndarray) -> float:
+    """l_rho(theta) from below after `JUDGING_SWEEPS` sweeps from cold, far more than it takes
+    near the optimum and hardly less than enough elsewhere."""
+
+    def one(index: int) -> tuple[np.ndarray, float]:
+        example = task.examples[index]
+        chains = GridChains(example.features, task.rho, theta)
+        chains.sweep(JUDGING_SWEEPS)
+        return example.features.observed_statistics(example.labels), chains.upper_bound()
+
+    with one_blas_thread(), ThreadPoolExecutor(2) as pool:
+        parts = list(pool.map(one, range(len(task.examples))))
+    observed = np.sum([part[0] for part in parts], axis=0)
+    penalty = 0.5 * task.ridge * float(theta @ theta)
+    return float(theta @ observed) - penalty - sum(part[1] for part in parts)
+
+
+def thinned(moments: Sequence[Moment], count: int) -> list[Moment]:
+    """About ``count`` moments, evenly spread in the logarithm of time, the last included."""
+    if len(moments) <= count:
+        return list(moments)
+    times = np.log([max(moment.seconds, 1e-3) for moment in moments])
+    wanted = np.linspace(times[0], times[-1], count)
+    chosen = sorted({int(np.argmin(np.abs(times - t))) for t in wanted} | {len(moments) - 1})
+    return [moments[k] for k in chosen]
