@@ -59,8 +59,8 @@ class Product:
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
                 break
-            if not (self.instance / "broker.url").exists():
-                time.sleep(0.05)
+            if not self._has_lock() or not (self.instance / "broker.url").exists():
+                time.sleep(0.05)  # till then, a server that was killed may still answer
                 continue
             try:
                 with urllib.request.urlopen(f"{self.url}/healthz", timeout=2) as answer:
@@ -69,6 +69,12 @@ class Product:
             except (urllib.error.URLError, OSError):
                 time.sleep(0.1)
         raise AssertionError(f"the product did not start:\n{self.logs()}")
+
+    def _has_lock(self) -> bool:
+        """Whether this server, not one before it, owns the instance folder."""
+        lock = self.instance / "supervisor.lock"
+        assert self.process is not None
+        return lock.exists() and lock.read_text(encoding="ascii") == str(self.process.pid)
 
     def stop(self) -> int:
         """Stop the supervisor as a service manager would; return its exit code."""

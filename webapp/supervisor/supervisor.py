@@ -54,6 +54,7 @@ class Supervisor:
         if not self._take_lock():
             say("Another server runs on this instance folder.")
             return 1
+        self._forget_state()  # a server that was killed left the address of a broker that is gone
         if not self._wait_for_port():
             say(f"{self._host}:{self._port} is in use. Choose another port: PORT=8001 bin/start")
             return 1
@@ -210,7 +211,7 @@ class Supervisor:
                 child.stop()
         if self._broker is not None:
             broker.remove_run_folder(self._broker)
-        (self._instance / "broker.url").unlink(missing_ok=True)
+        self._forget_state()
         if self._lock is not None:
             self._lock.close()
 
@@ -248,6 +249,9 @@ class Supervisor:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(handle, "w", encoding="ascii") as file:
             file.write(environment["REDIS_URL"])
+
+    def _forget_state(self) -> None:
+        (self._instance / "broker.url").unlink(missing_ok=True)
 
     def _log_tail(self, name: str) -> str:
         path = self._instance / "log" / f"{name}.log"
