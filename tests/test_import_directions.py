@@ -1,6 +1,7 @@
 """Arrows point down: a file imports only from lower layers or from its own package."""
 
 import ast
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -83,3 +84,16 @@ def test_webapp_imports_no_task_module_but_through_the_queue() -> None:
             continue
         for module in imported_modules(path):
             assert module.split(".")[0] not in {"tasks", "celery"}, f"{path} imports {module}"
+
+
+def test_the_web_application_has_no_circle_of_imports() -> None:
+    """Imports inside functions and for types only count as well; CycleError names the circle."""
+    paths = [*python_files("webapp"), *python_files("tasks")]
+    names = {
+        ".".join(p.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): p
+        for p in paths
+    }
+    arrows = {
+        name: (set(imported_modules(path)) & names.keys()) - {name} for name, path in names.items()
+    }
+    TopologicalSorter(arrows).prepare()

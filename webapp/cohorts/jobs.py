@@ -30,7 +30,7 @@ def simulate(context: JobContext) -> Callable[[], dict[str, Any]]:
     def save() -> dict[str, Any]:
         fresh = Cohort.objects.select_for_update().get(pk=cohort.pk)
         if fresh.has_pairs and not fresh.is_simulated:
-            raise InvalidProblemError("Real pairs were imported meanwhile. Nothing was changed.")
+            raise InvalidProblemError("Real pairs were imported meanwhile.")
         rule = f", the same {' and '.join(same)}" if same else ""
         try:
             with transaction.atomic():

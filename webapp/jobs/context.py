@@ -10,8 +10,8 @@ import numpy as np
 from django.utils import timezone
 
 from engine import Checkpoint, FileCheckpoint, Progress, StoppedError
+from webapp.jobs.claims import job_update
 from webapp.jobs.models import Job, JobTracePoint
-from webapp.jobs.services import job_folder, job_update
 
 WRITE_SECONDS = 0.5  # between two writes of progress to the row
 STOP_SECONDS = 0.3  # between two reads of the cancel flag
@@ -44,7 +44,7 @@ class JobContext:
     def __init__(self, job: Job) -> None:
         self.job = job
         self.parameters: dict[str, Any] = job.parameters
-        self.folder: Path = job_folder(job)
+        self.folder: Path = job.folder
         self.checkpoint: Checkpoint = FileCheckpoint(self.folder / "checkpoint.npz")
         self.rng = np.random.default_rng(job.seed)
         self._started = time.monotonic()

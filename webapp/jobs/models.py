@@ -2,6 +2,7 @@
 
 import uuid
 from datetime import timedelta
+from pathlib import Path
 
 from django.conf import settings
 from django.db import models
@@ -9,6 +10,7 @@ from django.utils import timezone
 
 from webapp.common import formats
 from webapp.common.models import OrganisationOwned
+from webapp.common.storage import organisation_folder
 
 
 class JobState(models.TextChoices):
@@ -66,6 +68,11 @@ class Job(OrganisationOwned):
 
     def __str__(self) -> str:
         return self.title
+
+    @property
+    def folder(self) -> Path:
+        """Where its checkpoint and intermediate files lie; removed when it is over."""
+        return organisation_folder(self.organisation_id) / "jobs" / str(self.pk)
 
     @property
     def is_active(self) -> bool:

@@ -2,14 +2,18 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from webapp.jobs.context import JobContext
-    from webapp.jobs.models import Job
+from webapp.jobs.context import JobContext
+from webapp.jobs.models import Job
 
 Outcome = dict[str, Any] | Callable[[], dict[str, Any] | None] | None
-RunFunction = Callable[["JobContext"], Outcome]
+RunFunction = Callable[[JobContext], Outcome]
+
+
+def nothing_is_kept(job: Job) -> str:
+    """Return what pages say of a job that leaves nothing behind unless it succeeds."""
+    return "Nothing was changed."
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +27,8 @@ class JobKind:
     objective_label: str = "Objective: nothing can be better than this"
     lower_bound_label: str = "Best found so far"
     axis_label: str = "Objective (nats)"
-    # What a cancelled job leaves behind: "5 of 20 images are predicted."
-    kept_on_cancel: Callable[["Job"], str] | None = None
+    # What a job leaves behind that was cancelled or failed: "5 of 20 images are predicted."
+    kept: Callable[[Job], str] = nothing_is_kept
 
 
 _kinds: dict[str, JobKind] = {}
@@ -55,8 +59,8 @@ def job_kind(name: str, *, verb: str, **options: Any) -> Callable[[RunFunction],
         For titles and the audit log: ``"Learn"``.
     options : Any
         ``target_gap``, ``objective_label``, ``lower_bound_label``, ``axis_label`` of
-        :class:`JobKind`, for the convergence plot; ``kept_on_cancel``, from the job to the
-        sentence that a cancelled job ends with instead of "Nothing was changed.".
+        :class:`JobKind`, for the convergence plot; ``kept``, from the job to the sentence that a
+        cancelled or failed one ends with instead of "Nothing was changed.".
     """
 
     def decorate(run: RunFunction) -> RunFunction:
@@ -71,6 +75,12 @@ def job_kind(name: str, *, verb: str, **options: Any) -> Callable[[RunFunction],
 def find_kind(name: str) -> JobKind:
     """Return the kind of this name; KeyError when no application registered it."""
     return _kinds[name]
+
+
+def what_is_kept(job: Job) -> str:
+    """Return what a job that did not succeed leaves behind, in one sentence."""
+    kind = _kinds.get(job.kind)  # None: an earlier version of the code knew it
+    return kind.kept(job) if kind else nothing_is_kept(job)
 
 
 def kind_names() -> tuple[str, ...]:

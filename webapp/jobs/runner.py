@@ -12,16 +12,13 @@ from django.db import transaction
 from engine import InfeasibleError, InvalidProblemError, StoppedError
 from webapp.audit.services import audit
 from webapp.jobs import registry, services
+from webapp.jobs.claims import ClaimLostError, job_claim
 from webapp.jobs.context import JobContext
+from webapp.jobs.failures import OUR_FAULT, OUT_OF_MEMORY, TOO_LONG, Failure
 from webapp.jobs.models import Job
 from webapp.jobs.watchdog import Watchdog
 
 log = structlog.get_logger(__name__)
-
-OUR_FAULT = (
-    "Something failed on our side. Nothing was changed. Start it again; "
-    "if it fails again, tell an administrator the time of this job."
-)
 
 
 def run_job(job_id: uuid.UUID, *, watched: bool = True) -> None:
@@ -29,7 +26,7 @@ def run_job(job_id: uuid.UUID, *, watched: bool = True) -> None:
 
     ``watched=False`` leaves the watchdog out, for tests that run a job in their own transaction.
     """
-    job = services.job_claim(job_id=job_id)
+    job = job_claim(job_id=job_id)
     if job is None:
         log.info("job is not waiting", job=str(job_id))
         return
@@ -37,7 +34,7 @@ def run_job(job_id: uuid.UUID, *, watched: bool = True) -> None:
     with Watchdog(job) if watched else contextlib.nullcontext():
         try:
             _run_claimed(job)
-        except services.ClaimLostError:
+        except ClaimLostError:
             log.warning("job was taken over", job=str(job.pk))
     log.info("job ends", job=str(job.pk))
 
@@ -50,22 +47,20 @@ def _run_claimed(job: Job) -> None:
         context.flush()
         context.raise_if_stopped()
         _finish(job, outcome if callable(outcome) else lambda: outcome)
-    except services.ClaimLostError:
+    except ClaimLostError:
         raise
     except StoppedError:
         services.job_finish_cancelled(job=job)
     except (InvalidProblemError, InfeasibleError) as error:
-        services.job_fail(job=job, error=str(error))
+        services.job_fail(job=job, failure=Failure(str(error)))
     except SoftTimeLimitExceeded:
-        services.job_fail(job=job, error=services.TOO_LONG)
+        services.job_fail(job=job, failure=TOO_LONG)
     except MemoryError:
         log.exception("job out of memory", job=str(job.pk))
-        services.job_fail(
-            job=job, error="This needs more memory than the machine has. Nothing was changed."
-        )
+        services.job_fail(job=job, failure=OUT_OF_MEMORY)
     except Exception:
         log.exception("job failed", job=str(job.pk), kind=job.kind)
-        services.job_fail(job=job, error=OUR_FAULT)
+        services.job_fail(job=job, failure=OUR_FAULT)
 
 
 def _finish(job: Job, save: Callable[[], dict[str, Any] | None]) -> None:

@@ -4,7 +4,6 @@ import secrets
 import shutil
 import uuid
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import structlog
@@ -14,25 +13,19 @@ from django.utils import timezone
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
-from webapp.common.storage import organisation_folder
 from webapp.common.version import code_version
 from webapp.jobs import dispatch, registry
-from webapp.jobs.liveness import is_alive, this_process
+from webapp.jobs.claims import change_if_claimed, job_update
+from webapp.jobs.failures import GIVEN_UP, TOO_LONG, Failure
+from webapp.jobs.liveness import is_alive
 from webapp.jobs.models import Job, JobState
 
 log = structlog.get_logger(__name__)
 
-TOO_LONG = (
-    f"It ran for {settings.JOB_HARD_TIME_LIMIT // 3600} hours, the most that a job may. "
-    "Nothing was changed. Make it smaller, or accept a larger gap."
-)
+MAX_ERROR = Job._meta.get_field("error").max_length
 
 _FIRST_RESEND_SECONDS = 10
 _LAST_RESEND_SECONDS = 300
-
-
-class ClaimLostError(Exception):
-    """Somebody else took the job over; this process must leave it alone."""
 
 
 def job_enqueue(
@@ -83,43 +76,6 @@ def job_dispatch(*, job_id: uuid.UUID) -> bool:
     return dispatch.send(job_id)
 
 
-def job_claim(*, job_id: uuid.UUID) -> Job | None:
-    """Claim a queued job for this process; None when it is not ours to run (any more)."""
-    now = timezone.now()
-    claim = uuid.uuid4()
-    claimed = Job.objects.filter(pk=job_id, state=JobState.QUEUED).update(
-        state=JobState.RUNNING,
-        claim=claim,
-        worker=this_process(),
-        attempt=models.F("attempt") + 1,
-        heartbeat_at=now,
-        started_at=models.functions.Coalesce("started_at", now),
-        sentence="Starting",
-        progress=None,
-        seconds_left=None,
-    )
-    return (
-        Job.objects.select_related("organisation", "created_by").get(pk=job_id, claim=claim)
-        if claimed
-        else None
-    )
-
-
-def job_update(*, job: Job, **fields: Any) -> None:
-    """Change fields of a running job that this process has claimed.
-
-    Raises
-    ------
-    ClaimLostError
-        If the job is no longer this process's.
-    """
-    changed = Job.objects.filter(pk=job.pk, state=JobState.RUNNING, claim=job.claim).update(
-        **fields
-    )
-    if not changed:
-        raise ClaimLostError(str(job.pk))
-
-
 def job_succeed(*, job: Job, result: dict[str, Any]) -> None:
     """Mark a claimed job as done; call it in the transaction that writes what the job made."""
     job_update(
@@ -133,17 +89,35 @@ def job_succeed(*, job: Job, result: dict[str, Any]) -> None:
     )
 
 
-def job_fail(*, job: Job, error: str) -> None:
-    """Mark a claimed job as failed, with one sentence for the user."""
-    job_update(
-        job=job,
+def job_fail(*, job: Job, failure: Failure) -> bool:
+    """Mark a claimed job as failed; return False if it was over already."""
+    ending = f"{registry.what_is_kept(job)} {failure.advice}".strip()
+    reason = failure.reason if failure.reason.endswith((".", "?")) else f"{failure.reason}."
+    return _end(
+        job,
         state=JobState.FAILED,
-        error=error[:500],
         sentence="Failed",
-        seconds_left=None,
-        finished_at=timezone.now(),
+        error=f"{reason[: MAX_ERROR - len(ending) - 1]} {ending}",
     )
-    job_discard_files(job=job)
+
+
+def job_finish_cancelled(*, job: Job) -> bool:
+    """Mark a claimed job as cancelled; return False if it was over already."""
+    started = job.started_at or timezone.now()
+    seconds = (timezone.now() - started).total_seconds()
+    return _end(
+        job,
+        state=JobState.CANCELLED,
+        sentence=f"Cancelled after {seconds:.0f} s. {registry.what_is_kept(job)}",
+    )
+
+
+def _end(job: Job, **fields: Any) -> bool:
+    """End a claimed job that did not succeed, and remove its intermediate files."""
+    ended = change_if_claimed(job, seconds_left=None, finished_at=timezone.now(), **fields)
+    if ended:
+        job_discard_files(job=job)
+    return ended
 
 
 def job_cancel(*, user: User, job: Job) -> bool:
@@ -157,8 +131,10 @@ def job_cancel(*, user: User, job: Job) -> bool:
         cancel_requested_at=now,
         cancelled_by=user,
         finished_at=now,
-        sentence="Cancelled before it started. Nothing was changed.",
+        sentence=f"Cancelled while it waited. {registry.what_is_kept(job)}",
     )
+    if queued:
+        job_discard_files(job=job)  # of an attempt that was interrupted
     running = queued or Job.objects.filter(
         pk=job.pk, state=JobState.RUNNING, cancel_requested_at=None
     ).update(cancel_requested_at=now, cancelled_by=user)
@@ -168,31 +144,9 @@ def job_cancel(*, user: User, job: Job) -> bool:
     return bool(queued or running)
 
 
-def job_finish_cancelled(*, job: Job) -> bool:
-    """Mark a claimed job as cancelled; return False if it was over already."""
-    now = timezone.now()
-    seconds = (now - job.started_at).total_seconds() if job.started_at else 0.0
-    kept = registry.find_kind(job.kind).kept_on_cancel
-    left_behind = kept(job) if kept else "Nothing was changed."
-    changed = Job.objects.filter(pk=job.pk, state=JobState.RUNNING, claim=job.claim).update(
-        state=JobState.CANCELLED,
-        finished_at=now,
-        seconds_left=None,
-        sentence=f"Cancelled after {seconds:.0f} s. {left_behind}"[:300],
-    )
-    if changed:
-        job_discard_files(job=job)
-    return bool(changed)
-
-
-def job_folder(job: Job) -> Path:
-    """Return the folder of a job's checkpoint and intermediate files."""
-    return organisation_folder(job.organisation_id) / "jobs" / str(job.pk)
-
-
 def job_discard_files(*, job: Job) -> None:
     """Remove checkpoint and intermediate files of a job that is over."""
-    shutil.rmtree(job_folder(job), ignore_errors=True)
+    shutil.rmtree(job.folder, ignore_errors=True)
 
 
 def jobs_sweep() -> dict[str, int]:
@@ -222,20 +176,14 @@ def _is_orphan(job: Job) -> bool:
 
 
 def _requeue(job: Job) -> str:
-    same = Job.objects.filter(pk=job.pk, state=JobState.RUNNING, claim=job.claim)
     if job.cancel_requested_at is not None:
         return "cancelled" if job_finish_cancelled(job=job) else "requeued"
-    if reason := _reason_to_give_up(job):
-        same.update(
-            state=JobState.FAILED,
-            finished_at=timezone.now(),
-            seconds_left=None,
-            sentence="Failed",
-            error=reason,
-        )
+    if failure := _reason_to_give_up(job):
+        job_fail(job=job, failure=failure)
         log.error("job given up", job=str(job.pk), attempts=job.attempt)
         return "given_up"
-    changed = same.update(
+    changed = change_if_claimed(
+        job,
         state=JobState.QUEUED,
         claim=None,
         worker="",
@@ -249,18 +197,15 @@ def _requeue(job: Job) -> str:
     return "requeued"
 
 
-def _reason_to_give_up(job: Job) -> str:
-    """Why an orphan is not started again; '' when it is."""
+def _reason_to_give_up(job: Job) -> Failure | None:
+    """Why an orphan is not started again; None when it is."""
     if job.attempt >= settings.JOB_MAX_ATTEMPTS:
-        return (
-            f"The computation was interrupted {job.attempt} times and was given up. "
-            "Nothing was changed. It may need more memory than this machine has."
-        )
+        return GIVEN_UP
     if job.started_at is not None and job.heartbeat_at is not None:
         ran = (job.heartbeat_at - job.started_at).total_seconds()
         if ran > settings.JOB_HARD_TIME_LIMIT - 60:  # its process was ended by the hard limit
             return TOO_LONG
-    return ""
+    return None
 
 
 def _is_send_due(job: Job) -> bool:

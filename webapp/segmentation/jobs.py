@@ -14,7 +14,7 @@ from engine import (
 )
 from webapp.jobs.context import JobContext
 from webapp.jobs.models import Job
-from webapp.jobs.registry import job_kind
+from webapp.jobs.registry import job_kind, nothing_is_kept
 from webapp.segmentation.lazy_images import StoredImages, StoredMasks
 from webapp.segmentation.models import HeldOutPoint, ImageFile, PredictedImage, Segmenter
 from webapp.segmentation.rendering import png_bytes, probability_picture
@@ -59,7 +59,7 @@ def learn(context: JobContext) -> Any:
         with full_disk_explained():
             trained.model.save(segmenter.path)
     except StorageFullError as error:
-        raise InvalidProblemError(f"{DISK_FULL} The model was not saved.") from error
+        raise InvalidProblemError(DISK_FULL) from error
 
     def finish() -> dict[str, Any]:
         outcome = _outcome(trained, len(learned), len(held_out))
@@ -70,13 +70,15 @@ def learn(context: JobContext) -> Any:
 
 
 def kept_sentence(job: Job) -> str:
-    """Return "5 of 20 images are predicted.", for a prediction that was cancelled."""
+    """Return "5 of 20 images are predicted.", for a prediction that did not come to its end."""
     rows = PredictedImage.objects.filter(batch=job.parameters["batch"])
     done, total = rows.filter(state=PredictedImage.State.DONE).count(), rows.count()
+    if not done:
+        return nothing_is_kept(job)
     return f"{done} of {total} images {'is' if done == 1 else 'are'} predicted."
 
 
-@job_kind("segmentation.predict", verb="Predict", kept_on_cancel=kept_sentence)
+@job_kind("segmentation.predict", verb="Predict", kept=kept_sentence)
 def predict(context: JobContext) -> dict[str, Any]:
     """Predict every image of a batch that is not settled yet; a bad image stops none other."""
     rows = PredictedImage.objects.filter(batch=context.parameters["batch"]).select_related("batch")
@@ -97,7 +99,7 @@ def predict(context: JobContext) -> dict[str, Any]:
         try:
             predict_image(model=model, row=row)
         except StorageFullError as error:
-            raise InvalidProblemError(f"{DISK_FULL} What was predicted before is kept.") from error
+            raise InvalidProblemError(DISK_FULL) from error
     return {"sentence": predicted_sentence(rows), "batch": context.parameters["batch"]}
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from billiard.exceptions import SoftTimeLimitExceeded
 from django.db import connections
 from django.utils import timezone
 
@@ -19,14 +20,15 @@ from webapp.jobs.registry import Outcome
 from webapp.jobs.runner import run_job
 
 Run = Callable[[JobContext], Outcome]
+Kept = Callable[[Job], str]
 
 
 @pytest.fixture
 def start(bob: User, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Job]:
     """A function that enqueues a job which runs the given function."""
 
-    def enqueue(run: Run, **parameters: Any) -> Job:
-        kind = registry.JobKind(name="test.run", run=run, verb="Run")
+    def enqueue(run: Run, kept: Kept = registry.nothing_is_kept, **parameters: Any) -> Job:
+        kind = registry.JobKind(name="test.run", run=run, verb="Run", kept=kept)
         monkeypatch.setitem(registry._kinds, "test.run", kind)
         return services.job_enqueue(user=bob, kind="test.run", parameters=parameters, seed=3)
 
@@ -46,23 +48,39 @@ def test_it_succeeds_with_a_result(start: Callable[..., Job]) -> None:
     assert job.finished_at >= job.started_at
 
 
-@pytest.mark.parametrize("error", [InvalidProblemError("Row 3: no id."), InfeasibleError("Odd.")])
-def test_bad_input_fails_with_its_own_sentence(start: Callable[..., Job], error: Exception) -> None:
+FAILURES = [
+    (InvalidProblemError("Row 3: no id."), "Row 3: no id. {kept}"),
+    (InfeasibleError("an odd number"), "an odd number. {kept}"),
+    (MemoryError(), "This needs more memory than the machine has. {kept}"),
+    (SoftTimeLimitExceeded(), "It ran for 6 hours, the most that a job may. {kept} Make it"),
+    (RuntimeError("/secret"), "Something failed on our side. {kept} Start it again; if it fails"),
+]
+
+
+@pytest.mark.parametrize(("error", "sentence"), FAILURES, ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize("kept", ["Nothing was changed.", "2 of 9 are done."])
+def test_a_failure_says_why_and_what_is_kept(
+    start: Callable[..., Job], error: Exception, sentence: str, kept: str
+) -> None:
+    """The inside of a bug stays in the log."""
+
     def run(context: JobContext) -> Outcome:
+        context.folder.mkdir(parents=True)
         raise error
 
-    job = finished(start(run))
-    assert (job.state, job.error) == (JobState.FAILED, str(error))
-
-
-def test_a_bug_fails_without_telling_the_inside(start: Callable[..., Job]) -> None:
-    def run(context: JobContext) -> Outcome:
-        raise RuntimeError("/secret/path")
-
-    job = finished(start(run))
+    job = finished(start(run, kept=lambda job: kept))
     assert job.state == JobState.FAILED
-    assert "secret" not in job.error
-    assert "our side" in job.error
+    assert job.error.startswith(sentence.format(kept=kept))
+    assert not job.folder.exists()
+
+
+def test_a_long_reason_does_not_push_out_what_is_kept(start: Callable[..., Job]) -> None:
+    def run(context: JobContext) -> Outcome:
+        raise InvalidProblemError(900 * "x")
+
+    error = finished(start(run)).error
+    assert len(error) == 500
+    assert error.endswith("x Nothing was changed.")
 
 
 def test_rows_and_success_stand_or_fall_together(start: Callable[..., Job]) -> None:
@@ -161,7 +179,7 @@ def test_a_second_attempt_goes_on_from_the_checkpoint_and_the_trace(
     job = finished(job)
     assert (job.state, job.attempt, job.resumed_from) == (JobState.SUCCEEDED, 2, 3)
     assert list(job.trace.values_list("iteration", "objective")) == [(1, 1.0), (2, 1.0), (3, 2.0)]
-    assert not services.job_folder(job).exists()
+    assert not job.folder.exists()
 
 
 def test_a_cancel_before_the_claim_never_runs(start: Callable[..., Job], bob: User) -> None:

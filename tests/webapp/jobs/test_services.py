@@ -8,11 +8,12 @@ from django.utils import timezone
 
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
-from webapp.jobs import registry, services
+from webapp.jobs import claims, registry, services
 from webapp.jobs.context import JobContext
 from webapp.jobs.liveness import is_alive, this_process
 from webapp.jobs.models import Job, JobState
 from webapp.jobs.registry import Outcome
+from webapp.jobs.runner import run_job
 
 
 @pytest.fixture(autouse=True)
@@ -20,7 +21,10 @@ def nap(monkeypatch: pytest.MonkeyPatch) -> None:
     def run(context: JobContext) -> Outcome:
         return {}
 
-    kind = registry.JobKind(name="test.nap", run=run, verb="Nap")
+    def kept(job: Job) -> str:
+        return f"{job.parameters['x']} of 3 naps are kept."
+
+    kind = registry.JobKind(name="test.nap", run=run, verb="Nap", kept=kept)
     monkeypatch.setitem(registry._kinds, "test.nap", kind)
 
 
@@ -50,23 +54,23 @@ def test_an_unknown_kind_is_refused(bob: User) -> None:
 
 def test_only_one_of_two_claims_succeeds(bob: User) -> None:
     job = enqueue(bob)
-    first = services.job_claim(job_id=job.pk)
+    first = claims.job_claim(job_id=job.pk)
     assert first is not None
     assert (first.state, first.attempt) == (JobState.RUNNING, 1)
-    assert services.job_claim(job_id=job.pk) is None
+    assert claims.job_claim(job_id=job.pk) is None
 
 
 def test_a_process_that_lost_its_claim_changes_nothing(bob: User) -> None:
     job = enqueue(bob)
-    slow = services.job_claim(job_id=job.pk)
+    slow = claims.job_claim(job_id=job.pk)
     Job.objects.filter(pk=job.pk).update(worker="elsewhere:1:1", heartbeat_at=None)
     services.jobs_sweep()
-    quick = services.job_claim(job_id=job.pk)
+    quick = claims.job_claim(job_id=job.pk)
     assert quick.attempt == 2
-    with pytest.raises(services.ClaimLostError):
+    with pytest.raises(claims.ClaimLostError):
         services.job_succeed(job=slow, result={})
-    with pytest.raises(services.ClaimLostError):
-        services.job_update(job=slow, progress=0.5)
+    with pytest.raises(claims.ClaimLostError):
+        claims.job_update(job=slow, progress=0.5)
     assert not services.job_finish_cancelled(job=slow)
     services.job_succeed(job=quick, result={"x": 2})
     assert Job.objects.get().result == {"x": 2}
@@ -76,14 +80,14 @@ def test_a_queued_job_is_cancelled_at_once(bob: User) -> None:
     job = enqueue(bob)
     assert services.job_cancel(user=bob, job=job)
     assert job.state == JobState.CANCELLED
-    assert services.job_claim(job_id=job.pk) is None
+    assert claims.job_claim(job_id=job.pk) is None
     assert not services.job_cancel(user=bob, job=job)
     assert AuditLine.objects.filter(verb="cancelled").count() == 1
 
 
 def test_a_running_job_is_asked_to_stop_once(bob: User, carol: User) -> None:
     job = enqueue(bob)
-    services.job_claim(job_id=job.pk)
+    claims.job_claim(job_id=job.pk)
     assert services.job_cancel(user=bob, job=job)
     assert job.is_cancelling
     assert not services.job_cancel(user=carol, job=job)
@@ -92,7 +96,7 @@ def test_a_running_job_is_asked_to_stop_once(bob: User, carol: User) -> None:
 
 def claimed(user: User, **fields: object) -> Job:
     job = enqueue(user)
-    services.job_claim(job_id=job.pk)
+    claims.job_claim(job_id=job.pk)
     Job.objects.filter(pk=job.pk).update(**fields)
     return job
 
@@ -121,10 +125,12 @@ def test_the_sweep_requeues_a_job_of_another_machine_only_after_silence(bob: Use
 
 def test_a_job_that_kills_its_process_again_and_again_is_given_up(bob: User) -> None:
     job = claimed(bob, worker="elsewhere:1:1", heartbeat_at=None, attempt=settings.JOB_MAX_ATTEMPTS)
+    job.folder.mkdir(parents=True)
     assert services.jobs_sweep()["given_up"] == 1
     job.refresh_from_db()
     assert job.state == JobState.FAILED
-    assert "interrupted 5 times" in job.error
+    assert "interrupted 5 times and was given up. 1 of 3 naps are kept. It may" in job.error
+    assert not job.folder.exists()
 
 
 def test_a_cancelled_job_whose_process_is_gone_ends_as_cancelled(bob: User) -> None:
@@ -132,7 +138,31 @@ def test_a_cancelled_job_whose_process_is_gone_ends_as_cancelled(bob: User) -> N
         bob, worker="elsewhere:1:1", heartbeat_at=None, cancel_requested_at=timezone.now()
     )
     assert services.jobs_sweep()["cancelled"] == 1
-    assert Job.objects.get(pk=job.pk).state == JobState.CANCELLED
+    job.refresh_from_db()
+    assert job.state == JobState.CANCELLED
+    assert job.sentence.endswith(" s. 1 of 3 naps are kept.")
+
+
+def test_a_job_cancelled_between_two_attempts_says_what_the_first_kept(bob: User) -> None:
+    job = claimed(bob, worker="elsewhere:1:1", heartbeat_at=None)
+    job.folder.mkdir(parents=True)
+    services.jobs_sweep()
+    assert services.job_cancel(user=bob, job=job)
+    assert (job.state, job.sentence) == (
+        JobState.CANCELLED,
+        "Cancelled while it waited. 1 of 3 naps are kept.",
+    )
+    assert not job.folder.exists()
+
+
+def test_a_job_of_a_kind_that_is_gone_fails_all_the_same(
+    bob: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = enqueue(bob)
+    monkeypatch.delitem(registry._kinds, "test.nap")
+    run_job(job.pk, watched=False)
+    job.refresh_from_db()
+    assert job.error.startswith("Something failed on our side. Nothing was changed.")
 
 
 def test_a_lost_message_is_sent_again_with_growing_pauses(
@@ -176,4 +206,4 @@ def test_a_job_ended_by_the_hard_time_limit_is_not_started_again(bob: User) -> N
     )
     assert services.jobs_sweep()["given_up"] == 1
     job.refresh_from_db()
-    assert "the most that a job may" in job.error
+    assert "the most that a job may. 1 of 3 naps are kept. Make it smaller" in job.error

@@ -4,18 +4,27 @@ import csv
 import errno
 import io
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
+from billiard.exceptions import SoftTimeLimitExceeded
+from django.conf import settings
 from django.core.exceptions import ValidationError
+from django.utils import timezone
 
+from engine import InvalidProblemError
 from tests.webapp.segmentation.conftest import make_batch, make_segmenter
 from webapp.audit.models import AuditLine
 from webapp.jobs.models import Job, JobState
 from webapp.jobs.runner import run_job
+from webapp.jobs.services import jobs_sweep
+from webapp.segmentation import jobs
 from webapp.segmentation.models import ImageFile, PredictedImage, PredictionBatch
 from webapp.segmentation.selectors.predictions import batch_numbers, compare_batches
+from webapp.segmentation.services import predictions
 from webapp.segmentation.services.predictions import prediction_delete, prediction_start
+from webapp.segmentation.store import StorageFullError
 
 
 def test_the_job_predicts_every_image(bob, segmenter, image_set) -> None:
@@ -76,14 +85,10 @@ def test_a_second_attempt_goes_on_where_the_first_was_killed(bob, segmenter, ima
 
 def test_a_cancelled_job_keeps_what_is_done(bob, segmenter, image_set, monkeypatch) -> None:
     batch = prediction_start(user=bob, segmenter=segmenter, image_set=image_set)
-    from webapp.segmentation import jobs
-
     real = jobs.predict_image
 
     def predict_then_cancel(**options) -> None:
         real(**options)
-        from django.utils import timezone
-
         Job.objects.filter(pk=batch.job_id).update(cancel_requested_at=timezone.now())
 
     monkeypatch.setattr("webapp.jobs.context.STOP_SECONDS", 0.0)
@@ -96,11 +101,69 @@ def test_a_cancelled_job_keeps_what_is_done(bob, segmenter, image_set, monkeypat
     assert batch.images.filter(state=PredictedImage.State.DONE).count() == 1
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        InvalidProblemError("A weight of the model is missing."),
+        StorageFullError(),
+        MemoryError(),
+        SoftTimeLimitExceeded(),
+        RuntimeError("a bug"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_a_job_that_fails_half_way_says_what_is_predicted(
+    bob, segmenter, image_set, monkeypatch, error
+) -> None:
+    batch = prediction_start(user=bob, segmenter=segmenter, image_set=image_set)
+    real = jobs.predict_image
+
+    def predict_two(*, model, row) -> None:
+        if PredictedImage.objects.filter(state=PredictedImage.State.DONE).count() == 2:
+            raise error
+        real(model=model, row=row)
+
+    monkeypatch.setattr(jobs, "predict_image", predict_two)
+    run_job(batch.job_id, watched=False)
+    batch.job.refresh_from_db()
+    assert batch.job.state == JobState.FAILED
+    assert " 2 of 3 images are predicted." in batch.job.error
+    assert "Nothing was changed" not in batch.job.error
+
+
+def test_a_job_given_up_says_what_is_predicted(bob, batch) -> None:
+    """Its process was killed as often as a job may be."""
+    batch.images.filter(name="leaf_2.jpg").update(state=PredictedImage.State.WAITING)
+    Job.objects.filter(pk=batch.job_id).update(
+        state=JobState.RUNNING, worker="elsewhere:1:1", attempt=settings.JOB_MAX_ATTEMPTS
+    )
+    assert jobs_sweep()["given_up"] == 1
+    batch.job.refresh_from_db()
+    assert "was given up. 2 of 3 images are predicted. It may" in batch.job.error
+
+
+def test_a_batch_deleted_while_it_is_predicted_leaves_no_file(
+    bob, segmenter, image_set, media_root, monkeypatch
+) -> None:
+    batch = prediction_start(user=bob, segmenter=segmenter, image_set=image_set)
+    real = predictions.evaluate_mask
+
+    def delete_then_evaluate(*arguments):
+        prediction_delete(user=bob, batch=batch)
+        return real(*arguments)
+
+    monkeypatch.setattr(predictions, "evaluate_mask", delete_then_evaluate)
+    job = batch.job
+    run_job(job.pk, watched=False)
+    job.refresh_from_db()
+    assert job.state == JobState.CANCELLED
+    assert job.sentence.endswith("Nothing was changed.")
+    assert not list(media_root.rglob("*.npy"))
+
+
 def test_a_full_disk_fails_the_job_and_leaves_no_half_file(
     bob, segmenter, image_set, media_root, monkeypatch
 ) -> None:
-    from pathlib import Path
-
     batch = prediction_start(user=bob, segmenter=segmenter, image_set=image_set)
     real = Path.write_bytes
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from engine import (
     InvalidProblemError,
+    StoppedError,
     evaluate_mask,
     match_mask,
     predict_segmentation,
@@ -118,9 +119,10 @@ def predict_image(*, model: Any, row: PredictedImage) -> None:
 
 
 def _settle(row: PredictedImage, **fields: Any) -> None:
-    for name, value in fields.items():
-        setattr(row, name, value)
-    row.save(update_fields=list(fields))
+    if not PredictedImage.objects.filter(pk=row.pk).update(**fields):
+        for path in prediction_paths(row):
+            remove_path(path)
+        raise StoppedError("The prediction was deleted meanwhile.")
 
 
 def _known_mask(

@@ -1,0 +1,54 @@
+"""A process's claim on a job: whoever holds it may change the row, everybody else may not."""
+
+import uuid
+from typing import Any
+
+from django.db import models
+from django.utils import timezone
+
+from webapp.jobs.liveness import this_process
+from webapp.jobs.models import Job, JobState
+
+
+class ClaimLostError(Exception):
+    """Somebody else took the job over; this process must leave it alone."""
+
+
+def job_claim(*, job_id: uuid.UUID) -> Job | None:
+    """Claim a queued job for this process; None when it is not ours to run (any more)."""
+    now = timezone.now()
+    claim = uuid.uuid4()
+    claimed = Job.objects.filter(pk=job_id, state=JobState.QUEUED).update(
+        state=JobState.RUNNING,
+        claim=claim,
+        worker=this_process(),
+        attempt=models.F("attempt") + 1,
+        heartbeat_at=now,
+        started_at=models.functions.Coalesce("started_at", now),
+        sentence="Starting",
+        progress=None,
+        seconds_left=None,
+    )
+    return (
+        Job.objects.select_related("organisation", "created_by").get(pk=job_id, claim=claim)
+        if claimed
+        else None
+    )
+
+
+def change_if_claimed(job: Job, **fields: Any) -> bool:
+    """Change fields of a running job as long as its claim stands; return whether it stood."""
+    rows = Job.objects.filter(pk=job.pk, state=JobState.RUNNING, claim=job.claim)
+    return bool(rows.update(**fields))
+
+
+def job_update(*, job: Job, **fields: Any) -> None:
+    """Change fields of a running job that this process has claimed.
+
+    Raises
+    ------
+    ClaimLostError
+        If the job is no longer this process's.
+    """
+    if not change_if_claimed(job, **fields):
+        raise ClaimLostError(str(job.pk))

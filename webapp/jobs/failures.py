@@ -1,0 +1,28 @@
+"""How a job can fail: why, and what to do. What it leaves behind is for its kind to say."""
+
+from dataclasses import dataclass
+
+from django.conf import settings
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A reason and an advice, in the user's words; the advice may be empty."""
+
+    reason: str
+    advice: str = ""
+
+
+OUR_FAULT = Failure(
+    "Something failed on our side.",
+    "Start it again; if it fails again, tell an administrator the time of this job.",
+)
+OUT_OF_MEMORY = Failure("This needs more memory than the machine has.")
+TOO_LONG = Failure(
+    f"It ran for {settings.JOB_HARD_TIME_LIMIT // 3600} hours, the most that a job may.",
+    "Make it smaller, or accept a larger gap.",
+)
+GIVEN_UP = Failure(
+    f"The computation was interrupted {settings.JOB_MAX_ATTEMPTS} times and was given up.",
+    "It may need more memory than this machine has.",
+)
