@@ -1,10 +1,34 @@
-"""A temporary password opens one page only: the one that changes it."""
+"""Who may go on: people who are signed in, with a password of their own."""
 
 from collections.abc import Callable
+from urllib.parse import urlencode, urlsplit
 
+from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+
+_SAFE_METHODS = ("GET", "HEAD")
+
+
+class SignInMiddleware(LoginRequiredMiddleware):
+    """Send a visitor to sign-in, and back to the page on which the form or fragment stood.
+
+    The address of a form takes no GET, so it is no place to come back to when a session ended
+    while the form was open; ``lost`` makes the sign-in page say that nothing was saved.
+    """
+
+    def handle_no_permission(self, request: HttpRequest, view_func: Callable) -> HttpResponse:
+        """Redirect; fragments are redirected as whole pages by FragmentRedirectMiddleware."""
+        is_lost = request.method not in _SAFE_METHODS
+        asked = request.headers.get("HX-Current-URL") or (
+            request.headers.get("Referer", "/") if is_lost else request.get_full_path()
+        )
+        page = urlsplit(asked)
+        query = {"next": page.path + (f"?{page.query}" if page.query else "")}
+        if is_lost:
+            query["lost"] = "1"
+        return redirect(f"{reverse('accounts:sign-in')}?{urlencode(query)}")
 
 
 class PasswordChangeMiddleware:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from http import HTTPStatus
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlsplit
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -11,6 +11,7 @@ from django_htmx.http import HttpResponseClientRedirect
 from webapp.common import toasts
 
 _PERMISSIONS = "camera=(), microphone=(), geolocation=(), payment=(), usb=()"
+_WHOLE_PAGES = ("accounts:sign-in", "accounts:password")
 
 
 class BrowserPolicyMiddleware:
@@ -44,15 +45,8 @@ class FragmentRedirectMiddleware:
         response = self.get_response(request)
         if "HX-Request" not in request.headers or response.status_code != HTTPStatus.FOUND:
             return response
-        path = urlsplit(response["Location"]).path
-        if path == reverse("accounts:sign-in"):
-            current = urlsplit(request.headers.get("HX-Current-URL", "/"))
-            back = urlencode(
-                {"next": current.path + (f"?{current.query}" if current.query else "")}
-            )
-            return HttpResponseClientRedirect(f"{path}?{back}")
-        if path == reverse("accounts:password"):
-            return HttpResponseClientRedirect(path)
+        if urlsplit(response["Location"]).path in map(reverse, _WHOLE_PAGES):
+            return HttpResponseClientRedirect(response["Location"])
         return response
 
 

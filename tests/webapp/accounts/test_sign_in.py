@@ -89,3 +89,22 @@ def test_weak_passwords_are_refused(client: Client, bob: User, password: str) ->
     assert response.status_code == 200
     bob.refresh_from_db()
     assert bob.check_password(PASSWORD)
+
+
+def test_a_form_sent_after_the_session_ended_leads_back_to_its_page(
+    client: Client, bob: User
+) -> None:
+    headers = {"referer": "http://testserver/models/new/?cohort=1"}
+    sent = client.post("/models/new/", {"name": "Lost"}, headers=headers)
+    assert sent.url == f"{SIGN_IN}?next=%2Fmodels%2Fnew%2F%3Fcohort%3D1&lost=1"
+    page = client.get(sent.url)
+    assert "What you sent was not saved" in page.content.decode()
+    back = client.post(sent.url, {"username": "bob", "password": PASSWORD})
+    assert back.url == "/models/new/?cohort=1"
+
+
+def test_a_forged_page_to_come_back_to_stays_inside(client: Client, bob: User) -> None:
+    headers = {"referer": "https://evil.example//evil.example/"}
+    sent = client.post("/models/new/", headers=headers)
+    back = client.post(sent.url, {"username": "bob", "password": PASSWORD})
+    assert back.url == "/"

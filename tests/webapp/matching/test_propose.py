@@ -179,4 +179,7 @@ def test_others_cannot_use_our_cohort_or_model(
     mallory: User, client_of: Callable, first_years: Cohort, learned: LearnedModel
 ) -> None:
     data = {"cohort": first_years.pk, "model": learned.pk}
-    assert client_of(mallory).post("/proposals/new/", data).status_code == 404
+    page = client_of(mallory).post("/proposals/new/", data)
+    assert page.status_code == 422
+    assert "Choose a cohort and a model first." in page.content.decode()
+    assert not Proposal.objects.exists()

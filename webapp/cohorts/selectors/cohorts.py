@@ -8,6 +8,7 @@ from django.db.models import Q, QuerySet
 
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, Draft, PastPair, Student
+from webapp.common.parameters import digits_of
 from webapp.common.selectors import owned_by
 
 
@@ -89,7 +90,7 @@ def constraint_groups(cohort: Cohort) -> list[tuple[str, list[tuple[str, int]]]]
 def find_students(cohort: Cohort, query: str) -> QuerySet[Student]:
     """Return the students whose number on screen contains the digits of the query."""
     students = cohort.students.all()
-    digits = "".join(character for character in query if character.isdigit())
+    digits = digits_of(query)
     if query and not digits:
         return students.none()
     return students.filter(number__contains=digits) if digits else students
@@ -98,7 +99,9 @@ def find_students(cohort: Cohort, query: str) -> QuerySet[Student]:
 def past_pairs(cohort: Cohort, query: str = "") -> QuerySet[PastPair]:
     """Return the past pairs, those with a student whose number contains the query's digits."""
     pairs = cohort.past_pairs.select_related("first", "second")
-    digits = "".join(character for character in query if character.isdigit())
+    digits = digits_of(query)
+    if query and not digits:
+        return pairs.none()
     if digits:
         pairs = pairs.filter(Q(first__number__contains=digits) | Q(second__number__contains=digits))
     return pairs

@@ -9,6 +9,7 @@ from webapp.cohorts.tables.choices import MAX_LEVELS, Choices, Kind, Role, move_
 from webapp.cohorts.tables.guesses import guess_choices
 from webapp.cohorts.tables.preview import build_preview, most_telling_questions
 from webapp.cohorts.tables.table import Table
+from webapp.common.parameters import whole_number
 
 
 class ActionError(ValueError):
@@ -131,8 +132,8 @@ def _leave_out(choices: Choices, request: Request) -> Choices:
 
 
 def _keep_best(choices: Choices, request: Request) -> Choices:
-    count = int(request.value) if request.value.isdigit() else 0
-    if not 1 <= count <= MAX_QUESTIONS:
+    count = whole_number(request.value)
+    if count is None or not 1 <= count <= MAX_QUESTIONS:
         raise ActionError(f"Choose between 1 and {MAX_QUESTIONS} questions.")
     best = most_telling_questions(build_preview(request.table, choices), count)
     questions = [

@@ -25,6 +25,7 @@ from webapp.cohorts.services.cohorts import (
 )
 from webapp.cohorts.services.practice import pairs_simulation_start
 from webapp.common.decorators import administrator_required, staff_required, viewer_required
+from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
 from webapp.jobs.models import Job
@@ -116,7 +117,7 @@ def split(request: HttpRequest, uuid: str) -> HttpResponse:
     found = get_owned_or_404(Cohort, request.user, uuid)
     try:
         first, second = cohort_split(
-            user=request.user, cohort=found, seed=_seed(request.POST.get("seed", ""))
+            user=request.user, cohort=found, seed=whole_number(request.POST.get("seed", ""))
         )
     except CohortError as problem:
         toast(request, str(problem), error=True)
@@ -135,7 +136,7 @@ def simulate(request: HttpRequest, uuid: str) -> HttpResponse:
             user=request.user,
             cohort=found,
             same=request.POST.getlist("same"),
-            seed=_seed(request.POST.get("seed", "")),
+            seed=whole_number(request.POST.get("seed", "")),
         )
     except CohortError as problem:
         toast(request, str(problem), error=True)
@@ -154,7 +155,3 @@ def purge(request: HttpRequest, uuid: str) -> HttpResponse:
         return redirect("cohorts:cohort", found.pk)
     toast(request, f"{found.name} was removed with everything in it.")
     return redirect("cohorts:list")
-
-
-def _seed(text: str) -> int | None:
-    return int(text) if text.isdigit() and len(text) < 10 else None

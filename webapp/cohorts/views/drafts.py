@@ -28,6 +28,7 @@ from webapp.cohorts.tables.table import (
     TableError,
 )
 from webapp.common.decorators import staff_required
+from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
 
@@ -80,15 +81,15 @@ def draft_change(request: HttpRequest, uuid: str) -> HttpResponse:
             request.POST.get("action", ""), Choices.from_json(found.choices), asked
         )
         found = draft_update(
-            draft=found, choices=choices.to_json(), version=_version(request, found)
+            draft=found, choices=choices.to_json(), version=sent_version(request, found)
         )
     except (ActionError, ChangedElsewhereError) as problem:
         toast(request, str(problem), error=True)
         found.refresh_from_db()
     if request.htmx:
         return _render(request, found)
-    opened = request.POST.get("open", "")
-    query = f"?column={opened}#column-{opened}" if opened.isdigit() else ""
+    opened = whole_number(request.POST.get("open", ""))
+    query = f"?column={opened}#column-{opened}" if opened is not None else ""
     return redirect(reverse("cohorts:draft", args=[found.pk]) + query)
 
 
@@ -102,7 +103,7 @@ def draft_confirm(request: HttpRequest, uuid: str) -> HttpResponse:
             user=request.user,
             draft=found,
             name=request.POST.get("name", ""),
-            version=_version(request, found),
+            version=sent_version(request, found),
         )
     except (CohortError, ChangedElsewhereError) as problem:
         toast(request, str(problem), error=True)
@@ -121,19 +122,19 @@ def draft_remove(request: HttpRequest, uuid: str) -> HttpResponse:
     return redirect("cohorts:upload")
 
 
-def _version(request: HttpRequest, draft: Draft) -> int:
-    value = request.POST.get("version", "")
-    return int(value) if value.isdigit() and len(value) < 9 else draft.version
+def sent_version(request: HttpRequest, draft: Draft) -> int:
+    sent = whole_number(request.POST.get("version", ""))
+    return draft.version if sent is None else sent
 
 
 def _render(request: HttpRequest, draft: Draft) -> HttpResponse:
     preview = draft_preview(draft)
-    opened = request.GET.get("column") or request.POST.get("open") or ""
+    opened = whole_number(request.GET.get("column") or request.POST.get("open") or "")
     tab = request.GET.get("tab") or request.POST.get("tab") or "columns"
     context: dict[str, Any] = {
         "draft": draft,
         "preview": preview,
-        "opened": int(opened) if opened.isdigit() else -1,
+        "opened": -1 if opened is None else opened,
         "tab": tab if tab in ("columns", "rows") else "columns",
         "rows": _first_rows(preview),
         "suggested_name": _suggested_name(draft.filename),

@@ -14,8 +14,9 @@ from webapp.cohorts.services.drafts import (
     pairs_preview,
 )
 from webapp.cohorts.tables.table import TableError
-from webapp.cohorts.views.drafts import LIMITS
+from webapp.cohorts.views.drafts import LIMITS, sent_version
 from webapp.common.decorators import staff_required
+from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
 
@@ -54,9 +55,8 @@ def draft(request: HttpRequest, uuid: str, draft_uuid: str) -> HttpResponse:
     found = get_owned_or_404(Draft.objects.filter(cohort=cohort), request.user, draft_uuid)
     table = draft_table(found)
     if request.method == "POST":
-        chosen = [request.POST.get("first", ""), request.POST.get("second", "")]
-        if all(c.isdigit() and int(c) < table.n_columns for c in chosen) and chosen[0] != chosen[1]:
-            columns = [int(c) for c in chosen]
+        columns = [whole_number(request.POST.get(name, "")) for name in ("first", "second")]
+        if len({*columns} & {*range(table.n_columns)}) == 2:
             try:
                 draft_update(draft=found, choices={"columns": columns}, version=found.version)
             except ChangedElsewhereError as problem:
@@ -85,12 +85,11 @@ def confirm(request: HttpRequest, uuid: str, draft_uuid: str) -> HttpResponse:
     """Import all pairs or none."""
     cohort = get_owned_or_404(Cohort, request.user, uuid)
     found = get_owned_or_404(Draft.objects.filter(cohort=cohort), request.user, draft_uuid)
-    version = request.POST.get("version", "")
     try:
         pairs_import(
             user=request.user,
             draft=found,
-            version=int(version) if version.isdigit() else found.version,
+            version=sent_version(request, found),
         )
     except (CohortError, ChangedElsewhereError) as problem:
         toast(request, str(problem), error=True)

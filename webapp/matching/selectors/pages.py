@@ -5,6 +5,7 @@ from typing import Any
 
 from django.db.models import Sum
 
+from webapp.common.parameters import whole_number
 from webapp.matching.models import PairState, Proposal
 from webapp.matching.selectors.cards import pair_card
 from webapp.matching.selectors.proposals import pair_table, proposal_progress
@@ -36,9 +37,9 @@ def proposal_context(proposal: Proposal, parameters: Mapping[str, str]) -> dict[
         "rows": list(table.page.object_list),
         "is_never_tab": table.tab == PairState.NEVER,
     }
-    opened = parameters.get("pair", "")
-    if opened.isdigit():
-        pair = proposal.pairs.filter(pk=int(opened)).first()
+    opened = whole_number(parameters.get("pair", ""))
+    if opened is not None:
+        pair = proposal.pairs.filter(pk=opened).first()
         if pair is not None:
             context["card"] = pair_card(proposal, pair)
             context["opened"] = pair.pk

@@ -8,6 +8,7 @@ from django.core.paginator import Page, Paginator
 from django.db.models import Count, Q, QuerySet
 
 from webapp.accounts.models import User
+from webapp.common.parameters import digits_of, whole_number
 from webapp.common.selectors import owned_by
 from webapp.matching.conflicts import Conflict
 from webapp.matching.models import ForbiddenPair, PairState, Proposal, ProposedPair
@@ -93,7 +94,7 @@ def pair_table(
     sort = sort if sort in SORT_WORDS else DEFAULT_SORT
     query = parameters.get("q", "").strip()[:20]
     against = parameters.get("against", "")
-    against = against if against.isdigit() else ""
+    against = against if whole_number(against) is not None else ""
     rows = (
         _never_rows(proposal, query)
         if tab == PairState.NEVER
@@ -117,10 +118,6 @@ def _tabs(proposal: Proposal) -> tuple[Tab, ...]:
     return tuple(shown)
 
 
-def _digits(query: str) -> str:
-    return "".join(character for character in query if character.isdigit())
-
-
 def _pair_rows(
     proposal: Proposal, tab: str, sort: str, query: str, against: str, conflicted: set[int]
 ) -> QuerySet[ProposedPair]:
@@ -129,7 +126,7 @@ def _pair_rows(
         rows = rows.filter(Q(state=PairState.OPEN) | Q(pk__in=conflicted))
     elif tab != "all":
         rows = rows.filter(state=tab)
-    digits = _digits(query)
+    digits = digits_of(query)
     if digits:
         rows = rows.filter(Q(first_number__contains=digits) | Q(second_number__contains=digits))
     elif query:
@@ -145,7 +142,7 @@ def _never_rows(proposal: Proposal, query: str) -> QuerySet[ForbiddenPair]:
     rows = ForbiddenPair.objects.filter(cohort_id=proposal.cohort_id, proposal=None).select_related(
         "first", "second"
     )
-    digits = _digits(query)
+    digits = digits_of(query)
     if digits:
         rows = rows.filter(Q(first__number__contains=digits) | Q(second__number__contains=digits))
     return rows

@@ -9,6 +9,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from webapp.audit.services import audit
 from webapp.common.decorators import staff_required, viewer_required
+from webapp.common.parameters import digits_of, whole_number
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
 from webapp.matching.errors import DecisionError, MatchingError
@@ -59,9 +60,9 @@ def _versions(request: HttpRequest) -> dict[int, int]:
     """Return {pair: version} from the fields ``pair`` = KEY:VERSION."""
     versions = {}
     for text in request.POST.getlist("pair"):
-        key, _, version = text.partition(":")
-        if key.isdigit() and version.isdigit():
-            versions[int(key)] = int(version)
+        key, version = map(whole_number, text.partition(":")[::2])
+        if key is not None and version is not None:
+            versions[key] = version
     return versions
 
 
@@ -136,8 +137,7 @@ def _whole_page(request: HttpRequest, proposal: Proposal) -> HttpResponse:
 
 
 def _number(text: str) -> int:
-    digits = "".join(character for character in text if character.isdigit())
-    return int(digits) if 0 < len(digits) < 9 else 0
+    return whole_number(digits_of(text)) or 0
 
 
 def _find_pair(request: HttpRequest, uuid: str, pair_id: int) -> tuple[Proposal, ProposedPair]:

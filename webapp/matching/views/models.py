@@ -8,6 +8,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from webapp.cohorts.models import Cohort
 from webapp.common.decorators import administrator_required, staff_required, viewer_required
+from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_owned_or_404, owned_by
 from webapp.common.toasts import toast
 from webapp.matching.charts import model_charts, question_chart
@@ -83,7 +84,6 @@ def _start(request: HttpRequest, cohorts: list[Cohort]) -> LearnedModel:
     wanted = set(data.getlist("cohort"))
     by_key = {str(cohort.pk): cohort for cohort in cohorts}
     chosen = [cohort for key, cohort in by_key.items() if key in wanted]
-    seed = data.get("seed", "").strip()
     return model_learn(
         user=request.user,
         name=data.get("name", ""),
@@ -93,7 +93,7 @@ def _start(request: HttpRequest, cohorts: list[Cohort]) -> LearnedModel:
         relative_gap=float(data.get("gap", "1e-4")),
         rho=float(data.get("rho", "1")),
         method=data.get("method", "auto"),
-        seed=int(seed) if seed.isdigit() and len(seed) < 10 else None,
+        seed=whole_number(data.get("seed", "").strip()),
     )
 
 
@@ -110,8 +110,8 @@ def model(request: HttpRequest, uuid: str) -> HttpResponse:
     state = model_state(found)
     context: dict[str, Any] = {"model": found, "state": state, "by": request.GET.get("by", "time")}
     if found.is_learned:
-        opened = request.GET.get("question", "")
-        index = int(opened) if opened.isdigit() and int(opened) < len(found.weights) else None
+        index = whole_number(request.GET.get("question", ""))
+        index = index if index is not None and index < len(found.weights) else None
         context |= {
             "certificate": certificate_of(found),
             "charts": model_charts(found),

@@ -13,7 +13,7 @@ from webapp.common.selectors import get_owned_or_404, owned_by
 from webapp.common.toasts import toast
 from webapp.matching.charts import probability_heatmap, score_histogram
 from webapp.matching.errors import DecisionError, MatchingError
-from webapp.matching.models import LearnedModel, Proposal
+from webapp.matching.models import Proposal
 from webapp.matching.numbers import ProposalNumbers
 from webapp.matching.selectors.models import models_of
 from webapp.matching.selectors.pages import proposal_context
@@ -51,10 +51,13 @@ def proposal_new(request: HttpRequest) -> HttpResponse:
     cohorts = owned_by(Cohort, request.user)
     models = models_of(request.user).filter(learned_at__isnull=False)
     error = ""
+    sent = request.POST or request.GET
+    cohort = next((c for c in cohorts if str(c.pk) == sent.get("cohort")), None)
+    model = next((m for m in models if str(m.pk) == sent.get("model")), None)
     if request.method == "POST":
-        cohort = get_owned_or_404(Cohort, request.user, request.POST.get("cohort", ""))
-        model = get_owned_or_404(LearnedModel, request.user, request.POST.get("model", ""))
         try:
+            if cohort is None or model is None:
+                raise MatchingError("Choose a cohort and a model first.")
             created = proposal_create(
                 user=request.user,
                 name=request.POST.get("name", ""),
@@ -65,12 +68,11 @@ def proposal_new(request: HttpRequest) -> HttpResponse:
             return redirect("matching:proposal", created.pk)
         except MatchingError as problem:
             error = str(problem)
-    chosen = request.POST.get("cohort") or request.GET.get("cohort", "")
     context = {
         "cohorts": cohorts,
         "models": models,
-        "cohort": next((c for c in cohorts if str(c.pk) == chosen), None),
-        "chosen_model": request.POST.get("model") or request.GET.get("model", ""),
+        "cohort": cohort,
+        "chosen_model": sent.get("model", ""),
         "error": error,
     }
     return render(request, "matching/proposal_new.html", context, status=422 if error else 200)

@@ -1,0 +1,184 @@
+"""Every address that the resolver knows: who may call it, and what strangers and nonsense get.
+
+A new address fails here until its least role is written down. Addresses of images and of the
+interface for programs are enumerated in the same way by their own files.
+"""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from django.db import transaction
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+
+from tests.webapp.cohorts.conftest import survey_csv
+from tests.webapp.conftest import make_user
+from tests.webapp.matching.conftest import (  # noqa: F401 - fixtures used by the tests
+    first_years,
+    learned,
+    make_proposal,
+    past,
+    proposal,
+    returning,
+)
+from webapp.accounts.models import Organisation, Role, User
+from webapp.api.services import token_create
+from webapp.cohorts.models import Draft
+from webapp.cohorts.services.drafts import draft_create
+from webapp.matching.models import Decision, Proposal
+from webapp.matching.services.decisions import pairs_decide
+
+ClientOf = Callable[[User], Client]
+
+# Enumerated against their own registries: tests/webapp/segmentation/test_scoping.py and
+# tests/webapp/api/test_scoping.py.
+ELSEWHERE = ("segmentation:", "api:None")
+OPEN = {"common:healthz", "accounts:sign-in"}
+EVERYBODY = {
+    "common:home", "common:help", "common:search", "accounts:sign-out", "accounts:password",
+    "accounts:settings", "jobs:list", "jobs:job", "jobs:card", "jobs:convergence", "cohorts:list",
+    "cohorts:cohort", "matching:models", "matching:model", "matching:model-certificate",
+    "matching:model-weights", "matching:proposals", "matching:proposal", "matching:look",
+    "matching:pair", "api:docs", "api:openapi", "api:tokens", "api:token-revoke",
+}  # fmt: skip
+STAFF = {
+    "audit:log", "audit:export", "jobs:cancel", "cohorts:upload", "cohorts:draft",
+    "cohorts:draft-change", "cohorts:draft-confirm", "cohorts:draft-discard", "cohorts:rename",
+    "cohorts:split", "cohorts:simulate", "cohorts:pairs-upload", "cohorts:pairs-draft",
+    "cohorts:pairs-confirm", "matching:model-new", "matching:model-check", "matching:model-rename",
+    "matching:proposal-new", "matching:compute", "matching:proposal-rename", "matching:export",
+    "matching:decide", "matching:rule", "matching:swap", "matching:undo", "matching:originals",
+}  # fmt: skip
+ADMINISTRATORS = {
+    "accounts:people", "accounts:change-role", "accounts:change-active", "accounts:reset-password",
+    "cohorts:purge", "matching:model-delete", "matching:proposal-delete",
+}  # fmt: skip
+# Not found without more: a token is revoked by its owner, a model is checked on a chosen cohort.
+NAMES_ANOTHER_OBJECT = {"api:token-revoke", "matching:model-check"}
+# What stands in every parameter and field of a form that somebody has taken apart.
+NONSENSE = {
+    "a digit that is no number": "²",
+    "a long number": "9" * 5000,
+    "a number no column holds": str(2**63),
+    "a negative number": "-1",
+    "a zero byte": "\x00",
+    "not a number": "nan",
+    "long text": "🙂" * 300,
+}
+FIELDS = (
+    "action", "active", "against", "back", "by", "check_on", "cohort", "column", "decision",
+    "file", "first", "gap", "level", "method", "model", "name", "only", "open", "originals",
+    "page", "pair", "partner", "q", "question", "rho", "ridge", "role", "row", "same", "second",
+    "seed", "since", "sort", "state", "student", "tab", "text", "theme", "until", "username",
+    "value", "verb", "version",
+)  # fmt: skip
+
+
+def parameters_of(
+    patterns: list[URLPattern | URLResolver], namespace: str = ""
+) -> Iterator[tuple[str, list[str]]]:
+    """Yield the name of every address with the names of its parameters."""
+    for pattern in patterns:
+        if isinstance(pattern, URLResolver):
+            yield from parameters_of(pattern.url_patterns, f"{pattern.namespace}:")
+        else:
+            yield f"{namespace}{pattern.name}", list(pattern.pattern.regex.groupindex)
+
+
+ADDRESSES = {
+    name: parameters
+    for name, parameters in parameters_of(get_resolver().url_patterns)
+    if not name.startswith(ELSEWHERE)
+}
+
+
+@pytest.fixture
+def urls(bob: User, carol: User, proposal: Proposal) -> dict[str, str]:  # noqa: F811
+    """Every address of the pages, with objects of Northfield that exist."""
+    cohort, pair = proposal.cohort, proposal.pairs.first()
+    event = pairs_decide(
+        user=bob, proposal=proposal, decision=Decision.ACCEPT, versions={pair.pk: pair.version}
+    )
+    token, _ = token_create(user=bob, name="sync", days=30, may_change=False)
+    # The longest entry that an address begins with says what its parameters mean.
+    objects = {
+        "": {},
+        "accounts": {"pk": bob.pk},
+        "api:token": {"uuid": token.pk},
+        "cohorts": {"uuid": cohort.pk, "draft_uuid": a_draft(bob, cohort=cohort).pk},
+        "cohorts:draft": {"uuid": a_draft(bob).pk},
+        "jobs": {"uuid": proposal.job_id},
+        "matching": {
+            "uuid": proposal.pk, "pair_id": pair.pk, "event_id": event.pk, "file_format": "csv"
+        },
+        "matching:model": {"uuid": proposal.model_id},
+    }  # fmt: skip
+    found = {}
+    for name, parameters in ADDRESSES.items():
+        values = objects[max((k for k in objects if name.startswith(k)), key=len)]
+        found[name] = reverse(name, kwargs={key: values[key] for key in parameters})
+    return found
+
+
+def a_draft(user: User, **options: object) -> Draft:
+    data = survey_csv()
+    return draft_create(user=user, filename="s.csv", size=len(data), read=lambda: data, **options)
+
+
+def answers(user: User | None, url: str, data: dict[str, str] | None = None) -> list[int]:
+    """Ask by GET and by POST, forget what that changed, and return the status codes but 405."""
+    codes = []
+    for method in ("get", "post"):
+        client = Client()  # a new one each time: signing out is an address too
+        with transaction.atomic():
+            if user is not None:
+                client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+            codes.append(getattr(client, method)(url, data or {}).status_code)
+            transaction.set_rollback(True)
+    return [code for code in codes if code != 405]
+
+
+def test_the_least_role_of_every_address_is_written_down() -> None:
+    listed = [OPEN, EVERYBODY, STAFF, ADMINISTRATORS]
+    assert set().union(*listed) == set(ADDRESSES)
+    assert sum(map(len, listed)) == len(ADDRESSES)
+
+
+def test_visitors_are_sent_to_sign_in(urls: dict[str, str]) -> None:
+    for name, url in urls.items():
+        codes = answers(None, url)
+        assert codes, name
+        assert name in OPEN or set(codes) == {302}, name
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_every_address_asks_for_its_role(bob: User, urls: dict[str, str], role: Role) -> None:
+    dora = make_user("dora", bob.organisation, role)
+    refused = {Role.VIEWER: STAFF | ADMINISTRATORS, Role.STAFF: ADMINISTRATORS}.get(role, set())
+    for name, url in urls.items():
+        codes = answers(dora, url)
+        if name in refused:
+            assert set(codes) == {403}, name
+        elif name not in NAMES_ANOTHER_OBJECT:
+            assert all(code < 400 or code == 422 for code in codes), f"{name} {codes}"
+
+
+def test_nobody_reaches_an_object_of_another_organisation(
+    client_of: ClientOf, southgate: Organisation, urls: dict[str, str]
+) -> None:
+    eve = make_user("eve", southgate, Role.ADMINISTRATOR)
+    for name, url in urls.items():
+        if ADDRESSES[name]:
+            assert set(answers(eve, url)) == {404}, name
+        elif name not in OPEN:
+            page = client_of(eve).get(url)
+            assert b"First-years" not in getattr(page, "content", b""), name
+
+
+@pytest.mark.parametrize("text", NONSENSE.values(), ids=NONSENSE)
+def test_nonsense_in_every_parameter_never_fails(
+    carol: User, urls: dict[str, str], text: str
+) -> None:
+    for name, url in urls.items():
+        codes = answers(carol, url, dict.fromkeys(FIELDS, text))
+        assert all(code < 500 for code in codes), name
