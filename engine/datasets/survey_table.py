@@ -112,10 +112,10 @@ def classify_columns(
 
 
 def _find_id(header: Sequence[str], columns: Sequence[Sequence[str]]) -> int | None:
-    """Return the column of ids, if any; a named id column may repeat a few values by mistake."""
+    """Return the column of ids, if any; a named id column may repeat values by mistake."""
     for index, (name, cells) in enumerate(zip(header, columns, strict=True)):
-        nearly_unique = len(set(cells)) > 0.9 * len(cells)
-        if _ID.match(name.strip()) and nearly_unique:
+        mostly_unique = len(set(cells)) > 0.5 * len(cells)  # half: a file pasted twice
+        if _ID.match(name.strip()) and mostly_unique:
             return index
     if columns and len(columns[0]) > 1 and len(set(columns[0])) == len(columns[0]):
         first = columns[0]

@@ -36,6 +36,15 @@ def test_staff_import_pairs(
     assert str(cohort.past_pairs.first()) == "S-1001 + S-1002"
 
 
+def test_a_first_row_of_students_is_not_swallowed_as_the_header(
+    bob: User, client_of: Callable, make_cohort: Callable, as_upload: Callable
+) -> None:
+    cohort, client = make_cohort(bob), client_of(bob)
+    page = send(client, cohort, as_upload, b"N000,N001\nN002,N003\n")
+    assert "Row 1 is read as the header, but N000 and N001 are students." in page
+    assert "Nothing was imported" in press_import(client, cohort)
+
+
 @pytest.mark.parametrize(
     ("row", "sentence"),
     [

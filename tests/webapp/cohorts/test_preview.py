@@ -61,6 +61,11 @@ def test_a_good_table_can_be_imported() -> None:
     assert preview.role_counts == {"id": 1, "question": 3, "constraint": 1, "ignore": 1}
 
 
+def test_a_file_with_many_repeated_ids_still_has_its_id_column() -> None:
+    table = make_table(40, student_id={k: f"N{k - 15:03d}" for k in range(25, 40)})
+    assert "Row 27: N010 appears twice, first in row 12." in sentences(preview_of(table))
+
+
 def test_a_repeated_id_names_both_rows_and_offers_both() -> None:
     table = make_table(student_id={30: "N005"})
     preview = preview_of(table)

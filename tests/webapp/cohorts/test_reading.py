@@ -37,6 +37,7 @@ BAD_FILES = {
     "old Excel": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\x00" * 99, "save it as XLSX"),
     "an image": (b"\x89PNG\r\n\x1a\n" + b"\x00" * 50, "a PNG image"),
     "a web page": (b"<!DOCTYPE html><html></html>", "a web page"),
+    "a control character": (b"id,Tidy\na\x01,1\nb,2\n", "Row 2, id: the cell holds a control"),
     "binary": (b"abc\x00\x01,def\n1,2\n", "a binary file"),
     "Latin-1": ("id,Stra\xdfe\n1,2\n".encode("latin-1"), "Row 1, column 2: the text is not UTF-8"),
     "repeated header": (b"id,Tidy,tidy\n1,2,3\n", "Columns 2 and 3 are both called"),

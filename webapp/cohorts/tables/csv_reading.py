@@ -8,6 +8,7 @@ from webapp.cohorts.tables.table import (
     MAX_COLUMNS,
     MAX_FILE_BYTES,
     MAX_ROWS,
+    NOT_TEXT,
     Table,
     TableError,
     build_table,
@@ -50,7 +51,7 @@ def read_csv(data: bytes) -> Table:
 def _clean_cells(cells: list[str], row_number: int, header: tuple[str, ...]) -> tuple[str, ...]:
     _check_width(len(cells))
     for position, cell in enumerate(cells):
-        if len(cell) > MAX_CELL_CHARACTERS or "\x00" in cell:
+        if len(cell) > MAX_CELL_CHARACTERS or NOT_TEXT.search(cell):
             check_cell(cell, row_number, _column_name(header, position))
     return tuple(cell.strip() for cell in cells)
 

@@ -41,6 +41,9 @@ def check_pairs(table: Table, known: Mapping[str, int], columns: tuple[int, int]
     pairs: dict[tuple[int, int], int] = {}
     partner_row: dict[int, int] = {}
     problems: list[Problem] = []
+    header = [table.header[column] for column in columns]
+    if all(name in known for name in header):
+        problems.append(_no_header(header))
     for number, row in zip(table.row_numbers, table.rows, strict=True):
         a, b = row[columns[0]], row[columns[1]]
         fault = _fault(number, a, b, known)
@@ -62,6 +65,15 @@ def check_pairs(table: Table, known: Mapping[str, int], columns: tuple[int, int]
     if left_over:
         problems.append(_left_over(left_over, len(known)))
     return PairsPreview(tuple(pairs), tuple(_shortened(problems)), left_over)
+
+
+def _no_header(ids: list[str]) -> Problem:
+    return Problem(
+        Severity.ERROR,
+        f"Row 1 is read as the header, but {ids[0][:60]} and {ids[1][:60]} are students.",
+        "Add a row above it that names the columns.",
+        row=1,
+    )
 
 
 def _fault(number: int, a: str, b: str, known: Mapping[str, int]) -> Problem | None:

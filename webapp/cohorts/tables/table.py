@@ -1,5 +1,6 @@
 """What every reader returns, the caps it keeps, and the one way in which it fails."""
 
+import re
 from dataclasses import dataclass
 
 MAX_FILE_BYTES = 20 * 1024 * 1024
@@ -7,6 +8,8 @@ MAX_UNZIPPED_BYTES = 200 * 1024 * 1024
 MAX_ROWS = 20_000
 MAX_COLUMNS = 500
 MAX_CELL_CHARACTERS = 1_000
+# Control characters but tab and line ends: no spreadsheet takes them back in an export.
+NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
 
 
 class TableError(ValueError):
@@ -57,8 +60,8 @@ def check_cell(text: str, row_number: int, column: str) -> None:
             f"Row {row_number:,}, {column}: the cell holds {len(text):,} characters; "
             f"at most {MAX_CELL_CHARACTERS:,} are read."
         )
-    if "\x00" in text:
-        raise TableError(f"Row {row_number:,}, {column}: the cell holds a zero byte, not text.")
+    if NOT_TEXT.search(text):
+        raise TableError(f"Row {row_number:,}, {column}: the cell holds a control character.")
 
 
 def build_table(
