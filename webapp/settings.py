@@ -1,7 +1,7 @@
 """Settings of the product. What differs between installations is an environment variable:
 
 DEBUG, SECRET_KEY, ALLOWED_HOSTS, DATABASE_URL, REDIS_URL, BETHE_HALL_INSTANCE, SECURE_COOKIES,
-TRUST_PROXY, TIME_ZONE; what each means stands where it is read.
+TRUST_PROXY, TIME_ZONE, ORGANISATION_QUOTA_GB; what each means stands where it is read.
 """
 
 import os
@@ -111,6 +111,8 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 MEDIA_ROOT = INSTANCE_DIR / "media"  # never served by address; views check rights and stream
+# What the files of one organisation may take together, in GB; so none fills the disk for all.
+ORGANISATION_QUOTA_GB = float(os.environ.get("ORGANISATION_QUOTA_GB", "50"))
 FILE_UPLOAD_PERMISSIONS = 0o600
 FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o700
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 5_000  # a preview of a wide survey posts one role a column

@@ -20,7 +20,8 @@ from webapp.cohorts.tables.guesses import guess_choices
 from webapp.cohorts.tables.pairs import PairsPreview, check_pairs, choose_id_columns
 from webapp.cohorts.tables.preview import Preview, build_preview
 from webapp.cohorts.tables.reading import check_file_size, read_table
-from webapp.cohorts.tables.table import Table
+from webapp.cohorts.tables.table import Table, TableError
+from webapp.common.quota import QuotaError, check_quota
 from webapp.common.storage import remove_path
 
 
@@ -52,6 +53,10 @@ def draft_create(
     TableError
         One sentence; nothing was saved.
     """
+    try:
+        check_quota(user.organisation)
+    except QuotaError as error:
+        raise TableError(str(error)) from error
     check_file_size(size)
     table = read_table(read())
     if cohort is None:

@@ -13,6 +13,7 @@ from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort, Student
 from webapp.cohorts.selectors.surveys import cohort_survey, questionnaire_of
+from webapp.common.quota import check_quota
 from webapp.common.storage import array_path, remove_path, write_arrays
 from webapp.jobs.services import job_enqueue
 from webapp.matching.conflicts import Conflict, find_conflicts
@@ -46,6 +47,7 @@ def proposal_create(
     if unknown:
         raise MatchingError(f"{unknown[0]} is not a constraint column of {cohort.name}.")
     try:
+        check_quota(user.organisation)
         cohort_survey(cohort, questionnaire_of(model.questions))
     except engine.InvalidProblemError as error:
         raise MatchingError(str(error)) from error

@@ -21,6 +21,7 @@ from engine import (
 )
 from webapp.accounts.models import User
 from webapp.audit.services import audit
+from webapp.common.quota import QuotaError, check_quota
 from webapp.common.storage import remove_path
 from webapp.jobs.services import job_cancel, job_enqueue
 from webapp.segmentation.inspection import jpeg_bytes
@@ -53,8 +54,12 @@ def prediction_start(*, user: User, segmenter: Segmenter, image_set: ImageSet) -
     Raises
     ------
     ValidationError
-        If the set has no images or the model is not learned yet.
+        If the set has no images, the model is not learned yet, or there is no room.
     """
+    try:
+        check_quota(user.organisation)
+    except QuotaError as error:
+        raise ValidationError(str(error)) from error
     images = list(image_set.files.filter(role=ImageFile.Role.IMAGE).select_related("mask"))
     if not images:
         raise ValidationError(f"{image_set.name} has no images yet. Upload some first.")

@@ -10,6 +10,7 @@ from django.db import transaction
 from engine import InvalidProblemError
 from webapp.accounts.models import User
 from webapp.audit.services import audit
+from webapp.common.quota import check_quota
 from webapp.segmentation.archive import (
     MAX_ENTRY_BYTES,
     ArchiveError,
@@ -113,6 +114,7 @@ def image_file_add(
     InvalidProblemError, ArchiveError, StorageFullError
         With one clear sentence; nothing of the file stays stored.
     """
+    check_quota(image_set.organisation_id)
     store = FileStore(image_set.organisation_id)
     content = store.put(_capped(chunks, name))
     earlier = image_set.files.filter(name=name).first()
