@@ -29,74 +29,88 @@ def _raise(product, rho):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _pull_message(weight, first, cavity, table, entry, rho):  # type: ignore[no-untyped-def]
+def _add_score_adjoint(weight, i, j, rho, adjoint, s_adj):  # type: ignore[no-untyped-def]
+    """Spread the adjoint of a log belief over its score and its four log messages."""
+    s_adj[i, j] += weight
+    for d in range(4):
+        adjoint[d, i, j] += rho * weight
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _pull_message(weight, first, message, belief, table, entry, rho):  # type: ignore[no-untyped-def]
     """Add the adjoint of one sent message to its table's entry; return that of the log cavity.
 
+    The cavity is ``belief / message``, the message being the one that came the other way;
     ``first`` says whether the sender's label is the first index of the table.
     """
     low, high = (1, 2) if first else (2, 1)  # entries (sender 0, receiver 1), (1, 0)
-    upper = table[3] * cavity / (table[low] + table[3] * cavity)
-    lower = table[high] * cavity / (table[0] + table[high] * cavity)
+    upper = table[3] * belief
+    upper /= table[low] * message + upper
+    lower = table[high] * belief
+    lower /= table[0] * message + lower
     scaled = weight / rho
-    entry[low] += scaled * (1.0 - upper)
+    entry[low] += scaled - scaled * upper
     entry[3] += scaled * upper
-    entry[0] -= scaled * (1.0 - lower)
+    entry[0] += scaled * lower - scaled
     entry[high] -= scaled * lower
     return weight * (upper - lower)
 
 
-@njit(cache=True, nogil=True)
-def reverse_pass(  # type: ignore[no-untyped-def]
-    odds, h_codes, v_codes, h_tables, v_tables, rho, messages, forward, adjoint, s_adj, h_adj, v_adj
+@njit(cache=True, nogil=True, error_model="numpy")
+def reverse_sweep(  # type: ignore[no-untyped-def]
+    odds, h_codes, v_codes, h_tables, v_tables, rho, before, after, adjoint, s_adj, h_adj, v_adj
 ):
-    """Undo one pass: turn adjoints of the messages sent into adjoints of what was read.
+    """Undo one sweep: turn adjoints of the messages it left into adjoints of those it found.
+
+    The mirror of `engine.kernels.grid_chains.sweep`, its backward pass undone first. Nothing here
+    waits for a division, so that plain raster order is fastest.
 
     Parameters
     ----------
-    messages : tuple of four (H, W) float64, the values that the pass read
-    forward : bool, whether the pass ran down and to the right
+    before, after : (4, H, W) float64, messages before and after the sweep
     adjoint : (4, H, W) float64, changed in place
     s_adj : (H, W), h_adj, v_adj : (n_codes, 4) float64, added to
     """
     height, width = odds.shape
-    left, right, up, down = messages
-    start, end, move = (height * width - 1, -1, -1) if forward else (0, height * width, 1)
-    for place in range(start, end, move):
-        i, j = place // width, place % width
-        if forward:
-            sideways = adjoint[0, i, j + 1] if j + 1 < width else 0.0
-            along = adjoint[2, i + 1, j] if i + 1 < height else 0.0
-        else:
-            sideways = adjoint[1, i, j - 1] if j > 0 else 0.0
-            along = adjoint[3, i - 1, j] if i > 0 else 0.0
-        if sideways == 0.0 and along == 0.0:
-            continue
-        product = (left[i, j] * right[i, j]) * (up[i, j] * down[i, j])
-        belief = odds[i, j] * _raise(product, rho)
-        total = 0.0
-        if sideways != 0.0:
-            if forward:
-                code, cavity = h_codes[i, j], belief / right[i, j]
-                adjoint[0, i, j + 1] = 0.0
-            else:
-                code, cavity = h_codes[i, j - 1], belief / left[i, j]
-                adjoint[1, i, j - 1] = 0.0
-            pulled = _pull_message(sideways, forward, cavity, h_tables[code], h_adj[code], rho)
-            adjoint[1 if forward else 0, i, j] -= pulled
-            total += pulled
-        if along != 0.0:
-            if forward:
-                code, cavity = v_codes[i, j], belief / down[i, j]
-                adjoint[2, i + 1, j] = 0.0
-            else:
-                code, cavity = v_codes[i - 1, j], belief / up[i, j]
-                adjoint[3, i - 1, j] = 0.0
-            pulled = _pull_message(along, forward, cavity, v_tables[code], v_adj[code], rho)
-            adjoint[3 if forward else 2, i, j] -= pulled
-            total += pulled
-        s_adj[i, j] += total
-        for d in range(4):
-            adjoint[d, i, j] += rho * total
+    left, right, up, down = after[0], after[1], after[2], after[3]
+    to_left, to_right, to_up, to_down = adjoint[0], adjoint[1], adjoint[2], adjoint[3]
+    for i in range(height):
+        for j in range(width):
+            a, u = left[i, j], up[i, j]
+            belief = odds[i, j] * _raise((a * right[i, j]) * (u * down[i, j]), rho)
+            total = 0.0
+            if j > 0:
+                code, weight = h_codes[i, j - 1], to_right[i, j - 1]
+                to_right[i, j - 1] = 0.0
+                pulled = _pull_message(weight, False, a, belief, h_tables[code], h_adj[code], rho)
+                to_left[i, j] -= pulled
+                total += pulled
+            if i > 0:
+                code, weight = v_codes[i - 1, j], to_down[i - 1, j]
+                to_down[i - 1, j] = 0.0
+                pulled = _pull_message(weight, False, u, belief, v_tables[code], v_adj[code], rho)
+                to_up[i, j] -= pulled
+                total += pulled
+            _add_score_adjoint(total, i, j, rho, adjoint, s_adj)
+    right, down = before[1], before[3]  # the forward pass still read those of the sweep before
+    for i in range(height - 1, -1, -1):
+        for j in range(width - 1, -1, -1):
+            r, d = right[i, j], down[i, j]
+            belief = odds[i, j] * _raise((left[i, j] * r) * (up[i, j] * d), rho)
+            total = 0.0
+            if j + 1 < width:
+                code, weight = h_codes[i, j], to_left[i, j + 1]
+                to_left[i, j + 1] = 0.0
+                pulled = _pull_message(weight, True, r, belief, h_tables[code], h_adj[code], rho)
+                to_right[i, j] -= pulled
+                total += pulled
+            if i + 1 < height:
+                code, weight = v_codes[i, j], to_up[i + 1, j]
+                to_up[i + 1, j] = 0.0
+                pulled = _pull_message(weight, True, d, belief, v_tables[code], v_adj[code], rho)
+                to_down[i, j] -= pulled
+                total += pulled
+            _add_score_adjoint(total, i, j, rho, adjoint, s_adj)
 
 
 @njit(cache=True, nogil=True)
@@ -111,49 +125,46 @@ def univariate_loss(kind, sharpness, probability):  # type: ignore[no-untyped-de
     return value, -2.0 * sharpness * value * (1.0 - value)
 
 
-@njit(cache=True, nogil=True)
-def _edge_loss(kind, seen, first_odds, second_odds, psi, theta, rho, entry):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True, inline="always")
+def _slope(theta, probability, rho):  # type: ignore[no-untyped-def]
+    """Derivative of theta tau - rho tau log tau in tau, but for a constant."""
+    return theta - rho * log(max(probability, FLOOR))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _edge_loss(kind, seen, first_odds, second_odds, psi, theta, rho, t_adj, code):  # type: ignore[no-untyped-def]
     """Return the loss of one edge's pseudomarginals and the adjoints of its two log cavities.
 
-    ``seen`` is the entry of the observed pair, ``psi`` and ``theta`` the edge's tables (4,);
-    the adjoint of theta is added to ``entry`` (4,).
+    ``seen`` is the entry of the observed pair; ``psi``, ``theta`` and ``t_adj``, to which the
+    adjoint of theta is added, are (n_codes, 4): the edge's row is ``code``.
     """
-    q0, q1 = psi[0], psi[1] * second_odds
-    q2, q3 = psi[2] * first_odds, psi[3] * first_odds * second_odds
-    norm = q0 + q1 + q2 + q3
-    table = (q0 / norm, q1 / norm, q2 / norm, q3 / norm)
-    value, mean = 0.0, 0.0  # mean: sum of tau times the derivative of the loss in tau
-    for k in range(4):
-        logarithm = log(max(table[k], FLOOR))
-        if kind == SURROGATE_LIKELIHOOD:
-            excess = table[k] - (1.0 if k == seen else 0.0)
-            value += theta[k] * excess - rho * table[k] * logarithm
-            mean += table[k] * (theta[k] - rho * logarithm)
-            entry[k] += excess
-        elif k == seen:
-            value -= logarithm
-            mean = -1.0
-    first, second = 0.0, 0.0
-    for k in range(4):
-        if kind == SURROGATE_LIKELIHOOD:
-            pulled = table[k] * (theta[k] - rho * log(max(table[k], FLOOR)) - mean)
-        else:
-            pulled = (-1.0 if k == seen else 0.0) - table[k] * mean
-        entry[k] += pulled / rho
-        first += pulled if k >= 2 else 0.0
-        second += pulled if k % 2 == 1 else 0.0
-    return value, first, second
+    q0, q1 = psi[code, 0], psi[code, 1] * second_odds
+    q2, q3 = psi[code, 2] * first_odds, psi[code, 3] * first_odds * second_odds
+    share = 1.0 / (q0 + q1 + q2 + q3)
+    t0, t1, t2, t3 = q0 * share, q1 * share, q2 * share, q3 * share
+    if kind == SURROGATE_LIKELIHOOD:
+        s0, s1 = _slope(theta[code, 0], t0, rho), _slope(theta[code, 1], t1, rho)
+        s2, s3 = _slope(theta[code, 2], t2, rho), _slope(theta[code, 3], t3, rho)
+        mean = t0 * s0 + t1 * s1 + t2 * s2 + t3 * s3
+        value = mean - theta[code, seen]
+        t_adj[code, 0] += t0
+        t_adj[code, 1] += t1
+        t_adj[code, 2] += t2
+        t_adj[code, 3] += t3
+        t_adj[code, seen] -= 1.0
+        t0, t1, t2, t3 = t0 * (s0 - mean), t1 * (s1 - mean), t2 * (s2 - mean), t3 * (s3 - mean)
+    else:
+        value = -log(max((t0, t1, t2, t3)[seen], FLOOR))
+        t0, t1 = t0 - (seen == 0), t1 - (seen == 1)
+        t2, t3 = t2 - (seen == 2), t3 - (seen == 3)
+    t_adj[code, 0] += t0 / rho
+    t_adj[code, 1] += t1 / rho
+    t_adj[code, 2] += t2 / rho
+    t_adj[code, 3] += t3 / rho
+    return value, t2 + t3, t1 + t3
 
 
-@njit(cache=True, nogil=True)
-def _add_score_adjoint(weight, i, j, rho, adjoint, s_adj):  # type: ignore[no-untyped-def]
-    """Spread the adjoint of a log belief over its score and its four log messages."""
-    s_adj[i, j] += weight
-    for d in range(4):
-        adjoint[d, i, j] += rho * weight
-
-
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def begin_adjoint(  # type: ignore[no-untyped-def]
     kind,
     sharpness,
@@ -212,24 +223,29 @@ def begin_adjoint(  # type: ignore[no-untyped-def]
         return total
     for i in range(height):
         for j in range(width):
-            for direction in range(2):
-                ni, nj = i + direction, j + 1 - direction
-                if ni >= height or nj >= width:
-                    continue
-                back, to = 1 + 2 * direction, 2 * direction
-                if direction == 0:
-                    code = h_codes[i, j]
-                    psi, theta, entry = h_tables[code], h_theta[code], h_adj[code]
-                else:
-                    code = v_codes[i, j]
-                    psi, theta, entry = v_tables[code], v_theta[code], v_adj[code]
-                seen = (2 if labels[i, j] else 0) + (1 if labels[ni, nj] else 0)
-                cavity = beliefs[i, j] / messages[back, i, j]
-                other = beliefs[ni, nj] / messages[to, ni, nj]
-                value, first, second = _edge_loss(kind, seen, cavity, other, psi, theta, rho, entry)
+            first = 1 if labels[i, j] else 0
+            if j + 1 < width:
+                seen = 2 * first + (1 if labels[i, j + 1] else 0)
+                cavity = beliefs[i, j] / messages[1, i, j]
+                other = beliefs[i, j + 1] / messages[0, i, j + 1]
+                value, x_adj, y_adj = _edge_loss(
+                    kind, seen, cavity, other, h_tables, h_theta, rho, h_adj, h_codes[i, j]
+                )
                 total += value
-                _add_score_adjoint(first, i, j, rho, adjoint, s_adj)
-                _add_score_adjoint(second, ni, nj, rho, adjoint, s_adj)
-                adjoint[back, i, j] -= first
-                adjoint[to, ni, nj] -= second
+                _add_score_adjoint(x_adj, i, j, rho, adjoint, s_adj)
+                _add_score_adjoint(y_adj, i, j + 1, rho, adjoint, s_adj)
+                adjoint[1, i, j] -= x_adj
+                adjoint[0, i, j + 1] -= y_adj
+            if i + 1 < height:
+                seen = 2 * first + (1 if labels[i + 1, j] else 0)
+                cavity = beliefs[i, j] / messages[3, i, j]
+                other = beliefs[i + 1, j] / messages[2, i + 1, j]
+                value, x_adj, y_adj = _edge_loss(
+                    kind, seen, cavity, other, v_tables, v_theta, rho, v_adj, v_codes[i, j]
+                )
+                total += value
+                _add_score_adjoint(x_adj, i, j, rho, adjoint, s_adj)
+                _add_score_adjoint(y_adj, i + 1, j, rho, adjoint, s_adj)
+                adjoint[3, i, j] -= x_adj
+                adjoint[2, i + 1, j] -= y_adj
     return total

@@ -58,7 +58,7 @@ def _raise(product, rho):  # type: ignore[no-untyped-def]
     return sqrt(product) if rho == 0.5 else product**rho
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def sweep(odds, horizontal, vertical, h_tables, v_tables, rho, messages):  # type: ignore[no-untyped-def]
     """One forward and one backward pass over the pixels; return the largest change of odds.
 

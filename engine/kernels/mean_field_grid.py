@@ -1,7 +1,12 @@
 """Mean field on a binary grid, one pass at a time, and back mean field.
 
-q_i(1) = sigma( s_i + sum_j sum_y q_j(y) (theta_ij(1, y) - theta_ij(0, y)) ), in raster order and
-back. Tables are listed by edge code with entries (00, 01, 10, 11), nats.
+q_i(1) = sigma( b_i + sum_j J_ij q_j(1) ), in raster order and back, where
+
+    J_ij = theta_ij(1, 1) - theta_ij(1, 0) - theta_ij(0, 1) + theta_ij(0, 0),
+    b_i = s_i + sum_j theta_ij(1, 0) - theta_ij(0, 0)        (i's label first).
+
+Derivatives are taken in b and J while passes are undone and in s and the tables at the end. Tables
+are listed by edge code with entries (00, 01, 10, 11), nats; so are couplings, one a code.
 
 References: Domke 2013, section 3.2 and algorithm 2.
 """
@@ -19,46 +24,77 @@ from engine.kernels.backpropagation import (
 
 
 @njit(cache=True, nogil=True)
-def mean_field_pass(scores, h_codes, v_codes, h_theta, v_theta, forward, q):  # type: ignore[no-untyped-def]
-    """Update every pixel once in place; return the largest change of a marginal."""
-    height, width = scores.shape
-    start, end, move = (0, height * width, 1) if forward else (height * width - 1, -1, -1)
+def add_edge_bases(codes, tables, down, bases):  # type: ignore[no-untyped-def]
+    """Add theta(1, 0) - theta(0, 0), own label first, to both ends of the edges of one direction.
+
+    Parameters
+    ----------
+    codes : (R, C) uint8
+    tables : (n_codes, 4) float64
+    down : int, 1 for edges to the pixel below, 0 for edges to the right
+    bases : (H, W) float64, added to
+    """
+    for i in range(codes.shape[0]):
+        for j in range(codes.shape[1]):
+            t = tables[codes[i, j]]
+            bases[i, j] += t[2] - t[0]
+            bases[i + down, j + 1 - down] += t[1] - t[0]
+
+
+@njit(cache=True, nogil=True)
+def pull_edge_bases(codes, down, b_adj, j_adj, t_adj):  # type: ignore[no-untyped-def]
+    """Add to the adjoints of the tables what those of b, (H, W), and J, (n_codes,), ask for."""
+    for i in range(codes.shape[0]):
+        for j in range(codes.shape[1]):
+            first, second = b_adj[i, j], b_adj[i + down, j + 1 - down]
+            entry = t_adj[codes[i, j]]
+            entry[0] -= first + second
+            entry[1] += second
+            entry[2] += first
+    for code in range(j_adj.shape[0]):
+        t_adj[code, 0] += j_adj[code]
+        t_adj[code, 1] -= j_adj[code]
+        t_adj[code, 2] -= j_adj[code]
+        t_adj[code, 3] += j_adj[code]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def mean_field_pass(bases, h_codes, v_codes, h_coupling, v_coupling, forward, q):  # type: ignore[no-untyped-def]
+    """Update every pixel once in place; return the largest change of a marginal.
+
+    The result is that of raster order (or of its reverse); four rows advance together, each one
+    column behind the row before, so that their exponentials overlap in the processor.
+    """
+    height, width = bases.shape
     change = 0.0
-    for place in range(start, end, move):
-        i, j = place // width, place % width
-        logit = scores[i, j]
-        if j > 0:
-            t, p = h_theta[h_codes[i, j - 1]], q[i, j - 1]
-            logit += (1.0 - p) * (t[1] - t[0]) + p * (t[3] - t[2])
-        if j + 1 < width:
-            t, p = h_theta[h_codes[i, j]], q[i, j + 1]
-            logit += (1.0 - p) * (t[2] - t[0]) + p * (t[3] - t[1])
-        if i > 0:
-            t, p = v_theta[v_codes[i - 1, j]], q[i - 1, j]
-            logit += (1.0 - p) * (t[1] - t[0]) + p * (t[3] - t[2])
-        if i + 1 < height:
-            t, p = v_theta[v_codes[i, j]], q[i + 1, j]
-            logit += (1.0 - p) * (t[2] - t[0]) + p * (t[3] - t[1])
-        new = 1.0 / (1.0 + exp(-logit)) if logit > -700.0 else 0.0
-        change = max(change, abs(new - q[i, j]))
-        q[i, j] = new
+    for first in range(0, height, 4):
+        rows = min(4, height - first)
+        for time in range(width + rows - 1):
+            for k in range(rows):
+                j = time - k
+                if j < 0 or j >= width:
+                    continue
+                i = first + k
+                if not forward:
+                    i, j = height - 1 - i, width - 1 - j
+                logit = bases[i, j]
+                if j > 0:
+                    logit += h_coupling[h_codes[i, j - 1]] * q[i, j - 1]
+                if j + 1 < width:
+                    logit += h_coupling[h_codes[i, j]] * q[i, j + 1]
+                if i > 0:
+                    logit += v_coupling[v_codes[i - 1, j]] * q[i - 1, j]
+                if i + 1 < height:
+                    logit += v_coupling[v_codes[i, j]] * q[i + 1, j]
+                new = 1.0 / (1.0 + exp(-logit)) if logit > -700.0 else 0.0
+                change = max(change, abs(new - q[i, j]))
+                q[i, j] = new
     return change
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _pull_edge(weight, first, p, table, entry):  # type: ignore[no-untyped-def]
-    """Add the adjoint of a logit to the table it read; return that of the neighbour's marginal."""
-    low, high = (1, 2) if first else (2, 1)  # entries (self 0, other 1), (self 1, other 0)
-    entry[high] += weight * (1.0 - p)
-    entry[0] -= weight * (1.0 - p)
-    entry[3] += weight * p
-    entry[low] -= weight * p
-    return weight * ((table[3] - table[low]) - (table[high] - table[0]))
 
 
 @njit(cache=True, nogil=True)
 def reverse_mean_field_pass(  # type: ignore[no-untyped-def]
-    h_codes, v_codes, h_theta, v_theta, forward, before, after, adjoint, s_adj, h_adj, v_adj
+    h_codes, v_codes, h_coupling, v_coupling, forward, before, after, adjoint, b_adj, h_adj, v_adj
 ):
     """Undo one pass: adjoints of the new marginals become those of the old ones.
 
@@ -66,39 +102,54 @@ def reverse_mean_field_pass(  # type: ignore[no-untyped-def]
     ----------
     before, after : (H, W) float64, marginals before and after the pass
     adjoint : (H, W) float64, changed in place
+    b_adj : (H, W), h_adj, v_adj : (n_codes,) float64, added to: adjoints of b and of J
     """
     height, width = before.shape
-    start, end, move = (height * width - 1, -1, -1) if forward else (0, height * width, 1)
-    for place in range(start, end, move):
-        i, j = place // width, place % width
-        p = after[i, j]
-        weight = adjoint[i, j] * p * (1.0 - p)
-        adjoint[i, j] = 0.0
-        s_adj[i, j] += weight
-        earlier, later = (after, before) if forward else (before, after)
-        if j > 0:
-            code = h_codes[i, j - 1]
-            adjoint[i, j - 1] += _pull_edge(
-                weight, False, earlier[i, j - 1], h_theta[code], h_adj[code]
-            )
-        if j + 1 < width:
-            code = h_codes[i, j]
-            adjoint[i, j + 1] += _pull_edge(
-                weight, True, later[i, j + 1], h_theta[code], h_adj[code]
-            )
-        if i > 0:
-            code = v_codes[i - 1, j]
-            adjoint[i - 1, j] += _pull_edge(
-                weight, False, earlier[i - 1, j], v_theta[code], v_adj[code]
-            )
-        if i + 1 < height:
-            code = v_codes[i, j]
-            adjoint[i + 1, j] += _pull_edge(
-                weight, True, later[i + 1, j], v_theta[code], v_adj[code]
-            )
+    earlier, later = (after, before) if forward else (before, after)
+    start, end, move = (height - 1, -1, -1) if forward else (0, height, 1)
+    for i in range(start, end, move):
+        for column in range(width):
+            j = width - 1 - column if forward else column
+            p = after[i, j]
+            weight = adjoint[i, j] * p * (1.0 - p)
+            adjoint[i, j] = 0.0
+            b_adj[i, j] += weight
+            if j > 0:
+                code = h_codes[i, j - 1]
+                adjoint[i, j - 1] += weight * h_coupling[code]
+                h_adj[code] += weight * earlier[i, j - 1]
+            if j + 1 < width:
+                code = h_codes[i, j]
+                adjoint[i, j + 1] += weight * h_coupling[code]
+                h_adj[code] += weight * later[i, j + 1]
+            if i > 0:
+                code = v_codes[i - 1, j]
+                adjoint[i - 1, j] += weight * v_coupling[code]
+                v_adj[code] += weight * earlier[i - 1, j]
+            if i + 1 < height:
+                code = v_codes[i, j]
+                adjoint[i + 1, j] += weight * v_coupling[code]
+                v_adj[code] += weight * later[i + 1, j]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
+def _edge_energy(seen, x, y, tables, t_adj, code):  # type: ignore[no-untyped-def]
+    """Return <theta, tau - observed> of one edge, tau a product, and its slopes in x and y.
+
+    The derivative in theta is added to the row of the code.
+    """
+    t0, t1, t2, t3 = tables[code, 0], tables[code, 1], tables[code, 2], tables[code, 3]
+    t_adj[code, 0] += (1.0 - x) * (1.0 - y)
+    t_adj[code, 1] += (1.0 - x) * y
+    t_adj[code, 2] += x * (1.0 - y)
+    t_adj[code, 3] += x * y
+    t_adj[code, seen] -= 1.0
+    low, high = (1.0 - y) * t0 + y * t1, (1.0 - y) * t2 + y * t3
+    value = (1.0 - x) * low + x * high - tables[code, seen]
+    return value, high - low, (1.0 - x) * (t1 - t0) + x * (t3 - t2)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def begin_mean_field_adjoint(  # type: ignore[no-untyped-def]
     kind,
     sharpness,
@@ -139,21 +190,21 @@ def begin_mean_field_adjoint(  # type: ignore[no-untyped-def]
                 adjoint[i, j] += sign * slope
             if kind != SURROGATE_LIKELIHOOD:
                 continue
-            for direction in range(2):
-                ni, nj = i + direction, j + 1 - direction
-                if ni >= height or nj >= width:
-                    continue
-                code = h_codes[i, j] if direction == 0 else v_codes[i, j]
-                theta = h_theta[code] if direction == 0 else v_theta[code]
-                entry = h_adj[code] if direction == 0 else v_adj[code]
-                r = q[ni, nj]
-                seen = (2 if labels[i, j] else 0) + (1 if labels[ni, nj] else 0)
-                for k in range(4):
-                    x, y = p if k >= 2 else 1.0 - p, r if k % 2 == 1 else 1.0 - r
-                    product = x * y
-                    excess = product - (1.0 if k == seen else 0.0)
-                    total += theta[k] * excess
-                    entry[k] += excess
-                    adjoint[i, j] += (1.0 if k >= 2 else -1.0) * y * theta[k]
-                    adjoint[ni, nj] += (1.0 if k % 2 == 1 else -1.0) * x * theta[k]
+            first = 1 if labels[i, j] else 0
+            if j + 1 < width:
+                seen = 2 * first + (1 if labels[i, j + 1] else 0)
+                value, x_adj, y_adj = _edge_energy(
+                    seen, p, q[i, j + 1], h_theta, h_adj, h_codes[i, j]
+                )
+                total += value
+                adjoint[i, j] += x_adj
+                adjoint[i, j + 1] += y_adj
+            if i + 1 < height:
+                seen = 2 * first + (1 if labels[i + 1, j] else 0)
+                value, x_adj, y_adj = _edge_energy(
+                    seen, p, q[i + 1, j], v_theta, v_adj, v_codes[i, j]
+                )
+                total += value
+                adjoint[i, j] += x_adj
+                adjoint[i + 1, j] += y_adj
     return total

@@ -5,7 +5,7 @@ from math import exp, log1p
 from numba import njit
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def pseudolikelihood(labels, scores, h_codes, v_codes, h_theta, v_theta, s_adj, h_adj, v_adj):  # type: ignore[no-untyped-def]
     """Return -sum_i log p(y_i | neighbours) and add the derivatives.
 
@@ -20,50 +20,40 @@ def pseudolikelihood(labels, scores, h_codes, v_codes, h_theta, v_theta, s_adj, 
     total = 0.0
     for i in range(height):
         for j in range(width):
+            # A table's row for each label of this pixel, the neighbour's label given: entries
+            # ``a`` and ``a + 2`` where this pixel comes first, ``b`` and ``b + 1`` where second.
             logit = scores[i, j]
-            for d in range(4):
-                first, table, entry, other = _neighbour(
-                    i, j, d, labels, h_codes, v_codes, h_theta, v_theta, h_adj, v_adj
-                )
-                if other >= 0:
-                    logit += (
-                        table[2 + other] - table[other]
-                        if first
-                        else table[2 * other + 1] - table[2 * other]
-                    )
+            if j + 1 < width:
+                a, code = 1 if labels[i, j + 1] else 0, h_codes[i, j]
+                logit += h_theta[code, a + 2] - h_theta[code, a]
+            if j > 0:
+                b, code = 2 if labels[i, j - 1] else 0, h_codes[i, j - 1]
+                logit += h_theta[code, b + 1] - h_theta[code, b]
+            if i + 1 < height:
+                a, code = 1 if labels[i + 1, j] else 0, v_codes[i, j]
+                logit += v_theta[code, a + 2] - v_theta[code, a]
+            if i > 0:
+                b, code = 2 if labels[i - 1, j] else 0, v_codes[i - 1, j]
+                logit += v_theta[code, b + 1] - v_theta[code, b]
             signed = logit if labels[i, j] else -logit
             total += log1p(exp(-signed)) if signed > -30.0 else -signed
             p = 1.0 / (1.0 + exp(-logit)) if logit > -700.0 else 0.0
             weight = p - (1.0 if labels[i, j] else 0.0)
             s_adj[i, j] += weight
-            for d in range(4):
-                first, table, entry, other = _neighbour(
-                    i, j, d, labels, h_codes, v_codes, h_theta, v_theta, h_adj, v_adj
-                )
-                if other >= 0 and first:
-                    entry[2 + other] += weight
-                    entry[other] -= weight
-                elif other >= 0:
-                    entry[2 * other + 1] += weight
-                    entry[2 * other] -= weight
+            if j + 1 < width:
+                a, code = 1 if labels[i, j + 1] else 0, h_codes[i, j]
+                h_adj[code, a + 2] += weight
+                h_adj[code, a] -= weight
+            if j > 0:
+                b, code = 2 if labels[i, j - 1] else 0, h_codes[i, j - 1]
+                h_adj[code, b + 1] += weight
+                h_adj[code, b] -= weight
+            if i + 1 < height:
+                a, code = 1 if labels[i + 1, j] else 0, v_codes[i, j]
+                v_adj[code, a + 2] += weight
+                v_adj[code, a] -= weight
+            if i > 0:
+                b, code = 2 if labels[i - 1, j] else 0, v_codes[i - 1, j]
+                v_adj[code, b + 1] += weight
+                v_adj[code, b] -= weight
     return total
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _neighbour(i, j, d, labels, h_codes, v_codes, h_theta, v_theta, h_adj, v_adj):  # type: ignore[no-untyped-def]
-    """Edge in direction right, left, down, up: whether this pixel is its first end, its table,
-    the adjoint of the table, and the other end's label (-1: there is no such edge)."""
-    height, width = labels.shape
-    if d == 0 and j + 1 < width:
-        code = h_codes[i, j]
-        return True, h_theta[code], h_adj[code], 1 if labels[i, j + 1] else 0
-    if d == 1 and j > 0:
-        code = h_codes[i, j - 1]
-        return False, h_theta[code], h_adj[code], 1 if labels[i, j - 1] else 0
-    if d == 2 and i + 1 < height:
-        code = v_codes[i, j]
-        return True, v_theta[code], v_adj[code], 1 if labels[i + 1, j] else 0
-    if d == 3 and i > 0:
-        code = v_codes[i - 1, j]
-        return False, v_theta[code], v_adj[code], 1 if labels[i - 1, j] else 0
-    return False, h_theta[0], h_adj[0], -1

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from queue import SimpleQueue
 
 import numpy as np
 from scipy.optimize import minimize
@@ -24,7 +25,7 @@ from engine.core.progress import StopCallback, never_stop
 from engine.core.status import Status
 from engine.crf.grid_features import GridExample
 from engine.kernels.threads import count_threads, one_blas_thread
-from engine.objectives.grid_losses import LossOptions, loss_and_gradient
+from engine.objectives.grid_losses import LossOptions, Tape, loss_and_gradient
 
 MEMORY = 20
 """Steps that L-BFGS remembers."""
@@ -66,16 +67,14 @@ class _Objective:
     should_stop: StopCallback
     on_evaluation: EvaluationCallback | None
     pool: ThreadPoolExecutor
+    tapes: SimpleQueue[Tape]  # one a thread
     evaluations: int = 0
     best: float = np.inf
     best_theta: FloatArray = field(default_factory=lambda: np.zeros(0))
     started: float = field(default_factory=time.perf_counter)
 
     def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
-        parts = self.pool.map(
-            lambda m: loss_and_gradient(self.examples[m], theta, self.options),
-            range(len(self.examples)),
-        )
+        parts = self.pool.map(lambda m: self._loss_of(m, theta), range(len(self.examples)))
         value, gradient = 0.5 * self.ridge * float(theta @ theta), self.ridge * theta
         for part, slope in parts:
             value += part
@@ -91,6 +90,13 @@ class _Objective:
         if self.max_seconds is not None and seconds >= self.max_seconds:
             raise _Stop(Status.TIME_LIMIT)
         return value, gradient
+
+    def _loss_of(self, index: int, theta: FloatArray) -> tuple[float, FloatArray]:
+        tape = self.tapes.get()
+        try:
+            return loss_and_gradient(self.examples[index], theta, self.options, tape)
+        finally:
+            self.tapes.put(tape)
 
 
 def fit_marginals(
@@ -133,9 +139,13 @@ def fit_marginals(
         raise InvalidProblemError("Learning needs at least one labelled picture.")
     check_positive("ridge", ridge)
     theta = np.zeros(examples[0].features.n_parameters) if start is None else np.array(start)
-    with one_blas_thread(), ThreadPoolExecutor(threads or count_threads()) as pool:
+    workers = threads or count_threads()
+    tapes: SimpleQueue[Tape] = SimpleQueue()
+    for _ in range(workers):
+        tapes.put(Tape())
+    with one_blas_thread(), ThreadPoolExecutor(workers) as pool:
         objective = _Objective(
-            examples, options, ridge, max_seconds, should_stop, on_evaluation, pool
+            examples, options, ridge, max_seconds, should_stop, on_evaluation, pool, tapes
         )
         status = _minimise(objective, theta, max_iterations)
     return MarginalFit(
