@@ -1,5 +1,6 @@
 """The pictures of models and proposals, each with the table of the same numbers."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -61,17 +62,32 @@ def question_chart(row: dict[str, Any]) -> Chart:
     )
 
 
-def score_histogram(numbers: ProposalNumbers) -> Chart:
-    """Return how the scores of the proposed pairs are spread."""
-    scores = np.array(numbers.proposal.pairs.values_list("score", flat=True), dtype=np.float64)
-    counts, edges = np.histogram(scores, bins=min(HISTOGRAM_BINS, max(4, len(scores) // 6)))
-    return histogram(
-        counts.tolist(),
+@dataclass(frozen=True, slots=True)
+class ScoreComparison:
+    """The scores of the proposed pairs beside those of all pairs that the rules allow.
+
+    ``better_than`` is the share of allowed pairs that score below the middle proposed pair.
+    """
+
+    chart: Chart
+    better_than: float
+
+
+def compare_scores(numbers: ProposalNumbers) -> ScoreComparison:
+    """Return how the scores of the proposed pairs are spread, beside what could have been."""
+    proposed = np.array(numbers.proposal.pairs.values_list("score", flat=True), dtype=np.float64)
+    allowed = numbers.allowed_scores()
+    both = np.concatenate([proposed, allowed])
+    edges = np.histogram_bin_edges(both, bins=min(HISTOGRAM_BINS, max(4, len(proposed) // 3)))
+    chart = histogram(
+        ("Proposed", np.histogram(proposed, edges)[0].tolist()),
+        ("All allowed pairs", np.histogram(allowed, edges)[0].tolist()),
         edges.tolist(),
-        title="Scores of the proposed pairs",
+        title="Scores of the proposed pairs and of all allowed pairs",
         x_label="Score (nats)",
-        y_label="Pairs",
+        y_label="Share (%)",
     )
+    return ScoreComparison(chart, float(np.mean(allowed < np.median(proposed))))
 
 
 def probability_heatmap(numbers: ProposalNumbers) -> Chart:

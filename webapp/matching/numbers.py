@@ -23,6 +23,7 @@ from webapp.matching.rules import proposal_rules
 
 NEXT_BEST = 3
 MAX_CHIPS = 3
+SAMPLED_PAIRS = 50_000  # as many as a picture can tell from all of them
 SMALL_REASON = 0.05  # nats: reasons below this are not worth a chip
 WEAK_REASON = 0.1  # nats: what counts as speaking against a pair in the filter
 
@@ -75,6 +76,21 @@ class ProposalNumbers:
     def number(self, position: int) -> int:
         """Return the number on screen of a position."""
         return int(self.survey.ids[position].removeprefix("S-"))
+
+    def allowed_scores(self) -> NDArray[np.float64]:
+        """Return the scores of pairs that the rules allow: all, or an even sample of many.
+
+        A pair is allowed if the last computation gave it any probability.
+        """
+        n = self.survey.n_students
+        if n * (n - 1) // 2 <= SAMPLED_PAIRS:
+            first, second = np.triu_indices(n, 1)
+        else:  # i + 1 .. i + n - 1 modulo n: never the student, every other one as often
+            rng = np.random.default_rng(0)
+            first = rng.integers(0, n, SAMPLED_PAIRS)
+            second = (first + rng.integers(1, n, SAMPLED_PAIRS)) % n
+        pairs = np.stack([first, second], axis=1)[self.marginals[first, second] > 0]
+        return self.model.features.pair_scores(self.survey, self.model.theta, pairs).sum(axis=1)
 
     def explain(self, first: int, second: int) -> Explanation:
         """Return what speaks for and against two students, by number."""

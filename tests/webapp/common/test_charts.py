@@ -36,12 +36,23 @@ def all_charts() -> list[Chart]:
         roc_chart([("Model", [0, 0.2, 1], [0, 0.7, 1], 0.73), (EVIL, [0, 1], [0, 1], 0.5)]),
         reliability_chart([(0.01, 0.012, 0.008, 0.02, 100), (0.1, 0.0, 0.0, 0.2, 5)]),
         diverging_bars([Bar(EVIL, -0.66), Bar("Study place", 0.06)], title="W", value_label="nats"),
-        histogram([1, 5, 2], [0, 0.5, 1, 1.5], title="Scores", x_label=EVIL),
+        histogram((EVIL, [1, 5, 2]), ("All", [4, 0, 4]), [0, 0.5, 1, 1.5], title="Scores",
+                  x_label=EVIL, y_label=EVIL),
         heatmap([[0.1, math.nan], [0.3, 0.4]], title="P", labels=[EVIL, "b"], unit_label="p"),
         convergence_chart(trace, by="time", target=1e-4, is_live=True,
                           words=ConvergenceWords(upper=EVIL), seconds_left=3.0),
         convergence_chart(trace, by="step", target=None, is_live=False, words=ConvergenceWords()),
     ]  # fmt: skip
+
+
+def test_a_histogram_compares_shares_of_collections_of_any_size() -> None:
+    chart = histogram(
+        ("Few", [1, 3]), ("Many", [300, 100]), [0, 1, 2], title="S", x_label="x", y_label="y"
+    )
+    assert chart.columns == ("x", "Few (%)", "Many (%)")
+    assert chart.rows == (("0.00 to 1.00", "25.0", "75.0"), ("1.00 to 2.00", "75.0", "25.0"))
+    with pytest.raises(ValueError, match="Many: expected 2 edges, received 3"):
+        histogram(("Few", [1, 3]), ("Many", [4]), [0, 1, 2], title="S", x_label="x", y_label="y")
 
 
 @pytest.mark.parametrize("chart", all_charts(), ids=lambda c: c.title)

@@ -1,6 +1,7 @@
 """Proposing: complete pairs under the rules, conflicts by name, and again around decisions."""
 
 from collections.abc import Callable
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -183,3 +184,22 @@ def test_others_cannot_use_our_cohort_or_model(
     assert page.status_code == 422
     assert "Choose a cohort and a model first." in page.content.decode()
     assert not Proposal.objects.exists()
+
+
+def test_the_proposed_pairs_are_compared_with_all_that_the_rules_allow(
+    bob: User, client_of: Callable, proposal: Proposal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbers = ProposalNumbers(proposal)
+    every = numbers.model.features.scores(numbers.survey, numbers.model.theta)
+    genders = numbers.survey.attributes["Gender"]
+    pairs = [(i, j) for i, j in combinations(range(len(genders)), 2) if genders[i] == genders[j]]
+    expected = np.array([every[pair] for pair in pairs])
+    np.testing.assert_allclose(np.sort(numbers.allowed_scores()), np.sort(expected), atol=1e-12)
+    monkeypatch.setattr("webapp.matching.numbers.SAMPLED_PAIRS", 400)
+    sample = ProposalNumbers(proposal).allowed_scores()
+    assert 100 < len(sample) < 400
+    assert np.isin(sample.round(9), expected.round(9)).all()
+    page = client_of(bob).get(reverse("matching:look", args=[proposal.pk])).content.decode()
+    middle = np.median(proposal.pairs.values_list("score", flat=True))
+    share = round(100 * np.mean(sample < middle))
+    assert f"scores higher than {share} % of the pairs that the rules allow" in page

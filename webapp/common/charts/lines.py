@@ -110,15 +110,15 @@ def reliability_chart(
     else:
         low, high = 0.0, 100.0
         x, y = LinearScale(low, high, LEFT, RIGHT), LinearScale(low, high, BOTTOM, TOP)
-    picture = Picture(WIDTH, HEIGHT, title=title, description="Dotted: predicted equals observed.")
+    description = "Dotted line: predicted = observed. Bars: 95 % range."
+    picture = Picture(WIDTH, HEIGHT + 24, title=title, description=description)
     _reliability_axes(picture, x, y, x_label, y_label)
     picture.line(x(low), y(low), x(high), y(high), "chart-line tone-muted dotted")
     for predicted, observed, lower, upper, _ in bins:
         px = x(100 * predicted)
         picture.line(px, y(100 * lower), px, y(100 * upper), "chart-line tone-for")
         picture.add("circle", cx=px, cy=y(100 * observed), r=4.0, cls="point--filled fill-for")
-    picture.text(LEFT + 10, TOP + 14, "Dotted line: predicted = observed")
-    picture.text(LEFT + 10, TOP + 30, "Bars: 95 % range")
+    picture.text(0.5 * (LEFT + RIGHT), HEIGHT + 12, description, anchor="middle")
     rows = tuple(
         (
             formats.per_cent(p, 3),

@@ -11,7 +11,7 @@ from webapp.cohorts.models import Cohort
 from webapp.common.decorators import administrator_required, staff_required, viewer_required
 from webapp.common.selectors import get_owned_or_404, owned_by
 from webapp.common.toasts import toast
-from webapp.matching.charts import probability_heatmap, score_histogram
+from webapp.matching.charts import compare_scores, probability_heatmap
 from webapp.matching.errors import DecisionError, MatchingError
 from webapp.matching.models import Proposal
 from webapp.matching.numbers import ProposalNumbers
@@ -102,7 +102,7 @@ def look(request: HttpRequest, uuid: str) -> HttpResponse:
     if found.is_computed:
         numbers = ProposalNumbers(found)
         context |= {
-            "scores": score_histogram(numbers),
+            "scores": compare_scores(numbers),
             "heatmap": probability_heatmap(numbers),
         }
     return render(request, "matching/look.html", context)
