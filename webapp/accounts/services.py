@@ -7,12 +7,13 @@ from django.db import transaction
 
 from webapp.accounts.models import Organisation, Role, User
 from webapp.audit.services import audit
+from webapp.common.errors import Refusal
 
 _ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"  # nothing that can be read as something else
 _LAST_ADMINISTRATOR = "An organisation needs an administrator: give somebody else that role first."
 
 
-class AccountError(ValueError):
+class AccountError(Refusal):
     """A change that cannot be made; the sentence is for the user."""
 
 

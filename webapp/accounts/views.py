@@ -1,7 +1,5 @@
 """Signing in and out, one's own settings, and the people of an organisation."""
 
-from collections.abc import Callable
-
 from django.contrib.auth import views as auth_views
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.forms import PasswordChangeForm
@@ -16,7 +14,7 @@ from webapp.accounts.forms import NewUserForm, RoleForm, SettingsForm, SignInFor
 from webapp.accounts.models import Role, User
 from webapp.common.decorators import administrator_required
 from webapp.common.selectors import get_owned_or_404, owned_by
-from webapp.common.toasts import toast
+from webapp.common.toasts import attempt, toast
 
 
 @method_decorator(login_not_required, name="dispatch")
@@ -70,15 +68,19 @@ def settings(request: HttpRequest) -> HttpResponse:
 def people(request: HttpRequest) -> HttpResponse:
     """List the people of the organisation and add one; a new password is shown once."""
     form = NewUserForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        user, password = services.user_create(by=request.user, **form.cleaned_data)
+        return _people_page(request, NewUserForm(), fresh=user, password=password)
+    return _people_page(request, form)
+
+
+def _people_page(request: HttpRequest, form: NewUserForm, **fresh: object) -> HttpResponse:
     context = {
         "form": form,
         "people": owned_by(User, request.user).order_by("-is_active", "username"),
         "roles": Role.choices,
+        **fresh,
     }
-    if request.method == "POST" and form.is_valid():
-        user, password = services.user_create(by=request.user, **form.cleaned_data)
-        context |= {"form": NewUserForm(), "fresh": user, "password": password}
-        return render(request, "accounts/people.html", context)
     return render(request, "accounts/people.html", context, status=422 if form.errors else 200)
 
 
@@ -90,10 +92,11 @@ def change_role(request: HttpRequest, pk: int) -> HttpResponse:
     form = RoleForm(request.POST)
     if form.is_valid():
         role = form.cleaned_data["role"]
-        _attempt(
+        attempt(
             request,
-            f"{user.username} is now {Role(role).label.lower()}.",
             lambda: services.user_set_role(by=request.user, user=user, role=role),
+            f"{user.username} is now {Role(role).label.lower()}.",
+            icon="user-check",
         )
     return redirect("accounts:people")
 
@@ -104,10 +107,11 @@ def change_active(request: HttpRequest, pk: int) -> HttpResponse:
     """Switch an account on or off."""
     user = get_owned_or_404(User, request.user, pk)
     active = request.POST.get("active") == "1"
-    _attempt(
+    attempt(
         request,
-        f"{user.username} can{'' if active else 'not'} sign in{'' if active else ' any more'}.",
         lambda: services.user_set_active(by=request.user, user=user, active=active),
+        f"{user.username} can{'' if active else 'not'} sign in{'' if active else ' any more'}.",
+        icon="user-check",
     )
     return redirect("accounts:people")
 
@@ -117,21 +121,5 @@ def change_active(request: HttpRequest, pk: int) -> HttpResponse:
 def reset_password(request: HttpRequest, pk: int) -> HttpResponse:
     """Make a new temporary password and show it once."""
     user = get_owned_or_404(User, request.user, pk)
-    context = {
-        "form": NewUserForm(),
-        "people": owned_by(User, request.user).order_by("-is_active", "username"),
-        "roles": Role.choices,
-        "fresh": user,
-        "password": services.user_reset_password(by=request.user, user=user),
-    }
-    return render(request, "accounts/people.html", context)
-
-
-def _attempt(request: HttpRequest, done: str, change: Callable[[], None]) -> None:
-    """Make a change and say that it happened, or why not."""
-    try:
-        change()
-    except services.AccountError as error:
-        toast(request, str(error), error=True)
-    else:
-        toast(request, done, icon="user-check")
+    password = services.user_reset_password(by=request.user, user=user)
+    return _people_page(request, NewUserForm(), fresh=user, password=password)

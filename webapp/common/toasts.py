@@ -1,11 +1,14 @@
 """Toasts: what happened, with Undo. They travel as Django messages, so they survive a redirect."""
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 from django.contrib import messages
 from django.http import HttpRequest
 from django.template.loader import render_to_string
+
+from webapp.common.errors import Refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,20 @@ def toast(
     value = Toast(text=text, undo_url=undo_url, icon=icon, is_error=error)
     level = messages.ERROR if error else messages.INFO
     messages.add_message(request, level, json.dumps(asdict(value)), extra_tags="toast")
+
+
+def attempt(
+    request: HttpRequest, act: Callable[[], object], done: str = "", *, icon: str = ""
+) -> bool:
+    """Do something, and say that it was done or in one sentence why not; return which."""
+    try:
+        act()
+    except Refusal as refusal:
+        toast(request, str(refusal), error=True)
+        return False
+    if done:
+        toast(request, done, icon=icon)
+    return True
 
 
 def pending_toasts(request: HttpRequest) -> list[Toast]:

@@ -1,7 +1,9 @@
 """Refusals of the matching application; every message is one sentence for staff."""
 
+from webapp.common.errors import Refusal
 
-class DecisionError(ValueError):
+
+class DecisionError(Refusal):
     """A decision that cannot be taken. Nothing was changed."""
 
 
@@ -9,5 +11,5 @@ class ChangedElsewhereError(DecisionError):
     """Somebody else decided since the page was loaded. Nothing was changed."""
 
 
-class MatchingError(ValueError):
+class MatchingError(Refusal):
     """Learning or proposing cannot start. Nothing was changed."""

@@ -14,9 +14,10 @@ from webapp.cohorts.models import FIRST_NUMBER, Cohort, Draft, PairsOrigin, Past
 from webapp.cohorts.services.drafts import ChangedElsewhereError, draft_preview, pairs_preview
 from webapp.cohorts.tables.choices import Role
 from webapp.cohorts.tables.preview import Preview, column_cells
+from webapp.common.errors import Refusal
 
 
-class CohortError(ValueError):
+class CohortError(Refusal):
     """A request that cannot be met. The message is one sentence for staff."""
 
 

@@ -21,11 +21,12 @@ from webapp.cohorts.tables.pairs import PairsPreview, check_pairs, choose_id_col
 from webapp.cohorts.tables.preview import Preview, build_preview
 from webapp.cohorts.tables.reading import check_file_size, read_table
 from webapp.cohorts.tables.table import Table, TableError
+from webapp.common.errors import Refusal
 from webapp.common.quota import QuotaError, check_quota
 from webapp.common.storage import remove_path
 
 
-class ChangedElsewhereError(Exception):
+class ChangedElsewhereError(Refusal):
     """Somebody else changed the object since the page was loaded."""
 
 

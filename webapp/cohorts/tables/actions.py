@@ -9,10 +9,11 @@ from webapp.cohorts.tables.choices import MAX_LEVELS, Choices, Kind, Role, move_
 from webapp.cohorts.tables.guesses import guess_choices
 from webapp.cohorts.tables.preview import build_preview, most_telling_questions
 from webapp.cohorts.tables.table import Table
+from webapp.common.errors import Refusal
 from webapp.common.parameters import whole_number
 
 
-class ActionError(ValueError):
+class ActionError(Refusal):
     """A button that makes no sense for this draft. The message is one sentence."""
 
 

@@ -27,7 +27,7 @@ from webapp.cohorts.services.practice import pairs_simulation_start
 from webapp.common.decorators import administrator_required, staff_required, viewer_required
 from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_owned_or_404
-from webapp.common.toasts import toast
+from webapp.common.toasts import attempt, toast
 from webapp.jobs.models import Job
 
 PAGE_SIZE = 50
@@ -101,12 +101,12 @@ def _open_jobs(cohort: Cohort) -> list[Job]:
 @staff_required
 def rename(request: HttpRequest, uuid: str) -> HttpResponse:
     """Give the cohort another name."""
-    found = get_owned_or_404(Cohort, request.user, uuid)
-    try:
-        cohort_rename(user=request.user, cohort=found, name=request.POST.get("name", ""))
-        toast(request, "The cohort was renamed.")
-    except CohortError as problem:
-        toast(request, str(problem), error=True)
+    found, name = get_owned_or_404(Cohort, request.user, uuid), request.POST.get("name", "")
+    attempt(
+        request,
+        lambda: cohort_rename(user=request.user, cohort=found, name=name),
+        "The cohort was renamed.",
+    )
     return redirect("cohorts:cohort", found.pk)
 
 
@@ -131,15 +131,11 @@ def split(request: HttpRequest, uuid: str) -> HttpResponse:
 def simulate(request: HttpRequest, uuid: str) -> HttpResponse:
     """Start simulating pairs for practice."""
     found = get_owned_or_404(Cohort, request.user, uuid)
-    try:
-        pairs_simulation_start(
-            user=request.user,
-            cohort=found,
-            same=request.POST.getlist("same"),
-            seed=whole_number(request.POST.get("seed", "")),
-        )
-    except CohortError as problem:
-        toast(request, str(problem), error=True)
+    same, seed = request.POST.getlist("same"), whole_number(request.POST.get("seed", ""))
+    attempt(
+        request,
+        lambda: pairs_simulation_start(user=request.user, cohort=found, same=same, seed=seed),
+    )
     return redirect("cohorts:cohort", found.pk)
 
 
@@ -147,11 +143,10 @@ def simulate(request: HttpRequest, uuid: str) -> HttpResponse:
 @administrator_required
 def purge(request: HttpRequest, uuid: str) -> HttpResponse:
     """Remove the cohort for good, when its name was typed."""
-    found = get_owned_or_404(Cohort, request.user, uuid)
-    try:
-        cohort_purge(user=request.user, cohort=found, typed_name=request.POST.get("name", ""))
-    except CohortError as problem:
-        toast(request, str(problem), error=True)
-        return redirect("cohorts:cohort", found.pk)
-    toast(request, f"{found.name} was removed with everything in it.")
-    return redirect("cohorts:list")
+    found, name = get_owned_or_404(Cohort, request.user, uuid), request.POST.get("name", "")
+    is_removed = attempt(
+        request,
+        lambda: cohort_purge(user=request.user, cohort=found, typed_name=name),
+        f"{found.name} was removed with everything in it.",
+    )
+    return redirect("cohorts:list") if is_removed else redirect("cohorts:cohort", found.pk)

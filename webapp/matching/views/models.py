@@ -10,7 +10,7 @@ from webapp.cohorts.models import Cohort
 from webapp.common.decorators import administrator_required, staff_required, viewer_required
 from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_owned_or_404, owned_by
-from webapp.common.toasts import toast
+from webapp.common.toasts import attempt
 from webapp.matching.charts import model_charts, question_chart
 from webapp.matching.errors import MatchingError
 from webapp.matching.models import LearnedModel
@@ -147,10 +147,7 @@ def check(request: HttpRequest, uuid: str) -> HttpResponse:
     """Compare the model with the pairs of a cohort that it did not see."""
     found = _find(request, uuid)
     cohort = get_owned_or_404(Cohort, request.user, request.POST.get("cohort", ""))
-    try:
-        model_check(user=request.user, model=found, cohort=cohort)
-    except MatchingError as problem:
-        toast(request, str(problem), error=True)
+    attempt(request, lambda: model_check(user=request.user, model=found, cohort=cohort))
     return redirect("matching:model", found.pk)
 
 
@@ -168,12 +165,12 @@ def weights(request: HttpRequest, uuid: str) -> HttpResponse:
 @staff_required
 def rename(request: HttpRequest, uuid: str) -> HttpResponse:
     """Give the model another name."""
-    found = _find(request, uuid)
-    try:
-        model_rename(user=request.user, model=found, name=request.POST.get("name", ""))
-        toast(request, "The model was renamed.")
-    except MatchingError as problem:
-        toast(request, str(problem), error=True)
+    found, name = _find(request, uuid), request.POST.get("name", "")
+    attempt(
+        request,
+        lambda: model_rename(user=request.user, model=found, name=name),
+        "The model was renamed.",
+    )
     return redirect("matching:model", found.pk)
 
 
@@ -181,11 +178,10 @@ def rename(request: HttpRequest, uuid: str) -> HttpResponse:
 @administrator_required
 def delete(request: HttpRequest, uuid: str) -> HttpResponse:
     """Remove the model, when its name was typed."""
-    found = _find(request, uuid)
-    try:
-        model_delete(user=request.user, model=found, typed_name=request.POST.get("name", ""))
-    except MatchingError as problem:
-        toast(request, str(problem), error=True)
-        return redirect("matching:model", found.pk)
-    toast(request, f"{found.name} was removed.")
-    return redirect("matching:models")
+    found, name = _find(request, uuid), request.POST.get("name", "")
+    is_removed = attempt(
+        request,
+        lambda: model_delete(user=request.user, model=found, typed_name=name),
+        f"{found.name} was removed.",
+    )
+    return redirect("matching:models") if is_removed else redirect("matching:model", found.pk)

@@ -10,9 +10,9 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from webapp.cohorts.models import Cohort
 from webapp.common.decorators import administrator_required, staff_required, viewer_required
 from webapp.common.selectors import get_owned_or_404, owned_by
-from webapp.common.toasts import toast
+from webapp.common.toasts import attempt
 from webapp.matching.charts import compare_scores, probability_heatmap
-from webapp.matching.errors import DecisionError, MatchingError
+from webapp.matching.errors import MatchingError
 from webapp.matching.models import Proposal
 from webapp.matching.numbers import ProposalNumbers
 from webapp.matching.selectors.models import models_of
@@ -113,10 +113,7 @@ def look(request: HttpRequest, uuid: str) -> HttpResponse:
 def compute(request: HttpRequest, uuid: str) -> HttpResponse:
     """Propose again around the decisions."""
     found = find_proposal(request, uuid)
-    try:
-        proposal_compute(user=request.user, proposal=found)
-    except (MatchingError, DecisionError) as problem:
-        toast(request, str(problem), error=True)
+    attempt(request, lambda: proposal_compute(user=request.user, proposal=found))
     return redirect("matching:proposal", found.pk)
 
 
@@ -141,11 +138,12 @@ def export(request: HttpRequest, uuid: str, file_format: str) -> HttpResponse:
 @staff_required
 def rename(request: HttpRequest, uuid: str) -> HttpResponse:
     """Give the proposal another name."""
-    found = find_proposal(request, uuid)
-    try:
-        proposal_rename(user=request.user, proposal=found, name=request.POST.get("name", ""))
-    except MatchingError as problem:
-        toast(request, str(problem), error=True)
+    found, name = find_proposal(request, uuid), request.POST.get("name", "")
+    attempt(
+        request,
+        lambda: proposal_rename(user=request.user, proposal=found, name=name),
+        "The proposal was renamed.",
+    )
     return redirect("matching:proposal", found.pk)
 
 
@@ -153,11 +151,10 @@ def rename(request: HttpRequest, uuid: str) -> HttpResponse:
 @administrator_required
 def delete(request: HttpRequest, uuid: str) -> HttpResponse:
     """Remove the proposal, when its name was typed."""
-    found = find_proposal(request, uuid)
-    try:
-        proposal_delete(user=request.user, proposal=found, typed_name=request.POST.get("name", ""))
-    except (MatchingError, DecisionError) as problem:
-        toast(request, str(problem), error=True)
-        return redirect("matching:proposal", found.pk)
-    toast(request, f"{found.name} was removed.")
-    return redirect("matching:proposals")
+    found, name = find_proposal(request, uuid), request.POST.get("name", "")
+    is_removed = attempt(
+        request,
+        lambda: proposal_delete(user=request.user, proposal=found, typed_name=name),
+        f"{found.name} was removed.",
+    )
+    return redirect("matching:proposals") if is_removed else redirect("matching:proposal", uuid)
