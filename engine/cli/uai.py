@@ -63,7 +63,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         sub.add_argument(
             "--max-iterations", type=_positive, default=2000, metavar="N", help="default 2000"
         )
-        sub.add_argument("--max-seconds", type=float, default=60.0, metavar="S", help="default 60")
+        sub.add_argument(
+            "--max-seconds",
+            type=float,
+            metavar="S",
+            help="default 60; without a limit for --method exact",
+        )
         if task != "map":
             sub.add_argument(
                 "--rho",
@@ -82,6 +87,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     """Solve one task on one file; return value, bound, method, exact, converged and the answer."""
     started = perf_counter()
     graph = read_uai(Path(args.file))
+    if args.max_seconds is None:
+        args.max_seconds = np.inf if args.method == "exact" else 60.0
     deadline = started + args.max_seconds
 
     def should_stop() -> bool:
@@ -127,7 +134,7 @@ def _run_map(
     form = to_pairwise(graph)
     for method in (args.method,) if args.method else _methods_to_try(graph, form):
         if method == "exact":
-            labels, value = Elimination(graph).best()
+            labels, value = Elimination(graph).best(should_stop=should_stop)
             return _map_result(method, labels.tolist(), value, value, True, True, "Optimal.")
         estimate = _estimate_map(method, args, form, should_stop)
         if estimate.is_exact:
@@ -215,11 +222,11 @@ def _run_marginals(
         solver = Elimination(graph)
         exact_marginals: list[FloatArray] = []
         if args.task == "pr":
-            value = solver.log_partition()
+            value = solver.log_partition(should_stop=should_stop)
             if value == -np.inf:
                 raise InfeasibleError("Every configuration of this model has probability zero.")
         else:
-            value, exact_marginals = solver.marginals()
+            value, exact_marginals = solver.marginals(should_stop=should_stop)
         log10 = value / LOG_10
         return _marginal_result(method, log10, log10, "exact", True, True, 1, exact_marginals)
     form = to_pairwise(graph)

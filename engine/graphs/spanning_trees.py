@@ -1,9 +1,7 @@
 """Edge appearance probabilities of distributions over spanning trees (forests if disconnected)."""
 
 import numpy as np
-from scipy.sparse import coo_array, csc_array
-from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
-from scipy.sparse.linalg import splu
+import scipy  # its parts load when first used: most methods of inference need none of them
 
 from engine.core.arguments import FloatArray
 from engine.graphs.grid import Grid
@@ -31,17 +29,17 @@ def uniform_tree_probabilities(graph: PairwiseGraph) -> FloatArray:
     n = graph.n_nodes
     first, second = graph.edges[:, 0], graph.edges[:, 1]
     ones = np.ones(graph.n_edges)
-    adjacency = coo_array((ones, (first, second)), shape=(n, n)).tocsr()
-    _, component = connected_components(adjacency, directed=False)
+    adjacency = scipy.sparse.coo_array((ones, (first, second)), shape=(n, n)).tocsr()
+    _, component = scipy.sparse.csgraph.connected_components(adjacency, directed=False)
     adjacency = adjacency + adjacency.T
     # Grounding one node of each component makes the Laplacian invertible and changes no resistance.
     ground = np.unique(component, return_index=True)[1]
     degree: FloatArray = np.asarray(adjacency.sum(axis=1)).ravel()
     degree[ground] += 1.0
-    laplacian = csc_array(
-        coo_array((degree, (np.arange(n), np.arange(n))), shape=(n, n)) - adjacency
+    laplacian = scipy.sparse.csc_array(
+        scipy.sparse.coo_array((degree, (np.arange(n), np.arange(n))), shape=(n, n)) - adjacency
     )
-    solver = splu(laplacian)
+    solver = scipy.sparse.linalg.splu(laplacian)
     resistance = np.zeros(graph.n_edges)
     for low in range(0, n, COLUMNS):
         columns = np.arange(low, min(n, low + COLUMNS))
@@ -96,8 +94,12 @@ def maximum_spanning_tree(graph: PairwiseGraph, weights: FloatArray) -> FloatArr
     first, second = graph.edges[:, 0], graph.edges[:, 1]
     # The solver minimises and takes zeros for absent edges: order-reversing, strictly positive.
     costs = 1.0 + weights.max() - weights
-    tree = minimum_spanning_tree(coo_array((costs, (first, second)), shape=(n, n)).tocsr()).tocoo()
-    numbers = coo_array((np.arange(1, graph.n_edges + 1), (first, second)), shape=(n, n)).tocsr()
+    tree = scipy.sparse.csgraph.minimum_spanning_tree(
+        scipy.sparse.coo_array((costs, (first, second)), shape=(n, n)).tocsr()
+    ).tocoo()
+    numbers = scipy.sparse.coo_array(
+        (np.arange(1, graph.n_edges + 1), (first, second)), shape=(n, n)
+    ).tocsr()
     chosen = np.zeros(graph.n_edges)
     chosen[np.asarray(numbers[tree.row, tree.col]).ravel() - 1] = 1.0
     return chosen

@@ -1,103 +1,41 @@
-"""Exact inference by variable elimination, limited by the size of its tables."""
+"""Exact inference by variable elimination, in a stated amount of memory."""
 
-import heapq
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.core.arguments import FloatArray, IntArray
-from engine.core.errors import InfeasibleError, InvalidProblemError
-from engine.graphs.factor_graph import FactorGraph
+from engine.core.errors import InfeasibleError, InvalidProblemError, StoppedError
+from engine.core.progress import StopCallback, never_stop
+from engine.graphs.elimination_order import EliminationOrder, choose_order
+from engine.graphs.factor_graph import Factor, FactorGraph
+from engine.kernels.elimination import max_out, share_out, sum_out
 
-# Largest table (entries, 8 bytes each) that elimination may build before it gives up.
-LARGEST_TABLE = 1 << 25
-# Largest total of table entries kept for marginals.
-LARGEST_TOTAL = 1 << 27
-# Largest number of best labels kept for reading back a configuration, one byte or two each.
-LARGEST_CHOICES = 1 << 30
+MEMORY_LIMIT = 1 << 30  # bytes that all tables alive at once may take
+ENTRY = 8  # bytes
+# Configurations of the last variables whose places are listed once (see kernels.elimination):
+# the lists of a handful of tables stay in the first-level cache.
+COLUMNS = 1024
 
-OrderRule = Callable[[int, list[set[int]], list[int]], tuple[float, float]]
-Reduction = Callable[[int, FloatArray], FloatArray]
-
-
-@dataclass(frozen=True, slots=True)
-class EliminationOrder:
-    """An order of the variables with the sizes of the tables that it leads to."""
-
-    order: tuple[int, ...]
-    scopes: tuple[tuple[int, ...], ...]
-    largest_table: int
-    total: float
+Reduction = Callable[[FloatArray, IntArray, IntArray, IntArray, int, FloatArray], None]
+Messages = dict[int, FloatArray]
 
 
-def choose_order(cardinalities: IntArray, scopes: list[tuple[int, ...]]) -> EliminationOrder:
-    """Return the cheapest of three orders: least fill, smallest table, and as numbered.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Bucket:
+    """One step: the tables that mention ``variable`` meet, and a message over ``scope`` leaves.
 
-    The last is row by row on a grid numbered in raster order.
+    ``sources`` are the earlier steps whose messages arrive here.
     """
-    n = len(cardinalities)
-    plans = [greedy_order(cardinalities, scopes, rule) for rule in (_fill, _table_size)]
-    plans.append(greedy_order(cardinalities, scopes, lambda v, _n, _c: (float(v), 0.0)))
-    return min(plans, key=lambda plan: plan.total) if n else plans[0]
 
-
-def greedy_order(
-    cardinalities: IntArray, scopes: list[tuple[int, ...]], rule: OrderRule
-) -> EliminationOrder:
-    """Eliminate next the variable of smallest ``rule``; ties go to the lower number.
-
-    Gives up, with an infinite total, at the first table that is too large.
-    """
-    cards = [int(c) for c in cardinalities]
-    neighbours: list[set[int]] = [set() for _ in cards]
-    for scope in scopes:
-        for v in scope:
-            neighbours[v].update(u for u in scope if u != v)
-    costs = {v: rule(v, neighbours, cards) for v in range(len(cards))}
-    heap = [(cost, v) for v, cost in costs.items()]  # entries that are out of date are skipped
-    heapq.heapify(heap)
-    order, eliminated, largest, total = [], [], 1, 0.0
-    while heap:
-        cost, v = heapq.heappop(heap)
-        if costs.get(v) != cost:
-            continue
-        around = neighbours[v]
-        size = math.prod(cards[u] for u in around) * cards[v]
-        largest, total = max(largest, size), total + size
-        if largest > LARGEST_TABLE:
-            return EliminationOrder((), (), largest, math.inf)
-        order.append(v)
-        eliminated.append(tuple(sorted(around)))
-        del costs[v]
-        for u in _connect(v, neighbours):
-            costs[u] = rule(u, neighbours, cards)
-            heapq.heappush(heap, (costs[u], u))
-    return EliminationOrder(tuple(order), tuple(eliminated), largest, total)
-
-
-def _connect(v: int, neighbours: list[set[int]]) -> set[int]:
-    """Join the neighbours of ``v`` to each other, remove it, and return whose cost may change."""
-    around = neighbours[v]
-    touched = set(around)
-    for u in around:
-        neighbours[u] |= around
-        neighbours[u] -= {u, v}
-    for u in around:
-        touched |= neighbours[u]
-    return touched
-
-
-def _table_size(v: int, neighbours: list[set[int]], cards: list[int]) -> tuple[float, float]:
-    return sum(math.log(cards[u]) for u in neighbours[v]), 0.0
-
-
-def _fill(v: int, neighbours: list[set[int]], cards: list[int]) -> tuple[float, float]:
-    around = neighbours[v]
-    missing = sum(len(around) - 1 - len(around & neighbours[u]) for u in around)
-    return float(missing), _table_size(v, neighbours, cards)[0]
+    variable: int
+    scope: tuple[int, ...]
+    factors: tuple[Factor, ...]
+    sources: tuple[int, ...]
+    size: int
+    arriving: int  # entries of all tables that meet
 
 
 class Elimination:
@@ -106,47 +44,70 @@ class Elimination:
     Raises
     ------
     InvalidProblemError
-        If a table would exceed 2^25 entries: the model is too wide for exact inference.
+        If the tables alive at once would take more than ``memory_limit`` bytes.
+
+    Notes
+    -----
+    The time is that of visiting ``cost`` entries once for log Z, at about 10 ns each, and up to
+    three times for configurations and marginals. These read the messages back in reverse order;
+    where not all of them fit, only those alive at some steps are kept and the others computed
+    again.
 
     References
     ----------
-    Dechter 1999 (bucket elimination); the marginals are its reverse pass (Shafer and Shenoy 1990).
+    Dechter 1999 (bucket elimination); the marginals are its reverse pass (Shafer and Shenoy 1990);
+    Griewank 1992 (recomputing from checkpoints).
 
     Examples
     --------
-    >>> from engine.graphs.factor_graph import Factor
     >>> pair = Factor((0, 1), np.log([[1.0, 2.0], [3.0, 4.0]]))
     >>> solver = Elimination(FactorGraph(np.array([2, 2]), (pair,)))
     >>> float(round(np.exp(solver.log_partition()), 9)), solver.best()[0].tolist()
     (10.0, [1, 1])
     """
 
-    def __init__(self, graph: FactorGraph) -> None:
+    def __init__(self, graph: FactorGraph, *, memory_limit: int = MEMORY_LIMIT) -> None:
         self._graph = graph
-        self._plan = choose_order(graph.cardinalities, [f.variables for f in graph.factors])
-        if self._plan.largest_table > LARGEST_TABLE:
-            raise InvalidProblemError(
-                f"This model is too wide for exact inference: a table of "
-                f"{self._plan.largest_table:.2g} entries would be needed, the limit is "
-                f"{LARGEST_TABLE}."
-            )
+        self._limit = memory_limit
+        self._plan = choose_order(
+            graph.cardinalities, [f.variables for f in graph.factors], memory_limit // ENTRY
+        )
+        if not self._plan.is_complete:
+            raise self._too_wide(ENTRY * self._plan.largest, "at least ")
+        self._buckets = _fill_buckets(graph, self._plan)
+        self._roots = [k for k, bucket in enumerate(self._buckets) if not bucket.scope]
+        self._constant = float(sum(f.table for f in graph.factors if not f.variables))
+        # Entries alive before each step, and after the last.
+        received = [sum(self._buckets[s].size for s in b.sources) for b in self._buckets]
+        sent = [bucket.size for bucket in self._buckets]
+        self._alive = np.concatenate([[0], np.cumsum(np.subtract(sent, received))])
+        joint = [bucket.size + bucket.arriving for bucket in self._buckets]
+        self._check_memory(int((self._alive[:-1] + joint).max(initial=0)))
 
     @property
     def width(self) -> int:
-        """The largest number of variables in a message."""
-        return max((len(scope) for scope in self._plan.scopes), default=0)
+        """The largest number of variables, of two states or more, in a message."""
+        return self._plan.width
 
     @property
-    def cost(self) -> float:
-        """Total number of table entries that one pass visits."""
-        return self._plan.total
+    def cost(self) -> int:
+        """Number of table entries that one pass visits."""
+        cards = self._graph.cardinalities
+        return sum(bucket.size * int(cards[bucket.variable]) for bucket in self._buckets)
 
-    def log_partition(self) -> float:
-        """Return log Z in nats (-inf if every configuration is impossible)."""
-        value, _ = self._forward(lambda _, joint: _log_sum(joint))
-        return value
+    def log_partition(self, *, should_stop: StopCallback = never_stop) -> float:
+        """Return log Z in nats (-inf if every configuration is impossible).
 
-    def best(self) -> tuple[IntArray, float]:
+        Raises
+        ------
+        StoppedError
+            If ``should_stop``, asked once a variable, answers True; likewise below.
+        """
+        messages: Messages = {}
+        self._send(0, len(self._buckets), messages, sum_out, should_stop, keeping=False)
+        return self._value(messages)
+
+    def best(self, *, should_stop: StopCallback = never_stop) -> tuple[IntArray, float]:
         """Return a configuration of largest score, and its score (nats).
 
         Raises
@@ -154,27 +115,21 @@ class Elimination:
         InfeasibleError
             If every configuration has probability zero.
         InvalidProblemError
-            If the choices to be kept would take more than 2^30 bytes.
+            If reading back would take more than the limit of memory.
         """
-        kept = self._plan.total // max(1, int(self._graph.cardinalities.min()))
-        self._check_total(kept, LARGEST_CHOICES)
-        choices: list[NDArray[np.uint16]] = []
-
-        def maximise(_: int, joint: FloatArray) -> FloatArray:
-            narrow = np.uint8 if joint.shape[0] <= 256 else np.uint16
-            choices.append(joint.argmax(axis=0).astype(narrow))
-            largest: FloatArray = joint.max(axis=0)
-            return largest
-
-        value, _ = self._forward(maximise)
-        if value == -np.inf:
-            raise InfeasibleError("Every configuration of this model has probability zero.")
         labels = np.zeros(self._graph.n_variables, dtype=np.int64)
-        for k in range(len(self._plan.order) - 1, -1, -1):
-            labels[self._plan.order[k]] = choices[k][tuple(labels[list(self._plan.scopes[k])])]
+        for k, messages in self._read_back(max_out, should_stop):
+            bucket = self._buckets[k]
+            values = np.zeros(int(self._graph.cardinalities[bucket.variable]))
+            for scope, table in self._tables(bucket, messages):
+                chosen = (slice(None) if v == bucket.variable else labels[v] for v in scope)
+                values += table.reshape(self._graph.cardinalities[list(scope)])[tuple(chosen)]
+            labels[bucket.variable] = int(values.argmax())
         return labels, self._graph.score(labels)
 
-    def marginals(self) -> tuple[float, list[FloatArray]]:
+    def marginals(
+        self, *, should_stop: StopCallback = never_stop
+    ) -> tuple[float, list[FloatArray]]:
         """Return log Z and the exact marginal of each variable.
 
         Raises
@@ -182,94 +137,170 @@ class Elimination:
         InfeasibleError
             If every configuration has probability zero.
         InvalidProblemError
-            If more than 2^27 message entries would have to be kept.
+            If reading back would take more than the limit of memory.
         """
-        self._check_total(self._plan.total, LARGEST_TOTAL)
-        value, buckets = self._forward(lambda _, joint: _log_sum(joint))
-        if value == -np.inf:
-            raise InfeasibleError("Every configuration of this model has probability zero.")
         # Backwards: the derivative of log Z by each message is a marginal of its scope.
-        weights: dict[int, FloatArray] = {}
+        weights: Messages = {k: np.ones(1) for k in self._roots}
         answer: list[FloatArray] = [np.zeros(0)] * self._graph.n_variables
-        plan = self._plan
-        for k in range(len(plan.order) - 1, -1, -1):
-            v, scope = plan.order[k], plan.scopes[k]
-            full = (v, *scope)
-            joint = _combine(buckets[k], full, self._graph.cardinalities)
-            with np.errstate(invalid="ignore"):
-                joint = np.exp(joint - _log_sum(joint))
-            joint[np.isnan(joint)] = 0.0
-            joint *= weights.pop(k, np.ones(()))
-            answer[v] = joint.reshape(joint.shape[0], -1).sum(axis=1)
-            for part in buckets[k]:
-                if part.source >= 0:
-                    drop = tuple(a for a, u in enumerate(full) if u not in part.scope)
-                    left = [u for u in full if u in part.scope]
-                    axes = [left.index(u) for u in part.scope]
-                    weights[part.source] = np.transpose(joint.sum(axis=drop), axes)
+        value = self._constant
+        for k, messages in self._read_back(sum_out, should_stop):
+            bucket = self._buckets[k]
+            flat, high, low, stride = self._places(bucket, messages)
+            shares = np.zeros_like(flat)
+            margin = np.zeros(int(self._graph.cardinalities[bucket.variable]))
+            weight = weights.pop(k).reshape(len(high), len(low))
+            share_out(flat, high, low, stride, weight, shares, margin)
+            answer[bucket.variable] = margin / margin.sum()
+            if not bucket.scope:
+                value += float(messages[k][0])
+            at = 0
+            for source in bucket.sources:
+                weights[source] = shares[at : at + self._buckets[source].size].copy()
+                at += self._buckets[source].size
         return value, answer
 
-    @staticmethod
-    def _check_total(total: float, limit: int) -> None:
-        if total > limit:
-            raise InvalidProblemError(
-                "This model is too wide for exact inference: "
-                f"{total:.2g} entries would have to be kept, the limit is {limit:.2g}."
-            )
+    def _read_back(
+        self, reduction: Reduction, should_stop: StopCallback
+    ) -> Iterator[tuple[int, Messages]]:
+        """Yield the steps, last first, each with the messages that arrived in its bucket."""
+        segments = self._segments()
+        messages: Messages = {}
+        kept = []
+        for low, high in segments:
+            kept.append(dict(messages))
+            keeping = high == len(self._buckets)
+            self._send(low, high, messages, reduction, should_stop, keeping=keeping)
+        if self._value(messages) == -np.inf:
+            raise InfeasibleError("Every configuration of this model has probability zero.")
+        for low, high in reversed(segments):
+            before = kept.pop()
+            if high < len(self._buckets):
+                messages = before
+                self._send(low, high, messages, reduction, should_stop, keeping=True)
+            for k in range(high - 1, low - 1, -1):
+                yield k, messages
 
-    def _forward(self, reduce: Reduction) -> tuple[float, list[list["_Part"]]]:
-        """Eliminate all variables; return the value and what met in each bucket.
+    def _segments(self) -> list[tuple[int, int]]:
+        """Cut the steps so that reading them back segment by segment fits the memory.
 
-        Tables stay alive only as long as the caller keeps the second answer's buckets: those
-        already reduced are dropped unless they fit the limit for marginals.
+        Kept at once are what is alive at each start, and all messages of one segment. With equal
+        segments of s entries that is total / s * alive + s, smallest at s = sqrt(total * alive).
         """
-        keep = self._plan.total <= LARGEST_TOTAL
-        position = {v: k for k, v in enumerate(self._plan.order)}
-        waiting: list[list[_Part]] = [[] for _ in self._plan.order]
-        value = 0.0
+        n = len(self._buckets)
+        widest = int(self._alive.max())
+        whole = self._plan.total + widest + 3 * max((b.arriving for b in self._buckets), default=0)
+        if ENTRY * whole <= self._limit:
+            return [(0, n)]
+        most = math.sqrt(self._plan.total * widest)
+        segments, start, inside, largest = [], 0, 0, 0
+        for k, bucket in enumerate(self._buckets):
+            if k > start and inside + bucket.size > most:
+                segments.append((start, k))
+                start, inside = k, 0
+            inside += bucket.size
+            largest = max(largest, inside)
+        segments.append((start, n))
+        kept = sum(int(self._alive[low]) for low, _ in segments)
+        self._check_memory(kept + largest + whole - self._plan.total)
+        return segments
 
-        def place(scope: tuple[int, ...], table: FloatArray, source: int) -> float:
-            if not scope:
-                return float(table)
-            ordered = tuple(sorted(scope))
-            moved = np.transpose(table, [scope.index(v) for v in ordered])
-            waiting[min(position[v] for v in scope)].append(_Part(ordered, moved, source))
-            return 0.0
+    def _send(
+        self,
+        low: int,
+        high: int,
+        messages: Messages,
+        reduction: Reduction,
+        should_stop: StopCallback,
+        *,
+        keeping: bool,
+    ) -> None:
+        """Compute the messages of steps ``low`` to ``high``; forget the received unless kept."""
+        for k in range(low, high):
+            if should_stop():
+                raise StoppedError("Exact inference was stopped before it had an answer.")
+            bucket = self._buckets[k]
+            flat, rows, columns, stride = self._places(bucket, messages)
+            out = np.empty((len(rows), len(columns)))
+            states = int(self._graph.cardinalities[bucket.variable])
+            reduction(flat, rows, columns, stride, states, out)
+            messages[k] = out.ravel()
+            if not keeping:
+                for source in bucket.sources:
+                    del messages[source]
 
-        for factor in self._graph.factors:
-            value += place(factor.variables, factor.table, -1)
-        for k, (v, scope) in enumerate(zip(self._plan.order, self._plan.scopes, strict=True)):
-            joint = _combine(waiting[k], (v, *scope), self._graph.cardinalities)
-            value += place(scope, reduce(k, joint), k)
-            if not keep:
-                waiting[k] = []
-        return value, waiting
+    def _tables(
+        self, bucket: _Bucket, messages: Messages
+    ) -> list[tuple[tuple[int, ...], FloatArray]]:
+        """Return the tables that meet, each with its variables: messages first, then factors."""
+        tables = [(self._buckets[s].scope, messages[s]) for s in bucket.sources]
+        return tables + [(factor.variables, factor.table.ravel()) for factor in bucket.factors]
+
+    def _places(
+        self, bucket: _Bucket, messages: Messages
+    ) -> tuple[FloatArray, IntArray, IntArray, IntArray]:
+        """Return the tables that meet as one vector, and where their entries lie in it."""
+        cards = self._graph.cardinalities
+        split, columns = len(bucket.scope), 1
+        while split > 0 and columns * int(cards[bucket.scope[split - 1]]) <= COLUMNS:
+            split -= 1
+            columns *= int(cards[bucket.scope[split]])
+        flats, rows, low, stride = [], [], [], []
+        start = 0
+        for scope, table in self._tables(bucket, messages):
+            sizes = [int(cards[v]) for v in scope]
+            step = {v: math.prod(sizes[axis + 1 :]) for axis, v in enumerate(scope)}
+            rows.append(start + _offsets(bucket.scope[:split], step, cards))
+            low.append(_offsets(bucket.scope[split:], step, cards))
+            stride.append(step[bucket.variable])
+            flats.append(table)
+            start += len(table)
+        return (
+            np.concatenate(flats),
+            np.ascontiguousarray(np.stack(rows, axis=1)),
+            np.ascontiguousarray(np.stack(low, axis=1)),
+            np.array(stride, dtype=np.int64),
+        )
+
+    def _value(self, messages: Messages) -> float:
+        return self._constant + float(sum(messages[k][0] for k in self._roots))
+
+    def _check_memory(self, entries: int) -> None:
+        if ENTRY * entries > self._limit:
+            raise self._too_wide(ENTRY * entries)
+
+    def _too_wide(self, needed: int, least: str = "") -> InvalidProblemError:
+        return InvalidProblemError(
+            "This model is too wide for exact inference: eliminating its variables one by one "
+            f"meets tables over {self._plan.width} variables and would take {least}"
+            f"{needed / 1e9:.3g} GB of memory; the limit is {self._limit / 1e9:.3g} GB."
+        )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Part:
-    """A log table in a bucket, its axes in ascending order, and the bucket that sent it or -1."""
-
-    scope: tuple[int, ...]
-    table: FloatArray
-    source: int
-
-
-def _log_sum(table: FloatArray) -> FloatArray:
-    """Return log sum exp over the first axis, where memory lies far apart but adds are long."""
-    largest = table.max(axis=0)
-    safe = np.where(np.isneginf(largest), 0.0, largest)
-    total = np.exp(table - safe).sum(axis=0)
-    with np.errstate(divide="ignore"):
-        result: FloatArray = np.log(total) + safe
-    return result
-
-
-def _combine(parts: list[_Part], full: tuple[int, ...], cards: IntArray) -> FloatArray:
-    """Add log tables over the scope ``full``: the variable to be eliminated, then the others."""
-    total = np.zeros(tuple(int(cards[u]) for u in full))
-    for part in parts:
-        order = [u for u in full if u in part.scope]
-        moved = np.transpose(part.table, [part.scope.index(u) for u in order])
-        total += moved.reshape(tuple(int(cards[u]) if u in part.scope else 1 for u in full))
+def _offsets(axes: tuple[int, ...], step: dict[int, int], cards: IntArray) -> IntArray:
+    """Return where the configurations of ``axes``, row by row, lie in a table with these steps."""
+    total = np.zeros(1, dtype=np.int64)
+    for v in axes:
+        total = (total[:, None] + step.get(v, 0) * np.arange(cards[v])).ravel()
     return total
+
+
+def _fill_buckets(graph: FactorGraph, plan: EliminationOrder) -> list[_Bucket]:
+    """Give each factor and each message to the step that first eliminates one of its variables."""
+    position = {v: k for k, v in enumerate(plan.order)}
+    factors: list[list[Factor]] = [[] for _ in plan.order]
+    sources: list[list[int]] = [[] for _ in plan.order]
+    for factor in graph.factors:
+        if factor.variables:
+            factors[min(position[v] for v in factor.variables)].append(factor)
+    for k, scope in enumerate(plan.scopes):
+        if scope:
+            sources[min(position[v] for v in scope)].append(k)
+    buckets = []
+    for k, (variable, scope) in enumerate(zip(plan.order, plan.scopes, strict=True)):
+        if not factors[k] and not sources[k]:  # nothing speaks of this variable
+            factors[k] = [Factor((variable,), np.zeros(int(graph.cardinalities[variable])))]
+        arriving = sum(f.table.size for f in factors[k]) + sum(plan.sizes[s] for s in sources[k])
+        buckets.append(
+            _Bucket(variable, scope, tuple(factors[k]), tuple(sources[k]), plan.sizes[k], arriving)
+        )
+    return buckets

@@ -3,8 +3,7 @@
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linprog
-from scipy.sparse import coo_array
+import scipy  # its parts load when first used: a verb that needs no programme starts without
 
 from engine.core.arguments import FloatArray, read_only
 from engine.core.errors import CertificateError, InfeasibleError
@@ -44,7 +43,7 @@ class LocalPolytopeProgramme:
                 columns.append(graph.node_start[node] + labels)
                 values.append(-np.ones(len(labels)))
         n_rows = graph.n_nodes + int(self._message_start[-1])
-        self._matrix = coo_array(
+        self._matrix = scipy.sparse.coo_array(
             (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))),
             shape=(n_rows, graph.size),
         ).tocsr()
@@ -65,7 +64,7 @@ class LocalPolytopeProgramme:
         possible = np.isfinite(scores)
         finite = np.where(possible, scores, 0.0)
         scale = float(np.abs(finite).max(initial=0.0)) or 1.0  # its tolerances are absolute
-        solve: Any = linprog  # its stubs know dense matrices only
+        solve: Any = scipy.optimize.linprog  # its stubs know dense matrices only
         limits = np.stack([np.zeros(graph.size), np.where(possible, np.inf, 0.0)], axis=1)
         answer = solve(
             -finite / scale, A_eq=self._matrix, b_eq=self._right, bounds=limits, method="highs"

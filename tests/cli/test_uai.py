@@ -50,7 +50,10 @@ def test_partition_function_bounds_enclose_published_values(capsys):
         assert loopy["bound"] is None
 
 
-@pytest.mark.parametrize("name", ["Segmentation_11", "Segmentation_13", "Grids_12"])
+@pytest.mark.parametrize(
+    "name",
+    ["Segmentation_11", "Segmentation_13", "Segmentation_15", "Grids_12", "Grids_14", "Grids_16"],
+)
 def test_exact_values_and_marginals_match_published_ones(capsys, name):
     path = shared_data("uai") / f"{name}.uai"
     log10_z = read_uai_log_partition(path.with_name(path.name + ".PR"))
@@ -60,6 +63,25 @@ def test_exact_values_and_marginals_match_published_ones(capsys, name):
     published = read_uai_marginals(path.with_name(path.name + ".MAR"))
     for found, expected in zip(answer["marginals"], published, strict=True):
         np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_a_grid_of_twenty_rows_is_summed_exactly_within_its_time_limit(capsys):
+    path = str(shared_data("uai") / "Grids_18.uai")
+    assert run(capsys, "pr", path, "--method", "exact")["value"] == pytest.approx(
+        1962.977, abs=PRINTED
+    )
+    late = run(capsys, "pr", path, "--method", "exact", "--max-seconds", "0.1")
+    assert late["code"] == 1
+    assert "stopped" in late["error"]
+
+
+def test_exact_inference_refuses_wide_models(capsys, tmp_path):
+    pairs = [(i, j) for i in range(40) for j in range(i)]
+    path = tmp_path / "dense.uai"
+    write_uai(path, FactorGraph(np.full(40, 2), tuple(Factor(p, np.eye(2)) for p in pairs)))
+    refused = run(capsys, "pr", str(path), "--method", "exact")
+    assert refused["code"] == 2
+    assert "tables over 39 variables and would take at least 4.4e+03 GB" in refused["error"]
 
 
 def test_attractive_segmentation_models_are_solved_exactly(capsys):

@@ -1,0 +1,129 @@
+"""Orders in which the variables of a model are eliminated, and how large their tables become."""
+
+import heapq
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from engine.core.arguments import IntArray
+
+OrderRule = Callable[[int, list[set[int]], list[int], int], tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class EliminationOrder:
+    """The variables in the order of their elimination.
+
+    Parameters
+    ----------
+    order : variables, first to last
+    scopes : for each of them the variables of the table that its elimination leaves, ascending
+    sizes : entries of those tables
+    largest : entries of the largest table; with ``is_complete`` false, of the first one that was
+        larger than allowed, at which the search for this order ended
+    width : number of variables of that table that have more than one state
+    """
+
+    order: tuple[int, ...]
+    scopes: tuple[tuple[int, ...], ...]
+    sizes: tuple[int, ...]
+    largest: int
+    width: int
+    is_complete: bool
+
+    @property
+    def total(self) -> int:
+        """Entries of all tables together."""
+        return sum(self.sizes)
+
+
+def choose_order(
+    cardinalities: IntArray, scopes: list[tuple[int, ...]], largest_allowed: int
+) -> EliminationOrder:
+    """Return the cheapest of three orders: least fill, smallest table, and as numbered.
+
+    The last is row by row on a grid numbered in raster order. If none of them keeps to tables of
+    ``largest_allowed`` entries, the one that exceeded it least is returned, incomplete.
+    """
+    rules = (_fill, _table_size, _number)
+    orders = [greedy_order(cardinalities, scopes, rule, largest_allowed) for rule in rules]
+    complete = [order for order in orders if order.is_complete]
+    if complete:
+        return min(complete, key=lambda order: order.total)
+    return min(orders, key=lambda order: order.largest)
+
+
+def greedy_order(
+    cardinalities: IntArray,
+    scopes: list[tuple[int, ...]],
+    rule: OrderRule,
+    largest_allowed: int,
+) -> EliminationOrder:
+    """Eliminate next the variable of smallest ``rule``; ties go to the lower number."""
+    cards = [int(c) for c in cardinalities]
+    neighbours: list[set[int]] = [set() for _ in cards]
+    for scope in scopes:
+        for v in scope:
+            neighbours[v].update(u for u in scope if u != v)
+    costs = {v: rule(v, neighbours, cards, largest_allowed) for v in range(len(cards))}
+    heap = [(cost, v) for v, cost in costs.items()]  # entries that are out of date are skipped
+    heapq.heapify(heap)
+    order: list[int] = []
+    left: list[tuple[int, ...]] = []
+    sizes: list[int] = []
+    widths = [0]
+    while heap:
+        cost, v = heapq.heappop(heap)
+        if costs.get(v) != cost:
+            continue
+        around = neighbours[v]
+        order.append(v)
+        left.append(tuple(sorted(around)))
+        sizes.append(math.prod(cards[u] for u in around))
+        widths.append(sum(cards[u] > 1 for u in around))
+        if sizes[-1] > largest_allowed:
+            break
+        del costs[v]
+        for u in _connect(v, neighbours):
+            costs[u] = rule(u, neighbours, cards, largest_allowed)
+            heapq.heappush(heap, (costs[u], u))
+    largest = max(sizes, default=1)
+    return EliminationOrder(
+        tuple(order), tuple(left), tuple(sizes), largest, max(widths), largest <= largest_allowed
+    )
+
+
+def _connect(v: int, neighbours: list[set[int]]) -> set[int]:
+    """Join the neighbours of ``v`` to each other, remove it, and return whose cost may change."""
+    around = neighbours[v]
+    touched = set(around)
+    for u in around:
+        neighbours[u] |= around
+        neighbours[u] -= {u, v}
+    for u in around:
+        touched |= neighbours[u]
+    return touched
+
+
+def _number(
+    v: int, _neighbours: list[set[int]], _cards: list[int], _largest: int
+) -> tuple[float, float]:
+    return float(v), 0.0
+
+
+def _table_size(
+    v: int, neighbours: list[set[int]], cards: list[int], _largest: int
+) -> tuple[float, float]:
+    return sum(math.log(cards[u]) for u in neighbours[v]), 0.0
+
+
+def _fill(
+    v: int, neighbours: list[set[int]], cards: list[int], largest: int
+) -> tuple[float, float]:
+    """Edges that the elimination adds; infinite, not counted, if the table is too large."""
+    around = neighbours[v]
+    size = _table_size(v, neighbours, cards, largest)[0]
+    if size > math.log(largest) + 1e-9:
+        return math.inf, size
+    missing = sum(len(around) - 1 - len(around & neighbours[u]) for u in around)
+    return float(missing), size
