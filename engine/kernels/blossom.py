@@ -1,7 +1,7 @@
 """Minimum-cost perfect matching of a sparse graph: half-integral start, then blossoms.
 
 The whole solve in integers: costs are even, so that no comparison ever needs a tolerance. One
-compiled entry serves complete graphs (on candidate edges), sparse graphs and gadget reductions.
+entry serves complete graphs (on candidate edges), sparse graphs and gadget reductions.
 """
 
 import numpy as np
@@ -13,21 +13,14 @@ from engine.kernels.blossom_forest import (
     BlossomForest,
     adopt_ring,
     child_around,
-    dual_of,
     new_forest,
-    outermost,
     rotate_matching,
 )
-from engine.kernels.blossom_fractional import (
-    ON_HALF_CYCLE,
-    match_fractionally,
-    match_greedily,
-    repair_duals,
-)
+from engine.kernels.blossom_fractional import ON_HALF_CYCLE, match_fractionally
 from engine.kernels.blossom_search import grow_tree
+from engine.kernels.compiling import inner
 
 
-@njit(cache=True, nogil=True)
 def solve_perfect_matching(
     start: IntArray, neighbour: IntArray, cost: IntArray, dual: IntArray, mate: IntArray
 ) -> tuple[bool, IntArray, IntArray, IntArray, IntArray]:
@@ -52,50 +45,38 @@ def solve_perfect_matching(
         in the tree that could not grow.
     """
     n = len(dual)
-    repair_duals(start, neighbour, cost, dual)
-    match_greedily(start, neighbour, cost, dual, mate)
     cycle_next = np.full(n, NONE, dtype=np.int64)
     label = np.zeros(n, dtype=np.int64)
-    stuck = match_fractionally(start, neighbour, cost, dual, mate, cycle_next, label)
-    f = new_forest(start, neighbour, cost, dual)
-    if stuck >= 0:
-        return False, *_duals_of(f), label
-    for i in range(n):
-        if mate[i] >= 0:
-            f.nodes[i].match_here = i
-            f.nodes[i].match_there = mate[i]
-    heap = np.empty((2 * (len(neighbour) + 2 * n), 2), dtype=np.int64)
-    found = True
+    heap = np.empty((2 * (len(neighbour) + 2 * n + 1), 2), dtype=np.int64)
+    stuck = match_fractionally(start, neighbour, cost, dual, mate, cycle_next, label, heap)
+    f = new_forest(start, neighbour, cost, dual, mate)
+    found = stuck < 0 and _match_half_cycles(f, mate, cycle_next, heap)
+    groups = f.vertices["group"]
+    outermost = f.vertices["top"][groups]
+    dual[:] = f.vertices["dual"] + f.vertices["shift"][groups]
+    if stuck < 0:
+        label = f.nodes["label"][outermost]
+    return found, f.nodes["blossom_dual"].copy(), f.nodes["parent"].copy(), outermost, label
+
+
+@njit(cache=True, nogil=True)
+def _match_half_cycles(
+    f: BlossomForest, mate: IntArray, cycle_next: IntArray, heap: IntArray
+) -> bool:
+    """Shrink the odd half cycles and match them to each other; whether that was possible.
+
+    ``mate`` is completed in place; where it cannot be, the labels show the tree that got stuck.
+    """
     roots = _adopt_half_cycles(f, mate, cycle_next)
-    for k in range(len(roots)):
-        if f.nodes[roots[k]].match_here == NONE and f.nodes[roots[k]].parent == NONE:
-            found = grow_tree(f, roots[k], heap)
-            if not found:
-                break
-    if found:
-        _unfold(f, mate)
-    else:
-        for i in range(n):
-            label[i] = f.nodes[outermost(f, i)].label
-    return found, *_duals_of(f), label
+    for root in roots:
+        free = f.nodes[root].match_here == NONE and f.nodes[root].parent == NONE
+        if free and not grow_tree(f, root, heap):
+            return False
+    _unfold(f, mate)
+    return True
 
 
-@njit(cache=True, nogil=True)
-def _duals_of(f: BlossomForest) -> tuple[IntArray, IntArray, IntArray]:
-    """Blossom duals and parents of all nodes, the outermost node of each vertex; final duals."""
-    blossom_dual = np.empty(len(f.nodes), dtype=np.int64)
-    parent = np.empty(len(f.nodes), dtype=np.int64)
-    around = np.empty(len(f.vertices), dtype=np.int64)
-    for k in range(len(f.nodes)):
-        blossom_dual[k] = f.nodes[k].blossom_dual
-        parent[k] = f.nodes[k].parent
-    for i in range(len(f.vertices)):
-        around[i] = outermost(f, i)
-        f.dual[i] = dual_of(f, i)
-    return blossom_dual, parent, around
-
-
-@njit(cache=True, nogil=True)
+@inner
 def _adopt_half_cycles(f: BlossomForest, mate: IntArray, cycle_next: IntArray) -> IntArray:
     """Shrink every odd half cycle to a free blossom with dual zero; the blossoms."""
     n = len(mate)
@@ -114,14 +95,14 @@ def _adopt_half_cycles(f: BlossomForest, mate: IntArray, cycle_next: IntArray) -
                 break
         roots[n_roots] = adopt_ring(f, i)
         n_roots += 1
-    return roots[:n_roots].copy()
+    return roots[:n_roots]
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _unfold(f: BlossomForest, mate: IntArray) -> None:
     """Carry the matched edges of the outermost nodes down to the vertices."""
     n = len(mate)
-    todo = np.empty(len(f.nodes), dtype=np.int64)
+    todo = f.members
     size = 0
     for blossom in range(n, len(f.nodes)):
         if f.nodes[blossom].first_child != NONE and f.nodes[blossom].parent == NONE:

@@ -13,11 +13,10 @@ edge between different outermost nodes is therefore cost - dual_i - dual_j.
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from engine.core.arguments import IntArray
-from engine.kernels.blossom_heap import variable
+from engine.kernels.compiling import inner, variable
 
 NONE = -1
 UNLABELLED = 0
@@ -25,13 +24,32 @@ OUTER = 1
 INNER = 2
 
 
+EDGE = np.dtype(
+    [
+        ("owner", np.int64),  # the row of a directed edge
+        ("neighbour", np.int64),
+        ("cost", np.int64),  # even
+    ]
+)
+VERTEX = np.dtype(
+    [
+        ("first_edge", np.int64),  # where the row of the vertex starts
+        ("end_edge", np.int64),  # and ends
+        ("dual", np.int64),
+        ("group", np.int64),  # vertices of one outermost node have one group
+        ("top", np.int64),  # the outermost node of the group of this number
+        ("shift", np.int64),  # to be added to the stored duals of the group of this number
+        ("reach_time", np.int64),  # when it can be reached at the earliest while unlabelled,
+        ("reach_search", np.int64),  # valid in the search of this number
+    ]
+)
 NODE = np.dtype(
     [
         ("blossom_dual", np.int64),  # at least 0 for blossoms, meaningless for vertices
         ("parent", np.int64),  # the blossom around the node, NONE outermost
         ("first_child", np.int64),  # where the ring of children starts
-        ("sibling", np.int64),  # the next in the ring; the edge that joins the two runs from
-        ("link_here", np.int64),  # this vertex of the node
+        ("sibling", np.int64),  # the next in the ring, of a spare number the next spare one;
+        ("link_here", np.int64),  # the edge that joins the two runs from this vertex of the node
         ("link_there", np.int64),  # to this one of the sibling
         ("match_here", np.int64),  # the matched edge that leaves an outermost node, NONE if free;
         ("match_there", np.int64),  # below it is stale until the blossom is opened
@@ -43,125 +61,82 @@ NODE = np.dtype(
         ("tree_there", np.int64),
     ]
 )
-VERTEX = np.dtype(
-    [
-        ("group", np.int64),  # vertices of one outermost node have one group
-        ("top", np.int64),  # the outermost node of the group of this number
-        ("shift", np.int64),  # to be added to the stored duals of the group of this number
-        ("reach_time", np.int64),  # when it can be reached at the earliest while unlabelled,
-        ("reach_search", np.int64),  # valid in the search of this number
-    ]
-)
 
 
 class BlossomForest(NamedTuple):
     """Arrays of the structure; n vertices, N = n + n // 2 + 1 nodes, 2m directed edges.
 
-    ``start`` (n + 1), ``neighbour`` (2m), ``cost`` (2m, even): the graph in compressed rows;
-    ``owner`` (2m): the row of each directed edge. ``dual`` (n): see above. ``vertices`` (n) and
-    ``nodes`` (N): records. ``touched`` (4N): outermost nodes labelled in this search. ``stack``,
-    ``members`` (N): work. ``spare`` (N - n): unused blossom numbers. ``counts`` (7): spare
-    blossoms, touched nodes, queued events, number of this search, the earliest time at which it
-    can end and the directed edge by which, number of meetings sought.
+    ``edges`` (2m), ``vertices`` (n) and ``nodes`` (N): records, few arrays because what a kernel
+    is passed costs it compile time. ``touched`` (4N): outermost nodes labelled in this search.
+    ``members`` (N): work. ``counts`` (7): first spare blossom number, touched nodes, queued events,
+    number of this search, the earliest time at which it can end and the directed edge by which,
+    number of meetings sought.
     """
 
-    start: IntArray
-    owner: IntArray
-    neighbour: IntArray
-    cost: IntArray
-    dual: IntArray
+    edges: NDArray[Any]
     vertices: NDArray[Any]
     nodes: NDArray[Any]
     touched: IntArray
-    stack: IntArray
     members: IntArray
-    spare: IntArray
     counts: IntArray
 
 
 SPARE, TOUCHED, QUEUED, SEARCH, END_TIME, END_EDGE, MEETING = 0, 1, 2, 3, 4, 5, 6
 
 
-@njit(cache=True, nogil=True)
 def new_forest(
-    start: IntArray, neighbour: IntArray, cost: IntArray, dual: IntArray
+    start: IntArray, neighbour: IntArray, cost: IntArray, dual: IntArray, mate: IntArray
 ) -> BlossomForest:
-    """A forest of single free vertices; ``dual`` is used in place."""
+    """Vertices without blossoms, matched as in ``mate`` (negative where free)."""
     n = len(dual)
     size = n + n // 2 + 1
-    owner = np.empty(len(neighbour), dtype=np.int64)
-    vertices = np.empty(n, dtype=VERTEX)
-    nodes = np.empty(size, dtype=NODE)
-    for i in range(n):
-        for e in range(start[i], start[i + 1]):
-            owner[e] = i
-        vertices[i].group = i
-        vertices[i].top = i
-        vertices[i].shift = 0
-        vertices[i].reach_search = 0
-    for i in range(size):
-        nodes[i].blossom_dual = 0
-        nodes[i].parent = NONE
-        nodes[i].first_child = NONE
-        nodes[i].sibling = NONE
-        nodes[i].match_here = NONE
-        nodes[i].match_there = NONE
-        nodes[i].group = i
-        nodes[i].size = 1
-        nodes[i].mark = 0
-        nodes[i].label = UNLABELLED
-        nodes[i].tree_there = NONE
+    edges = np.empty(len(neighbour), dtype=EDGE)
+    edges["owner"] = np.repeat(np.arange(n), np.diff(start))
+    edges["neighbour"] = neighbour
+    edges["cost"] = cost
+    vertices = np.zeros(n, dtype=VERTEX)
+    vertices["first_edge"] = start[:-1]
+    vertices["end_edge"] = start[1:]
+    vertices["dual"] = dual
+    vertices["group"] = vertices["top"] = np.arange(n)
+    nodes = np.zeros(size, dtype=NODE)
+    for name in ("parent", "first_child", "match_here", "match_there", "tree_there"):
+        nodes[name] = NONE
+    nodes["group"] = np.arange(size)
+    nodes["sibling"] = nodes["group"] + 1
+    nodes["size"] = 1
+    matched = np.flatnonzero(mate >= 0)
+    nodes["match_here"][matched] = matched
+    nodes["match_there"][matched] = mate[matched]
     counts = np.zeros(7, dtype=np.int64)
-    counts[SPARE] = size - n
-    return BlossomForest(
-        start,
-        owner,
-        neighbour,
-        cost,
-        dual,
-        vertices,
-        nodes,
-        np.empty(4 * size, dtype=np.int64),
-        np.empty(size, dtype=np.int64),
-        np.empty(size, dtype=np.int64),
-        np.arange(size - 1, n - 1, -1),
-        counts,
-    )
+    counts[SPARE] = n
+    touched = np.empty(4 * size, dtype=np.int64)
+    members = np.empty(size, dtype=np.int64)
+    return BlossomForest(edges, vertices, nodes, touched, members, counts)
 
 
-@njit(cache=True, nogil=True)
-def collect_vertices(f: BlossomForest, node: int) -> int:
-    """Write the vertices of ``node`` to ``members``; return how many."""
-    return append_vertices(f, node, variable(0))
-
-
-@njit(cache=True, nogil=True)
+@inner
 def append_vertices(f: BlossomForest, node: int, offset: int) -> int:
     """Write the vertices of ``node`` to ``members[offset:]``; return where they end."""
-    n = len(f.dual)
-    if node < n:
-        f.members[offset] = node
-        return offset + 1
-    f.stack[0] = node
-    height = 1
-    while height > 0:
-        height -= 1
-        child = f.nodes[f.stack[height]].first_child
-        first = child
-        while True:
-            if child < n:
-                f.members[offset] = child
-                offset += 1
-            else:
-                f.stack[height] = child
-                height += 1
-            child = f.nodes[child].sibling
-            if child == first:
+    inside = node
+    while True:
+        while inside >= len(f.vertices):
+            inside = f.nodes[inside].first_child
+        f.members[offset] = inside
+        offset += 1
+        # Leave the rings that are complete.
+        while inside != node:
+            after = f.nodes[inside].sibling
+            around = f.nodes[inside].parent
+            if after != f.nodes[around].first_child:
+                inside = after
                 break
-    return offset
+            inside = around
+        if inside == node:
+            return offset
 
 
-@njit(cache=True, nogil=True)
+@inner
 def child_around(f: BlossomForest, blossom: int, vertex: int) -> int:
     """The child of ``blossom`` that contains ``vertex``; O(nesting)."""
     node = vertex
@@ -170,7 +145,7 @@ def child_around(f: BlossomForest, blossom: int, vertex: int) -> int:
     return node
 
 
-@njit(cache=True, nogil=True)
+@inner
 def rotate_matching(f: BlossomForest, blossom: int, base: int) -> None:
     """Set the matched edges of the children from that of ``blossom``.
 
@@ -189,19 +164,21 @@ def rotate_matching(f: BlossomForest, blossom: int, base: int) -> None:
         child = f.nodes[after].sibling
 
 
-@njit(cache=True, nogil=True)
+@inner
 def outermost(f: BlossomForest, vertex: int) -> int:
     """The outermost node around a vertex."""
-    return int(f.vertices[f.vertices[vertex].group].top)
+    node: int = f.vertices[f.vertices[vertex].group].top
+    return node
 
 
-@njit(cache=True, nogil=True)
+@inner
 def dual_of(f: BlossomForest, vertex: int) -> int:
     """The dual of a vertex as of search time zero, the blossoms around it included."""
-    return int(f.dual[vertex] + f.vertices[f.vertices[vertex].group].shift)
+    dual: int = f.vertices[vertex].dual + f.vertices[f.vertices[vertex].group].shift
+    return dual
 
 
-@njit(cache=True, nogil=True)
+@inner
 def adopt_ring(f: BlossomForest, first: int) -> int:
     """Make a blossom of the ring that starts at ``first``; its base is ``first``. Its number.
 
@@ -209,8 +186,8 @@ def adopt_ring(f: BlossomForest, first: int) -> int:
     their group, the others join it: O(n log n) in all while blossoms only grow. Duals and
     labels are the caller's business.
     """
-    f.counts[SPARE] -= 1
-    blossom = f.spare[f.counts[SPARE]]
+    blossom: int = f.counts[SPARE]
+    f.counts[SPARE] = f.nodes[blossom].sibling
     f.nodes[blossom].first_child = first
     f.nodes[blossom].parent = NONE
     f.nodes[blossom].blossom_dual = 0
@@ -234,21 +211,21 @@ def adopt_ring(f: BlossomForest, first: int) -> int:
     child = f.nodes[largest].sibling
     while child != largest:
         change = f.vertices[f.nodes[child].group].shift - f.vertices[group].shift
-        for k in range(collect_vertices(f, child)):
+        for k in range(append_vertices(f, child, variable(0))):
             f.vertices[f.members[k]].group = group
-            f.dual[f.members[k]] += change
+            f.vertices[f.members[k]].dual += change
         child = f.nodes[child].sibling
-    return int(blossom)
+    return blossom
 
 
-@njit(cache=True, nogil=True)
+@inner
 def tree_parent(f: BlossomForest, node: int) -> int:
     """The outermost node above ``node`` in the search tree, NONE at the root."""
     there = f.nodes[node].match_there if f.nodes[node].label == OUTER else f.nodes[node].tree_there
-    return NONE if there == NONE else int(outermost(f, there))
+    return NONE if there == NONE else outermost(f, there)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def link_ring(f: BlossomForest, i: int, j: int, meeting: int) -> None:
     """Link the two tree paths from ``meeting`` to the ends of edge (i, j) into a ring."""
     # Down from the meeting point to i, written from the bottom, then across the edge ...
@@ -275,7 +252,7 @@ def link_ring(f: BlossomForest, i: int, j: int, meeting: int) -> None:
         node = f.nodes[node].sibling
 
 
-@njit(cache=True, nogil=True)
+@inner
 def release_children(f: BlossomForest, blossom: int) -> None:
     """Make the children of ``blossom`` outermost and its number spare; labels are the caller's.
 
@@ -288,7 +265,7 @@ def release_children(f: BlossomForest, blossom: int) -> None:
         group = f.nodes[child].group
         if group != f.nodes[blossom].group:
             f.vertices[group].shift = f.vertices[f.nodes[blossom].group].shift
-            for k in range(collect_vertices(f, child)):
+            for k in range(append_vertices(f, child, variable(0))):
                 f.vertices[f.members[k]].group = group
         f.vertices[group].top = child
         child = f.nodes[child].sibling
@@ -297,11 +274,11 @@ def release_children(f: BlossomForest, blossom: int) -> None:
     f.nodes[blossom].label = UNLABELLED
     f.nodes[blossom].blossom_dual = 0
     f.nodes[blossom].first_child = NONE
-    f.spare[f.counts[SPARE]] = blossom
-    f.counts[SPARE] += 1
+    f.nodes[blossom].sibling = f.counts[SPARE]
+    f.counts[SPARE] = blossom
 
 
-@njit(cache=True, nogil=True)
+@inner
 def find_meeting(f: BlossomForest, i: int, j: int) -> int:
     """Where the tree paths of the outer vertices ``i`` and ``j`` meet; O(length of the ring)."""
     f.counts[MEETING] += 1
@@ -310,7 +287,7 @@ def find_meeting(f: BlossomForest, i: int, j: int) -> int:
     while True:
         if node != NONE:
             if f.nodes[node].mark == f.counts[MEETING]:
-                return int(node)
+                return node
             f.nodes[node].mark = f.counts[MEETING]
             node = tree_parent(f, node)
         node, other = other, node

@@ -11,7 +11,8 @@ import numpy as np
 from numba import njit
 
 from engine.core.arguments import IntArray
-from engine.kernels.blossom_heap import heap_pop, heap_push, variable
+from engine.kernels.blossom_heap import heap_pop, heap_push
+from engine.kernels.compiling import inner, variable
 
 FREE = -1
 ON_HALF_CYCLE = -2
@@ -21,8 +22,8 @@ OUTER = 1
 INNER = 2
 
 
-@njit(cache=True, nogil=True)
-def repair_duals(start: IntArray, neighbour: IntArray, cost: IntArray, dual: IntArray) -> None:
+@inner
+def _repair_duals(start: IntArray, neighbour: IntArray, cost: IntArray, dual: IntArray) -> None:
     """Lower ``dual`` where an edge is violated, each endpoint by at least half; in place.
 
     An edge is violated at both of its ends, so halves suffice; other nodes keep their duals and
@@ -40,14 +41,15 @@ def repair_duals(start: IntArray, neighbour: IntArray, cost: IntArray, dual: Int
         dual[i] = lowered[i]
 
 
-@njit(cache=True, nogil=True)
-def match_greedily(
+@inner
+def _match_greedily(
     start: IntArray, neighbour: IntArray, cost: IntArray, dual: IntArray, mate: IntArray
 ) -> None:
     """Keep the pairs of ``mate`` that are tight, then raise free duals and match tight pairs."""
     n = len(dual)
-    kept = np.full(n, FREE, dtype=np.int64)
+    kept = np.empty(n, dtype=np.int64)
     for i in range(n):
+        kept[i] = FREE
         for e in range(start[i], start[i + 1]):
             j = neighbour[e]
             if mate[i] == j and mate[j] == i and cost[e] == dual[i] + dual[j]:
@@ -81,17 +83,22 @@ def match_fractionally(
     mate: IntArray,
     cycle_next: IntArray,
     label: IntArray,
+    heap: IntArray,
 ) -> int:
-    """Extend ``mate`` to an optimal half-integral perfect matching; all arrays in place.
+    """Turn ``mate`` into an optimal half-integral perfect matching; all arrays in place.
 
+    Any ``dual`` will do: it is repaired where it violates an edge, and pairs of ``mate`` that are
+    tight are kept.
     ``mate[v]`` ends as a partner or ON_HALF_CYCLE, where ``cycle_next`` walks the odd cycle.
     Returns -1, or the node whose search failed: then ``label`` (all zero otherwise) shows its
-    tree, whose INNER nodes are a deficient set.
+    tree, whose INNER nodes are a deficient set. ``heap`` has room for 2m + n + 1 rows.
     """
     n = len(dual)
-    heap = np.empty((len(neighbour) + n + 1, 2), dtype=np.int64)
+    _repair_duals(start, neighbour, cost, dual)
+    _match_greedily(start, neighbour, cost, dual, mate)
     before = np.empty(n, dtype=np.int64)
-    distance = np.full(n, NEVER, dtype=np.int64)
+    distance = np.empty(n, dtype=np.int64)
+    distance[:] = NEVER
     touched = np.empty(2 * n, dtype=np.int64)
     reached = np.empty(n, dtype=np.int64)
     for root in range(n):
@@ -160,7 +167,7 @@ def match_fractionally(
     return -1
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _augment(
     mate: IntArray, cycle_next: IntArray, label: IntArray, before: IntArray, i: int, j: int
 ) -> None:
@@ -216,7 +223,7 @@ def _augment(
     mate[meeting] = ON_HALF_CYCLE
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _flip_to_root(mate: IntArray, before: IntArray, i: int) -> None:
     """Swap matched and tree edges from the outer node i to the root; i is left to be matched."""
     inner = mate[i]

@@ -7,12 +7,6 @@ from engine.core.arguments import IntArray
 
 
 @njit(cache=True, nogil=True)
-def variable(value: int) -> int:
-    """``value`` as an ordinary integer: what is called with a literal is compiled once more."""
-    return int(np.int64(value))
-
-
-@njit(cache=True, nogil=True)
 def heap_push(heap: IntArray, size: int, key: int, payload: int) -> int:
     """Insert into ``heap``, shape (capacity, 2), of which ``size`` rows are used; the new size.
 

@@ -12,7 +12,6 @@ and every comparison here is exact.
 """
 
 import numpy as np
-from numba import njit
 
 from engine.core.arguments import IntArray
 from engine.kernels.blossom_forest import (
@@ -28,7 +27,6 @@ from engine.kernels.blossom_forest import (
     BlossomForest,
     adopt_ring,
     append_vertices,
-    collect_vertices,
     dual_of,
     find_meeting,
     link_ring,
@@ -36,12 +34,13 @@ from engine.kernels.blossom_forest import (
     release_children,
     rotate_matching,
 )
-from engine.kernels.blossom_heap import heap_pop, heap_push, heap_reserve, variable
+from engine.kernels.blossom_heap import heap_pop, heap_push, heap_reserve
+from engine.kernels.compiling import inner, variable
 
 NEVER = np.int64(1) << 62
 
 
-@njit(cache=True, nogil=True)
+@inner
 def grow_tree(f: BlossomForest, root: int, heap: IntArray) -> bool:
     """Search from the free outermost node ``root`` and augment; whether that succeeded.
 
@@ -53,7 +52,7 @@ def grow_tree(f: BlossomForest, root: int, heap: IntArray) -> bool:
     f.counts[SEARCH] += 1
     f.counts[END_TIME] = NEVER
     # One event queues each directed edge and each node at most once.
-    room = len(f.neighbour) + len(f.nodes)
+    room = len(f.edges) + len(f.nodes)
     heap = heap_reserve(heap, variable(0), room)
     _label_outer(f, root, variable(0))
     _scan_node(f, root, heap)
@@ -67,9 +66,9 @@ def grow_tree(f: BlossomForest, root: int, heap: IntArray) -> bool:
             if f.nodes[blossom].label == INNER and f.nodes[blossom].blossom_dual == time:
                 _expand(f, blossom, time, heap)
             continue
-        i = f.owner[event]
-        j = f.neighbour[event]
-        slack = f.cost[event] - dual_of(f, i) - dual_of(f, j)
+        i = f.edges[event].owner
+        j = f.edges[event].neighbour
+        slack = f.edges[event].cost - dual_of(f, i) - dual_of(f, j)
         if f.nodes[outermost(f, i)].label != OUTER:
             i, j = j, i
         node = outermost(f, j)
@@ -84,53 +83,53 @@ def grow_tree(f: BlossomForest, root: int, heap: IntArray) -> bool:
             _shrink(f, i, j, time, heap)
     if f.counts[END_TIME] == NEVER:
         return False
-    _augment(f, f.owner[f.counts[END_EDGE]], f.neighbour[f.counts[END_EDGE]])
+    _augment(f, f.edges[f.counts[END_EDGE]].owner, f.edges[f.counts[END_EDGE]].neighbour)
     _settle(f, f.counts[END_TIME])
     return True
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _label_outer(f: BlossomForest, node: int, time: int) -> None:
     """Make an unlabelled outermost node outer; the caller scans it."""
     f.nodes[node].label = OUTER
-    if node >= len(f.dual):
+    if node >= len(f.vertices):
         f.nodes[node].blossom_dual -= time
     f.touched[f.counts[TOUCHED]] = node
     f.counts[TOUCHED] += 1
     f.vertices[f.nodes[node].group].shift -= time
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _label_inner(f: BlossomForest, node: int, time: int, heap: IntArray) -> None:
     """Make an unlabelled outermost node inner; a blossom queues the end of its dual."""
     f.nodes[node].label = INNER
     f.touched[f.counts[TOUCHED]] = node
     f.counts[TOUCHED] += 1
     f.vertices[f.nodes[node].group].shift += time
-    if node >= len(f.dual):
+    if node >= len(f.vertices):
         f.nodes[node].blossom_dual += time
         f.counts[QUEUED] = heap_push(heap, f.counts[QUEUED], f.nodes[node].blossom_dual, -node - 1)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _scan_node(f: BlossomForest, node: int, heap: IntArray) -> None:
-    for k in range(collect_vertices(f, node)):
+    for k in range(append_vertices(f, node, variable(0))):
         _scan(f, f.members[k], heap)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _scan(f: BlossomForest, i: int, heap: IntArray) -> None:
     """Queue the edges of the newly outer vertex ``i``, or note the earliest end of the search."""
     own = outermost(f, i)
     dual = dual_of(f, i)
     end_time = f.counts[END_TIME]
-    for e in range(f.start[i], f.start[i + 1]):
-        j = f.neighbour[e]
+    for e in range(f.vertices[i].first_edge, f.vertices[i].end_edge):
+        j = f.edges[e].neighbour
         node = outermost(f, j)
         label = f.nodes[node].label
         if node == own or label == INNER:
             continue
-        time = f.cost[e] - dual - dual_of(f, j)
+        time = f.edges[e].cost - dual - dual_of(f, j)
         if label == OUTER:
             time >>= 1
         if time >= end_time:
@@ -148,16 +147,16 @@ def _scan(f: BlossomForest, i: int, heap: IntArray) -> None:
         f.counts[QUEUED] = heap_push(heap, f.counts[QUEUED], time, e)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _find_reach(f: BlossomForest, j: int, heap: IntArray) -> None:
     """Queue the earliest edge from an outer vertex to ``j``, which has just left the tree."""
     dual = dual_of(f, j)
     earliest = f.counts[END_TIME]
-    edge = -1
-    for e in range(f.start[j], f.start[j + 1]):
-        i = f.neighbour[e]
+    edge = variable(-1)
+    for e in range(f.vertices[j].first_edge, f.vertices[j].end_edge):
+        i = f.edges[e].neighbour
         if f.nodes[outermost(f, i)].label == OUTER:
-            time = f.cost[e] - dual_of(f, i) - dual
+            time = f.edges[e].cost - dual_of(f, i) - dual
             if time < earliest:
                 earliest = time
                 edge = e
@@ -167,7 +166,7 @@ def _find_reach(f: BlossomForest, j: int, heap: IntArray) -> None:
         f.counts[QUEUED] = heap_push(heap, f.counts[QUEUED], earliest, edge)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _shrink(f: BlossomForest, i: int, j: int, time: int, heap: IntArray) -> None:
     """Make one outer blossom of the ring that the tight outer-outer edge (i, j) closes."""
     meeting = find_meeting(f, i, j)
@@ -196,7 +195,7 @@ def _shrink(f: BlossomForest, i: int, j: int, time: int, heap: IntArray) -> None
         _scan(f, turned[k], heap)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _expand(f: BlossomForest, blossom: int, time: int, heap: IntArray) -> None:
     """Replace an inner blossom whose dual reached zero by its children.
 
@@ -242,7 +241,7 @@ def _expand(f: BlossomForest, blossom: int, time: int, heap: IntArray) -> None:
     child = f.nodes[base].sibling
     while child != base:
         if f.nodes[child].label == UNLABELLED:
-            for k in range(collect_vertices(f, child)):
+            for k in range(append_vertices(f, child, variable(0))):
                 _find_reach(f, f.members[k], heap)
         child = f.nodes[child].sibling
     for k in range(first_touched, last_touched):
@@ -250,7 +249,7 @@ def _expand(f: BlossomForest, blossom: int, time: int, heap: IntArray) -> None:
             _scan_node(f, f.touched[k], heap)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _augment(f: BlossomForest, i: int, j: int) -> None:
     """Match the free outermost node of ``j`` and swap the edges from ``i`` up to the root."""
     node = outermost(f, j)
@@ -272,7 +271,7 @@ def _augment(f: BlossomForest, i: int, j: int) -> None:
         f.nodes[inner].match_there = here
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _settle(f: BlossomForest, time: int) -> None:
     """End a search: store true duals and drop the labels."""
     for k in range(f.counts[TOUCHED]):
@@ -281,6 +280,6 @@ def _settle(f: BlossomForest, time: int) -> None:
             continue
         change = time if f.nodes[node].label == OUTER else -time
         f.nodes[node].label = UNLABELLED
-        if node >= len(f.dual):
+        if node >= len(f.vertices):
             f.nodes[node].blossom_dual += change
         f.vertices[f.nodes[node].group].shift += change

@@ -10,6 +10,7 @@ import numpy as np
 from numba import njit
 
 from engine.core.arguments import IntArray
+from engine.kernels.compiling import inner
 
 NONE = -1
 
@@ -29,20 +30,38 @@ class LaminarFamily(NamedTuple):
     root: IntArray
 
 
-@njit(cache=True, nogil=True)
 def laminar_family(n: int, parent: IntArray, blossom_dual: IntArray) -> LaminarFamily:
     """Tour the forest given by ``parent``; ``blossom_dual`` of the n vertices is not looked at."""
     size = len(parent)
+    begin, end, around = np.zeros((3, size), dtype=np.int64)
+    root = np.full(size, NONE, dtype=np.int64)
+    order, n_vertices = np.zeros((2, size), dtype=np.int64)
+    _tour(n, parent, blossom_dual, order, n_vertices, begin, end, around, root)
+    return LaminarFamily(parent, begin, end, around, root)
+
+
+@njit(cache=True, nogil=True)
+def _tour(
+    n: int,
+    parent: IntArray,
+    blossom_dual: IntArray,
+    order: IntArray,
+    n_vertices: IntArray,
+    begin: IntArray,
+    end: IntArray,
+    around: IntArray,
+    root: IntArray,
+) -> None:
+    """Fill ``begin`` to ``root`` of the family; ``order`` and ``n_vertices`` (N zeros) are work."""
+    size = len(parent)
     # Order the nodes so that parents come before their children: climb, then unwind.
-    order = np.empty(size, dtype=np.int64)
-    path = np.empty(size, dtype=np.int64)
-    placed = np.zeros(size, dtype=np.bool_)
+    path = end  # written over below
     count = 0
     for start in range(size):
         length = 0
         node = start
-        while node != NONE and not placed[node]:
-            placed[node] = True
+        while node != NONE and root[node] == NONE:
+            root[node] = node
             path[length] = node
             length += 1
             node = parent[node]
@@ -50,16 +69,11 @@ def laminar_family(n: int, parent: IntArray, blossom_dual: IntArray) -> LaminarF
             length -= 1
             order[count] = path[length]
             count += 1
-    n_vertices = np.zeros(size, dtype=np.int64)
     for k in range(size - 1, -1, -1):
         node = order[k]
         n_vertices[node] += node < n
         if parent[node] != NONE:
             n_vertices[parent[node]] += n_vertices[node]
-    begin = np.zeros(size, dtype=np.int64)
-    end = np.zeros(size, dtype=np.int64)
-    around = np.zeros(size, dtype=np.int64)
-    root = np.arange(size)
     total = 0
     for k in range(size):
         node = order[k]
@@ -75,22 +89,19 @@ def laminar_family(n: int, parent: IntArray, blossom_dual: IntArray) -> LaminarF
             root[node] = root[above]
         end[node] = begin[node] + (n_vertices[node] if node < n else 0)
         around[node] += blossom_dual[node] if node >= n else 0
-    return LaminarFamily(parent, begin, end, around, root)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def shared_blossom_dual(family: LaminarFamily, i: int, j: int) -> int:
     """Sum of the duals of the blossoms that contain both vertices; O(nesting)."""
-    if family.root[i] != family.root[j]:
-        return 0
     place = family.begin[j]
     node = family.parent[i]
-    while not family.begin[node] <= place < family.end[node]:
+    while node != NONE and not family.begin[node] <= place < family.end[node]:
         node = family.parent[node]
-    return int(family.around[node])
+    return int(family.around[node]) if node != NONE else 0
 
 
-@njit(cache=True, nogil=True)
+@inner
 def fill_shared_duals(family: LaminarFamily, i: int, shared: IntArray) -> None:
     """Write to ``shared[begin[j]]`` what shared_blossom_dual(i, j) is, for all j under i's root."""
     node = family.parent[i]
