@@ -6,22 +6,26 @@
 Writes figure6.csv, figure6.png and figure7.png into --out (./results/horses), and prints the
 errors and times beside the published ones. All methods start from zero, share kernels, ridge and
 threads. No clock counts the features, which are computed once for all, nor compilation, nor the
-judgement of the parameters found. Five runs take at most --seconds each, and --table2 thirty
-more; judging takes some minutes for all pictures of 200 pixels a side.
+judgement of the parameters found. Five runs take at most --seconds each; judging takes some
+minutes for all pictures of 200 pixels a side. Every run is kept in --out: started again, the
+command goes on where it stopped. --table2 goes on to `benchmarks.table2`.
 --quick takes 12 pictures of at most 56 pixels a side and ends within two minutes.
 """
 
 import argparse
-import csv
 import json
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.reporting import REAL_DATA, new_figure, print_machine, print_table
+from benchmarks.kept_results import KeptResults, write_csv
+from benchmarks.reporting import RESULTS, new_figure, print_machine, print_table
 from benchmarks.segmentation_runs import (
+    HORSES,
     LearningRun,
-    load_examples,
+    load_horses,
     log_likelihood,
     mean_error,
     run_blocks,
@@ -29,12 +33,11 @@ from benchmarks.segmentation_runs import (
     run_truncated,
     thinned,
 )
+from benchmarks.table2 import fit_table_2
 from engine.crf.grid_features import GridExample
 from engine.learning.segmentation_prediction import predict_marginals
 from engine.learning.segmentation_solvers import SegmentationTask
 
-HORSES = REAL_DATA / "weizmann_horses"
-RIDGE = 1e-3  # of the mean loss a pixel: lambda = 3420 for the 3.42 million pixels of the paper
 PUBLISHED = (
     "published (Tang 2015): test error of image 207 .068 after 9.2 minutes, when truncated fitting "
     "with 40 iterations had made one step (.249); .074 against .109 after 3.7 hours; .0813 at the "
@@ -42,27 +45,28 @@ PUBLISHED = (
     ".109 with 10, 20, 40 iterations"
 )
 PUBLISHED_SHARE = "1/24"  # 9.2 minutes of 3.7 hours
+PUBLISHED_POINTS = {  # seconds and test error of one picture, on the authors' machine
+    "MLE-Struct": ((552.0, 0.068), (13320.0, 0.074)),
+    "domke40": ((552.0, 0.249), (13320.0, 0.109), (29520.0, 0.0813)),
+}
+PUBLISHED_END = 0.109  # Domke 2013, table II: surrogate likelihood, 40 iterations, all pictures
 POINTS = 16  # judged moments of one run
 
-TABLE_2 = {  # loss, sharpness, mode: published test errors with 10, 20, 40 iterations
-    ("surrogate-likelihood", 0, "trw"): (0.416, 0.109, 0.109),
-    ("univariate-logistic", 0, "trw"): (0.094, 0.093, 0.093),
-    ("clique-logistic", 0, "trw"): (0.094, 0.093, 0.092),
-    ("smoothed-classification", 5, "trw"): (0.097, 0.097, 0.096),
-    ("smoothed-classification", 15, "trw"): (0.097, 0.096, 0.096),
-    ("smoothed-classification", 50, "trw"): (0.096, 0.095, 0.095),
-    ("surrogate-likelihood", 0, "mean-field"): (0.383, 0.226, 0.200),
-    ("univariate-logistic", 0, "mean-field"): (0.108, 0.106, 0.106),
-    ("clique-logistic", 0, "mean-field"): (0.101, 0.105, 0.107),
+COLOURS = {
+    "theta": "#0072b2",
+    "MLE-Struct": "#d55e00",
+    "MLE-Struct-wavg": "#d55e00",
+    "domke10": "#c5c5c5",
+    "domke20": "#8c8c8c",
+    "domke40": "#333333",
 }
-TABLE_2_LOCAL = {"pseudolikelihood": 0.249, "piecewise": 0.236, "independent": 0.125}
 
 
 def parse(words: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--data", type=Path, default=HORSES)
-    parser.add_argument("--out", type=Path, default=Path("results/horses"))
+    parser.add_argument("--out", type=Path)
     parser.add_argument("--seconds", type=float, help="limit of each run")
     parser.add_argument("--steps", type=int, help="limit of each run's steps, but for theta")
     parser.add_argument("--train", type=int, help="pictures to learn from; all by default")
@@ -70,6 +74,7 @@ def parse(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--side", type=int, help="longest side of a model; 200 by default")
     parser.add_argument("--table2", action="store_true", help="also Domke's table II")
     args = parser.parse_args(words)
+    args.out = args.out or RESULTS / ("horses-quick" if args.quick else "horses")
     small = (12, 6, 56, 8.0) if args.quick else (None, None, 200, 1800.0)
     for name, value in zip(("train", "test", "side", "seconds"), small, strict=True):
         if getattr(args, name) is None:
@@ -79,29 +84,26 @@ def parse(words: list[str] | None = None) -> argparse.Namespace:
 
 def run(args: argparse.Namespace) -> dict[str, object]:
     """Run everything that the options ask for; return what summary.json says."""
-    args.out.mkdir(parents=True, exist_ok=True)
-    train = load_examples(args.data / "train", args.train, args.side)
-    test = load_examples(args.data / "test", args.test, args.side)
-    sizes = [example.labels.size for example in train]
-    n_pixels = sum(sizes)
-    task = SegmentationTask(train, sizes, RIDGE * n_pixels, 0.5)
+    settings = {k: v for k, v in vars(args).items() if k not in ("out", "table2")}
+    kept = KeptResults(args.out, settings)
     print_machine()
-    print(f"{len(train)} + {len(test)} pictures, {n_pixels} pixels, lambda {task.ridge:.6g}")
-    warm_up(train)
-    runs = all_runs(task, args)
-    rows = judge(runs, task, test, 8 if args.quick else POINTS)
+    task, test = load_horses(args.data, args.train, args.test, args.side)
+    warm_up(task.examples)
+    runs = all_runs(task, args, kept)
+    rows = judge(runs, task, test, 8 if args.quick else POINTS, kept)
     write_csv(args.out / "figure6.csv", rows)
     draw_figure_6(args.out / "figure6.png", rows)
     draw_figure_7(args.out / "figure7.png", runs, test[0])
     summary = compare(runs, rows)
-    if args.table2:
-        summary["table2"] = table_2(task, test, args.seconds)
     (args.out / "summary.json").write_text(json.dumps(summary, indent=1))
     print(PUBLISHED)
+    if args.table2:
+        folder = args.out / "table2"
+        fit_table_2(task, test, args.seconds, folder, KeptResults(folder, settings))
     return summary
 
 
-def warm_up(train: list[GridExample]) -> None:
+def warm_up(train: Sequence[GridExample]) -> None:
     """Compile every kernel before anything is timed."""
     tiny = SegmentationTask(train[:2], [example.labels.size for example in train[:2]], 1e5, 0.5)
     run_theta(tiny, 1.0, 0.5)
@@ -109,37 +111,68 @@ def warm_up(train: list[GridExample]) -> None:
     run_truncated(tiny, 2, 0.5, max_steps=2)
 
 
-def all_runs(task: SegmentationTask, args: argparse.Namespace) -> dict[str, LearningRun]:
-    """Every method of figure 6, one after the other."""
-    theta = run_theta(task, args.seconds, 1e-3)
-    blocks = run_blocks(task, min(args.seconds, 600.0), "open-loop", max_steps=args.steps)
-    truncated = [
-        run_truncated(task, n, args.seconds, max_steps=args.steps or 1000) for n in (10, 20, 40)
+def all_runs(
+    task: SegmentationTask, args: argparse.Namespace, kept: KeptResults
+) -> dict[str, LearningRun]:
+    """Every method of figure 6, one after the other, unless it is kept."""
+
+    def theta() -> dict[str, object]:
+        return run_theta(task, args.seconds, 1e-3).to_arrays()
+
+    def blocks() -> dict[str, object]:
+        pair = run_blocks(task, min(args.seconds, 600.0), "open-loop", max_steps=args.steps)
+        return {f"{k} {key}": x for k in range(2) for key, x in pair[k].to_arrays().items()}
+
+    def truncated(iterations: int) -> dict[str, object]:
+        steps = args.steps or 1000
+        return run_truncated(task, iterations, args.seconds, max_steps=steps).to_arrays()
+
+    both = kept.remember("blocks", blocks)
+    parts = [
+        kept.remember("theta", theta),
+        *({key[2:]: x for key, x in both.items() if key[0] == k} for k in "01"),
+        *(kept.remember(f"domke{n}", partial(truncated, n)) for n in (10, 20, 40)),
     ]
-    return {run.name: run for run in (theta, *blocks, *truncated)}
+    runs = [LearningRun.from_arrays(part) for part in parts]
+    return {run.name: run for run in runs}
 
 
 def judge(
-    runs: dict[str, LearningRun], task: SegmentationTask, test: list[GridExample], points: int
+    runs: dict[str, LearningRun],
+    task: SegmentationTask,
+    test: list[GridExample],
+    points: int,
+    kept: KeptResults,
 ) -> list[dict[str, float | str]]:
     """Distance to the optimum and test error at moments of every run.
 
     The optimum is the middle of theta's certificate, or the best value seen if there is none.
     """
-    rows: list[dict[str, float | str]] = []
-    values: list[float] = []
-    for run in runs.values():
-        for moment in thinned(run.moments, points):
-            error = mean_error(moment.theta, test, task.rho)
-            rows.append({"method": run.name, "seconds": moment.seconds, "test_error": error})
-            values.append(log_likelihood(task, moment.theta))
+
+    def judged(run: LearningRun) -> dict[str, object]:
+        thetas = [moment.theta for moment in thinned(run.moments, points)]
+        values = [log_likelihood(task, theta) for theta in thetas]
+        return {"values": values, "errors": [mean_error(theta, test, task.rho) for theta in thetas]}
+
+    found = {
+        name: kept.remember(f"{name} judged", partial(judged, run)) for name, run in runs.items()
+    }
     theta = runs["theta"]
-    optimum = max(values)
+    optimum = max(float(part["values"].max()) for part in found.values())
     if np.isfinite(relative_gap(theta)):
         optimum = 0.5 * ((theta.lower or 0.0) + (theta.upper or 0.0))
-    for row, value in zip(rows, values, strict=True):
-        row["distance"] = optimum - value
-    return rows
+    return [
+        {
+            "method": name,
+            "seconds": moment.seconds,
+            "distance": optimum - float(value),
+            "test_error": float(error),
+        }
+        for name, run in runs.items()
+        for moment, value, error in zip(
+            thinned(run.moments, points), found[name]["values"], found[name]["errors"], strict=True
+        )
+    ]
 
 
 def relative_gap(run: LearningRun) -> float:
@@ -198,24 +231,29 @@ def compare(runs: dict[str, LearningRun], rows: list[dict[str, float | str]]) ->
     }
 
 
-def write_csv(path: Path, rows: list[dict[str, float | str]]) -> None:
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, ["method", "seconds", "distance", "test_error"])
-        writer.writeheader()
-        writer.writerows(rows)
-
-
 def draw_figure_6(path: Path, rows: list[dict[str, float | str]]) -> None:
     """Distance to the optimum, and test error, against time."""
-    figure, (left, right) = new_figure(1, 2, figsize=(11, 4.2))
+    figure, (left, right) = new_figure(1, 2, figsize=(13, 4.6))
     for method in dict.fromkeys(str(row["method"]) for row in rows):
         own = [row for row in rows if row["method"] == method]
-        seconds = [float(row["seconds"]) for row in own]
-        left.loglog(seconds, [max(float(row["distance"]), 1e-3) for row in own], label=method)
-        right.semilogx(seconds, [float(row["test_error"]) for row in own], label=method)
-    left.set(xlabel="seconds", ylabel="distance to the optimum (nats)")
-    right.set(xlabel="seconds", ylabel="test error (mean Hamming loss)")
-    right.legend(fontsize=8)
+        seconds = [max(float(row["seconds"]), 1e-3) for row in own]
+        distances = [max(float(row["distance"]), 1.0) for row in own]
+        style = {"color": COLOURS[method], "label": method, "marker": ".", "linewidth": 1.4}
+        style["linestyle"] = "--" if method.endswith("wavg") else "-"
+        left.loglog(seconds, distances, **style)
+        right.semilogx(seconds, [float(row["test_error"]) for row in own], **style)
+    for method, points in PUBLISHED_POINTS.items():
+        label = f"{method}, one picture, published"
+        right.plot(*zip(*points, strict=True), "*", color=COLOURS[method], ms=9, label=label)
+    end = {"color": COLOURS["domke40"], "linestyle": ":", "label": "domke40 at its end, published"}
+    right.axhline(PUBLISHED_END, **end)
+    left.set(
+        title="Distance to the optimum", xlabel="seconds", ylabel="nats (1 and less drawn at 1)"
+    )
+    right.set(title="Test error", xlabel="seconds", ylabel="mean Hamming loss", ylim=(0.0, 0.5))
+    for axis in (left, right):
+        axis.grid(alpha=0.3)
+    right.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.02, 1.0))
     figure.tight_layout()
     figure.savefig(path, dpi=130)
 
@@ -224,29 +262,24 @@ def draw_figure_7(path: Path, runs: dict[str, LearningRun], example: GridExample
     """Marginals of one test picture as training goes on, ours above truncated fitting's."""
     columns = 5
     shown = ["theta", "MLE-Struct-wavg", "domke40"]
-    figure, axes = new_figure(len(shown) + 1, columns, figsize=(2.3 * columns, 7))
+    rows, width = example.labels.shape
+    height = 2.0 * rows / width + 0.35
+    figure, axes = new_figure(len(shown), columns + 1, figsize=(2.0 * (columns + 1), 3 * height))
     for axis in axes.ravel():
         axis.axis("off")
     axes[0, 0].imshow(example.features.nodes.colours)  # type: ignore[attr-defined]
-    axes[0, 1].imshow(example.labels, cmap="gray")
-    for row, name in enumerate(shown, start=1):
-        for column, moment in enumerate(thinned(runs[name].moments, columns)[:columns]):
+    axes[0, 0].set_title("test picture", fontsize=8)
+    axes[1, 0].imshow(example.labels, cmap="gray")
+    axes[1, 0].set_title("its mask", fontsize=8)
+    for row, name in enumerate(shown):
+        for column, moment in enumerate(thinned(runs[name].moments, columns)[-columns:], start=1):
             nodes, _ = predict_marginals(example.features, moment.theta, 0.5)
             error = np.mean((nodes > 0.5) != example.labels)
             axes[row, column].imshow(nodes, cmap="gray", vmin=0, vmax=1)
-            title = f"{name}\n{moment.seconds:.1f} s, error {error:.3f}"
-            axes[row, column].set_title(title, fontsize=7)
+            title = f"{name}\n{moment.seconds:.3g} s, error {error:.3f}"
+            axes[row, column].set_title(title, fontsize=8)
     figure.tight_layout()
     figure.savefig(path, dpi=130)
-
-
-def table_2(
-    task: SegmentationTask, test: list[GridExample], seconds: float
-) -> dict[str, list[float]]:
-    """Domke's table II: errors by loss, inference and iterations, published beside ours."""
-    from benchmarks.table2 import fit_table_2
-
-    return fit_table_2(task, test, seconds, TABLE_2, TABLE_2_LOCAL)
 
 
 if __name__ == "__main__":

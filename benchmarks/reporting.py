@@ -20,12 +20,14 @@ def print_machine() -> None:
 
 
 def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Print a table with aligned columns; floats with four significant digits, None as a dash."""
+    """Print a table in Markdown; floats with four significant digits, None as a dash."""
     cells = [[_text(value) for value in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)]
-    print(f"\n{title}")
-    for row in [list(header), *cells]:
-        print("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)))
+    rule = ["-" * (width - 1) + ":" for width in widths]
+    print(f"\n{title}\n")
+    for row in [list(header), rule, *cells]:
+        line = " | ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+        print(f"| {line} |", flush=True)
 
 
 def _text(value: Any) -> str:

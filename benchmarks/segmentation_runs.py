@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.kept_results import Arrays
+from benchmarks.reporting import REAL_DATA
 from engine.core.progress import Progress
 from engine.crf.grid_features import GridExample
 from engine.crf.image_features import compute_image_features
@@ -25,6 +27,9 @@ from engine.learning.segmentation_solvers import (
 from engine.objectives.grid_inner import GridChains
 from engine.objectives.grid_losses import LossOptions
 from engine.solvers.control import Limits, Watch
+
+HORSES = REAL_DATA / "weizmann_horses"
+RIDGE = 1e-3  # of the mean loss a pixel: lambda = 3420 for the 3.42 million pixels of the paper
 
 JUDGING_SWEEPS = 60
 
@@ -52,6 +57,46 @@ class LearningRun:
     def theta(self) -> np.ndarray:
         """The last parameters."""
         return self.moments[-1].theta
+
+    def to_arrays(self) -> Arrays:
+        """What a later process needs to go on with this run."""
+        times = [moment.seconds for moment in self.moments]
+        bounds = [np.nan if bound is None else bound for bound in (self.lower, self.upper)]
+        return {
+            "name": self.name,
+            "times": times,
+            "thetas": np.array([moment.theta for moment in self.moments]),
+            "seconds": self.seconds,
+            "status": self.status,
+            "bounds": bounds,
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> "LearningRun":
+        """The run that ``to_arrays`` told of."""
+        moments = zip(arrays["times"], arrays["thetas"], strict=True)
+        lower, upper = (None if np.isnan(bound) else float(bound) for bound in arrays["bounds"])
+        return cls(
+            str(arrays["name"]),
+            [Moment(float(seconds), theta) for seconds, theta in moments],
+            float(arrays["seconds"]),
+            str(arrays["status"]),
+            lower,
+            upper,
+        )
+
+
+def load_horses(
+    folder: Path, n_train: int | None, n_test: int | None, max_side: int
+) -> tuple[SegmentationTask, list[GridExample]]:
+    """The learning problem of the horses, and the pictures to test on; None takes all."""
+    train = load_examples(folder / "train", n_train, max_side)
+    test = load_examples(folder / "test", n_test, max_side)
+    sizes = [example.labels.size for example in train]
+    task = SegmentationTask(train, sizes, RIDGE * sum(sizes), 0.5)
+    numbers = f"{len(train)} + {len(test)} pictures, {sum(sizes)} pixels"
+    print(f"{numbers}, lambda {task.ridge:.6g}", flush=True)
+    return task, test
 
 
 def load_examples(folder: Path, count: int | None, max_side: int) -> list[GridExample]:

@@ -4,11 +4,13 @@ Steps limit the work, not seconds: the results are the same on a machine that is
 """
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
-from benchmarks import bench_horses, denoising, segmentation_runs
-from engine.learning.segmentation_solvers import SegmentationTask
+from benchmarks import bench_horses, denoising, table2
+from benchmarks.kept_results import KeptResults
 from tests.shared_data import shared_data
 
 AMPLE = "200"  # seconds that no run needs
@@ -24,7 +26,7 @@ def test_horses_quick(tmp_path: Path) -> None:
     assert isinstance(gap := summary["theta_relative_gap"], float)
     assert 0.0 <= gap <= 1e-3
     names = {path.name for path in tmp_path.iterdir()}
-    assert names == {"figure6.csv", "figure6.png", "figure7.png", "summary.json"}
+    assert names == {"figure6.csv", "figure6.png", "figure7.png", "summary.json", "kept"}
     rows = (tmp_path / "figure6.csv").read_text().splitlines()
     methods = {row.split(",")[0] for row in rows[1:]}
     truncated = {"domke10", "domke20", "domke40"}
@@ -34,19 +36,48 @@ def test_horses_quick(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_table_2_has_every_published_row() -> None:
-    folder = shared_data("weizmann_horses")
-    train = segmentation_runs.load_examples(folder / "train", 4, 32)
-    test = segmentation_runs.load_examples(folder / "test", 2, 32)
-    sizes = [example.labels.size for example in train]
-    task = SegmentationTask(train, sizes, bench_horses.RIDGE * sum(sizes), 0.5)
-    ours = bench_horses.table_2(task, test, seconds=0.1)
-    assert len(ours) == len(bench_horses.TABLE_2) + len(bench_horses.TABLE_2_LOCAL)
-    assert [len(ours[loss]) for loss in bench_horses.TABLE_2_LOCAL] == [1, 1, 1]
-    rows = [errors for loss, errors in ours.items() if loss not in bench_horses.TABLE_2_LOCAL]
-    assert all(len(errors) == 3 for errors in rows)  # 10, 20, 40 iterations
-    assert all(0.0 < error < 0.75 for errors in ours.values() for error in errors)
-    assert len({error for errors in ours.values() for error in errors}) > 10
+def test_table_2_has_every_published_row_and_goes_on_where_it_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = shared_data("weizmann_horses")
+    words = ["--data", str(data), "--out", str(tmp_path), "--seconds", "0.1"]
+    words += ["--train", "4", "--test", "2", "--side", "32"]
+    fit_marginals, left = table2.fit_marginals, 20
+
+    def killed_after_twenty(*args: Any, **options: Any) -> Any:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise KeyboardInterrupt
+        return fit_marginals(*args, **options)
+
+    monkeypatch.setattr(table2, "fit_marginals", killed_after_twenty)
+    with pytest.raises(KeyboardInterrupt):
+        table2.run(table2.parse(words))
+    table = tmp_path / "table2.csv"
+    first = table.read_text().splitlines()
+    assert len(first) == 1 + 20
+    left = 10  # only the other ten are fitted
+    rows = table2.run(table2.parse(words))
+    assert left == 0
+    assert table.read_text().splitlines()[:21] == first
+    n_rows = len(table2.PUBLISHED) * len(table2.ITERATIONS) + len(table2.PUBLISHED_LOCAL)
+    assert len(rows) == n_rows == 30
+    errors = [row["test_error"] for row in rows]
+    assert all(0.0 < error < 0.75 for error in errors)
+    assert len(set(errors)) > 10
+    ends = {row["ended"] for row in rows}
+    assert ends <= {"converged", "time limit"}
+    assert "time limit" in ends  # a tenth of a second is not enough for all
+
+
+def test_results_of_other_settings_are_neither_mixed_nor_lost(tmp_path: Path) -> None:
+    kept = KeptResults(tmp_path, {"seconds": 1})
+    assert kept.remember("fit", lambda: {"theta": np.arange(3.0)})["theta"].sum() == 3.0
+    again = KeptResults(tmp_path, {"seconds": 1})
+    assert again.remember("fit", dict)["theta"].sum() == 3.0
+    with pytest.raises(SystemExit, match="other settings"):
+        KeptResults(tmp_path, {"seconds": 2})
 
 
 def test_a_lucky_moment_is_not_an_error_reached_for_good() -> None:
@@ -63,10 +94,13 @@ def test_a_lucky_moment_is_not_an_error_reached_for_good() -> None:
 def test_denoising_quick(tmp_path: Path) -> None:
     data = shared_data("bsds_images")
     words = ["--quick", "--data", str(data), "--out", str(tmp_path), "--seconds", AMPLE]
-    errors = denoising.run(denoising.parse(words))
+    rows = denoising.run(denoising.parse(words))
     assert (tmp_path / "figure4.png").exists()
+    assert len((tmp_path / "table1.csv").read_text().splitlines()) == 1 + len(rows)
+    errors = {row["loss"]: row["test"] for row in rows}
     inference = [name for name in errors if name not in {"piecewise", "independent"}]
     assert len(inference) == 9
     for name in inference:
-        assert errors[name][0] < 0.6 * errors["independent"][0], name
-    assert errors["piecewise"][0] > 0.3  # as published: it couples far too strongly
+        assert errors[name] < 0.6 * errors["independent"], name
+    assert errors["piecewise"] > 0.3  # as published: it couples far too strongly
+    assert denoising.run(denoising.parse(words)) == rows
