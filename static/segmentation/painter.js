@@ -70,10 +70,12 @@ export class Painter {
     this.viewer.stage.setMask(open ? this.mask : this.saved);
     if (open) {
       this.viewer.state.mode = "overlay";
+      this.shownBefore = { ...this.viewer.state.shown };
       Object.assign(this.viewer.state.shown, { probability: false, entropy: false, errors: false });
       this.tint(0, 0, this.width, this.height);
       this.find("[data-tool=paint]").focus();
     } else {
+      Object.assign(this.viewer.state.shown, this.shownBefore);
       this.ring.hidden = true;
     }
     const values = new URLSearchParams(window.location.search);

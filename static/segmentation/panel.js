@@ -68,12 +68,17 @@ export class Panel {
     left.textContent = "Image";
     right.hidden = named.length === 0;
     right.textContent = named.join(" + ");
+    const [, top] = this.viewer.stage.panes.at(-1);
+    right.style.marginTop = `${top}px`;
     left.style.maxWidth = state.mode === "swipe" ? `${Math.max(state.swipe, 12)}%` : "";
   }
 
   showBar() {
     const { state } = this.viewer;
-    const kind = state.selected === "entropy" && state.shown.entropy ? "entropy" : "probability";
+    const isEntropy = state.shown.entropy && (state.selected === "entropy" || !state.shown.probability);
+    const kind = isEntropy ? "entropy" : "probability";
+    const isIdle = !state.shown.probability && !state.shown.entropy;
+    this.viewer.find("[data-scale]").classList.toggle("is-idle", isIdle);
     const lies = NARROW.matches;
     if (this.barKind === `${kind} ${lies}`) return;
     this.barKind = `${kind} ${lies}`;
@@ -116,12 +121,11 @@ export class Panel {
       ? `${words.entropy}, known: ${words.known}`
       : words.entropy;
     const [x, y] = this.viewer.viewport.toPane(pixel[0] + 0.5, pixel[1] + 0.5);
-    const starts = this.viewer.stage.paneStarts(this.viewer.state.mode);
-    const start = this.viewer.hover && this.viewer.hoverPane ? starts.at(-1) : starts[0];
+    const [paneLeft, paneTop] = (this.viewer.hover && this.viewer.hoverPane) || [0, 0];
     const box = tip.getBoundingClientRect();
     const [width, height] = this.viewer.stage.size;
-    const left = start + x + 18 + box.width > width ? start + x - 18 - box.width : start + x + 18;
-    const top = Math.min(y + 16, height - box.height - 8);
+    const [middle, top] = [paneLeft + x, Math.min(paneTop + y + 16, height - box.height - 8)];
+    const left = middle + 18 + box.width > width ? middle - 18 - box.width : middle + 18;
     tip.style.transform = `translate(${Math.max(4, left)}px, ${Math.max(4, top)}px)`;
   }
 

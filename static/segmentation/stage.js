@@ -27,19 +27,15 @@ export class Stage {
     this.canvas.width = Math.round(box.width * ratio);
     this.canvas.height = Math.round(box.height * ratio);
     this.ratio = ratio;
-    const paneWidth = mode === "side" ? (box.width - GAP) / 2 : box.width;
-    this.viewport.setPane(paneWidth, box.height);
+    const [paneWidth, paneHeight] = paneSize(mode, box.width, box.height);
+    this.viewport.setPane(paneWidth, paneHeight);
+    const second = paneWidth < box.width ? [paneWidth + GAP, 0] : [0, paneHeight + GAP];
+    this.panes = mode === "side" ? [[0, 0], second] : [[0, 0]];
   }
 
-  /** Position within its pane of a position in the canvas. */
-  inPane(x, mode) {
-    const [width] = this.viewport.pane;
-    return mode === "side" && x > width ? x - width - GAP : x;
-  }
-
-  /** Where panes begin, in CSS pixels from the left. */
-  paneStarts(mode) {
-    return mode === "side" ? [0, this.viewport.pane[0] + GAP] : [0];
+  /** Left and top, in CSS pixels, of the pane around a position in the canvas. */
+  paneAt(x, y) {
+    return this.panes.findLast(([left, top]) => x >= left && y >= top) ?? this.panes[0];
   }
 
   draw(state) {
@@ -47,29 +43,29 @@ export class Stage {
     const [width, height] = this.size;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, width, height);
-    if (state.mode === "side") {
-      const [pane] = this.viewport.pane;
-      this.drawPane(state, [0, pane], 0, false);
-      this.drawPane(state, [pane + GAP, width], pane + GAP, true);
-    } else if (state.mode === "swipe") {
+    if (state.mode === "swipe") {
       const border = (state.swipe / 100) * width;
-      this.drawPane(state, [0, border], 0, false);
-      this.drawPane(state, [border, width], 0, true);
+      this.drawPane(state, [0, 0], [0, border], false);
+      this.drawPane(state, [0, 0], [border, width], true);
     } else {
-      this.drawPane(state, [0, width], 0, true);
+      const { pane } = this.viewport;
+      this.panes.forEach((start, k) => {
+        this.drawPane(state, start, [start[0], start[0] + pane[0]], k === this.panes.length - 1);
+      });
     }
     if (state.at !== null) this.drawPointer(state);
   }
 
-  drawPane(state, [from, to], start, withLayers) {
+  /** Draw the pane that begins at `start`, between two positions from the left. */
+  drawPane(state, start, [from, to], withLayers) {
     const { context, viewport } = this;
     if (to <= from) return;
     context.save();
     context.beginPath();
-    context.rect(from, 0, to - from, this.size[1]);
+    context.rect(from, start[1], to - from, viewport.pane[1]);
     context.clip();
     const [left, top] = viewport.toPane(0, 0);
-    context.translate(start + left, top);
+    context.translate(start[0] + left, start[1] + top);
     context.scale(viewport.scale, viewport.scale);
     context.imageSmoothingEnabled = viewport.scale < 2;
     const { width, height } = this.layers;
@@ -105,15 +101,21 @@ export class Stage {
   drawPointer(state) {
     const { context } = this;
     const [x, y] = this.viewport.toPane(state.at[0] + 0.5, state.at[1] + 0.5);
-    for (const start of this.paneStarts(state.mode)) {
+    for (const [left, top] of this.panes) {
       context.lineWidth = 4;
       context.strokeStyle = "rgba(0, 0, 0, 0.7)";
-      circle(context, start + x, y, 7);
+      circle(context, left + x, top + y, 7);
       context.lineWidth = 2;
       context.strokeStyle = "#ffffff";
-      circle(context, start + x, y, 7);
+      circle(context, left + x, top + y, 7);
     }
   }
+}
+
+/** Two panes stand side by side, or one above the other where the box is taller than wide. */
+function paneSize(mode, width, height) {
+  if (mode !== "side") return [width, height];
+  return height > width ? [width, (height - GAP) / 2] : [(width - GAP) / 2, height];
 }
 
 function circle(context, x, y, radius) {

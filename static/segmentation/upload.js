@@ -1,6 +1,7 @@
 // Uploads: one request per file, two at a time, a result per file as it is settled.
 //
 // The server answers with a line of JSON per file; a ZIP brings many lines while it is unpacked.
+// When all are settled, #set-files hears "uploads-over" and reads itself again.
 
 const AT_ONCE = 2;
 const WORDS = { added: "Saved", replaced: "Replaced", same: "Already here", refused: "Not saved" };
@@ -35,13 +36,14 @@ class Uploads {
       zone.classList.remove("drop-zone--over");
       this.add(await droppedFiles(event.dataTransfer));
     });
-    for (const button of document.querySelectorAll("[data-replace]")) {
-      button.addEventListener("click", () => {
-        this.replacing = button.dataset.replace;
-        input.click();
-      });
-    }
+    document.addEventListener("click", (event) => {
+      const button = event.target.closest("[data-replace]");
+      if (!button) return;
+      this.replacing = button.dataset.replace;
+      input.click();
+    });
     this.part("stop").addEventListener("click", () => this.stop());
+    this.part("close").addEventListener("click", () => this.close());
     window.addEventListener("beforeunload", (event) => {
       if (this.running.size > 0) event.preventDefault();
     });
@@ -51,7 +53,8 @@ class Uploads {
   add(files, name = null) {
     if (files.length === 0) return;
     this.panel.hidden = false;
-    this.part("done").hidden = true;
+    this.part("title").textContent = "Uploading";
+    this.part("close").hidden = true;
     this.part("stop").hidden = false;
     for (const file of files) {
       this.bytes.total += file.size;
@@ -187,10 +190,22 @@ class Uploads {
   finish() {
     const { taken, refused } = this.counts;
     this.part("title").textContent = refused ? "Uploaded, with problems" : "Uploaded";
+    const focusWouldBeLost = document.activeElement === this.part("stop");
+    this.part("close").hidden = false;
+    if (focusWouldBeLost) this.part("close").focus();
     this.part("stop").hidden = true;
-    this.part("done").hidden = false;
     this.part("live").textContent = `Upload over: ${taken} saved, ${refused} not saved.`;
-    this.part("done").focus();
+    if (taken === 0) return;
+    this.form.querySelector(".drop-zone").classList.add("drop-zone--slim");
+    document.querySelector("#set-files").dispatchEvent(new Event("uploads-over"));
+  }
+
+  close() {
+    this.list.replaceChildren();
+    this.counts = { taken: 0, refused: 0 };
+    this.bytes = { total: 0, sent: 0 };
+    this.panel.hidden = true;
+    this.form.querySelector("input[type=file]").focus();
   }
 }
 

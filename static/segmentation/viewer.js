@@ -35,6 +35,7 @@ class Viewer {
       fetched(this.root.dataset.layersUrl, (response) => response.arrayBuffer()),
     ]);
     this.layers = unpackLayers(buffer);
+    this.root.style.setProperty("--ratio", String(this.layers.width / this.layers.height));
     this.viewport = new Viewport(this.layers.width, this.layers.height);
     this.stage = new Stage(this.find("[data-canvas]"), image, this.layers, this.viewport);
     this.restorePosition();
@@ -67,6 +68,7 @@ class Viewer {
     if (this.frame) return;
     this.frame = window.requestAnimationFrame(() => {
       this.frame = null;
+      this.root.style.setProperty("--panes", this.state.mode === "side" ? "2" : "1");
       this.stage.resize(this.state.mode);
       this.stage.draw(this.state);
       this.panel.show();
@@ -219,9 +221,9 @@ class Viewer {
   /** Position of an event within its pane, in CSS pixels. */
   position(event) {
     const box = this.find("[data-canvas]").getBoundingClientRect();
-    const x = event.clientX - box.left;
-    this.hoverPane = this.state.mode === "side" && x > this.viewport.pane[0];
-    return [this.stage.inPane(x, this.state.mode), event.clientY - box.top];
+    const [x, y] = [event.clientX - box.left, event.clientY - box.top];
+    this.hoverPane = this.stage.paneAt(x, y);
+    return [x - this.hoverPane[0], y - this.hoverPane[1]];
   }
 
   onPointerDown(event) {
@@ -264,7 +266,8 @@ class Viewer {
     const box = this.find("[data-canvas]").getBoundingClientRect();
     const apart = (place) => Math.max(1, Math.hypot(place[0] - other[0], place[1] - other[1]));
     const [x, y] = [(now[0] + other[0]) / 2 - box.left, (now[1] + other[1]) / 2 - box.top];
-    this.viewport.zoomAt(apart(now) / apart(before), this.stage.inPane(x, this.state.mode), y);
+    const [left, top] = this.stage.paneAt(x, y);
+    this.viewport.zoomAt(apart(now) / apart(before), x - left, y - top);
     this.viewport.pan((now[0] - before[0]) / 2, (now[1] - before[1]) / 2);
   }
 

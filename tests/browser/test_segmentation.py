@@ -3,7 +3,6 @@
 import io
 import re
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +10,15 @@ from PIL import Image
 from playwright.sync_api import Page, expect
 
 from engine import LabelledImage, generate_leaf_images
+from tests.browser.image_pages import (
+    learn,
+    make_set,
+    open_viewer,
+    predict,
+    ready,
+    upload,
+    wait_till_learned,
+)
 from tests.browser.labelled_pictures import encoded, horses, zip_file
 from tests.shared_data import FOLDER
 
@@ -25,37 +33,6 @@ def pictures() -> tuple[list[LabelledImage], list[LabelledImage]]:
         return horses(real / "train", LEARNED), horses(real / "test", NEW)
     made = list(generate_leaf_images(LEARNED + NEW, rng=np.random.default_rng(3)))
     return made[:LEARNED], made[LEARNED:]
-
-
-def make_set(page: Page, name: str) -> None:
-    page.goto("/image-sets/new/")
-    page.get_by_label("Name").fill(name)
-    page.get_by_label("What the masks mark").fill("thing")
-    page.get_by_role("button", name="Make the set").click()
-    page.wait_for_url(re.compile(r"/image-sets/[0-9a-f-]{36}/"))
-
-
-def upload(page: Page, *paths: Path) -> None:
-    page.locator("#upload-files").set_input_files([str(path) for path in paths])
-    expect(page.locator("[data-uploads-done]")).to_be_visible(timeout=90_000)
-
-
-def learn(page: Page) -> None:
-    page.get_by_role("link", name="Learn", exact=True).click()
-    page.get_by_label("Stop at the latest after").select_option("60")
-    page.get_by_text("More settings").click()
-    page.get_by_label("Detail").select_option("100")
-    page.get_by_role("button", name="Learn", exact=True).click()
-    page.wait_for_url(re.compile(r"/image-models/[0-9a-f-]{36}/"))
-
-
-def open_viewer(page: Page, number: int = 0) -> None:
-    page.locator("tr[data-row] a[data-open]").nth(number).click()
-    ready(page)
-
-
-def ready(page: Page) -> None:
-    page.wait_for_selector("[data-viewer][data-ready=true]", state="attached")
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +57,6 @@ def test_from_upload_to_learning_again(
     expect(refused).to_contain_text("notes.txt")
     assert_accessible(page)
     screenshot(page, "seg-upload")
-    page.get_by_role("link", name="Show the set").click()
     expect(page.locator(".page-header__facts")).to_contain_text("20 images, 20 with a mask")
     assert_accessible(page)
     screenshot(page, "seg-set")
@@ -90,20 +66,14 @@ def test_from_upload_to_learning_again(
     expect(page.get_by_text("of pixels wrong")).to_be_visible(timeout=60_000)
     assert_accessible(page)
     screenshot(page, "seg-learning")
-    expect(page.locator("#segmenter-badge")).to_have_text(
-        re.compile("Certified|Stopped early"), timeout=120_000
-    )
+    wait_till_learned(page)
     assert_accessible(page)
     screenshot(page, "seg-learned")
     prepared["model"] = page.url
 
     make_set(page, "New things")
     upload(page, zip_file(tmp_path / "new.zip", pictures[1], masks=6))
-    page.get_by_role("link", name="Show the set").click()
-    page.get_by_role("link", name="Predict masks").click()
-    page.get_by_role("button", name="Predict", exact=True).click()
-    page.wait_for_url(re.compile(r"/predictions/[0-9a-f-]{36}/"))
-    expect(page.locator(".badge", has_text="Done").first).to_be_visible(timeout=60_000)
+    predict(page)
     expect(page.locator(".page-header__facts")).to_contain_text("10 of 10 images predicted")
     assert_accessible(page)
     screenshot(page, "seg-prediction")
@@ -129,9 +99,7 @@ def test_from_upload_to_learning_again(
     page.goto("/image-sets/")
     page.get_by_role("link", name="New things").click()
     learn(page)
-    expect(page.locator("#segmenter-badge")).to_have_text(
-        re.compile("Certified|Stopped early"), timeout=120_000
-    )
+    wait_till_learned(page)
 
 
 def viewer_of(page: Page, prepared: dict[str, str], number: int = 1) -> None:
@@ -261,6 +229,20 @@ def test_a_view_can_be_linked(page_as, prepared) -> None:
     )
 
 
+def test_two_panes_stand_one_above_the_other_on_a_phone(page_as, prepared) -> None:
+    page = page_as("alice", width="phone")
+    viewer_of(page, prepared)
+    page.get_by_role("button", name="Side by side").click()
+    stage = page.locator("[data-stage]")
+    page.wait_for_timeout(200)
+    box = stage.bounding_box()
+    assert box["height"] > box["width"]
+    page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 0.25 * box["height"])
+    above = page.locator("[data-tip-place]").inner_text()
+    page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 0.75 * box["height"] + 2)
+    assert page.locator("[data-tip-place]").inner_text() == above
+
+
 def test_senseless_addresses_show_the_usual_view(page_as, prepared) -> None:
     page = page_as("alice")
     viewer_of(page, prepared)
@@ -302,8 +284,10 @@ def test_corrections_by_keyboard_can_be_undone(page_as, prepared) -> None:
     expect(save).to_be_disabled()
     page.keyboard.press("y")
     expect(save).to_be_enabled()
+    expect(page.locator("[data-scale]")).to_be_hidden()  # it measures no layer that is shown
     page.get_by_role("button", name="Discard").click()
     expect(page.locator("[data-painter]")).to_be_hidden()
+    expect(page.locator("[data-scale]")).to_be_visible()
 
 
 def test_a_four_megapixel_image_is_interactive_within_two_seconds(
@@ -317,10 +301,7 @@ def test_a_four_megapixel_image_is_interactive_within_two_seconds(
     page = page_as("bob")
     make_set(page, "Large")
     upload(page, path)
-    page.get_by_role("link", name="Show the set").click()
-    page.get_by_role("link", name="Predict masks").click()
-    page.get_by_role("button", name="Predict", exact=True).click()
-    expect(page.locator(".badge", has_text="Done").first).to_be_visible(timeout=60_000)
+    predict(page)
     open_viewer(page)  # the screen-sized copy is made at the first look
     page.reload()
     ready(page)
@@ -353,6 +334,32 @@ def test_an_upload_by_drag_and_drop_and_one_that_fails(page_as, tmp_path) -> Non
     )
     expect(page.locator("[data-uploads-note]")).to_have_text("1 saved, 1 not saved")
     expect(page.locator(".uploads__row").first).to_contain_text("notes.txt")
+
+
+def test_an_upload_shows_in_the_page_and_leaves_results_and_focus(page_as, tmp_path) -> None:
+    page = page_as("bob")
+    make_set(page, "Filled")
+    page.locator("#upload-files").focus()
+    picture = encoded(np.zeros((9, 9, 3), dtype=np.uint8), "PNG")
+    for count in (1, 2):
+        path = tmp_path / f"{count}.png"
+        path.write_bytes(picture)
+        upload(page, path)
+        expect(page.locator("#set-files .gallery__item")).to_have_count(count)
+        expect(page.locator(".page-header__facts")).to_contain_text(f"{count} image")
+        expect(page.locator(".uploads__row")).to_have_count(count)
+        expect(page.locator("#upload-files")).to_be_focused()
+    expect(page.get_by_role("link", name="Predict masks")).to_be_visible()
+    page.get_by_role("button", name="Close this list").click()
+    expect(page.locator("[data-uploads]")).to_be_hidden()
+    expect(page.locator("#upload-files")).to_be_focused()
+
+    page.locator(".gallery__menu summary").first.click()
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Replace…").first.click()
+    path.write_bytes(encoded(np.ones((9, 9, 3), dtype=np.uint8), "PNG"))
+    chooser.value.set_files(path)
+    expect(page.locator(".uploads__row")).to_contain_text("Replaced")
 
 
 def test_the_server_goes_away_during_an_upload(page_as, tmp_path) -> None:

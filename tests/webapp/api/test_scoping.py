@@ -60,6 +60,15 @@ def test_another_organisation_finds_nothing(program_of, mallory, keys) -> None:
     assert tried > 20
 
 
+def test_its_own_organisation_finds_all_of_it(program_of, bob, keys) -> None:
+    """The same addresses answer their owner, so what is not found above is not mistyped."""
+    program = program_of(bob)
+    for entry in endpoints():
+        if entry.method == "GET" and entry.path_parameters:
+            answer = program.call(entry.method, fill(entry, keys))
+            assert answer.status_code != 404, entry.path
+
+
 def test_lists_of_another_organisation_are_empty(program_of, mallory, keys) -> None:
     program = program_of(mallory)
     for entry in endpoints():

@@ -3,6 +3,7 @@
 import pytest
 from django.urls import NoReverseMatch, reverse
 
+from tests.webapp.test_addresses import NONSENSE, answers
 from webapp.segmentation.urls import urlpatterns
 from webapp.segmentation.views.predicted_images import FILES
 
@@ -16,6 +17,11 @@ CHANGING = {
     "prediction-delete",
     "predicted-image-correct",
 }
+FIELDS = (
+    "action", "bytes", "confirm", "download", "foreground", "holdout_percent", "image", "image_set",
+    "image_sets", "max_seconds", "max_side", "model", "name", "order", "page", "q", "restraint",
+    "role", "segmenter", "set", "show", "solver", "with",
+)  # fmt: skip
 LISTS = {
     "image-sets",
     "image-set-new",
@@ -72,6 +78,17 @@ def test_another_organisation_finds_nothing(client_of, mallory, addresses) -> No
             assert ask(client, name, url).status_code == 404, name
 
 
+def test_no_stored_file_has_an_address_of_its_own(client_of, bob, addresses, media_root) -> None:
+    """Files are reached through views that check the owner, never by where they lie."""
+    client = client_of(bob)
+    paths = [path for path in media_root.rglob("*") if path.is_file()]
+    assert len(paths) > 10
+    for path in paths:
+        for folder in ("", "/media", "/static", "/static/../media"):
+            url = f"{folder}/{path.relative_to(media_root)}"
+            assert client.get(url).status_code == 404, url
+
+
 def test_lists_of_another_organisation_are_empty(client_of, mallory, addresses) -> None:
     client = client_of(mallory)
     for name in LISTS:
@@ -124,6 +141,13 @@ def test_the_search_stays_within_the_organisation(client_of, bob, mallory, image
 def test_the_home_page_shows_the_organisation_s_sets(client_of, bob, mallory, image_set) -> None:
     assert b"3 images, 2 with masks" in client_of(bob).get("/").content
     assert b"3 images, 2 with masks" not in client_of(mallory).get("/").content
+
+
+@pytest.mark.parametrize("text", NONSENSE.values(), ids=NONSENSE)
+def test_nonsense_in_every_field_never_fails(carol, addresses, text) -> None:
+    for name, url in addresses.items():
+        codes = answers(carol, url, dict.fromkeys(FIELDS, text))
+        assert all(code < 500 for code in codes), f"{name} {codes}"
 
 
 def test_senseless_keys_in_the_query_are_not_found(client_of, bob, batch) -> None:

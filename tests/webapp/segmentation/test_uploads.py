@@ -217,8 +217,15 @@ def test_a_full_disk_stops_a_zip_but_keeps_what_is_whole(bob, image_set, monkeyp
 
     monkeypatch.setattr("webapp.segmentation.store.os.fsync", full_at_the_third)
     content = zipped({f"n{k}.jpg": encoded(picture(20 + k)) for k in range(4)})
-    results = take(bob, image_set, "all.zip", content)
-    assert [result.outcome for result in results] == ["added", "refused"]
+    first, second, rest = take(bob, image_set, "all.zip", content)
+    assert (first.outcome, second.outcome) == ("added", "refused")
+    assert (rest.name, rest.sentence) == ("all.zip", "2 more of its files were not tried.")
+
+
+def test_a_zip_that_is_refused_whole_is_named_as_it_was_sent(bob, image_set) -> None:
+    (cut,) = take(bob, image_set, "scans.zip", zipped({"a.png": encoded(picture())})[:200])
+    (empty,) = take(bob, image_set, "nothing.zip", zipped({}))
+    assert (cut.name, empty.name) == ("scans.zip", "nothing.zip")
 
 
 # -- The endpoint ------------------------------------------------------------------------------

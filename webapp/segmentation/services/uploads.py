@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import BinaryIO
 
 from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
@@ -36,6 +35,7 @@ class FileResult:
     outcome: str
     sentence: str
     file_id: str = ""
+    is_disk_full: bool = False
 
     @property
     def was_taken(self) -> bool:
@@ -52,7 +52,7 @@ def upload_take(
     taken = 0
     try:
         if head in ZIP_HEADS:
-            results = _take_archive(user, image_set, uploaded.file)
+            results = _take_archive(user, image_set, uploaded)
         else:
             name = display_name(as_name or uploaded.name or "") or "image"
             results = iter([_take(user, image_set, name, uploaded.chunks())])
@@ -65,32 +65,36 @@ def upload_take(
             audit(user, "uploaded to", image_set, name=uploaded.name, files=taken)
 
 
-def _take_archive(user: User, image_set: ImageSet, file: BinaryIO) -> Iterator[FileResult]:
+def _take_archive(user: User, image_set: ImageSet, uploaded: UploadedFile) -> Iterator[FileResult]:
+    name = display_name(uploaded.name or "") or "ZIP"
     try:
-        archive = open_archive(file)
+        archive = open_archive(uploaded.file)
     except ArchiveError as error:
-        yield FileResult(display_name(getattr(file, "name", "")) or "ZIP", "refused", str(error))
+        yield FileResult(name, "refused", str(error))
         return
-    count = 0
     with archive:
-        for entry in archive_entries(archive):
-            count += 1
+        entries = list(archive_entries(archive))
+        if not entries:
+            yield FileResult(name, "refused", "The ZIP is empty. Nothing was saved.")
+        for left, entry in zip(range(len(entries) - 1, -1, -1), entries, strict=True):
             if entry.refusal:
                 yield FileResult(entry.name or "?", "refused", entry.refusal)
                 continue
             result = _take(user, image_set, entry.name, entry_chunks(archive, entry))
             yield result
-            if "disk is full" in result.sentence:
+            if result.is_disk_full:
+                if left:
+                    yield FileResult(name, "refused", f"{left} more of its files were not tried.")
                 return
-    if count == 0:
-        yield FileResult("ZIP", "refused", "The ZIP is empty. Nothing was saved.")
 
 
 def _take(user: User, image_set: ImageSet, name: str, chunks: Iterable[bytes]) -> FileResult:
     try:
         file, outcome = image_file_add(user=user, image_set=image_set, name=name, chunks=chunks)
-    except (InvalidProblemError, ArchiveError, StorageFullError) as error:
+    except (InvalidProblemError, ArchiveError) as error:
         return FileResult(name, "refused", str(error))
+    except StorageFullError as error:
+        return FileResult(name, "refused", str(error), is_disk_full=True)
     sentences = {
         "added": f"{file.width} × {file.height} pixels",
         "replaced": f"Replaced the earlier {name}",

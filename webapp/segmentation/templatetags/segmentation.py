@@ -11,13 +11,19 @@ from webapp.segmentation.uncertainty import Interval
 
 register = template.Library()
 
-_MEASURES = (("iou", "IoU"), ("accuracy", "Share of pixels right"), ("log_loss", "Log loss (nats)"))
+_MEASURES = (
+    ("iou", "Overlap (IoU)"),
+    ("accuracy", "Share of pixels right"),
+    ("log_loss", "Log loss (nats)"),
+)
 
 
 @register.filter
 def megabytes(size: Any) -> str:
-    """Bytes as megabytes with one digit below ten: 1.2, 48."""
+    """Bytes as megabytes with one digit below ten: 1.2, 48; under 0.1 for the least."""
     value = float(size or 0) / 1e6
+    if 0 < value < 0.05:
+        return "under 0.1"
     return formats.number(value, 1 if value < 10 else 0)
 
 
@@ -41,6 +47,12 @@ def interval_per_cent(value: Interval, digits: int = 1) -> str:
     if value.low is None or value.high is None:
         return "one image: no range"
     return f"{formats.per_cent(value.low, digits)} to {formats.per_cent(value.high, digits)}"
+
+
+@register.filter
+def points(share: float, digits: int = 1) -> str:
+    """A difference of two shares in percentage points: 11.6 points."""
+    return f"{formats.number(100 * share, digits)} points"
 
 
 @register.filter

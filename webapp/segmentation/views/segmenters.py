@@ -189,9 +189,14 @@ def _context(segmenter: Segmenter) -> dict[str, Any]:
         "n_learned": len(segmenter.learned_digests),
         "n_held_out": len(segmenter.held_out_digests),
         "n_copies": segmenter.job.parameters.get("copies", 0) if segmenter.job else 0,
-        "steps": f"{segmenter.outcome.get('iterations', 0):,} steps",
+        "stopped_by": _stopped_by(segmenter.outcome),
+        "learned_from": f"from {len(segmenter.learned_digests):,} masked images",
         "batches": segmenter.batches.select_related("image_set")[:10],
     }
+
+
+def _stopped_by(outcome: dict[str, Any]) -> str:
+    return "as asked" if outcome.get("converged") else f"stopped: {outcome.get('status')}"
 
 
 def _last_error(segmenter: Segmenter) -> float | None:
