@@ -9,10 +9,12 @@ general graphs as (edges,). Entries that are exactly 0 or 1 are clamped: they ad
 gradient 0.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from engine.core.arguments import FloatArray, IntArray, as_finite_array
 from engine.core.errors import InvalidProblemError
@@ -197,6 +199,30 @@ class MatchingEntropy:
         change = self._indicator_degrees(taker) - self._indicator_degrees(giver)
         whole = self._with_free_part(tau, change, step)(value, slope, curvature)
         return whole[0] + self._free_part(tau), whole[1], whole[2]
+
+    def curvature_among(
+        self, tau: FloatArray, start: FloatArray, vertices: Sequence[IntArray]
+    ) -> FloatArray:
+        """Return -<a, grad^2 H(tau) b> for every two of start and vertices, shape (k + 1, k + 1).
+
+        ``start`` has the layout of tau; vertices are flat places as in ``along_vertex``.
+        """
+        flat, dense = tau.ravel(), start.ravel()
+        places = np.concatenate([*vertices, np.empty(0, dtype=np.int64)])
+        ends = np.cumsum([0, *map(len, vertices)])
+        chosen = csr_array((np.ones(len(places)), places, ends), shape=(len(vertices), len(flat)))
+        bend = -_terms(flat, self.counts)[2]
+        mixed = chosen @ (bend * dense)
+        out = np.empty((len(vertices) + 1,) * 2)
+        out[0, 0] = float(np.einsum("i,i,i->", bend, dense, dense))
+        out[0, 1:] = out[1:, 0] = mixed
+        out[1:, 1:] = ((chosen * bend[None, :]) @ chosen.T).toarray()
+        out *= self.layout.share
+        if not self.is_perfect:
+            degrees = [self.layout.degrees(start), *map(self._indicator_degrees, vertices)]
+            free = np.maximum(1.0 - self.layout.degrees(tau), 1e-300)
+            out += np.array(degrees) @ (self.rho / free * np.array(degrees)).T
+        return out
 
     def _counts_at(self, places: IntArray) -> FloatArray:
         return self.counts if len(self.counts) == 1 else self.counts[places]

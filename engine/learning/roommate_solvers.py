@@ -13,12 +13,13 @@ from engine.learning.survey_problem import SurveyProblem
 from engine.objectives.matching_block import make_survey_block
 from engine.solvers.control import Limits, Watch
 from engine.solvers.frank_wolfe import BlockCoordinateFrankWolfe, FrankWolfe
+from engine.solvers.fully_corrective_frank_wolfe import FullyCorrectiveFrankWolfe
 from engine.solvers.pairwise_frank_wolfe import PairwiseFrankWolfe
 from engine.solvers.result import LearningResult
 from engine.solvers.theta_ascent import ThetaAscent
 
 _CALLERS_WISH = (Status.CANCELLED, Status.TIME_LIMIT)
-SOLVERS = ("auto", "frank-wolfe", "block-coordinate", "theta", "pairwise")
+SOLVERS = ("auto", "frank-wolfe", "block-coordinate", "theta", "pairwise", "fully-corrective")
 
 
 def solve_roommates(
@@ -53,4 +54,6 @@ def solve_roommates(
         return FrankWolfe(blocks, ridge, limits=limits, watch=watch).solve()
     if solver == "pairwise":
         return PairwiseFrankWolfe(blocks, ridge, limits=limits, watch=watch).solve()
+    if solver == "fully-corrective":
+        return FullyCorrectiveFrankWolfe(blocks, ridge, limits=limits, watch=watch).solve()
     return BlockCoordinateFrankWolfe(blocks, ridge, rng, limits=limits, watch=watch).solve()

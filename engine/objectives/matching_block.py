@@ -1,6 +1,6 @@
 """Matchings as blocks of the learning problem: surveys, items of two sides, general graphs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -99,6 +99,27 @@ class MatchingBlock:
     ) -> "MatchingSegment":
         """Return the line towards a vertex, or from one vertex to another."""
         return MatchingSegment(self.entropy_function, point, vertex, away)
+
+    def combine(self, vertices: Sequence[IntArray], weights: FloatArray) -> FloatArray:
+        """Return weights[0] start + sum_k weights[k + 1] vertices[k]."""
+        point: FloatArray = weights[0] * self.start
+        flat = point.reshape(-1)
+        for vertex, weight in zip(vertices, weights[1:], strict=True):
+            flat[vertex] += weight
+        return point
+
+    def expand(
+        self, theta: FloatArray, point: FloatArray, vertices: Sequence[IntArray]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return slopes and curvature in the weights of the start and of vertices.
+
+        See ``engine.solvers.fully_corrective_frank_wolfe``. O(k n + n^2) and the edges shared.
+        """
+        scores = self._scores_at(theta, point).ravel()
+        start, share = self.start.ravel(), self.entropy_function.layout.share
+        totals = [float(np.einsum("i,i->", start, scores)), *(scores[v].sum() for v in vertices)]
+        slopes = share * np.array(totals) - self._mean
+        return slopes, self.entropy_function.curvature_among(point, self.start, vertices)
 
     def pack(self, point: FloatArray) -> State:
         """Return the point as arrays."""

@@ -72,7 +72,13 @@ class OpenLoop:
 
 
 class LineSearch:
-    """Exact minimisation of the convex h by Newton steps kept inside a shrinking bracket."""
+    """Exact minimisation of the convex h by Newton steps kept inside a shrinking bracket.
+
+    Where lambda is far below 1 no choice of step makes a single direction fast: the quadratic
+    allows a move of about lambda. Neither a cap at the open loop's step nor directions contracted
+    towards the start changed that (``benchmarks/README.md`` has the table);
+    ``FullyCorrectiveFrankWolfe`` does.
+    """
 
     def choose(self, iteration: int, n_blocks: int, line: LineProblem) -> float:
         """Return the minimiser of h, to a relative width of 1e-7."""

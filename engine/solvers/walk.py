@@ -61,6 +61,12 @@ class Walk:
         if self._moves[block] % REFRESH == 0:
             self.statistics[block] = self.blocks[block].statistics(self.points[block])
 
+    def place(self, block: int, point: Point, statistics: FloatArray) -> None:
+        """Put a block at a point whose statistics are known."""
+        self.points[block] = point
+        self.statistics[block] = statistics
+        self.entropies[block] = self.blocks[block].entropy(point)
+
     def save(self, rng: np.random.Generator | None = None) -> State:
         """Return everything that ``restore`` needs."""
         state: State = {

@@ -1,0 +1,252 @@
+"""Fully corrective Frank-Wolfe: after every oracle call, the best weights of all vertices known.
+
+Each block's point is a combination of its interior start and of vertices. Where lambda is small, L
+is a narrow valley: the residual may hardly change while the entropy still has far to go, and a step
+along one direction, plain or pairwise, moves by about lambda and no further. Weights of several
+vertices that move at once follow the valley's floor: Newton's method in the weights, whose Hessian
+
+    P P^T / lambda - A (grad^2 H) A^T        rows of P: statistics of the atoms; A: the atoms
+
+is small. Every start keeps a least weight, which contracts the polytope towards it: the entropy has
+no barrier at a vertex, and beside one an edge would have to grow back from nothing. The least
+weight shrinks with the gap by the rule of barrier Frank-Wolfe. The gap is the oracle's over the
+whole polytope, never the contracted one's, so that it stays a certificate.
+
+References
+----------
+Lacoste-Julien and Jaggi 2015 (linear convergence); Krishnan, Lacoste-Julien and Sontag 2015
+(barrier Frank-Wolfe, corrections over the vertices known so far).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from engine.core.arguments import BoolArray, FloatArray, IntArray
+from engine.kernels.threads import one_blas_thread
+from engine.objectives.protocol import LearningBlock, Point, Vertex
+from engine.solvers.control import Limits, Run, Watch
+from engine.solvers.frank_wolfe import make_result
+from engine.solvers.result import LearningResult
+from engine.solvers.walk import Walk
+
+NEWTON_STEPS = 20  # corrections after each oracle call; two or three suffice near the optimum
+ENOUGH = 0.1  # share of the oracle's gap that the correction may leave among known vertices
+CONTRACTION = 0.25  # least weight of the starts at first; the rule shrinks it with the gap
+ARMIJO = 1e-4  # share of the promised fall that a step must deliver
+LEAST_START = 1e-12  # weight of a start, so that no entry of the point rounds to 0 or 1
+JOIN = 0.1  # share of the best slope that a weight on its floor must still gain to be moved
+DAMPING = 1e-12  # of the scaled Hessian: vertices may depend on one another
+
+
+class CombinedBlock(LearningBlock, Protocol):
+    """A block whose points can be given by weights of its start and of vertices."""
+
+    def combine(self, vertices: Sequence[Vertex], weights: FloatArray) -> Point:
+        """Return weights[0] start + sum_k weights[k + 1] vertices[k]."""
+
+    def expand(
+        self, theta: FloatArray, point: Point, vertices: Sequence[Vertex]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return how <theta, phi> + H changes with the weights of start and vertices.
+
+        Slopes (k + 1,): <a - tau, A theta + grad H(tau)> of every atom a; curvature (k + 1, k + 1):
+        -<a, grad^2 H(tau) b> of every two.
+        """
+
+
+@dataclass(slots=True)
+class _Atoms:
+    """The start and the vertices in use of one block, with their statistics and weights."""
+
+    vertices: list[Vertex]
+    statistics: FloatArray
+    weights: FloatArray
+
+    def add(self, vertex: Vertex, statistics: FloatArray) -> None:
+        """Add a vertex of weight 0 unless it is known."""
+        if any(np.array_equal(vertex, known) for known in self.vertices):
+            return
+        self.vertices.append(vertex)
+        self.statistics = np.vstack([self.statistics, statistics])
+        self.weights = np.append(self.weights, 0.0)
+
+    def keep(self, weights: FloatArray) -> None:
+        """Take new weights and forget the vertices that have none."""
+        kept = weights > 0.0
+        self.vertices = [v for v, stays in zip(self.vertices, kept[1:], strict=True) if stays]
+        self.statistics, self.weights = self.statistics[kept], weights[kept]
+
+
+@dataclass(slots=True)
+class FullyCorrectiveFrankWolfe:
+    """Fully corrective Frank-Wolfe over all blocks; see ``FrankWolfe`` for the parameters.
+
+    Notes
+    -----
+    With k vertices in use a correction costs O(k^3 + k^2 K) beside a pass over the points. An
+    optimum deep in the interior of a large polytope needs about as many vertices as nodes.
+    Checkpoints are not kept.
+    """
+
+    blocks: Sequence[CombinedBlock]
+    ridge: float
+    limits: Limits = field(default_factory=Limits)
+    watch: Watch = field(default_factory=Watch)
+    _atoms: list[_Atoms] = field(default_factory=list)
+    _contraction: float = CONTRACTION
+
+    def solve(self) -> LearningResult:
+        """Walk until the certified gap is small enough or a limit is hit."""
+        with one_blas_thread():
+            walk = Walk(self.blocks, self.ridge)
+            run = Run(self.limits, self.watch)
+            self._atoms = [_Atoms([], row[None], np.ones(1)) for row in walk.statistics.copy()]
+            while True:
+                walk.iteration += 1
+                theta = walk.theta
+                asked = [walk.ask(m, theta) for m in range(len(self.blocks))]
+                value, gap = walk.value, sum(direction.gap for direction in asked)
+                run.record(walk.iteration, walk.oracle_calls, value, value - gap)
+                status = run.verdict(walk.iteration)
+                if status is not None:
+                    return make_result(walk, run, theta, status)
+                for atoms, direction in zip(self._atoms, asked, strict=True):
+                    atoms.add(direction.vertex, direction.statistics)
+                self._correct(walk, gap)
+
+    def _correct(self, walk: Walk, gap: float) -> None:
+        """Take Newton steps in the weights until they promise little beside the oracle's gap."""
+        for step in range(NEWTON_STEPS):
+            slopes, hessian, owners = self._expand(walk)
+            weights = np.concatenate([atoms.weights for atoms in self._atoms])
+            is_start = np.diff(owners, prepend=-1) > 0
+            if step == 0:
+                self._contract(gap, -float(slopes[is_start].sum()))
+            floor = np.where(is_start, self._contraction, 0.0)
+            if _left_to_gain(weights, floor, slopes, owners) <= ENOUGH * gap:
+                return
+            change = newton_change(weights, floor, slopes, hessian, owners)
+            if not self._advance(walk, weights, change, float(slopes @ change), owners):
+                return
+
+    def _contract(self, gap: float, cost: float) -> None:
+        """Let the starts shrink where holding them costs a quarter of the gap (nats) or more."""
+        if cost > 0.0 and gap / (4.0 * cost) < self._contraction:
+            smaller = min(gap / (4.0 * cost), self._contraction / 2.0)
+            self._contraction = max(smaller, LEAST_START)
+
+    def _expand(self, walk: Walk) -> tuple[FloatArray, FloatArray, IntArray]:
+        """Return slopes and Hessian of -L in the weights of all atoms, and each one's block."""
+        theta = walk.theta
+        statistics = np.vstack([atoms.statistics for atoms in self._atoms])
+        owners = np.repeat(np.arange(len(self.blocks)), [len(a.weights) for a in self._atoms])
+        hessian = statistics @ statistics.T / self.ridge
+        slopes = np.empty(len(owners))
+        for m, (block, atoms) in enumerate(zip(self.blocks, self._atoms, strict=True)):
+            own = np.flatnonzero(owners == m)
+            slopes[own], curvature = block.expand(theta, walk.points[m], atoms.vertices)
+            hessian[np.ix_(own, own)] += curvature
+        return slopes, hessian, owners
+
+    def _advance(
+        self, walk: Walk, weights: FloatArray, change: FloatArray, slope: float, owners: IntArray
+    ) -> bool:
+        """Step back along the change until L falls as promised; whether it did."""
+        before, step = walk.value, 1.0
+        while step > 1e-10 and slope > 0.0:
+            moved = np.maximum(weights + step * change, 0.0)
+            shares = [moved[owners == m] for m in range(len(self.blocks))]
+            shares = [share / share.sum() for share in shares]
+            for m, (atoms, share) in enumerate(zip(self._atoms, shares, strict=True)):
+                point = self.blocks[m].combine(atoms.vertices, share)
+                walk.place(m, point, share @ atoms.statistics)
+            if walk.value <= before - ARMIJO * step * slope:
+                for atoms, share in zip(self._atoms, shares, strict=True):
+                    atoms.keep(share)
+                return True
+            step *= 0.5
+        for m, atoms in enumerate(self._atoms):
+            point = self.blocks[m].combine(atoms.vertices, atoms.weights)
+            walk.place(m, point, atoms.weights @ atoms.statistics)
+        return False
+
+
+def _left_to_gain(
+    weights: FloatArray, floor: FloatArray, slopes: FloatArray, owners: IntArray
+) -> float:
+    """Return what moving to each owner's best atom promises, beside those above their floor."""
+    movable = np.where(weights > floor, weights, 0.0)
+    sums = np.maximum(np.bincount(owners, movable), 1e-300)
+    means = np.bincount(owners, movable * slopes) / sums
+    tops = slopes[_heaviest(slopes, owners)]
+    return float((tops - means).sum())
+
+
+def newton_change(
+    weights: FloatArray,
+    floor: FloatArray,
+    slopes: FloatArray,
+    hessian: FloatArray,
+    owners: IntArray,
+) -> FloatArray:
+    """Return d that maximises slopes d - d^T hessian d / 2 with weights + d >= floor, about.
+
+    The weights of each owner keep their sum. A primal active set: steps among the free weights, one
+    less whenever a weight meets its floor, one more where a weight on its floor would gain most
+    (Nocedal and Wright 2006, algorithm 16.3). The model rises with every step, so that the change
+    is an ascent wherever it stops.
+    """
+    change = np.zeros(len(weights))
+    free = weights > floor
+    worth = JOIN * float(slopes.max())
+    for _ in range(3 * len(weights) + 10):
+        pull = slopes - hessian @ change
+        heaviest = _heaviest(np.where(free, weights + change, -1.0), owners)
+        move = _free_move(hessian, pull, free, heaviest[owners])
+        falling = np.flatnonzero(free & (move < 0.0))
+        room = (weights + change - floor)[falling] / -move[falling]
+        if len(falling) and room.min() < 1.0:
+            hit = falling[np.argmin(room)]
+            change += max(float(room.min()), 0.0) * move
+            change[hit], free[hit] = floor[hit] - weights[hit], False
+            continue
+        change += move
+        pull = slopes - hessian @ change
+        gain = np.where(free, 0.0, pull - pull[heaviest[owners]])
+        if gain.max() <= worth:
+            break
+        free[np.argmax(gain)] = True
+    return change
+
+
+def _heaviest(weights: FloatArray, owners: IntArray) -> IntArray:
+    """Return the place of each owner's largest weight."""
+    count = int(owners[-1]) + 1
+    return np.array([np.argmax(np.where(owners == m, weights, -np.inf)) for m in range(count)])
+
+
+def _free_move(
+    hessian: FloatArray, pull: FloatArray, free: BoolArray, partner: IntArray
+) -> FloatArray:
+    """Return the Newton step in which every free weight trades with its owner's heaviest.
+
+    The diagonal is scaled to 1 first: entries of weight 1e-12 bend 1e12 times as much as others.
+    """
+    move = np.zeros(len(pull))
+    own = np.flatnonzero(free & (partner != np.arange(len(pull))))
+    other = partner[own]
+    traded = (
+        hessian[np.ix_(own, own)]
+        - hessian[np.ix_(own, other)]
+        - hessian[np.ix_(other, own)]
+        + hessian[np.ix_(other, other)]
+    )
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(traded), 1e-300))
+    scaled = traded * scale[:, None] * scale + DAMPING * np.eye(len(own))
+    trade = scale * np.linalg.solve(scaled, scale * (pull[own] - pull[other]))
+    move[own] = trade
+    np.subtract.at(move, other, trade)
+    return move
