@@ -290,6 +290,25 @@ def test_two_models_are_compared_on_shared_images(client_of, alice, bob, batch, 
     assert page.count("preview.jpg") == 4
 
 
+def test_a_comparison_counts_only_what_neither_model_learned_from(
+    client_of, bob, batch, image_set, image
+) -> None:
+    second = make_segmenter(bob, "Second", seed=4)
+    second.learned_digests = [image.digest]
+    second.save()
+    other = make_batch(bob, second, image_set)
+    comparison = compare_batches(batch, other)
+    assert (len(comparison.rows), comparison.n_images) == (2, 1)
+    (counted,) = [row for row in comparison.rows if not row["second"].learned_from]
+    assert comparison.difference["iou"].mean == pytest.approx(counted["difference"])
+    url = f"/predictions/{batch.pk}/compare/?with={other.pk}"
+    page = client_of(bob).get(url).content.decode()
+    assert "Mean over 1 image<" in page
+    assert "images that neither model learned from" in page
+    batch.images.update(learned_from=True)
+    assert compare_batches(batch, other).includes_learned
+
+
 def test_a_foreign_batch_cannot_be_compared_with(client_of, bob, mallory, batch, make_set) -> None:
     foreign = make_batch(mallory, make_segmenter(mallory), make_set(mallory))
     url = f"/predictions/{batch.pk}/compare/"

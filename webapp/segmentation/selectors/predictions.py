@@ -43,9 +43,15 @@ class BatchNumbers:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two batches on the images that both predicted and that have the same known mask."""
+    """Two batches on the images that both predicted and that have the same known mask.
+
+    ``rows`` holds all of these; the means are over the ``n_images`` that neither model learned
+    from, unless there are no such.
+    """
 
     rows: list[dict[str, Any]]
+    n_images: int
+    includes_learned: bool
     first: dict[str, Interval]
     second: dict[str, Interval]
     difference: dict[str, Interval]
@@ -128,7 +134,10 @@ def comparable_batches(batch: PredictionBatch) -> QuerySet[PredictionBatch]:
 
 
 def compare_batches(first: PredictionBatch, second: PredictionBatch) -> Comparison | None:
-    """Pair the images of two batches; None when they have none in common."""
+    """Pair the images of two batches; None when they have none in common.
+
+    What either model learned from flatters it, so it counts only where there is nothing else.
+    """
     others = {
         (image.image_digest, image.mask_digest): image
         for image in second.images.filter(iou__isnull=False)
@@ -140,12 +149,16 @@ def compare_batches(first: PredictionBatch, second: PredictionBatch) -> Comparis
     ]
     if not pairs:
         return None
+    fresh = [pair for pair in pairs if not any(image.learned_from for image in pair)]
+    counted = list(zip(*(fresh or pairs), strict=True))
     columns = {
-        name: tuple([getattr(image, name) for image in side] for side in zip(*pairs, strict=True))
+        name: tuple([getattr(image, name) for image in side] for side in counted)
         for name in ("accuracy", "iou", "log_loss")
     }
     rows = [{"first": a, "second": b, "difference": a.iou - b.iou} for a, b in pairs]
     return Comparison(
+        n_images=len(fresh or pairs),
+        includes_learned=not fresh,
         rows=sorted(rows, key=lambda row: -abs(row["difference"])),
         first={name: mean_interval(values[0]) for name, values in columns.items()},
         second={name: mean_interval(values[1]) for name, values in columns.items()},

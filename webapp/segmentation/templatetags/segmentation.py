@@ -14,7 +14,7 @@ register = template.Library()
 _MEASURES = (
     ("iou", "Overlap (IoU)"),
     ("accuracy", "Share of pixels right"),
-    ("log_loss", "Log loss (nats)"),
+    ("log_loss", "Log loss (nats, less is better)"),
 )
 
 
