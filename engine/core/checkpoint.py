@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.core.errors import InvalidProblemError
 from engine.core.npz_file import write_npz
 
 State = dict[str, NDArray[Any]]
@@ -40,3 +41,45 @@ class FileCheckpoint:
         """Write whole or not at all over the old state."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         write_npz(self._path, state)
+
+
+class OwnCheckpoint:
+    """A checkpoint of one piece of work, which refuses to go on from, or to overwrite, another's.
+
+    Parameters
+    ----------
+    place : Checkpoint
+    settings : dict of str or float
+        Everything that determines the work, by a name that people understand; saved beside it.
+    """
+
+    def __init__(self, place: Checkpoint, settings: dict[str, str | float]) -> None:
+        self._place = place
+        self._settings = settings
+
+    def load(self) -> State | None:
+        """Return the saved state; None when there is none.
+
+        Raises
+        ------
+        InvalidProblemError
+            If other work left it, naming the setting that differs.
+        """
+        saved = self._place.load()
+        if saved is None:
+            return None
+        for name, value in self._settings.items():
+            theirs = saved.get(f"setting_{name}")
+            if theirs is None:
+                raise InvalidProblemError(f"The checkpoint is not of work that has a {name}.")
+            if theirs.shape != () or theirs.item() != value:
+                raise InvalidProblemError(
+                    f"The checkpoint was left by work with {name} {theirs}, not {value}: "
+                    "choose another file, or remove it to start anew."
+                )
+        return saved
+
+    def save(self, state: State) -> None:
+        """Replace the saved state."""
+        settings = {f"setting_{name}": np.array(v) for name, v in self._settings.items()}
+        self._place.save(state | settings)

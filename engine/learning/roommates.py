@@ -1,12 +1,13 @@
 """Learn what makes roommates from the pairs of past years."""
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from engine.core.arguments import IntArray, check_positive
-from engine.core.checkpoint import Checkpoint
+from engine.core.checkpoint import Checkpoint, OwnCheckpoint
 from engine.core.errors import InvalidProblemError
 from engine.core.progress import ProgressCallback, StopCallback, ignore_progress, never_stop
 from engine.core.status import Status
@@ -79,7 +80,8 @@ def train_roommates(
     on_progress, should_stop : callbacks
         Reports carry both bounds: ``objective`` L(tau) above, ``lower_bound`` l_rho(theta) below.
     checkpoint : Checkpoint, optional
-        A killed run that is started again with the same cohorts and settings goes on from it.
+        A killed run that is started again with the same cohorts and settings goes on from it;
+        one of other cohorts or settings is refused and left as it is.
 
     Returns
     -------
@@ -115,13 +117,29 @@ def train_roommates(
             rho=rho,
             solver=solver,
             limits=Limits(relative_gap, max_seconds=max_seconds),
-            watch=Watch(on_progress, should_stop, checkpoint),
+            watch=Watch(on_progress, should_stop, _own(checkpoint, checked, ridge, rho)),
             rng=rng or np.random.default_rng(0),
         )
         model = make_roommate_model(result.theta, features, ridge, rho)
         if result.status is Status.CONVERGED:
             model = _calibrate(model, checked, should_stop)
     return _wrap(model, result)
+
+
+def _own(
+    checkpoint: Checkpoint | None, cohorts: Sequence[Cohort], ridge: float, rho: float
+) -> OwnCheckpoint | None:
+    """Tie a checkpoint to the cohorts and to the settings that change the optimum."""
+    if checkpoint is None:
+        return None
+    digest = hashlib.sha256()
+    for survey, pairs in cohorts:
+        digest.update(repr((survey.questionnaire, survey.answers.shape)).encode())
+        digest.update(survey.answers.tobytes())
+        digest.update(pairs.tobytes())
+    settings: dict[str, str | float] = {"ridge": float(ridge), "rho": float(rho)}
+    settings["cohort digest"] = digest.hexdigest()[:12]
+    return OwnCheckpoint(checkpoint, settings)
 
 
 def _calibrate(

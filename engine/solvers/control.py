@@ -56,11 +56,13 @@ class Origin:
     solver : str, its kind.
     n_blocks : int, observations.
     observed : ndarray, shape (K,), their statistics: those of other data differ.
+    ridge : float, lambda.
     """
 
     solver: str
     n_blocks: int
     observed: FloatArray
+    ridge: float
 
     def stamp(self) -> State:
         """Return what ``recognises`` looks for."""
@@ -68,16 +70,18 @@ class Origin:
             "origin_solver": np.array(self.solver),
             "origin_blocks": np.array(self.n_blocks),
             "origin_observed": self.observed,
+            "origin_ridge": np.array(self.ridge),
         }
 
     def recognises(self, state: State) -> bool:
-        """Whether the state was left by the same kind of solver on the same data."""
+        """Whether the state was left by the same kind of solver on the same data and ridge."""
         mine = self.stamp()
         if any(name not in state or state[name].shape != mine[name].shape for name in mine):
             return False
         return (
             str(state["origin_solver"]) == self.solver
             and int(state["origin_blocks"]) == self.n_blocks
+            and float(state["origin_ridge"]) == self.ridge
             and np.allclose(state["origin_observed"], self.observed, SAME_DATA, SAME_DATA)
         )
 

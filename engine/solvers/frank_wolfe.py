@@ -169,7 +169,7 @@ def save_if_due(
 
 
 def _origin(solver: FrankWolfe | BlockCoordinateFrankWolfe, walk: Walk) -> Origin:
-    return Origin(type(solver).__name__, len(walk.blocks), walk.dual.observed)
+    return Origin(type(solver).__name__, len(walk.blocks), walk.dual.observed, solver.ridge)
 
 
 def follow_average(average: FloatArray, theta: FloatArray, iteration: int) -> FloatArray:

@@ -17,29 +17,16 @@ from engine.core.arguments import FloatArray, read_only
 from engine.core.status import Status
 from engine.kernels.threads import one_blas_thread
 from engine.objectives.learning_dual import Bounds, LearningDual, make_learning_dual
-from engine.objectives.protocol import InnerProblem, InnerSolution, State
+from engine.objectives.protocol import InnerProblem, State
 from engine.solvers.control import Limits, Origin, Run, Watch
 from engine.solvers.dual_bundle import DualBundle
 from engine.solvers.result import LearningResult
+from engine.solvers.theta_state import Climb, Evaluation, Factor, sum_statistics, unpack_climb
 
 ARMIJO = 1e-4  # share of the promised rise that a step must deliver
 INNER_SHARE = 0.02  # part of the wanted gap that inexact inner solutions may use up
 ROUNDING = 1e-12  # differences below this share of the objective are rounding errors
 INNER_RISE = 0.02  # part of the rise promised by a step that inexact inner solutions may use up
-
-
-@dataclass(slots=True)
-class _Evaluation:
-    theta: FloatArray
-    inner: list[InnerSolution]
-    bounds: Bounds
-    gradient: FloatArray
-
-    @property
-    def slack(self) -> float:
-        """By how much inexact inner solutions may have lowered the lower bound (nats)."""
-        parts = [s.log_partition - float(self.theta @ s.statistics) - s.entropy for s in self.inner]
-        return max(sum(parts), 0.0)
 
 
 @dataclass(slots=True)
@@ -69,7 +56,7 @@ class ThetaAscent:
     memory: int = 12
     refresh_ratio: float = 0.5
     _sweeps: int = 0
-    _bundle: DualBundle | None = None
+    _bundle: DualBundle = field(init=False)
 
     def solve(self, start: FloatArray | None = None) -> LearningResult:
         """Return parameters whose gap is at most the wanted one, or the best found in the limits.
@@ -82,43 +69,54 @@ class ThetaAscent:
         dual = make_learning_dual([p.observed for p in self.problems], self.ridge)
         self._bundle = DualBundle(dual.observed, self.ridge)
         run = Run(self.limits, self.watch)
+        with one_blas_thread():
+            climb = self._begin_or_resume(dual, run, start)
+            run.record(climb.iteration, self._sweeps, *_ends(climb.now.bounds))
+            return self._iterate(dual, run, climb)
+
+    def _begin_or_resume(self, dual: LearningDual, run: Run, start: FloatArray | None) -> Climb:
+        """Restore a checkpoint of the same origin; else evaluate the start.
+
+        Problems that leave their state out of the solution have to be solved at the saved theta
+        anew; the others go on exactly as if they had never been stopped.
+        """
         saved = run.load(self._origin(dual))
         theta = np.zeros(len(dual.observed)) if start is None else np.array(start, dtype=float)
-        states: list[State | None] = [None] * len(self.problems)
-        iteration = 0
         if saved is not None:
-            theta, states = saved["theta"].copy(), _unpack(saved, len(self.problems))
-            iteration, self._sweeps = int(saved["iteration"]), int(saved["sweeps"])
-        with one_blas_thread():
-            now = self._evaluate(dual, run, theta, states)
-            run.record(iteration, self._sweeps, *_ends(now.bounds))
-            return self._iterate(dual, run, now, iteration)
+            climb = unpack_climb(saved, dual, len(self.problems))
+            self._sweeps = int(saved["sweeps"])
+            if all(solution.state for solution in climb.now.inner):
+                self._bundle.unpack(saved)
+                run.upper, run.lower = (float(x) for x in saved["run_bounds"])
+                return climb
+            theta = climb.now.theta
+        now = self._evaluate(dual, run, theta, [None] * len(self.problems))
+        iteration = 0 if saved is None else climb.iteration
+        metric, bounds = self._metric(now), now.bounds
+        return Climb(now, now.theta, bounds.lower, metric, [], iteration, bounds.is_certified)
 
-    def _iterate(
-        self, dual: LearningDual, run: Run, now: _Evaluation, iteration: int
-    ) -> LearningResult:
-        metric = self._metric(now)
-        history: list[tuple[FloatArray, FloatArray]] = []
-        best, certified = now, now.bounds.is_certified
+    def _iterate(self, dual: LearningDual, run: Run, climb: Climb) -> LearningResult:
         while True:
-            status = run.verdict(iteration)
+            status = run.verdict(climb.iteration)
             if status is not None:
-                return self._finish(run, best, iteration, status, certified)
-            following = self._step(dual, run, now, metric, history)
+                return self._finish(run, climb, status)
+            now = climb.now
+            following = self._step(dual, run, now, climb.metric, climb.history)
             if following is None:
-                return self._finish(run, best, iteration, Status.STALLED, certified)
+                return self._finish(run, climb, Status.STALLED)
             change = _norm(following.gradient) / max(_norm(now.gradient), 1e-300)
-            history.append((following.theta - now.theta, now.gradient - following.gradient))
-            del history[: -self.memory]
-            if iteration == 0 or change > self.refresh_ratio:
-                metric, history = self._metric(following), []
-            now, iteration = following, iteration + 1
-            best = now if now.bounds.lower >= best.bounds.lower else best
-            certified = self._record(run, now, iteration, certified)
+            climb.history.append((following.theta - now.theta, now.gradient - following.gradient))
+            del climb.history[: -self.memory]
+            if climb.iteration == 0 or change > self.refresh_ratio:
+                climb.metric, climb.history = self._metric(following), []
+            climb.now, climb.iteration = following, climb.iteration + 1
+            if following.bounds.lower >= climb.best_lower:
+                climb.best_theta, climb.best_lower = following.theta, following.bounds.lower
+            climb.certified = self._record(run, following, climb.iteration, climb.certified)
             if run.is_checkpoint_due():
-                self._save(dual, run, now, iteration)
+                self._save(dual, run, climb)
 
-    def _record(self, run: Run, now: _Evaluation, iteration: int, certified: bool) -> bool:
+    def _record(self, run: Run, now: Evaluation, iteration: int, certified: bool) -> bool:
         """Note the bounds; a proved upper bound is never replaced by one that was not proved."""
         upper = now.bounds.upper
         if certified and not now.bounds.is_certified:
@@ -135,7 +133,7 @@ class ThetaAscent:
         theta: FloatArray,
         states: Sequence[State | None],
         promised: float = 0.0,
-    ) -> _Evaluation:
+    ) -> Evaluation:
         size = abs(run.lower) if np.isfinite(run.lower) else 1.0
         wanted = INNER_SHARE * self.limits.relative_gap * size
         accuracy = max(wanted, INNER_RISE * promised) / len(self.problems)
@@ -144,15 +142,15 @@ class ThetaAscent:
             for problem, state in zip(self.problems, states, strict=True)
         ]
         self._sweeps += sum(solution.sweeps for solution in inner)
-        statistics = np.sum([solution.statistics for solution in inner], axis=0)
+        statistics = sum_statistics(inner)
         gradient = dual.primal_gradient(theta, statistics)
         bounds = dual.evaluate(theta, inner)
-        if self._bundle is not None and bounds.is_certified:
+        if bounds.is_certified:
             combined = self._bundle.add(statistics, sum(solution.entropy for solution in inner))
             bounds = replace(bounds, upper=min(bounds.upper, combined))
-        return _Evaluation(theta, inner, bounds, gradient)
+        return Evaluation(theta, inner, bounds, gradient)
 
-    def _metric(self, now: _Evaluation) -> tuple[FloatArray, bool]:
+    def _metric(self, now: Evaluation) -> Factor:
         """Factor lambda I + the estimated curvature of sum_m log Z^m."""
         matrix = self.ridge * np.eye(len(now.theta))
         for problem, solution in zip(self.problems, now.inner, strict=True):
@@ -163,10 +161,10 @@ class ThetaAscent:
         self,
         dual: LearningDual,
         run: Run,
-        now: _Evaluation,
-        metric: tuple[FloatArray, bool],
+        now: Evaluation,
+        metric: Factor,
         history: list[tuple[FloatArray, FloatArray]],
-    ) -> _Evaluation | None:
+    ) -> Evaluation | None:
         """Return the next evaluation, None when floating point allows no further rise."""
         direction = _two_loop(now.gradient, metric, history)
         slope = float(direction @ now.gradient)
@@ -193,27 +191,22 @@ class ThetaAscent:
         return None
 
     def _origin(self, dual: LearningDual) -> Origin:
-        return Origin("theta ascent", len(self.problems), dual.observed)
+        return Origin("theta ascent", len(self.problems), dual.observed, self.ridge)
 
-    def _save(self, dual: LearningDual, run: Run, now: _Evaluation, iteration: int) -> None:
+    def _save(self, dual: LearningDual, run: Run, climb: Climb) -> None:
         state: State = {
-            "theta": now.theta,
-            "iteration": np.array(iteration),
             "sweeps": np.array(self._sweeps),
+            "run_bounds": np.array([run.upper, run.lower]),
         }
-        for index, solution in enumerate(now.inner):
-            state |= {f"inner{index}_{name}": value for name, value in solution.state.items()}
-        run.save(self._origin(dual), state)
+        run.save(self._origin(dual), state | climb.pack() | self._bundle.pack())
 
-    def _finish(
-        self, run: Run, best: _Evaluation, iteration: int, status: Status, certified: bool
-    ) -> LearningResult:
+    def _finish(self, run: Run, climb: Climb, status: Status) -> LearningResult:
         return LearningResult(
-            theta=read_only(best.theta.copy()),
+            theta=read_only(climb.best_theta.copy()),
             objective=run.upper,
             lower_bound=run.lower,
-            is_certified=certified,
-            iterations=iteration,
+            is_certified=climb.certified,
+            iterations=climb.iteration,
             oracle_calls=self._sweeps,
             seconds=run.seconds,
             status=status,
@@ -221,7 +214,7 @@ class ThetaAscent:
         )
 
 
-def _factor(matrix: FloatArray) -> tuple[FloatArray, bool]:
+def _factor(matrix: FloatArray) -> Factor:
     """Cholesky factor; a rough estimate that is not positive definite gets a larger diagonal."""
     boost = 0.0
     while True:
@@ -241,18 +234,9 @@ def _ends(bounds: Bounds) -> tuple[float, float]:
     return bounds.upper, bounds.lower
 
 
-def _unpack(saved: State, count: int) -> list[State | None]:
-    states: list[State | None] = []
-    for index in range(count):
-        prefix = f"inner{index}_"
-        part = {k.removeprefix(prefix): v for k, v in saved.items() if k.startswith(prefix)}
-        states.append(part or None)
-    return states
-
-
 def _two_loop(
     gradient: FloatArray,
-    metric: tuple[FloatArray, bool],
+    metric: Factor,
     history: list[tuple[FloatArray, FloatArray]],
 ) -> FloatArray:
     """Apply the L-BFGS inverse Hessian of -l_rho to the gradient of l_rho."""

@@ -22,16 +22,16 @@ def _save_every_step(monkeypatch):
     monkeypatch.setattr("engine.solvers.control.CHECKPOINT_SECONDS", 0.0)
 
 
-def solver(kind, watch, cohorts):
+def solver(kind, watch, cohorts, ridge=RIDGE):
     features = make_survey_features([survey for survey, _ in cohorts])
     if kind == "theta":
         problems = [SurveyProblem(s, p, features, 1.0) for s, p in cohorts]
-        return ThetaAscent(problems, RIDGE, LIMITS, watch)
+        return ThetaAscent(problems, ridge, LIMITS, watch)
     blocks = [make_survey_block(s, p, features, 1.0) for s, p in cohorts]
     if kind == "batch":
-        return FrankWolfe(blocks, RIDGE, limits=LIMITS, watch=watch)
+        return FrankWolfe(blocks, ridge, limits=LIMITS, watch=watch)
     rng = np.random.default_rng(0)
-    return BlockCoordinateFrankWolfe(blocks, RIDGE, rng, limits=LIMITS, watch=watch)
+    return BlockCoordinateFrankWolfe(blocks, ridge, rng, limits=LIMITS, watch=watch)
 
 
 def expect_a_new_start(kind, checkpoint, cohorts):
@@ -66,4 +66,12 @@ def test_the_checkpoint_of_other_data_is_left_alone(kind, others, tmp_path):
 def test_a_checkpoint_of_something_else_is_left_alone(kind, tmp_path):
     checkpoint = FileCheckpoint(tmp_path / "state.npz")
     checkpoint.save({"theta": np.zeros(3), "statistics": np.zeros((2, 3))})
+    expect_a_new_start(kind, checkpoint, random_cohorts(10))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_checkpoint_of_another_ridge_is_left_alone(kind, tmp_path):
+    checkpoint = FileCheckpoint(tmp_path / "state.npz")
+    solver(kind, Watch(checkpoint=checkpoint), random_cohorts(10), 2 * RIDGE).solve()
+    assert checkpoint.load() is not None
     expect_a_new_start(kind, checkpoint, random_cohorts(10))

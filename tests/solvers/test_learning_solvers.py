@@ -178,24 +178,28 @@ def test_a_killed_walk_resumes_to_the_same_answer(tmp_path, monkeypatch):
     assert np.array_equal(resumed.theta, whole.theta)
 
 
-def test_a_killed_ascent_resumes_from_its_weights(tmp_path, monkeypatch):
+@pytest.mark.parametrize("after", [1, 2, 3])
+def test_a_killed_ascent_resumes_to_the_very_same_answer(after, tmp_path, monkeypatch):
+    """Once it agreed within the gap only: bundle, L-BFGS pairs and warm states were lost."""
     monkeypatch.setattr("engine.solvers.control.CHECKPOINT_SECONDS", 0.0)
     checkpoint = FileCheckpoint(tmp_path / "state.npz")
-    limits = Limits(1e-9)
     asked = []
 
     def stop():
         asked.append(1)
-        return len(asked) > 2
+        return len(asked) > after
 
-    ThetaAscent(
-        make_problems(30, 1.0), 1.0, limits, Watch(should_stop=stop, checkpoint=checkpoint)
-    ).solve()
-    assert checkpoint.load() is not None
-    whole = ThetaAscent(make_problems(30, 1.0), 1.0, limits).solve()
-    resumed = ThetaAscent(make_problems(30, 1.0), 1.0, limits, Watch(checkpoint=checkpoint)).solve()
+    def solve(**options):
+        return ThetaAscent(make_problems(30, 1.0), 1.0, Limits(1e-9), Watch(**options)).solve()
+
+    whole = solve()
+    assert solve(should_stop=stop, checkpoint=checkpoint).status is Status.CANCELLED
+    resumed = solve(checkpoint=checkpoint)
     assert resumed.status is Status.CONVERGED
-    assert np.abs(resumed.theta - whole.theta).max() < 1e-4
+    assert whole.iterations > after
+    assert (resumed.iterations, resumed.oracle_calls) == (whole.iterations, whole.oracle_calls)
+    assert (resumed.objective, resumed.lower_bound) == (whole.objective, whole.lower_bound)
+    assert np.array_equal(resumed.theta, whole.theta)
 
 
 def test_progress_reports_carry_both_bounds():
