@@ -6,7 +6,8 @@ frank-wolfe), never above it (mean-field); null where the method proves nothing 
 """
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.arguments import FloatArray
-from engine.core.errors import InfeasibleError, InvalidProblemError
+from engine.core.errors import InfeasibleError, InvalidProblemError, StoppedError
 from engine.core.progress import StopCallback
 from engine.datasets.uai import format_uai_marginals, read_uai
 from engine.entropies.pairwise import graph_entropy
@@ -22,10 +23,15 @@ from engine.graphs.factor_graph import FactorGraph, PairwiseForm, to_pairwise
 from engine.graphs.spanning_trees import constant_tree_probability, tree_probabilities
 from engine.inference.dual_oracle import DualOracle
 from engine.inference.elimination import Elimination
+from engine.inference.exact_map import map_by_elimination
 from engine.inference.expansion import map_by_expansion
 from engine.inference.fusion import polish
 from engine.inference.map_estimate import MapEstimate
-from engine.inference.map_linear_programme import map_by_linear_programme
+from engine.inference.map_linear_programme import (
+    FIRST_BETA,
+    SmoothedDual,
+    map_by_linear_programme,
+)
 from engine.inference.marginals import Marginals
 from engine.inference.mean_field import mean_field
 from engine.inference.pairwise_frank_wolfe import frank_wolfe_marginals, interior_start
@@ -40,7 +46,7 @@ from engine.oracles.roof_duality import RoofDuality
 MAP_METHODS = ("roof-duality", "lp", "expansion", "exact")
 MARGINAL_METHODS = ("trw", "bp", "mean-field", "frank-wolfe", "exact")
 LOG_10 = float(np.log(10.0))
-# Table entries up to which `map` without --method eliminates variables: about ten seconds.
+# Table entries up to which `map` without --method eliminates variables: about half a minute.
 QUICK_TOTAL = 1_000_000_000
 FRANK_WOLFE_GAP = 1e-3  # nats
 # Table entries up to which Frank-Wolfe calls a generic solver; beyond, a bounded oracle.
@@ -132,32 +138,38 @@ def _run_map(
     args: argparse.Namespace, graph: FactorGraph, should_stop: StopCallback
 ) -> dict[str, Any]:
     form = to_pairwise(graph)
-    for method in (args.method,) if args.method else _methods_to_try(graph, form):
-        if method == "exact":
-            labels, value = Elimination(graph).best(should_stop=should_stop)
-            return _map_result(method, labels.tolist(), value, value, True, True, "Optimal.")
-        estimate = _estimate_map(method, args, form, should_stop)
+    dual = SmoothedDual(form.model, FIRST_BETA)
+    for method in _bounding_methods(args.method, form):
+        estimate = _estimate_map(method, args, form, dual, should_stop)
         if estimate.is_exact:
             break
+    if args.method == "exact" or (args.method is None and not estimate.is_exact):
+        try:
+            cost = np.inf if args.method else QUICK_TOTAL
+            best = map_by_elimination(
+                graph, form, estimate, dual, largest_cost=cost, should_stop=should_stop
+            )
+            return _map_result("exact", best)
+        except (InvalidProblemError, StoppedError):  # too wide, or it would take too long
+            if args.method:
+                raise
     estimate = polish(form.model, estimate, rng=np.random.default_rng(args.seed or 0))
-    return _from_estimate(method, graph, form, estimate)
+    return _map_result(method, _on_graph(method, graph, form, estimate))
 
 
-def _methods_to_try(graph: FactorGraph, form: PairwiseForm) -> Iterator[str]:
-    """Yield methods from quick to costly; the first that proves its labelling optimal ends it."""
-    if form.model.graph.is_binary:
-        yield "roof-duality"
-    yield "lp"
-    try:
-        quick = Elimination(graph).cost <= QUICK_TOTAL
-    except InvalidProblemError:  # too wide
-        quick = False
-    if quick:
-        yield "exact"
+def _bounding_methods(method: str | None, form: PairwiseForm) -> tuple[str, ...]:
+    """Return the methods that come before elimination, from quick to costly."""
+    if method is None and form.model.graph.is_binary:
+        return ("roof-duality", "lp")
+    return ("lp",) if method in (None, "exact") else (method,)
 
 
 def _estimate_map(
-    method: str, args: argparse.Namespace, form: PairwiseForm, should_stop: StopCallback
+    method: str,
+    args: argparse.Namespace,
+    form: PairwiseForm,
+    dual: SmoothedDual,
+    should_stop: StopCallback,
 ) -> MapEstimate:
     if method == "roof-duality":
         return map_by_roof_duality(form.model)
@@ -165,6 +177,7 @@ def _estimate_map(
         return map_by_expansion(form.model, max_rounds=args.max_iterations, should_stop=should_stop)
     return map_by_linear_programme(
         form.model,
+        dual=dual,
         max_iterations=args.max_iterations,
         max_seconds=args.max_seconds,
         on_progress=args.on_progress,
@@ -172,9 +185,9 @@ def _estimate_map(
     )
 
 
-def _from_estimate(
+def _on_graph(
     method: str, graph: FactorGraph, form: PairwiseForm, estimate: MapEstimate
-) -> dict[str, Any]:
+) -> MapEstimate:
     """Translate labels and scores of the pairwise form back to the file's variables."""
     labels = estimate.labels[: form.n_variables]
     value = graph.score(labels)
@@ -183,34 +196,18 @@ def _from_estimate(
             f"The method {method} found no configuration of probability above zero."
         )
     bound = max(value, estimate.upper_bound + form.constant)
-    return _map_result(
-        method,
-        labels.tolist(),
-        value,
-        bound,
-        estimate.is_exact,
-        estimate.status.is_converged,
-        estimate.guarantee,
-    )
+    return replace(estimate, labels=labels, value=value, upper_bound=bound)
 
 
-def _map_result(
-    method: str,
-    labels: list[int],
-    value: float,
-    bound: float,
-    exact: bool,
-    converged: bool,
-    guarantee: str,
-) -> dict[str, Any]:
+def _map_result(method: str, estimate: MapEstimate) -> dict[str, Any]:
     return {
-        "value": value,
-        "bound": bound,
+        "value": estimate.value,
+        "bound": estimate.upper_bound,
         "method": method,
-        "exact": exact,
-        "converged": converged,
-        "guarantee": guarantee,
-        "labels": labels,
+        "exact": estimate.is_exact,
+        "converged": estimate.status.is_converged,
+        "guarantee": estimate.guarantee,
+        "labels": estimate.labels.tolist(),
     }
 
 

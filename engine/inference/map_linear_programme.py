@@ -134,6 +134,30 @@ class SmoothedDual:
         dual_gradient(self.layout, tables, gradient)
         return gradient
 
+    def reduced_costs(self) -> FloatArray:
+        """Return, for each label of each node (flat), by how much it lowers the bound at least.
+
+        A labelling with that label scores at most ``upper_bound()`` less this number (nats): its
+        node and the edges at its node fall short of their maxima by that much.
+        """
+        graph = self.model.graph
+        beta = self.beta
+        self.set_beta(np.inf)
+        cards = graph.cardinalities
+        ends = graph.edges.ravel()
+        starts = self.layout[6]
+        first = graph.node_start[ends] - starts[:-1]  # from places in messages to those of nodes
+        place = np.arange(int(starts[-1])) + np.repeat(first, cards[ends])
+        belief = self.scores[: graph.node_start[-1]].copy()
+        np.add.at(belief, place, self.messages)
+        costs = np.repeat(np.maximum.reduceat(belief, graph.node_start[:-1]), cards) - belief
+        if graph.n_edges:
+            seen = self._sent - self.messages
+            highest = np.maximum.reduceat(seen, starts[:-1])
+            np.add.at(costs, place, np.repeat(highest, cards[ends]) - seen)
+        self.set_beta(beta)
+        return costs
+
     def decode(self) -> tuple[IntArray, float]:
         """Return labels read off the dual variables and improved one by one, with their score."""
         labels = np.zeros(self.model.graph.n_nodes, dtype=np.int64)
@@ -160,6 +184,7 @@ def with_finite_penalty(model: PairwiseModel) -> FloatArray:
 def map_by_linear_programme(
     model: PairwiseModel,
     *,
+    dual: SmoothedDual | None = None,
     schedule: DualSchedule = "cyclic",
     max_iterations: int = 2000,
     tolerance: float = EXACT_TOLERANCE,
@@ -176,6 +201,7 @@ def map_by_linear_programme(
 
     Parameters
     ----------
+    dual : the dual variables to start from and to leave the last ones in; new ones if None.
     tolerance : stop when bound - value <= tolerance max(1, |value|).
 
     References
@@ -183,7 +209,7 @@ def map_by_linear_programme(
     Meshi, Jaakkola and Globerson 2012; Globerson and Jaakkola 2008.
     """
     started = perf_counter()
-    search = _Search(model)
+    search = _Search(SmoothedDual(model, FIRST_BETA) if dual is None else dual)
     status = Status.ITERATION_LIMIT
     iteration = 0
     while iteration < max_iterations:
@@ -215,8 +241,8 @@ def map_by_linear_programme(
 class _Search:
     """The best labelling and the best bound so far, and the stage of the annealing."""
 
-    def __init__(self, model: PairwiseModel) -> None:
-        self._dual = SmoothedDual(model, FIRST_BETA)
+    def __init__(self, dual: SmoothedDual) -> None:
+        self._dual = dual
         self.labels, self.value = self._dual.decode()
         self.bound = self._dual.upper_bound()
         self._gained = 0.0

@@ -7,7 +7,12 @@ import numpy as np
 import pytest
 
 from engine.cli.main import main
-from engine.datasets.uai import read_uai_log_partition, read_uai_marginals, write_uai
+from engine.datasets.uai import (
+    read_uai,
+    read_uai_log_partition,
+    read_uai_marginals,
+    write_uai,
+)
 from engine.graphs.factor_graph import Factor, FactorGraph
 from tests.graphs.test_factor_graph import third_order
 from tests.shared_data import shared_data
@@ -52,7 +57,7 @@ def test_partition_function_bounds_enclose_published_values(capsys):
 
 @pytest.mark.parametrize(
     "name",
-    ["Segmentation_11", "Segmentation_13", "Segmentation_15", "Grids_12", "Grids_14", "Grids_16"],
+    ["Segmentation_11", "Segmentation_13", "Segmentation_15", "Grids_12", "Grids_14"],
 )
 def test_exact_values_and_marginals_match_published_ones(capsys, name):
     path = shared_data("uai") / f"{name}.uai"
@@ -105,14 +110,26 @@ def test_frustrated_grids_get_honest_bounds(capsys):
     assert run(capsys, "map", path)["method"] == "exact"
 
 
-def test_proteins_are_solved_to_proven_optimality(capsys):
-    for path in sorted(shared_data("protein_sidechain").glob("*.gz"))[:2]:
+def test_all_proteins_are_solved_to_proven_optimality(capsys):
+    """The linear programme alone leaves a gap on five of the sixty."""
+    methods = []
+    for path in sorted(shared_data("protein_sidechain").glob("*.gz")):
         answer = run(capsys, "map", str(path))
-        assert answer["method"] == "lp"
-        assert answer["exact"]
+        assert answer["exact"], path.name
+        assert answer["converged"]
+        model = read_uai(path)
+        assert model.score(np.array(answer["labels"])) == answer["value"]
+        methods.append(answer["method"])
+    assert methods.count("exact") == 5
+    assert methods.count("lp") == 55
+
+
+def test_bounds_of_proteins_enclose_the_best_score(capsys):
+    for path in sorted(shared_data("protein_sidechain").glob("*.gz"))[::10]:
+        best = run(capsys, "map", str(path))["value"] / np.log(10)
         lower = run(capsys, "pr", str(path), "--method", "mean-field")
-        upper = run(capsys, "pr", str(path))
-        assert answer["value"] / np.log(10) <= lower["bound"] + 1e-9 <= upper["bound"] + 2e-9
+        upper = run(capsys, "pr", str(path), "--max-iterations", "100")
+        assert best <= lower["bound"] + 1e-9 <= upper["bound"] + 2e-9
 
 
 @pytest.mark.parametrize("method", ["trw", "bp", "mean-field", "frank-wolfe", "exact"])
