@@ -14,10 +14,8 @@ class AuditFilter(django_filters.FilterSet):
 
     text = django_filters.CharFilter(
         method="filter_text",
-        label="Text",
-        widget=forms.TextInput(
-            attrs={"type": "search", "placeholder": "Name of a person or object"}
-        ),
+        label="Person or object",
+        widget=forms.TextInput(attrs={"type": "search"}),
     )
     verb = django_filters.ChoiceFilter(label="Act", empty_label="Every act", choices=[])
     since = django_filters.DateFilter(

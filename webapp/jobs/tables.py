@@ -29,7 +29,7 @@ class JobTable(tables.Table):
         model = Job
         fields = ("title", "state", "sentence", "created_by", "elapsed", "created_at")
         order_by = "-created_at"
-        empty_text = "No job yet. Learning, proposing and predicting run as jobs and show here."
+        empty_text = "No job to show. Learning, proposing and predicting run as jobs."
         attrs = {"aria-label": "Jobs"}
 
     def render_title(self, record: Job) -> SafeString:

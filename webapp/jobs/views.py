@@ -13,6 +13,7 @@ from webapp.common.toasts import toast
 from webapp.jobs import convergence, selectors, services
 from webapp.jobs.filters import JobFilter
 from webapp.jobs.models import Job
+from webapp.jobs.news import news_of, remember_seen
 from webapp.jobs.tables import JobTable
 
 JOBS_A_PAGE = 25
@@ -28,7 +29,14 @@ def job_list(request: HttpRequest) -> HttpResponse:
     context = {"table": table, "filter": jobs, "any_active": active}
     if request.htmx and request.htmx.target == "job-list":
         return render(request, "jobs/_list.html", context)
+    remember_seen(request)
     return render(request, "jobs/list.html", context)
+
+
+@require_GET
+def job_bell(request: HttpRequest) -> HttpResponse:
+    """The bell alone, for polling; it stops with the person's last job."""
+    return render(request, "jobs/_bell.html", {"news": news_of(request)})
 
 
 @require_GET

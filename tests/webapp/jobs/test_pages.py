@@ -118,3 +118,19 @@ def test_the_list_filters_by_state(client_of: ClientOf, bob: User, job: Job) -> 
 
 def test_the_rail_says_what_runs(client_of: ClientOf, alice: User, job: Job) -> None:
     assert "1 running" in client_of(alice).get("/help/").content.decode()
+
+
+def test_the_bell_counts_ones_own_jobs_that_ended_until_one_looks(
+    client_of: ClientOf, alice: User, bob: User, job: Job
+) -> None:
+    client = client_of(bob)
+    page = client.get("/help/").content.decode()
+    assert 'hx-get="/jobs/bell/"' in page  # it polls while a job of bob's runs
+    assert "since you last looked" not in page
+    Job.objects.filter(pk=job.pk).update(state="succeeded", finished_at=timezone.now())
+    bell = client.get("/jobs/bell/").content.decode()
+    assert "Jobs: 1 ended since you last looked" in bell
+    assert "hx-get" not in bell
+    assert "since you last looked" not in client_of(alice).get("/help/").content.decode()
+    client.get("/jobs/")
+    assert "since you last looked" not in client.get("/help/").content.decode()

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import Count, Q, QuerySet
 
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, Draft, PastPair, Student
@@ -13,8 +13,9 @@ from webapp.common.selectors import owned_by
 
 
 def cohorts_of(user: User) -> QuerySet[Cohort]:
-    """Return the cohorts of the user's organisation, last changed first."""
-    return owned_by(Cohort, user).select_related("created_by")
+    """Return the cohorts of the user's organisation with their proposals, last changed first."""
+    cohorts = owned_by(Cohort, user).select_related("created_by")
+    return cohorts.annotate(n_proposals=Count("proposals"))
 
 
 def open_drafts(user: User) -> QuerySet[Draft]:

@@ -1,9 +1,13 @@
 """Template words of jobs."""
 
+from typing import Any
+
 from django import template
+from django.template import RequestContext
 
 from webapp.jobs.convergence import ConvergencePlot, convergence_plot
 from webapp.jobs.models import Job
+from webapp.jobs.news import news_of
 
 register = template.Library()
 
@@ -12,3 +16,9 @@ register = template.Library()
 def convergence_of(job: Job, by: str = "time") -> ConvergencePlot:
     """The convergence plot of a job, by 'time' or by 'step'."""
     return convergence_plot(job, by=by or "time")
+
+
+@register.inclusion_tag("jobs/_bell.html", takes_context=True)
+def job_bell(context: RequestContext) -> dict[str, Any]:
+    """The bell of the top bar: how many of one's own jobs ended since one last looked."""
+    return {"news": news_of(context["request"])}
