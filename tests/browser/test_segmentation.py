@@ -237,10 +237,12 @@ def test_two_panes_stand_one_above_the_other_on_a_phone(page_as, prepared) -> No
     page.wait_for_timeout(200)
     box = stage.bounding_box()
     assert box["height"] > box["width"]
-    page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 0.25 * box["height"])
-    above = page.locator("[data-tip-place]").inner_text()
-    page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 0.75 * box["height"] + 2)
-    assert page.locator("[data-tip-place]").inner_text() == above
+    places = []
+    for middle in (0.25 * box["height"] - 2, 0.75 * box["height"] + 2):  # of a pane; 8 px between
+        page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + middle)
+        words = page.locator("[data-tip-place]").inner_text()
+        places.append([int(number) for number in re.findall(r"\d+", words)])
+    assert np.abs(np.subtract(*places)).max() <= 1
 
 
 def test_senseless_addresses_show_the_usual_view(page_as, prepared) -> None:

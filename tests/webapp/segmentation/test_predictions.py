@@ -113,7 +113,7 @@ def test_a_cancelled_job_keeps_what_is_done(bob, segmenter, image_set, monkeypat
     ids=lambda error: type(error).__name__,
 )
 def test_a_job_that_fails_half_way_says_what_is_predicted(
-    bob, segmenter, image_set, monkeypatch, error
+    client_of, bob, segmenter, image_set, monkeypatch, error
 ) -> None:
     batch = prediction_start(user=bob, segmenter=segmenter, image_set=image_set)
     real = jobs.predict_image
@@ -129,6 +129,10 @@ def test_a_job_that_fails_half_way_says_what_is_predicted(
     assert batch.job.state == JobState.FAILED
     assert " 2 of 3 images are predicted." in batch.job.error
     assert "Nothing was changed" not in batch.job.error
+    page = client_of(bob).get(batch.get_absolute_url()).content.decode()
+    assert page.count("2 of 3 images are predicted.") == 1
+    assert "Not predicted" in page
+    assert "Waiting" not in page
 
 
 def test_a_job_given_up_says_what_is_predicted(bob, batch) -> None:
