@@ -1,6 +1,7 @@
 """Binary denoising: marginal losses and MLE-Struct at three noise levels (Domke 2013, table I).
 
     python -m benchmarks.denoising [--quick] [--data DIR] [--out DIR] [--seconds S]
+                                   [--train N] [--test N]
 
 Photographs of 200 x 300 pixels are split at their mean; y = x (1 - t^n) + (1 - x) t^n with t
 uniform: the smaller n, the more noise. Node features are 1 and y, edge features tell right from
@@ -57,7 +58,11 @@ def parse(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--data", type=Path, default=REAL_DATA / "bsds_images")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--seconds", type=float, default=300.0, help="limit of each fit")
+    parser.add_argument("--train", type=int, help="pictures to learn from; 32 by default")
+    parser.add_argument("--test", type=int, help="pictures to test on; 100 by default")
     args = parser.parse_args(words)
+    args.train = args.train or (6 if args.quick else 32)
+    args.test = args.test or (6 if args.quick else 100)
     args.out = args.out or RESULTS / ("denoising-quick" if args.quick else "denoising")
     return args
 
@@ -69,13 +74,13 @@ def run(args: argparse.Namespace) -> list[dict[str, Any]]:
     with TemporaryDirectory() as folder:  # compiles, so that limits of time leave it out
         tiny = noisy_examples(args.data / "train", 2, (20, 30), 1.5, np.random.default_rng(0))
         list(fit_all(tiny, tiny, 1.5, 0.1, KeptResults(Path(folder), {})))
-    counts, shape = ((6, 6), (40, 60)) if args.quick else ((32, 100), (200, 300))
+    shape = (40, 60) if args.quick else (200, 300)
     rows: list[dict[str, Any]] = []
     figure, axes = new_figure(len(PUBLISHED) + 2, 3, figsize=(9, 22))
     for column, noise in enumerate(NOISE_LEVELS[1:2] if args.quick else NOISE_LEVELS):
         rng = np.random.default_rng(column)
-        train = noisy_examples(args.data / "train", counts[0], shape, noise, rng)
-        test = noisy_examples(args.data / "test", counts[1], shape, noise, rng)
+        train = noisy_examples(args.data / "train", args.train, shape, noise, rng)
+        test = noisy_examples(args.data / "test", args.test, shape, noise, rng)
         values = test[0].features.nodes.values  # type: ignore[attr-defined]
         axes[0, column].imshow(values[:, :, 1], cmap="gray")
         axes[0, column].set_title(f"n = {noise:g}", fontsize=8)
