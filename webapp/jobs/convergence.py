@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from django.http import HttpRequest
 
-from webapp.common import formats
 from webapp.common.charts import Chart, ConvergenceSeries, ConvergenceWords, convergence_chart
 from webapp.jobs import registry
 from webapp.jobs.models import Job
@@ -57,12 +56,3 @@ def convergence_plot(job: Job, *, by: str = "time") -> ConvergencePlot:
         seconds_left=job.seconds_left if job.is_active else None,
     )
     return ConvergencePlot(chart=chart, by=by, steps=points[-1].iteration)
-
-
-def gap_sentence(relative_gap: float | None) -> str:
-    """Return 'within 0.009 % of the best fit', for certificates."""
-    return (
-        ""
-        if relative_gap is None
-        else f"within {formats.per_cent(relative_gap, 3)} of the best fit"
-    )

@@ -81,8 +81,3 @@ def what_is_kept(job: Job) -> str:
     """Return what a job that did not succeed leaves behind, in one sentence."""
     kind = _kinds.get(job.kind)  # None: an earlier version of the code knew it
     return kind.kept(job) if kind else nothing_is_kept(job)
-
-
-def kind_names() -> tuple[str, ...]:
-    """Return the names of all kinds, sorted."""
-    return tuple(sorted(_kinds))

@@ -20,9 +20,9 @@ from webapp.common.decorators import staff_required, viewer_required
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
 from webapp.segmentation.file_responses import file_response
-from webapp.segmentation.models import ImageFile, ImageSet
+from webapp.segmentation.models import ImageSet
 from webapp.segmentation.selectors.image_sets import image_file_of
-from webapp.segmentation.services.thumbnails import thumbnail_path, view_picture_path
+from webapp.segmentation.services.thumbnails import thumbnail_path
 from webapp.segmentation.services.uploads import FileResult, upload_take
 from webapp.segmentation.store import FULL_DISK_ERRORS, StorageFullError
 
@@ -119,16 +119,5 @@ def image_file_content(request: HttpRequest, pk: str, file_pk: str) -> HttpRespo
 def image_file_thumbnail(request: HttpRequest, pk: str, file_pk: str) -> HttpResponseBase:
     """A JPEG of at most 320 pixels a side."""
     file = image_file_of(request.user, pk, file_pk)
-    return _jpeg(request, file, thumbnail_path(file.image_set.organisation_id, file.digest), "t")
-
-
-@require_GET
-@viewer_required
-def image_file_view(request: HttpRequest, pk: str, file_pk: str) -> HttpResponseBase:
-    """An upright JPEG for the screen, of at most 8 megapixels."""
-    file = image_file_of(request.user, pk, file_pk)
-    return _jpeg(request, file, view_picture_path(file.image_set.organisation_id, file.digest), "v")
-
-
-def _jpeg(request: HttpRequest, file: ImageFile, path, mark: str) -> HttpResponseBase:
-    return file_response(request, path, media_type="image/jpeg", etag=f"{file.digest[:40]}{mark}")
+    path = thumbnail_path(file.image_set.organisation_id, file.digest)
+    return file_response(request, path, media_type="image/jpeg", etag=f"{file.digest[:40]}t")
