@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Request, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Request, expect, sync_playwright
 
 from tests.live.product import PASSWORD, ROOT, Product, new_product
 
@@ -23,6 +23,7 @@ CHROMIUM_FLAGS = [
     "--disable-dev-shm-usage",
     "--force-color-profile=srgb",
 ]
+PATIENCE_MS = 15_000  # for every wait: the machine that tests may be busy
 WIDTHS = {"phone": (360, 780), "desk": (1400, 900)}
 SCREENS = ROOT / "results" / "screens"
 
@@ -50,6 +51,7 @@ def browser() -> Iterator[Browser]:
         chromium = playwright.chromium.launch(
             executable_path=path, headless=True, args=CHROMIUM_FLAGS
         )
+        expect.set_options(timeout=PATIENCE_MS)
         yield chromium
         chromium.close()
 
@@ -109,7 +111,7 @@ def page_as(
             has_touch=width == "phone",
             accept_downloads=True,
         )
-        context.set_default_timeout(15_000)
+        context.set_default_timeout(PATIENCE_MS)
         misbehaviour.watch(context)
         contexts.append(context)
         page = context.new_page()

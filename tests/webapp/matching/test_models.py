@@ -152,7 +152,7 @@ def test_a_model_in_use_stays(
 ) -> None:
     address = reverse("matching:model-delete", args=[learned.pk])
     page = client_of(carol).post(address, {"name": learned.name}, follow=True).content.decode()
-    assert "use this model" in page
+    assert "1 proposal uses this model" in page
     assert LearnedModel.objects.filter(pk=learned.pk).exists()
 
 

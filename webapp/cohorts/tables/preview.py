@@ -122,11 +122,11 @@ def build_preview(table: Table, choices: Choices) -> Preview:
 def column_cells(table: Table, choices: Choices, index: int, kept: list[int]) -> list[str]:
     """Return the kept cells of a column as they count: meanings applied, blanks empty."""
     meanings = choices.meanings.get(index, {})
-    cells = (table.rows[position][index] for position in kept)
-    read = (meanings.get(cell, cell) for cell in cells)
-    if choices.columns[index].role is Role.ID:
-        return list(read)
-    return ["" if is_blank(cell) else cell for cell in read]
+    cells = [table.rows[position][index] for position in kept]
+    read = {cell: meanings.get(cell, cell) for cell in set(cells)}  # few differ among many
+    if choices.columns[index].role is not Role.ID:
+        read = {cell: "" if is_blank(meant) else meant for cell, meant in read.items()}
+    return [read[cell] for cell in cells]
 
 
 def _preview_column(

@@ -140,7 +140,8 @@ def model_delete(*, user: User, model: LearnedModel, typed_name: str) -> None:
         raise MatchingError("The name does not match. Nothing was removed.")
     if model.proposals.exists():
         count = model.proposals.count()
-        raise MatchingError(f"{count} proposals use this model. Remove those first.")
+        uses = "proposal uses" if count == 1 else "proposals use"
+        raise MatchingError(f"{count} {uses} this model. Nothing was removed.")
     with transaction.atomic():
         audit(user, "deleted", model)
         model.delete()
