@@ -87,9 +87,10 @@ def train_likelihood(years: Years) -> tuple[RoommateModel, float]:
     """Fit approximate maximum likelihood; return the model and the seconds with calibration."""
     start = time.perf_counter()
     trained = train_roommates(years.cohorts[:2], ridge=RIDGE)
+    result = trained.result
     print(
-        f"likelihood: {trained.status.value}, relative gap {trained.relative_gap:.1e}, "
-        f"{trained.seconds:.1f} s to the certificate"
+        f"likelihood: {result.status.value}, relative gap {result.relative_gap:.1e}, "
+        f"{result.seconds:.1f} s to the certificate"
     )
     return trained.model, time.perf_counter() - start
 

@@ -133,16 +133,8 @@ def _train(args: argparse.Namespace) -> dict[str, Any]:
     )
     trained.model.save(args.out)
     return {
-        "objective": trained.objective,
-        "log_likelihood": trained.log_likelihood,
-        "duality_gap": trained.duality_gap,
-        "relative_gap": trained.relative_gap,
-        "certified": trained.is_certified,
-        "iterations": trained.iterations,
-        "oracle_calls": trained.oracle_calls,
-        "seconds": trained.seconds,
+        **trained.result.figures(),
         "n_features": len(trained.model.theta),
-        "status": trained.status.value,
         "calibration": trained.model.calibration,
     }
 

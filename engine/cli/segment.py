@@ -119,14 +119,7 @@ def _train(args: argparse.Namespace) -> dict[str, Any]:
     )
     trained.model.save(args.out)
     return {
-        "objective": trained.objective,
-        "log_likelihood": trained.log_likelihood,
-        "duality_gap": trained.duality_gap,
-        "relative_gap": trained.relative_gap,
-        "iterations": trained.iterations,
-        "oracle_calls": trained.oracle_calls,
-        "seconds": trained.seconds,
-        "status": trained.status.value,
+        **trained.result.figures(),
         "lambda": trained.model.ridge,
         "n_features": len(trained.model.theta),
         "n_images": len(images),

@@ -18,38 +18,17 @@ from engine.learning.roommate_calibration import fit_calibration
 from engine.learning.roommate_model import RoommateModel, make_roommate_model
 from engine.learning.roommate_solvers import SOLVERS, solve_roommates
 from engine.solvers.control import Limits, Watch
-from engine.solvers.result import LearningResult, TrajectoryPoint
+from engine.solvers.result import LearningResult
 
 Cohort = tuple[Survey, IntArray]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class TrainedRoommates:
-    """A learned model with its certificate; bounds in nats.
-
-    ``log_likelihood`` is the surrogate l_rho at the model's weights (a certified lower bound),
-    ``objective`` the best dual value L(tau): the optimum lies between them when ``is_certified``.
-    """
+    """A learned model, and the certificate of its weights: bounds on log l_rho, nats."""
 
     model: RoommateModel
-    objective: float
-    log_likelihood: float
-    is_certified: bool
-    iterations: int
-    oracle_calls: int
-    seconds: float
-    status: Status
-    trajectory: tuple[TrajectoryPoint, ...]
-
-    @property
-    def duality_gap(self) -> float:
-        """Objective minus log-likelihood, nats, never below zero."""
-        return max(self.objective - self.log_likelihood, 0.0)
-
-    @property
-    def relative_gap(self) -> float:
-        """The duality gap over the size of the log-likelihood."""
-        return self.duality_gap / max(abs(self.log_likelihood), 1.0)
+    result: LearningResult
 
 
 def train_roommates(
@@ -123,7 +102,7 @@ def train_roommates(
         model = make_roommate_model(result.theta, features, ridge, rho)
         if result.status is Status.CONVERGED:
             model = _calibrate(model, checked, should_stop)
-    return _wrap(model, result)
+    return TrainedRoommates(model, result)
 
 
 def _own(
@@ -148,20 +127,6 @@ def _calibrate(
     """Fit the calibration on unseen folds; a model that cannot be checked stays as it is."""
     value = fit_calibration(cohorts, model.features, model.ridge, model.rho, should_stop)
     return model if value is None else model.with_calibration(value)
-
-
-def _wrap(model: RoommateModel, result: LearningResult) -> TrainedRoommates:
-    return TrainedRoommates(
-        model=model,
-        objective=result.objective,
-        log_likelihood=result.lower_bound,
-        is_certified=result.is_certified,
-        iterations=result.iterations,
-        oracle_calls=result.oracle_calls,
-        seconds=result.seconds,
-        status=result.status,
-        trajectory=result.trajectory,
-    )
 
 
 def _check_cohorts(cohorts: Sequence[Cohort]) -> list[Cohort]:

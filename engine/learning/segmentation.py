@@ -16,7 +16,6 @@ from engine.core.progress import (
     ignore_progress,
     never_stop,
 )
-from engine.core.status import Status
 from engine.crf.image_grid import model_shape, shrink_image, shrink_mask
 from engine.kernels.threads import one_blas_thread
 from engine.learning.example_store import ExampleStore
@@ -29,7 +28,7 @@ from engine.learning.segmentation_solvers import (
 )
 from engine.objectives.grid_inner import check_rho
 from engine.solvers.control import Limits, Watch
-from engine.solvers.result import LearningResult, TrajectoryPoint
+from engine.solvers.result import LearningResult
 
 RIDGE_PER_PIXEL = 1e-3
 """Default lambda over the number of training pixels, the published setting (Domke 2013, 8.4)."""
@@ -42,31 +41,11 @@ MaskSequence = Sequence[NDArray[np.bool_]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainedSegmentation:
-    """A learned model and its certificate; nats.
-
-    ``objective`` is the dual value (an upper bound), ``log_likelihood`` the surrogate
-    log-likelihood l_rho (a lower bound of the same optimum).
-    """
+    """A learned model, and the certificate of its weights: bounds on log l_rho, nats."""
 
     model: SegmentationModel
-    objective: float
-    log_likelihood: float
-    iterations: int
-    oracle_calls: int
-    seconds: float
-    status: Status
+    result: LearningResult
     n_pixels: int
-    trajectory: tuple[TrajectoryPoint, ...]
-
-    @property
-    def duality_gap(self) -> float:
-        """Objective minus log-likelihood, never below zero."""
-        return max(self.objective - self.log_likelihood, 0.0)
-
-    @property
-    def relative_gap(self) -> float:
-        """The duality gap over the size of the log-likelihood."""
-        return self.duality_gap / max(abs(self.log_likelihood), 1.0)
 
 
 def train_segmentation(
@@ -145,7 +124,7 @@ def train_segmentation(
                 task, limits, watch, reporter, by_blocks=by_blocks, rng=order
             )
     model = make_segmentation_model(result.theta, ridge=weight, rho=rho, max_side=max_side)
-    return _trained(model, result, n_pixels)
+    return TrainedSegmentation(model, result, n_pixels)
 
 
 def make_examples(
@@ -182,19 +161,3 @@ def _check_labels(examples: ExampleStore) -> None:
         raise InvalidProblemError("No mask marks any pixel; there is nothing to learn.")
     if counts == list(examples.sizes):
         raise InvalidProblemError("The masks mark every pixel; there is nothing to learn.")
-
-
-def _trained(
-    model: SegmentationModel, result: LearningResult, n_pixels: int
-) -> TrainedSegmentation:
-    return TrainedSegmentation(
-        model=model,
-        objective=result.objective,
-        log_likelihood=result.lower_bound,
-        iterations=result.iterations,
-        oracle_calls=result.oracle_calls,
-        seconds=result.seconds,
-        status=result.status,
-        n_pixels=n_pixels,
-        trajectory=result.trajectory,
-    )

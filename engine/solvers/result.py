@@ -60,3 +60,17 @@ class LearningResult:
     def relative_gap(self) -> float:
         """Return the duality gap over the size of the lower bound."""
         return self.duality_gap / max(abs(self.lower_bound), 1.0)
+
+    def figures(self) -> dict[str, float | int | str | bool]:
+        """Return the certificate and the effort by name, for reports."""
+        return {
+            "objective": self.objective,
+            "log_likelihood": self.lower_bound,
+            "duality_gap": self.duality_gap,
+            "relative_gap": self.relative_gap,
+            "is_certified": self.is_certified,
+            "iterations": self.iterations,
+            "oracle_calls": self.oracle_calls,
+            "seconds": self.seconds,
+            "status": self.status.value,
+        }

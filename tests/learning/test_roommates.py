@@ -38,10 +38,10 @@ def small_model():
 
 
 def test_training_converges_with_a_certificate(trained):
-    assert trained.status is Status.CONVERGED
-    assert trained.is_certified
-    assert 0.0 <= trained.relative_gap <= 1e-4
-    assert trained.objective >= trained.log_likelihood
+    assert trained.result.status is Status.CONVERGED
+    assert trained.result.is_certified
+    assert 0.0 <= trained.result.relative_gap <= 1e-4
+    assert trained.result.objective >= trained.result.lower_bound
     assert trained.model.calibration is not None
 
 
@@ -50,8 +50,8 @@ def test_named_solvers_learn_the_same(solver):
     cohorts = random_cohorts(12)
     best = train_roommates(cohorts, ridge=5.0, relative_gap=1e-7)
     other = train_roommates(cohorts, ridge=5.0, solver=solver, relative_gap=5e-3, max_seconds=20.0)
-    assert other.objective >= best.log_likelihood - 1e-9
-    assert other.log_likelihood <= best.objective + 1e-9
+    assert other.result.objective >= best.result.lower_bound - 1e-9
+    assert other.result.lower_bound <= best.result.objective + 1e-9
     assert np.abs(other.model.theta - best.model.theta).max() < 0.02
 
 
@@ -69,7 +69,7 @@ def test_students_without_a_pair_are_left_out():
     alone = train_roommates(
         [(survey.take(kept), np.searchsorted(kept, pairs[:6]))], relative_gap=1e-8
     )
-    assert some.log_likelihood == pytest.approx(alone.log_likelihood, rel=1e-6)
+    assert some.result.lower_bound == pytest.approx(alone.result.lower_bound, rel=1e-6)
 
 
 def test_a_year_with_blanks_learns(tmp_path):
@@ -108,7 +108,7 @@ def test_no_cohort_or_too_few_pairs_are_refused():
 
 def test_a_cancelled_training_says_so():
     result = train_roommates(random_cohorts(20), should_stop=lambda: True)
-    assert result.status is Status.CANCELLED
+    assert result.result.status is Status.CANCELLED
     assert result.model.calibration is None
 
 
@@ -294,7 +294,7 @@ def test_auto_turns_to_frank_wolfe_where_odd_sets_cannot_be_proved(monkeypatch):
         monkeypatch.setattr(f"engine.learning.survey_problem.{name}", lambda *_: False)
     cohorts = random_cohorts(10)
     alone = train_roommates(cohorts, ridge=5.0, solver="theta", relative_gap=1e-2)
-    assert not alone.is_certified
+    assert not alone.result.is_certified
     auto = train_roommates(cohorts, ridge=5.0, relative_gap=1e-2, max_seconds=20.0)
-    assert auto.is_certified
-    assert auto.status is Status.CONVERGED
+    assert auto.result.is_certified
+    assert auto.result.status is Status.CONVERGED

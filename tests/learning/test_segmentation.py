@@ -53,9 +53,9 @@ def test_it_learns_to_tell_leaves_from_soil(trained: Any) -> None:
 
 def test_the_certificate_brackets_the_optimum(trained: Any) -> None:
     """The parameters' own log-likelihood lies between the two bounds."""
-    assert trained.status is Status.CONVERGED
-    assert trained.relative_gap <= 1e-4
-    assert trained.duality_gap == trained.objective - trained.log_likelihood
+    assert trained.result.status is Status.CONVERGED
+    assert trained.result.relative_gap <= 1e-4
+    assert trained.result.duality_gap == trained.result.objective - trained.result.lower_bound
     total = -0.5 * trained.model.ridge * trained.model.theta @ trained.model.theta
     for example in make_examples(*leaves(5), 200):
         chains = GridChains(example.features, 0.5, trained.model.theta)
@@ -63,7 +63,7 @@ def test_the_certificate_brackets_the_optimum(trained: Any) -> None:
         observed = example.features.observed_statistics(example.labels)
         total += trained.model.theta @ observed - chains.upper_bound()
     slack = 1e-6 * abs(total)
-    assert trained.log_likelihood - slack <= total <= trained.objective + slack
+    assert trained.result.lower_bound - slack <= total <= trained.result.objective + slack
 
 
 @pytest.mark.parametrize("solver", ["frank-wolfe", "block-coordinate"])
@@ -74,11 +74,11 @@ def test_frank_wolfe_walks_to_the_same_optimum(solver: str) -> None:
     walked = train_segmentation(
         images, masks, ridge=3e4, solver=solver, relative_gap=0.02, max_seconds=60
     )
-    assert walked.status is Status.CONVERGED
-    assert walked.relative_gap <= 0.02
-    assert walked.objective >= reference.log_likelihood
-    assert walked.log_likelihood <= reference.objective
-    assert all(b.objective <= a.objective for a, b in pairwise(walked.trajectory))
+    assert walked.result.status is Status.CONVERGED
+    assert walked.result.relative_gap <= 0.02
+    assert walked.result.objective >= reference.result.lower_bound
+    assert walked.result.lower_bound <= reference.result.objective
+    assert all(b.objective <= a.objective for a, b in pairwise(walked.result.trajectory))
     distance = np.linalg.norm(walked.model.theta - reference.model.theta)
     assert distance < 0.2 * np.linalg.norm(reference.model.theta)
 
@@ -91,7 +91,7 @@ def test_likelihood_by_l_bfgs_finds_the_same_parameters() -> None:
     theirs = fit_marginals(
         make_examples(images, masks, 200), options, ridge=ours.model.ridge, max_iterations=400
     )
-    assert theirs.objective == pytest.approx(-ours.log_likelihood, rel=1e-4)
+    assert theirs.objective == pytest.approx(-ours.result.lower_bound, rel=1e-4)
     assert_allclose(theirs.theta, ours.model.theta, atol=0.02 * np.abs(ours.model.theta).max())
 
 
@@ -111,10 +111,10 @@ def test_a_killed_job_goes_on_and_gives_the_same_answer(tmp_path: Path, trained:
     with pytest.raises(Killed):
         train_segmentation(*leaves(5), relative_gap=1e-4, on_progress=kill, checkpoint=slow)
     resumed = train_segmentation(*leaves(5), relative_gap=1e-4, checkpoint=checkpoint)
-    assert resumed.iterations >= 1
-    assert resumed.relative_gap <= 1e-4
-    assert resumed.log_likelihood == pytest.approx(trained.log_likelihood, rel=2e-4)
-    assert resumed.objective == pytest.approx(trained.objective, rel=2e-4)
+    assert resumed.result.iterations >= 1
+    assert resumed.result.relative_gap <= 1e-4
+    assert resumed.result.lower_bound == pytest.approx(trained.result.lower_bound, rel=2e-4)
+    assert resumed.result.objective == pytest.approx(trained.result.objective, rel=2e-4)
     scale = np.abs(trained.model.theta).max()
     assert_allclose(resumed.model.theta, trained.model.theta, atol=0.05 * scale)
 
@@ -168,7 +168,7 @@ def test_a_stop_is_heard() -> None:
         result = train_segmentation(*leaves(3), relative_gap=1e-12, should_stop=stop)
     except StoppedError:
         return
-    assert result.status is Status.CANCELLED
+    assert result.result.status is Status.CANCELLED
 
 
 def test_a_stop_in_a_rehearsal_never_passes_for_a_result() -> None:
@@ -185,8 +185,8 @@ def test_a_stop_in_a_rehearsal_never_passes_for_a_result() -> None:
 
 def test_a_time_limit_is_no_convergence() -> None:
     result = train_segmentation(*leaves(3), relative_gap=1e-12, max_seconds=0.3)
-    assert result.status is Status.TIME_LIMIT
-    assert result.objective >= result.log_likelihood
+    assert result.result.status is Status.TIME_LIMIT
+    assert result.result.objective >= result.result.lower_bound
 
 
 def test_one_picture_is_enough_and_tiny_ones_do_no_harm() -> None:
@@ -194,7 +194,7 @@ def test_one_picture_is_enough_and_tiny_ones_do_no_harm() -> None:
     dots = [np.zeros((1, 1, 3), np.uint8), np.zeros((1, 40, 3), np.uint8)]
     more = [np.ones((1, 1), bool), np.zeros((1, 40), bool)]
     result = train_segmentation(images + dots, masks + more)
-    assert result.relative_gap <= 1e-3
+    assert result.result.relative_gap <= 1e-3
     for dot in dots:
         assert predict_segmentation(result.model, dot).mask.shape == dot.shape[:2]
 
@@ -322,7 +322,7 @@ def test_frank_wolfe_resumes_where_it_was_killed(solver: str, tmp_path: Path) ->
         pass
 
     def kill(progress: Any) -> None:
-        if progress.iteration >= whole.iterations // 2:
+        if progress.iteration >= whole.result.iterations // 2:
             raise Killed
 
     with pytest.raises(Killed):
@@ -336,11 +336,11 @@ def test_frank_wolfe_resumes_where_it_was_killed(solver: str, tmp_path: Path) ->
         )
     state = checkpoint.load()
     assert state is not None
-    assert 0 < int(state["iteration"]) < whole.iterations
+    assert 0 < int(state["iteration"]) < whole.result.iterations
     resumed = train_segmentation(
         images, masks, rng=np.random.default_rng(6), checkpoint=checkpoint, **options
     )
-    assert resumed.iterations == whole.iterations
+    assert resumed.result.iterations == whole.result.iterations
     assert_allclose(resumed.model.theta, whole.model.theta, rtol=1e-9, atol=1e-12)
 
 
@@ -351,4 +351,4 @@ def test_a_checkpoint_of_another_solver_is_not_mistaken_for_ones_own(tmp_path: P
         result = train_segmentation(
             images, masks, ridge=3e4, solver=solver, relative_gap=0.02, checkpoint=checkpoint
         )
-        assert result.status is Status.CONVERGED
+        assert result.result.status is Status.CONVERGED

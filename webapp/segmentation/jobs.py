@@ -1,5 +1,6 @@
 """The two long computations of segmentation: learning a model and predicting a set."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -181,17 +182,11 @@ def _write_preview(path: Path, marginals: np.ndarray) -> None:
 
 def _outcome(trained: Any, n_learned: int, n_held_out: int) -> dict[str, Any]:
     """What pages say of the learned model, as JSON values."""
+    figures = trained.result.figures()
     outcome = {
+        **{name: _finite(value) for name, value in figures.items()},
         "ridge": float(trained.model.ridge),
-        "objective": _finite(trained.objective),
-        "log_likelihood": _finite(trained.log_likelihood),
-        "duality_gap": _finite(trained.duality_gap),
-        "relative_gap": _finite(trained.relative_gap),
-        "iterations": int(trained.iterations),
-        "oracle_calls": int(trained.oracle_calls),
-        "seconds": float(trained.seconds),
-        "status": trained.status.value,
-        "converged": trained.status.is_converged,
+        "converged": trained.result.status.is_converged,
         "n_learned": n_learned,
         "n_held_out": n_held_out,
     }
@@ -203,5 +198,6 @@ def _outcome(trained: Any, n_learned: int, n_held_out: int) -> dict[str, Any]:
     return outcome
 
 
-def _finite(value: float | None) -> float | None:
-    return None if value is None or not np.isfinite(value) else float(value)
+def _finite(value: float | int | str) -> float | int | str | None:
+    """The value as JSON can say it: a bound that is not known yet is None."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
