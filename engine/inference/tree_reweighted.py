@@ -152,6 +152,10 @@ class TreeReweighted:
                     return result
         return self._result(model, iteration, status, change)
 
+    def start_from(self, other: "TreeReweighted") -> None:
+        """Take the messages of a solver on the same graph, for a solve with ``warm``."""
+        self._messages[:] = other._messages
+
     def _iterate(self, scores: FloatArray, schedule: Schedule, damping: float) -> float:
         n = self.graph.n_nodes
         forward = np.arange(n, dtype=np.int64)

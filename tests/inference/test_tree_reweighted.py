@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 
 from engine.core.errors import InfeasibleError, InvalidProblemError
 from engine.core.status import Status
+from engine.datasets.uai import read_uai
+from engine.graphs.factor_graph import to_pairwise
 from engine.graphs.grid import Grid
 from engine.graphs.pairwise import PairwiseGraph, PairwiseModel
 from engine.graphs.spanning_trees import uniform_tree_probabilities
@@ -14,6 +16,7 @@ from engine.inference.grid_tree_reweighted import GridTreeReweighted
 from engine.inference.tree_reweighted import TreeReweighted, two_colouring
 from engine.inference.tree_weights import optimise_tree_weights
 from tests.reference.pairwise_models import exact_node_marginals, infeasibility, random_model
+from tests.shared_data import shared_data
 
 
 def solver_of(model: PairwiseModel) -> TreeReweighted:
@@ -134,3 +137,16 @@ def test_optimised_weights_tighten_the_bound_and_stay_above(seed):
     assert weights.bounds[-1] >= log_z - 1e-9
     assert weights.bounds[-1] < weights.bounds[0]
     assert weights.rho.sum() == pytest.approx(uniform_tree_probabilities(model.graph).sum())
+
+
+def test_optimised_edge_probabilities_keep_improving_on_strong_grids():
+    """The search once gave up after three steps: a whole tree was too long a step near the end."""
+    model = to_pairwise(read_uai(shared_data("uai") / "Grids_14.uai")).model
+    weights = optimise_tree_weights(model, max_iterations=100)
+    log10_bounds = np.array(weights.bounds) / np.log(10)
+    assert (np.diff(log10_bounds) < 0).all()
+    assert log10_bounds[0] > 627.7
+    assert 497.7635 <= log10_bounds[-1] < 627.1
+    # The bound belongs to the edge probabilities, whoever evaluates it.
+    answer = TreeReweighted(model.graph, weights.rho).solve(model, max_iterations=500)
+    assert answer.upper_bound / np.log(10) == pytest.approx(log10_bounds[-1], abs=0.02)
