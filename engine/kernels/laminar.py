@@ -31,11 +31,16 @@ class LaminarFamily(NamedTuple):
 
 
 def laminar_family(n: int, parent: IntArray, blossom_dual: IntArray) -> LaminarFamily:
-    """Tour the forest given by ``parent``; ``blossom_dual`` of the n vertices is not looked at."""
+    """Tour the forest given by ``parent``; ``blossom_dual`` of the n vertices is not looked at.
+
+    Blossoms whose dual is 0 change nothing and are left out: ties make some that hold almost all
+    vertices.
+    """
     size = len(parent)
     begin, end, around = np.zeros((3, size), dtype=np.int64)
     root = np.full(size, NONE, dtype=np.int64)
     order, n_vertices = np.zeros((2, size), dtype=np.int64)
+    parent = parent.copy()
     _tour(n, parent, blossom_dual, order, n_vertices, begin, end, around, root)
     return LaminarFamily(parent, begin, end, around, root)
 
@@ -52,7 +57,7 @@ def _tour(
     around: IntArray,
     root: IntArray,
 ) -> None:
-    """Fill ``begin`` to ``root`` of the family; ``order`` and ``n_vertices`` (N zeros) are work."""
+    """Fill ``begin`` to ``root``, make ``parent`` skip duals of 0; the rest (N zeros) is work."""
     size = len(parent)
     # Order the nodes so that parents come before their children: climb, then unwind.
     path = end  # written over below
@@ -67,8 +72,12 @@ def _tour(
             node = parent[node]
         while length > 0:
             length -= 1
-            order[count] = path[length]
+            node = path[length]
+            order[count] = node
             count += 1
+            above = parent[node]
+            if above != NONE and blossom_dual[above] == 0:
+                parent[node] = parent[above]
     for k in range(size - 1, -1, -1):
         node = order[k]
         n_vertices[node] += node < n

@@ -10,12 +10,13 @@ import numpy as np
 from numba import njit
 
 from engine.core.arguments import FloatArray, IntArray
+from engine.kernels.compiling import inner
 from engine.kernels.laminar import LaminarFamily, fill_shared_duals
 
 CHUNK = 32  # columns that are tested together, without a branch, before any is looked at
 
 
-@njit(cache=True, nogil=True)
+@inner
 def count_above(row: FloatArray, price: FloatArray, threshold: float) -> int:
     """How many entries of ``row - price`` exceed the threshold; compiles to vector instructions.
 
@@ -25,6 +26,15 @@ def count_above(row: FloatArray, price: FloatArray, threshold: float) -> int:
     hits = 0
     for k in range(len(row)):
         hits += row[k] - price[k] > threshold
+    return hits
+
+
+@inner
+def count_violated(row: FloatArray, half: FloatArray, scale: float, threshold: float) -> int:
+    """How many entries have rint(row * scale) + half above the threshold; the same remarks."""
+    hits = 0
+    for k in range(len(row)):
+        hits += np.rint(row[k] * scale) + half[k] > threshold
     return hits
 
 
@@ -65,15 +75,25 @@ def sweep_rows(block: FloatArray, first: int, price: FloatArray, best: FloatArra
             best[j] = gain if gain > best[j] else best[j]
 
 
+@inner
+def _place_of(row: FloatArray, kept: IntArray, score: float, worst: int) -> int:
+    """The kept column that one of this score may replace: its equal, or else the worst of all."""
+    for q in range(len(kept)):
+        if kept[q] >= 0 and row[kept[q]] == score:
+            return q
+    return worst
+
+
 @njit(cache=True, nogil=True)
 def select_rows(
     block: FloatArray, first: int, price: FloatArray, chosen: IntArray, gains: FloatArray
 ) -> None:
-    """For each row the columns with the k largest score_ij - price_j, in no order.
+    """For each row the columns with the k largest score_ij - price_j, of equal scores only one.
 
-    ``chosen``, ``gains``: shape (n, k), rows of the block are written; -1 where fewer exist. Among
-    equal gains the first after a row's own pseudo-random column win, so that identical nodes
-    choose different partners.
+    ``chosen``, ``gains``: shape (n, k), in no order, rows of the block are written; -1 where fewer
+    exist. Columns of equal score are nearly always identical nodes, and k copies of one node would
+    leave the duals of the sparse graph far from those of the whole. Among equal gains the first
+    after a row's own pseudo-random column wins, so that identical nodes choose different partners.
     """
     n = block.shape[1]
     k = chosen.shape[1]
@@ -98,8 +118,11 @@ def select_rows(
                 for j in range(left, right):
                     gain = row[j] - price[j]
                     if gain > threshold and j != i:
-                        kept[worst] = j
-                        value[worst] = gain
+                        place = _place_of(row, kept, row[j], worst)
+                        if gain <= value[place]:
+                            continue
+                        kept[place] = j
+                        value[place] = gain
                         worst = 0
                         for q in range(1, k):
                             if value[q] < value[worst]:
@@ -154,12 +177,15 @@ def price_rows(
 ) -> int:
     """Check every pair i < j of the block's rows against the duals; the number of violated pairs.
 
-    Costs are the even integers -2 rint(score * scale / 2). A float test that errs only towards
-    suspicion, by ``tolerance`` in the unit of the scores, comes before the exact one. Of each row
-    the k most violated pairs are left in ``chosen`` and ``slacks``, shape (n, k); -1 where fewer.
+    Costs are the even integers -2 rint(score * scale / 2). The same test in floats, which errs only
+    towards suspicion, by ``tolerance`` in the unit of the costs, comes before the one in integers:
+    with a tolerance of 0 not even tight pairs, of which ties make many, are looked at twice. Of
+    each row the k most violated pairs are left in ``chosen`` and ``slacks``, shape (n, k); -1 where
+    fewer.
     """
     n = block.shape[1]
-    price = -(dual / scale)
+    half = dual / 2.0
+    scale *= 0.5
     shared = np.empty(n, dtype=np.int64)
     violated = 0
     for r in range(block.shape[0]):
@@ -170,16 +196,19 @@ def price_rows(
             slacks[i, q] = 0
         worst = 0
         filled = False
-        threshold = price[i] - tolerance
+        threshold = -half[i] - tolerance
         for left in range(i + 1, n, CHUNK):
             right = min(left + CHUNK, n)
-            if count_above(row[left:right], price[left:right], threshold) == 0:
+            if count_violated(row[left:right], half[left:right], scale, threshold) == 0:
                 continue
             for j in range(left, right):
-                if row[j] - price[j] <= threshold:
+                gain = np.rint(row[j] * scale)
+                if gain + half[j] <= threshold:
                     continue
-                slack = -2 * np.int64(np.rint(row[j] * scale * 0.5)) - dual[i] - dual[j]
+                slack = -2 * np.int64(gain) - dual[i] - dual[j]
                 if slack < 0 and family.root[i] == family.root[j]:
+                    if slack + 2 * family.around[family.root[i]] >= 0:
+                        continue  # the outermost blossom is enough, whatever is inside
                     if not filled:
                         fill_shared_duals(family, i, shared)
                         filled = True

@@ -25,6 +25,7 @@ COLD_SWEEPS = 5
 CANDIDATES = 8  # edges per node to start with: smallest reduced costs after the sweeps
 ADDED_PER_NODE = 4  # violated edges per node and round: more would be cut off by the first few
 FAR = 8.0  # optimal prices are rarely larger than the largest score
+EXACT_BELOW = 2.0**51  # sums of two such integers, halves included, are exact in float64
 ROUNDING_SLACK = 8 * float(np.finfo(np.float64).eps)
 
 
@@ -190,8 +191,8 @@ def _violated_edges(
     chosen = np.empty((n, ADDED_PER_NODE), dtype=np.int64)
     slacks = np.empty((n, ADDED_PER_NODE), dtype=np.int64)
     scale = 2.0**rows.exponent
-    largest = rows.extent + np.abs(duals.dual).max(initial=0) / scale
-    tolerance = 4 / scale + ROUNDING_SLACK * largest
+    largest = scale * rows.extent + np.abs(duals.dual).max(initial=0)
+    tolerance = 0.0 if largest < EXACT_BELOW else ROUNDING_SLACK * largest
     violated: list[int] = []
 
     def price(block: FloatArray, first: int) -> None:

@@ -157,6 +157,30 @@ def test_selection_keeps_the_largest_gains() -> None:
         assert set(chosen[i].tolist()) == set(np.argsort(-wanted[i])[:k].tolist())
 
 
+def test_selection_takes_one_of_each_score() -> None:
+    rng = np.random.default_rng(3)
+    n, k = 90, 5
+    block = rng.integers(0, 9, (n, n)).astype(float)
+    price = rng.normal(size=n)
+    chosen = np.empty((n, k), dtype=np.int64)
+    gains = np.empty((n, k))
+    select_rows(block, 0, price, chosen, gains)
+    wanted = block - price
+    np.fill_diagonal(wanted, -np.inf)
+    for i in range(n):
+        best = sorted((wanted[i, block[i] == score].max() for score in range(9)), reverse=True)
+        assert sorted(wanted[i, chosen[i]], reverse=True) == pytest.approx(best[:k])
+
+
+def test_blossoms_without_a_dual_are_left_out_of_the_family() -> None:
+    n, parent, dual = nested_family()
+    dual[8] = 0
+    family = laminar_family(n, parent, dual)
+    assert family.parent[:n].tolist() == [7, 7, 7, NONE, NONE, NONE, NONE]
+    assert len(np.unique(family.root[:n])) == 5
+    assert parent[7] == 8, "the caller's array is not changed"
+
+
 def test_a_sweep_sees_every_other_row() -> None:
     rng = np.random.default_rng(1)
     block = rng.normal(size=(40, 40))
