@@ -48,6 +48,9 @@ urlpatterns = [
     path("predictions/<uuid:pk>/", predictions.prediction_page, name="prediction"),
     path("predictions/<uuid:pk>/live/", predictions.prediction_live, name="prediction-live"),
     path(
+        "predictions/<uuid:pk>/go-on/", predictions.prediction_go_on_view, name="prediction-go-on"
+    ),
+    path(
         "predictions/<uuid:pk>/delete/",
         predictions.prediction_delete_view,
         name="prediction-delete",

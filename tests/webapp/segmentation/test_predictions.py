@@ -146,6 +146,27 @@ def test_a_job_given_up_says_what_is_predicted(bob, batch) -> None:
     assert "was given up. 2 of 3 images are predicted. It may" in batch.job.error
 
 
+def test_what_a_cancelled_job_left_is_predicted_by_another(client_of, alice, bob, batch) -> None:
+    url = batch.get_absolute_url()
+    refused = client_of(bob).post(f"{url}go-on/", follow=True).content.decode()
+    assert "Every image of this prediction is settled. Nothing was changed." in refused
+
+    batch.images.filter(name="leaf_2.jpg").update(state=PredictedImage.State.WAITING, seconds=0)
+    Job.objects.filter(pk=batch.job_id).update(state=JobState.CANCELLED)
+    assert "Predict the other 1" not in client_of(alice).get(url).content.decode()
+    assert "Predict the other 1" in client_of(bob).get(url).content.decode()
+    before = dict(batch.images.values_list("name", "seconds"))
+    client_of(bob).post(f"{url}go-on/")
+    batch.refresh_from_db()
+    assert batch.job.state == JobState.QUEUED
+    assert "being predicted" in client_of(bob).post(f"{url}go-on/", follow=True).content.decode()
+    run_job(batch.job_id, watched=False)
+    batch.job.refresh_from_db()
+    assert batch.job.sentence == "3 of 3 images predicted."
+    after = dict(batch.images.values_list("name", "seconds"))
+    assert [name for name in after if after[name] != before[name]] == ["leaf_2.jpg"]
+
+
 def test_a_batch_deleted_while_it_is_predicted_leaves_no_file(
     bob, segmenter, image_set, media_root, monkeypatch
 ) -> None:

@@ -15,6 +15,7 @@ CHANGING = {
     "image-file-pair",
     "segmenter-delete",
     "prediction-delete",
+    "prediction-go-on",
     "predicted-image-correct",
 }
 FIELDS = (

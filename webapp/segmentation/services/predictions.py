@@ -76,14 +76,37 @@ def prediction_start(*, user: User, segmenter: Segmenter, image_set: ImageSet) -
         PredictedImage.objects.bulk_create(
             [_waiting(batch, file, set(segmenter.learned_digests)) for file in images]
         )
-        batch.job = job_enqueue(
-            user=user,
-            kind="segmentation.predict",
-            parameters={"batch": str(batch.pk)},
-            title=f"{image_set.name} by {segmenter.name}",
-        )
-        batch.save(update_fields=["job"])
+        _enqueue(user, batch)
     return batch
+
+
+def prediction_go_on(*, user: User, batch: PredictionBatch) -> int:
+    """Queue the images that a failed or cancelled job left; return how many.
+
+    Raises
+    ------
+    ValidationError
+        If nothing is left, or the batch is being predicted.
+    """
+    with transaction.atomic():
+        batch = PredictionBatch.objects.select_for_update().get(pk=batch.pk)
+        left = batch.images.filter(state=PredictedImage.State.WAITING).count()
+        if batch.job is not None and batch.job.is_active:
+            raise ValidationError("These images are being predicted already.")
+        if not left:
+            raise ValidationError("Every image of this prediction is settled.")
+        _enqueue(user, batch)
+    return left
+
+
+def _enqueue(user: User, batch: PredictionBatch) -> None:
+    batch.job = job_enqueue(
+        user=user,
+        kind="segmentation.predict",
+        parameters={"batch": str(batch.pk)},
+        title=f"{batch.name} by {batch.segmenter.name}",
+    )
+    batch.save(update_fields=["job"])
 
 
 def _waiting(batch: PredictionBatch, file: ImageFile, learned: set[str]) -> PredictedImage:

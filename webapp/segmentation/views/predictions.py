@@ -30,7 +30,11 @@ from webapp.segmentation.selectors.predictions import (
     images_in_order,
 )
 from webapp.segmentation.selectors.segmenters import ready_segmenters
-from webapp.segmentation.services.predictions import prediction_delete, prediction_start
+from webapp.segmentation.services.predictions import (
+    prediction_delete,
+    prediction_go_on,
+    prediction_start,
+)
 
 PAGE_SIZE = 30
 
@@ -119,10 +123,14 @@ def _context(request: HttpRequest, batch: PredictionBatch) -> dict[str, Any]:
     order = order if order in ORDERS else default_order(batch)
     page = Paginator(images_in_order(batch, order), PAGE_SIZE).get_page(request.GET.get("page"))
     numbers = batch_numbers(batch)
+    is_active = batch.job is not None and batch.job.is_active
+    n_left = batch.images.filter(state=PredictedImage.State.WAITING).count()
     return {
         "batch": batch,
         "job": batch.job,
-        "is_active": batch.job is not None and batch.job.is_active,
+        "is_active": is_active,
+        "n_left": n_left,
+        "can_go_on": bool(n_left) and not is_active and request.user.is_staff_member,
         "numbers": numbers,
         "reliability": reliability_figure(numbers.bins) if numbers else "",
         "page": page,
@@ -173,6 +181,18 @@ def prediction_csv(request: HttpRequest, pk: str) -> HttpResponseBase:
 def _attachment(response: HttpResponseBase, filename: str) -> HttpResponseBase:
     response["Content-Disposition"] = content_disposition_header(True, filename)
     return guarded(response)
+
+
+@require_POST
+@staff_required
+def prediction_go_on_view(request: HttpRequest, pk: str) -> HttpResponse:
+    """Predict what a failed or cancelled job left."""
+    batch = get_owned_or_404(PredictionBatch, request.user, pk)
+    try:
+        prediction_go_on(user=request.user, batch=batch)
+    except ValidationError as error:
+        toast(request, f"{error.messages[0]} Nothing was changed.", error=True)
+    return redirect(batch)
 
 
 @require_POST
