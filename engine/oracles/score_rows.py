@@ -9,6 +9,7 @@ import numpy as np
 
 from engine.core.arguments import FloatArray, IntArray, check_shape
 from engine.core.errors import InvalidProblemError
+from engine.kernels.lookup_rows import sum_lookups
 from engine.kernels.matching_rows import measure_rows
 from engine.kernels.threads import for_row_ranges, one_blas_thread
 from engine.oracles.matching_certificate import round_costs, scale_exponent
@@ -17,6 +18,7 @@ from engine.oracles.one_hot_scores import OneHotScores
 ORDINARY_BITS = 300  # scores within 2^-300 .. 2^300 need no rescaling
 LARGEST_SCORE = 1e300
 DENSE_BYTES = 900_000_000  # up to n = 10,600 products are written out once a call
+COMBINATIONS = 256  # a row's table of a group of questions is 2 kB
 BLOCK_ENTRIES = 1 << 18  # a block of rows made on demand is 2 MB: it stays in the cache
 
 RowTask = Callable[[FloatArray, int], None]
@@ -110,11 +112,13 @@ class DenseRows:
 
 
 class OneHotRows:
-    """Rows of Z S Z^T, made as a product that is exact: all at once, or block by block on demand.
+    """Rows of Z S Z^T, made by exact sums: all at once, or block by block on demand.
 
     The whole matrix is made where it fits into ``DENSE_BYTES``, since a call reads it about ten
     times. S is first rounded to multiples of a power of two so coarse that sums of one entry per
     question are exact in float64, and so fine that rounding is at the last digit of a score.
+    Questions are answered several at a time: a row's score with every combination of answers to a
+    group of questions is tabled, and an entry of the row is one look-up per group.
     """
 
     def __init__(self, scores: OneHotScores, room: FloatArray | None = None) -> None:
@@ -130,14 +134,19 @@ class OneHotRows:
         self.exponent = min(self.exponent, finest)
         self._cost_block = round_costs(np.ldexp(scores.block, -self.unit), self.exponent)
         rounded = np.ldexp(-self._cost_block.astype(np.float64), -self.exponent)
-        self._rounded = OneHotScores(scores.codes, rounded)
-        self._one_hot = self._rounded.one_hot()
+        self._folded = OneHotScores(scores.codes, rounded).folded(0, self.n_nodes)
+        self._members, self._places = _grouped_answers(scores.codes, len(scores.block))
         self.dense: FloatArray | None = None
         if 8 * self.n_nodes**2 <= DENSE_BYTES:
             if room is None or len(room) != self.n_nodes:
                 room = np.empty((self.n_nodes, self.n_nodes))
             dense = room
-            for_all_rows(self, lambda block, first: _copy_rows(block, first, dense))
+
+            def write(start: int, stop: int) -> None:
+                for first in range(start, stop, self._height):
+                    self._write_rows(first, dense[first : min(first + self._height, stop)])
+
+            for_row_ranges(self.n_nodes, write)
             self.dense = dense
 
     def blocks(self, start: int, stop: int) -> Iterator[tuple[int, FloatArray]]:
@@ -145,12 +154,10 @@ class OneHotRows:
         if self.dense is not None:
             yield start, self.dense[start:stop]
             return
-        height = max(1, BLOCK_ENTRIES // max(self.n_nodes, 1))
-        room = np.empty((min(height, stop - start), self.n_nodes))
-        for first in range(start, stop, height):
-            end = min(first + height, stop)
-            block = room[: end - first]
-            np.matmul(self._rounded.folded(first, end), self._one_hot.T, out=block)
+        room = np.empty((min(self._height, stop - start), self.n_nodes))
+        for first in range(start, stop, self._height):
+            block = room[: min(self._height, stop - first)]
+            self._write_rows(first, block)
             yield first, block
 
     def scores_of(self, heads: IntArray, tails: IntArray) -> FloatArray:
@@ -164,13 +171,40 @@ class OneHotRows:
             total += self._cost_block[codes[heads], codes[tails]]
         return total
 
+    @property
+    def _height(self) -> int:
+        return max(1, BLOCK_ENTRIES // max(self.n_nodes, 1))
+
+    def _write_rows(self, first: int, block: FloatArray) -> None:
+        """Fill the block with the rows from ``first``; a block's tables stay in the cache."""
+        table = self._folded[first : first + len(block)] @ self._members
+        sum_lookups(table, self._places, block)
+
     def _largest(self, question: int) -> float:
         used = np.unique(self._scores.codes[:, question])
         return float(np.abs(self._scores.block[np.ix_(used, used)]).max(initial=0.0))
 
 
-def _copy_rows(block: FloatArray, first: int, dense: FloatArray) -> None:
-    dense[first : first + len(block)] = block
+def _grouped_answers(codes: IntArray, n_columns: int) -> tuple[FloatArray, IntArray]:
+    """Combinations of answers: which columns of Z each has (L, V), which ones a node gave (n, G).
+
+    Questions join a group while it has at most ``COMBINATIONS`` combinations.
+    """
+    members: list[FloatArray] = [np.empty((0, n_columns))]
+    places: list[IntArray] = []
+    first = 0  # combination of the group that is being made
+    for column in codes.T:
+        used, answer = np.unique(column, return_inverse=True)
+        own = np.eye(n_columns)[used]
+        if places and len(members[-1]) * len(used) <= COMBINATIONS:
+            places[-1] = first + (places[-1] - first) * len(used) + answer
+            members[-1] = (members[-1][:, np.newaxis] + own).reshape(-1, n_columns)
+        else:
+            first += len(members[-1])
+            members.append(own)
+            places.append(first + answer)
+    table = np.array(places, dtype=np.int64).reshape(-1, len(codes))
+    return np.concatenate(members).T, np.ascontiguousarray(table.T)
 
 
 def for_all_rows(rows: ScoreRows, task: RowTask) -> None:

@@ -10,6 +10,7 @@ from engine.kernels.laminar import (
     laminar_family,
     shared_blossom_dual,
 )
+from engine.kernels.lookup_rows import sum_lookups
 from engine.kernels.matching_edges import cap_additions, edge_slacks, symmetric_rows
 from engine.kernels.matching_rows import price_rows, select_rows, sweep_rows
 
@@ -179,6 +180,14 @@ def test_blossoms_without_a_dual_are_left_out_of_the_family() -> None:
     assert family.parent[:n].tolist() == [7, 7, 7, NONE, NONE, NONE, NONE]
     assert len(np.unique(family.root[:n])) == 5
     assert parent[7] == 8, "the caller's array is not changed"
+
+
+def test_rows_are_sums_of_look_ups() -> None:
+    rng = np.random.default_rng(4)
+    table, places = rng.normal(size=(6, 11)), rng.integers(0, 11, (20, 3))
+    rows = np.empty((6, 20))
+    sum_lookups(table, places, rows)
+    assert np.allclose(rows, table[:, places].sum(axis=2), rtol=1e-15)
 
 
 def test_a_sweep_sees_every_other_row() -> None:
