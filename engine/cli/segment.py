@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from itertools import tee
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,6 @@ import numpy as np
 from engine.core.checkpoint import FileCheckpoint
 from engine.core.errors import InvalidProblemError
 from engine.core.progress import Progress
-from engine.crf.image_grid import model_shape, shrink_image, shrink_mask
 from engine.datasets.image_folder import ImageFile, list_images
 from engine.datasets.images import ByteImage, MaskArray, write_mask
 from engine.learning.segmentation import SOLVERS, train_segmentation
@@ -64,13 +64,13 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def render(result: dict[str, Any]) -> str:
-    """One line per number; a table of images; the files passed over, with the reason."""
+    """One line per number; a table of images; how many files were passed over."""
     lines = []
     for name, value in result.items():
         if name == "images":
             lines += [_image_line(row) for row in value]
         elif name == "skipped":
-            lines += [f"skipped {row['name']}: {row['reason']}" for row in value]
+            lines += [f"skipped: {len(value)}"] if value else []  # each was named on stderr
         elif isinstance(value, dict):
             lines.append(_image_line({"name": name} | value))
         else:
@@ -95,17 +95,15 @@ def _add_images(parser: argparse.ArgumentParser, *, masks: bool = True) -> None:
 
 
 def _train(args: argparse.Namespace) -> dict[str, Any]:
-    _check_folder_of(args.out)
+    _check_writable(args.out)
+    if args.checkpoint is not None:
+        _check_writable(args.checkpoint)
+    files = list_images(args.images, args.masks)
     skipped: Failures = []
-    images, masks = [], []
-    for image, mask in _labelled(args, skipped, args.max_side):
-        images.append(image)
-        masks.append(mask)
-    if not images:
-        raise InvalidProblemError(_nothing_left(skipped))
+    for_images, for_masks = tee(_labelled(files, args, skipped))  # read in step: holds one pair
     trained = train_segmentation(
-        images,
-        masks,
+        (image for image, _ in for_images),
+        (mask for _, mask in for_masks),
         ridge=args.ridge,
         rho=args.rho,
         max_side=args.max_side,
@@ -122,17 +120,16 @@ def _train(args: argparse.Namespace) -> dict[str, Any]:
         **trained.result.figures(),
         "lambda": trained.model.ridge,
         "n_features": len(trained.model.theta),
-        "n_images": len(images),
+        "n_images": len(files) - len(skipped),
         "n_pixels": trained.n_pixels,
         "skipped": _warn(skipped),
     }
 
 
 def _labelled(
-    args: argparse.Namespace, skipped: Failures, max_side: int
+    files: Sequence[ImageFile], args: argparse.Namespace, skipped: Failures
 ) -> Iterator[tuple[ByteImage, MaskArray]]:
-    """Pictures and masks shrunk to their models, so that a folder of any size fits in memory."""
-    files = list_images(args.images, args.masks)
+    """Pictures and masks, read one at a time, so that a folder of any size can be learned from."""
     for number, file in enumerate(files):
         args.on_progress(Progress(f"Reading {file.name}", number / len(files)))
         try:
@@ -141,8 +138,9 @@ def _labelled(
         except InvalidProblemError as error:
             skipped.append({"name": file.image_path.name, "reason": str(error)})
             continue
-        shape = model_shape(mask.shape, max_side)
-        yield shrink_image(image, shape), shrink_mask(mask, shape)
+        yield image, mask
+    if len(skipped) == len(files):
+        raise InvalidProblemError(_nothing_left(skipped))
 
 
 def _predict(args: argparse.Namespace) -> dict[str, Any]:
@@ -198,10 +196,11 @@ def _evaluate(args: argparse.Namespace) -> dict[str, Any]:
     return {"images": rows, "mean": mean, "skipped": _warn(skipped)}
 
 
-def _check_folder_of(path: Path) -> None:
+def _check_writable(path: Path) -> None:
     """Refuse before the work, not after it, to write where nothing can be written."""
-    folder = path.parent
-    if not folder.is_dir() or not os.access(folder, os.W_OK):
+    if path.is_dir():
+        raise InvalidProblemError(f"{path}: this is a folder; give the name of a file.")
+    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
         raise InvalidProblemError(f"{path}: its folder does not exist or cannot be written to.")
 
 
@@ -215,5 +214,7 @@ def _nothing_left(skipped: Failures) -> str:
 def _warn(skipped: Sequence[dict[str, str]]) -> Sequence[dict[str, str]]:
     """Name every file passed over on stderr, and return them."""
     for row in skipped:
-        print(f"skipped {row['name']}: {row['reason']}", file=sys.stderr)
+        own = row["reason"].startswith(row["name"])  # not so when the mask is to blame
+        reason = row["reason"] if own else f"{row['name']}: {row['reason']}"
+        print(f"skipped {reason}", file=sys.stderr)
     return skipped

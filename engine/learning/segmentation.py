@@ -1,7 +1,8 @@
 """MLE-Struct on images: learn to segment from pictures with masks, with a certificate."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
@@ -35,8 +36,8 @@ RIDGE_PER_PIXEL = 1e-3
 
 SOLVERS = ("auto", "theta", "frank-wolfe", "block-coordinate")
 
-ImageSequence = Sequence[NDArray[np.uint8]]
-MaskSequence = Sequence[NDArray[np.bool_]]
+Images = Iterable[NDArray[np.uint8]]
+Masks = Iterable[NDArray[np.bool_]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,8 +50,8 @@ class TrainedSegmentation:
 
 
 def train_segmentation(
-    images: ImageSequence,
-    masks: MaskSequence,
+    images: Images,
+    masks: Masks,
     *,
     ridge: float | None = None,
     rho: float = 0.5,
@@ -58,7 +59,7 @@ def train_segmentation(
     solver: str = "auto",
     relative_gap: float = 1e-3,
     max_seconds: float | None = None,
-    holdout: tuple[ImageSequence, MaskSequence] | None = None,
+    holdout: tuple[Images, Masks] | None = None,
     on_progress: ProgressCallback = ignore_progress,
     should_stop: StopCallback = never_stop,
     checkpoint: Checkpoint | None = None,
@@ -69,8 +70,9 @@ def train_segmentation(
 
     Parameters
     ----------
-    images : sequence of ndarray, each (H, W, 3) uint8; read once, one at a time.
-    masks : sequence of ndarray, each (H, W) bool, the size of its image.
+    images : iterable of ndarray, each (H, W, 3) uint8
+    masks : iterable of ndarray, each (H, W) bool, the size of its image
+        Both are gone through once, in step, and no picture is kept.
     ridge : float, optional
         lambda > 0; by default 0.001 times the number of training pixels.
     rho : float
@@ -105,10 +107,15 @@ def train_segmentation(
     if solver not in SOLVERS:
         raise InvalidProblemError(f"solver: expected one of {', '.join(SOLVERS)}, got {solver!r}.")
     check_rho(rho)
+    check_positive("relative_gap", relative_gap)
+    if ridge is not None:
+        check_positive("ridge", ridge)
+    if max_seconds is not None:
+        check_positive("max_seconds", max_seconds)
     examples = make_examples(images, masks, max_side, cache)
     _check_labels(examples)
     n_pixels = sum(examples.sizes)
-    weight = check_positive("ridge", RIDGE_PER_PIXEL * n_pixels if ridge is None else ridge)
+    weight = RIDGE_PER_PIXEL * n_pixels if ridge is None else float(ridge)
     held_out = make_examples(*holdout, max_side, cache) if holdout else ()
     task = SegmentationTask(examples, examples.sizes, weight, rho)
     reporter = SegmentationReporter(held_out, rho, on_progress)
@@ -128,7 +135,7 @@ def train_segmentation(
 
 
 def make_examples(
-    images: ImageSequence, masks: MaskSequence, max_side: int, cache: Path | None = None
+    images: Images, masks: Masks, max_side: int, cache: Path | None = None
 ) -> ExampleStore:
     """Shrink pictures and masks to their models and compute the features, one at a time.
 
@@ -137,20 +144,20 @@ def make_examples(
     InvalidProblemError
         If there are none, the numbers differ, or an image and its mask differ in size.
     """
-    if len(images) != len(masks):
-        raise InvalidProblemError(f"{len(images)} images but {len(masks)} masks.")
-    if len(images) == 0:
-        raise InvalidProblemError("There are no labelled images to learn from.")
     examples = ExampleStore(cache)
-    for number in range(len(images)):
-        image, mask = images[number], masks[number]
+    for number, (image, mask) in enumerate(zip_longest(images, masks), start=1):
+        if image is None or mask is None:
+            lone, other = ("image", "mask") if mask is None else ("mask", "image")
+            raise InvalidProblemError(f"{lone} {number} has no {other}.")
         if image.shape[:2] != mask.shape:
             raise InvalidProblemError(
-                f"image {number + 1}: expected a mask of shape {image.shape[:2]}, "
+                f"image {number}: expected a mask of shape {image.shape[:2]}, "
                 f"received {mask.shape}."
             )
         shape = model_shape((image.shape[0], image.shape[1]), max_side)
         examples.append(shrink_image(image, shape), shrink_mask(mask, shape))
+    if len(examples) == 0:
+        raise InvalidProblemError("There are no labelled images to learn from.")
     return examples
 
 

@@ -125,6 +125,12 @@ def _assemble(parts: dict[str, FloatArray], name: str) -> SegmentationModel:
     )
     if not same:
         raise InvalidProblemError(f"{name} was learned with other image features.")
+    for key in ("theta", "ridge", "rho", "max_side"):
+        values = parts[key]
+        if values.dtype.kind not in "fiu" or not np.isfinite(values).all():
+            raise InvalidProblemError(f"{name} is damaged: {key} is not a finite number.")
+        if key != "theta" and values.shape != ():
+            raise InvalidProblemError(f"{name} is damaged: {key} is not one number.")
     try:
         return make_segmentation_model(
             parts["theta"],
@@ -132,5 +138,5 @@ def _assemble(parts: dict[str, FloatArray], name: str) -> SegmentationModel:
             rho=float(parts["rho"]),
             max_side=int(parts["max_side"]),
         )
-    except (TypeError, ValueError) as error:
+    except InvalidProblemError as error:
         raise InvalidProblemError(f"{name} is damaged: {error}") from error

@@ -176,7 +176,8 @@ class _ReportingBlock(GridSetBlock):
         watch: Watch,
         reporter: SegmentationReporter,
     ) -> None:
-        chosen = [task.examples[k] for k in range(start, min(start + size, len(task.examples)))]
+        end = min(start + size, len(task.examples))
+        chosen = ExampleView(task.examples, range(start, end))  # read when asked for, not kept
         super().__init__(chosen, task.rho, shelf=shelf, pool=pool, should_stop=watch.should_stop)
         self._reporter = reporter
 

@@ -89,7 +89,21 @@ def test_evaluate_compares_with_masks_beside_or_elsewhere(
         (["train", "--images", "{empty}", "--out", "{empty}/m.npz"], "no pictures"),
         (["train", "--images", "{bad}", "--out", "{bad}/m.npz"], "None of the images"),
         (["train", "--images", "{folder}", "--out", "{empty}/no/m.npz"], "does not exist"),
+        (["train", "--images", "{folder}", "--out", "{empty}"], "this is a folder"),
+        (
+            [
+                *("train", "--images", "{folder}", "--out", "{empty}/m.npz"),
+                *("--checkpoint", "{empty}/no/state.npz"),
+            ],
+            "does not exist",
+        ),
         (["train", "--images", "{folder}", "--out", "{empty}/m.npz", "--rho", "2"], "rho"),
+        (["train", "--images", "{folder}", "--out", "{empty}/m.npz", "--gap", "0"], "gap"),
+        (["train", "--images", "{folder}", "--out", "{empty}/m.npz", "--gap", "nan"], "gap"),
+        (
+            ["train", "--images", "{folder}", "--out", "{empty}/m.npz", "--max-seconds", "-1"],
+            "max_seconds",
+        ),
         (
             ["predict", "--images", "{folder}", "--model", "{bad}/a.jpg", "--out", "{empty}"],
             "model",

@@ -202,13 +202,19 @@ def test_one_picture_is_enough_and_tiny_ones_do_no_harm() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"masks": []}, "5 images but 0 masks"),
+        ({"masks": []}, "image 1 has no mask"),
+        ({"images": leaves(2)[0]}, "mask 3 has no image"),
         ({"images": [], "masks": []}, "no labelled images"),
         ({"masks": [np.zeros((48, 64), bool)] * 5}, "No mask marks any pixel"),
         ({"masks": [np.ones((48, 64), bool)] * 5}, "mark every pixel"),
         ({"masks": [np.zeros((9, 9), bool)] * 5}, "image 1: expected a mask"),
         ({"ridge": 0.0}, "ridge"),
         ({"ridge": float("nan")}, "ridge"),
+        ({"relative_gap": 0.0}, "relative_gap"),
+        ({"relative_gap": -1.0}, "relative_gap"),
+        ({"relative_gap": float("nan")}, "relative_gap"),
+        ({"max_seconds": 0.0}, "max_seconds"),
+        ({"max_seconds": float("nan")}, "max_seconds"),
         ({"rho": 0.7}, "rho"),
         ({"max_side": 4}, "max_side"),
         ({"solver": "magic"}, "solver"),
@@ -289,6 +295,10 @@ def spoil(path: Path, **changes: Any) -> Path:
         ({"rho": None}, "not a segmentation model"),
         ({"ridge": -1.0}, "damaged: ridge"),
         ({"max_side": 0}, "damaged: max_side"),
+        ({"max_side": np.nan}, "damaged: max_side is not a finite number"),
+        ({"theta": np.full(N_PARAMETERS, 1j)}, "damaged: theta is not a finite number"),
+        ({"theta": np.full(N_PARAMETERS, "a")}, "damaged: theta is not a finite number"),
+        ({"ridge": [1.0, 2.0]}, "damaged: ridge is not one number"),
     ],
 )
 def test_a_bad_model_file_is_refused(tmp_path: Path, changes: Any, words: str) -> None:
