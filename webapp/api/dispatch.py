@@ -99,6 +99,8 @@ def read_json(request: HttpRequest) -> dict[str, Any]:
     """Return the JSON object of a request's body; Problem 400 for anything else."""
     if int(request.headers.get("Content-Length") or 0) > MAX_JSON_BYTES:
         raise Problem(413, "The body is larger than 1 MB.")
+    if b"\x00" in request.body or b"\\u0000" in request.body:
+        raise Problem(400, "The body holds a zero byte.")
     try:
         body = json.loads(request.body or b"{}")
     except (ValueError, RecursionError) as error:

@@ -136,3 +136,15 @@ def test_a_fragment_without_session_sends_the_whole_page_to_sign_in(
     assert response.headers["HX-Redirect"] == (
         "/accounts/sign-in/?next=%2Fjobs%2F%3Fstate%3Drunning"
     )
+
+
+def test_a_zero_byte_is_refused_before_anything_is_done(client_of: ClientOf, bob: User) -> None:
+    client = client_of(bob)
+    for answer in (
+        client.get("/search/", {"q": "a\x00b"}),
+        client.post("/accounts/settings/", {"theme": "dark", "keyboard_shortcuts": "\x00"}),
+    ):
+        assert answer.status_code == 400
+        assert "Nothing was changed." in answer.content.decode()
+    bob.refresh_from_db()
+    assert bob.theme == "auto"
