@@ -7,11 +7,13 @@ Every answer is first compared with ours; a peer that disagrees by more than 1e-
 not timed. Our time covers everything from the dense scores to the certificate; a peer's only its
 solve, its graph being built before. `cold` starts from nothing; `warm` follows a 2 % step of the
 scores and starts from the last duals. SciPy's assignment is only an upper bound. `sparse` is the
-compiled kernel, with its certificate, against LEMON on the same ten best edges a node.
+compiled kernel, with its certificate, against LEMON on the same ten best edges a node. The family
+`one-hot` is `survey` given as answers instead of as a matrix, which peers cannot take. Peak memory
+is that of the process during our calls, scores included.
 """
 
 import argparse
-import resource
+from importlib.util import find_spec
 from statistics import median
 
 import numpy as np
@@ -24,8 +26,17 @@ from benchmarks.matching_peers import (
     solve_by_networkx,
     solve_by_rustworkx,
 )
-from benchmarks.matching_problems import FAMILIES, make_scores, take_step
+from benchmarks.matching_problems import (
+    FAMILIES,
+    STEP,
+    SURVEY_LEVELS,
+    make_scores,
+    survey_scores,
+    take_step,
+)
+from benchmarks.peak_memory import forget_peak, peak_gigabytes
 from benchmarks.reporting import print_machine
+from engine.oracles.one_hot_scores import OneHotScores
 from engine.oracles.perfect_matching import CompleteGraphMatcher
 from engine.oracles.sparse_matching import max_weight_matching
 
@@ -34,6 +45,7 @@ RUSTWORKX_UP_TO = 300
 NETWORKX_UP_TO = 100
 SCIPY_UP_TO = 2500
 SPARSE_DEGREE = 10
+ONE_HOT = "one-hot"
 TARGETS = (
     "targets, idle: survey 2,500 cold 0.25 s, warm 0.05 s; tied 2,500 2 s; "
     "10,000 cold 4 s, warm 0.7 s, under 2 GB"
@@ -44,7 +56,7 @@ def main() -> None:
     """Parse the options and run every case."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sizes", default="100,300,1000,2500")
-    parser.add_argument("--families", default=",".join(FAMILIES))
+    parser.add_argument("--families", default=",".join((*FAMILIES, ONE_HOT)))
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--lemon-up-to", type=int, default=1000, help="2500 takes 6 to 42 s a case")
     options = parser.parse_args()
@@ -56,25 +68,28 @@ def main() -> None:
     print("case size ours_s other_s ratio difference")
     for family in options.families.split(","):
         for size in map(int, options.sizes.split(",")):
-            run_case(family, size, options.repeats, options.lemon_up_to)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(f"peak memory {peak:.2f} GB")
+            if family == ONE_HOT:
+                run_one_hot(size, options.repeats)
+            else:
+                run_case(family, size, options.repeats, options.lemon_up_to)
 
 
 def run_case(family: str, n: int, repeats: int, lemon_up_to: int) -> None:
     """One family at one size: cold against every peer that is fit for the size, then warm."""
     scores = make_scores(family, n)
+    forget_peak()
     matchings = [CompleteGraphMatcher().solve(scores) for _ in range(repeats)]
     ours = median(matching.seconds for matching in matchings)
     best = matchings[0].weight
     print_line(f"{family}/cold/certificate", n, ours, None, matchings[0].gap / abs(best))
+    print(f"{family}/cold/memory {n} {peak_gigabytes():.2f} GB")
     if n <= lemon_up_to and lemon_binary() is not None:
         heads, tails = np.triu_indices(n, 1)
         answer = solve_by_lemon(n, heads, tails, scores[heads, tails])
         compare(f"{family}/cold/LEMON", scores, ours, answer, best)
-    if n <= RUSTWORKX_UP_TO:
+    if n <= RUSTWORKX_UP_TO and find_spec("rustworkx"):
         compare(f"{family}/cold/rustworkx", scores, ours, solve_by_rustworkx(scores), best)
-    if n <= NETWORKX_UP_TO:
+    if n <= NETWORKX_UP_TO and find_spec("networkx"):
         compare(f"{family}/cold/NetworkX", scores, ours, solve_by_networkx(scores), best)
     if n <= SCIPY_UP_TO:
         bound, seconds = bound_by_scipy(scores)
@@ -113,6 +128,25 @@ def run_warm(family: str, scores: np.ndarray, repeats: int) -> None:
     cold = CompleteGraphMatcher().solve(scores)
     difference = abs(warm.weight - cold.weight) / abs(cold.weight)
     print_line(f"{family}/warm/own-cold", len(scores), median(seconds), cold.seconds, difference)
+
+
+def run_one_hot(n: int, repeats: int) -> None:
+    """Cold and warm from answers: the matrix is made inside the call, and timed with it."""
+    scores = survey_scores(n, SURVEY_LEVELS, 0)
+    forget_peak()
+    matcher = CompleteGraphMatcher()
+    cold = matcher.solve(scores)
+    print_line(f"{ONE_HOT}/cold/certificate", n, cold.seconds, None, cold.gap / abs(cold.weight))
+    seconds = []
+    for direction in range(1, repeats + 1):
+        other = survey_scores(n, SURVEY_LEVELS, direction).block
+        scores = OneHotScores(scores.codes, (1 - STEP) * scores.block + STEP * other)
+        warm = matcher.solve(scores)
+        seconds.append(warm.seconds)
+    print(f"{ONE_HOT}/warm/memory {n} {peak_gigabytes():.2f} GB")
+    cold = CompleteGraphMatcher().solve(scores)
+    difference = abs(warm.weight - cold.weight) / abs(cold.weight)
+    print_line(f"{ONE_HOT}/warm/own-cold", n, median(seconds), cold.seconds, difference)
 
 
 def compare(case: str, scores: np.ndarray, ours: float, answer: Answer, best: float) -> None:
