@@ -121,6 +121,35 @@ def test_a_matcher_may_change_its_size_and_its_scale() -> None:
         assert matcher.solve(scores).weight == pytest.approx(best, rel=1e-12)
 
 
+def test_massive_ties_cost_few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Candidates that are copies of one node used to take six rounds here, cold and warm."""
+    honest, rounds = module.solve_perfect_matching, []
+
+    def counted(*arguments):  # type: ignore[no-untyped-def]
+        rounds[-1] += 1
+        return honest(*arguments)
+
+    monkeypatch.setattr(module, "solve_perfect_matching", counted)
+    matcher = CompleteGraphMatcher()
+    first = survey(2500, (2, 5, 5, 5))
+    for weights in range(1, 4):
+        rounds.append(0)
+        other = survey(2500, (2, 5, 5, 5), weights=weights)
+        matcher.solve(OneHotScores(first.codes, 0.98 * first.block + 0.02 * other.block))
+    assert max(rounds) <= 5
+    assert sum(rounds) <= 12
+
+
+def test_exact_and_cautious_pricing_find_the_same_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Up to 2^51 the test in floats is exact; beyond, it errs towards suspicion."""
+    scores = survey(1000, (2, 5, 5))
+    exact = CompleteGraphMatcher().solve(scores)
+    monkeypatch.setattr(module, "EXACT_BELOW", 0.0)
+    cautious = CompleteGraphMatcher().solve(scores)
+    assert np.array_equal(exact.partner, cautious.partner)
+    assert exact.upper_bound == cautious.upper_bound
+
+
 def test_relabelling_and_node_shifts_move_the_optimum_as_they_should() -> None:
     rng = np.random.default_rng(3)
     scores = symmetric(rng.integers(-50, 50, (60, 60)).astype(float))
