@@ -21,10 +21,11 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.kept_results import KeptResults, write_csv
-from benchmarks.reporting import RESULTS, new_figure, print_machine, print_table
+from benchmarks.reporting import new_figure, print_machine, print_table
 from benchmarks.segmentation_runs import (
-    HORSES,
     LearningRun,
+    complete,
+    horses_parser,
     load_horses,
     log_likelihood,
     mean_error,
@@ -63,23 +64,10 @@ COLOURS = {
 
 
 def parse(words: list[str] | None = None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--data", type=Path, default=HORSES)
-    parser.add_argument("--out", type=Path)
-    parser.add_argument("--seconds", type=float, help="limit of each run")
+    parser = horses_parser(__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, help="limit of each run's steps, but for theta")
-    parser.add_argument("--train", type=int, help="pictures to learn from; all by default")
-    parser.add_argument("--test", type=int, help="pictures to test on; all by default")
-    parser.add_argument("--side", type=int, help="longest side of a model; 200 by default")
-    parser.add_argument("--table2", action="store_true", help="also Domke's table II")
-    args = parser.parse_args(words)
-    args.out = args.out or RESULTS / ("horses-quick" if args.quick else "horses")
-    small = (12, 6, 56, 8.0) if args.quick else (None, None, 200, 1800.0)
-    for name, value in zip(("train", "test", "side", "seconds"), small, strict=True):
-        if getattr(args, name) is None:
-            setattr(args, name, value)
-    return args
+    parser.add_argument("--table2", action="store_true", help="go on to Domke's table II")
+    return complete(parser.parse_args(words), "horses", quick=8.0, whole=1800.0)
 
 
 def run(args: argparse.Namespace) -> dict[str, object]:

@@ -1,5 +1,6 @@
 """Runs of learning on images, with the parameters of every moment kept for later judgement."""
 
+import argparse
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.kept_results import Arrays
-from benchmarks.reporting import REAL_DATA
+from benchmarks.reporting import REAL_DATA, RESULTS
 from engine.core.progress import Progress
 from engine.crf.grid_features import GridExample
 from engine.crf.image_features import compute_image_features
@@ -84,6 +85,29 @@ class LearningRun:
             lower,
             upper,
         )
+
+
+def horses_parser(description: str) -> argparse.ArgumentParser:
+    """The options of every experiment on the horses."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--data", type=Path, default=HORSES)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--seconds", type=float, help="limit of each run")
+    parser.add_argument("--train", type=int, help="pictures to learn from; all by default")
+    parser.add_argument("--test", type=int, help="pictures to test on; all by default")
+    parser.add_argument("--side", type=int, help="longest side of a model; 200 by default")
+    return parser
+
+
+def complete(args: argparse.Namespace, name: str, quick: float, whole: float) -> argparse.Namespace:
+    """Fill in what was not given: the folder, the seconds of a run, the size of the data."""
+    args.out = args.out or RESULTS / (f"{name}-quick" if args.quick else name)
+    sizes = (12, 6, 56, quick) if args.quick else (None, None, 200, whole)
+    for option, value in zip(("train", "test", "side", "seconds"), sizes, strict=True):
+        if getattr(args, option) is None:
+            setattr(args, option, value)
+    return args
 
 
 def load_horses(

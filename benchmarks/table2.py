@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.kept_results import Arrays, KeptResults, write_csv
-from benchmarks.reporting import RESULTS, print_machine, print_table
-from benchmarks.segmentation_runs import HORSES, load_horses, mean_error
+from benchmarks.reporting import print_machine, print_table
+from benchmarks.segmentation_runs import complete, horses_parser, load_horses, mean_error
 from engine.crf.grid_features import GridExample
 from engine.learning.marginal_fitting import fit_marginals
 from engine.learning.segmentation_solvers import SegmentationTask
@@ -129,21 +129,8 @@ def _fit(
 
 
 def parse(words: list[str] | None = None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--data", type=Path, default=HORSES)
-    parser.add_argument("--out", type=Path)
-    parser.add_argument("--seconds", type=float, help="limit of each fit")
-    parser.add_argument("--train", type=int, help="pictures to learn from; all by default")
-    parser.add_argument("--test", type=int, help="pictures to test on; all by default")
-    parser.add_argument("--side", type=int, help="longest side of a model; 200 by default")
-    args = parser.parse_args(words)
-    args.out = args.out or RESULTS / ("table2-quick" if args.quick else "table2")
-    small = (12, 6, 56, 2.0) if args.quick else (None, None, 200, 600.0)
-    for name, value in zip(("train", "test", "side", "seconds"), small, strict=True):
-        if getattr(args, name) is None:
-            setattr(args, name, value)
-    return args
+    parser = horses_parser(__doc__.splitlines()[0])
+    return complete(parser.parse_args(words), "table2", quick=2.0, whole=600.0)
 
 
 def run(args: argparse.Namespace) -> list[dict[str, Any]]:

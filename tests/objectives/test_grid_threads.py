@@ -1,0 +1,77 @@
+"""Pictures are worked on at the same time, by kernels that let other threads run."""
+
+import importlib
+import pkgutil
+import threading
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from numba.core.dispatcher import Dispatcher
+
+import engine.kernels
+from engine.crf.grid_features import GridExample
+from engine.learning import marginal_fitting
+from engine.objectives.grid_inner import GridSetInnerProblem
+from engine.objectives.grid_losses import LossOptions
+from tests.reference.tiny_grids import tiny_example
+
+PATIENCE = 60.0  # seconds; only a failure waits so long
+
+
+class Meeting(Sequence[GridExample]):
+    """Hands out an example only when two threads ask at the same time."""
+
+    def __init__(self, examples: list[GridExample]) -> None:
+        self._examples = examples
+        self.barrier: threading.Barrier | None = None
+
+    def __len__(self) -> int:
+        return len(self._examples)
+
+    def __getitem__(self, index):  # type: ignore[no-untyped-def]
+        if self.barrier is not None:
+            self.barrier.wait(PATIENCE)
+        return self._examples[index]
+
+
+def examples() -> list[GridExample]:
+    return [tiny_example(np.random.default_rng(seed)) for seed in range(4)]
+
+
+def test_two_pictures_are_solved_at_the_same_time() -> None:
+    alone, meeting = GridSetInnerProblem(examples(), 0.5, threads=1), Meeting(examples())
+    together = GridSetInnerProblem(meeting, 0.5, threads=2)
+    meeting.barrier = threading.Barrier(2)
+    theta = np.random.default_rng(9).normal(size=14)
+    one, two = (problem.solve(theta, None, 1e-6) for problem in (alone, together))
+    assert one.log_partition == two.log_partition
+    assert np.array_equal(one.statistics, two.statistics)
+
+
+def test_two_losses_are_computed_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = LossOptions("clique-logistic", iterations=3)
+    alone = marginal_fitting.fit_marginals(examples(), options, ridge=1.0, threads=1)
+    barrier, loss_and_gradient = threading.Barrier(2), marginal_fitting.loss_and_gradient
+
+    def meet(*arguments):  # type: ignore[no-untyped-def]
+        barrier.wait(PATIENCE)
+        return loss_and_gradient(*arguments)
+
+    monkeypatch.setattr(marginal_fitting, "loss_and_gradient", meet)
+    together = marginal_fitting.fit_marginals(examples(), options, ridge=1.0, threads=2)
+    assert np.array_equal(alone.theta, together.theta)
+
+
+def test_the_kernels_of_pictures_release_the_lock() -> None:
+    names = {module.name for module in pkgutil.iter_modules(engine.kernels.__path__)}
+    of_pictures = {"backpropagation", "edge_codes", "gradient_blocks", "grid_chains"}
+    of_pictures |= {"grid_segment", "mean_field_grid", "pseudolikelihood_grid", "sinusoids"}
+    of_pictures |= {"maxflow_grid"}
+    assert of_pictures <= names
+    for name in of_pictures:
+        module = importlib.import_module(f"engine.kernels.{name}")
+        kernels = [value for value in vars(module).values() if isinstance(value, Dispatcher)]
+        assert kernels
+        for kernel in kernels:
+            assert kernel.targetoptions.get("nogil"), f"{name}.{kernel.__name__}"
