@@ -31,16 +31,16 @@ def conditioning_shares(graph: PairwiseGraph, rho: FloatArray) -> FloatArray:
     m, n = graph.n_edges, graph.n_nodes
     first = np.repeat(np.arange(m, dtype=np.int64), 2)
     second: IntArray = m + graph.edges.ravel()
-    start, arcs = arc_lists(m + n, first, second)
-    head = np.stack([second, first], axis=1).ravel()
+    start, head, mate, place = arc_lists(m + n, first, second)
     residual = np.zeros(4 * m)
-    residual[::2] = np.repeat(rho, 2)
+    residual[place[:, 0]] = np.repeat(rho, 2)
     excess = np.concatenate([rho, -np.ones(n)])
-    flow = max_flow_sparse(start, arcs, head, residual, excess, np.zeros(m + n, dtype=np.int64))
+    level, work = np.zeros(m + n, dtype=np.int64), np.zeros((3, m + n + 1), dtype=np.int64)
+    flow = max_flow_sparse(start, head, mate, residual, excess, level, work)
     if flow < rho.sum() * (1.0 - FLOW_TOLERANCE):
         raise InvalidProblemError(
             "rho: these edge weights are not probabilities of edges in spanning trees "
             f"({rho.sum() - flow:.3g} too much)."
         )
-    charged = residual[1::2].reshape(m, 2)  # what arrived at each end
+    charged = residual[place[:, 1]].reshape(m, 2)  # what arrived at each end
     return np.ascontiguousarray(charged[:, ::-1])

@@ -1,8 +1,8 @@
 """Maximum flow on any sparse graph by Dinic's blocking flows, float64, arrays only.
 
-Arc ``2 e`` leads from the first to the second node of edge e and ``2 e + 1`` back, so the reverse
-of arc a is ``a ^ 1``. Terminals are implicit: ``excess`` is the capacity from the source if
-positive, to the sink if negative.
+Arcs are stored node by node: those that leave p are ``start[p]`` to ``start[p + 1]``, arc a leads
+to ``head[a]``, and ``mate[a]`` is its reverse. Terminals are implicit: ``excess`` is the capacity
+from the source if positive, to the sink if negative.
 
 References: Dinic 1970; Boykov and Kolmogorov 2004 for the reading of cuts.
 """
@@ -14,8 +14,14 @@ from engine.core.arguments import FloatArray, IntArray
 
 
 @njit(cache=True, nogil=True)
-def arc_lists(n_nodes: int, first: IntArray, second: IntArray) -> tuple[IntArray, IntArray]:
-    """Return (start, arcs): the arcs that leave node p are arcs[start[p]:start[p + 1]]."""
+def arc_lists(
+    n_nodes: int, first: IntArray, second: IntArray
+) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """Return (start, head, mate, place) of a graph given by its edges.
+
+    ``place[e, 0]`` is the arc from the first to the second node of edge e, ``place[e, 1]`` the
+    one back.
+    """
     m = first.shape[0]
     start = np.zeros(n_nodes + 1, dtype=np.int64)
     for e in range(m):
@@ -23,20 +29,23 @@ def arc_lists(n_nodes: int, first: IntArray, second: IntArray) -> tuple[IntArray
         start[second[e] + 1] += 1
     for p in range(n_nodes):
         start[p + 1] += start[p]
-    arcs = np.empty(2 * m, dtype=np.int64)
-    place = start[:-1].copy()
+    head = np.empty(2 * m, dtype=np.int64)
+    mate = np.empty(2 * m, dtype=np.int64)
+    place = np.empty((m, 2), dtype=np.int64)
+    free = start[:-1].copy()
     for e in range(m):
-        arcs[place[first[e]]] = 2 * e
-        place[first[e]] += 1
-        arcs[place[second[e]]] = 2 * e + 1
-        place[second[e]] += 1
-    return start, arcs
+        there, back = free[first[e]], free[second[e]]
+        free[first[e]] += 1
+        free[second[e]] += 1
+        place[e, 0], place[e, 1] = there, back
+        head[there], head[back] = second[e], first[e]
+        mate[there], mate[back] = back, there
+    return start, head, mate, place
 
 
 @njit(cache=True, nogil=True)
 def _label_levels(
     start: IntArray,
-    arcs: IntArray,
     head: IntArray,
     residual: FloatArray,
     excess: FloatArray,
@@ -58,11 +67,11 @@ def _label_levels(
         p = queue[at]
         at += 1
         reached = reached or excess[p] < 0.0
-        for k in range(start[p], start[p + 1]):
-            a = arcs[k]
-            if residual[a] > 0.0 and level[head[a]] < 0:
-                level[head[a]] = level[p] + 1
-                queue[count] = head[a]
+        for a in range(start[p], start[p + 1]):
+            q = head[a]
+            if residual[a] > 0.0 and level[q] < 0:
+                level[q] = level[p] + 1
+                queue[count] = q
                 count += 1
     return reached
 
@@ -70,24 +79,23 @@ def _label_levels(
 @njit(cache=True, nogil=True)
 def max_flow_sparse(
     start: IntArray,
-    arcs: IntArray,
     head: IntArray,
+    mate: IntArray,
     residual: FloatArray,
     excess: FloatArray,
     level: IntArray,
+    work: IntArray,
 ) -> float:
-    """Turn ``residual`` (2 m,) and ``excess`` (n,) into those of a maximum flow; return its value.
+    """Turn ``residual`` (arcs,) and ``excess`` (n,) into those of a maximum flow; return its value.
 
-    ``head`` (2 m,) is the node an arc leads to. On return level >= 0 exactly on the source side
-    of the smallest minimum cut.
+    On return level >= 0 exactly on the source side of the smallest minimum cut. ``work`` is room
+    for (3, n + 1) numbers.
     """
     n = excess.shape[0]
-    queue = np.empty(n, dtype=np.int64)
-    current = np.empty(n, dtype=np.int64)
-    path = np.empty(n + 1, dtype=np.int64)
+    queue, current, path = work[0], work[1], work[2]
     total = 0.0
-    while _label_levels(start, arcs, head, residual, excess, level, queue):
-        current[:] = start[:-1]
+    while _label_levels(start, head, residual, excess, level, queue):
+        current[:n] = start[:n]
         for root in range(n):
             depth = 0
             p = root
@@ -103,32 +111,68 @@ def max_flow_sparse(
                     full = depth
                     for k in range(depth - 1, -1, -1):
                         residual[path[k]] -= flow
-                        residual[path[k] ^ 1] += flow
+                        residual[mate[path[k]]] += flow
                         if residual[path[k]] <= 0.0:
                             full = k
                     if full < depth:
                         depth = full
-                        p = head[path[depth] ^ 1]
+                        p = head[mate[path[depth]]]
                     continue
                 # Advance along an admissible arc, or retreat and close the arc that led here.
                 found = False
                 while current[p] < start[p + 1]:
-                    a = arcs[current[p]]
+                    a = current[p]
                     if residual[a] > 0.0 and level[head[a]] == level[p] + 1:
                         found = True
                         break
                     current[p] += 1
                 if found:
-                    path[depth] = arcs[current[p]]
+                    path[depth] = current[p]
                     depth += 1
                     p = head[path[depth - 1]]
                 elif depth > 0:
                     depth -= 1
-                    p = head[path[depth] ^ 1]
+                    p = head[mate[path[depth]]]
                     current[p] += 1
                 else:
                     break
     return total
+
+
+@njit(cache=True, nogil=True)
+def fill_copies(
+    start: IntArray,
+    head: IntArray,
+    mate: IntArray,
+    place: IntArray,
+    coupling: FloatArray,
+    pushed: FloatArray,
+    copies: int,
+    all_start: IntArray,
+    all_head: IntArray,
+    all_mate: IntArray,
+    residual: FloatArray,
+) -> None:
+    """Write the arcs of one or two copies of a graph, with what ``pushed`` leaves of |coupling|.
+
+    With two, edges of negative coupling lead from one copy to the other, and the second copy
+    carries the mirrored flow.
+    """
+    n, m = start.shape[0] - 1, coupling.shape[0]
+    for copy in range(copies):
+        for p in range(n + 1):
+            all_start[copy * n + p] = start[p] + copy * 2 * m
+        for e in range(m):
+            size = abs(coupling[e])
+            flow = pushed[e] if copy == 0 else -pushed[e]
+            other = 1 - copy if coupling[e] < 0.0 else copy
+            there, back = place[e, 0] + copy * 2 * m, place[e, 1] + other * 2 * m
+            all_head[there], all_head[back] = (
+                head[place[e, 0]] + other * n,
+                head[place[e, 1]] + copy * n,
+            )
+            all_mate[there], all_mate[back] = back, there
+            residual[there], residual[back] = size - flow, size + flow
 
 
 @njit(cache=True, nogil=True)

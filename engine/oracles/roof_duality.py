@@ -5,7 +5,13 @@ import numpy as np
 from engine.core.arguments import FloatArray, as_finite_array, read_only
 from engine.core.errors import InvalidProblemError
 from engine.graphs.pairwise import PairwiseGraph
-from engine.kernels.maxflow_sparse import arc_lists, max_flow_sparse, push_over_edges
+from engine.kernels.ising_sparse import flow_bound, read_ising, write_vertex
+from engine.kernels.maxflow_sparse import (
+    arc_lists,
+    fill_copies,
+    max_flow_sparse,
+    push_over_edges,
+)
 from engine.oracles.protocol import ExtremePoint
 
 UNIT_ROUNDOFF = float(np.finfo(np.float64).eps)
@@ -29,6 +35,15 @@ class RoofDuality:
             raise InvalidProblemError("Roof duality needs two labels at every node.")
         self.graph = graph
         self.n_undecided = 0
+        n, m = graph.n_nodes, graph.n_edges
+        self._arcs = arc_lists(n, graph.edges[:, 0], graph.edges[:, 1])
+        # Room for two copies, allocated once: arcs, residual capacities and the search.
+        self._start = np.zeros(2 * n + 1, dtype=np.int64)
+        self._head, self._mate = np.zeros((2, 4 * m), dtype=np.int64)
+        self._residual, self._excess = np.zeros(4 * m), np.zeros(2 * n)
+        self._pushed, self._level = np.zeros(m), np.zeros(2 * n, dtype=np.int64)
+        self._work = np.zeros((3, 2 * n + 1), dtype=np.int64)
+        self._field, self._coupling = np.zeros(n), np.zeros(m)
 
     def compute_extreme_point(self, scores: FloatArray) -> ExtremePoint:
         """Return a vertex of the local polytope that maximises <vertex, scores>.
@@ -44,78 +59,42 @@ class RoofDuality:
         """
         graph = self.graph
         scores = as_finite_array("scores", scores, shape=(graph.size,))
-        n, m = graph.n_nodes, graph.n_edges
-        first, second = graph.edges[:, 0], graph.edges[:, 1]
-        unary = scores[: 2 * n].reshape(n, 2)
-        tables = scores[2 * n :].reshape(m, 2, 2)
-        # Differences of equal entries cancel exactly in this order: no spurious tiny couplings.
-        coupling = 0.25 * (
-            (tables[:, 0, 0] - tables[:, 0, 1]) - (tables[:, 1, 0] - tables[:, 1, 1])
-        )
-        lean_first = 0.25 * (tables[:, 1].sum(axis=1) - tables[:, 0].sum(axis=1))
-        lean_second = 0.25 * (tables[:, :, 1].sum(axis=1) - tables[:, :, 0].sum(axis=1))
-        field = 0.5 * (unary[:, 1] - unary[:, 0])
-        field += np.bincount(first, weights=lean_first, minlength=n)
-        field += np.bincount(second, weights=lean_second, minlength=n)
+        field, coupling = self._field, self._coupling
+        constant = read_ising(graph.edges, scores, field, coupling)
+        # Sums of that many terms, one after the other, may be off by this much.
+        magnitude = float(np.abs(scores).sum() + np.abs(field).sum())
+        allowance = 2.0 * graph.size * UNIT_ROUNDOFF * magnitude
         high, flow = self._cut(field, coupling)
-
-        vertex = np.empty(graph.size)
-        vertex[: 2 * n] = np.stack([1.0 - high, high], axis=1).ravel()
-        vertex[2 * n :] = _edge_tables(high[first], high[second], coupling).ravel()
         self.n_undecided = int((high == 0.5).sum())
-        # The dual value: any edge flow proves it (see engine.kernels.ising_grid.dual_bound).
-        left = field - np.bincount(first, weights=flow, minlength=n)
-        left += np.bincount(second, weights=np.where(coupling > 0, flow, -flow), minlength=n)
-        size = np.abs(coupling)
-        constant = float(unary.sum() / 2 + tables.sum() / 4)
-        bound = constant + float(
-            np.abs(left).sum() + np.maximum(size, 2 * np.abs(flow) - size).sum()
-        )
+        vertex = np.empty(graph.size)
+        write_vertex(graph.edges, coupling, high, vertex)
         value = float(vertex @ scores)
-        allowance = 64 * UNIT_ROUNDOFF * float(np.abs(scores).sum() + np.abs(field).sum())
+        bound = constant + flow_bound(graph.edges, field, coupling, flow)
         return ExtremePoint(
-            vertex=read_only(vertex), value=value, upper_bound=max(value, bound + allowance)
+            vertex=read_only(vertex),
+            value=value,
+            upper_bound=max(value, bound + allowance),
         )
 
     def _cut(self, field: FloatArray, coupling: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return node values in {0, 1/2, 1} and the symmetric flow over each edge."""
-        n = self.graph.n_nodes
+        n, m = self.graph.n_nodes, self.graph.n_edges
         first, second = self.graph.edges[:, 0], self.graph.edges[:, 1]
-        size = np.abs(coupling)
-        left, pushed = field.copy(), np.empty_like(coupling)
-        push_over_edges(first, second, coupling, left, pushed)
-        # In the second copy the mirrored flow runs; crossed arcs carry it out of both ends.
         copies = 2 if (coupling < 0.0).any() else 1
-        if copies == 2:
-            crossed = np.where(coupling < 0.0, n, 0)
-            tails = np.concatenate([first, first + n])
-            heads = np.concatenate([second + crossed, second + n - crossed])
-            excess = np.concatenate([left, -left])
-            start_flow = np.concatenate([pushed, -pushed])
-        else:
-            tails, heads, excess, start_flow = first.copy(), second.copy(), left, pushed
-        start, arcs = arc_lists(len(excess), tails, heads)
-        head = np.stack([heads, tails], axis=1).ravel()
-        capacity = np.tile(size, copies)
-        residual = np.stack([capacity - start_flow, capacity + start_flow], axis=1).ravel()
-        level = np.zeros(len(excess), dtype=np.int64)
-        max_flow_sparse(start, arcs, head, residual, excess, level)
+        excess, level = self._excess[: copies * n], self._level[: copies * n]
+        excess[:n] = field
+        push_over_edges(first, second, coupling, excess, self._pushed)
+        # In the second copy the mirrored flow runs; crossed arcs carry it out of both ends.
+        excess[n:] = -excess[:n] if copies == 2 else 0.0
+        start, head, mate = self._start[: copies * n + 1], self._head, self._mate
+        residual = self._residual[: 2 * copies * m]
+        fill_copies(*self._arcs, coupling, self._pushed, copies, start, head, mate, residual)
+        max_flow_sparse(start, head, mate, residual, excess, level, self._work)
         source = level >= 0
-        flow = capacity - residual[::2]
+        there = self._arcs[3][:, 0]
+        flow = np.abs(coupling) - residual[there]
         if copies == 1:
             return source.astype(np.float64), flow
-        m = len(size)
+        mirrored = np.abs(coupling) - residual[there + 2 * m]
         high: FloatArray = np.where(source[:n], 0.5, 0.0) + np.where(source[n:], 0.0, 0.5)
-        return high, 0.5 * (flow[:m] - flow[m:])
-
-
-def _edge_tables(p: FloatArray, q: FloatArray, coupling: FloatArray) -> FloatArray:
-    """Return the best (m, 2, 2) tables with margins p and q in {0, 1/2, 1}."""
-    rows = np.stack([1.0 - p, p], axis=1)
-    columns = np.stack([1.0 - q, q], axis=1)
-    tables: FloatArray = rows[:, :, None] * columns[:, None, :]
-    undecided = (p == 0.5) & (q == 0.5)
-    same = np.where(coupling >= 0.0, 0.5, 0.0)[undecided]
-    tables[undecided, 0, 0] = tables[undecided, 1, 1] = same
-    tables[undecided, 0, 1] = tables[undecided, 1, 0] = 0.5 - same
-    return tables
+        return high, 0.5 * (flow - mirrored)

@@ -37,15 +37,16 @@ def test_sparse_flow_is_maximal_and_its_cut_minimal(seed, n, m):
     forward = rng.integers(0, 9, len(tails)).astype(float)
     backward = rng.integers(0, 9, len(tails)).astype(float)
     excess = rng.integers(-9, 10, n).astype(float)
-    start, arcs = arc_lists(n, tails, heads)
-    residual = np.stack([forward, backward], axis=1).ravel()
+    start, head, mate, place = arc_lists(n, tails, heads)
+    residual = np.empty(2 * len(tails))
+    residual[place[:, 0]], residual[place[:, 1]] = forward, backward
     left, level = excess.copy(), np.zeros(n, dtype=np.int64)
-    head = np.stack([heads, tails], axis=1).ravel()
-    value = max_flow_sparse(start, arcs, head, residual, left, level)
+    work = np.zeros((3, n + 1), dtype=np.int64)
+    value = max_flow_sparse(start, head, mate, residual, left, level, work)
     assert value == scipy_value(n, tails, heads, forward, backward, excess)
     assert (residual >= 0).all()
-    flow = forward - residual[::2]
-    np.testing.assert_allclose(residual[1::2], backward + flow)
+    flow = forward - residual[place[:, 0]]
+    np.testing.assert_allclose(residual[place[:, 1]], backward + flow)
     balance = excess - left
     np.add.at(balance, tails, -flow)
     np.add.at(balance, heads, flow)
@@ -86,16 +87,11 @@ def test_four_arc_flow_agrees_with_the_sparse_one(seed, real):
     excess = np.append(draw(n) * rng.choice([-1, 1], n), 0.0)
     first = np.array(tails, dtype=np.int64)
     second = np.array(heads, dtype=np.int64)
-    start, arcs = arc_lists(n, first, second)
-    level = np.zeros(n, dtype=np.int64)
-    expected = max_flow_sparse(
-        start,
-        arcs,
-        np.stack([second, first], axis=1).ravel(),
-        np.array(capacities, dtype=float),
-        excess[:n].copy(),
-        level,
-    )
+    start, head, mate, place = arc_lists(n, first, second)
+    arcs = np.empty(2 * len(tails))
+    arcs[place.ravel()] = capacities
+    level, work = np.zeros(n, dtype=np.int64), np.zeros((3, n + 1), dtype=np.int64)
+    expected = max_flow_sparse(start, head, mate, arcs, excess[:n].copy(), level, work)
     tree, queued = np.zeros(n + 1, np.int8), np.zeros(n + 1, np.int8)
     stamp, distance = np.zeros(n + 1, np.int32), np.zeros(n + 1, np.int32)
     queue, orphans = np.zeros(n + 1, np.uint32), np.zeros(n + 1, np.uint32)

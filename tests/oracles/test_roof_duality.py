@@ -64,3 +64,25 @@ def test_more_labels_and_infinite_scores_are_refused():
         RoofDuality(model.graph).compute_extreme_point(np.full(model.graph.size, np.nan))
     with pytest.raises(InvalidProblemError, match="two labels"):
         RoofDuality(random_model(0, 4, most_labels=3).graph)
+
+
+def test_calls_in_the_same_room_do_not_influence_each_other():
+    """One copy or two, in any order: the room that is allocated once holds nothing over."""
+    model = random_model(7, 9, binary=True, density=0.7)
+    attractive = model.scores.copy()
+    attractive[18:].reshape(-1, 2, 2)[:] += 5.0 * np.eye(2)
+    oracle = RoofDuality(model.graph)
+    for scores in (attractive, model.scores, attractive, -model.scores, model.scores):
+        found = oracle.compute_extreme_point(scores)
+        alone = RoofDuality(model.graph).compute_extreme_point(scores)
+        np.testing.assert_array_equal(found.vertex, alone.vertex)
+        assert found.upper_bound == alone.upper_bound
+
+
+@pytest.mark.parametrize(("n_nodes", "density"), [(1, 0.0), (5, 0.0), (8, 0.1)])
+def test_single_nodes_and_disconnected_graphs(n_nodes, density):
+    model = random_model(3, n_nodes, binary=True, density=density)
+    point = RoofDuality(model.graph).compute_extreme_point(model.scores)
+    assert point.value == pytest.approx(enumerate_model(model)[0].max(), abs=1e-12)
+    level = RoofDuality(model.graph).compute_extreme_point(np.zeros(model.graph.size))
+    assert level.value == level.upper_bound == 0.0

@@ -1,0 +1,76 @@
+"""Binary pairwise tables on any graph as fields and couplings, and back, arrays only.
+
+A labelling is s in {-1, 1}^n and its score  constant + sum field_i s_i + sum coupling_ij s_i s_j.
+``scores`` and ``vertex`` are flat: two entries a node, then four an edge (see PairwiseGraph).
+
+References: Boros and Hammer 2002.
+"""
+
+from numba import njit
+
+from engine.core.arguments import FloatArray, IntArray
+
+
+@njit(cache=True, nogil=True)
+def read_ising(
+    edges: IntArray, scores: FloatArray, field: FloatArray, coupling: FloatArray
+) -> float:
+    """Write ``field`` (n,) and ``coupling`` (m,) of the tables; return the constant."""
+    n = field.shape[0]
+    constant = 0.0
+    for i in range(n):
+        field[i] = 0.5 * (scores[2 * i + 1] - scores[2 * i])
+        constant += 0.5 * (scores[2 * i + 1] + scores[2 * i])
+    for e in range(edges.shape[0]):
+        k = 2 * n + 4 * e
+        t00, t01, t10, t11 = scores[k], scores[k + 1], scores[k + 2], scores[k + 3]
+        # Differences of equal entries cancel exactly in this order: no spurious tiny couplings.
+        coupling[e] = 0.25 * ((t00 - t01) - (t10 - t11))
+        field[edges[e, 0]] += 0.25 * ((t10 + t11) - (t00 + t01))
+        field[edges[e, 1]] += 0.25 * ((t01 + t11) - (t00 + t10))
+        constant += 0.25 * ((t00 + t01) + (t10 + t11))
+    return constant
+
+
+@njit(cache=True, nogil=True)
+def write_vertex(
+    edges: IntArray, coupling: FloatArray, high: FloatArray, vertex: FloatArray
+) -> None:
+    """Write the best tables with P(s_i = 1) = ``high`` (n,), each 0, 1/2 or 1.
+
+    Two undecided nodes agree or differ as their coupling wants; otherwise the margins leave no
+    choice.
+    """
+    n = high.shape[0]
+    for i in range(n):
+        vertex[2 * i] = 1.0 - high[i]
+        vertex[2 * i + 1] = high[i]
+    for e in range(edges.shape[0]):
+        p, q = high[edges[e, 0]], high[edges[e, 1]]
+        k = 2 * n + 4 * e
+        if p == 0.5 and q == 0.5:
+            same = 0.5 if coupling[e] >= 0.0 else 0.0
+            vertex[k] = vertex[k + 3] = same
+            vertex[k + 1] = vertex[k + 2] = 0.5 - same
+        else:
+            vertex[k] = (1.0 - p) * (1.0 - q)
+            vertex[k + 1] = (1.0 - p) * q
+            vertex[k + 2] = p * (1.0 - q)
+            vertex[k + 3] = p * q
+
+
+@njit(cache=True, nogil=True)
+def flow_bound(edges: IntArray, field: FloatArray, coupling: FloatArray, flow: FloatArray) -> float:
+    """Return an upper bound on the score without its constant, for any ``flow`` (m,).
+
+    The flow moves score from fields to edges; ``field`` is lowered by it in place.
+    """
+    total = 0.0
+    for e in range(edges.shape[0]):
+        size = abs(coupling[e])
+        field[edges[e, 0]] -= flow[e]
+        field[edges[e, 1]] += flow[e] if coupling[e] > 0.0 else -flow[e]
+        total += max(size, 2.0 * abs(flow[e]) - size)
+    for i in range(field.shape[0]):
+        total += abs(field[i])
+    return total
