@@ -11,9 +11,7 @@ from engine.core.status import Status
 from engine.graphs.factor_graph import Factor, FactorGraph, PairwiseForm
 from engine.inference.elimination import Elimination
 from engine.inference.map_estimate import EXACT_TOLERANCE, MapEstimate
-from engine.inference.map_linear_programme import SmoothedDual
-
-UNIT_ROUNDOFF = float(np.finfo(np.float64).eps)
+from engine.inference.map_linear_programme import UNIT_ROUNDOFF, SmoothedDual
 
 
 def possible_labels(dual: SmoothedDual, value: float) -> list[IntArray]:

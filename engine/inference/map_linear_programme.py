@@ -28,6 +28,8 @@ from engine.kernels.star_updates import (
     update_in_order,
 )
 
+UNIT_ROUNDOFF = float(np.finfo(np.float64).eps)
+
 DualSchedule = Literal["cyclic", "stochastic", "greedy"]
 
 FIRST_BETA = 1.0  # inverse temperature of the first, smoothest problem (1 / nat)
@@ -68,6 +70,7 @@ class SmoothedDual:
         self.model = model
         graph = model.graph
         self.scores = with_finite_penalty(model)
+        self._magnitude = float(np.abs(model.scores[np.isfinite(model.scores)]).sum())
         ends = graph.edges.ravel()
         starts = np.concatenate([[0], np.cumsum(graph.cardinalities[ends])]).astype(np.int64)
         self.layout: Layout = (
@@ -105,8 +108,13 @@ class SmoothedDual:
         update_in_order(order, *arguments)
 
     def upper_bound(self) -> float:
-        """Return the unsmoothed dual value: an upper bound of every labelling's score."""
-        return float(dual_value(np.inf, self.layout, self.scores, self.messages))
+        """Return the unsmoothed dual value: an upper bound of every labelling's score.
+
+        Messages are as large as 1 / beta even where scores are tiny, so their rounding counts.
+        """
+        magnitude = np.abs(self.messages).sum() + self._magnitude
+        value = dual_value(np.inf, self.layout, self.scores, self.messages)
+        return float(value + 4 * UNIT_ROUNDOFF * magnitude)
 
     def smoothed_value(self) -> float:
         """Return F(delta), the objective of the star updates at the present beta."""

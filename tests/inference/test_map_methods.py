@@ -197,3 +197,16 @@ def test_limits_never_read_as_converged():
         Status.CONVERGED,
     }
     assert map_by_expansion(model, max_rounds=1).status is Status.ITERATION_LIMIT
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-12, 1e8, 1e200])
+@pytest.mark.parametrize("seed", range(8))
+def test_bounds_hold_at_any_scale(seed, scale):
+    """Messages of order 1 / beta once swamped tiny scores: the bound fell below the best score."""
+    model = random_model(seed, 4, density=0.6, binary=True)
+    model = PairwiseModel(model.graph, model.scores * scale)
+    best = enumerate_model(model)[0].max()
+    for method in (map_by_linear_programme, map_by_expansion, map_by_roof_duality):
+        estimate = method(model)
+        assert estimate.value <= best * (1 + 1e-12)
+        assert estimate.upper_bound >= best * (1 - 1e-12)
