@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from engine.crf.survey import Survey, check_pairs, partners_of
 from engine.crf.survey_features import SurveyFeatures
 from engine.entropies.matching import (
     MatchingEntropy,
+    MatchingLayout,
     bipartite_layout,
     complete_layout,
     edge_layout,
@@ -320,11 +321,26 @@ def make_graph_block(
         matching = max_weight_matching(n_nodes, edges, scores, kind)
         return matching.edge_indices, matching.upper_bound
 
-    if is_perfect:
-        start = np.array(find_interior_start(len(edges), lambda w: oracle(w)[0]).tau)
-    else:
-        degrees: Any = np.bincount(layout.edges.ravel()) if layout.edges is not None else [0]
-        start = np.full(len(edges), 1.0 / (max(degrees) + 2.0))
+    start = interior_of_graph(layout, is_perfect=is_perfect)
     model = GraphEdges(np.asarray(features, dtype=np.float64))
     entropy = make_matching_entropy(layout, rho, is_perfect=is_perfect)
     return MatchingBlock(model, entropy, oracle, model.vertex_statistics(matched), start)
+
+
+def interior_of_graph(layout: MatchingLayout, *, is_perfect: bool) -> FloatArray:
+    """Return an interior point, shape (e,); edges without a choice are at exactly 0 or 1.
+
+    Raises
+    ------
+    InfeasibleError
+        If ``is_perfect`` and the graph has no perfect matching.
+    """
+    edges = np.empty((0, 2), dtype=np.int64) if layout.edges is None else layout.edges
+    if not is_perfect:
+        degrees = np.bincount(edges.ravel(), minlength=1)
+        return np.full(len(edges), 1.0 / (float(degrees.max()) + 2.0))
+
+    def oracle(weights: FloatArray) -> IntArray:
+        return max_weight_matching(layout.n_nodes, edges, weights, "perfect").edge_indices
+
+    return np.array(find_interior_start(len(edges), oracle).tau)

@@ -1,0 +1,182 @@
+"""The solve in theta on general graphs: exact optima, odd sets checked, Frank-Wolfe agrees."""
+
+from itertools import combinations
+
+import networkx as nx
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from engine.core.errors import InfeasibleError, InvalidProblemError
+from engine.inference.graph_newton import compute_graph_pseudomarginals
+from engine.learning.graph_problem import GraphProblem, has_two_sides
+from engine.objectives.matching_block import make_graph_block
+from engine.oracles.sparse_matching import max_weight_matching
+from engine.solvers.control import Limits
+from engine.solvers.frank_wolfe import BlockCoordinateFrankWolfe
+from engine.solvers.fully_corrective_frank_wolfe import FullyCorrectiveFrankWolfe
+from engine.solvers.theta_ascent import ThetaAscent
+
+GRAPHS = {
+    "complete": nx.complete_graph(6),
+    "ladder": nx.ladder_graph(4),
+    "cube": nx.hypercube_graph(3),
+    "Petersen": nx.petersen_graph(),
+    "path": nx.path_graph(6),
+    "two parts": nx.disjoint_union(nx.complete_graph(4), nx.cycle_graph(4)),
+}
+
+
+def edges_of(graph):
+    return np.array(nx.convert_node_labels_to_integers(graph).edges)
+
+
+def observation(name, is_perfect, seed=0):
+    """Edges with three features each, and a matching drawn at random."""
+    rng = np.random.default_rng(seed)
+    n, edges = GRAPHS[name].number_of_nodes(), edges_of(GRAPHS[name])
+    features, kind = rng.normal(size=(len(edges), 3)), "perfect" if is_perfect else "any"
+    matched = max_weight_matching(n, edges, rng.normal(size=len(edges)), kind).edge_indices
+    return n, edges, features, matched
+
+
+def matchings_of(n, edges, is_perfect):
+    """Indicators of all matchings, one by one."""
+    found = []
+    for size in (n // 2,) if is_perfect else range(n // 2 + 1):
+        for chosen in combinations(range(len(edges)), size):
+            if len(np.unique(edges[list(chosen)])) == 2 * size:
+                found.append(np.isin(np.arange(len(edges)), chosen).astype(float))
+    return np.array(found)
+
+
+def entropy_of(tau, n, edges, rho, is_perfect):
+    """H_rho as the formula is written."""
+
+    def xlogx(x):
+        return x * np.log(x) if x > 0 else 0.0
+
+    total = sum((2 * rho - 1) * xlogx(1 - t) - xlogx(t) for t in tau)
+    if is_perfect:
+        return total
+    return total - sum(
+        rho * xlogx(max(1 - tau[(edges == i).any(axis=1)].sum(), 0)) for i in range(n)
+    )
+
+
+@pytest.mark.parametrize("is_perfect", [True, False])
+@pytest.mark.parametrize("rho", [0.5, 1.0])
+@pytest.mark.parametrize("name", ["ladder", "path", "two parts", "complete"])
+def test_the_optimum_is_that_over_the_hull_of_all_matchings(name, rho, is_perfect):
+    n, edges, features, matched = observation(name, is_perfect)
+    problem = GraphProblem(n, edges, features, matched, rho, is_perfect)
+    result = ThetaAscent([problem], 2.0, Limits(1e-8)).solve()
+    hull = matchings_of(n, edges, is_perfect)
+
+    def dual(logits):
+        share = np.exp(logits - logits.max())
+        tau = share @ hull / share.sum()
+        residual = problem.observed - tau @ features
+        return residual @ residual / 4.0 - entropy_of(tau, n, edges, rho, is_perfect)
+
+    options = {"maxiter": 2000, "maxfun": 10**6, "ftol": 1e-14, "gtol": 1e-9}
+    best = minimize(dual, np.zeros(len(hull)), method="L-BFGS-B", options=options).fun
+    assert result.is_certified
+    assert result.lower_bound <= best + 1e-9
+    assert result.objective == pytest.approx(best, abs=2e-5)
+
+
+@pytest.mark.parametrize("is_perfect", [True, False])
+@pytest.mark.parametrize("rho", [0.6, 1.0])
+@pytest.mark.parametrize("name", GRAPHS)
+def test_theta_and_frank_wolfe_share_objective_and_certificate(name, rho, is_perfect):
+    parts = [observation(name, is_perfect, seed) for seed in (0, 1)]
+    problems = [GraphProblem(*part, rho, is_perfect) for part in parts]
+    blocks = [make_graph_block(*part, rho, is_perfect=is_perfect) for part in parts]
+    direct = ThetaAscent(problems, 3.0, Limits(1e-7)).solve()
+    rng = np.random.default_rng(0)
+    walks = (
+        FullyCorrectiveFrankWolfe(blocks, 3.0, Limits(1e-6)).solve(),
+        BlockCoordinateFrankWolfe(blocks, 3.0, rng, limits=Limits(1e-2, 2000)).solve(),
+    )
+    for walk in walks:
+        assert walk.status.is_converged
+        assert direct.lower_bound <= walk.objective + 1e-9
+        if direct.is_certified:
+            assert walk.lower_bound <= direct.objective + 1e-9
+    if direct.is_certified:
+        assert walks[0].theta == pytest.approx(direct.theta, abs=5e-3)
+
+
+def prism(weight):
+    """Two triangles joined by three edges; scores that favour the triangles."""
+    edges = np.array([(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5), (0, 3), (1, 4), (2, 5)])
+    features = np.r_[np.ones(6), np.zeros(3)][:, None]
+    problem = GraphProblem(6, edges, features, np.array([0, 3, 8]))
+    return problem.solve(np.array([weight]), None, 1e-9)
+
+
+def test_a_violated_odd_set_is_found_and_not_assumed_away():
+    assert prism(0.0).is_feasible
+    answer = prism(8.0)
+    assert not answer.is_feasible
+    assert answer.log_partition > 8.0 * 2 + 3.0  # above all matchings: at most two triangle edges
+
+
+def test_singles_have_odd_sets_too():
+    """Half of every edge of a triangle meets all degrees, but is no mean of matchings."""
+    edges = np.array([(0, 1), (1, 2), (0, 2)])
+    problem = GraphProblem(3, edges, np.ones((3, 1)), np.array([0]), 1.0, False)
+    assert problem.solve(np.array([-1.0]), None, 1e-9).is_feasible
+    assert not problem.solve(np.array([6.0]), None, 1e-9).is_feasible
+
+
+@pytest.mark.parametrize("scale", [1.0, 6.0])
+@pytest.mark.parametrize("is_perfect", [True, False])
+@pytest.mark.parametrize("name", GRAPHS)
+def test_bounds_hold_where_marginals_exceed_one_half(name, is_perfect, scale):
+    n, edges, features, matched = observation(name, is_perfect)
+    theta = scale * np.array([1.0, -1.0, 0.5])
+    problem = GraphProblem(n, edges, features, matched, 1.0, is_perfect)
+    cold = problem.solve(theta, None, 1e-8)
+    assert cold.log_partition - theta @ cold.statistics - cold.entropy <= 1e-6
+    warm = problem.solve(1.02 * theta, problem.solve(theta, None, 1e-8).state, 1e-8)
+    again = problem.solve(1.02 * theta, None, 1e-8)
+    assert warm.log_partition == pytest.approx(again.log_partition, abs=1e-6)
+    if scale > 1.0:
+        assert cold.state["tau"].max() > 0.5
+
+
+@pytest.mark.parametrize("is_perfect", [True, False])
+def test_curvature_agrees_with_differences_of_the_statistics(is_perfect):
+    problem = GraphProblem(*observation("Petersen", is_perfect), 0.8, is_perfect)
+    theta = np.array([0.3, -0.2, 0.1])
+    hessian = problem.curvature(theta, problem.solve(theta, None, 1e-11).state)
+    for k, unit in enumerate(np.eye(3)):
+        up, down = (problem.solve(theta + g * unit, None, 1e-11).statistics for g in (1e-4, -1e-4))
+        assert (up - down) / 2e-4 == pytest.approx(hessian[k], abs=1e-4)
+
+
+def test_edges_without_a_choice_stay_where_they_are():
+    """On a path of six every edge is in the only perfect matching or in none."""
+    n, edges, features, matched = observation("path", True)
+    solution = GraphProblem(n, edges, features, matched).solve(np.ones(3), None, 1e-9)
+    assert solution.state["tau"].tolist() == [1, 0, 1, 0, 1]
+    assert solution.entropy == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("cube", True), ("path", True), ("complete", False)]
+)
+def test_graphs_of_two_sides_are_recognised(name, expected):
+    assert has_two_sides(GRAPHS[name].number_of_nodes(), edges_of(GRAPHS[name])) is expected
+
+
+def test_hopeless_graphs_and_settings_are_refused():
+    star = np.array([(0, 1), (0, 2), (0, 3)])
+    with pytest.raises(InfeasibleError) as caught:
+        GraphProblem(4, star, np.ones((3, 1)), np.array([0]))
+    assert caught.value.deficient_set == (0,)
+    interior = np.full(3, 0.2)
+    with pytest.raises(InvalidProblemError, match="stay single"):
+        compute_graph_pseudomarginals(np.ones(3), star, np.zeros(4), interior, is_perfect=False)
