@@ -71,7 +71,7 @@ def image_set_page(request: HttpRequest, pk: str) -> HttpResponse:
     """One set: drop zone, files with their masks, what stands in the way."""
     image_set = image_set_of(request.user, pk)
     choice = request.GET.get("show", "all")
-    query = request.GET.get("q", "").replace("\x00", "").strip()
+    query = request.GET.get("q", "").strip()
     page = Paginator(files_shown(image_set, choice, query), PAGE_SIZE).get_page(
         request.GET.get("page")
     )
