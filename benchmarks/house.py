@@ -96,12 +96,15 @@ def likelihood_path(house: House, items: list[BipartiteItems], rho: float) -> li
 def margin_path(house: House, items: list[BipartiteItems]) -> list[Array]:
     """Max-margin linear assignment for every ridge."""
     examples = [BipartiteExample(x, TRUTH) for x in items]
-    return [
+    trained = [
         train_structured_svm(
             examples, ridge=ridge, rng=np.random.default_rng(0), max_seconds=house.seconds
-        ).theta
+        )
         for ridge in MARGIN_RIDGES
     ]
+    gaps = ", ".join(f"{t.relative_gap:.0e}" for t in trained)
+    print(f"max margin, relative duality gap by lambda: {gaps}")
+    return [t.theta for t in trained]
 
 
 def choose(

@@ -52,6 +52,13 @@ class TrainedCompetitor:
     status: Status
     trajectory: tuple[TrajectoryPoint, ...]
 
+    @property
+    def relative_gap(self) -> float | None:
+        """(objective - lower bound) / objective, of the method's own problem; None without one."""
+        if self.objective is None or self.lower_bound is None:
+            return None
+        return (self.objective - self.lower_bound) / max(self.objective, 1e-300)
+
 
 def count_features(observed: list[FloatArray]) -> int:
     """Return K after checking that there are observations and that all agree on K.

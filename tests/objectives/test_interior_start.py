@@ -38,6 +38,7 @@ def test_clamps_agree_with_enumeration(seed, n, density):
     )
     assert np.array_equal(start.is_never, uses == 0)
     assert np.array_equal(start.is_always, uses == len(found))
+    assert start.oracle_calls <= len(edges) + 2  # two per edge would do it the slow way
     free = ~start.is_never & ~start.is_always
     assert ((start.tau[free] > 0) & (start.tau[free] < 1)).all()
     degrees = np.bincount(edges.ravel(), np.repeat(start.tau, 2), n)
