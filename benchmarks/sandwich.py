@@ -162,6 +162,8 @@ def draw(results: dict[str, dict[int, Likelihoods]]) -> None:
         axes[2, column].set_title("three likelihoods at the Bethe estimate")
         axes[3, column].set_title("three likelihoods at the reweighted estimate")
         axes[3, column].set_xlabel("samples")
+        for axis in axes[:, 0]:
+            axis.set_ylabel("nats a sample")
     for axis in axes.ravel():
         axis.legend()
     save_figure(figure, "sandwich_figures_1_and_8")
