@@ -18,7 +18,6 @@ from engine.core.arguments import FloatArray
 from engine.core.errors import InfeasibleError, InvalidProblemError, StoppedError
 from engine.core.progress import StopCallback
 from engine.datasets.uai import format_uai_marginals, read_uai
-from engine.entropies.pairwise import graph_entropy
 from engine.graphs.factor_graph import FactorGraph, PairwiseForm, to_pairwise
 from engine.graphs.spanning_trees import constant_tree_probability, tree_probabilities
 from engine.inference.dual_oracle import DualOracle
@@ -52,7 +51,7 @@ FRANK_WOLFE_GAP = 1e-3  # nats
 # Where couplings are strong, messages drift towards minus infinity for ever although the bound has
 # settled: trw counts as converged, too, once bound and value differ by this many nats a variable.
 GAP_PER_VARIABLE = 1e-5
-TREE_ITERATIONS = 200  # messages between two steps of the edge probabilities, kept warm
+TREE_ITERATIONS = 100  # messages between two steps of the edge probabilities, kept warm
 # Table entries up to which Frank-Wolfe calls a generic solver; beyond, a bounded oracle.
 LARGEST_PROGRAMME = 5_000
 
@@ -273,19 +272,24 @@ def _marginal_result(
     }
 
 
-def _edge_probabilities(
+def _weighted_solver(
     args: argparse.Namespace, form: PairwiseForm, should_stop: StopCallback
-) -> FloatArray | float:
+) -> tuple[TreeReweighted, float]:
+    """Return a solver with the edge probabilities asked for, and a bound that they have proven.
+
+    Further iterations may lose the bound of optimised ones, where they do not converge.
+    """
     graph = form.model.graph
-    if args.rho == "constant":
-        return constant_tree_probability(graph)
     if args.rho == "optimised":
-        return optimise_tree_weights(
+        weights = optimise_tree_weights(
             form.model,
             max_iterations=min(args.max_iterations, TREE_ITERATIONS),
             should_stop=should_stop,
-        ).rho
-    return tree_probabilities(graph)
+        )
+        return weights.solver, weights.upper_bound
+    constant = args.rho == "constant"
+    rho = constant_tree_probability(graph) if constant else tree_probabilities(graph)
+    return TreeReweighted(graph, rho), np.inf
 
 
 def _damping(args: argparse.Namespace, default: float) -> float:
@@ -296,15 +300,18 @@ def _damping(args: argparse.Namespace, default: float) -> float:
 
 
 def _run_trw(args: argparse.Namespace, form: PairwiseForm, should_stop: StopCallback) -> Marginals:
-    solver = TreeReweighted(form.model.graph, _edge_probabilities(args, form, should_stop))
-    return solver.solve(
+    solver, proven = _weighted_solver(args, form, should_stop)
+    answer = solver.solve(
         form.model,
+        warm=True,
         max_iterations=args.max_iterations,
         damping=_damping(args, 0.0),
         tolerance=1e-8,
         on_progress=args.on_progress,
         should_stop=should_stop,
     )
+    bound = proven if answer.upper_bound is None else min(proven, answer.upper_bound)
+    return replace(answer, upper_bound=bound)
 
 
 def _run_bp(args: argparse.Namespace, form: PairwiseForm, should_stop: StopCallback) -> Marginals:
@@ -336,7 +343,7 @@ def _run_frank_wolfe(
         oracle = LocalPolytopeProgramme(model.graph)
     else:
         oracle = DualOracle(model.graph)
-    entropy = graph_entropy(model.graph, _edge_probabilities(args, form, should_stop))
+    entropy = _weighted_solver(args, form, should_stop)[0].entropy
     return frank_wolfe_marginals(
         PairwiseFreeEnergy(model.scores, entropy, oracle),
         interior_start(model),

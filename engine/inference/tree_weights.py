@@ -16,10 +16,14 @@ KEPT_START = 0.05
 HALVINGS = 12
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class TreeWeights:
-    """Edge probabilities and the bound on log Z (nats) that they gave, step by step."""
+    """Edge probabilities and the bound on log Z (nats) that they gave, step by step.
 
+    ``solver`` has them, and the messages that gave the last bound.
+    """
+
+    solver: TreeReweighted
     rho: FloatArray
     upper_bound: float
     bounds: tuple[float, ...]
@@ -77,7 +81,8 @@ def optimise_tree_weights(
         bounds.append(best.bound)
         if should_stop():
             break
-    return TreeWeights(read_only(np.array(best.solver.rho)), best.bound, tuple(bounds))
+    rho = read_only(np.array(best.solver.rho))
+    return TreeWeights(best.solver, rho, best.bound, tuple(bounds))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
