@@ -88,9 +88,8 @@ def match_fractionally(
     """Turn ``mate`` into an optimal half-integral perfect matching; all arrays in place.
 
     Any ``dual`` will do: it is repaired where it violates an edge, and pairs of ``mate`` that are
-    tight are kept.
-    ``mate[v]`` ends as a partner or ON_HALF_CYCLE, where ``cycle_next`` walks the odd cycle.
-    Returns -1, or the node whose search failed: then ``label`` (all zero otherwise) shows its
+    tight are kept. ``mate[v]`` ends as a partner or ON_HALF_CYCLE, where ``cycle_next`` walks the
+    odd cycle. Returns -1, or the node whose search failed: then ``label`` (all zero otherwise) shows its
     tree, whose INNER nodes are a deficient set. ``heap`` has room for 2m + n + 1 rows.
     """
     n = len(dual)

@@ -18,9 +18,10 @@ NONE = -1
 class LaminarFamily(NamedTuple):
     """n vertices, then blossoms: N nodes in all; every array int64 of shape (N,).
 
-    ``parent``: the smallest blossom around the node, NONE outermost. ``begin``, ``end``: the places
-    of the node's vertices in the tour. ``around``: the sum of the duals of the blossoms around the
-    node, for a blossom its own included. ``root``: the outermost node around it.
+    ``parent``: the smallest blossom around the node whose dual is not 0, NONE outermost.
+    ``begin``, ``end``: the places of the node's vertices in the tour. ``around``: the sum of the
+    duals of the blossoms around the node, for a blossom its own included. ``root``: the outermost
+    node around it.
     """
 
     parent: IntArray
