@@ -89,8 +89,8 @@ def match_fractionally(
 
     Any ``dual`` will do: it is repaired where it violates an edge, and pairs of ``mate`` that are
     tight are kept. ``mate[v]`` ends as a partner or ON_HALF_CYCLE, where ``cycle_next`` walks the
-    odd cycle. Returns -1, or the node whose search failed: then ``label`` (all zero otherwise) shows its
-    tree, whose INNER nodes are a deficient set. ``heap`` has room for 2m + n + 1 rows.
+    odd cycle. Returns -1, or the node whose search failed: then ``label`` (all zero otherwise)
+    shows its tree, whose INNER nodes are a deficient set. ``heap`` has room for 2m + n + 1 rows.
     """
     n = len(dual)
     _repair_duals(start, neighbour, cost, dual)
