@@ -9,7 +9,13 @@ import numpy as np
 from engine.core.arguments import IntArray, check_positive
 from engine.core.checkpoint import Checkpoint, OwnCheckpoint
 from engine.core.errors import InvalidProblemError
-from engine.core.progress import ProgressCallback, StopCallback, ignore_progress, never_stop
+from engine.core.progress import (
+    Progress,
+    ProgressCallback,
+    StopCallback,
+    ignore_progress,
+    never_stop,
+)
 from engine.core.status import Status
 from engine.crf.survey import Survey, check_pairs
 from engine.crf.survey_features import SurveyFeatures, make_survey_features
@@ -101,6 +107,7 @@ def train_roommates(
         )
         model = make_roommate_model(result.theta, features, ridge, rho)
         if result.status is Status.CONVERGED:
+            on_progress(Progress("Comparing pair probabilities with choices left out of learning"))
             model = _calibrate(model, checked, should_stop)
     return TrainedRoommates(model, result)
 
