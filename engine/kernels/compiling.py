@@ -5,8 +5,7 @@ from numba.extending import register_jitable
 
 # For functions that only kernels call. They are compiled into the kernel at the top, which carries
 # their code in its cache; entries for Python and C, a third of the work, are left out. Python that
-# calls one all the same runs it uncompiled. The cache is dated by the file of the kernel at the top
-# alone: after an edit of an inner function in another file, touch that one too.
+# calls one all the same runs it uncompiled.
 inner = register_jitable(no_cfunc_wrapper=True)
 
 
