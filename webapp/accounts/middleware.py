@@ -24,11 +24,19 @@ class SignInMiddleware(LoginRequiredMiddleware):
         asked = request.headers.get("HX-Current-URL") or (
             request.headers.get("Referer", "/") if is_lost else request.get_full_path()
         )
-        page = urlsplit(asked)
-        query = {"next": page.path + (f"?{page.query}" if page.query else "")}
+        query = {"next": _path_of(asked)}
         if is_lost:
             query["lost"] = "1"
         return redirect(f"{reverse('accounts:sign-in')}?{urlencode(query)}")
+
+
+def _path_of(address: str) -> str:
+    """Return path and query of an address; "/" for a header that holds none."""
+    try:
+        page = urlsplit(address)
+    except ValueError:
+        return "/"
+    return page.path + (f"?{page.query}" if page.query else "")
 
 
 class PasswordChangeMiddleware:

@@ -103,8 +103,8 @@ def test_a_form_sent_after_the_session_ended_leads_back_to_its_page(
     assert back.url == "/models/new/?cohort=1"
 
 
-def test_a_forged_page_to_come_back_to_stays_inside(client: Client, bob: User) -> None:
-    headers = {"referer": "https://evil.example//evil.example/"}
-    sent = client.post("/models/new/", headers=headers)
+@pytest.mark.parametrize("page", ["https://evil.example//evil.example/", "http://[no address"])
+def test_a_forged_page_to_come_back_to_stays_inside(client: Client, bob: User, page: str) -> None:
+    sent = client.post("/models/new/", headers={"referer": page})
     back = client.post(sent.url, {"username": "bob", "password": PASSWORD})
     assert back.url == "/"
