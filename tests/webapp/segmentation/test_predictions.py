@@ -23,7 +23,11 @@ from webapp.segmentation import jobs
 from webapp.segmentation.models import ImageFile, PredictedImage, PredictionBatch
 from webapp.segmentation.selectors.predictions import batch_numbers, compare_batches
 from webapp.segmentation.services import predictions
-from webapp.segmentation.services.predictions import prediction_delete, prediction_start
+from webapp.segmentation.services.predictions import (
+    prediction_delete,
+    prediction_go_on,
+    prediction_start,
+)
 from webapp.segmentation.store import StorageFullError
 
 
@@ -149,7 +153,7 @@ def test_a_job_given_up_says_what_is_predicted(bob, batch) -> None:
 def test_what_a_cancelled_job_left_is_predicted_by_another(client_of, alice, bob, batch) -> None:
     url = batch.get_absolute_url()
     refused = client_of(bob).post(f"{url}go-on/", follow=True).content.decode()
-    assert "Every image of this prediction is settled. Nothing was changed." in refused
+    assert "Every image of this prediction is settled." in refused
 
     batch.images.filter(name="leaf_2.jpg").update(state=PredictedImage.State.WAITING, seconds=0)
     Job.objects.filter(pk=batch.job_id).update(state=JobState.CANCELLED)
@@ -165,6 +169,15 @@ def test_what_a_cancelled_job_left_is_predicted_by_another(client_of, alice, bob
     assert batch.job.sentence == "3 of 3 images predicted."
     after = dict(batch.images.values_list("name", "seconds"))
     assert [name for name in after if after[name] != before[name]] == ["leaf_2.jpg"]
+
+
+def test_without_room_what_is_left_is_not_predicted(bob, batch, settings) -> None:
+    batch.images.filter(name="leaf_2.jpg").update(state=PredictedImage.State.WAITING)
+    Job.objects.filter(pk=batch.job_id).update(state=JobState.CANCELLED)
+    settings.ORGANISATION_QUOTA_GB = 0
+    with pytest.raises(ValidationError, match="Your organisation stores"):
+        prediction_go_on(user=bob, batch=batch)
+    assert not Job.objects.filter(state=JobState.QUEUED).exists()
 
 
 def test_a_batch_deleted_while_it_is_predicted_leaves_no_file(

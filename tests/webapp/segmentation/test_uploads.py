@@ -222,6 +222,14 @@ def test_a_full_disk_stops_a_zip_but_keeps_what_is_whole(bob, image_set, monkeyp
     assert (rest.name, rest.sentence) == ("all.zip", "2 more of its files were not tried.")
 
 
+def test_a_zip_ends_where_the_organisation_has_no_room_left(bob, image_set, settings) -> None:
+    settings.ORGANISATION_QUOTA_GB = 0
+    content = zipped({f"n{k}.jpg": encoded(picture(20 + k)) for k in range(4)})
+    first, rest = take(bob, image_set, "all.zip", content)
+    assert "Your organisation stores" in first.sentence
+    assert (rest.name, rest.sentence) == ("all.zip", "3 more of its files were not tried.")
+
+
 def test_a_zip_that_is_refused_whole_is_named_as_it_was_sent(bob, image_set) -> None:
     (cut,) = take(bob, image_set, "scans.zip", zipped({"a.png": encoded(picture())})[:200])
     (empty,) = take(bob, image_set, "nothing.zip", zipped({}))

@@ -56,10 +56,7 @@ def prediction_start(*, user: User, segmenter: Segmenter, image_set: ImageSet) -
     ValidationError
         If the set has no images, the model is not learned yet, or there is no room.
     """
-    try:
-        check_quota(user.organisation)
-    except QuotaError as error:
-        raise ValidationError(str(error)) from error
+    _check_room(user)
     images = list(image_set.files.filter(role=ImageFile.Role.IMAGE).select_related("mask"))
     if not images:
         raise ValidationError(f"{image_set.name} has no images yet. Upload some first.")
@@ -86,8 +83,9 @@ def prediction_go_on(*, user: User, batch: PredictionBatch) -> int:
     Raises
     ------
     ValidationError
-        If nothing is left, or the batch is being predicted.
+        If nothing is left, the batch is being predicted, or there is no room.
     """
+    _check_room(user)
     with transaction.atomic():
         batch = PredictionBatch.objects.select_for_update().get(pk=batch.pk)
         left = batch.images.filter(state=PredictedImage.State.WAITING).count()
@@ -97,6 +95,13 @@ def prediction_go_on(*, user: User, batch: PredictionBatch) -> int:
             raise ValidationError("Every image of this prediction is settled.")
         _enqueue(user, batch)
     return left
+
+
+def _check_room(user: User) -> None:
+    try:
+        check_quota(user.organisation)
+    except QuotaError as error:
+        raise ValidationError(str(error)) from error
 
 
 def _enqueue(user: User, batch: PredictionBatch) -> None:

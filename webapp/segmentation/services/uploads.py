@@ -9,7 +9,7 @@ from django.db import transaction
 from engine import InvalidProblemError
 from webapp.accounts.models import User
 from webapp.audit.services import audit
-from webapp.common.quota import check_quota
+from webapp.common.quota import QuotaError, check_quota
 from webapp.segmentation.archive import (
     MAX_ENTRY_BYTES,
     ArchiveError,
@@ -35,7 +35,7 @@ class FileResult:
     outcome: str
     sentence: str
     file_id: str = ""
-    is_disk_full: bool = False
+    is_no_room: bool = False  # nor for any file after it
 
     @property
     def was_taken(self) -> bool:
@@ -82,7 +82,7 @@ def _take_archive(user: User, image_set: ImageSet, uploaded: UploadedFile) -> It
                 continue
             result = _take(user, image_set, entry.name, entry_chunks(archive, entry))
             yield result
-            if result.is_disk_full:
+            if result.is_no_room:
                 if left:
                     yield FileResult(name, "refused", f"{left} more of its files were not tried.")
                 return
@@ -91,10 +91,10 @@ def _take_archive(user: User, image_set: ImageSet, uploaded: UploadedFile) -> It
 def _take(user: User, image_set: ImageSet, name: str, chunks: Iterable[bytes]) -> FileResult:
     try:
         file, outcome = image_file_add(user=user, image_set=image_set, name=name, chunks=chunks)
+    except (QuotaError, StorageFullError) as error:
+        return FileResult(name, "refused", str(error), is_no_room=True)
     except (InvalidProblemError, ArchiveError) as error:
         return FileResult(name, "refused", str(error))
-    except StorageFullError as error:
-        return FileResult(name, "refused", str(error), is_disk_full=True)
     sentences = {
         "added": f"{file.width} × {file.height} pixels",
         "replaced": f"Replaced the earlier {name}",
@@ -115,7 +115,7 @@ def image_file_add(
 
     Raises
     ------
-    InvalidProblemError, ArchiveError, StorageFullError
+    InvalidProblemError, QuotaError, ArchiveError, StorageFullError
         With one clear sentence; nothing of the file stays stored.
     """
     check_quota(image_set.organisation_id)

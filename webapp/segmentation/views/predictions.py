@@ -191,7 +191,7 @@ def prediction_go_on_view(request: HttpRequest, pk: str) -> HttpResponse:
     try:
         prediction_go_on(user=request.user, batch=batch)
     except ValidationError as error:
-        toast(request, f"{error.messages[0]} Nothing was changed.", error=True)
+        toast(request, error.messages[0], error=True)
     return redirect(batch)
 
 
