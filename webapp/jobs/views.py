@@ -1,5 +1,6 @@
 """Watching and cancelling jobs."""
 
+from http import HTTPStatus
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
@@ -35,8 +36,14 @@ def job_list(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 def job_bell(request: HttpRequest) -> HttpResponse:
-    """The bell alone, for polling; it stops with the person's last job."""
-    return render(request, "jobs/_bell.html", {"news": news_of(request)})
+    """The bell alone, for polling; it stops with the person's last job.
+
+    The answer is empty while the bell shows what is so, since screen readers speak each new one.
+    """
+    news = news_of(request)
+    if news.n_active and request.GET.get("ended") == str(news.n_ended):
+        return HttpResponse(status=HTTPStatus.NO_CONTENT)
+    return render(request, "jobs/_bell.html", {"news": news})
 
 
 @require_GET
