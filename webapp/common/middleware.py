@@ -48,7 +48,7 @@ class ZeroByteMiddleware:
     def process_view(self, request: HttpRequest, view: Callable, *_: object) -> None:
         """Raise BadRequest, which answers 400 in words, before anything is done."""
         sent = [request.GET] if getattr(view, "csrf_exempt", False) else [request.GET, request.POST]
-        if any("\x00" in text for data in sent for texts in data.lists() for text in texts[1]):
+        if any("\x00" in text for data in sent for _, texts in data.lists() for text in texts):
             raise BadRequest("A field holds a zero byte.")
 
 

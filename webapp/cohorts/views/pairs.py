@@ -56,7 +56,8 @@ def draft(request: HttpRequest, uuid: str, draft_uuid: str) -> HttpResponse:
     table = draft_table(found)
     if request.method == "POST":
         columns = [whole_number(request.POST.get(name, "")) for name in ("first", "second")]
-        if len({*columns} & {*range(table.n_columns)}) == 2:
+        exist = all(column is not None and column < table.n_columns for column in columns)
+        if exist and columns[0] != columns[1]:
             try:
                 draft_update(draft=found, choices={"columns": columns}, version=found.version)
             except ChangedElsewhereError as problem:
