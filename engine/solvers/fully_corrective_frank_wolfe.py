@@ -25,6 +25,7 @@ from typing import Protocol
 import numpy as np
 
 from engine.core.arguments import BoolArray, FloatArray, IntArray
+from engine.core.status import Status
 from engine.kernels.threads import one_blas_thread
 from engine.objectives.protocol import LearningBlock, Point, Vertex
 from engine.solvers.control import Limits, Run, Watch
@@ -95,22 +96,32 @@ class FullyCorrectiveFrankWolfe:
     ridge: float
     limits: Limits = field(default_factory=Limits)
     watch: Watch = field(default_factory=Watch)
-    _atoms: list[_Atoms] = field(default_factory=list)
-    _contraction: float = CONTRACTION
+    _atoms: list[_Atoms] = field(init=False)
+    _contraction: float = field(init=False)
 
     def solve(self) -> LearningResult:
-        """Walk until the certified gap is small enough or a limit is hit."""
+        """Walk until the certified gap is small enough, a limit is hit or rounding allows no step.
+
+        Raises
+        ------
+        InvalidProblemError
+            If there is no block or ridge is not above 0.
+        """
         with one_blas_thread():
             walk = Walk(self.blocks, self.ridge)
             run = Run(self.limits, self.watch)
             self._atoms = [_Atoms([], row[None], np.ones(1)) for row in walk.statistics.copy()]
+            self._contraction = CONTRACTION
             while True:
                 walk.iteration += 1
                 theta = walk.theta
                 asked = [walk.ask(m, theta) for m in range(len(self.blocks))]
                 value, gap = walk.value, sum(direction.gap for direction in asked)
+                before = run.upper, run.lower
                 run.record(walk.iteration, walk.oracle_calls, value, value - gap)
                 status = run.verdict(walk.iteration)
+                if status is None and (run.upper, run.lower) == before:
+                    status = Status.STALLED  # every correction lowers L until rounding hides it
                 if status is not None:
                     return make_result(walk, run, theta, status)
                 for atoms, direction in zip(self._atoms, asked, strict=True):
@@ -181,7 +192,7 @@ def _left_to_gain(
     movable = np.where(weights > floor, weights, 0.0)
     sums = np.maximum(np.bincount(owners, movable), 1e-300)
     means = np.bincount(owners, movable * slopes) / sums
-    tops = slopes[_heaviest(slopes, owners)]
+    tops = slopes[_largest_of_each(slopes, owners)]
     return float((tops - means).sum())
 
 
@@ -204,7 +215,7 @@ def newton_change(
     worth = JOIN * float(slopes.max())
     for _ in range(3 * len(weights) + 10):
         pull = slopes - hessian @ change
-        heaviest = _heaviest(np.where(free, weights + change, -1.0), owners)
+        heaviest = _largest_of_each(np.where(free, weights + change, -1.0), owners)
         move = _free_move(hessian, pull, free, heaviest[owners])
         falling = np.flatnonzero(free & (move < 0.0))
         room = (weights + change - floor)[falling] / -move[falling]
@@ -222,10 +233,10 @@ def newton_change(
     return change
 
 
-def _heaviest(weights: FloatArray, owners: IntArray) -> IntArray:
-    """Return the place of each owner's largest weight."""
+def _largest_of_each(values: FloatArray, owners: IntArray) -> IntArray:
+    """Return the place of each owner's largest value."""
     count = int(owners[-1]) + 1
-    return np.array([np.argmax(np.where(owners == m, weights, -np.inf)) for m in range(count)])
+    return np.array([np.argmax(np.where(owners == m, values, -np.inf)) for m in range(count)])
 
 
 def _free_move(

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
+from engine.core.status import Status
 from engine.crf.bipartite import BipartiteItems
 from engine.crf.survey_features import make_survey_features
 from engine.objectives.matching_block import (
@@ -73,6 +74,15 @@ def test_single_directions_are_still_far_off_when_weights_together_have_arrived(
         assert stuck.relative_gap > 1e-1
         assert stuck.lower_bound <= arrived.objective + 1e-9  # and honest about it
         assert stuck.objective >= arrived.lower_bound - 1e-9
+
+
+def test_a_gap_below_rounding_ends_as_stalled_with_bounds_as_close_as_floats_allow():
+    solver = FullyCorrectiveFrankWolfe([items_block(8, 3, 1.0)], 1e-3, Limits(1e-17))
+    for _ in range(2):  # a solver may be used again: nothing is left of the run before
+        result = solver.solve()
+        assert result.status is Status.STALLED
+        assert result.relative_gap <= 1e-9
+        assert result.iterations < 200
 
 
 @pytest.mark.parametrize("rho", [0.5, 1.0])
