@@ -95,16 +95,19 @@ def compute_graph_pseudomarginals(
         raise InvalidProblemError("rho: expected numbers above 0 where nodes may stay single.")
     marginals, singles = np.array(interior, dtype=np.float64), np.zeros(len(rho))
     if not is_perfect:
-        singles[:] = 1.0  # of nodes without an edge; those with one are overwritten
+        singles[:] = 1.0  # of nodes without a choice; the others' are overwritten
+        singles[edges[interior >= 1.0]] = 0.0
     value = bound = float(scores[interior >= 1.0].sum())
     steps = 0
+    parts = free_parts(edges, interior, len(rho))
+    own_tolerance = tolerance / max(len(parts), 1)
     with one_blas_thread():
-        for own in free_parts(edges, interior, len(rho)):
+        for own in parts:
             problem = _Problem.build(scores[own], edges[own], rho, is_perfect)
             centre = problem.complete(interior[own])
             x = centre if start is None else problem.complete(start[own])
-            best = _ascend(problem, (1.0 - PULL) * x + PULL * centre, tolerance)
-            x, part, part_bound, more = _follow_path(problem, centre, best, tolerance)
+            best = _ascend(problem, (1.0 - PULL) * x + PULL * centre, own_tolerance)
+            x, part, part_bound, more = _follow_path(problem, centre, best, own_tolerance)
             marginals[own] = x[: len(own)]
             singles[problem.nodes] = x[len(own) :] if not is_perfect else 0.0
             value, bound, steps = value + part, bound + part_bound, steps + more
