@@ -1,4 +1,4 @@
-"""Frank-Wolfe and perturb-and-MAP marginals on every kind of matching, against other methods."""
+"""Frank-Wolfe marginals on every kind of matching, against other methods."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,6 @@ from engine.inference.exact_matchings import (
     compute_matching_marginals,
 )
 from engine.inference.matching_frank_wolfe import compute_frank_wolfe_marginals
-from engine.inference.perturb_and_map import estimate_perturb_and_map
 from engine.oracles.assignment import AssignmentOracle
 from engine.oracles.perfect_matching import CompleteGraphMatcher
 from engine.oracles.protocol import ExtremePoint
@@ -96,37 +95,6 @@ def test_the_bethe_permanent_of_equal_scores_is_known() -> None:
     n = 7
     result = compute_frank_wolfe_marginals(np.zeros((n, n)), AssignmentOracle())
     assert result.value == pytest.approx(n * (n - 1) * np.log(1 - 1 / n) + n * np.log(n))
-
-
-def test_perturb_and_map_is_right_where_symmetry_decides_and_near_elsewhere() -> None:
-    rng = np.random.default_rng(0)
-    even = estimate_perturb_and_map(np.zeros((4, 4)), AssignmentOracle(), 4000, rng=rng)
-    np.testing.assert_allclose(even, 0.25, atol=0.03)
-    scores = 0.5 * rng.standard_normal((5, 5))
-    exact = compute_bipartite_marginals(scores).marginals
-    estimate = estimate_perturb_and_map(scores, AssignmentOracle(), 2000, rng=rng)
-    np.testing.assert_allclose(estimate.sum(axis=0), 1.0)
-    np.testing.assert_allclose(estimate, exact, atol=0.15)
-
-
-def test_perturb_and_map_on_a_general_graph_and_its_callbacks() -> None:
-    scores = symmetric(6, 1, 0.5)
-    seen: list[int] = []
-    estimate = estimate_perturb_and_map(
-        scores,
-        CompleteGraphMatcher(),
-        1000,
-        rng=np.random.default_rng(3),
-        is_bipartite=False,
-        on_progress=lambda progress: seen.append(progress.iteration),
-        should_stop=lambda: len(seen) >= 300,
-    )
-    assert seen[-1] == 300
-    np.testing.assert_allclose(estimate, estimate.T)
-    exact = compute_matching_marginals(scores).marginals
-    np.testing.assert_allclose(estimate, exact, atol=0.15)
-    with pytest.raises(InvalidProblemError, match="n_samples"):
-        estimate_perturb_and_map(scores, CompleteGraphMatcher(), 0, rng=np.random.default_rng(0))
 
 
 def test_excluded_edges_need_a_start() -> None:
