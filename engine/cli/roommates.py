@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.cli.output_paths import check_writable, make_folder
 from engine.cli.roc_files import write_roc_csv, write_roc_svg
 from engine.core.checkpoint import FileCheckpoint
 from engine.core.errors import InvalidProblemError
@@ -42,15 +43,54 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_train(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--cohort", action="append", required=True, metavar="SURVEY.csv:PAIRS.csv")
-    parser.add_argument("--out", required=True, type=Path, metavar="MODEL.npz")
-    parser.add_argument("--schema", type=Path, metavar="SCHEMA.json")
-    parser.add_argument("--lambda", dest="ridge", type=float, default=100.0, metavar="LAMBDA")
-    parser.add_argument("--rho", type=float, default=1.0)
-    parser.add_argument("--solver", choices=SOLVERS, default="auto")
-    parser.add_argument("--gap", type=float, default=1e-4, metavar="RELATIVE_GAP")
-    parser.add_argument("--max-seconds", type=float, metavar="S")
-    parser.add_argument("--checkpoint", type=Path, metavar="FILE.npz")
+    parser.add_argument(
+        "--cohort",
+        action="append",
+        required=True,
+        metavar="SURVEY.csv:PAIRS.csv",
+        help="a past year; may be given several times",
+    )
+    parser.add_argument(
+        "--out", required=True, type=Path, metavar="MODEL.npz", help="model file to write"
+    )
+    parser.add_argument(
+        "--schema", type=Path, metavar="SCHEMA.json", help="questions; by default from the surveys"
+    )
+    parser.add_argument(
+        "--lambda",
+        dest="ridge",
+        type=float,
+        default=100.0,
+        metavar="LAMBDA",
+        help="ridge weight (default 100)",
+    )
+    parser.add_argument(
+        "--rho",
+        type=float,
+        default=1.0,
+        help="reweighting of the entropy, 0 to 1 (default 1: Bethe)",
+    )
+    parser.add_argument(
+        "--solver",
+        choices=SOLVERS,
+        default="auto",
+        help="auto (default) solves in theta and, where that stalls, by block-coordinate "
+        "Frank-Wolfe; fully-corrective is for a LAMBDA far below 1 in few students",
+    )
+    parser.add_argument(
+        "--gap",
+        type=float,
+        default=1e-4,
+        metavar="RELATIVE_GAP",
+        help="certified relative gap to reach (default 0.0001)",
+    )
+    parser.add_argument("--max-seconds", type=float, metavar="S", help="stop after this time")
+    parser.add_argument(
+        "--checkpoint",
+        type=Path,
+        metavar="FILE.npz",
+        help="file from which a killed run goes on; pairwise and fully-corrective leave none",
+    )
 
 
 def _add_assign(parser: argparse.ArgumentParser) -> None:
@@ -119,7 +159,9 @@ def _train(args: argparse.Namespace) -> dict[str, Any]:
     for survey_path, pairs_path in files:
         survey = read_survey_csv(survey_path, questionnaire)
         cohorts.append((survey, read_pairs_csv(pairs_path, survey)))
-    _check_writable(args.out)
+    check_writable(args.out)
+    if args.checkpoint is not None:
+        check_writable(args.checkpoint)
     trained = train_roommates(
         cohorts,
         ridge=args.ridge,
@@ -129,7 +171,7 @@ def _train(args: argparse.Namespace) -> dict[str, Any]:
         max_seconds=args.max_seconds,
         rng=np.random.default_rng(args.seed or 0),
         on_progress=args.on_progress,
-        checkpoint=FileCheckpoint(args.checkpoint) if args.checkpoint else None,
+        checkpoint=FileCheckpoint(args.checkpoint) if args.checkpoint is not None else None,
     )
     trained.model.save(args.out)
     return {
@@ -143,11 +185,12 @@ def _assign(args: argparse.Namespace) -> dict[str, Any]:
     model = load_roommate_model(args.model)
     survey = read_survey_csv(args.survey, model.questionnaire)
     rules = read_rules_csv(args.constraints, survey) if args.constraints else Rules()
-    _check_writable(args.out)
+    check_writable(args.out)
+    if args.marginals is not None:
+        check_writable(args.marginals)
     proposal = propose_pairs(model, survey, rules, on_progress=args.on_progress)
     write_pairs_csv(args.out, survey, proposal.pairs, proposal.scores, proposal.probabilities)
-    if args.marginals:
-        _check_writable(args.marginals)
+    if args.marginals is not None:
         with open(args.marginals, "wb") as file:
             np.save(file, proposal.marginals)
     return {
@@ -164,7 +207,7 @@ def _evaluate(args: argparse.Namespace) -> dict[str, Any]:
     model = load_roommate_model(args.model)
     survey = read_survey_csv(args.survey, model.questionnaire)
     pairs = read_pairs_csv(args.pairs, survey)
-    folder = _make_folder(args.out)
+    folder = make_folder(args.out)
     evaluation = evaluate_roommates(model, survey, pairs)
     curves = [("Model", evaluation.roc), ("Plain distance", evaluation.baseline_roc)]
     write_roc_csv(folder / "roc.csv", curves)
@@ -193,7 +236,7 @@ def _simulate(args: argparse.Namespace) -> dict[str, Any]:
         strength=args.strength,
         blank_share=args.blanks,
     )
-    folder = _make_folder(args.out)
+    folder = make_folder(args.out)
     for year, cohort in enumerate(university.cohorts, start=1):
         write_survey_csv(folder / f"survey_{year}.csv", cohort.survey)
         write_pairs_csv(folder / f"pairs_{year}.csv", cohort.survey, cohort.pairs)
@@ -221,7 +264,7 @@ def _simulate_from_responses(args: argparse.Namespace) -> dict[str, Any]:
     order = rng.permutation(survey.n_students)
     if args.students is not None:
         order = order[: args.students * args.cohorts]
-    folder = _make_folder(args.out)
+    folder = make_folder(args.out)
     pairs = singles = 0
     for year, part in enumerate(np.array_split(order, args.cohorts), start=1):
         cohort = survey.take(np.sort(part))
@@ -262,18 +305,3 @@ def _read_text(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidProblemError(f"{path.name} cannot be read as text: {error}.") from error
-
-
-def _check_writable(path: Path) -> None:
-    if not path.parent.is_dir():
-        raise InvalidProblemError(f"{path}: its folder does not exist.")
-    if path.is_dir():
-        raise InvalidProblemError(f"{path} is a folder, not a file.")
-
-
-def _make_folder(path: Path) -> Path:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InvalidProblemError(f"{path}: cannot be made a folder: {error.strerror}.") from error
-    return path

@@ -1,7 +1,6 @@
 """Learn to segment images, segment others, and compare with known masks."""
 
 import argparse
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -11,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.cli.output_paths import check_writable, make_folder
 from engine.core.checkpoint import FileCheckpoint
 from engine.core.errors import InvalidProblemError
 from engine.core.progress import Progress
@@ -95,9 +95,9 @@ def _add_images(parser: argparse.ArgumentParser, *, masks: bool = True) -> None:
 
 
 def _train(args: argparse.Namespace) -> dict[str, Any]:
-    _check_writable(args.out)
+    check_writable(args.out)
     if args.checkpoint is not None:
-        _check_writable(args.checkpoint)
+        check_writable(args.checkpoint)
     files = list_images(args.images, args.masks)
     skipped: Failures = []
     for_images, for_masks = tee(_labelled(files, args, skipped))  # read in step: holds one pair
@@ -146,7 +146,7 @@ def _labelled(
 def _predict(args: argparse.Namespace) -> dict[str, Any]:
     model = load_segmentation_model(args.model)
     files = list_images(args.images)
-    args.out.mkdir(parents=True, exist_ok=True)
+    make_folder(args.out)
     done: list[dict[str, Any]] = []
     skipped: Failures = []
     for number, file in enumerate(files):
@@ -194,14 +194,6 @@ def _evaluate(args: argparse.Namespace) -> dict[str, Any]:
     names = [name for name in rows[0] if name != "name"]
     mean = {name: float(np.mean([row[name] for row in rows])) for name in names}
     return {"images": rows, "mean": mean, "skipped": _warn(skipped)}
-
-
-def _check_writable(path: Path) -> None:
-    """Refuse before the work, not after it, to write where nothing can be written."""
-    if path.is_dir():
-        raise InvalidProblemError(f"{path}: this is a folder; give the name of a file.")
-    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        raise InvalidProblemError(f"{path}: its folder does not exist or cannot be written to.")
 
 
 def _nothing_left(skipped: Failures) -> str:

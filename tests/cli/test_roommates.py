@@ -133,6 +133,20 @@ def test_bad_input_is_one_line_and_exit_2(capsys, monkeypatch, tmp_path, words, 
     assert not list(Path(tmp_path).glob("*"))
 
 
+@pytest.mark.parametrize("option", ["--out", "--checkpoint"])
+@pytest.mark.parametrize("place", ["", "no/file.npz"])
+def test_a_place_that_cannot_be_written_is_refused_before_learning(
+    folder, capsys, tmp_path, option, place
+):
+    files = {"--out": tmp_path / "m.npz", "--checkpoint": tmp_path / "c.npz"}
+    files[option] = tmp_path / place
+    words = ("train", "--cohort", f"{folder}/survey_1.csv:{folder}/pairs_1.csv")
+    code, _, error = call(capsys, *words, *(word for item in files.items() for word in item))
+    assert code == 2
+    assert ("this is a folder" if place == "" else "does not exist") in error
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_model_of_other_questions_is_refused(folder, capsys, tmp_path):
     (tmp_path / "s.csv").write_text("id,Quiet\nA,No\nB,Yes\n")
     code, _, error = call(
