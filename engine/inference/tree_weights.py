@@ -56,7 +56,11 @@ def optimise_tree_weights(
         if near is not None:
             solver.start_from(near)
         answer = solver.solve(
-            model, max_iterations=max_iterations, tolerance=tolerance, warm=near is not None
+            model,
+            max_iterations=max_iterations,
+            tolerance=tolerance,
+            warm=near is not None,
+            should_stop=should_stop,
         )
         # Tree probabilities always have a bound; were there none, no step would be taken.
         bound = np.inf if answer.upper_bound is None else answer.upper_bound
