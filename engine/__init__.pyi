@@ -89,7 +89,7 @@ from .oracles.one_hot_scores import OneHotScores
 from .oracles.perfect_matching import CompleteGraphMatcher
 from .oracles.roof_duality import RoofDuality
 from .oracles.sparse_matching import max_weight_matching
-from .solvers.result import TrajectoryPoint
+from .solvers.result import LearningResult, TrajectoryPoint
 
 __all__ = [
     "BLANK",
@@ -112,6 +112,7 @@ __all__ = [
     "InfeasibleError",
     "InvalidProblemError",
     "LabelledImage",
+    "LearningResult",
     "MapEstimate",
     "Marginals",
     "MaskEvaluation",
