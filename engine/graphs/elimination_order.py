@@ -21,7 +21,7 @@ class EliminationOrder:
     sizes : entries of those tables
     largest : entries of the largest table; with ``is_complete`` false, of the first one that was
         larger than allowed, at which the search for this order ended
-    width : number of variables of that table that have more than one state
+    width : largest number of variables, of two states or more, in a table
     """
 
     order: tuple[int, ...]

@@ -75,9 +75,8 @@ class LineSearch:
     """Exact minimisation of the convex h by Newton steps kept inside a shrinking bracket.
 
     Where lambda is far below 1 no choice of step makes a single direction fast: the quadratic
-    allows a move of about lambda. Neither a cap at the open loop's step nor directions contracted
-    towards the start changed that (``benchmarks/README.md`` has the table);
-    ``FullyCorrectiveFrankWolfe`` does.
+    allows a move of about lambda. ``FullyCorrectiveFrankWolfe`` moves along many directions at once
+    (``benchmarks/README.md`` compares).
     """
 
     def choose(self, iteration: int, n_blocks: int, line: LineProblem) -> float:

@@ -55,7 +55,7 @@ class ThetaAscent:
     watch: Watch = field(default_factory=Watch)
     memory: int = 12
     refresh_ratio: float = 0.5
-    _sweeps: int = 0
+    _sweeps: int = field(init=False)
     _bundle: DualBundle = field(init=False)
 
     def solve(self, start: FloatArray | None = None) -> LearningResult:
@@ -68,6 +68,7 @@ class ThetaAscent:
         """
         dual = make_learning_dual([p.observed for p in self.problems], self.ridge)
         self._bundle = DualBundle(dual.observed, self.ridge)
+        self._sweeps = 0
         run = Run(self.limits, self.watch)
         with one_blas_thread():
             climb = self._begin_or_resume(dual, run, start)
