@@ -114,8 +114,8 @@ def classify_columns(
 def _find_id(header: Sequence[str], columns: Sequence[Sequence[str]]) -> int | None:
     """Return the column of ids, if any; a named id column may repeat values by mistake."""
     for index, (name, cells) in enumerate(zip(header, columns, strict=True)):
-        mostly_unique = len(set(cells)) > 0.5 * len(cells)  # half: a file pasted twice
-        if _ID.match(name.strip()) and mostly_unique:
+        # As few as half of the values differ where a file was pasted twice.
+        if _ID.match(name.strip()) and 0 < len(cells) <= 2 * len(set(cells)):
             return index
     if columns and len(columns[0]) > 1 and len(set(columns[0])) == len(columns[0]):
         first = columns[0]
