@@ -6,7 +6,7 @@
  * details.menu            closes on Escape, on a click outside, and after a choice
  */
 export function openDialog(dialog) {
-  const menu = document.activeElement.closest("details.menu");
+  const menu = document.activeElement?.closest("details.menu");
   const opener = menu?.querySelector("summary") ?? document.activeElement;
   if (menu) menu.open = false;
   dialog.showModal();

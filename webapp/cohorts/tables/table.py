@@ -3,6 +3,8 @@
 import re
 from dataclasses import dataclass
 
+from webapp.common.errors import Refusal
+
 MAX_FILE_BYTES = 20 * 1024 * 1024
 MAX_UNZIPPED_BYTES = 200 * 1024 * 1024
 MAX_ROWS = 20_000
@@ -12,7 +14,7 @@ MAX_CELL_CHARACTERS = 1_000
 NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
 
 
-class TableError(ValueError):
+class TableError(Refusal):
     """A file that cannot be read as a table. The message is one sentence for staff."""
 
 

@@ -8,7 +8,7 @@ from webapp.common.charts.scales import LinearScale, nice_step, tick_text
 
 WIDTH, HEIGHT = 400.0, 272.0
 LEFT, RIGHT, TOP, BOTTOM = 44.0, 394.0, 30.0, 226.0
-_LEGEND_SECOND = 190.0
+_LEGEND_SECOND = 190.0  # left end of the legend's second name
 
 
 def histogram(
