@@ -79,9 +79,9 @@ def test_the_id_column_is_found_by_name_or_place():
 
 
 def test_ids_of_rows_pasted_twice_are_still_ids():
-    columns = [["A1", "B2", "C3"] * 2, ["Yes", "No", "Yes"] * 2]
-    assert classify_columns(["student_id", "Quiet"], columns)[0].role == "id"
-    assert classify_columns(["student_id", "Quiet"], [["A1"] * 6, columns[1]])[0].role != "id"
+    rows = [["A1", "Yes"], ["B2", "No"], ["C3", "Yes"]] * 2
+    assert classify_columns(["student_id", "Quiet"], rows)[0].role == "id"
+    assert classify_columns(["student_id", "Quiet"], [["A1", "Yes"]] * 6)[0].role != "id"
 
 
 def test_every_column_of_the_real_survey():
