@@ -37,7 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     train.add_argument("--rho", type=float, default=0.5, help="edge weight in (0, 0.5]")
     train.add_argument("--max-side", type=int, default=200, help="longest side of a model, pixels")
-    train.add_argument("--solver", choices=SOLVERS, default="auto")
+    train.add_argument(
+        "--solver", choices=SOLVERS, default="auto", help="auto (default) solves in theta"
+    )
     train.add_argument("--gap", type=float, default=1e-3, help="certified relative gap to reach")
     train.add_argument("--max-seconds", type=float, help="stop after this time")
     train.add_argument("--checkpoint", type=Path, help="file from which a killed run goes on")

@@ -176,7 +176,8 @@ class GraphCurvature:
     def of_features(self, tau: FloatArray, features: FloatArray) -> FloatArray:
         """Return F^T (D - D A^T (A D A^T)^-1 A D) F, shape (K, K), positive semidefinite.
 
-        D: minus the inverse of the entropy's Hessian; A: the sums at nodes; F (e, K).
+        D: minus the inverse of the entropy's Hessian; A: the sums at nodes; F (e, K). Zeros, which
+        say nothing, where numbers overflow.
         """
         hessian = np.zeros((features.shape[1],) * 2)
         for own in free_parts(self.edges, self.interior, len(self.rho)):

@@ -18,8 +18,9 @@ _PREFIX = "kernels-"
 def use_own_cache_folder() -> None:
     """Let Numba keep kernels where only this state of the sources finds them.
 
-    That is below ``NUMBA_CACHE_DIR`` or ``__pycache__``; where neither can be written, Numba
-    chooses a place itself. Our own folders of other states of the sources are removed.
+    That is below ``NUMBA_CACHE_DIR``, else below ``__pycache__``; where it cannot be written, Numba
+    chooses a place itself. Folders of other states of the sources below ``__pycache__``, which is
+    ours alone, are removed.
     """
     own = _SOURCES / "__pycache__"
     base = Path(os.environ.get("NUMBA_CACHE_DIR") or own)
