@@ -15,6 +15,7 @@ from webapp.accounts.models import Role
 from webapp.api.problems import Problem, problem_response
 from webapp.api.registry import Endpoint
 from webapp.api.services import token_find
+from webapp.common.errors import Refusal
 from webapp.segmentation.store import FULL_DISK_ERRORS, StorageFullError
 
 log = structlog.get_logger(__name__)
@@ -89,7 +90,7 @@ def _as_problem(error: Exception) -> Problem:
         return Problem(507, str(error))
     if isinstance(error, OSError) and error.errno in FULL_DISK_ERRORS:
         return Problem(507, str(StorageFullError()))
-    if isinstance(error, InvalidProblemError | InfeasibleError):
+    if isinstance(error, Refusal | InvalidProblemError | InfeasibleError):
         return Problem(422, str(error))
     log.exception("api request failed")
     return Problem(500, "Something failed on our side. Nothing was changed.")

@@ -12,7 +12,7 @@ from webapp.api.problems import Problem
 from webapp.api.registry import Query, Request, endpoint
 from webapp.cohorts.models import Cohort
 from webapp.common.selectors import get_owned_or_404
-from webapp.matching.errors import ChangedElsewhereError, DecisionError, MatchingError
+from webapp.matching.errors import DecisionError, MatchingError
 from webapp.matching.models import Decision, LearnedModel, Proposal, ProposedPair
 from webapp.matching.selectors.proposals import proposals_of
 from webapp.matching.services.decisions import pairs_decide
@@ -83,16 +83,13 @@ def list_proposals(request: Request) -> dict[str, Any]:
 def create_proposal(request: Request) -> dict[str, Any]:
     """Create a proposal and start computing it."""
     body = read_json(request)
-    try:
-        proposal = proposal_create(
-            user=request.user,
-            name=read_field(body, "name", str, ""),
-            cohort=get_owned_or_404(Cohort, request.user, read_field(body, "cohort", str)),
-            model=get_owned_or_404(LearnedModel, request.user, read_field(body, "model", str)),
-            same=[str(column) for column in read_field(body, "same", list, [])],
-        )
-    except MatchingError as error:
-        raise Problem(422, str(error)) from error
+    proposal = proposal_create(
+        user=request.user,
+        name=read_field(body, "name", str, ""),
+        cohort=get_owned_or_404(Cohort, request.user, read_field(body, "cohort", str)),
+        model=get_owned_or_404(LearnedModel, request.user, read_field(body, "model", str)),
+        same=[str(column) for column in read_field(body, "same", list, [])],
+    )
     proposal.refresh_from_db()
     return proposal_json(proposal, with_conflicts=True)
 
@@ -167,7 +164,7 @@ def decide_pair(request: Request, proposal_id: UUID, pair_id: int) -> dict[str, 
             decision=Decision(decision),
             versions={pair_id: read_field(body, "version", int)},
         )
-    except (ChangedElsewhereError, DecisionError) as error:
+    except DecisionError as error:
         raise Problem(409, str(error)) from error
     return {"sentence": event.sentence}
 

@@ -9,16 +9,15 @@ from webapp.api.problems import Problem
 from webapp.api.registry import Request, endpoint
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.selectors.cohorts import cohorts_of
-from webapp.cohorts.services.cohorts import CohortError, draft_import, pairs_import
+from webapp.cohorts.services.cohorts import draft_import, pairs_import
 from webapp.cohorts.services.drafts import (
     draft_create,
     draft_discard,
     draft_preview,
     pairs_preview,
 )
-from webapp.cohorts.tables.table import TableError
+from webapp.common.errors import Refusal
 from webapp.common.selectors import get_owned_or_404
-from webapp.matching.errors import MatchingError
 from webapp.matching.models import LearnedModel
 from webapp.matching.selectors.models import models_of
 from webapp.matching.services.learning import model_learn
@@ -72,9 +71,9 @@ def import_cohort(request: Request) -> dict[str, Any]:
             raise Problem(422, f"{problems[0]} Nothing was imported.", problems[:SHOWN_PROBLEMS])
         name = request.POST.get("name", "")
         cohort = draft_import(user=request.user, draft=draft, name=name, version=draft.version)
-    except (Problem, CohortError) as error:
+    except (Problem, Refusal):
         draft_discard(user=request.user, draft=draft)
-        raise _refused(error) from error
+        raise
     return cohort_json(cohort)
 
 
@@ -103,9 +102,9 @@ def import_pairs(request: Request, cohort_id: UUID) -> dict[str, Any]:
         if problems:
             raise Problem(422, f"{problems[0]} Nothing was imported.", problems[:SHOWN_PROBLEMS])
         cohort = pairs_import(user=request.user, draft=draft, version=draft.version)
-    except (Problem, CohortError) as error:
+    except (Problem, Refusal):
         draft_discard(user=request.user, draft=draft)
-        raise _refused(error) from error
+        raise
     return cohort_json(cohort)
 
 
@@ -113,16 +112,9 @@ def _draft(request: Request, cohort: Cohort | None = None) -> Any:
     file = request.FILES.get("file")
     if file is None:
         raise Problem(400, "Send a CSV or XLSX file in the multipart field “file”.")
-    try:
-        return draft_create(
-            user=request.user, filename=file.name, size=file.size, read=file.read, cohort=cohort
-        )
-    except TableError as error:
-        raise Problem(422, str(error)) from error
-
-
-def _refused(error: Exception) -> Problem:
-    return error if isinstance(error, Problem) else Problem(422, str(error))
+    return draft_create(
+        user=request.user, filename=file.name, size=file.size, read=file.read, cohort=cohort
+    )
 
 
 def model_json(model: LearnedModel) -> dict[str, Any]:
@@ -172,20 +164,17 @@ def learn_roommate_model(request: Request) -> dict[str, Any]:
         get_owned_or_404(Cohort, request.user, key) for key in read_field(body, "cohorts", list)
     ]
     check_on = body.get("check_on")
-    try:
-        model = model_learn(
-            user=request.user,
-            name=read_field(body, "name", str, ""),
-            cohorts=cohorts,
-            check_on=get_owned_or_404(Cohort, request.user, check_on) if check_on else None,
-            ridge=read_field(body, "ridge", float, 100.0),
-            relative_gap=read_field(body, "relative_gap", float, 1e-4),
-            rho=read_field(body, "rho", float, 1.0),
-            method=read_field(body, "method", str, "auto"),
-            seed=read_field(body, "seed", int) if "seed" in body else None,
-        )
-    except MatchingError as error:
-        raise Problem(422, str(error)) from error
+    model = model_learn(
+        user=request.user,
+        name=read_field(body, "name", str, ""),
+        cohorts=cohorts,
+        check_on=get_owned_or_404(Cohort, request.user, check_on) if check_on else None,
+        ridge=read_field(body, "ridge", float, 100.0),
+        relative_gap=read_field(body, "relative_gap", float, 1e-4),
+        rho=read_field(body, "rho", float, 1.0),
+        method=read_field(body, "method", str, "auto"),
+        seed=read_field(body, "seed", int) if "seed" in body else None,
+    )
     return model_json(model)
 
 
