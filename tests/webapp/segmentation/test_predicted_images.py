@@ -194,5 +194,13 @@ def test_a_full_disk_saves_no_half_correction(client_of, bob, row, monkeypatch) 
     assert ImageFile.objects.get(name="leaf_0.mask.png").mask_of == row.file
 
 
+def test_without_room_no_correction_is_saved(client_of, bob, row, settings) -> None:
+    settings.ORGANISATION_QUOTA_GB = 0
+    answer = correct(client_of(bob), row, painted(~read_mask_png(row.mask_path)))
+    assert answer.status_code == 422
+    assert "Your organisation stores" in json.loads(answer.content)["sentence"]
+    assert not ImageFile.objects.filter(origin="corrected").exists()
+
+
 def test_viewers_may_not_correct(client_of, alice, row) -> None:
     assert correct(client_of(alice), row, b"x").status_code == 403

@@ -11,7 +11,7 @@ from webapp.audit.services import audit
 from webapp.segmentation.inspection import inspect_file
 from webapp.segmentation.models import ImageFile, ImageSet, PredictedImage
 from webapp.segmentation.rendering import mask_png, read_mask_png, reduced, view_factor
-from webapp.segmentation.services.image_sets import pairing_refresh
+from webapp.segmentation.services.image_sets import check_room, pairing_refresh
 from webapp.segmentation.store import FileStore
 
 
@@ -24,8 +24,9 @@ def mask_correct(*, user: User, row: PredictedImage, painted: bytes) -> ImageFil
     Raises
     ------
     ValidationError
-        If the image has left its set, or the PNG is no mask of the right size.
+        If the image has left its set, the PNG is no mask of the right size, or there is no room.
     """
+    check_room(user)
     if row.file is None:
         raise ValidationError(f"{row.name} has left its set, so there is no place for a mask.")
     mask = _corrected(row, painted)

@@ -7,6 +7,7 @@ from django.db import transaction
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
+from webapp.common.quota import QuotaError, check_quota
 from webapp.common.storage import remove_path
 from webapp.segmentation.models import ImageFile, ImageSet, PredictedImage
 from webapp.segmentation.pairing import PairingFile, pair_by_name, same_proportions, size_problem
@@ -139,6 +140,14 @@ def _pairing_file(file: ImageFile) -> PairingFile:
         fixed=file.fixed,
         fixed_image=file.mask_of_id,
     )
+
+
+def check_room(user: User) -> None:
+    """Raise ValidationError when the user's organisation has no room left to store more."""
+    try:
+        check_quota(user.organisation)
+    except QuotaError as error:
+        raise ValidationError(str(error)) from error
 
 
 def contents_release(*, organisation_id: int, digests: Iterable[str]) -> None:

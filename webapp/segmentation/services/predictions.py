@@ -21,7 +21,6 @@ from engine import (
 )
 from webapp.accounts.models import User
 from webapp.audit.services import audit
-from webapp.common.quota import QuotaError, check_quota
 from webapp.common.storage import remove_path
 from webapp.jobs.services import job_cancel, job_enqueue
 from webapp.segmentation.inspection import jpeg_bytes
@@ -39,6 +38,7 @@ from webapp.segmentation.rendering import (
     reduced,
 )
 from webapp.segmentation.services.image_sets import (
+    check_room,
     contents_release,
     prediction_paths,
 )
@@ -56,7 +56,7 @@ def prediction_start(*, user: User, segmenter: Segmenter, image_set: ImageSet) -
     ValidationError
         If the set has no images, the model is not learned yet, or there is no room.
     """
-    _check_room(user)
+    check_room(user)
     images = list(image_set.files.filter(role=ImageFile.Role.IMAGE).select_related("mask"))
     if not images:
         raise ValidationError(f"{image_set.name} has no images yet. Upload some first.")
@@ -85,7 +85,7 @@ def prediction_go_on(*, user: User, batch: PredictionBatch) -> int:
     ValidationError
         If nothing is left, the batch is being predicted, or there is no room.
     """
-    _check_room(user)
+    check_room(user)
     with transaction.atomic():
         batch = PredictionBatch.objects.select_for_update().get(pk=batch.pk)
         left = batch.images.filter(state=PredictedImage.State.WAITING).count()
@@ -95,13 +95,6 @@ def prediction_go_on(*, user: User, batch: PredictionBatch) -> int:
             raise ValidationError("Every image of this prediction is settled.")
         _enqueue(user, batch)
     return left
-
-
-def _check_room(user: User) -> None:
-    try:
-        check_quota(user.organisation)
-    except QuotaError as error:
-        raise ValidationError(str(error)) from error
 
 
 def _enqueue(user: User, batch: PredictionBatch) -> None:
