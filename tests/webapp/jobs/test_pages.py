@@ -127,12 +127,12 @@ def test_the_bell_counts_ones_own_jobs_that_ended_until_one_looks(
     page = client.get("/help/").content.decode()
     poll = "/jobs/bell/?ended=0"
     assert f'hx-get="{poll}"' in page  # it polls while a job of bob's runs
-    assert "since you last looked" not in page
+    assert "since you last opened this list" not in page
     assert client.get(poll).status_code == 204  # nothing new, so nothing is read aloud
     Job.objects.filter(pk=job.pk).update(state="succeeded", finished_at=timezone.now())
     bell = client.get(poll).content.decode()
-    assert "Jobs: 1 ended since you last looked" in bell
+    assert "Jobs: 1 ended since you last opened this list" in bell
     assert "hx-get" not in bell
-    assert "since you last looked" not in client_of(alice).get("/help/").content.decode()
+    assert "since you last opened this list" not in client_of(alice).get("/help/").content.decode()
     client.get("/jobs/")
-    assert "since you last looked" not in client.get("/help/").content.decode()
+    assert "since you last opened this list" not in client.get("/help/").content.decode()
