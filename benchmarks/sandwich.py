@@ -15,13 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.reporting import new_figure, print_machine, print_table, save_figure
+from engine.core.checkpoint import State
 from engine.crf.bipartite import BipartiteItems
 from engine.inference.exact_matchings import (
     compute_bipartite_marginals,
     sample_bipartite_matchings,
 )
 from engine.learning.bipartite_problem import BipartiteProblem
-from engine.objectives.protocol import InnerSolution, State
+from engine.objectives.protocol import InnerSolution
 from engine.solvers.control import Limits
 from engine.solvers.theta_ascent import ThetaAscent
 

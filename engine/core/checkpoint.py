@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from engine.core.errors import InvalidProblemError
 from engine.core.npz_file import write_npz
 
-State = dict[str, NDArray[Any]]
+State = dict[str, NDArray[Any]]  # arrays that a checkpoint can keep
 
 
 class Checkpoint(Protocol):

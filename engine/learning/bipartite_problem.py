@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from engine.core.arguments import FloatArray, IntArray
+from engine.core.checkpoint import State
 from engine.crf.bipartite import BipartiteItems, check_assignment
 from engine.inference.bipartite_bethe import compute_bethe_marginals
 from engine.inference.bipartite_newton import (
@@ -14,7 +15,7 @@ from engine.inference.bipartite_newton import (
     inverse_hessian,
     solve_margins,
 )
-from engine.objectives.protocol import InnerSolution, State
+from engine.objectives.protocol import InnerSolution
 
 
 @dataclass(slots=True)

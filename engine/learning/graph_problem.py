@@ -12,11 +12,12 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from engine.core.arguments import FloatArray, IntArray, check_shape
+from engine.core.checkpoint import State
 from engine.entropies.matching import edge_layout, make_matching_entropy
 from engine.inference.graph_newton import GraphCurvature, compute_graph_pseudomarginals
 from engine.inference.odd_sets import is_in_matching_polytope
 from engine.objectives.matching_block import interior_of_graph
-from engine.objectives.protocol import InnerSolution, State
+from engine.objectives.protocol import InnerSolution
 
 
 @dataclass(slots=True)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from engine.core.arguments import FloatArray, IntArray
+from engine.core.checkpoint import State
 from engine.crf.survey import Survey, check_pairs
 from engine.crf.survey_features import SurveyFeatures, distance_table
 from engine.inference.matching_messages import solve_messages
@@ -25,7 +26,7 @@ from engine.inference.odd_sets import (
     spectral_bound_holds,
 )
 from engine.kernels.sparse_rows import add_outer_products
-from engine.objectives.protocol import InnerSolution, State
+from engine.objectives.protocol import InnerSolution
 
 CURVATURE_PAIRS = 40_000  # sampled pairs in the Hessian estimate: a few per cent of error
 DENSE_CURVATURE = 600  # features up to which the sample says enough about every two of them

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.core.arguments import FloatArray
+from engine.core.checkpoint import State
 from engine.core.errors import InvalidProblemError
 from engine.crf.grid_features import GridExample, GridFeatures
 from engine.graphs.grid import Grid, GridTables
 from engine.kernels.grid_segment import entropy_along, fill_gradient, move_towards
 from engine.objectives.grid_inner import check_rho
-from engine.objectives.protocol import ExtremeDirection, State
+from engine.objectives.protocol import ExtremeDirection
 from engine.oracles.grid_roof_duality import GridRoofDuality
 
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from engine.core.arguments import FloatArray
+from engine.core.checkpoint import State
 from engine.core.errors import InvalidProblemError, StoppedError
 from engine.core.progress import StopCallback, never_stop
 from engine.crf.grid_features import GridExample, GridFeatures
@@ -19,7 +20,7 @@ from engine.kernels.grid_chains import (
     sweep,
 )
 from engine.objectives.array_shelf import ArrayShelf
-from engine.objectives.protocol import InnerSolution, State
+from engine.objectives.protocol import InnerSolution
 
 MAX_SWEEPS = 400
 """Safety limit of one inner solve; strong models need a few dozen sweeps from cold."""

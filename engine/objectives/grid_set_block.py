@@ -8,12 +8,13 @@ from typing import TypeVar
 import numpy as np
 
 from engine.core.arguments import FloatArray
+from engine.core.checkpoint import State
 from engine.core.errors import StoppedError
 from engine.core.progress import StopCallback, never_stop
 from engine.crf.grid_features import GridExample
 from engine.objectives.array_shelf import ArrayShelf
 from engine.objectives.grid_block import GridBlock, GridSegment
-from engine.objectives.protocol import ExtremeDirection, State
+from engine.objectives.protocol import ExtremeDirection
 
 Tables = list[FloatArray]
 T = TypeVar("T")

@@ -7,6 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from engine.core.arguments import FloatArray, IntArray
+from engine.core.checkpoint import State
 from engine.crf.bipartite import BipartiteItems
 from engine.crf.survey import Survey, check_pairs, partners_of
 from engine.crf.survey_features import SurveyFeatures
@@ -19,7 +20,7 @@ from engine.entropies.matching import (
     make_matching_entropy,
 )
 from engine.objectives.interior_start import find_interior_start
-from engine.objectives.protocol import ExtremeDirection, State
+from engine.objectives.protocol import ExtremeDirection
 from engine.oracles.assignment import assign
 from engine.oracles.perfect_matching import CompleteGraphMatcher
 from engine.oracles.sparse_matching import MatchingKind, max_weight_matching

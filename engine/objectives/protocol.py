@@ -9,13 +9,11 @@ pseudomarginals as a triangle, and an image grid its node and edge tables as a t
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from numpy.typing import NDArray
-
 from engine.core.arguments import FloatArray
+from engine.core.checkpoint import State
 
 Point = Any  # a point of T_m in the layout that the block chose
 Vertex = Any  # an extreme point of T_m in the layout that its oracle returns
-State = dict[str, NDArray[Any]]  # arrays that a checkpoint can keep
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,11 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from engine.core.arguments import FloatArray, read_only
+from engine.core.checkpoint import State
 from engine.core.status import Status
 from engine.kernels.threads import one_blas_thread
 from engine.objectives.learning_dual import Bounds, LearningDual, make_learning_dual
-from engine.objectives.protocol import InnerProblem, State
+from engine.objectives.protocol import InnerProblem
 from engine.solvers.control import Limits, Origin, Run, Watch
 from engine.solvers.dual_bundle import DualBundle
 from engine.solvers.result import LearningResult

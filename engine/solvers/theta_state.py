@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from engine.core.arguments import FloatArray
+from engine.core.checkpoint import State
 from engine.objectives.learning_dual import Bounds, LearningDual
-from engine.objectives.protocol import InnerSolution, State
+from engine.objectives.protocol import InnerSolution
 
 Factor = tuple[FloatArray, bool]  # of the Hessian estimate, as scipy.linalg.cho_factor returns it
 

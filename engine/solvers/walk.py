@@ -6,8 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from engine.core.arguments import FloatArray
+from engine.core.checkpoint import State
 from engine.objectives.learning_dual import LearningDual, make_learning_dual
-from engine.objectives.protocol import ExtremeDirection, LearningBlock, Point, Segment, State
+from engine.objectives.protocol import ExtremeDirection, LearningBlock, Point, Segment
 from engine.solvers.step_rules import LineProblem
 
 REFRESH = 50  # moves of a block after which its statistics are computed anew, not carried on
