@@ -7,6 +7,7 @@ from typing import Any
 from django.utils import timezone
 
 MINUS = "\u2212"
+_ROUNDING = 1e-9  # of two digits: 0.01 % written as a float is a little more, and is not 0.011 %
 
 
 def number(value: Any, digits: int = 0) -> str:
@@ -32,6 +33,18 @@ def per_cent(value: Any, digits: int = 1) -> str:
     if 0 < 100 * float(value) < smallest / 2:
         return f"under {smallest:.{int(digits)}f} %"
     return f"{number(100 * float(value), digits)} %"
+
+
+def gap(value: float | None) -> str:
+    """Return a relative gap as '0.009 %', rounded up to two digits, so that 'within' stays true."""
+    if value is None or not math.isfinite(value):
+        return "unknown"
+    if value <= 0:
+        return "0 %"
+    digits = min(9, max(0, 1 - math.floor(math.log10(100 * value))))
+    steps = math.ceil(100 * value * 10**digits - _ROUNDING)
+    text = number(steps / 10**digits, digits)
+    return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"
 
 
 def mantissa_and_exponent(value: float, digits: int = 1) -> tuple[str, int]:

@@ -20,6 +20,7 @@ from engine import (
 from engine import Proposal as EngineProposal
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.selectors.surveys import cohort_pairs, cohort_survey, questionnaire_of
+from webapp.common import formats
 from webapp.jobs.context import JobContext
 from webapp.jobs.registry import job_kind
 from webapp.matching.models import LearnedModel, Proposal
@@ -89,9 +90,10 @@ def learn(context: JobContext) -> Save:
 
 
 def _learned_sentence(figures: dict[str, Any]) -> str:
+    gap = formats.gap(figures["relative_gap"])
     if figures["is_converged"] and figures["is_certified"]:
-        return f"Certified: within {100 * figures['relative_gap']:.2g} % of the best fit."
-    return f"Stopped early at {100 * figures['relative_gap']:.2g} % from the best fit."
+        return f"Certified: within {gap} of the best fit."
+    return f"Stopped early at {gap} from the best fit."
 
 
 def _findings(model: Any, cohort: Cohort) -> dict[str, Any]:

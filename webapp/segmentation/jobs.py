@@ -13,6 +13,7 @@ from engine import (
     load_segmentation_model,
     train_segmentation,
 )
+from webapp.common import formats
 from webapp.jobs.context import JobContext
 from webapp.jobs.models import Job
 from webapp.jobs.registry import job_kind, nothing_is_kept
@@ -193,7 +194,7 @@ def _outcome(trained: Any, n_learned: int, n_held_out: int) -> dict[str, Any]:
     words = "Certified" if outcome["converged"] else "Stopped early"
     gap = outcome["relative_gap"]
     if gap is not None:
-        words += f": within {100 * gap:.2g} % of the best fit"
+        words += f": within {formats.gap(gap)} of the best fit"
     outcome["sentence"] = f"{words}, from {n_learned} images."
     return outcome
 

@@ -31,6 +31,16 @@ def test_per_cent(value: float, text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("value", "text"),
+    [(8.7e-5, "0.0087 %"), (1e-4, "0.01 %"), (3e-3, "0.3 %"), (9.41e-5, "0.0095 %"),
+     (0.1234, "13 %"), (2.341, "235 %"), (9.96e-4, "0.1 %"), (1e-15, "0.000000001 %"),
+     (0.0, "0 %"), (float("inf"), "unknown"), (None, "unknown")],
+)  # fmt: skip
+def test_a_gap_is_never_rounded_down(value: float | None, text: str) -> None:
+    assert formats.gap(value) == text
+
+
+@pytest.mark.parametrize(
     ("seconds", "text"),
     [(0.04, "0.0 s"), (9.94, "9.9 s"), (38, "38 s"), (59.7, "1 min"), (125, "2 min 5 s"),
      (3600, "1 h"), (3840, "1 h 4 min"), (timedelta(seconds=61), "1 min 1 s")],

@@ -13,7 +13,7 @@ from webapp.jobs.models import Job, JobState
 from webapp.jobs.services import job_cancel
 from webapp.matching.models import LearnedModel
 from webapp.matching.results import effect_in_words
-from webapp.matching.selectors.models import gap_in_words, model_state
+from webapp.matching.selectors.models import model_state
 
 
 def learn(client: object, *cohorts: Cohort, **data: str) -> object:
@@ -169,9 +169,3 @@ def test_a_model_in_use_stays(
 def test_effects_in_words(effect: float, kind: str, words: str) -> None:
     found = effect_in_words(effect, kind)
     assert f"{found['words']} {found['per']}".strip() == words
-
-
-def test_gaps_in_words() -> None:
-    assert gap_in_words(8.7e-5) == "0.0087 %"
-    assert gap_in_words(1e-4) == "0.01 %"
-    assert gap_in_words(3e-3) == "0.3 %"

@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
-from webapp.common.formats import per_cent
+from webapp.common import formats
 from webapp.common.selectors import owned_by
 from webapp.jobs.models import JobState
 from webapp.matching.models import LearnedModel
@@ -49,7 +49,7 @@ def model_state(model: LearnedModel) -> ModelState:
     if not model.is_learned:
         return _unlearned(model)
     figures = model.figures
-    gap = gap_in_words(figures["relative_gap"])
+    gap = formats.gap(figures["relative_gap"])
     if not figures["is_certified"]:
         return ModelState("estimate", f"Estimate: {gap} from the best fit", "", "circle-dashed")
     if not figures["is_converged"]:
@@ -84,15 +84,6 @@ def _unlearned(model: LearnedModel) -> ModelState:
         JobState.FAILED: ModelState("failed", "Failed", "danger", "circle-x"),
         JobState.SUCCEEDED: ModelState("learning", "Finishing", "accent", "loader-circle"),
     }[JobState(state)]
-
-
-def gap_in_words(gap: float) -> str:
-    """Return a relative gap as per cent with two significant digits: 0.009 %."""
-    if gap <= 0 or not math.isfinite(gap):
-        return "0 %"
-    digits = min(9, max(0, 1 - math.floor(math.log10(100 * gap))))
-    number = per_cent(gap, digits).removesuffix(" %")
-    return f"{number.rstrip('0').rstrip('.') if '.' in number else number} %"
 
 
 def certificate_of(model: LearnedModel) -> Certificate:

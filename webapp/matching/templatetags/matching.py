@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 
 from webapp.common import formats
 from webapp.matching.models import LearnedModel
-from webapp.matching.selectors.models import Certificate, gap_in_words
+from webapp.matching.selectors.models import Certificate
 
 register = template.Library()
 
@@ -131,27 +131,27 @@ def certificate_scale(certificate: Certificate) -> SafeString:
         '<circle class="point tone-text" cx="{}" cy="13" r="5"></circle>'
         '<text x="2" y="36">100 %</text>'
         '<text x="{}" y="36" text-anchor="{}">target {}</text></svg>',
-        gap_in_words(certificate.relative_gap),
-        gap_in_words(certificate.target),
+        formats.gap(certificate.relative_gap),
+        formats.gap(certificate.target),
         f"{now:.1f}",
         f"{2 + target:.1f}",
         f"{min(293.0, max(7.0, 2 + now)):.1f}",
         f"{min(298.0, 2 + target):.1f}",
         "end" if target > 200 else "middle",
-        gap_in_words(certificate.target),
+        formats.gap(certificate.target),
     )
 
 
 @register.filter
 def gap_words_of(gap: float) -> str:
     """A relative gap in per cent: 0.01 %."""
-    return gap_in_words(gap)
+    return formats.gap(gap)
 
 
 @register.simple_tag
 def gap_words(certificate: Certificate) -> str:
     """The gap of a certificate in per cent."""
-    return gap_in_words(certificate.relative_gap)
+    return formats.gap(certificate.relative_gap)
 
 
 @register.simple_tag

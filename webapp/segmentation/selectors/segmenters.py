@@ -5,6 +5,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from webapp.accounts.models import User
+from webapp.common import formats
 from webapp.common.selectors import get_owned_or_404, owned_by
 from webapp.jobs.models import JobState
 from webapp.segmentation.models import Segmenter
@@ -42,13 +43,8 @@ def segmenter_badge(segmenter: Segmenter) -> dict[str, str]:
 def _outcome_badge(outcome: dict[str, Any]) -> dict[str, str]:
     gap = outcome.get("relative_gap")
     if outcome.get("converged") and gap is not None:
-        words = f"Certified: within {gap_words(gap)} of the best fit"
+        words = f"Certified: within {formats.gap(gap)} of the best fit"
         return {"text": words, "tone": "accent", "icon": "circle-check"}
     if gap is not None and gap < 1:
-        return {"text": f"Stopped early at {gap_words(gap)}", "tone": "warning", "icon": "timer"}
+        return {"text": f"Stopped early at {formats.gap(gap)}", "tone": "warning", "icon": "timer"}
     return {"text": "Stopped early", "tone": "warning", "icon": "timer"}
-
-
-def gap_words(gap: float) -> str:
-    """Return a relative gap as per cent with two significant digits, rounded up, never to 0."""
-    return f"{max(100 * gap, 1e-6):.2g} %"

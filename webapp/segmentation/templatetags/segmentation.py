@@ -6,7 +6,6 @@ from django import template
 
 from webapp.common import formats
 from webapp.segmentation.selectors.predictions import Comparison
-from webapp.segmentation.selectors.segmenters import gap_words
 from webapp.segmentation.uncertainty import Interval
 
 register = template.Library()
@@ -28,9 +27,9 @@ def megabytes(size: Any) -> str:
 
 
 @register.filter
-def gap(value: float) -> str:
-    """A relative gap as per cent, never rounded to nothing: 0.09 %."""
-    return gap_words(value)
+def gap(value: float | None) -> str:
+    """A relative gap as per cent, rounded up: 0.09 %."""
+    return formats.gap(value)
 
 
 @register.filter
