@@ -1,8 +1,10 @@
 """Where a command may write: refused before the work, not after it."""
 
 import os
+import zipfile
 from pathlib import Path
 
+from engine.core.checkpoint import FileCheckpoint
 from engine.core.errors import InvalidProblemError
 
 
@@ -18,6 +20,22 @@ def check_writable(path: Path) -> None:
         raise InvalidProblemError(f"{path}: this is a folder; give the name of a file.")
     if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
         raise InvalidProblemError(f"{path}: its folder does not exist or cannot be written to.")
+
+
+def open_checkpoint(path: Path | None) -> FileCheckpoint | None:
+    """Return the checkpoint that is, or will be, at a place; None for none.
+
+    Raises
+    ------
+    InvalidProblemError
+        If it cannot be written, or a file of another kind would be lost.
+    """
+    if path is None:
+        return None
+    check_writable(path)
+    if path.exists() and not zipfile.is_zipfile(path):
+        raise InvalidProblemError(f"{path}: this file is no checkpoint; choose another name.")
+    return FileCheckpoint(path)
 
 
 def make_folder(path: Path) -> Path:

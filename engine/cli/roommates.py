@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.cli.output_paths import check_writable, make_folder
+from engine.cli.output_paths import check_writable, make_folder, open_checkpoint
 from engine.cli.roc_files import write_roc_csv, write_roc_svg
-from engine.core.checkpoint import FileCheckpoint
 from engine.core.errors import InvalidProblemError
 from engine.crf.questionnaire import Questionnaire
 from engine.crf.rules import Rules
@@ -160,8 +159,7 @@ def _train(args: argparse.Namespace) -> dict[str, Any]:
         survey = read_survey_csv(survey_path, questionnaire)
         cohorts.append((survey, read_pairs_csv(pairs_path, survey)))
     check_writable(args.out)
-    if args.checkpoint is not None:
-        check_writable(args.checkpoint)
+    checkpoint = open_checkpoint(args.checkpoint)
     trained = train_roommates(
         cohorts,
         ridge=args.ridge,
@@ -171,7 +169,7 @@ def _train(args: argparse.Namespace) -> dict[str, Any]:
         max_seconds=args.max_seconds,
         rng=np.random.default_rng(args.seed or 0),
         on_progress=args.on_progress,
-        checkpoint=FileCheckpoint(args.checkpoint) if args.checkpoint is not None else None,
+        checkpoint=checkpoint,
     )
     trained.model.save(args.out)
     return {

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.cli.output_paths import check_writable, make_folder
-from engine.core.checkpoint import FileCheckpoint
+from engine.cli.output_paths import check_writable, make_folder, open_checkpoint
 from engine.core.errors import InvalidProblemError
 from engine.core.progress import Progress
 from engine.datasets.image_folder import ImageFile, list_images
@@ -98,8 +97,7 @@ def _add_images(parser: argparse.ArgumentParser, *, masks: bool = True) -> None:
 
 def _train(args: argparse.Namespace) -> dict[str, Any]:
     check_writable(args.out)
-    if args.checkpoint is not None:
-        check_writable(args.checkpoint)
+    checkpoint = open_checkpoint(args.checkpoint)
     files = list_images(args.images, args.masks)
     skipped: Failures = []
     for_images, for_masks = tee(_labelled(files, args, skipped))  # read in step: holds one pair
@@ -113,7 +111,7 @@ def _train(args: argparse.Namespace) -> dict[str, Any]:
         relative_gap=args.gap,
         max_seconds=args.max_seconds,
         on_progress=args.on_progress,
-        checkpoint=FileCheckpoint(args.checkpoint) if args.checkpoint else None,
+        checkpoint=checkpoint,
         rng=np.random.default_rng(args.seed or 0),
         cache=args.cache,
     )

@@ -147,6 +147,17 @@ def test_a_place_that_cannot_be_written_is_refused_before_learning(
     assert not list(tmp_path.iterdir())
 
 
+def test_a_file_that_is_no_checkpoint_is_not_overwritten(folder, capsys, tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    code, _, error = call(
+        capsys, "train", "--cohort", f"{folder}/survey_1.csv:{folder}/pairs_1.csv",
+        "--out", tmp_path / "m.npz", "--checkpoint", tmp_path / "notes.txt",
+    )  # fmt: skip
+    assert code == 2
+    assert "no checkpoint" in error
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
 def test_a_model_of_other_questions_is_refused(folder, capsys, tmp_path):
     (tmp_path / "s.csv").write_text("id,Quiet\nA,No\nB,Yes\n")
     code, _, error = call(
