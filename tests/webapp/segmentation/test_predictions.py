@@ -29,6 +29,7 @@ from webapp.segmentation.services.predictions import (
     prediction_start,
 )
 from webapp.segmentation.store import StorageFullError
+from webapp.segmentation.templatetags.segmentation import points
 
 
 def test_the_job_predicts_every_image(bob, segmenter, image_set) -> None:
@@ -394,3 +395,9 @@ def test_the_list_shows_progress_and_means_newest_first(
     assert page.index("Newer") < page.index("Leaves")
     assert "3 of 3" in page
     assert f"{batch_numbers(newer).iou.mean:.3f}" in page
+
+
+def test_a_difference_of_shares_is_in_points() -> None:
+    assert [points(0.116), points(0.0101, 0), points(0.02, 0)] == [
+        "11.6 points", "1 point", "2 points"
+    ]  # fmt: skip

@@ -51,7 +51,8 @@ def interval_per_cent(value: Interval, digits: int = 1) -> str:
 @register.filter
 def points(share: float, digits: int = 1) -> str:
     """A difference of two shares in percentage points: 11.6 points."""
-    return f"{formats.number(100 * share, digits)} points"
+    text = formats.number(100 * share, digits)
+    return f"{text} point" if text == "1" else f"{text} points"
 
 
 @register.filter
