@@ -338,7 +338,7 @@ def _run_frank_wolfe(
     model = form.model
     oracle: LinearMinimizationOracle
     if model.graph.is_binary and not model.has_zeros:
-        oracle = RoofDuality(model.graph)
+        oracle = RoofDuality(model.graph, reuse_vertex=True)
     elif model.graph.size <= LARGEST_PROGRAMME:
         oracle = LocalPolytopeProgramme(model.graph)
     else:

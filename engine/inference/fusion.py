@@ -32,7 +32,8 @@ class FusionMoves:
         """Prepare for one graph and finite scores (graph.size,)."""
         self._graph = graph
         self._scores = scores
-        self._oracle = RoofDuality(PairwiseGraph(np.full(graph.n_nodes, 2), graph.edges))
+        moves = PairwiseGraph(np.full(graph.n_nodes, 2), graph.edges)
+        self._oracle = RoofDuality(moves, reuse_vertex=True)
 
     def fuse(self, labels: IntArray, proposal: IntArray) -> tuple[IntArray, bool]:
         """Return the fused labelling, and whether it is the best of all 2^n fusions.

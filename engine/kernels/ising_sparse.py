@@ -14,13 +14,17 @@ from engine.core.arguments import FloatArray, IntArray
 @njit(cache=True, nogil=True)
 def read_ising(
     edges: IntArray, scores: FloatArray, field: FloatArray, coupling: FloatArray
-) -> float:
-    """Write ``field`` (n,) and ``coupling`` (m,) of the tables; return the constant."""
+) -> tuple[float, float, float]:
+    """Write ``field`` (n,) and ``coupling`` (m,) of the tables; return constant, size and least.
+
+    The size is the sum of |scores| and |field|, the least that of the couplings (0 without edges).
+    """
     n = field.shape[0]
-    constant = 0.0
+    constant, size, least = 0.0, 0.0, 0.0
     for i in range(n):
         field[i] = 0.5 * (scores[2 * i + 1] - scores[2 * i])
         constant += 0.5 * (scores[2 * i + 1] + scores[2 * i])
+        size += abs(scores[2 * i + 1]) + abs(scores[2 * i])
     for e in range(edges.shape[0]):
         k = 2 * n + 4 * e
         t00, t01, t10, t11 = scores[k], scores[k + 1], scores[k + 2], scores[k + 3]
@@ -29,7 +33,41 @@ def read_ising(
         field[edges[e, 0]] += 0.25 * ((t10 + t11) - (t00 + t01))
         field[edges[e, 1]] += 0.25 * ((t01 + t11) - (t00 + t10))
         constant += 0.25 * ((t00 + t01) + (t10 + t11))
-    return constant
+        size += abs(t00) + abs(t01) + abs(t10) + abs(t11)
+        least = min(least, coupling[e])
+    for i in range(n):
+        size += abs(field[i])
+    return constant, size, least
+
+
+@njit(cache=True, nogil=True)
+def read_cut(
+    level: IntArray,
+    residual: FloatArray,
+    there: IntArray,
+    coupling: FloatArray,
+    high: FloatArray,
+    flow: FloatArray,
+) -> int:
+    """Write ``high`` (n,) and ``flow`` (m,) of one or two copies; return how many are undecided.
+
+    ``level`` is at least 0 on the source side and ``there`` (m,) the arc out of each first node.
+    With two copies a node is decided where they disagree, and the flow is that of their mean.
+    """
+    n, m = high.shape[0], flow.shape[0]
+    mirrored = level.shape[0] == 2 * n
+    n_undecided = 0
+    for i in range(n):
+        high[i] = 1.0 if level[i] >= 0 else 0.0
+        if mirrored and (level[i] >= 0) == (level[n + i] >= 0):
+            high[i] = 0.5
+            n_undecided += 1
+    for e in range(m):
+        if mirrored:
+            flow[e] = 0.5 * (residual[there[e] + 2 * m] - residual[there[e]])
+        else:
+            flow[e] = abs(coupling[e]) - residual[there[e]]
+    return n_undecided
 
 
 @njit(cache=True, nogil=True)

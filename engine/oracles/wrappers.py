@@ -3,10 +3,12 @@
 import hashlib
 import time
 from collections import OrderedDict
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from engine.core.arguments import read_only
 from engine.core.errors import InvalidProblemError
 from engine.oracles.one_hot_scores import OneHotScores
 from engine.oracles.protocol import ExtremePoint, LinearMinimizationOracle
@@ -46,6 +48,8 @@ class TimingOracle:
 class CachingOracle:
     """Remembers the answers to the latest distinct scores, recognised by a digest of their bytes.
 
+    A vertex that is not read-only is copied: its oracle may write the next one into the same room.
+
     Parameters
     ----------
     oracle : LinearMinimizationOracle
@@ -69,6 +73,8 @@ class CachingOracle:
             self._answers.move_to_end(key)
             return self._answers[key]
         answer = self._oracle.compute_extreme_point(scores)
+        if answer.vertex.flags.writeable:
+            answer = replace(answer, vertex=read_only(answer.vertex.copy()))
         self._answers[key] = answer
         if len(self._answers) > self._capacity:
             self._answers.popitem(last=False)
