@@ -51,7 +51,7 @@ def cases(rho, is_perfect, rng):
     )
 
 
-@pytest.mark.parametrize("rho", [1.0, 0.5, 0.0, "per node"])
+@pytest.mark.parametrize("rho", [1.0, 0.75, 0.5, 0.25, 0.0, "per node"])
 @pytest.mark.parametrize("is_perfect", [True, False])
 def test_gradient_agrees_with_finite_differences(rho, is_perfect):
     rng = np.random.default_rng(1)

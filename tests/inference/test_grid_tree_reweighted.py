@@ -51,6 +51,24 @@ def test_both_sides_meet_at_convergence(seed, schedule):
     assert answer.change < 1e-10
 
 
+@pytest.mark.parametrize(("rho", "scale"), [(0.5, 2.0), (0.4, 1.0), (1.0, 0.4)])
+def test_both_schedules_come_to_rest_at_one_point(rho, scale):
+    """Loopy propagation (rho = 1) too, where couplings are weak and the fixed point is unique."""
+    grid = Grid(6, 5)
+    scores = random_scores(grid, 7, scale)
+    one, two = (
+        GridTreeReweighted(grid, rho).solve(scores, tolerance=1e-12, schedule=schedule)
+        for schedule in ("sequential", "checkerboard")
+    )
+    assert one.is_converged
+    assert two.is_converged
+    early = GridTreeReweighted(grid, rho).solve(scores, max_iterations=1)
+    assert np.abs(early.tables - one.tables).max() > 1e-3  # there was a way to go
+    np.testing.assert_allclose(two.tables, one.tables, atol=1e-8)
+    assert two.log_partition == pytest.approx(one.log_partition, abs=1e-8)
+    assert (one.upper_bound is None) == (rho == 1.0)
+
+
 def test_the_first_iterations_match_the_update_written_out():
     """One sequential iteration, message by message, from equation 18 of Domke 2013."""
     grid = Grid(3, 4)

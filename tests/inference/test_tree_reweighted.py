@@ -52,6 +52,21 @@ def test_value_and_bound_meet_and_tables_agree(seed):
     assert infeasibility(cards, model.graph.edges, answer.tables) < 1e-10
 
 
+@pytest.mark.parametrize("is_loopy", [False, True])
+def test_both_schedules_come_to_rest_at_one_point(is_loopy):
+    """Loopy propagation too, where couplings are weak and the fixed point is unique."""
+    model = random_model(8, 7, most_labels=4, density=0.7, scale=0.3 if is_loopy else 1.5)
+    rho = 1.0 if is_loopy else uniform_tree_probabilities(model.graph)
+    one, two = (
+        TreeReweighted(model.graph, rho).solve(model, tolerance=1e-12, schedule=schedule)
+        for schedule in ("sequential", "checkerboard")
+    )
+    assert one.is_converged
+    assert two.is_converged
+    np.testing.assert_allclose(two.tables, one.tables, atol=1e-8)
+    assert two.log_partition == pytest.approx(one.log_partition, abs=1e-8)
+
+
 @pytest.mark.parametrize("zeros", [0.0, 0.2])
 def test_trees_are_exact(zeros):
     rng = np.random.default_rng(1)

@@ -106,6 +106,19 @@ def test_the_gap_bounds_the_true_error_at_every_step():
         assert energy.value(tables) >= before
 
 
+@pytest.mark.parametrize("rho", [0.5, 1.0])
+def test_the_gap_is_the_derivative_towards_the_vertex(rho):
+    grid = Grid(3, 4)
+    scores = np.random.default_rng(8).normal(size=grid.size)
+    energy = PairwiseFreeEnergy(scores, grid_entropy(grid, rho), GridRoofDuality(grid))
+    tables = GridTreeReweighted(grid).solve(0.3 * scores).tables
+    point, gap = energy.ascent_point(tables)
+    step = 1e-6 * (point.vertex - tables)
+    difference = energy.value(tables + step) - energy.value(tables - step)
+    assert gap > 0.1
+    assert difference / 2e-6 == pytest.approx(gap, rel=1e-6)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_three_oracles_agree_on_binary_grids(seed):
     grid = Grid(3, 4)

@@ -74,7 +74,7 @@ def test_it_agrees_with_enumeration_on_random_graphs(seed: int) -> None:
 
 @st.composite
 def dense_tied_graphs(draw: st.DrawFn) -> tuple[int, list[tuple[int, int]], list[int]]:
-    n = 2 * draw(st.integers(1, 5))
+    n = 2 * draw(st.integers(1, 6))
     pairs = [(i, j) for i in range(n) for j in range(i)]
     weights = draw(st.lists(st.integers(-2, 2), min_size=len(pairs), max_size=len(pairs)))
     present = draw(st.lists(st.booleans(), min_size=len(pairs), max_size=len(pairs)))
@@ -84,14 +84,22 @@ def dense_tied_graphs(draw: st.DrawFn) -> tuple[int, list[tuple[int, int]], list
 
 @settings(max_examples=300, deadline=None)
 @given(dense_tied_graphs(), st.randoms(use_true_random=False))
-def test_relabelling_the_nodes_changes_nothing(graph, random) -> None:  # type: ignore[no-untyped-def]
+def test_tied_graphs_agree_with_enumeration_however_labelled(graph, random) -> None:  # type: ignore[no-untyped-def]
     n, edges, weights = graph
-    found = max_weight_matching(n, edges, weights, "any")
-    assert found.weight == best_weight(n, edges, weights, perfect=False)
     new = list(range(n))
     random.shuffle(new)
     moved = [(new[i], new[j]) for i, j in edges]
+    found = max_weight_matching(n, edges, weights, "any")
+    assert found.weight == best_weight(n, edges, weights, perfect=False)
     assert max_weight_matching(n, moved, weights, "any").weight == found.weight
+    best = best_weight(n, edges, weights, perfect=True)
+    for listed in (edges, moved):
+        try:
+            assert max_weight_matching(n, listed, weights).weight == best
+        except InfeasibleError as error:
+            assert best == -np.inf
+            removed = list(error.deficient_set)
+            assert count_odd_components(n, listed, removed) > len(removed)
 
 
 @pytest.mark.parametrize("seed", range(4))
