@@ -17,6 +17,7 @@ AMPLE = "200"  # seconds that no run needs
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(120)
 def test_horses_quick(tmp_path: Path) -> None:
     data = shared_data("weizmann_horses")
     words = ["--quick", "--data", str(data), "--out", str(tmp_path)]
@@ -91,6 +92,7 @@ def test_a_lucky_moment_is_not_an_error_reached_for_good() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(120)
 def test_denoising_quick(tmp_path: Path) -> None:
     data = shared_data("bsds_images")
     words = ["--quick", "--data", str(data), "--out", str(tmp_path), "--seconds", AMPLE]
