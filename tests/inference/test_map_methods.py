@@ -143,6 +143,58 @@ def test_expansion_of_a_potts_model_improves_every_label():
             assert graph.score(scores, labels) <= estimate.value + 1e-9
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_expansion_of_a_metric_model_costs_at_most_twice_the_best(seed):
+    """What ``guarantee`` promises, from the worst start: costs are what the scores lack."""
+    rng = np.random.default_rng(seed)
+    graph = random_graph_of_labels(rng, n_nodes=6, n_labels=3)
+    weights = rng.exponential(size=graph.n_edges)
+    metric = np.abs(np.subtract.outer(np.arange(3), np.arange(3)))
+    costs = np.concatenate([rng.exponential(size=18), *(w * metric.ravel() for w in weights)])
+    model = PairwiseModel(graph, -costs)
+    values, labellings = enumerate_model(model)
+    estimate = map_by_expansion(model, start=labellings[values.argmin()])
+    assert "for metric edge costs" in estimate.guarantee
+    largest_over_smallest = 2.0  # |x - y| of three labels is 1 or 2
+    assert -estimate.value <= 2 * largest_over_smallest * -values.max() + 1e-9
+
+
+def random_graph_of_labels(rng, n_nodes, n_labels):
+    pairs = [(i, j) for i in range(n_nodes) for j in range(i) if rng.random() < 0.7]
+    return PairwiseGraph(np.full(n_nodes, n_labels), np.array(pairs))
+
+
+def test_what_expansion_says_it_guarantees_is_so():
+    said = set()
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        graph = PairwiseGraph(np.full(7, 3), np.array([(i, j) for i in range(7) for j in range(i)]))
+        pulls = np.round(2 * rng.normal(size=graph.n_edges))  # of both signs, and with ties
+        scores = [0.1 * rng.normal(size=21), *(pull * np.eye(3).ravel() for pull in pulls)]
+        model = PairwiseModel(graph, np.concatenate(scores))
+        estimate = map_by_expansion(model)
+        moves = [
+            graph.score(
+                model.scores, np.where((chosen >> np.arange(7)) & 1, alpha, estimate.labels)
+            )
+            for alpha in range(3)
+            for chosen in range(1 << 7)
+        ]
+        said.add(estimate.guarantee.split(" improves")[0])
+        if estimate.guarantee.startswith("No expansion"):
+            assert max(moves) <= estimate.value + 1e-9
+    assert said == {"No expansion of any label", "No move that persistency decides"}
+
+
+def test_expansion_that_is_stopped_guarantees_nothing():
+    model = random_model(1, 8, density=1.0, scale=3.0)
+    values, labellings = enumerate_model(model)
+    stopped = map_by_expansion(model, start=labellings[values.argmin()], max_rounds=1)
+    assert stopped.status is Status.ITERATION_LIMIT
+    assert stopped.guarantee.startswith("None")
+    assert stopped.value > values.min()
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_fusions_never_lose_and_are_best_when_they_say_so(seed):
     model = random_model(seed, 7, most_labels=4, density=0.5)
