@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.core.arguments import check_positive
-from engine.core.checkpoint import Checkpoint
+from engine.core.checkpoint import Checkpoint, OwnCheckpoint
 from engine.core.errors import InvalidProblemError
 from engine.core.progress import (
     ProgressCallback,
@@ -120,7 +120,11 @@ def train_segmentation(
     task = SegmentationTask(examples, examples.sizes, weight, rho)
     reporter = SegmentationReporter(held_out, rho, on_progress)
     limits = Limits(relative_gap=relative_gap, max_seconds=max_seconds)
-    watch = Watch(reporter, should_stop, checkpoint)
+    own = checkpoint and OwnCheckpoint(
+        checkpoint,
+        {"ridge": weight, "rho": float(rho), "images": len(examples), "pixels": n_pixels},
+    )
+    watch = Watch(reporter, should_stop, own)
     with one_blas_thread():
         if solver in ("auto", "theta"):
             result = solve_in_theta(task, limits, watch, reporter)

@@ -362,3 +362,32 @@ def test_a_checkpoint_of_another_solver_is_not_mistaken_for_ones_own(tmp_path: P
             images, masks, ridge=3e4, solver=solver, relative_gap=0.02, checkpoint=checkpoint
         )
         assert result.result.status is Status.CONVERGED
+
+
+@pytest.mark.parametrize(
+    ("change", "count", "named"),
+    [
+        ({"ridge": 2e4}, 3, "ridge 30000.0, not 20000.0"),
+        ({"rho": 0.4}, 3, "rho 0.5, not 0.4"),
+        ({}, 2, "images 3, not 2"),
+    ],
+)
+def test_a_checkpoint_of_other_settings_is_refused_and_kept(
+    change: dict[str, float], count: int, named: str, tmp_path: Path
+) -> None:
+    place = FileCheckpoint(tmp_path / "state.npz")
+    options: dict[str, Any] = {"ridge": 3e4, "rho": 0.5, "relative_gap": 0.02, "checkpoint": place}
+    train_segmentation(*leaves(3, shape=(16, 20)), **options)
+    before = (tmp_path / "state.npz").read_bytes()
+    with pytest.raises(InvalidProblemError, match=named):
+        train_segmentation(*leaves(count, shape=(16, 20)), **(options | change))
+    assert (tmp_path / "state.npz").read_bytes() == before
+
+
+def test_a_model_is_not_taken_for_a_checkpoint(tmp_path: Path) -> None:
+    place = FileCheckpoint(tmp_path / "model.npz")
+    place.save({"theta": np.zeros(3)})
+    with pytest.raises(InvalidProblemError, match="not of work that has a ridge"):
+        train_segmentation(*leaves(2, shape=(16, 20)), checkpoint=place)
+    saved = place.load()
+    assert saved is not None and set(saved) == {"theta"}
