@@ -390,4 +390,5 @@ def test_a_model_is_not_taken_for_a_checkpoint(tmp_path: Path) -> None:
     with pytest.raises(InvalidProblemError, match="not of work that has a ridge"):
         train_segmentation(*leaves(2, shape=(16, 20)), checkpoint=place)
     saved = place.load()
-    assert saved is not None and set(saved) == {"theta"}
+    assert saved is not None
+    assert set(saved) == {"theta"}
