@@ -10,8 +10,9 @@ class Progress:
 
     ``objective`` is an upper bound and ``lower_bound`` a lower bound on the optimum that the
     computation seeks (nats for learning); either is None while unknown. ``gap`` is their
-    difference when certified. ``fraction`` is None when the amount of work is unknown: an
-    interface then says so instead of drawing a fake bar.
+    difference when certified, and ``relative_gap`` what ``engine.core.gap`` makes of them.
+    ``fraction`` is None when the amount of work is unknown: an interface then says so instead of
+    drawing a fake bar.
     """
 
     sentence: str

@@ -163,12 +163,8 @@ class GridFeatures:
             self.edges.horizontal_basis @ tables.T,
             self.edges.vertical_basis @ tables.T,
         )
-        if np.array_equal(lower, -upper):  # always so at theta(tau): one product instead of two
-            positive = self.nodes.scores(upper)
-            return GridScores(2 * positive, -float(positive.sum()), horizontal, vertical)
-        negative = self.nodes.scores(lower)
-        difference = self.nodes.scores(upper) - negative
-        return GridScores(difference, float(negative.sum()), horizontal, vertical)
+        difference = self.nodes.scores(upper - lower)
+        return GridScores(difference, float(lower @ self.node_totals), horizontal, vertical)
 
     def observed_statistics(self, labels: LabelArray) -> FloatArray:
         """Return phi(Y) of a labelling, shape (K,)."""

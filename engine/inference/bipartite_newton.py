@@ -9,7 +9,7 @@ theorem 4.1), which is all that the step needs. Where messages crawl, or never s
 the optimum is a vertex, this takes a few steps and proves its answer by one assignment.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,19 +20,11 @@ from scipy.special import xlogy
 from engine.core.arguments import FloatArray, as_finite_array, check_shape, read_only
 from engine.core.errors import InvalidProblemError
 from engine.core.status import Status
+from engine.inference.newton_path import NewtonStep, inverse_curvature, maximise
 from engine.kernels.threads import one_blas_thread
-
-TO_THE_BOUNDARY = 0.95
-"""Largest share of the way to the boundary that one step takes: iterates stay inside."""
-
-SMALLEST_CURVATURE = 1e-8
-"""|1 - (1 + c) tau| is kept above this; only the step is affected, never the certificate."""
 
 MAX_STEPS = 100
 """Optima inside the polytope take about ten steps; sharp scores take a step per factor of 20."""
-
-PATH = tuple(float(d) for d in np.geomspace(0.5, 1e-6, 20))
-"""Reductions of the counting numbers on the way to an optimum at the boundary."""
 
 MARGIN_ERROR = 1e-9
 """A Newton step that misses a row or column sum by more comes from a singular system."""
@@ -40,7 +32,8 @@ MARGIN_ERROR = 1e-9
 TINY = 1e-300
 """Entries stay above it, so that every logarithm is finite."""
 
-ARMIJO = 1e-4
+PULL = 1e-3
+"""Share of the centre that a warm start is mixed with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,57 +105,12 @@ def compute_bipartite_pseudomarginals(
     n = len(scores)
     check_shape("scores", scores, (n, n))
     problem = _Problem(scores, counting_numbers(rho, n))
+    centre = np.full((n, n), 1.0 / n)
     with one_blas_thread():
-        best = _ascend(problem, _interior_start(n, start), tolerance, max_iterations)
-        return best if best.status.is_converged else _follow_path(problem, best, tolerance)
-
-
-def _ascend(
-    problem: "_Problem", tau: FloatArray, tolerance: float, max_iterations: int
-) -> BipartiteSolution:
-    """Take Newton steps from ``tau`` until the gap is closed or rounding stops the rise."""
-    status, steps = Status.ITERATION_LIMIT, 0
-    while steps < max_iterations:
-        gradient = problem.gradient(tau)
-        direction, decrement = problem.newton_direction(tau, gradient)
-        if decrement <= tolerance and problem.gap(tau, gradient) <= tolerance:
-            status = Status.CONVERGED
-            break
-        following = problem.advance(tau, direction, decrement)
-        if following is None:  # rounding spoiled the system: a Frank-Wolfe step cannot fail
-            following = problem.advance(tau, *problem.vertex_direction(tau, gradient))
-        if following is None:
-            status = Status.STALLED
-            break
-        tau, steps = following, steps + 1
-    value = problem.value(tau)
-    upper_bound = value + problem.gap(tau, problem.gradient(tau))
-    return BipartiteSolution(read_only(tau), value, upper_bound, steps, status)
-
-
-def _follow_path(
-    problem: "_Problem", best: BipartiteSolution, tolerance: float
-) -> BipartiteSolution:
-    """Approach an optimum at the boundary through problems whose optimum is inside.
-
-    Smaller counting numbers c - delta only raise the entropy, so each of their upper bounds holds
-    for the problem itself. At distance q from a vertex that is better by the slope s, the optimum
-    has q = exp(-s / delta) and the bounds differ by s q: small long before q meets rounding.
-    """
-    tau, steps = _interior_start(len(best.marginals), None), best.iterations
-    for delta in PATH:
-        eased = _Problem(problem.scores, problem.counts - delta)
-        inner = _ascend(eased, tau, 0.1 * tolerance, MAX_STEPS)
-        tau, steps = inner.marginals, steps + inner.iterations
-        value, upper_bound = problem.value(tau), min(best.upper_bound, inner.upper_bound)
-        if value < best.value:
-            tau, value = best.marginals, best.value
-        status = Status.CONVERGED if upper_bound - value <= tolerance else best.status
-        best = BipartiteSolution(read_only(tau), value, upper_bound, steps, status)
-        if status is Status.CONVERGED:
-            break
-        tau = inner.marginals
-    return best
+        found = maximise(problem, _inside(start, centre), centre, tolerance, max_iterations)
+    return BipartiteSolution(
+        read_only(found.point), found.value, found.upper_bound, found.steps, found.status
+    )
 
 
 def counting_numbers(rho: Any, n: int) -> FloatArray:
@@ -173,13 +121,12 @@ def counting_numbers(rho: Any, n: int) -> FloatArray:
     return np.asarray(weights[:n, None] + weights[None, n:] - 1.0)
 
 
-def _interior_start(n: int, start: FloatArray | None) -> FloatArray:
+def _inside(start: FloatArray | None, centre: FloatArray) -> FloatArray:
     """Return the centre, or ``start`` pulled a little towards it so that no entry is zero."""
-    centre = np.full((n, n), 1.0 / n)
     if start is None:
         return centre
-    check_shape("start", start, (n, n))
-    return np.asarray(0.999 * start + 0.001 * centre)
+    check_shape("start", start, centre.shape)
+    return np.asarray((1.0 - PULL) * start + PULL * centre)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,46 +146,50 @@ class _Problem:
         """Return W + dH/dtau, (n, n), up to a constant that doubly stochastic points share."""
         return np.asarray(self.scores - self.counts * (1.0 + np.log(complement(tau))) - np.log(tau))
 
-    def gap(self, tau: FloatArray, gradient: FloatArray) -> float:
-        """Return max over s of <s - tau, gradient>, which bounds the suboptimality, nats."""
-        return max(self.vertex_direction(tau, gradient)[1], 0.0)
-
-    def vertex_direction(self, tau: FloatArray, gradient: FloatArray) -> tuple[FloatArray, float]:
-        """Return s - tau for the assignment s that maximises the slope, and the slope."""
-        rows, columns = linear_sum_assignment(gradient, maximize=True)
-        direction = -tau
-        direction[rows, columns] += 1.0
-        return direction, float((gradient * direction).sum())
-
-    def newton_direction(self, tau: FloatArray, gradient: FloatArray) -> tuple[FloatArray, float]:
-        """Return the Newton step, which also repairs row and column sums, and its slope."""
-        n = len(tau)
-        inverse = -inverse_hessian(tau, self.counts)
+    def newton(self, tau: FloatArray) -> NewtonStep:
+        """Return the Newton step, which also repairs row and column sums."""
+        n, gradient = len(tau), self.gradient(tau)
+        inverse = inverse_curvature(tau, complement(tau), self.counts)
         product = inverse * gradient
         targets = np.concatenate([product.sum(axis=1), product.sum(axis=0)]) + excess(tau)
         multipliers = solve_margins(inverse, targets[:, None])[:, 0]
         reduced = gradient - multipliers[:n, None] - multipliers[None, n:]
         direction = inverse * reduced
         sums = np.concatenate([(tau + direction).sum(axis=1), (tau + direction).sum(axis=0)])
-        if not np.abs(sums - 1.0).max() <= MARGIN_ERROR:  # a singular system, NaN included
-            return direction, -np.inf
-        return direction, float((inverse * reduced**2).sum())
+        is_sound = np.abs(sums - 1.0).max() <= MARGIN_ERROR  # not if singular, NaN included
+        slope = float((inverse * reduced**2).sum()) if is_sound else -np.inf
+        return NewtonStep(direction, slope, gradient, multipliers)
 
-    def advance(self, tau: FloatArray, direction: FloatArray, slope: float) -> FloatArray | None:
-        """Return the next point inside the polytope, None if rounding allows no rise."""
-        if slope <= 0.0:
-            return None
+    def gap(self, tau: FloatArray, newton: NewtonStep, wanted: float) -> float:
+        """Return max over s of <s - tau, gradient>, which bounds the suboptimality, nats.
+
+        It costs an assignment, which a step that still promises more than ``wanted`` is spared.
+        """
+        return np.inf if newton.slope > wanted else max(self.fallback(tau, newton)[1], 0.0)
+
+    def fallback(self, tau: FloatArray, newton: NewtonStep) -> tuple[FloatArray, float]:
+        """Return s - tau for the assignment s that maximises the slope, and the slope.
+
+        This is a Frank-Wolfe step, which needs no system that rounding could spoil.
+        """
+        rows, columns = linear_sum_assignment(newton.gradient, maximize=True)
+        direction = -tau
+        direction[rows, columns] += 1.0
+        return direction, float((newton.gradient * direction).sum())
+
+    def room(self, tau: FloatArray, direction: FloatArray) -> float:
+        """Return the largest step that keeps every entry between 0 and 1."""
         with np.errstate(divide="ignore", invalid="ignore"):
             room = np.where(direction < 0.0, tau, complement(tau)) / np.abs(direction)
-        step = min(1.0, TO_THE_BOUNDARY * float(np.nanmin(room)))
-        before = self.value(tau)
-        noise = 1e-14 * max(abs(before), 1.0)
-        for _ in range(40):
-            following = np.maximum(tau + step * direction, TINY)
-            if self.value(following) >= before + ARMIJO * step * slope - noise:
-                return following
-            step *= 0.5
-        return None
+        return float(np.nanmin(room))
+
+    def settle(self, tau: FloatArray) -> FloatArray:
+        """Keep every entry where its logarithm is finite."""
+        return np.maximum(tau, TINY)
+
+    def eased(self, cut: float) -> "_Problem":
+        """Return the problem with smaller counting numbers."""
+        return replace(self, counts=self.counts - cut)
 
 
 def complement(tau: FloatArray) -> FloatArray:
@@ -265,14 +216,6 @@ def excess(tau: FloatArray) -> FloatArray:
     rows[i] = 0.0
     columns[j] = others.sum(axis=0) - rest[i, j]
     return np.concatenate([rows, columns])
-
-
-def inverse_hessian(tau: FloatArray, counts: FloatArray) -> FloatArray:
-    """Return 1 / h = -tau (1 - tau) / (1 - (1 + c) tau), kept finite, shape (n, n)."""
-    rest = complement(tau)
-    slack = rest - counts * tau
-    sign = np.where(slack < 0.0, -1.0, 1.0)
-    return np.asarray(-tau * rest / (sign * np.maximum(np.abs(slack), SMALLEST_CURVATURE)))
 
 
 def solve_margins(inverse: FloatArray, targets: FloatArray) -> FloatArray:

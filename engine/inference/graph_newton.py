@@ -27,17 +27,17 @@ from engine.core.arguments import (
 )
 from engine.core.errors import InvalidProblemError
 from engine.core.status import Status
+from engine.inference.newton_path import (
+    NewtonStep,
+    as_semidefinite,
+    inverse_curvature,
+    maximise,
+)
 from engine.kernels.threads import one_blas_thread
 
 MAX_STEPS = 200
-TO_THE_BOUNDARY = 0.95  # largest share of the way to the boundary that one step takes
-SMALLEST_CURVATURE = 1e-8  # of |1 - (1 + c) tau|; shapes the step, never the certificate
-ARMIJO = 1e-4  # share of the promised rise that a step must deliver
 PULL = 1e-3  # share of the interior start that a warm start is mixed with
-PATH = tuple(float(d) for d in np.geomspace(0.5, 1e-6, 20))  # cuts of the counting numbers
 TINY = 1e-40  # least entry: beside a vertex, far below what any sum can see
-
-_Found = tuple[FloatArray, float, float, int]  # point, value, bound, steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +106,12 @@ def compute_graph_pseudomarginals(
             problem = _Problem.build(scores[own], edges[own], rho, is_perfect)
             centre = problem.complete(interior[own])
             x = centre if start is None else problem.complete(start[own])
-            best = _ascend(problem, (1.0 - PULL) * x + PULL * centre, own_tolerance)
-            x, part, part_bound, more = _follow_path(problem, centre, best, own_tolerance)
-            marginals[own] = x[: len(own)]
-            singles[problem.nodes] = x[len(own) :] if not is_perfect else 0.0
-            value, bound, steps = value + part, bound + part_bound, steps + more
+            inside = (1.0 - PULL) * x + PULL * centre
+            found = maximise(problem, inside, centre, own_tolerance, MAX_STEPS)
+            marginals[own] = found.point[: len(own)]
+            singles[problem.nodes] = found.point[len(own) :] if not is_perfect else 0.0
+            value, bound = value + found.value, bound + found.upper_bound
+            steps += found.steps
     status = Status.CONVERGED if bound - value <= tolerance else Status.STALLED
     return GraphSolution(read_only(marginals), read_only(singles), value, bound, steps, status)
 
@@ -125,40 +126,6 @@ def free_parts(edges: IntArray, interior: FloatArray, n_nodes: int) -> list[IntA
     graph = coo_array((np.ones(len(free)), tuple(edges[free].T)), shape=shape)
     labels = connected_components(graph, directed=False)[1][edges[free, 0]]
     return [free[labels == label] for label in np.unique(labels)]
-
-
-def _follow_path(problem: "_Problem", centre: FloatArray, best: _Found, tolerance: float) -> _Found:
-    """Approach an optimum at the boundary through problems whose optimum is inside.
-
-    Smaller counting numbers c - delta only raise the entropy, so each of their bounds holds for the
-    problem itself, and with delta their optimum comes near its own. Stops where rounding does.
-    """
-    x, value, bound, steps = best
-    inner = centre
-    for delta in PATH:
-        if bound - value <= tolerance:
-            break
-        eased = replace(problem, counts=problem.counts - delta)
-        inner, _, eased_bound, more = _ascend(eased, inner, 0.1 * tolerance)
-        bound, steps = min(bound, eased_bound), steps + more
-        if problem.value(inner) > value:
-            x, value = inner, problem.value(inner)
-    return x, value, bound, steps
-
-
-def _ascend(problem: "_Problem", x: FloatArray, tolerance: float) -> _Found:
-    """Take Newton steps until the bound is met; return point, value, bound and their number."""
-    bound, steps = np.inf, 0
-    while True:
-        value = problem.value(x)
-        direction, multipliers = problem.newton(x)
-        bound = min(bound, value + problem.gap(x, multipliers))
-        if bound - value <= tolerance or steps >= MAX_STEPS:
-            return x, value, bound, steps
-        following = problem.advance(x, direction, value)
-        if following is None:
-            return x, value, bound, steps
-        x, steps = following, steps + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,10 +155,7 @@ class GraphCurvature:
             for end in (0, 1):
                 np.add.at(sums, problem.edges[:, end], weighted)
             hessian += features[own].T @ weighted - sums.T @ problem.solve(inverse, sums)
-        if not np.isfinite(hessian).all():
-            return np.zeros(hessian.shape)
-        values, vectors = np.linalg.eigh((hessian + hessian.T) / 2)
-        return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
+        return as_semidefinite(hessian)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,53 +191,55 @@ class _Problem:
         entropy = self.counts * rest * np.log(rest) - tau * np.log(tau)
         return float((self.scores * tau + entropy).sum() - self.rho @ (singles * np.log(singles)))
 
-    def gap(self, x: FloatArray, multipliers: FloatArray) -> float:
+    def newton(self, x: FloatArray) -> NewtonStep:
+        """Return the Newton step, which also repairs the sums at nodes."""
+        gradient, inverse = self._gradient(x), self.inverse_curvature(x)
+        right = self._sums(inverse * gradient) + self._excess(x)
+        multipliers = self.solve(inverse, right[:, None])[:, 0]
+        direction = inverse * (gradient - self._spread(multipliers))
+        return NewtonStep(direction, float(gradient @ direction), gradient, multipliers)
+
+    def gap(self, x: FloatArray, newton: NewtonStep, wanted: float) -> float:
         """Return a bound of max_s <s - x, gradient> over the constraints, nats.
 
         With r the gradient less the multipliers of its nodes, which a feasible s does not see, an
         edge counts half at both of its nodes, and a node gives its whole to what promises most.
         """
-        reduced = self._gradient(x) - self._spread(multipliers)
+        reduced = newton.gradient - self._spread(newton.multipliers)
         tops = np.full(len(self.nodes), -np.inf)
         for end in (0, 1):
             np.maximum.at(tops, self.edges[:, end], 0.5 * reduced[: len(self.edges)])
         if len(self.rho):
             tops = np.maximum(tops, reduced[len(self.edges) :])
         missing = np.maximum(np.abs(self._excess(x)), np.abs(self._sums(x) - 1.0))
-        slack = float(missing @ (1.0 + np.abs(multipliers)))
+        slack = float(missing @ (1.0 + np.abs(newton.multipliers)))
         return max(float(tops.sum() - reduced @ x), 0.0) + slack
 
-    def newton(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the Newton step, which also repairs the sums at nodes, and its multipliers."""
-        gradient, inverse = self._gradient(x), self.inverse_curvature(x)
-        right = self._sums(inverse * gradient) + self._excess(x)
-        multipliers = self.solve(inverse, right[:, None])[:, 0]
-        return inverse * (gradient - self._spread(multipliers)), multipliers
+    def fallback(self, x: FloatArray, newton: NewtonStep) -> None:
+        """Return none: a vertex would cost a matching, for the sake of the last digits."""
 
-    def advance(self, x: FloatArray, direction: FloatArray, before: float) -> FloatArray | None:
-        """Return the next point inside the constraints, None if rounding allows no rise."""
-        slope = float(self._gradient(x) @ direction)
-        if not slope > 0.0:
-            return None
+    def room(self, x: FloatArray, direction: FloatArray) -> float:
+        """Return the largest step that keeps every entry between 0 and 1."""
         rest = np.concatenate([self._rest(x), np.full(len(self.rho), np.inf)])
         room = np.where(direction < 0.0, x, rest) / np.maximum(np.abs(direction), TINY)
         room[x <= TINY] = np.inf  # stays there, or rises
-        step = min(1.0, TO_THE_BOUNDARY * float(room.min()))
-        noise = 1e-14 * max(abs(before), 1.0)
-        for _ in range(40):
-            following = self._settle(np.maximum(x + step * direction, TINY))
-            if self.value(following) >= before + ARMIJO * step * slope - noise:
-                return following
-            step *= 0.5
-        return None
+        return float(room.min())
+
+    def settle(self, x: FloatArray) -> FloatArray:
+        """Give every likely edge what the others leave it, so that no rounding adds up in it."""
+        x = np.maximum(x, TINY)
+        likely, others = self._others(x)
+        x[: len(self.edges)][likely] = 1.0 - others[self.edges[likely, 0]]
+        return x
+
+    def eased(self, cut: float) -> "_Problem":
+        """Return the problem with smaller counting numbers."""
+        return replace(self, counts=self.counts - cut)
 
     def inverse_curvature(self, x: FloatArray) -> FloatArray:
         """Return minus the inverse of the diagonal Hessian, kept finite."""
         tau, singles = np.split(x, [len(self.edges)])
-        rest = self._rest(x)
-        slack = rest - self.counts * tau
-        sign = np.where(slack < 0.0, -1.0, 1.0)
-        on_edges = tau * rest * sign / np.maximum(np.abs(slack), SMALLEST_CURVATURE)
+        on_edges = inverse_curvature(tau, self._rest(x), self.counts)
         return np.concatenate([on_edges, singles / self.rho])
 
     def solve(self, inverse: FloatArray, right: FloatArray) -> FloatArray:
@@ -303,12 +269,6 @@ class _Problem:
         likely, others = self._others(x)
         rest = np.maximum(others[self.edges[:, 0]], TINY)
         return np.where(likely, rest, 1.0 - x[: len(self.edges)])
-
-    def _settle(self, x: FloatArray) -> FloatArray:
-        """Give every likely edge what the others leave it, so that no rounding adds up in it."""
-        likely, others = self._others(x)
-        x[: len(self.edges)][likely] = 1.0 - others[self.edges[likely, 0]]
-        return x
 
     def _excess(self, x: FloatArray) -> FloatArray:
         """Return the sums at nodes minus 1.

@@ -3,6 +3,7 @@
 Block (a, b) has its centre at pixel coordinates (8 a, 8 b); pixel (i, j) at (i + 1/2, j + 1/2).
 """
 
+import numpy as np
 from numba import njit
 
 CELL = 8
@@ -25,17 +26,18 @@ def add_block_scores(blocks, weights, work, scores):  # type: ignore[no-untyped-
             for k in range(blocks.shape[2]):
                 total += blocks[a, b, k] * weights[k]
             work[a, b] = total
-    for i in range(scores.shape[0]):
-        y = (i + 0.5) / CELL
-        a = int(y)
-        y -= a
-        for j in range(scores.shape[1]):
-            x = (j + 0.5) / CELL
-            b = int(x)
-            x -= b
-            above = work[a, b] * (1.0 - x) + work[a, b + 1] * x
-            below = work[a + 1, b] * (1.0 - x) + work[a + 1, b + 1] * x
-            scores[i, j] += above * (1.0 - y) + below * y
+    height, width = scores.shape
+    line = np.empty(blocks.shape[1])
+    for i in range(height):
+        a = i // CELL
+        y = (i - CELL * a + 0.5) / CELL
+        for b in range(line.size):
+            line[b] = work[a, b] * (1.0 - y) + work[a + 1, b] * y
+        for b in range((width + CELL - 1) // CELL):
+            left, right = line[b], line[b + 1]
+            for j in range(CELL * b, min(CELL * (b + 1), width)):
+                x = (j - CELL * b + 0.5) / CELL
+                scores[i, j] += left * (1.0 - x) + right * x
 
 
 @njit(cache=True, nogil=True)
@@ -50,19 +52,22 @@ def project_on_blocks(residual, blocks, work, statistics):  # type: ignore[no-un
     statistics : (n,) float64, written
     """
     work[:] = 0.0
-    for i in range(residual.shape[0]):
-        y = (i + 0.5) / CELL
-        a = int(y)
-        y -= a
-        for j in range(residual.shape[1]):
-            x = (j + 0.5) / CELL
-            b = int(x)
-            x -= b
-            above, below = residual[i, j] * (1.0 - y), residual[i, j] * y
-            work[a, b] += above * (1.0 - x)
-            work[a, b + 1] += above * x
-            work[a + 1, b] += below * (1.0 - x)
-            work[a + 1, b + 1] += below * x
+    height, width = residual.shape
+    line = np.empty(blocks.shape[1])
+    for i in range(height):
+        a = i // CELL
+        y = (i - CELL * a + 0.5) / CELL
+        line[:] = 0.0
+        for b in range((width + CELL - 1) // CELL):
+            total, right = 0.0, 0.0
+            for j in range(CELL * b, min(CELL * (b + 1), width)):
+                total += residual[i, j]
+                right += residual[i, j] * ((j - CELL * b + 0.5) / CELL)
+            line[b] += total - right
+            line[b + 1] += right
+        for b in range(line.size):
+            work[a, b] += line[b] * (1.0 - y)
+            work[a + 1, b] += line[b] * y
     statistics[:] = 0.0
     for a in range(blocks.shape[0]):
         for b in range(blocks.shape[1]):

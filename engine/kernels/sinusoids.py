@@ -5,6 +5,10 @@ cos(c.s) and sin(c.s) are the real and imaginary part of prod_k exp(i c_k s_k). 
 all 64 is the real part of a polynomial that is linear in each exp(i s_k): it is evaluated by
 contracting one factor at a time, on whole rows, from three bytes a pixel. Bit k of the index of
 c stands for s_k in the order red, green, blue, x, y.
+
+The loops over columns hold neither a table nor a branch, so that the compiler runs them on several
+pixels at once: the phases of a row's colours are looked up before, and the four products of green
+and blue are taken one after the other.
 """
 
 import numpy as np
@@ -12,12 +16,13 @@ from numba import njit
 from numpy.typing import NDArray
 
 from engine.core.arguments import FloatArray, IntArray
+from engine.kernels.compiling import inner
 
 N_SINUSOIDS = 32
 """Binary vectors of length 5; each gives a cosine and a sine."""
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath={"contract"})
 def sum_sinusoids(colours, weights, scores):  # type: ignore[no-untyped-def]
     """Write sum_c w_c cos(c.s) + w_{32+c} sin(c.s) of every pixel.
 
@@ -31,45 +36,32 @@ def sum_sinusoids(colours, weights, scores):  # type: ignore[no-untyped-def]
     cosine, sine = colour_phases()
     x_cosine, x_sine = position_phases(width)
     y_cosine, y_sine = position_phases(height)
-    real = np.empty(16)
-    imaginary = np.empty(16)
+    real, imaginary = np.empty(16), np.empty(16)
+    red, pairs = np.empty((2, width)), np.empty((4, 2, width))
     for row in range(height):
         # w_c cos + w_{32+c} sin = Re((w_c - i w_{32+c}) exp(i c.s)); first contract y.
         for k in range(16):
             a, b = weights[16 + k], -weights[48 + k]
             real[k] = weights[k] + a * y_cosine[row] - b * y_sine[row]
             imaginary[k] = -weights[32 + k] + a * y_sine[row] + b * y_cosine[row]
-        for column in range(width):
-            xc, xs = x_cosine[column], x_sine[column]
-            r = colours[row, column, 0]
-            g = colours[row, column, 1]
-            b8 = colours[row, column, 2]
-            rc, rs = cosine[r], sine[r]
-            gc, gs = cosine[g], sine[g]
-            bc, bs = cosine[b8], sine[b8]
-            total = 0.0
-            # Products of the blue and green factors, then red and x inside.
-            for pair in range(4):
-                if pair == 0:
-                    pc, ps = 1.0, 0.0
-                elif pair == 1:
-                    pc, ps = gc, gs
-                elif pair == 2:
-                    pc, ps = bc, bs
-                else:
-                    pc, ps = gc * bc - gs * bs, gc * bs + gs * bc
-                k = 2 * pair
-                ac = real[k] + real[8 + k] * xc - imaginary[8 + k] * xs
-                as_ = imaginary[k] + real[8 + k] * xs + imaginary[8 + k] * xc
-                dc = real[k + 1] + real[9 + k] * xc - imaginary[9 + k] * xs
-                ds = imaginary[k + 1] + real[9 + k] * xs + imaginary[9 + k] * xc
-                hc = ac + dc * rc - ds * rs
-                hs = as_ + dc * rs + ds * rc
-                total += hc * pc - hs * ps
-            scores[row, column] = total
+        _look_up_phases(colours[row], cosine, sine, red, pairs)
+        total = scores[row]
+        total[:] = 0.0
+        for pair in range(4):
+            # Contract x and red inside, then the product of the green and blue factors.
+            k = 2 * pair
+            a0c, a0s, a1c, a1s = real[k], imaginary[k], real[k + 1], imaginary[k + 1]
+            b0c, b0s, b1c, b1s = real[8 + k], imaginary[8 + k], real[9 + k], imaginary[9 + k]
+            for column in range(width):
+                xc, xs = x_cosine[column], x_sine[column]
+                c0, s0 = a0c + b0c * xc - b0s * xs, a0s + b0c * xs + b0s * xc
+                c1, s1 = a1c + b1c * xc - b1s * xs, a1s + b1c * xs + b1s * xc
+                rc, rs = red[0, column], red[1, column]
+                c, s = c0 + c1 * rc - s1 * rs, s0 + c1 * rs + s1 * rc
+                total[column] += c * pairs[pair, 0, column] - s * pairs[pair, 1, column]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})
 def project_on_sinusoids(colours, residual, statistics):  # type: ignore[no-untyped-def]
     """Write the sums over pixels of residual times each feature: the transpose of the above.
 
@@ -83,44 +75,59 @@ def project_on_sinusoids(colours, residual, statistics):  # type: ignore[no-unty
     cosine, sine = colour_phases()
     x_cosine, x_sine = position_phases(width)
     y_cosine, y_sine = position_phases(height)
-    real = np.empty(16)
-    imaginary = np.empty(16)
-    products_c = np.empty(8)
-    products_s = np.empty(8)
+    real, imaginary = np.empty(16), np.empty(16)
+    red, pairs = np.empty((2, width)), np.empty((4, 2, width))
     statistics[:] = 0.0
     for row in range(height):
-        real[:] = 0.0
-        imaginary[:] = 0.0
-        for column in range(width):
-            t = residual[row, column]
-            r = colours[row, column, 0]
-            g = colours[row, column, 1]
-            b8 = colours[row, column, 2]
-            products_c[0] = t
-            products_s[0] = 0.0
-            products_c[1] = t * cosine[r]
-            products_s[1] = t * sine[r]
-            for k in range(2):
-                c, s = products_c[k], products_s[k]
-                products_c[2 + k] = c * cosine[g] - s * sine[g]
-                products_s[2 + k] = c * sine[g] + s * cosine[g]
-            for k in range(4):
-                c, s = products_c[k], products_s[k]
-                products_c[4 + k] = c * cosine[b8] - s * sine[b8]
-                products_s[4 + k] = c * sine[b8] + s * cosine[b8]
-            xc, xs = x_cosine[column], x_sine[column]
-            for k in range(8):
-                c, s = products_c[k], products_s[k]
-                real[k] += c
-                imaginary[k] += s
-                real[8 + k] += c * xc - s * xs
-                imaginary[8 + k] += c * xs + s * xc
+        _look_up_phases(colours[row], cosine, sine, red, pairs)
+        for pair in range(4):
+            a0c, a0s, a1c, a1s = 0.0, 0.0, 0.0, 0.0
+            b0c, b0s, b1c, b1s = 0.0, 0.0, 0.0, 0.0
+            for column in range(width):
+                t = residual[row, column]
+                c0, s0 = t * pairs[pair, 0, column], t * pairs[pair, 1, column]
+                rc, rs = red[0, column], red[1, column]
+                c1, s1 = c0 * rc - s0 * rs, c0 * rs + s0 * rc
+                xc, xs = x_cosine[column], x_sine[column]
+                a0c += c0
+                a0s += s0
+                a1c += c1
+                a1s += s1
+                b0c += c0 * xc - s0 * xs
+                b0s += c0 * xs + s0 * xc
+                b1c += c1 * xc - s1 * xs
+                b1s += c1 * xs + s1 * xc
+            k = 2 * pair
+            real[k], imaginary[k], real[k + 1], imaginary[k + 1] = a0c, a0s, a1c, a1s
+            real[8 + k], imaginary[8 + k], real[9 + k], imaginary[9 + k] = b0c, b0s, b1c, b1s
         yc, ys = y_cosine[row], y_sine[row]
         for k in range(16):
             statistics[k] += real[k]
             statistics[32 + k] += imaginary[k]
             statistics[16 + k] += real[k] * yc - imaginary[k] * ys
             statistics[48 + k] += real[k] * ys + imaginary[k] * yc
+
+
+@inner
+def _look_up_phases(
+    colours: NDArray[np.uint8],
+    cosine: FloatArray,
+    sine: FloatArray,
+    red: FloatArray,
+    pairs: FloatArray,
+) -> None:
+    """Write cosines and sines of one row, (W, 3): red, (2, W), and 1, g, b, g b, (4, 2, W)."""
+    for column in range(colours.shape[0]):
+        r, g, b = colours[column, 0], colours[column, 1], colours[column, 2]
+        red[0, column], red[1, column] = cosine[r], sine[r]
+        pairs[1, 0, column], pairs[1, 1, column] = cosine[g], sine[g]
+        pairs[2, 0, column], pairs[2, 1, column] = cosine[b], sine[b]
+    for column in range(colours.shape[0]):
+        gc, gs = pairs[1, 0, column], pairs[1, 1, column]
+        bc, bs = pairs[2, 0, column], pairs[2, 1, column]
+        pairs[0, 0, column], pairs[0, 1, column] = 1.0, 0.0
+        pairs[3, 0, column] = gc * bc - gs * bs
+        pairs[3, 1, column] = gc * bs + gs * bc
 
 
 @njit(cache=True, nogil=True)

@@ -10,11 +10,12 @@ from engine.crf.bipartite import BipartiteItems, check_assignment
 from engine.inference.bipartite_bethe import compute_bethe_marginals
 from engine.inference.bipartite_newton import (
     BipartiteSolution,
+    complement,
     compute_bipartite_pseudomarginals,
     counting_numbers,
-    inverse_hessian,
     solve_margins,
 )
+from engine.inference.newton_path import as_semidefinite, inverse_curvature
 from engine.objectives.protocol import InnerSolution
 
 
@@ -77,13 +78,10 @@ class BipartiteProblem:
         """
         tau = np.asarray(state["marginals"], dtype=np.float64)
         n, n_features = self.items.n_items, self.items.n_features
-        inverse = -inverse_hessian(tau, counting_numbers(self.rho, n))
+        inverse = inverse_curvature(tau, complement(tau), counting_numbers(self.rho, n))
         weighted = inverse[:, :, None] * self.items.features
         sums = np.concatenate([weighted.sum(axis=1), weighted.sum(axis=0)])
         multipliers = solve_margins(inverse, sums)
         features = self.items.features.reshape(n * n, n_features)
         hessian = features.T @ weighted.reshape(n * n, n_features) - sums.T @ multipliers
-        if not np.isfinite(hessian).all():
-            return np.zeros((n_features, n_features))
-        values, vectors = np.linalg.eigh((hessian + hessian.T) / 2)
-        return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
+        return as_semidefinite(hessian)

@@ -13,33 +13,51 @@ Domke 2013, "Learning graphical model parameters with approximate marginal infer
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from queue import SimpleQueue
 
 import numpy as np
+from scipy.linalg import solve_triangular
 from scipy.optimize import minimize
 
 from engine.core.arguments import FloatArray, check_positive, read_only
-from engine.core.errors import InvalidProblemError
+from engine.core.errors import InvalidProblemError, StoppedError
 from engine.core.progress import StopCallback, never_stop
 from engine.core.status import Status
 from engine.crf.grid_features import GridExample
 from engine.kernels.threads import count_threads, one_blas_thread
+from engine.learning.example_store import ExampleView
+from engine.learning.segmentation_solvers import REHEARSAL_SHARE, subset_sizes
+from engine.objectives.grid_inner import GridSetInnerProblem
 from engine.objectives.grid_losses import LossOptions, Tape, loss_and_gradient
 
 MEMORY = 20
 """Steps that L-BFGS remembers."""
 
+LONG_MEMORY = 100
+"""The same on growing sets: K is a few hundred, so they cost nothing beside inference."""
+
 RELATIVE_DECREASE = 1e-9
 """Decrease of the objective over its size below which L-BFGS counts as converged."""
+
+REHEARSAL_DECREASE = 1e-4
+"""The same for a subset: what it would still teach differs from what all pictures teach."""
 
 EvaluationCallback = Callable[[FloatArray, float, float], None]
 """Receives theta, the objective and the seconds so far after every evaluation."""
 
 
+METRIC_RHO = 0.5
+"""Reweighting in the estimate of the Hessian, where messages are at their start: any would do."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class MarginalFit:
-    """The parameters with the smallest objective, and how they were found."""
+    """The parameters with the smallest objective, and how they were found.
+
+    ``evaluations`` counts passes over all pictures; on growing sets a pass over a subset counts
+    by its share of the pixels, and the sum is rounded.
+    """
 
     theta: FloatArray
     objective: float
@@ -105,6 +123,9 @@ def fit_marginals(
     *,
     ridge: float,
     start: FloatArray | None = None,
+    metric: FloatArray | None = None,
+    memory: int = MEMORY,
+    tolerance: float = RELATIVE_DECREASE,
     max_iterations: int = 1000,
     max_seconds: float | None = None,
     on_evaluation: EvaluationCallback | None = None,
@@ -121,6 +142,11 @@ def fit_marginals(
     start : ndarray, shape (K,), optional; zero by default. Published results start from the fit
         of "independent", and those of the smoothed classification loss from the surrogate
         likelihood's.
+    metric : ndarray, shape (K, K), positive definite, optional; an estimate of the Hessian of the
+        objective. L-BFGS then works in variables in which it is the identity.
+    memory : int, steps that L-BFGS remembers.
+    tolerance : float, decrease of the objective in one step, over its size, that counts as
+        converged.
     max_iterations, max_seconds : limits; hitting one is said by the status.
     on_evaluation : called after every evaluation, its time counts.
     should_stop : asked after every evaluation.
@@ -133,11 +159,13 @@ def fit_marginals(
     Raises
     ------
     InvalidProblemError
-        If there are no examples, ridge is not above 0, or the loss overflows at the start.
+        If there are no examples, ridge or tolerance is not above 0, or the loss overflows at the
+        start.
     """
     if len(examples) == 0:
         raise InvalidProblemError("Learning needs at least one labelled picture.")
     check_positive("ridge", ridge)
+    check_positive("tolerance", tolerance)
     theta = np.zeros(examples[0].features.n_parameters) if start is None else np.array(start)
     workers = threads or count_threads()
     tapes: SimpleQueue[Tape] = SimpleQueue()
@@ -147,7 +175,7 @@ def fit_marginals(
         objective = _Objective(
             examples, options, ridge, max_seconds, should_stop, on_evaluation, pool, tapes
         )
-        status = _minimise(objective, theta, max_iterations)
+        status = _minimise(objective, theta, metric, memory, tolerance, max_iterations)
     return MarginalFit(
         theta=read_only(objective.best_theta),
         objective=objective.best,
@@ -157,19 +185,179 @@ def fit_marginals(
     )
 
 
-def _minimise(objective: _Objective, theta: FloatArray, max_iterations: int) -> Status:
-    """Run L-BFGS and translate how it ended."""
+def fit_marginals_on_growing_sets(
+    examples: Sequence[GridExample],
+    options: LossOptions,
+    *,
+    ridge: float,
+    rng: np.random.Generator,
+    start: FloatArray | None = None,
+    rehearses: bool = True,
+    tolerance: float = RELATIVE_DECREASE,
+    max_iterations: int = 1000,
+    max_seconds: float | None = None,
+    on_evaluation: EvaluationCallback | None = None,
+    should_stop: StopCallback = never_stop,
+    threads: int | None = None,
+) -> MarginalFit:
+    """Fit theta as `fit_marginals` does, after rehearsals on growing random subsets.
+
+    Each subset contains the one before, starts at its optimum and takes lambda in proportion to
+    its pixels; the last is everything. Every stage works in the metric of `estimate_metric` at
+    its start, without which it would have to learn the curvature anew. The objective and the
+    status are those of the last stage: a convex loss has the same optimum as without rehearsals,
+    another loss may have another local one.
+
+    Parameters
+    ----------
+    examples, options, ridge, start, tolerance, threads : see `fit_marginals`.
+    rng : numpy.random.Generator, draws the order in which pictures join the subsets.
+    rehearses : bool
+        False goes to all pictures at once: for a start that is near their optimum already.
+    max_iterations : limit of each stage.
+    max_seconds : limit of all stages together. A rehearsal may take `REHEARSAL_SHARE` of what is
+        left, and everything is evaluated at least once, so the last evaluation may end late.
+    on_evaluation : called after evaluations of the last stage only, with the seconds since the
+        first began.
+    should_stop : asked after every evaluation of every stage.
+
+    Returns
+    -------
+    MarginalFit
+        Its seconds and evaluations are those of all stages.
+
+    Raises
+    ------
+    InvalidProblemError
+        See `fit_marginals`.
+    StoppedError
+        If stopped within a rehearsal: no objective of all pictures is known.
+
+    References
+    ----------
+    Domke 2013, section 8.4.
+    """
+    started = time.perf_counter()
+    check_positive("ridge", ridge)
+    check_positive("tolerance", tolerance)
+    order = [int(k) for k in rng.permutation(len(examples))]
+    pixels = [example.labels.size for example in examples]
+    theta, passes = start, 0.0
+    for size in subset_sizes(len(examples))[:-1] if rehearses else ():
+        chosen = order[:size]
+        share = sum(pixels[k] for k in chosen) / sum(pixels)
+        left = _seconds_left(max_seconds, started)
+        rehearsal = fit_marginals(
+            ExampleView(examples, chosen),
+            options,
+            ridge=share * ridge,
+            start=theta,
+            metric=estimate_metric(ExampleView(examples, chosen), theta, share * ridge, threads),
+            memory=LONG_MEMORY,
+            tolerance=max(tolerance, REHEARSAL_DECREASE),
+            max_iterations=max_iterations,
+            max_seconds=None if left is None else REHEARSAL_SHARE * left,
+            should_stop=should_stop,
+            threads=threads,
+        )
+        if rehearsal.status is Status.CANCELLED:
+            raise StoppedError("Learning was stopped before all images had been looked at.")
+        theta, passes = rehearsal.theta, passes + share * rehearsal.evaluations
+    metric = estimate_metric(examples, theta, ridge, threads)
+    before = time.perf_counter() - started
+
+    def report(theta: FloatArray, objective: float, seconds: float) -> None:
+        if on_evaluation is not None:
+            on_evaluation(theta, objective, before + seconds)
+
+    fit = fit_marginals(
+        examples,
+        options,
+        ridge=ridge,
+        start=theta,
+        metric=metric,
+        memory=LONG_MEMORY,
+        tolerance=tolerance,
+        max_iterations=max_iterations,
+        max_seconds=_seconds_left(max_seconds, started),
+        on_evaluation=report,
+        should_stop=should_stop,
+        threads=threads,
+    )
+    return replace(
+        fit,
+        evaluations=round(passes + fit.evaluations),
+        seconds=time.perf_counter() - started,
+    )
+
+
+def estimate_metric(
+    examples: Sequence[GridExample],
+    theta: FloatArray | None,
+    ridge: float,
+    threads: int | None = None,
+) -> FloatArray:
+    """Estimate the Hessian of a loss: lambda I + the covariance of features at uncoupled marginals.
+
+    Every marginal loss compares marginals with labels in the same features, so that one rough
+    estimate serves all: it takes out the scales of the features and what relates them.
+
+    Returns
+    -------
+    ndarray, shape (K, K), positive definite
+
+    Raises
+    ------
+    InvalidProblemError
+        If there are no examples.
+    """
+    if len(examples) == 0:
+        raise InvalidProblemError("Learning needs at least one labelled picture.")
+    size = examples[0].features.n_parameters
+    problem = GridSetInnerProblem(examples, METRIC_RHO, threads=threads or count_threads())
+    with one_blas_thread():
+        curvature = problem.curvature(np.zeros(size) if theta is None else theta, {})
+    return curvature + ridge * np.eye(size)
+
+
+def _seconds_left(max_seconds: float | None, started: float) -> float | None:
+    """Seconds until the limit, 0 beyond it; None without a limit."""
+    if max_seconds is None:
+        return None
+    return max(max_seconds - (time.perf_counter() - started), 0.0)
+
+
+def _minimise(
+    objective: _Objective,
+    theta: FloatArray,
+    metric: FloatArray | None,
+    memory: int,
+    tolerance: float,
+    max_iterations: int,
+) -> Status:
+    """Run L-BFGS and translate how it ended.
+
+    With a metric L L^T the variables are z = L^T theta, and the gradient in them L^-1 g.
+    """
+    root = None if metric is None else np.linalg.cholesky(metric)
+
+    def in_variables(z: FloatArray) -> tuple[float, FloatArray]:
+        if root is None:
+            return objective(z)
+        value, gradient = objective(solve_triangular(root, z, lower=True, trans="T"))
+        return value, solve_triangular(root, gradient, lower=True)
+
     try:
         outcome = minimize(
-            objective,
-            theta,
+            in_variables,
+            theta if root is None else root.T @ theta,
             jac=True,
             method="L-BFGS-B",
             options={
-                "maxcor": MEMORY,
+                "maxcor": memory,
                 "maxiter": max_iterations,
                 "maxfun": 10 * max_iterations,
-                "ftol": RELATIVE_DECREASE,
+                "ftol": tolerance,
                 "gtol": 0.0,
             },
         )

@@ -32,8 +32,9 @@ SMALLEST_SUBSET = 4
 GROWTH = 3.2
 """Each subset is so many times larger than the one before."""
 
-REHEARSAL_GAP = 0.03
-"""Relative gap at which a subset has taught its share."""
+REHEARSAL_GAP = 0.002
+"""Relative gap at which a subset has taught its share: the curvature that it passes on, learned
+from the steps that it took, saves more evaluations of the next than these last steps cost."""
 
 REHEARSAL_SHARE = 0.4
 """Share of the time left that one rehearsal may take."""
@@ -46,6 +47,10 @@ CHECKPOINT_PATIENCE = 20.0
 
 MEMORY = 100
 """Steps that L-BFGS remembers: K is a few hundred, so they cost nothing beside inference."""
+
+INNER_RISE = 0.3
+"""Part of the promised rise that unfinished messages may use up: sweeps are most of the work, and
+they go on from where they are at the next step."""
 
 
 STEP_RULES: dict[str, StepRule] = {"line-search": LineSearch(), "open-loop": OpenLoop()}
@@ -94,6 +99,7 @@ def solve_in_theta(
             Watch(reporter, watch.should_stop, _staged(watch.checkpoint, stage, curvature)),
             memory=MEMORY,
             refresh_ratio=float("inf"),
+            inner_rise=INNER_RISE,
         ).solve(theta)
         sweeps += result.oracle_calls
         if is_last:

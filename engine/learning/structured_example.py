@@ -53,8 +53,13 @@ class TrainedCompetitor:
     trajectory: tuple[TrajectoryPoint, ...]
 
     @property
-    def relative_gap(self) -> float | None:
-        """(objective - lower bound) / objective, of the method's own problem; None without one."""
+    def gap_over_objective(self) -> float | None:
+        """(objective - lower bound) / objective, of the method's own problem; None without one.
+
+        Not the gap of ``engine.core.gap``, which results of learning and the points of
+        ``trajectory`` have: that is over the lower bound and counts it as one nat at least. A hinge
+        objective is not in nats and may lie far below one, and its lower bound begins at 0.
+        """
         if self.objective is None or self.lower_bound is None:
             return None
         return (self.objective - self.lower_bound) / max(self.objective, 1e-300)

@@ -6,25 +6,30 @@ import numpy as np
 
 from engine.core.arguments import FloatArray, check_positive, read_only
 from engine.core.status import Status
-from engine.kernels.simplex_master import ascend_pairwise
+from engine.kernels.threads import one_blas_thread
 from engine.learning.structured_example import (
     StructuredExample,
     TrainedCompetitor,
     count_features,
 )
 from engine.solvers.control import Limits, Run, Watch
+from engine.solvers.simplex_ascent import ascend_faces
 
 RUN_NEVER_CONVERGES = 1e-12
 """A run divides the gap by at least one nat; hinge objectives fall far below, so we divide here."""
 
-MAX_PAIRWISE_STEPS = 20_000
-"""After each decoding; a step costs microseconds, a decoding up to seconds."""
-
 BOLDNESS = 0.5
-"""Where certificates are made: this far from the best theta towards the dual's, which swings."""
+"""Where examples are decoded: this far from the best theta towards the dual's, which swings."""
 
-MAX_CORNERS = 20
-"""Corners kept per example before those without weight are forgotten."""
+SLACK = 0.1
+"""The known corners are reweighed to this share of the certified gap; less would not show."""
+
+MAX_SOLVES = 100
+"""After each decoding; a few are enough, the bound is against rounding."""
+
+MAX_CORNERS = 4
+"""Corners kept, per feature and example, before those without weight are forgotten; at an optimum
+one for each of both is enough."""
 
 
 def train_structured_svm(
@@ -41,8 +46,9 @@ def train_structured_svm(
 
     With matchings of a bipartite graph this is max-margin linear assignment ("linear + learning").
     Every step decodes one example with its loss added to the scores, and then moves all examples'
-    blocks by pairwise steps over the answers seen so far: plain Frank-Wolfe steps need thousands of
-    times more decodings for the same digits. A full pass of decodings certifies the result.
+    blocks to the optimum over the answers seen so far: plain Frank-Wolfe steps need thousands of
+    times more decodings for the same digits, and approximate ones stall where examples are few and
+    large. A full pass of decodings certifies the result; the first one does so for theta = 0.
 
     Parameters
     ----------
@@ -69,40 +75,51 @@ def train_structured_svm(
 
     Notes
     -----
-    A pass costs two decodings an example: one for the step at the dual's theta, one for the
-    certificate between there and the best theta so far. With few large examples the dual's theta
-    swings, and its own objective would hardly fall before the last digits.
+    A pass costs two decodings an example, the first only one: one for its step, one for the
+    certificate. Both are taken between the dual's theta and the best theta so far. With few large
+    examples the dual's theta swings, and its own objective would hardly fall before the last
+    digits; the decodings needed in all are then of the order of K.
 
     References
     ----------
-    Lacoste-Julien, Jaggi, Schmidt and Pletscher (2013), algorithm 4; Osokin et al. (2016), Minding
-    the gaps for block Frank-Wolfe optimization of structured SVMs (pairwise steps, caching);
-    Franc and Sonnenburg (2008), Optimized cutting plane algorithm (cuts near the best point);
-    Caetano, McAuley, Cheng, Le and Smola (2009), Learning graph matching.
+    Lacoste-Julien, Jaggi, Schmidt and Pletscher (2013), algorithm 4; Shah, Kolmogorov and Lampert
+    (2015), A multi-plane block-coordinate Frank-Wolfe algorithm for training structural SVMs with a
+    costly max-oracle (corners kept); Lacoste-Julien and Jaggi (2015), On the global linear
+    convergence of Frank-Wolfe optimization variants (fully corrective steps); Franc and Sonnenburg
+    (2008), Optimized cutting plane algorithm (cuts near the best point); Caetano, McAuley, Cheng,
+    Le and Smola (2009), Learning graph matching.
     """
     ridge = check_positive("ridge", ridge)
     dual = _HingeDual(examples, ridge)
     limits = Limits(RUN_NEVER_CONVERGES, max_passes, max_seconds)
     run = Run(limits, watch, "Training the support vectors")
     best_theta, best_value = dual.theta, np.inf
-    passes, status = 0, None
-    while status is None:
-        for m in rng.permutation(len(examples)):
-            dual.step(int(m))
-        passes += 1
-        theta = best_theta + BOLDNESS * (dual.theta - best_theta)
-        primal, lower_bound = dual.certify(theta)
+    passes, oracle_calls = 0, 0
+
+    def stabilise() -> FloatArray:
+        return best_theta + BOLDNESS * (dual.theta - best_theta)
+
+    while True:
+        theta = stabilise()
+        primal = dual.certify(theta)
         if primal < best_value:
             best_theta, best_value = theta, primal
-        run.record(passes, 2 * passes * len(examples), primal, lower_bound)
-        is_closed = run.upper - run.lower <= relative_gap * run.upper
-        status = Status.CONVERGED if is_closed else run.verdict(passes)
+        passes, oracle_calls = passes + 1, oracle_calls + len(examples)
+        run.record(passes, oracle_calls, primal, dual.value)
+        gap = run.upper - run.lower
+        status = Status.CONVERGED if gap <= relative_gap * run.upper else run.verdict(passes)
+        if status is not None:
+            break
+        for m in rng.permutation(len(examples)):
+            dual.learn(int(m), stabilise())
+            dual.reweigh(SLACK * gap / len(examples))
+        oracle_calls += len(examples)
     return TrainedCompetitor(
         theta=read_only(best_theta),
         objective=run.upper,
         lower_bound=run.lower,
         passes=passes,
-        oracle_calls=2 * passes * len(examples),
+        oracle_calls=oracle_calls,
         seconds=run.seconds,
         status=status,
         trajectory=tuple(run.trajectory),
@@ -127,46 +144,53 @@ class _HingeDual:
         self._gram = np.zeros((len(examples), len(examples)))
         self.theta = np.zeros(n_features)
 
-    def step(self, m: int) -> None:
-        """Decode example m and reweigh all corners to a tenth of the gap found in its block."""
-        gap = self._learn(m, self.theta)[1]
-        self._reweigh(0.1 * gap)
-
-    def certify(self, theta: FloatArray) -> tuple[float, float]:
-        """Return the objective at any theta and the dual value; learn from the same decodings.
-
-        The objective is what bounds it from above if the oracle is loose.
-        """
-        dual = self._dual_value()
-        hinges = [self._learn(m, theta)[0] for m in range(len(self._examples))]
-        primal = sum(hinges) + 0.5 * self._ridge * float(theta @ theta)
-        self._reweigh(0.1 * (primal - dual))
-        return primal, self._dual_value()
-
-    def _dual_value(self) -> float:
+    @property
+    def value(self) -> float:
+        """D at the current weights."""
         penalty = 0.5 * self._ridge * float(self.theta @ self.theta)
         return float(self._weights @ self._losses) - penalty
 
-    def _learn(self, m: int, theta: FloatArray) -> tuple[float, float]:
+    def certify(self, theta: FloatArray) -> float:
+        """Return the objective at any theta; learn from the same decodings.
+
+        It is what bounds the objective from above if the oracle is loose.
+        """
+        hinges = [self.learn(m, theta) for m in range(len(self._examples))]
+        primal = sum(hinges) + 0.5 * self._ridge * float(theta @ theta)
+        self.reweigh(SLACK * (primal - self.value))
+        return primal
+
+    def learn(self, m: int, theta: FloatArray) -> float:
         """Decode example m and keep the corner that attains its hinge loss, if it is new.
 
-        Returns a bound on the hinge loss at theta, and its excess over the mean of the known
-        corners: at the dual's own theta the Frank-Wolfe gap of the block.
+        Returns a bound on the hinge loss at theta.
         """
         example = self._examples[m]
         answer = example.decode(theta, 1.0)
         difference = example.observed - answer.statistics
-        hinge = max(answer.loss - float(theta @ difference) + answer.excess, 0.0)
+        hinge = answer.loss - float(theta @ difference)
         own = self._owners == m
-        slopes = self._losses[own] - self._ridge * (self._parts[own] @ theta)
-        gap = hinge - float(self._weights[own] @ slopes)
-        if hinge > slopes.max():
+        if hinge > (self._losses[own] - self._ridge * (self._parts[own] @ theta)).max():
             self._add(m, difference / self._ridge, answer.loss)
-        return hinge, gap
+        return max(hinge + answer.excess, 0.0)
+
+    def reweigh(self, tolerance: float) -> None:
+        """Maximise the dual over the known corners and form theta anew."""
+        with one_blas_thread():
+            ascend_faces(
+                self._gram,
+                self._losses,
+                self._owners,
+                len(self._examples),
+                self._weights,
+                tolerance,
+                MAX_SOLVES,
+            )
+        self.theta = self._weights @ self._parts
 
     def _add(self, m: int, part: FloatArray, loss: float) -> None:
         """Append a corner with weight zero; forget corners without weight when there are many."""
-        if len(self._losses) > MAX_CORNERS * len(self._examples):
+        if len(self._losses) > MAX_CORNERS * (len(self.theta) + len(self._examples)):
             kept = self._weights > 0.0
             kept[: len(self._examples)] = True
             self._parts, self._losses = self._parts[kept], self._losses[kept]
@@ -178,16 +202,3 @@ class _HingeDual:
         self._weights = np.append(self._weights, 0.0)
         self._gram = np.pad(self._gram, ((0, 1), (0, 1)))
         self._gram[-1] = self._gram[:, -1] = self._ridge * (self._parts @ part)
-
-    def _reweigh(self, tolerance: float) -> None:
-        """Maximise the dual over the known corners and form theta anew."""
-        ascend_pairwise(
-            self._gram,
-            self._losses,
-            self._owners,
-            len(self._examples),
-            self._weights,
-            tolerance,
-            MAX_PAIRWISE_STEPS,
-        )
-        self.theta = self._weights @ self._parts

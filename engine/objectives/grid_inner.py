@@ -12,10 +12,11 @@ from engine.core.errors import InvalidProblemError, StoppedError
 from engine.core.progress import StopCallback, never_stop
 from engine.crf.grid_features import GridExample, GridFeatures
 from engine.kernels.grid_chains import (
+    SCORE_LIMIT,
     bound_log_partition,
-    exponentiate,
     fill_edge_tables,
     node_marginals,
+    sum_over_edges,
     summarise,
     sweep,
 )
@@ -30,6 +31,9 @@ EXPONENT_LIMIT = 150.0
 
 RATIO_LIMIT = 300.0
 """Log odds ratios are kept within this, so that their squares can be formed."""
+
+IDLE, SPARING = 0.3, 0.7
+"""After sweeps that left less than `IDLE` of the gap allowed, this share of them comes first."""
 
 FIRST_ACCURACY = 1e-4
 """Nats a pixel: about a thousandth of the objective a pixel of a fitted model."""
@@ -79,16 +83,18 @@ class GridChains:
         self._features, self._rho = features, rho
         self.codes = (features.edges.horizontal, features.edges.vertical)
         self.scores = features.scores(theta)
-        self.odds = np.empty(features.shape)
-        self._offset = self.scores.offset + exponentiate(self.scores.node, self.odds)
+        node = self.scores.node
+        self.odds = np.exp(np.clip(node, -SCORE_LIMIT, SCORE_LIMIT))
+        self._offset = self.scores.offset
+        if node.max() > SCORE_LIMIT:  # by so much at most does clipping lower log Z
+            self._offset += float(np.maximum(node - SCORE_LIMIT, 0.0).sum())
         tables = []
         for codes, table in zip(
             self.codes, (self.scores.horizontal, self.scores.vertical), strict=True
         ):
             scaled = table / rho
             top = scaled.max(axis=1)
-            counts = np.bincount(codes.ravel(), minlength=len(top))
-            self._offset += rho * float(counts @ top)
+            self._offset += rho * float(sum_over_edges(codes, top))
             tables.append(np.exp(np.maximum(scaled - top[:, None], -EXPONENT_LIMIT)))
         self.tables = (tables[0], tables[1])
         self._ratios = (
@@ -258,7 +264,7 @@ class GridSetInnerProblem:
         """Sweep until bound and feasible value of one picture agree to ``share`` a pixel.
 
         The number of sweeps that sufficed last time comes first, so that the comparison, which
-        costs as much as seven sweeps, is usually made once.
+        costs as much as several sweeps, is usually made once; fewer when they did too much.
         """
         if self._should_stop():
             raise StoppedError("Learning was stopped.")
@@ -274,8 +280,8 @@ class GridSetInnerProblem:
             gap = bound - float(theta @ statistics) - entropy
             if gap <= accuracy or sweeps >= MAX_SWEEPS:
                 break
-            batch = max(2, sweeps // 2)
-        self._sweeps[index] = max(1, sweeps - 1 if gap < 0.2 * accuracy else sweeps)
+            batch = max(2, sweeps // 3)
+        self._sweeps[index] = max(1, int(SPARING * sweeps) if gap < IDLE * accuracy else sweeps)
         return InnerSolution(bound, statistics, entropy, sweeps, is_feasible=True, state={})
 
     def _curvature_one(self, index: int, theta: FloatArray) -> FloatArray:

@@ -21,6 +21,7 @@ import numpy as np
 
 from engine.core.arguments import FloatArray, check_positive
 from engine.core.errors import InvalidProblemError
+from engine.core.gap import relative_gap
 from engine.objectives.protocol import InnerSolution
 
 
@@ -84,7 +85,7 @@ class Bounds:
     @property
     def relative_gap(self) -> float:
         """Return the gap over the size of the lower bound (the log-likelihood)."""
-        return self.gap / max(abs(self.lower), 1.0)
+        return relative_gap(self.upper, self.lower)
 
 
 def make_learning_dual(observed: Sequence[FloatArray], ridge: float) -> LearningDual:

@@ -8,6 +8,7 @@ import numpy as np
 
 from engine.core.arguments import FloatArray
 from engine.core.checkpoint import Checkpoint, State
+from engine.core.gap import relative_gap
 from engine.core.progress import (
     Progress,
     ProgressCallback,
@@ -108,9 +109,7 @@ class Run:
     @property
     def relative_gap(self) -> float:
         """Best certified gap so far over the size of the lower bound."""
-        if self.upper == float("inf") or self.lower == float("-inf"):
-            return float("inf")
-        return max(self.upper - self.lower, 0.0) / max(abs(self.lower), 1.0)
+        return relative_gap(self.upper, self.lower)
 
     def record(self, iteration: int, oracle_calls: int, upper: float, lower: float | None) -> None:
         """Note the bounds of one iteration, keep the best of each, and report."""

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from engine.core.arguments import FloatArray
+from engine.core.gap import relative_gap
 from engine.core.status import Status
 
 
@@ -19,9 +20,7 @@ class TrajectoryPoint:
     @property
     def relative_gap(self) -> float | None:
         """Return the certified gap over the size of the lower bound, None while unknown."""
-        if self.lower_bound is None:
-            return None
-        return max(self.objective - self.lower_bound, 0.0) / max(abs(self.lower_bound), 1.0)
+        return None if self.lower_bound is None else relative_gap(self.objective, self.lower_bound)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +57,8 @@ class LearningResult:
 
     @property
     def relative_gap(self) -> float:
-        """Return the duality gap over the size of the lower bound."""
-        return self.duality_gap / max(abs(self.lower_bound), 1.0)
+        """Return the duality gap over the size of the lower bound; see ``engine.core.gap``."""
+        return relative_gap(self.objective, self.lower_bound)
 
     def figures(self) -> dict[str, float | int | str | bool]:
         """Return the certificate and the effort by name, for reports."""

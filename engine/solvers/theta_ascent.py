@@ -27,7 +27,7 @@ from engine.solvers.theta_state import Climb, Evaluation, Factor, sum_statistics
 ARMIJO = 1e-4  # share of the promised rise that a step must deliver
 INNER_SHARE = 0.02  # part of the wanted gap that inexact inner solutions may use up
 ROUNDING = 1e-12  # differences below this share of the objective are rounding errors
-INNER_RISE = 0.02  # part of the rise promised by a step that inexact inner solutions may use up
+SHORTEN = (0.1, 0.5)  # a rejected step shrinks to where the slope vanishes, within these shares
 
 
 @dataclass(slots=True)
@@ -44,6 +44,8 @@ class ThetaAscent:
     refresh_ratio : float
         Estimate the Hessian anew, and forget the pairs, after a step that left more than this
         share of the gradient's norm; infinity where the estimate is poor and the pairs are not.
+    inner_rise : float
+        Part of the rise promised by a step that inexact inner solutions may use up.
 
     References
     ----------
@@ -56,6 +58,7 @@ class ThetaAscent:
     watch: Watch = field(default_factory=Watch)
     memory: int = 12
     refresh_ratio: float = 0.5
+    inner_rise: float = 0.02
     _sweeps: int = field(init=False)
     _bundle: DualBundle = field(init=False)
 
@@ -138,7 +141,7 @@ class ThetaAscent:
     ) -> Evaluation:
         size = abs(run.lower) if np.isfinite(run.lower) else 1.0
         wanted = INNER_SHARE * self.limits.relative_gap * size
-        accuracy = max(wanted, INNER_RISE * promised) / len(self.problems)
+        accuracy = max(wanted, self.inner_rise * promised) / len(self.problems)
         inner = [
             problem.solve(theta, state, accuracy)
             for problem, state in zip(self.problems, states, strict=True)
@@ -189,7 +192,8 @@ class ThetaAscent:
                     return None
             elif np.isfinite(self.refresh_ratio):
                 history.clear()
-            step *= 0.4
+            fall = slope - float(direction @ following.gradient)
+            step *= float(np.clip(slope / fall if fall > 0.0 else 1.0, *SHORTEN))
         return None
 
     def _origin(self, dual: LearningDual) -> Origin:
@@ -241,7 +245,11 @@ def _two_loop(
     metric: Factor,
     history: list[tuple[FloatArray, FloatArray]],
 ) -> FloatArray:
-    """Apply the L-BFGS inverse Hessian of -l_rho to the gradient of l_rho."""
+    """Apply the L-BFGS inverse Hessian of -l_rho to the gradient of l_rho.
+
+    The metric is scaled by what the last pair says of its size (Nocedal and Wright 2006, equation
+    7.20): an estimate that is too small would make every first trial step too long.
+    """
     pairs = [(s, y, 1.0 / float(s @ y)) for s, y in history if float(s @ y) > 0.0]
     q = gradient.copy()
     shares = []
@@ -250,6 +258,9 @@ def _two_loop(
         shares.append(share)
         q -= share * y
     q = np.asarray(cho_solve(metric, q))
+    if pairs:
+        _, y, inverse = pairs[-1]
+        q /= inverse * float(y @ cho_solve(metric, y))
     for (s, y, inverse), share in zip(pairs, reversed(shares), strict=True):
         q += (share - inverse * float(y @ q)) * s
     return q

@@ -52,6 +52,16 @@ def test_projection_is_the_transpose_of_scores(features: GridFeatures) -> None:
     assert_allclose(features.nodes.project(residual), expected, atol=1e-10)
 
 
+@pytest.mark.parametrize("shape", [(8, 8), (16, 33), (9, 24)])
+def test_products_hold_where_blocks_end_with_the_picture(shape: tuple[int, int]) -> None:
+    rng = np.random.default_rng(4)
+    nodes = compute_image_features(rng.integers(0, 256, (*shape, 3), dtype=np.uint8)).nodes
+    weights, residual = rng.normal(size=N_NODE_FEATURES), rng.normal(size=shape)
+    matrix = nodes.rows(np.arange(residual.size))
+    assert_allclose(nodes.scores(weights).ravel(), matrix @ weights, atol=1e-10)
+    assert_allclose(nodes.project(residual), matrix.T @ residual.ravel(), atol=1e-10)
+
+
 def test_gradient_blocks_interpolate_and_are_normalised(features: GridFeatures) -> None:
     gradients = node_matrix(features)[:, 64:]
     assert gradients.shape[1] == 36

@@ -11,6 +11,7 @@ from engine.crf.bipartite import BipartiteItems
 from engine.crf.questionnaire import Question, Questionnaire
 from engine.crf.survey import Survey
 from engine.crf.survey_features import make_survey_features
+from engine.learning import structured_svm
 from engine.learning.matching_examples import BipartiteExample, SurveyExample
 from engine.learning.structured_perceptron import train_structured_perceptron
 from engine.learning.structured_svm import train_structured_svm
@@ -85,6 +86,40 @@ def test_svm_bounds_are_monotone_and_never_cross() -> None:
     assert (np.diff(upper) <= 0).all()
     assert (np.diff(lower) >= -1e-12).all()
     assert all(low <= up for low, up in zip(lower, upper, strict=True))
+
+
+@pytest.mark.parametrize("ridge", [0.01, 1.0, 100.0])
+def test_svm_certifies_that_nothing_can_be_learned_from_few_large_examples(ridge: float) -> None:
+    """The dual must mix about as many answers as there are features; it used to stop at a gap of 1.
+
+    Random pairs lie within the hull of the wrong assignments, so that theta = 0 is the optimum.
+    """
+    rng = np.random.default_rng(6)
+    examples = [
+        BipartiteExample(
+            BipartiteItems(30.0 * rng.standard_normal((30, 30, 20))), rng.permutation(30)
+        )
+        for _ in range(2)
+    ]
+    result = train_structured_svm(examples, ridge=ridge, rng=rng, relative_gap=1e-6, max_passes=40)
+    assert result.status is Status.CONVERGED
+    assert result.objective == pytest.approx(2.0)
+    assert result.lower_bound >= 2.0 * (1 - 1e-6)
+    assert np.abs(result.theta).max() < 1e-6
+    assert result.oracle_calls == 2 * (2 * result.passes - 1)
+
+
+def test_svm_converges_although_it_forgets_corners(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(structured_svm, "MAX_CORNERS", 2)
+    examples, tables, truths = bipartite_examples(4, 5, 12, noise=3.0, seed=8)
+    result = train_structured_svm(
+        examples, ridge=0.01, rng=np.random.default_rng(0), relative_gap=1e-6
+    )
+    assert result.status is Status.CONVERGED
+    assert result.oracle_calls > 2 * 2 * (12 + 4)
+    exact = hinge_objective(result.theta, 0.01, tables, truths)
+    assert result.objective == pytest.approx(exact, rel=1e-9)
+    assert exact - result.lower_bound <= 1e-6 * exact + 1e-12
 
 
 @pytest.mark.parametrize("method", ["perceptron", "svm"])

@@ -1,0 +1,199 @@
+"""Newton's method for matching pseudomarginals, and its path to optima at the boundary.
+
+    max <W, x> + H(x)   over 0 <= x <= 1 with sums of one at the nodes
+
+An optimum inside takes about ten steps. The Bethe entropy has no barrier at a vertex, so that steps
+towards an optimum there may crawl; it is then approached through problems of smaller counting
+numbers, whose optimum is inside. The kind of graph supplies the value, the linear solve and the
+certificate; where steps end, how they are damped and what the path proves stands here.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Protocol, Self
+
+import numpy as np
+
+from engine.core.arguments import FloatArray
+from engine.core.status import Status
+
+TO_THE_BOUNDARY = 0.95
+"""Largest share of the way to the boundary that one step takes: iterates stay inside."""
+
+ARMIJO = 1e-4
+"""Share of the promised rise that a step must deliver."""
+
+MAX_HALVINGS = 40
+"""Of one step: what is left of it then is below rounding."""
+
+NOISE = 1e-14
+"""Relative rounding of a value, which a step is forgiven."""
+
+SMALLEST_CURVATURE = 1e-8
+"""|1 - (1 + c) tau| is kept above this; only the step is affected, never the certificate."""
+
+PATH = tuple(float(d) for d in np.geomspace(0.5, 1e-6, 20))
+"""Reductions of the counting numbers on the way to an optimum at the boundary."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewtonStep:
+    """The step at a point, with what led to it.
+
+    ``direction``, shaped like the point, also repairs the sums at nodes; ``slope``, nats, is the
+    rise that it promises, -inf if rounding spoiled the system; ``gradient``, shaped like the point;
+    ``multipliers`` of the sums, one a node.
+    """
+
+    direction: FloatArray
+    slope: float
+    gradient: FloatArray
+    multipliers: FloatArray
+
+
+class InteriorProblem(Protocol):
+    """A concave objective, to be maximised over points strictly inside its constraints."""
+
+    def value(self, x: FloatArray) -> float:
+        """Return the objective, nats."""
+
+    def newton(self, x: FloatArray) -> NewtonStep:
+        """Return the Newton step."""
+
+    def gap(self, x: FloatArray, newton: NewtonStep, wanted: float) -> float:
+        """Return a certified bound of what ``value`` lacks of the maximum, nats.
+
+        May be inf, to save work, where the step shows that ``wanted`` is not met yet.
+        """
+
+    def fallback(self, x: FloatArray, newton: NewtonStep) -> tuple[FloatArray, float] | None:
+        """Return a direction and its slope for when the Newton step fails, None without one."""
+
+    def room(self, x: FloatArray, direction: FloatArray) -> float:
+        """Return the largest step that keeps every entry between 0 and 1."""
+
+    def settle(self, x: FloatArray) -> FloatArray:
+        """Return a point that has just been reached, without the rounding that matters."""
+
+    def eased(self, cut: float) -> Self:
+        """Return the problem with counting numbers smaller by ``cut``, hence a larger value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ascent:
+    """Where an ascent ended.
+
+    ``point`` and its ``value``, nats; ``upper_bound``, certified, of the maximum; ``steps`` taken;
+    ``status`` converged if the bounds are as close as asked for.
+    """
+
+    point: FloatArray
+    value: float
+    upper_bound: float
+    steps: int
+    status: Status
+
+
+def maximise(
+    problem: InteriorProblem,
+    start: FloatArray,
+    centre: FloatArray,
+    tolerance: float,
+    max_steps: int,
+) -> Ascent:
+    """Take Newton steps from ``start``, and follow the path from ``centre`` if they fail.
+
+    Parameters
+    ----------
+    problem : InteriorProblem
+    start, centre : ndarray, points strictly inside the constraints
+    tolerance : float, nats, wanted certified gap
+    max_steps : int, Newton steps before the boundary is approached more carefully
+
+    Returns
+    -------
+    Ascent
+    """
+    best = _ascend(problem, start, tolerance, max_steps)
+    if best.status.is_converged:
+        return best
+    return _follow_path(problem, best, centre, tolerance, max_steps)
+
+
+def _ascend(problem: InteriorProblem, x: FloatArray, tolerance: float, max_steps: int) -> Ascent:
+    """Take Newton steps until the gap is closed or rounding stops the rise."""
+    value, bound, steps = problem.value(x), np.inf, 0
+    while True:
+        newton = problem.newton(x)
+        bound = min(bound, value + problem.gap(x, newton, tolerance))
+        if bound - value <= tolerance:
+            return Ascent(x, value, bound, steps, Status.CONVERGED)
+        if steps >= max_steps:
+            status = Status.ITERATION_LIMIT
+            break
+        following = _advance(problem, x, value, newton.direction, newton.slope)
+        if following is None and (other := problem.fallback(x, newton)) is not None:
+            following = _advance(problem, x, value, *other)
+        if following is None:
+            status = Status.STALLED
+            break
+        (x, value), steps = following, steps + 1
+    bound = min(bound, value + problem.gap(x, newton, np.inf))
+    return Ascent(x, value, bound, steps, status)
+
+
+def _advance(
+    problem: InteriorProblem, x: FloatArray, before: float, direction: FloatArray, slope: float
+) -> tuple[FloatArray, float] | None:
+    """Return the next point inside and its value, None if rounding allows no rise."""
+    if not slope > 0.0:
+        return None
+    step = min(1.0, TO_THE_BOUNDARY * problem.room(x, direction))
+    noise = NOISE * max(abs(before), 1.0)
+    for _ in range(MAX_HALVINGS):
+        following = problem.settle(x + step * direction)
+        value = problem.value(following)
+        if value >= before + ARMIJO * step * slope - noise:
+            return following, value
+        step *= 0.5
+    return None
+
+
+def _follow_path(
+    problem: InteriorProblem, best: Ascent, centre: FloatArray, tolerance: float, max_steps: int
+) -> Ascent:
+    """Approach an optimum at the boundary through problems whose optimum is inside.
+
+    Smaller counting numbers c - cut only raise the entropy, so each of their upper bounds holds for
+    the problem itself. At distance q from a vertex that is better by the slope s, the optimum has
+    q = exp(-s / cut) and the bounds differ by s q: small long before q meets rounding.
+    """
+    inner = centre
+    for cut in PATH:
+        eased = _ascend(problem.eased(cut), inner, 0.1 * tolerance, max_steps)
+        inner = eased.point
+        if (value := problem.value(inner)) > best.value:
+            best = replace(best, point=inner, value=value)
+        bound, steps = min(best.upper_bound, eased.upper_bound), best.steps + eased.steps
+        best = replace(best, upper_bound=bound, steps=steps)
+        if bound - best.value <= tolerance:
+            return replace(best, status=Status.CONVERGED)
+    return best
+
+
+def inverse_curvature(tau: FloatArray, rest: FloatArray, counts: FloatArray) -> FloatArray:
+    """Return tau (1 - tau) / (1 - (1 + c) tau), kept finite; shaped like ``tau``.
+
+    This is minus the inverse of the second derivative of c (1 - tau) log(1 - tau) - tau log tau;
+    ``rest`` is 1 - tau, known better than by subtraction.
+    """
+    slack = rest - counts * tau
+    sign = np.where(slack < 0.0, -1.0, 1.0)
+    return np.asarray(tau * rest * sign / np.maximum(np.abs(slack), SMALLEST_CURVATURE))
+
+
+def as_semidefinite(hessian: FloatArray) -> FloatArray:
+    """Return the nearest positive semidefinite matrix; zeros, which say nothing, on overflow."""
+    if not np.isfinite(hessian).all():
+        return np.zeros(hessian.shape)
+    values, vectors = np.linalg.eigh((hessian + hessian.T) / 2)
+    return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
