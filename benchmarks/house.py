@@ -102,7 +102,7 @@ def margin_path(house: House, items: list[BipartiteItems]) -> list[Array]:
         )
         for ridge in MARGIN_RIDGES
     ]
-    gaps = ", ".join(f"{t.relative_gap:.0e}" for t in trained)
+    gaps = ", ".join(f"{t.gap_over_objective:.0e}" for t in trained)
     print(f"max margin, relative duality gap by lambda: {gaps}")
     return [t.theta for t in trained]
 

@@ -96,14 +96,16 @@ def horses_parser(description: str) -> argparse.ArgumentParser:
     parser.add_argument("--seconds", type=float, help="limit of each run")
     parser.add_argument("--train", type=int, help="pictures to learn from; all by default")
     parser.add_argument("--test", type=int, help="pictures to test on; all by default")
-    parser.add_argument("--side", type=int, help="longest side of a model; 200 by default")
+    parser.add_argument("--side", type=int, help="longest side of a model, pixels")
     return parser
 
 
-def complete(args: argparse.Namespace, name: str, quick: float, whole: float) -> argparse.Namespace:
+def complete(
+    args: argparse.Namespace, name: str, quick: float, whole: float, side: int = 200
+) -> argparse.Namespace:
     """Fill in what was not given: the folder, the seconds of a run, the size of the data."""
     args.out = args.out or RESULTS / (f"{name}-quick" if args.quick else name)
-    sizes = (12, 6, 56, quick) if args.quick else (None, None, 200, whole)
+    sizes = (12, 6, 56, quick) if args.quick else (None, None, side, whole)
     for option, value in zip(("train", "test", "side", "seconds"), sizes, strict=True):
         if getattr(args, option) is None:
             setattr(args, option, value)

@@ -43,16 +43,16 @@ def test_table_2_has_every_published_row_and_goes_on_where_it_stopped(
     data = shared_data("weizmann_horses")
     words = ["--data", str(data), "--out", str(tmp_path), "--seconds", "0.1"]
     words += ["--train", "4", "--test", "2", "--side", "32"]
-    fit_marginals, left = table2.fit_marginals, 20
+    fit, left = table2.fit_marginals_on_growing_sets, 20
 
     def killed_after_twenty(*args: Any, **options: Any) -> Any:
         nonlocal left
         left -= 1
         if left < 0:
             raise KeyboardInterrupt
-        return fit_marginals(*args, **options)
+        return fit(*args, **options)
 
-    monkeypatch.setattr(table2, "fit_marginals", killed_after_twenty)
+    monkeypatch.setattr(table2, "fit_marginals_on_growing_sets", killed_after_twenty)
     with pytest.raises(KeyboardInterrupt):
         table2.run(table2.parse(words))
     table = tmp_path / "table2.csv"
