@@ -10,6 +10,9 @@ class Organisation(models.Model):
     name = models.CharField(max_length=120, unique=True)
     department = models.CharField(max_length=120, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
+    # What its files take: as counted then, and what was taken since. See webapp/common/quota.py.
+    stored_bytes = models.BigIntegerField(default=0, editable=False)
+    stored_at = models.DateTimeField(null=True, editable=False)
 
     class Meta:
         ordering = ["name"]

@@ -13,7 +13,7 @@ from webapp.audit.services import audit
 
 # Field by field, for people and organisations: who changed what from which value to which.
 auditlog.register(User, exclude_fields=["last_login", "password"])
-auditlog.register(Organisation)
+auditlog.register(Organisation, exclude_fields=["stored_bytes", "stored_at"])
 
 
 @receiver(user_logged_in)

@@ -6,7 +6,7 @@ from typing import Any
 
 import structlog
 from django.contrib.auth.decorators import login_not_required
-from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 
@@ -84,8 +84,6 @@ def _as_problem(error: Exception) -> Problem:
         return Problem(404, "There is no such object.")
     if isinstance(error, PermissionDenied):
         return Problem(403, str(error) or "This is not open to this role.")
-    if isinstance(error, ValidationError):
-        return Problem(422, error.messages[0], error.messages[1:])
     if isinstance(error, StorageFullError):
         return Problem(507, str(error))
     if isinstance(error, OSError) and error.errno in FULL_DISK_ERRORS:

@@ -2,6 +2,9 @@
 
 from typing import Any
 
+from webapp.matching.services.learning import METHODS
+from webapp.segmentation.models import Segmenter
+
 Schema = dict[str, Any]
 
 TEXT: Schema = {"type": "string"}
@@ -143,6 +146,8 @@ SCHEMAS: dict[str, Schema] = {
         images_held_out=WHOLE,
         held_out_error=maybe(NUMBER, "share of wrong pixels on held-out images"),
         relative_gap=maybe(NUMBER),
+        iterations=maybe(WHOLE, "of all stages: rehearsals on fewer images, then all images"),
+        iterations_on_all_images=maybe(WHOLE, "of the last stage alone, whose gap is certified"),
         is_ready=YES_NO,
         is_certified=YES_NO,
         job=maybe(KEY),
@@ -154,7 +159,7 @@ SCHEMAS: dict[str, Schema] = {
         image_sets=listed(KEY),
         name=TEXT,
         restraint=told(NUMBER, "multiple of the usual lambda; 1 by default"),
-        solver={"enum": ["auto", "block-coordinate", "frank-wolfe", "theta"]},
+        solver={"enum": list(Segmenter.Solver.values)},
         max_side=told(WHOLE, "pixels, 40 to 400; 200 by default"),
         max_seconds=told(WHOLE, "1 to 20,000; 300 by default"),
         holdout_percent=told(WHOLE, "0 to 50; 20 by default"),
@@ -223,7 +228,7 @@ SCHEMAS: dict[str, Schema] = {
         ridge=told(NUMBER, "lambda; 100 by default"),
         relative_gap=told(NUMBER, "1e-4 by default"),
         rho=told(NUMBER, "reweighting; 1 by default"),
-        method=told(TEXT, "auto by default"),
+        method=told({"enum": list(METHODS)}, "auto by default"),
         seed=WHOLE,
         check_on=told(KEY, "a later cohort with pairs"),
     ),

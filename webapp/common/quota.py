@@ -1,42 +1,91 @@
-"""How much an organisation may store, so that none fills the disk for all."""
+"""How much an organisation may store, so that none fills the disk for all.
+
+The limit is not passed by what is accepted. Files are written first and counted in the transaction
+that keeps them; a run is counted from the moment it is accepted, with what its result may take. The
+row of the organisation holds the count and is locked meanwhile, so two of them never both take the
+last room. What is not counted at once (thumbnails made again, the checkpoint of a running job) is
+found when the folder is walked, at the latest after 30 seconds of somebody storing something.
+"""
 
 import os
+from collections.abc import Callable
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.cache import cache
+from django.utils import timezone
 
-from engine import InvalidProblemError
+from webapp.accounts.models import Organisation
+from webapp.common.errors import Refusal
 from webapp.common.storage import organisation_folder
 
-_REMEMBERED_SECONDS = 30  # an upload of thousands of files must not walk the folder for each
+_COUNT_HOLDS = timedelta(seconds=30)  # thousands of files in a row must not walk the folder each
+
+Promises = Callable[[int, datetime], int]
+_promises: list[Promises] = []
 
 
-class QuotaError(InvalidProblemError):
+class QuotaError(Refusal):
     """The organisation has no room left; one sentence says how much it uses."""
 
 
-def stored_bytes(organisation: Any) -> int:
-    """Return how much the files of an organisation (an instance or its key) take, in bytes.
+def register_promises(function: Promises) -> None:
+    """Add a source of bytes that will be written without being asked for again.
 
-    The folder is walked at most every 30 seconds, so an organisation can pass its limit by what
-    it uploads in that time.
+    It gets the key of an organisation and when its folder was walked last, and returns how many
+    bytes are still to come, or came since.
     """
-    folder = organisation_folder(organisation)
-    key = f"stored-bytes:{folder}"
-    return cache.get_or_set(key, lambda: _size_of(folder), _REMEMBERED_SECONDS)
+    if function not in _promises:
+        _promises.append(function)
 
 
-def check_quota(organisation: Any) -> None:
-    """Raise QuotaError when the organisation stores more than ``ORGANISATION_QUOTA_GB``."""
-    limit = settings.ORGANISATION_QUOTA_GB
-    used = stored_bytes(organisation) / 1000**3
-    if used >= limit:
-        raise QuotaError(
-            f"Your organisation stores {used:.3g} GB of the {limit:g} GB that it may use. Remove "
-            "images, predictions or cohorts that are no longer needed. Nothing was saved."
-        )
+def check_quota(organisation: Any, *, written: int = 0) -> None:
+    """Count bytes that were just written, or refuse them and every other promise that was made.
+
+    Call it last in the transaction that keeps what was written or promised, and remove the file
+    when it raises. Deleting makes room at once: before it refuses, it walks the folder.
+
+    Parameters
+    ----------
+    organisation : Organisation or its key
+    written : int
+        Bytes of files that lie in the organisation's folder already and were not counted yet.
+
+    Raises
+    ------
+    QuotaError
+        If it would store more than ``ORGANISATION_QUOTA_GB``.
+    """
+    key = getattr(organisation, "pk", organisation)
+    row = Organisation.objects.select_for_update(no_key=True).get(pk=key)
+    limit = settings.ORGANISATION_QUOTA_GB * 1000**3
+    stored, at = row.stored_bytes + written, row.stored_at
+    if at is None or timezone.now() - at > _COUNT_HOLDS or stored + _promised(key, at) > limit:
+        at = timezone.now()
+        stored = stored_bytes(key)
+    promised = _promised(key, at)
+    if stored + promised > limit:
+        raise QuotaError(_sentence(stored, promised))
+    Organisation.objects.filter(pk=key).update(stored_bytes=stored, stored_at=at)
+
+
+def stored_bytes(organisation: Any) -> int:
+    """Return how much the files of an organisation (an instance or its key) take now, in bytes."""
+    return _size_of(organisation_folder(organisation))
+
+
+def _promised(key: int, since: datetime) -> int:
+    return sum(function(key, since) for function in _promises)
+
+
+def _sentence(stored: int, promised: int) -> str:
+    reserved = f", and {promised / 1000**3:.3g} GB are reserved for computations" * bool(promised)
+    return (
+        f"Your organisation stores {stored / 1000**3:.3g} GB of the "
+        f"{settings.ORGANISATION_QUOTA_GB:g} GB that it may use{reserved}. Remove images, "
+        "predictions or cohorts that are no longer needed. Nothing was saved."
+    )
 
 
 def _size_of(folder: Path) -> int:

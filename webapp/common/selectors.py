@@ -27,7 +27,12 @@ def get_owned_or_404(model: type[M] | models.QuerySet[M], user: User, pk: Any) -
     Http404
         If there is no such object in the organisation.
     """
+    return get_or_404(owned_by(model, user), pk)
+
+
+def get_or_404(objects: models.QuerySet[M], pk: Any) -> M:
+    """Return the object of this key, or raise Http404, also for what can be no key at all."""
     try:
-        return owned_by(model, user).get(pk=pk)
+        return objects.get(pk=pk)
     except (models.ObjectDoesNotExist, ValidationError, ValueError, TypeError) as error:
         raise Http404("There is no such page.") from error

@@ -20,6 +20,7 @@ class JobsConfig(AppConfig):
             register_home_panel,
             register_navigation,
         )
+        from webapp.common.quota import register_promises
         from webapp.jobs import selectors
 
         autodiscover_modules("jobs")
@@ -34,4 +35,5 @@ class JobsConfig(AppConfig):
                 count=selectors.running_label,
             )
         )
+        register_promises(selectors.reserved_bytes)
         register_home_panel(HomePanel("jobs/_home_panel.html", selectors.recent_jobs, order=0))

@@ -44,6 +44,7 @@ class Job(OrganisationOwned):
     error = models.CharField(max_length=500, blank=True)  # in the user's words
     result = models.JSONField(default=dict)
     seed = models.BigIntegerField()
+    stores_bytes = models.BigIntegerField(default=0)  # what its result may take; reserved meanwhile
     code_version = models.CharField(max_length=60)
     attempt = models.PositiveSmallIntegerField(default=0)
     resumed_from = models.PositiveIntegerField(null=True)  # step at which the last attempt went on
@@ -126,3 +127,23 @@ class JobTracePoint(models.Model):
 
     def __str__(self) -> str:
         return f"step {self.iteration}"
+
+
+class JobListVisit(models.Model):
+    """When a person last opened an organisation's list of jobs; the bell counts from there."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    organisation = models.ForeignKey(
+        "accounts.Organisation", on_delete=models.CASCADE, related_name="+"
+    )
+    seen_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["user", "organisation"], name="one_visit_a_person_and_organisation"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user_id} at {self.seen_at}"

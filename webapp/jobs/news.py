@@ -2,14 +2,11 @@
 
 from dataclasses import dataclass
 
-from django.http import HttpRequest
 from django.utils import timezone
-from django.utils.dateparse import parse_datetime
 
+from webapp.accounts.models import User
 from webapp.common.selectors import owned_by
-from webapp.jobs.models import ACTIVE_STATES, Job
-
-_SEEN_AT = "jobs_seen_at"  # in the session: when its person last opened the list of jobs
+from webapp.jobs.models import ACTIVE_STATES, Job, JobListVisit
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,17 +17,23 @@ class JobNews:
     n_active: int
 
 
-def news_of(request: HttpRequest) -> JobNews:
-    """Return the news since the list of jobs was last opened, or since sign-in."""
-    user = request.user
-    seen = parse_datetime(request.session.get(_SEEN_AT, "")) or user.last_login or user.date_joined
+def news_of(user: User) -> JobNews:
+    """Return the news since the person last opened the list of jobs of the present organisation.
+
+    Somebody who never opened it hears of everything that ended.
+    """
+    visit = owned_by(JobListVisit, user).filter(user=user).first()
     started = owned_by(Job, user).filter(created_by=user)
-    return JobNews(
-        n_ended=started.filter(finished_at__gt=seen).count(),
-        n_active=started.filter(state__in=ACTIVE_STATES).count(),
+    ended = started.filter(finished_at__isnull=False)
+    if visit is not None:
+        ended = ended.filter(finished_at__gt=visit.seen_at)
+    return JobNews(n_ended=ended.count(), n_active=started.filter(state__in=ACTIVE_STATES).count())
+
+
+def remember_seen(user: User) -> None:
+    """Note that the person looks at the list of jobs now; call it before the list is read."""
+    if user.organisation_id is None:
+        return
+    JobListVisit.objects.update_or_create(
+        user=user, organisation_id=user.organisation_id, defaults={"seen_at": timezone.now()}
     )
-
-
-def remember_seen(request: HttpRequest) -> None:
-    """Note that the person looks at the list of jobs now."""
-    request.session[_SEEN_AT] = timezone.now().isoformat()

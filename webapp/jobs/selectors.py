@@ -1,8 +1,9 @@
 """Reading jobs."""
 
+from datetime import datetime
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet, Sum
 
 from webapp.accounts.models import User
 from webapp.common.selectors import owned_by
@@ -23,6 +24,13 @@ def running_label(user: User) -> str:
     if running:
         return f"{running} running"
     return f"{len(states)} waiting" if states else ""
+
+
+def reserved_bytes(organisation_id: int, since: datetime) -> int:
+    """Return what jobs may still write, or wrote since a time, in bytes."""
+    jobs = Job.objects.filter(organisation_id=organisation_id, stores_bytes__gt=0)
+    ahead = jobs.filter(Q(state__in=ACTIVE_STATES) | Q(finished_at__gte=since))
+    return ahead.aggregate(total=Sum("stores_bytes"))["total"] or 0
 
 
 def recent_jobs(user: User) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
+from webapp.common.quota import check_quota
 from webapp.common.version import code_version
 from webapp.jobs import dispatch, registry
 from webapp.jobs.claims import change_if_claimed, job_update
@@ -28,6 +29,7 @@ _FIRST_RESEND_SECONDS = 10
 _LAST_RESEND_SECONDS = 300
 
 
+@transaction.atomic
 def job_enqueue(
     *,
     user: User,
@@ -35,6 +37,7 @@ def job_enqueue(
     parameters: dict[str, Any],
     title: str = "",
     seed: int | None = None,
+    stores: int = 0,
 ) -> Job:
     """Create a queued job and send it to the workers once the transaction has committed.
 
@@ -50,6 +53,14 @@ def job_enqueue(
         Such as "Returning 2023-2025"; shown after the verb of the kind.
     seed : int, optional
         Of the job's random numbers; made and stored when None.
+    stores : int
+        Bytes that its result may take. They are reserved until the job is over, so that it is
+        refused now rather than passing the quota later.
+
+    Raises
+    ------
+    QuotaError
+        If the organisation has no room for what the job stores.
     """
     entry = registry.find_kind(kind)
     job = Job.objects.create(
@@ -61,7 +72,10 @@ def job_enqueue(
         seed=secrets.randbelow(2**31) if seed is None else seed,
         code_version=code_version(),
         sentence="Waiting for a free worker",
+        stores_bytes=stores,
     )
+    if stores:
+        check_quota(job.organisation_id)
     audit(user, "started", job, kind=kind)
     transaction.on_commit(lambda: job_dispatch(job_id=job.pk))
     return job

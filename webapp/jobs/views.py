@@ -23,15 +23,15 @@ JOBS_A_PAGE = 25
 @require_GET
 def job_list(request: HttpRequest) -> HttpResponse:
     """List the jobs of the organisation, newest first."""
+    is_part = request.htmx and request.htmx.target == "job-list"
+    if not is_part:
+        remember_seen(request.user)
     jobs = JobFilter(request.GET, queryset=selectors.jobs_of(request.user))
     table = JobTable(jobs.qs)
     RequestConfig(request, paginate={"per_page": JOBS_A_PAGE, "silent": True}).configure(table)
     active = any(row.record.is_active for row in table.paginated_rows)
     context = {"table": table, "filter": jobs, "any_active": active}
-    if request.htmx and request.htmx.target == "job-list":
-        return render(request, "jobs/_list.html", context)
-    remember_seen(request)
-    return render(request, "jobs/list.html", context)
+    return render(request, "jobs/_list.html" if is_part else "jobs/list.html", context)
 
 
 @require_GET
@@ -40,7 +40,7 @@ def job_bell(request: HttpRequest) -> HttpResponse:
 
     The answer is empty while the bell shows what is so, since screen readers speak each new one.
     """
-    news = news_of(request)
+    news = news_of(request.user)
     if news.n_active and request.GET.get("ended") == str(news.n_ended):
         return HttpResponse(status=HTTPStatus.NO_CONTENT)
     return render(request, "jobs/_bell.html", {"news": news})

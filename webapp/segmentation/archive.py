@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import BinaryIO
 
+from webapp.common.errors import Refusal
 from webapp.segmentation.store import CHUNK_BYTES
 
 MAX_ENTRIES = 5_000
@@ -26,7 +27,7 @@ SUPPORTED = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
 
 
-class ArchiveError(ValueError):
+class ArchiveError(Refusal):
     """The archive as a whole, or one entry, cannot be taken; one sentence says why."""
 
 

@@ -42,6 +42,7 @@ def learn(context: JobContext) -> Any:
     learned = _files(context.parameters["learned"])
     held_out = _files(context.parameters["held_out"])
     context.report("Reading the images")
+    watcher = _Watcher(context, segmenter)
     trained = train_segmentation(
         *_pictures(learned),
         ridge=_ridge(segmenter, learned),
@@ -51,7 +52,7 @@ def learn(context: JobContext) -> Any:
         relative_gap=segmenter.relative_gap,
         max_seconds=segmenter.max_seconds,
         holdout=_pictures(held_out) if held_out else None,
-        on_progress=_Watcher(context, segmenter),
+        on_progress=watcher,
         should_stop=context.should_stop,
         checkpoint=context.checkpoint,
     )
@@ -64,7 +65,7 @@ def learn(context: JobContext) -> Any:
         raise InvalidProblemError(DISK_FULL) from error
 
     def finish() -> dict[str, Any]:
-        outcome = _outcome(trained, len(learned), len(held_out))
+        outcome = _outcome(trained, watcher.steps, len(learned), len(held_out))
         Segmenter.objects.filter(pk=segmenter.pk).update(outcome=outcome)
         return {"segmenter": str(segmenter.pk), "sentence": outcome["sentence"]}
 
@@ -149,15 +150,21 @@ def _pictures(files: list[ImageFile]) -> tuple[StoredImages, StoredMasks]:
 
 
 class _Watcher:
-    """Passes progress on, and keeps the held-out error and two maps of current marginals."""
+    """Passes progress on, and keeps the held-out error and two maps of current marginals.
+
+    ``steps`` counts those of all stages: rehearsals on fewer images, then the one on all. After an
+    interruption it counts on from the stage that was gone on with, as the plot does.
+    """
 
     def __init__(self, context: JobContext, segmenter: Segmenter) -> None:
         self._context = context
         self._segmenter = segmenter
         self._last_iteration = -1
+        self.steps = 0
 
     def __call__(self, progress: Progress) -> None:
         self._context.on_progress(progress)
+        self.steps = max(self.steps, progress.iteration)
         preview = getattr(progress, "preview", None)
         if preview is None or progress.iteration == self._last_iteration:
             return
@@ -181,11 +188,16 @@ def _write_preview(path: Path, marginals: np.ndarray) -> None:
     replace_file(path, png_bytes(enlarged))
 
 
-def _outcome(trained: Any, n_learned: int, n_held_out: int) -> dict[str, Any]:
-    """What pages say of the learned model, as JSON values."""
+def _outcome(trained: Any, steps: int, n_learned: int, n_held_out: int) -> dict[str, Any]:
+    """What pages say of the learned model, as JSON values.
+
+    ``iterations`` are the engine's, of the last stage, which alone looks at all images. ``steps``
+    counts those of all stages: what was reported last, and what came after that report.
+    """
     figures = trained.result.figures()
     outcome = {
         **{name: _finite(value) for name, value in figures.items()},
+        "steps": steps - trained.result.trajectory[-1].iteration + trained.result.iterations,
         "ridge": float(trained.model.ridge),
         "converged": trained.result.status.is_converged,
         "n_learned": n_learned,

@@ -9,23 +9,40 @@ import tempfile
 import time
 from pathlib import Path
 
+import numpy as np
+from PIL import Image
+
+from engine import generate_leaf_images
 from webapp.instance import BASE_DIR
 
 
 def warm(folder: Path) -> None:
-    """Simulate three small cohorts, train on two, assign and evaluate the third."""
+    """Do once, small, what users do first: roommates from survey to evaluation, then images."""
     out = str(folder)
     survey, pairs, model = f"{out}/survey_3.csv", f"{out}/pairs_3.csv", f"{out}/model.npz"
     cohorts = [f"{out}/survey_{k}.csv:{out}/pairs_{k}.csv" for k in (1, 2)]
+    images, segmenter = f"{out}/images", f"{out}/segmenter.npz"
+    _draw_images(Path(images))
     for arguments in (
         ["roommates", "simulate", "--students", "40", "--cohorts", "3", "--out", out],
         ["roommates", "train", "--cohort", cohorts[0], "--cohort", cohorts[1], "--out", model],
         ["roommates", "assign", "--survey", survey, "--model", model, "--out", f"{out}/new.csv"],
         ["roommates", "evaluate", "--survey", survey, "--pairs", pairs, "--model", model,
          "--out", f"{out}/evaluation"],
+        ["segment", "train", "--images", images, "--out", segmenter],
+        ["segment", "predict", "--images", images, "--model", segmenter, "--out", f"{out}/masks"],
     ):  # fmt: skip
         command = [sys.executable, "-m", "engine", *arguments]
         subprocess.run(command, cwd=BASE_DIR, check=True, timeout=600)  # noqa: S603
+
+
+def _draw_images(folder: Path) -> None:
+    """Write two small labelled images as the command line reads them."""
+    folder.mkdir()
+    drawn = generate_leaf_images(2, rng=np.random.default_rng(0), shape=(24, 32))
+    for number, leaf in enumerate(drawn):
+        Image.fromarray(leaf.image).save(folder / f"{number}.png")
+        Image.fromarray(leaf.mask).save(folder / f"{number}.mask.png")
 
 
 if __name__ == "__main__":

@@ -110,9 +110,15 @@ def test_bodies_that_are_no_object_are_refused(program_of, bob, content) -> None
 
 def test_names_are_checked(program_of, bob) -> None:
     program = program_of(bob)
-    assert program.post("/image-sets", {"name": ""}).status_code == 422
-    assert program.post("/image-sets", {"name": "x" * 500}).status_code == 422
-    assert program.post("/image-sets", {"name": 5}).status_code == 422
+    for body, words in (
+        ({"name": ""}, "name: This field cannot be blank."),
+        ({"name": "x" * 500}, "name: Ensure this value has at most 120 characters (it has 500)."),
+        ({"name": "Scans", "foreground": "x" * 41}, "foreground: Ensure this value has at most 40"),
+        ({"name": 5}, "name: expected text."),
+    ):
+        answer = program.post("/image-sets", body)
+        assert answer.status_code == 422
+        assert answer.data["detail"].startswith(words)
 
 
 def test_masks_are_paired_and_unpaired(program_of, bob, image_set) -> None:
@@ -122,7 +128,9 @@ def test_masks_are_paired_and_unpaired(program_of, bob, image_set) -> None:
     base = f"/image-sets/{image_set.pk}/files/{mask.pk}"
     assert program.post(f"{base}/unpair").data["mask_of"] is None
     assert program.post(f"{base}/pair/{other.pk}").data["mask_of"] == str(other.pk)
-    assert program.post(f"{base}/pair/{mask.pk}").status_code == 422
+    refused = program.post(f"{base}/pair/{mask.pk}")
+    assert refused.status_code == 422
+    assert refused.data["detail"] == "Choose an image of the same set."
 
 
 def test_files_are_listed_by_role_in_pages(program_of, bob, image_set) -> None:

@@ -3,12 +3,16 @@
 from collections.abc import Callable
 
 import pytest
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
 from django.test import Client
 from django.utils import timezone
 
-from webapp.accounts.models import User
+from tests.webapp.conftest import make_user
+from webapp.accounts.models import Organisation, Role, User
 from webapp.jobs import registry
-from webapp.jobs.models import Job, JobState, JobTracePoint
+from webapp.jobs.models import Job, JobListVisit, JobState, JobTracePoint
+from webapp.jobs.news import news_of
 
 ClientOf = Callable[[User], Client]
 
@@ -57,7 +61,7 @@ def test_a_running_job_polls_and_says_how_long(client_of: ClientOf, bob: User, j
     assert page.count('hx-trigger="every 1s"') == 2
     assert "about 20 s" in page
     assert "66 %" in page
-    assert "expected" in page
+    assert "Expected from now on" in page
 
 
 @pytest.mark.parametrize("state", ["succeeded", "failed", "cancelled"])
@@ -120,6 +124,13 @@ def test_the_rail_says_what_runs(client_of: ClientOf, alice: User, job: Job) -> 
     assert "1 running" in client_of(alice).get("/help/").content.decode()
 
 
+NEWS = "since you last opened this list"
+
+
+def end(job: Job) -> None:
+    Job.objects.filter(pk=job.pk).update(state="succeeded", finished_at=timezone.now())
+
+
 def test_the_bell_counts_ones_own_jobs_that_ended_until_one_looks(
     client_of: ClientOf, alice: User, bob: User, job: Job
 ) -> None:
@@ -127,12 +138,79 @@ def test_the_bell_counts_ones_own_jobs_that_ended_until_one_looks(
     page = client.get("/help/").content.decode()
     poll = "/jobs/bell/?ended=0"
     assert f'hx-get="{poll}"' in page  # it polls while a job of bob's runs
-    assert "since you last opened this list" not in page
+    assert NEWS not in page
     assert client.get(poll).status_code == 204  # nothing new, so nothing is read aloud
-    Job.objects.filter(pk=job.pk).update(state="succeeded", finished_at=timezone.now())
+    end(job)
     bell = client.get(poll).content.decode()
-    assert "Jobs: 1 ended since you last opened this list" in bell
+    assert f"Jobs: 1 ended {NEWS}" in bell
     assert "hx-get" not in bell
-    assert "since you last opened this list" not in client_of(alice).get("/help/").content.decode()
+    assert NEWS not in client_of(alice).get("/help/").content.decode()
+    assert NEWS not in client.get("/jobs/").content.decode()
+    assert NEWS not in client.get("/help/").content.decode()
+
+
+def test_what_the_bell_counts_outlives_the_session(
+    client_of: ClientOf, bob: User, job: Job
+) -> None:
+    """It used to count from sign-in: what had ended meanwhile was never told."""
+    first = client_of(bob)
+    first.get("/jobs/")
+    first.post("/accounts/sign-out/")
+    end(job)
+    second = client_of(bob)
+    assert f"Jobs: 1 ended {NEWS}" in second.get("/help/").content.decode()
+    second.get("/jobs/")
+    second.post("/accounts/sign-out/")
+    assert NEWS not in client_of(bob).get("/help/").content.decode()
+    assert JobListVisit.objects.filter(user=bob).count() == 1
+
+
+def test_a_list_that_polls_itself_is_not_opened_again(
+    client_of: ClientOf, bob: User, job: Job
+) -> None:
+    client = client_of(bob)
     client.get("/jobs/")
-    assert "since you last opened this list" not in client.get("/help/").content.decode()
+    end(job)
+    client.get("/jobs/", headers={"HX-Request": "true", "HX-Target": "job-list"})
+    assert NEWS in client.get("/help/").content.decode()
+
+
+def test_the_bell_counts_for_each_organisation_by_itself(
+    client_of: ClientOf, bob: User, job: Job, southgate: Organisation
+) -> None:
+    northfield = bob.organisation
+    client_of(bob).get("/jobs/")
+    end(job)
+    User.objects.filter(pk=bob.pk).update(organisation=southgate)
+    client = client_of(bob)
+    assert NEWS not in client.get("/jobs/").content.decode()
+    assert NEWS not in client.get("/help/").content.decode()
+    User.objects.filter(pk=bob.pk).update(organisation=northfield)
+    assert f"1 ended {NEWS}" in client_of(bob).get("/help/").content.decode()
+
+
+def test_the_bell_of_somebody_without_organisation_is_silent(
+    client_of: ClientOf, job: Job, db: None
+) -> None:
+    root = User.objects.create_superuser(username="root", password="quiet-lamp-orbit-43")
+    assert client_of(root).get("/jobs/").status_code == 200
+    assert news_of(root).n_ended == 0
+    assert not JobListVisit.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_update_goes_on_from_the_last_sign_in() -> None:
+    """Whoever worked here before is not told of every job that ever ended."""
+    before, after = [("jobs", "0001_initial")], [("jobs", "0002_job_list_visits")]
+    newest = MigrationExecutor(connection).loader.graph.leaf_nodes()
+    MigrationExecutor(connection).migrate(before)
+    try:
+        organisation = Organisation.objects.create(name="Northfield")
+        bob, carol = (make_user(name, organisation, Role.STAFF) for name in ("bob", "carol"))
+        User.objects.filter(pk=bob.pk).update(last_login=timezone.now())
+        MigrationExecutor(connection).migrate(after)
+        bob.refresh_from_db()
+        assert JobListVisit.objects.get(user=bob).seen_at == bob.last_login
+        assert JobListVisit.objects.get(user=carol).seen_at == carol.date_joined
+    finally:
+        MigrationExecutor(connection).migrate(newest)

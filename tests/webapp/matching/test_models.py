@@ -1,10 +1,12 @@
 """Learning through the pages, the certificate, the check, and who may do what."""
 
+import re
 from collections.abc import Callable
 
 import pytest
 from django.urls import reverse
 
+from engine.learning.roommate_solvers import SOLVERS
 from tests.webapp.matching.conftest import run_waiting
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
@@ -14,6 +16,7 @@ from webapp.jobs.services import job_cancel
 from webapp.matching.models import LearnedModel
 from webapp.matching.results import effect_in_words
 from webapp.matching.selectors.models import model_state
+from webapp.matching.services.learning import METHODS
 
 
 def learn(client: object, *cohorts: Cohort, **data: str) -> object:
@@ -169,3 +172,25 @@ def test_a_model_in_use_stays(
 def test_effects_in_words(effect: float, kind: str, words: str) -> None:
     found = effect_in_words(effect, kind)
     assert f"{found['words']} {found['per']}".strip() == words
+
+
+def test_every_solver_of_the_engine_can_be_chosen_and_no_other() -> None:
+    assert set(METHODS) == set(SOLVERS)
+
+
+def test_the_form_offers_every_method_in_words(
+    client_of: Callable, bob: User, returning: Cohort
+) -> None:
+    page = client_of(bob).get(reverse("matching:model-new")).content.decode()
+    for method, words in METHODS.items():
+        assert re.search(rf'<option value="{method}"( selected)?>{words}</option>', page), method
+
+
+def test_without_room_the_form_says_so(
+    client_of: Callable, bob: User, returning: Cohort, settings: object
+) -> None:
+    settings.ORGANISATION_QUOTA_GB = 0
+    page = client_of(bob).post(reverse("matching:model-new"), {"cohort": str(returning.pk)})
+    assert page.status_code == 422
+    assert "Your organisation stores" in page.content.decode()
+    assert not LearnedModel.objects.exists()

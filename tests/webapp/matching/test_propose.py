@@ -6,16 +6,23 @@ from itertools import combinations
 import numpy as np
 import pytest
 from django.urls import reverse
+from django.utils.html import escape
 
 from tests.webapp.matching.conftest import run_waiting
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, Student
+from webapp.common.quota import QuotaError
 from webapp.jobs.models import Job, JobState
 from webapp.matching.errors import DecisionError, MatchingError
 from webapp.matching.models import Decision, LearnedModel, PairState, Proposal
 from webapp.matching.numbers import ProposalNumbers
 from webapp.matching.services.decisions import pairs_decide
-from webapp.matching.services.proposals import proposal_compute, proposal_conflicts
+from webapp.matching.services.learning import MODEL_BYTES
+from webapp.matching.services.proposals import (
+    proposal_compute,
+    proposal_conflicts,
+    proposal_files,
+)
 from webapp.matching.services.rules import rule_change
 
 
@@ -203,3 +210,46 @@ def test_the_proposed_pairs_are_compared_with_all_that_the_rules_allow(
     middle = np.median(proposal.pairs.values_list("score", flat=True))
     share = round(100 * np.mean(sample < middle))
     assert f"scores higher than {share} % of the pairs that the rules allow" in page
+
+
+def test_a_proposal_reserves_what_it_may_write(proposal: Proposal, learned: LearnedModel) -> None:
+    written = sum(path.stat().st_size for path in proposal_files(proposal, proposal.arrays))
+    assert 0.5 * proposal.job.stores_bytes < written <= proposal.job.stores_bytes
+    assert learned.path.stat().st_size <= MODEL_BYTES
+
+
+def test_without_room_nothing_is_proposed(
+    client_of: Callable, bob: User, proposal: Proposal, settings: object
+) -> None:
+    settings.ORGANISATION_QUOTA_GB = 0
+    done = Job.objects.count()
+    with pytest.raises(QuotaError, match="Your organisation stores"):
+        proposal_compute(user=bob, proposal=proposal)
+    chosen = {"cohort": str(proposal.cohort_id), "model": str(proposal.model_id)}
+    page = client_of(bob).post(reverse("matching:proposal-new"), chosen)
+    assert page.status_code == 422
+    assert "Your organisation stores" in page.content.decode()
+    page = client_of(bob).post(reverse("matching:compute", args=[proposal.pk]), follow=True)
+    assert "Your organisation stores" in page.content.decode()
+    assert (Job.objects.count(), Proposal.objects.count()) == (done, 1)
+
+
+def test_the_newest_cohort_without_pairs_is_guessed(
+    client_of: Callable, bob: User, first_years: Cohort, returning: Cohort, learned: LearnedModel
+) -> None:
+    client, url = client_of(bob), reverse("matching:proposal-new")
+    guessed = client.get(url, {"model": str(learned.pk)}).content.decode()
+    assert f'<option value="{first_years.pk}" selected>' in guessed
+    assert f"Propose pairs for {first_years.n_students} students" in guessed
+    assert "selected>" not in client.get(url, {"cohort": ""}).content.decode()
+    chosen = client.get(url, {"cohort": str(returning.pk)}).content.decode()
+    assert f'<option value="{returning.pk}" selected>' in chosen
+
+
+def test_reasons_are_named_in_full(client_of: Callable, bob: User, proposal: Proposal) -> None:
+    """Two questions that begin alike were cut to the same fourteen letters."""
+    page = client_of(bob).get(reverse("matching:proposal", args=[proposal.pk])).content.decode()
+    reasons = [reason for pair in proposal.pairs.all() for reason in pair.chips[:2]]
+    assert any(len(name) > 14 for name, _ in reasons)
+    for name, is_for in reasons:
+        assert f"{'+' if is_for else '−'} {escape(name)}</span>" in page

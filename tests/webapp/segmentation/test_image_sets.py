@@ -1,8 +1,8 @@
 """Pages of image sets."""
 
 import pytest
-from django.core.exceptions import ValidationError
 
+from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.models import ImageFile, ImageSet, PredictedImage, PredictionBatch
 from webapp.segmentation.services.image_sets import (
     image_file_remove,
@@ -75,7 +75,7 @@ def test_a_mask_of_another_shape_cannot_be_paired(bob, image_set, make_set) -> N
     image = image_set.files.get(name="leaf_2.jpg")
     ImageFile.objects.filter(pk=image.pk).update(width=99)
     image.refresh_from_db()
-    with pytest.raises(ValidationError, match="99 × 24"):
+    with pytest.raises(SegmentationError, match="99 × 24"):
         mask_pair(user=bob, mask=mask, image=image)
     mask.refresh_from_db()
     assert mask.mask_of.name == "leaf_1.jpg"
@@ -83,7 +83,7 @@ def test_a_mask_of_another_shape_cannot_be_paired(bob, image_set, make_set) -> N
 
 def test_a_mask_cannot_be_paired_across_sets(bob, image_set, make_set) -> None:
     other = make_set(bob, name="Other")
-    with pytest.raises(ValidationError, match="same set"):
+    with pytest.raises(SegmentationError, match="same set"):
         mask_pair(
             user=bob,
             mask=image_set.files.get(name="leaf_0.mask.png"),
@@ -103,8 +103,22 @@ def test_pairing_with_an_image_of_another_organisation_is_not_found(
 
 
 def test_a_photograph_cannot_become_a_mask(bob, image) -> None:
-    with pytest.raises(ValidationError, match="does not look like a mask"):
+    with pytest.raises(SegmentationError, match="does not look like a mask"):
         image_file_set_role(user=bob, file=image, role="mask")
+
+
+def test_the_page_says_why_and_that_nothing_changed(client_of, bob, image_set, image) -> None:
+    answer = client_of(bob).post(
+        f"/image-sets/{image_set.pk}/files/{image.pk}/role/", {"role": "mask"}, follow=True
+    )
+    words = "leaf_0.jpg does not look like a mask. Nothing was changed."
+    assert words in answer.content.decode()
+
+
+def test_pairing_with_what_is_no_key_is_not_found(client_of, bob, image_set) -> None:
+    mask = image_set.files.get(name="leaf_0.mask.png")
+    url = f"/image-sets/{image_set.pk}/files/{mask.pk}/pair/"
+    assert client_of(bob).post(url, {"image": "leaf_2.jpg"}).status_code == 404
 
 
 def test_a_mask_can_be_used_as_an_image(client_of, bob, image_set) -> None:

@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from tests.webapp.segmentation.conftest import encoded, upload
+from webapp.common.quota import stored_bytes
 from webapp.segmentation import rendering
 from webapp.segmentation.models import ImageFile
 from webapp.segmentation.rendering import read_mask_png
@@ -196,10 +197,13 @@ def test_a_full_disk_saves_no_half_correction(client_of, bob, row, monkeypatch) 
 
 def test_without_room_no_correction_is_saved(client_of, bob, row, settings) -> None:
     settings.ORGANISATION_QUOTA_GB = 0
+    before = stored_bytes(bob.organisation)
     answer = correct(client_of(bob), row, painted(~read_mask_png(row.mask_path)))
     assert answer.status_code == 422
     assert "Your organisation stores" in json.loads(answer.content)["sentence"]
     assert not ImageFile.objects.filter(origin="corrected").exists()
+    after = stored_bytes(bob.organisation)
+    assert after == before  # the painted file is gone again
 
 
 def test_viewers_may_not_correct(client_of, alice, row) -> None:

@@ -10,24 +10,28 @@ import numpy as np
 import pytest
 from billiard.exceptions import SoftTimeLimitExceeded
 from django.conf import settings
-from django.core.exceptions import ValidationError
 from django.utils import timezone
 
 from engine import InvalidProblemError
-from tests.webapp.segmentation.conftest import make_batch, make_segmenter
+from tests.webapp.segmentation.conftest import encoded, make_batch, make_segmenter, picture
 from webapp.audit.models import AuditLine
+from webapp.common.quota import QuotaError
 from webapp.jobs.models import Job, JobState
 from webapp.jobs.runner import run_job
 from webapp.jobs.services import jobs_sweep
 from webapp.segmentation import jobs
+from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.models import ImageFile, PredictedImage, PredictionBatch
 from webapp.segmentation.selectors.predictions import batch_numbers, compare_batches
 from webapp.segmentation.services import predictions
+from webapp.segmentation.services.image_sets import prediction_paths
 from webapp.segmentation.services.predictions import (
+    predicted_bytes,
     prediction_delete,
     prediction_go_on,
     prediction_start,
 )
+from webapp.segmentation.services.uploads import image_file_add
 from webapp.segmentation.store import StorageFullError
 from webapp.segmentation.templatetags.segmentation import points
 
@@ -176,9 +180,42 @@ def test_without_room_what_is_left_is_not_predicted(bob, batch, settings) -> Non
     batch.images.filter(name="leaf_2.jpg").update(state=PredictedImage.State.WAITING)
     Job.objects.filter(pk=batch.job_id).update(state=JobState.CANCELLED)
     settings.ORGANISATION_QUOTA_GB = 0
-    with pytest.raises(ValidationError, match="Your organisation stores"):
+    with pytest.raises(QuotaError, match="Your organisation stores"):
         prediction_go_on(user=bob, batch=batch)
     assert not Job.objects.filter(state=JobState.QUEUED).exists()
+
+
+def test_a_prediction_reserves_what_it_may_write(bob, segmenter, make_set) -> None:
+    image_set = make_set(bob, images=2, masks=0)
+    for seed, size in ((7, (640, 480)), (8, (1200, 900))):
+        content = encoded(picture(seed, size))
+        image_file_add(user=bob, image_set=image_set, name=f"large_{seed}.jpg", chunks=[content])
+    batch = make_batch(bob, segmenter, image_set)
+    total = 0
+    for row in batch.images.select_related("batch"):
+        written = sum(path.stat().st_size for path in prediction_paths(row))
+        assert written <= predicted_bytes(row.width, row.height), row.name
+        total += predicted_bytes(row.width, row.height)
+    assert batch.job.stores_bytes == total
+
+
+def test_what_cannot_be_measured_has_no_columns(client_of, alice, bob, segmenter, make_set) -> None:
+    for masks, said in ((2, False), (0, True)):
+        batch = make_batch(bob, segmenter, make_set(bob, masks=masks, name=f"{masks} masks"))
+        page = client_of(alice).get(batch.get_absolute_url()).content.decode()
+        assert ("No image here has a known mask" in page) == said
+        assert (">Log loss (nats)</th>" not in page) == said
+        assert ">Entropy (bits)</th>" in page
+
+
+def test_the_page_says_that_there_is_no_room(client_of, bob, segmenter, image_set, settings):
+    settings.ORGANISATION_QUOTA_GB = 0
+    answer = client_of(bob).post(
+        "/predictions/new/", {"image_set": str(image_set.pk), "segmenter": str(segmenter.pk)}
+    )
+    assert answer.status_code == 422
+    assert "Your organisation stores" in answer.content.decode()
+    assert not PredictionBatch.objects.exists()
 
 
 def test_a_batch_deleted_while_it_is_predicted_leaves_no_file(
@@ -242,13 +279,13 @@ def test_when_all_were_learned_from_the_page_says_so(client_of, bob, segmenter, 
 
 
 def test_an_empty_set_cannot_be_predicted(bob, segmenter, make_set) -> None:
-    with pytest.raises(ValidationError, match="no images yet"):
+    with pytest.raises(SegmentationError, match="no images yet"):
         prediction_start(user=bob, segmenter=segmenter, image_set=make_set(bob, images=0))
 
 
 def test_a_model_that_is_not_learned_cannot_predict(bob, segmenter, image_set) -> None:
     segmenter.outcome = {}
-    with pytest.raises(ValidationError, match="not learned yet"):
+    with pytest.raises(SegmentationError, match="not learned yet"):
         prediction_start(user=bob, segmenter=segmenter, image_set=image_set)
 
 

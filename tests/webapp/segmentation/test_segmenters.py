@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from django.core.exceptions import ValidationError
 
 from engine import (
     Progress,
@@ -10,9 +9,11 @@ from engine import (
     SegmentationProgress,
     load_segmentation_model,
 )
+from engine.learning.segmentation import SOLVERS
 from tests.webapp.segmentation.conftest import make_segmenter
-from webapp.jobs.models import Job, JobState
+from webapp.jobs.models import Job, JobState, JobTracePoint
 from webapp.jobs.runner import run_job
+from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.jobs import _Watcher
 from webapp.segmentation.models import HeldOutPoint, ImageFile, Segmenter
 from webapp.segmentation.services.segmenters import (
@@ -78,7 +79,7 @@ def test_a_copy_in_another_set_is_not_learned_from_twice(bob, make_set) -> None:
 
 
 def test_without_masks_there_is_nothing_to_learn(bob, make_set) -> None:
-    with pytest.raises(ValidationError, match="None of these images has a mask"):
+    with pytest.raises(SegmentationError, match="None of these images has a mask"):
         learn(bob, make_set(bob, masks=0))
     assert not Job.objects.exists()
 
@@ -100,6 +101,20 @@ def test_the_job_learns_and_the_model_predicts(bob, make_set) -> None:
     assert all(0 <= point.error <= 1 for point in points)
     assert segmenter.preview_path(0).read_bytes().startswith(b"\x89PNG")
     assert segmenter.preview_path(1).exists()
+
+
+@pytest.mark.slow
+def test_steps_of_all_stages_are_counted(client_of, bob, make_set) -> None:
+    """14 images are rehearsed on 4; the engine's own count is that of the last stage alone."""
+    choices = LearningChoices(max_side=40, max_seconds=20, relative_gap=0.01, holdout_percent=0)
+    segmenter = learn(bob, make_set(bob, images=14, masks=14), choices=choices)
+    run_job(segmenter.job_id, watched=False)
+    segmenter.refresh_from_db()
+    steps, last = segmenter.outcome["steps"], segmenter.outcome["iterations"]
+    assert steps > last > 0
+    assert last < segmenter.job.trace.last().iteration <= steps
+    page = client_of(bob).get(segmenter.get_absolute_url()).content.decode()
+    assert f"<dd>{steps}, of them {last} on all images</dd>" in page
 
 
 @pytest.mark.slow
@@ -148,6 +163,10 @@ def test_previews_become_points_and_pictures(bob) -> None:
     assert segmenter.preview_path(1).exists()
 
 
+def test_every_solver_of_the_engine_can_be_chosen_and_no_other() -> None:
+    assert set(Segmenter.Solver.values) == set(SOLVERS)
+
+
 # -- Pages ---------------------------------------------------------------------------------------
 
 
@@ -170,6 +189,16 @@ def test_the_form_starts_learning(client_of, bob, image_set) -> None:
     segmenter = Segmenter.objects.get()
     assert answer["Location"] == segmenter.get_absolute_url()
     assert client.get(answer["Location"]).status_code == 200
+
+
+def test_the_plot_of_a_learning_model_shows_its_target(client_of, bob, image_set) -> None:
+    segmenter = learn(bob, image_set, choices=LearningChoices(relative_gap=2e-3))
+    JobTracePoint.objects.create(
+        job=segmenter.job, iteration=1, seconds=1.0, objective=-1.0, lower_bound=-2.0,
+        relative_gap=0.5,
+    )  # fmt: skip
+    page = client_of(bob).get(segmenter.get_absolute_url()).content.decode()
+    assert "Certified at 0.2 % or below" in page
 
 
 def test_a_set_of_another_organisation_cannot_be_chosen(
@@ -196,6 +225,19 @@ def test_a_certified_model_says_so(client_of, alice, segmenter) -> None:
     page = client_of(alice).get(segmenter.get_absolute_url()).content.decode()
     assert "Certified: within 0.09 % of the best fit" in page
     assert "Certified" in client_of(alice).get("/image-models/").content.decode()
+
+
+@pytest.mark.parametrize(
+    ("outcome", "words"),
+    [({"steps": 8}, "<dd>8</dd>"), ({"steps": 1234}, "<dd>1,234, of them 8 on all images</dd>"),
+     ({}, None)],
+)  # fmt: skip
+def test_it_says_which_steps_it_counts(client_of, alice, segmenter, outcome, words) -> None:
+    segmenter.outcome |= outcome
+    segmenter.save()
+    page = client_of(alice).get(segmenter.get_absolute_url()).content.decode()
+    assert ("<dt>Steps</dt>" in page) == (words is not None)
+    assert words is None or words in page
 
 
 def test_one_that_stopped_early_does_not_claim_a_certificate(client_of, alice, segmenter) -> None:

@@ -34,6 +34,8 @@ def segmenter_json(segmenter: Segmenter) -> dict[str, Any]:
         "images_held_out": len(segmenter.held_out_digests),
         "held_out_error": points[-1].error if points else None,
         "relative_gap": segmenter.outcome.get("relative_gap"),
+        "iterations": segmenter.outcome.get("steps"),
+        "iterations_on_all_images": segmenter.outcome.get("iterations"),
         "is_ready": segmenter.is_ready,
         "is_certified": bool(segmenter.outcome.get("converged")),
         "job": str(segmenter.job_id) if segmenter.job_id else None,

@@ -20,9 +20,9 @@ from webapp.cohorts.tables.guesses import guess_choices
 from webapp.cohorts.tables.pairs import PairsPreview, check_pairs, choose_id_columns
 from webapp.cohorts.tables.preview import Preview, build_preview
 from webapp.cohorts.tables.reading import check_file_size, read_table
-from webapp.cohorts.tables.table import Table, TableError
+from webapp.cohorts.tables.table import Table
 from webapp.common.errors import Refusal
-from webapp.common.quota import QuotaError, check_quota
+from webapp.common.quota import check_quota
 from webapp.common.storage import remove_path
 
 
@@ -51,13 +51,9 @@ def draft_create(
 
     Raises
     ------
-    TableError
+    TableError, QuotaError
         One sentence; nothing was saved.
     """
-    try:
-        check_quota(user.organisation)
-    except QuotaError as error:
-        raise TableError(str(error)) from error
     check_file_size(size)
     table = read_table(read())
     if cohort is None:
@@ -83,6 +79,7 @@ def draft_create(
                 cohort=cohort,
             )
             audit(user, "uploaded", draft, rows=table.n_rows, columns=table.n_columns)
+            check_quota(user.organisation_id, written=path.stat().st_size)
     except BaseException:
         remove_path(path)
         raise

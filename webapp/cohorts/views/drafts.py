@@ -25,9 +25,9 @@ from webapp.cohorts.tables.table import (
     MAX_COLUMNS,
     MAX_FILE_BYTES,
     MAX_ROWS,
-    TableError,
 )
 from webapp.common.decorators import staff_required
+from webapp.common.errors import Refusal
 from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
@@ -51,7 +51,7 @@ def upload(request: HttpRequest) -> HttpResponse:
                     user=request.user, filename=file.name, size=file.size, read=file.read
                 )
                 return redirect("cohorts:draft", draft.pk)
-            except TableError as problem:
+            except Refusal as problem:
                 error = str(problem)
     drafts = open_drafts(request.user).filter(cohort=None)
     context = {"error": error, "limits": LIMITS, "drafts": drafts}

@@ -13,9 +13,9 @@ from webapp.cohorts.services.drafts import (
     draft_update,
     pairs_preview,
 )
-from webapp.cohorts.tables.table import TableError
 from webapp.cohorts.views.drafts import LIMITS, sent_version
 from webapp.common.decorators import staff_required
+from webapp.common.errors import Refusal
 from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
@@ -41,7 +41,7 @@ def upload(request: HttpRequest, uuid: str) -> HttpResponse:
                     cohort=cohort,
                 )
                 return redirect("cohorts:pairs-draft", cohort.pk, draft.pk)
-            except TableError as problem:
+            except Refusal as problem:
                 error = str(problem)
     context = {"cohort": cohort, "error": error, "limits": LIMITS, "drafts": cohort.drafts.all()}
     return render(request, "cohorts/pairs_upload.html", context, status=422 if error else 200)

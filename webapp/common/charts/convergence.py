@@ -49,15 +49,20 @@ class _Frame:
 
     width: float
     left: float
-    right: float
+    right: float  # of the panels; the numbers at the present end stand beside them
     bounds: tuple[float, float]
     gap: tuple[float, float]
     ticks: int
-    is_narrow: bool
+    columns: int  # of the legends
 
 
-_DESK = _Frame(760.0, 66.0, 750.0, (30.0, 246.0), (292.0, 520.0), 6, False)
-_PHONE = _Frame(320.0, 58.0, 318.0, (66.0, 226.0), (274.0, 430.0), 3, True)
+_DESK = _Frame(760.0, 66.0, 652.0, (52.0, 268.0), (342.0, 568.0), 6, 2)
+_PHONE = _Frame(320.0, 58.0, 244.0, (66.0, 226.0), (312.0, 468.0), 3, 1)
+
+LATE = 0.3  # share of the axis that may stay empty before the first bound
+LINE = 18.0  # from one line of a legend to the next
+LABEL = 16.0  # height that a number takes
+_Key = tuple[str, str, str]  # classes of the line, what it is, class of the words
 
 
 def convergence_chart(
@@ -105,21 +110,31 @@ class _Drawing:
         self._frame = frame
         self._words = words
         self._target = target
-        self._expected_end = expected_end
-        self._upper = _known(horizontal, series.upper)
-        self._lower = _known(horizontal, series.lower)
-        self._gap = [(t, gap) for t, gap in _known(horizontal, series.gap) if gap > 0]
-        has_bounds = bool(self._upper or self._lower)
+        self._upper = _held(_known(horizontal, series.upper), horizontal[-1])
+        self._lower = _held(_known(horizontal, series.lower), horizontal[-1])
+        gaps = [(t, gap) for t, gap in _known(horizontal, series.gap) if gap > 0]
+        self._gap = _held(gaps, horizontal[-1])
+        # Nothing is expected of a gap that has reached its target.
+        is_ahead = bool(target and self._gap and self._gap[-1][1] > target)
+        self._expected_end = expected_end if is_ahead else None
+        self._keys = self._gap_keys()
         # Without bounds the panel of the gap moves up into their place.
-        self._shift = 0.0 if has_bounds else frame.gap[0] - 36.0
-        end = max(expected_end or 0.0, horizontal[-1]) * 1.08 or 1.0
-        self._x = LinearScale(0.0, end, frame.left, frame.right)
+        has_bounds = bool(self._upper or self._lower)
+        self._shift = 0.0 if has_bounds else self._gap_title_y() - 14.0
+        end = max(self._expected_end or 0.0, horizontal[-1]) or 1.0
+        self._x = LinearScale(self._start(end), end, frame.left, frame.right)
         self._picture = Picture(
             frame.width,
             frame.gap[1] + 44.0 - self._shift,
             title="Convergence",
             description=_describe(series, target),
         )
+
+    def _start(self, end: float) -> float:
+        """Zero, unless much time passed before the first bound: then the axis begins at it."""
+        known = [line[0][0] for line in (self._upper, self._lower, self._gap) if line]
+        first = min(known, default=0.0)
+        return first if LATE * end < first < end else 0.0
 
     def finish(self, x_label: str) -> SafeString:
         """Draw both panels and the axis; return the picture."""
@@ -142,7 +157,8 @@ class _Drawing:
         for tick in y.ticks(6):
             picture.line(frame.left, y(tick), frame.right, y(tick), "chart-grid")
             picture.text(frame.left - 8, y(tick) + 4, tick_text(tick, step), anchor="end")
-        clip = picture.clip(frame.left, top, frame.right - frame.left, bottom - top)
+        # A little wider than the panel: the last step of a staircase runs along its edge.
+        clip = picture.clip(frame.left, top, frame.right - frame.left + 2.0, bottom - top)
         upper = _staircase([(self._x(t), y(v)) for t, v in self._upper])
         lower = _staircase([(self._x(t), y(v)) for t, v in self._lower])
         picture.open_group(clip_path=clip)
@@ -151,59 +167,80 @@ class _Drawing:
         picture.path(upper, "chart-line tone-for")
         picture.path(lower, "chart-line tone-against dashed")
         picture.close_group()
-        self._label_lines()
+        keys = [
+            (f"tone-{tone} {dashes}", words, f"label-{tone}")
+            for line, words, tone, dashes in (
+                (upper, self._words.upper, "for", ""),
+                (lower, self._words.lower, "against", "dashed"),
+            )
+            if line
+        ]
+        self._draw_legend(frame.bounds[0] - 16.0, keys)
         self._label_ends(upper, lower)
 
-    def _label_lines(self) -> None:
-        """Beside the lines on a desk; as a legend above them on a phone."""
-        picture, frame = self._picture, self._frame
-        for k, (line, text, tone, dashes) in enumerate(
-            (
-                (self._upper, self._words.upper, "for", ""),
-                (self._lower, self._words.lower, "against", "dashed"),
-            )
-        ):
-            if not line:
-                continue
-            if frame.is_narrow:
-                picture.line(0, 28 + 18 * k, 18, 28 + 18 * k, f"chart-line tone-{tone} {dashes}")
-                picture.text(24, 32 + 18 * k, text, f"label-{tone}")
-            else:
-                y = frame.bounds[0] + 40 if k == 0 else frame.bounds[1] - 26
-                x = frame.left + 0.36 * (frame.right - frame.left)
-                picture.text(x, y, text, f"label-{tone}")
+    def _draw_legend(self, y: float, keys: Sequence[_Key]) -> None:
+        """The lines by name above a panel, where no line runs; y is the last line of words."""
+        columns = self._frame.columns
+        first = y - LINE * (-(-len(keys) // columns) - 1)
+        for k, (line, words, cls) in enumerate(keys):
+            left = self._frame.width / columns * (k % columns)
+            baseline = first + LINE * (k // columns)
+            self._picture.line(left, baseline - 4, left + 18, baseline - 4, f"chart-line {line}")
+            self._picture.text(left + 24, baseline, words, cls)
 
     def _label_ends(self, upper: list[Point], lower: list[Point]) -> None:
-        """A dot and the number at the present end of each bound."""
-        for pixels, values, dot, below in (
-            (upper, self._upper, "point--filled fill-for", -7.0),
-            (lower, self._lower, "point tone-against", 16.0),
-        ):
-            if pixels:
-                px, py = pixels[-1]
-                anchor, offset = self._side(px)
-                self._picture.add("circle", cx=px, cy=py, r=4.0, cls=dot)
-                shown = formats.number(values[-1][1], 1)
-                self._picture.text(px + offset, py + below, shown, "chart-strong", anchor)
+        """A dot at the present end of each bound and its number beside it, where all lines end."""
+        ends = [
+            (line[-1], values[-1][1], dot)
+            for line, values, dot in (
+                (upper, self._upper, "point--filled fill-for"),
+                (lower, self._lower, "point tone-against"),
+            )
+            if line
+        ]
+        heights = [point[1] for point, _, _ in ends]
+        if len(ends) == 2 and heights[1] - heights[0] < LABEL:
+            middle = 0.5 * (heights[0] + heights[1])
+            heights = [middle - 0.5 * LABEL, middle + 0.5 * LABEL]
+        for ((px, py), value, dot), height in zip(ends, heights, strict=True):
+            self._picture.add("circle", cx=px, cy=py, r=4.0, cls=dot)
+            self._picture.text(px + 9, height + 4, formats.number(value, 1), "chart-strong")
 
     def _draw_gap(self) -> None:
         """The lower panel, on a log axis, with the target as a band."""
         picture, frame, target = self._picture, self._frame, self._target
         top, bottom = frame.gap
-        title = "Relative duality gap (log axis)" if frame.is_narrow else self._words.gap
-        picture.text(0, top - 20, title, "chart-title")
+        title = self._words.gap if frame.columns > 1 else "Relative duality gap (log axis)"
+        picture.text(0, self._gap_title_y(), title, "chart-title")
+        self._draw_legend(top - 22.0, self._keys)
         values = [gap for _, gap in self._gap] + ([target, target / 3] if target else [])
         y = LogScale(*powers_around(values or [1e-4, 1.0]), bottom, top)
-        for exponent in y.exponents():
+        exponents = y.exponents()
+        every = math.ceil(LABEL * (len(exponents) - 1) / (bottom - top))
+        for exponent in exponents[::every]:
             height = y(10.0**exponent)
             picture.line(frame.left, height, frame.right, height, "chart-grid")
             picture.power(frame.left - 8, height + 4, exponent)
         if target:
             self._draw_target(y, target)
-        pixels = [(self._x(t), y(gap)) for t, gap in self._gap]
-        picture.path(_staircase(pixels), "chart-line tone-text")
+        pixels = _staircase([(self._x(t), y(gap)) for t, gap in self._gap])
+        picture.path(pixels, "chart-line tone-text")
         if pixels:
             self._draw_now(y, pixels[-1])
+
+    def _gap_keys(self) -> list[_Key]:
+        """What the gap's panel shows besides the gap: the target, and the path expected to it."""
+        keys = []
+        if self._target:
+            words = f"Certified at {100 * self._target:g} % or below"
+            keys.append(("tone-accent dotted", words, "label-accent"))
+        if self._expected_end:
+            keys.append(("tone-muted dotted", "Expected from now on", "label-muted"))
+        return keys
+
+    def _gap_title_y(self) -> float:
+        lines = -(-len(self._keys) // self._frame.columns)
+        return self._frame.gap[0] - 22.0 - LINE * lines
 
     def _draw_target(self, y: LogScale, target: float) -> None:
         picture, frame = self._picture, self._frame
@@ -217,22 +254,16 @@ class _Drawing:
             cls="band",
         )
         picture.line(frame.left, top, frame.right, top, "chart-line tone-accent dotted")
-        shown = f"Certified at {100 * target:g} % or below"
-        picture.text(frame.left + 8, min(top + 17, bottom - 4), shown, "label-accent")
 
     def _draw_now(self, y: LogScale, now: Point) -> None:
-        """The present end, and the expected path from it to the target."""
+        """The present end with its number, above the expected path, which falls."""
         picture, (px, py), gap = self._picture, now, self._gap[-1][1]
-        if self._target and self._expected_end and gap > self._target:
+        if self._expected_end and self._target:
             end = (self._x(self._expected_end), y(self._target))
             picture.path([now, end], "chart-line tone-muted dotted")
-            if end[0] - px > 60:
-                middle = (0.5 * (px + end[0]), 0.5 * (py + end[1]))
-                picture.text(middle[0] + 8, middle[1] - 6, "expected")
         picture.add("circle", cx=px, cy=py, r=4.0, cls="point tone-text")
-        anchor, offset = self._side(px)
-        before = "now " if self._expected_end else ""
-        picture.scientific(px + offset, py - 8, gap, before=before, anchor=anchor)
+        before = "now " if self._expected_end and self._frame.columns > 1 else ""
+        picture.scientific(px + 9, py - 6 if self._expected_end else py + 4, gap, before=before)
 
     def _draw_horizontal_axis(self, label: str) -> None:
         picture, frame, x = self._picture, self._frame, self._x
@@ -243,15 +274,16 @@ class _Drawing:
             picture.text(x(tick), bottom + 18, tick_text(tick, step), anchor="middle")
         picture.text(0.5 * (frame.left + frame.right), bottom + 38, label, anchor="middle")
 
-    def _side(self, px: float) -> tuple[str, float]:
-        """On which side of a point its label has room."""
-        return ("end", -9.0) if px > self._frame.right - 110 else ("start", 9.0)
-
 
 def _known(xs: list[float], values: Sequence[float | None]) -> list[Point]:
     return [
         (x, float(v)) for x, v in zip(xs, values, strict=True) if v is not None and math.isfinite(v)
     ]
+
+
+def _held(points: list[Point], end: float) -> list[Point]:
+    """What is known last holds up to the last report, so that all lines end there."""
+    return [*points, (end, points[-1][1])] if points and points[-1][0] < end else points
 
 
 def _focused_range(upper: list[float], lower: list[float]) -> Point:

@@ -12,6 +12,7 @@ _CIVIDIS = (
     (148, 142, 119), (174, 163, 113), (200, 184, 102), (229, 207, 82), (254, 232, 56),
 )  # fmt: skip
 SIZE, LEFT, TOP, BAR = 300.0, 62.0, 10.0, 14.0
+NAME_HEIGHT = 14.0
 CHARACTER = 8.6  # units a character, on phones, where text is larger
 
 
@@ -80,13 +81,27 @@ def _names(
     picture: Picture, labels: Sequence[str], columns: Sequence[str], cell: float, bottom: float
 ) -> None:
     """Names along both sides, as many as fit."""
-    stride = max(1, math.ceil(13 / cell))
-    for r in range(0, len(labels), stride):
-        picture.text(LEFT - 6, TOP + (r + 0.5) * cell + 4, labels[r], anchor="end")
-    for c in range(0, len(columns), stride):
-        x = LEFT + (c + 0.5) * cell
-        picture.add("text", columns[c], x=x, y=bottom + 8, text_anchor="end",
+    for name, middle in _places(labels, cell):
+        picture.text(LEFT - 6, TOP + middle + 4, name, anchor="end")
+    for name, middle in _places(columns, cell):
+        x = LEFT + middle
+        picture.add("text", name, x=x, y=bottom + 8, text_anchor="end",
                     transform=f"rotate(-60 {x:.1f} {bottom + 8:.1f})")  # fmt: skip
+
+
+def _places(names: Sequence[str], cell: float) -> list[tuple[str, float]]:
+    """Where names stand along a side: in the middle of their cells, longest stretches first.
+
+    An empty name continues the one before it. What has no room beside a longer stretch is left out.
+    """
+    starts = [k for k, name in enumerate(names) if name]
+    stretches = list(zip(starts, [*starts[1:], len(names)], strict=True))
+    placed: list[tuple[str, float]] = []
+    for start, end in sorted(stretches, key=lambda ends: ends[0] - ends[1]):
+        middle = 0.5 * (start + end) * cell
+        if all(abs(middle - other) >= NAME_HEIGHT for _, other in placed):
+            placed.append((names[start], middle))
+    return placed
 
 
 def _ticks(limits: tuple[float, float], log: bool) -> list[tuple[float, str]]:

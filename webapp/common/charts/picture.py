@@ -45,29 +45,32 @@ class Picture:
         self._parts.append(f"<{tag}{written}>{content}</{tag}>")
 
     def text(self, x: float, y: float, text: Any, cls: str = "", anchor: str = "start") -> None:
-        """Add a line of text whose baseline is at y."""
+        """Add a line of text whose baseline is at y; figures of one width are for numbers alone.
+
+        The font widens hyphens together with figures, which tears words apart.
+        """
+        if not any(sign.isalpha() for sign in str(text)):
+            cls = f"{cls} tabular".lstrip()
         self.add("text", text, x=x, y=y, cls=cls or None, text_anchor=anchor)
 
-    def power(self, x: float, y: float, exponent: int, anchor: str = "end", cls: str = "") -> None:
-        """Add a power of ten with a raised exponent."""
+    def power(self, x: float, y: float, exponent: int) -> None:
+        """Add a power of ten with a raised exponent; it ends at x."""
         if exponent == 0:
-            self.text(x, y, "1", cls, anchor)
+            self.text(x, y, "1", anchor="end")
             return
         shown = str(exponent).replace("-", "\u2212")
         self.raw(
-            f'<text x="{_attribute(x)}" y="{_attribute(y)}" text-anchor="{anchor}" class="{cls}">10'
+            f'<text x="{_attribute(x)}" y="{_attribute(y)}" text-anchor="end" class="tabular">10'
             f'<tspan dy="-4" font-size="9">{shown}</tspan></text>'
         )
 
-    def scientific(
-        self, x: float, y: float, value: float, *, before: str = "", anchor: str = "start"
-    ) -> None:
+    def scientific(self, x: float, y: float, value: float, *, before: str = "") -> None:
         """Add a number as 7.4 × 10⁻⁴ with a raised exponent, after some words."""
         mantissa, exponent = formats.mantissa_and_exponent(value)
         shown = str(exponent).replace("-", "\u2212")
         self.raw(
-            f'<text x="{_attribute(x)}" y="{_attribute(y)}" text-anchor="{anchor}" '
-            f'class="chart-strong">{escape(before)}{mantissa} × 10'
+            f'<text x="{_attribute(x)}" y="{_attribute(y)}" class="chart-strong tabular">'
+            f"{escape(before)}{mantissa} × 10"
             f'<tspan dy="-4" font-size="9">{shown}</tspan></text>'
         )
 

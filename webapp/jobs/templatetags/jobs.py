@@ -21,4 +21,4 @@ def convergence_of(job: Job, by: str = "time") -> ConvergencePlot:
 @register.inclusion_tag("jobs/_bell.html", takes_context=True)
 def job_bell(context: RequestContext) -> dict[str, Any]:
     """The bell of the top bar: how many of one's own jobs ended since one last looked."""
-    return {"news": news_of(context["request"])}
+    return {"news": news_of(context["request"].user)}

@@ -13,10 +13,18 @@ from webapp.jobs.services import job_enqueue
 from webapp.matching.errors import MatchingError
 from webapp.matching.models import LearnedModel
 
-METHODS = ("auto", "theta", "frank-wolfe", "block-coordinate", "pairwise", "fully-corrective")
+METHODS = {  # the engine's solvers, by their names in words
+    "auto": "Chosen automatically",
+    "theta": "Ascent in the weights",
+    "frank-wolfe": "Frank-Wolfe",
+    "block-coordinate": "Block-coordinate Frank-Wolfe",
+    "pairwise": "Pairwise Frank-Wolfe",
+    "fully-corrective": "Fully corrective Frank-Wolfe",
+}
 RIDGES = (10.0, 100.0, 1000.0)
 GAPS = (1e-3, 1e-4, 1e-6)
 ENTROPIES = (1.0, 0.5)
+MODEL_BYTES = 1_000_000  # a few hundred weights and their names, from above
 
 
 def check_learning(cohorts: Sequence[Cohort]) -> list[dict[str, object]]:
@@ -83,6 +91,7 @@ def model_learn(
         parameters={"model": str(model.pk), "relative_gap": relative_gap},
         title=name,
         seed=seed,
+        stores=MODEL_BYTES,
     )
     model.save(update_fields=["job"])
     audit(user, "started learning", model, cohorts=[cohort.name for cohort in cohorts])

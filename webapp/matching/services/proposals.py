@@ -13,7 +13,6 @@ from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort, Student
 from webapp.cohorts.selectors.surveys import cohort_survey, questionnaire_of
-from webapp.common.quota import check_quota
 from webapp.common.storage import array_path, remove_path, write_arrays
 from webapp.jobs.services import job_enqueue
 from webapp.matching.conflicts import Conflict, find_conflicts
@@ -36,8 +35,9 @@ def proposal_create(
 
     Raises
     ------
-    MatchingError
-        One sentence: the model is not learned, the questions differ, or there are too few students.
+    MatchingError, QuotaError
+        One sentence: the model is not learned, the questions differ, there are too few students,
+        or there is no room.
     """
     if not model.is_learned:
         raise MatchingError(f"{model.name} is not learned yet.")
@@ -47,7 +47,6 @@ def proposal_create(
     if unknown:
         raise MatchingError(f"{unknown[0]} is not a constraint column of {cohort.name}.")
     try:
-        check_quota(user.organisation)
         cohort_survey(cohort, questionnaire_of(model.questions))
     except engine.InvalidProblemError as error:
         raise MatchingError(str(error)) from error
@@ -75,7 +74,8 @@ def proposal_conflicts(proposal: Proposal) -> list[Conflict]:
 def proposal_compute(*, user: User, proposal: Proposal) -> Proposal:
     """Queue the job that proposes pairs around the decisions.
 
-    Raises MatchingError while a conflict stands, DecisionError while a job is running.
+    Raises MatchingError while a conflict stands, DecisionError while a job is running, QuotaError
+    without room for the result.
     """
     proposal = lock_proposal(proposal)
     conflicts = proposal_conflicts(proposal)
@@ -86,9 +86,15 @@ def proposal_compute(*, user: User, proposal: Proposal) -> Proposal:
         kind="roommates.propose",
         parameters={"proposal": str(proposal.pk), "arrays": str(uuid4())},
         title=proposal.name,
+        stores=proposed_bytes(proposal.cohort.n_students),
     )
     proposal.save(update_fields=["job"])
     return proposal
+
+
+def proposed_bytes(n_students: int) -> int:
+    """Return what the files of one computation take, from above: n x n marginals of 4 bytes."""
+    return 4 * n_students**2 + 20 * n_students + 2_000
 
 
 def proposal_files(proposal: Proposal, arrays: UUID) -> tuple[Any, Any]:

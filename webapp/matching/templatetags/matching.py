@@ -14,6 +14,7 @@ from django.utils.safestring import SafeString
 from webapp.common import formats
 from webapp.matching.models import LearnedModel
 from webapp.matching.selectors.models import Certificate
+from webapp.matching.services.learning import METHODS
 
 register = template.Library()
 
@@ -181,20 +182,10 @@ def question_kinds(model: LearnedModel) -> str:
     return ", ".join(f"{count} {kind}" for kind, count in counts.most_common())
 
 
-_METHODS = {
-    "auto": "Chosen automatically",
-    "theta": "Ascent in the weights",
-    "frank-wolfe": "Frank-Wolfe",
-    "block-coordinate": "Block-coordinate Frank-Wolfe",
-    "pairwise": "Pairwise Frank-Wolfe",
-    "fully-corrective": "Fully corrective Frank-Wolfe",
-}
-
-
 @register.filter
 def method_name(method: str) -> str:
     """A method of learning in words."""
-    return _METHODS.get(method, method)
+    return METHODS.get(method, method)
 
 
 @register.filter

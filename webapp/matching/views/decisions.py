@@ -9,10 +9,11 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from webapp.audit.services import audit
 from webapp.common.decorators import staff_required, viewer_required
+from webapp.common.errors import Refusal
 from webapp.common.parameters import digits_of, whole_number
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
-from webapp.matching.errors import DecisionError, MatchingError
+from webapp.matching.errors import DecisionError
 from webapp.matching.models import Decision, DecisionEvent, Proposal, ProposedPair
 from webapp.matching.selectors.pages import proposal_context
 from webapp.matching.services.decisions import decision_undo, pairs_decide
@@ -122,7 +123,7 @@ def rule(request: HttpRequest, uuid: str) -> HttpResponse:
             proposal_compute(user=request.user, proposal=proposal)
             return _whole_page(request, proposal)
         _toast_event(request, proposal, event)
-    except (DecisionError, MatchingError) as problem:
+    except Refusal as problem:
         toast(request, str(problem), error=True)
     return _answer(request, proposal)
 

@@ -8,11 +8,11 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from webapp.cohorts.models import Cohort
 from webapp.common.decorators import administrator_required, staff_required, viewer_required
+from webapp.common.errors import Refusal
 from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_owned_or_404, owned_by
 from webapp.common.toasts import attempt
 from webapp.matching.charts import model_charts, question_chart
-from webapp.matching.errors import MatchingError
 from webapp.matching.models import LearnedModel
 from webapp.matching.selectors.models import (
     certificate_of,
@@ -53,8 +53,10 @@ def model_new(request: HttpRequest) -> HttpResponse:
         try:
             model = _start(request, cohorts)
             return redirect("matching:model", model.pk)
-        except (MatchingError, ValueError) as problem:
-            error = str(problem) if isinstance(problem, MatchingError) else "A number is missing."
+        except Refusal as refusal:
+            error = str(refusal)
+        except ValueError:
+            error = "A number is missing."
     posted = request.POST
     chosen, check_on = posted.getlist("cohort") or request.GET.getlist("cohort"), ""
     if not chosen and request.method == "GET":

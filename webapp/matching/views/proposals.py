@@ -9,6 +9,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from webapp.cohorts.models import Cohort
 from webapp.common.decorators import administrator_required, staff_required, viewer_required
+from webapp.common.errors import Refusal
 from webapp.common.selectors import get_owned_or_404, owned_by
 from webapp.common.toasts import attempt
 from webapp.matching.charts import compare_scores, probability_heatmap
@@ -53,6 +54,8 @@ def proposal_new(request: HttpRequest) -> HttpResponse:
     error = ""
     sent = request.POST or request.GET
     cohort = next((c for c in cohorts if str(c.pk) == sent.get("cohort")), None)
+    if request.method == "GET" and "cohort" not in sent:
+        cohort = cohorts.filter(n_pairs=0).order_by("-created_at").first()  # a guess, to be changed
     model = next((m for m in models if str(m.pk) == sent.get("model")), None)
     if request.method == "POST":
         try:
@@ -66,7 +69,7 @@ def proposal_new(request: HttpRequest) -> HttpResponse:
                 same=[c for c in request.POST.getlist("same") if c in cohort.constraints],
             )
             return redirect("matching:proposal", created.pk)
-        except MatchingError as problem:
+        except Refusal as problem:
             error = str(problem)
     context = {
         "cohorts": cohorts,

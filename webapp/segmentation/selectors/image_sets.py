@@ -3,10 +3,9 @@
 from typing import Any
 
 from django.db.models import Count, Q, QuerySet, Sum
-from django.shortcuts import get_object_or_404
 
 from webapp.accounts.models import User
-from webapp.common.selectors import get_owned_or_404, owned_by
+from webapp.common.selectors import get_or_404, get_owned_or_404, owned_by
 from webapp.segmentation.models import ImageFile, ImageSet
 
 _IMAGE = Q(files__role=ImageFile.Role.IMAGE)
@@ -36,9 +35,7 @@ def image_set_of(user: User, pk: Any) -> ImageSet:
 def image_file_of(user: User, image_set_pk: Any, pk: Any) -> ImageFile:
     """Return one file of a set of the user's organisation, or raise Http404."""
     image_set = get_owned_or_404(ImageSet, user, image_set_pk)
-    return get_object_or_404(
-        ImageFile.objects.select_related("image_set"), image_set=image_set, pk=pk
-    )
+    return get_or_404(image_set.files.select_related("image_set"), pk)
 
 
 def files_shown(image_set: ImageSet, choice: str, query: str = "") -> QuerySet[ImageFile]:

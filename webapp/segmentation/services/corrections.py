@@ -1,17 +1,18 @@
 """Corrections of predicted masks, kept as new masks of their images."""
 
 import numpy as np
-from django.core.exceptions import ValidationError
 from django.db import transaction
 from numpy.typing import NDArray
 
 from engine import InvalidProblemError, read_image
 from webapp.accounts.models import User
 from webapp.audit.services import audit
+from webapp.common.quota import check_quota
+from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.inspection import inspect_file
 from webapp.segmentation.models import ImageFile, ImageSet, PredictedImage
 from webapp.segmentation.rendering import mask_png, read_mask_png, reduced, view_factor
-from webapp.segmentation.services.image_sets import check_room, pairing_refresh
+from webapp.segmentation.services.image_sets import contents_release, pairing_refresh
 from webapp.segmentation.store import FileStore
 
 
@@ -23,20 +24,25 @@ def mask_correct(*, user: User, row: PredictedImage, painted: bytes) -> ImageFil
 
     Raises
     ------
-    ValidationError
+    SegmentationError, QuotaError
         If the image has left its set, the PNG is no mask of the right size, or there is no room.
     """
-    check_room(user)
     if row.file is None:
-        raise ValidationError(f"{row.name} has left its set, so there is no place for a mask.")
+        raise SegmentationError(f"{row.name} has left its set, so there is no place for a mask.")
     mask = _corrected(row, painted)
     file = _stored_mask(row.file, mask)
-    with transaction.atomic():
-        ImageFile.objects.filter(mask_of=row.file).update(mask_of=None, fixed=True)
-        file.created_by = user
-        file.save()
-        pairing_refresh(image_set=file.image_set)
-        audit(user, "corrected", row, mask=file.name, foreground=float(mask.mean()))
+    organisation_id = file.image_set.organisation_id
+    try:
+        with transaction.atomic():
+            ImageFile.objects.filter(mask_of=row.file).update(mask_of=None, fixed=True)
+            file.created_by = user
+            file.save()
+            pairing_refresh(image_set=file.image_set)
+            audit(user, "corrected", row, mask=file.name, foreground=float(mask.mean()))
+            check_quota(organisation_id, written=file.size)
+    except BaseException:
+        contents_release(organisation_id=organisation_id, digests=[file.digest])
+        raise
     return file
 
 
@@ -74,9 +80,9 @@ def _corrected(row: PredictedImage, painted: bytes) -> NDArray[np.bool_]:
     try:
         drawn = read_image(painted, name="The corrected mask")[:, :, 0] >= 128
     except InvalidProblemError as error:
-        raise ValidationError(str(error)) from error
+        raise SegmentationError(str(error)) from error
     if drawn.shape != shown.shape:
-        raise ValidationError("The corrected mask has another size than the image.")
+        raise SegmentationError("The corrected mask has another size than the image.")
     changed, values = enlarged(drawn != shown, factor), enlarged(drawn, factor)
     height, width = changed.shape
     result = predicted.copy()

@@ -7,25 +7,40 @@ from django.db import transaction
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
-from webapp.common.quota import QuotaError, check_quota
 from webapp.common.storage import remove_path
+from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.models import ImageFile, ImageSet, PredictedImage
 from webapp.segmentation.pairing import PairingFile, pair_by_name, same_proportions, size_problem
 from webapp.segmentation.store import content_remove
 
 
 def image_set_create(*, user: User, name: str, foreground: str) -> ImageSet:
-    """Make an empty set."""
+    """Make an empty set.
+
+    Raises
+    ------
+    SegmentationError
+        If a name is missing or too long.
+    """
     image_set = ImageSet(
         organisation=user.organisation,
         created_by=user,
         name=name.strip(),
         foreground=foreground.strip() or "object",
     )
-    image_set.full_clean()
+    _check_fields(image_set)
     image_set.save()
     audit(user, "created", image_set)
     return image_set
+
+
+def _check_fields(image_set: ImageSet) -> None:
+    """Refuse what the columns cannot hold, naming the field as forms and programs know it."""
+    try:
+        image_set.full_clean()
+    except ValidationError as error:
+        field, sentences = next(iter(error.message_dict.items()))
+        raise SegmentationError(f"{field}: {sentences[0]}") from error
 
 
 def image_set_purge(*, user: User, image_set: ImageSet) -> None:
@@ -65,9 +80,9 @@ def image_file_remove(*, user: User, file: ImageFile) -> None:
 def image_file_set_role(*, user: User, file: ImageFile, role: str) -> None:
     """Say that a file is an image or a mask, whatever its name suggests."""
     if role not in ImageFile.Role.values:
-        raise ValidationError("Choose image or mask.")
+        raise SegmentationError("Choose image or mask.")
     if role == ImageFile.Role.MASK and not file.mask_like:
-        raise ValidationError(f"{file.name} does not look like a mask.")
+        raise SegmentationError(f"{file.name} does not look like a mask.")
     with transaction.atomic():
         file.role, file.role_fixed, file.fixed, file.mask_of = role, True, False, None
         file.save(update_fields=["role", "role_fixed", "fixed", "mask_of"])
@@ -81,11 +96,11 @@ def mask_pair(*, user: User, mask: ImageFile, image: ImageFile | None) -> None:
 
     Raises
     ------
-    ValidationError
+    SegmentationError
         If the two cannot belong together; nothing changes then.
     """
     if mask.role != ImageFile.Role.MASK:
-        raise ValidationError(f"{mask.name} is used as an image.")
+        raise SegmentationError(f"{mask.name} is used as an image.")
     if image is not None:
         _check_pair(mask, image)
     with transaction.atomic():
@@ -107,10 +122,10 @@ def mask_pair(*, user: User, mask: ImageFile, image: ImageFile | None) -> None:
 
 def _check_pair(mask: ImageFile, image: ImageFile) -> None:
     if image.image_set_id != mask.image_set_id or image.role != ImageFile.Role.IMAGE:
-        raise ValidationError("Choose an image of the same set.")
+        raise SegmentationError("Choose an image of the same set.")
     sizes = (mask.width, mask.height), (image.width, image.height)
     if not same_proportions(*sizes):
-        raise ValidationError(size_problem(sizes[0], image.name, sizes[1]))
+        raise SegmentationError(size_problem(sizes[0], image.name, sizes[1]))
 
 
 def pairing_refresh(*, image_set: ImageSet) -> None:
@@ -140,14 +155,6 @@ def _pairing_file(file: ImageFile) -> PairingFile:
         fixed=file.fixed,
         fixed_image=file.mask_of_id,
     )
-
-
-def check_room(user: User) -> None:
-    """Raise ValidationError when the user's organisation has no room left to store more."""
-    try:
-        check_quota(user.organisation)
-    except QuotaError as error:
-        raise ValidationError(str(error)) from error
 
 
 def contents_release(*, organisation_id: int, digests: Iterable[str]) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from django.core.exceptions import ValidationError
 from django.db import transaction
 from numpy.typing import NDArray
 
@@ -23,6 +22,7 @@ from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.common.storage import remove_path
 from webapp.jobs.services import job_cancel, job_enqueue
+from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.inspection import jpeg_bytes
 from webapp.segmentation.models import (
     ImageFile,
@@ -38,7 +38,6 @@ from webapp.segmentation.rendering import (
     reduced,
 )
 from webapp.segmentation.services.image_sets import (
-    check_room,
     contents_release,
     prediction_paths,
 )
@@ -46,6 +45,8 @@ from webapp.segmentation.store import FileStore, full_disk_explained
 from webapp.segmentation.uncertainty import reliability_counts
 
 PREVIEW_SIDE = 360  # pixels
+BYTES_PER_PIXEL = 5  # 4 of the marginals; mask and layers are smooth and shrink to less than one
+BYTES_PER_IMAGE = 150_000  # preview, headers, and the layers of images too small to be smooth
 
 
 def prediction_start(*, user: User, segmenter: Segmenter, image_set: ImageSet) -> PredictionBatch:
@@ -53,15 +54,14 @@ def prediction_start(*, user: User, segmenter: Segmenter, image_set: ImageSet) -
 
     Raises
     ------
-    ValidationError
+    SegmentationError, QuotaError
         If the set has no images, the model is not learned yet, or there is no room.
     """
-    check_room(user)
     images = list(image_set.files.filter(role=ImageFile.Role.IMAGE).select_related("mask"))
     if not images:
-        raise ValidationError(f"{image_set.name} has no images yet. Upload some first.")
+        raise SegmentationError(f"{image_set.name} has no images yet. Upload some first.")
     if not segmenter.is_ready:
-        raise ValidationError(f"{segmenter.name} is not learned yet.")
+        raise SegmentationError(f"{segmenter.name} is not learned yet.")
     with transaction.atomic():
         batch = PredictionBatch.objects.create(
             organisation=user.organisation,
@@ -82,29 +82,35 @@ def prediction_go_on(*, user: User, batch: PredictionBatch) -> int:
 
     Raises
     ------
-    ValidationError
+    SegmentationError, QuotaError
         If nothing is left, the batch is being predicted, or there is no room.
     """
-    check_room(user)
     with transaction.atomic():
         batch = PredictionBatch.objects.select_for_update().get(pk=batch.pk)
         left = batch.images.filter(state=PredictedImage.State.WAITING).count()
         if batch.job is not None and batch.job.is_active:
-            raise ValidationError("These images are being predicted already.")
+            raise SegmentationError("These images are being predicted already.")
         if not left:
-            raise ValidationError("Every image of this prediction is settled.")
+            raise SegmentationError("Every image of this prediction is settled.")
         _enqueue(user, batch)
     return left
 
 
 def _enqueue(user: User, batch: PredictionBatch) -> None:
+    waiting = batch.images.filter(state=PredictedImage.State.WAITING)
     batch.job = job_enqueue(
         user=user,
         kind="segmentation.predict",
         parameters={"batch": str(batch.pk)},
         title=f"{batch.name} by {batch.segmenter.name}",
+        stores=sum(predicted_bytes(*size) for size in waiting.values_list("width", "height")),
     )
     batch.save(update_fields=["job"])
+
+
+def predicted_bytes(width: int, height: int) -> int:
+    """Return what the files of one predicted image take at most, unless it is mere noise."""
+    return BYTES_PER_PIXEL * width * height + BYTES_PER_IMAGE
 
 
 def _waiting(batch: PredictionBatch, file: ImageFile, learned: set[str]) -> PredictedImage:

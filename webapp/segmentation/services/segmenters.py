@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
-from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from webapp.accounts.models import User
@@ -12,11 +11,13 @@ from webapp.audit.services import audit
 from webapp.common.storage import remove_path
 from webapp.jobs.models import Job
 from webapp.jobs.services import job_cancel, job_enqueue
+from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.models import ImageFile, ImageSet, PredictedImage, Segmenter
 from webapp.segmentation.selectors.image_sets import masked_images
 from webapp.segmentation.services.image_sets import contents_release, prediction_paths
 
 FEWEST_FOR_HOLDING_OUT = 4
+MODEL_BYTES = 1_000_000  # weights and two small maps of held-out images, from above
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +47,13 @@ def segmenter_learn(
 
     Raises
     ------
-    ValidationError
-        If no image of the sets has a mask.
+    SegmentationError, QuotaError
+        If no image of the sets has a mask, or there is no room.
     """
     masked = list(masked_images(list(image_sets)))
     images = unique_contents(masked)
     if not images:
-        raise ValidationError(
+        raise SegmentationError(
             "None of these images has a mask. Upload masks named like NAME.mask.png, or correct "
             "predicted ones."
         )
@@ -68,9 +69,13 @@ def segmenter_learn(
         segmenter.job = job_enqueue(
             user=user,
             kind="segmentation.learn",
-            parameters={"segmenter": str(segmenter.pk)},
+            parameters={
+                "segmenter": str(segmenter.pk),
+                "relative_gap": choices.relative_gap,  # the target that the plot shows
+            },
             title=segmenter.name,
             seed=seed,
+            stores=MODEL_BYTES,
         )
         learned, held_out = split_images(
             images, percent=choices.holdout_percent, seed=segmenter.job.seed

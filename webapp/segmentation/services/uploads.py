@@ -118,7 +118,6 @@ def image_file_add(
     InvalidProblemError, QuotaError, ArchiveError, StorageFullError
         With one clear sentence; nothing of the file stays stored.
     """
-    check_quota(image_set.organisation_id)
     store = FileStore(image_set.organisation_id)
     content = store.put(_capped(chunks, name))
     earlier = image_set.files.filter(name=name).first()
@@ -173,4 +172,6 @@ def _save_row(
                 "created_by": user,
             },
         )
+        written = content.size + len(facts.thumbnail)
+        check_quota(image_set.organisation_id, written=written)
     return file

@@ -1,13 +1,13 @@
 """Pages of image sets: list, new, one set, purge."""
 
 from django import forms
-from django.core.exceptions import ValidationError
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from webapp.common.decorators import staff_required, viewer_required
+from webapp.common.errors import Refusal
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
 from webapp.segmentation.archive import MAX_ENTRY_BYTES, MAX_TOTAL_BYTES
@@ -113,8 +113,8 @@ def image_file_action(request: HttpRequest, pk: str, file_pk: str, action: str) 
     file = image_file_of(request.user, pk, file_pk)
     try:
         sentence = _ACTIONS[action](request, file)
-    except ValidationError as error:
-        toast(request, f"{error.messages[0]} Nothing was changed.", error=True)
+    except Refusal as error:
+        toast(request, f"{error} Nothing was changed.", error=True)
     else:
         toast(request, sentence)
     show = request.POST.get("show", "all")

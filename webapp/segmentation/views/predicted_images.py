@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import render
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_GET, require_POST
 
 from webapp.common.decorators import staff_required, viewer_required
+from webapp.common.errors import Refusal
 from webapp.common.toasts import toast
 from webapp.segmentation.exports import overlay_png, require_done, stem
 from webapp.segmentation.file_responses import file_response, guarded
@@ -157,8 +157,8 @@ def _protected_correct(request: HttpRequest, pk: str, image_pk: str) -> HttpResp
         return JsonResponse({"sentence": "The corrected mask did not arrive whole."}, status=400)
     try:
         file = mask_correct(user=request.user, row=row, painted=painted.read())
-    except ValidationError as error:
-        return JsonResponse({"sentence": error.messages[0]}, status=422)
+    except Refusal as error:
+        return JsonResponse({"sentence": str(error)}, status=422)
     toast(
         request,
         f"Saved as {file.name}, the new mask of {row.name}. Learn again to make use of it.",

@@ -3,7 +3,6 @@
 from typing import Any
 
 from django import forms
-from django.core.exceptions import ValidationError
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import redirect, render
@@ -12,8 +11,9 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from webapp.audit.services import audit
 from webapp.common.decorators import staff_required, viewer_required
+from webapp.common.errors import Refusal
 from webapp.common.selectors import get_owned_or_404
-from webapp.common.toasts import toast
+from webapp.common.toasts import attempt, toast
 from webapp.segmentation.charts import reliability_figure
 from webapp.segmentation.exports import batch_archive, numbers_csv
 from webapp.segmentation.file_responses import guarded
@@ -74,8 +74,8 @@ def prediction_new(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         try:
             return redirect(prediction_start(user=request.user, **form.cleaned_data))
-        except ValidationError as error:
-            form.add_error(None, error)
+        except Refusal as error:
+            form.add_error(None, str(error))
     context = {
         "form": form,
         "has_models": form.fields["segmenter"].queryset.exists(),
@@ -132,6 +132,7 @@ def _context(request: HttpRequest, batch: PredictionBatch) -> dict[str, Any]:
         "n_left": n_left,
         "can_go_on": bool(n_left) and not is_active and request.user.is_staff_member,
         "numbers": numbers,
+        "has_masks": batch.images.exclude(mask_digest="").exists(),
         "reliability": reliability_figure(numbers.bins) if numbers else "",
         "page": page,
         "order": order,
@@ -188,10 +189,7 @@ def _attachment(response: HttpResponseBase, filename: str) -> HttpResponseBase:
 def prediction_go_on_view(request: HttpRequest, pk: str) -> HttpResponse:
     """Predict what a failed or cancelled job left."""
     batch = get_owned_or_404(PredictionBatch, request.user, pk)
-    try:
-        prediction_go_on(user=request.user, batch=batch)
-    except ValidationError as error:
-        toast(request, error.messages[0], error=True)
+    attempt(request, lambda: prediction_go_on(user=request.user, batch=batch))
     return redirect(batch)
 
 

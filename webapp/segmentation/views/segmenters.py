@@ -3,12 +3,12 @@
 from typing import Any
 
 from django import forms
-from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from webapp.common.decorators import staff_required, viewer_required
+from webapp.common.errors import Refusal
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
 from webapp.segmentation.charts import held_out_chart
@@ -124,8 +124,8 @@ def segmenter_new(request: HttpRequest) -> HttpResponse:
                 image_sets=list(form.cleaned_data["image_sets"]),
                 choices=form.choices(),
             )
-        except ValidationError as error:
-            form.add_error("image_sets", error)
+        except Refusal as error:
+            form.add_error("image_sets", str(error))
         else:
             return redirect(segmenter)
     context = {"form": form, "has_masks": form.fields["image_sets"].queryset.exists()}
