@@ -1,4 +1,8 @@
-"""Learning from images on the real parts: killed in the middle, and cancelled."""
+"""Learning from images on the real parts: killed in the middle, and cancelled.
+
+Twenty pictures at full size and a small gap keep the learner busy far longer than the two seconds
+between its checkpoints, so that a fast machine cannot end it before the test gets hold of it.
+"""
 
 import json
 import os
@@ -20,12 +24,12 @@ from webapp.segmentation.models import ImageSet
 from webapp.segmentation.services.segmenters import LearningChoices, segmenter_learn
 bob = User.objects.get(username="bob")
 if not ImageSet.objects.filter(name="Leaves").exists():
-    _make_set(bob, "Leaves", count=10, rng=np.random.default_rng(1), with_masks=True, first=1)
+    _make_set(bob, "Leaves", count=20, rng=np.random.default_rng(1), with_masks=True, first=1)
 segmenter = segmenter_learn(
     user=bob,
     name="Live",
     image_sets=[ImageSet.objects.get(name="Leaves")],
-    choices=LearningChoices(max_side=160, max_seconds=120, relative_gap={gap}),
+    choices=LearningChoices(max_side=320, max_seconds=120, relative_gap={gap}),
     seed=7,
 )
 print(json.dumps(dict(job=str(segmenter.job_id), segmenter=str(segmenter.pk))))
@@ -61,7 +65,7 @@ def wait(product: Product, started: dict[str, str], is_there: Any, seconds: floa
 
 @pytest.mark.slow
 def test_learning_goes_on_after_its_worker_was_killed(product: Product) -> None:
-    started = start(product, gap=1e-3)
+    started = start(product, gap=1e-6)
     running = wait(product, started, lambda one: one["steps"] >= 4 or one["state"] != "running")
     saved = f"media/organisation-*/jobs/{started['job']}/checkpoint.npz"
     while running["state"] in {"queued", "running"} and not list(product.instance.glob(saved)):
@@ -73,7 +77,7 @@ def test_learning_goes_on_after_its_worker_was_killed(product: Product) -> None:
     assert ended["state"] == "succeeded", ended
     assert ended["attempt"] == 2
     assert ended["resumed_from"] > 0
-    assert ended["outcome"]["relative_gap"] <= 1e-3
+    assert ended["outcome"]["relative_gap"] <= 1e-6
 
 
 @pytest.mark.slow
