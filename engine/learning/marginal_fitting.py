@@ -241,54 +241,39 @@ def fit_marginals_on_growing_sets(
     check_positive("ridge", ridge)
     check_positive("tolerance", tolerance)
     order = [int(k) for k in rng.permutation(len(examples))]
-    pixels = [example.labels.size for example in examples]
-    theta, passes = start, 0.0
-    for size in subset_sizes(len(examples))[:-1] if rehearses else ():
-        chosen = order[:size]
-        share = sum(pixels[k] for k in chosen) / sum(pixels)
-        left = _seconds_left(max_seconds, started)
-        rehearsal = fit_marginals(
-            ExampleView(examples, chosen),
-            options,
-            ridge=share * ridge,
-            start=theta,
-            metric=estimate_metric(ExampleView(examples, chosen), theta, share * ridge, threads),
-            memory=LONG_MEMORY,
-            tolerance=max(tolerance, REHEARSAL_DECREASE),
-            max_iterations=max_iterations,
-            max_seconds=None if left is None else REHEARSAL_SHARE * left,
-            should_stop=should_stop,
-            threads=threads,
-        )
-        if rehearsal.status is Status.CANCELLED:
-            raise StoppedError("Learning was stopped before all images had been looked at.")
-        theta, passes = rehearsal.theta, passes + share * rehearsal.evaluations
-    metric = estimate_metric(examples, theta, ridge, threads)
-    before = time.perf_counter() - started
+    pixels = np.array([example.labels.size for example in examples])
+    theta, passes, before = start, 0.0, 0.0
 
     def report(theta: FloatArray, objective: float, seconds: float) -> None:
         if on_evaluation is not None:
             on_evaluation(theta, objective, before + seconds)
 
-    fit = fit_marginals(
-        examples,
-        options,
-        ridge=ridge,
-        start=theta,
-        metric=metric,
-        memory=LONG_MEMORY,
-        tolerance=tolerance,
-        max_iterations=max_iterations,
-        max_seconds=_seconds_left(max_seconds, started),
-        on_evaluation=report,
-        should_stop=should_stop,
-        threads=threads,
-    )
-    return replace(
-        fit,
-        evaluations=round(passes + fit.evaluations),
-        seconds=time.perf_counter() - started,
-    )
+    *smaller, everything = subset_sizes(len(examples))
+    for size in [*smaller, everything] if rehearses else [everything]:
+        is_last = size == everything
+        stage = ExampleView(examples, order[:size])
+        share = 1.0 if is_last else float(pixels[order[:size]].sum() / pixels.sum())
+        metric = estimate_metric(stage, theta, share * ridge, threads)
+        left = _seconds_left(max_seconds, started)
+        before = time.perf_counter() - started
+        fit = fit_marginals(
+            stage,
+            options,
+            ridge=share * ridge,
+            start=theta,
+            metric=metric,
+            memory=LONG_MEMORY,
+            tolerance=tolerance if is_last else max(tolerance, REHEARSAL_DECREASE),
+            max_iterations=max_iterations,
+            max_seconds=left if left is None or is_last else REHEARSAL_SHARE * left,
+            on_evaluation=report if is_last else None,
+            should_stop=should_stop,
+            threads=threads,
+        )
+        if fit.status is Status.CANCELLED and not is_last:
+            raise StoppedError("Learning was stopped before all images had been looked at.")
+        theta, passes = fit.theta, passes + share * fit.evaluations
+    return replace(fit, evaluations=round(passes), seconds=time.perf_counter() - started)
 
 
 def estimate_metric(
