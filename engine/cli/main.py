@@ -38,11 +38,19 @@ VERBS = {
     "uai": "map, pr, mar: inference on a factor graph in the UAI format",
 }
 
+_DESCRIPTION = "Matching, roommates, images and factor graphs from the command line."
 _SHARED_HELP = "--json: one JSON object as the last line; --seed N: seed of every random choice"
 
 
 class _Parser(argparse.ArgumentParser):
-    """Reports a wrong option like any other bad input: as one clear line."""
+    """Reports a wrong option like any other bad input: as one clear line.
+
+    Verbs and their actions, which argparse makes of the same class, end their help with the options
+    that all have.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"epilog": f"also: {_SHARED_HELP}"} | options)
 
     def error(self, message: str) -> NoReturn:
         raise InvalidProblemError(f"{self.prog}: {message} (see {self.prog} --help).")
@@ -97,7 +105,7 @@ def _parse_shared(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[st
 
 def _parse_verb(arguments: list[str]) -> tuple[ModuleType, argparse.Namespace]:
     """Find the verb's module and parse its own options; only that module is imported."""
-    parser = _Parser(prog="python -m engine", description=__doc__.splitlines()[0])
+    parser = _Parser(prog="python -m engine", description=_DESCRIPTION)
     listing = "\n".join(f"  {name:<11}{text}" for name, text in VERBS.items())
     parser.usage = "python -m engine VERB [options]"
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
@@ -109,7 +117,6 @@ def _parse_verb(arguments: list[str]) -> tuple[ModuleType, argparse.Namespace]:
         prog=f"python -m engine {name}",
         description=module.__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog=f"also: {_SHARED_HELP}",
         allow_abbrev=False,
     )
     module.add_arguments(verb_parser)

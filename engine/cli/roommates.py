@@ -1,4 +1,4 @@
-"""``python -m engine roommates train|assign|evaluate|simulate``."""
+"""Learn what makes good roommates, propose pairs, compare with known pairs, make practice years."""
 
 import argparse
 from pathlib import Path
@@ -93,26 +93,84 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_assign(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--survey", required=True, type=Path, metavar="SURVEY.csv")
-    parser.add_argument("--model", required=True, type=Path, metavar="MODEL.npz")
-    parser.add_argument("--out", required=True, type=Path, metavar="PAIRS.csv")
-    parser.add_argument("--constraints", type=Path, metavar="RULES.csv")
-    parser.add_argument("--marginals", type=Path, metavar="FILE.npy")
+    _add_survey_and_model(parser)
+    parser.add_argument(
+        "--out",
+        required=True,
+        type=Path,
+        metavar="PAIRS.csv",
+        help="file to write: student_a,student_b,score,probability",
+    )
+    parser.add_argument(
+        "--constraints",
+        type=Path,
+        metavar="RULES.csv",
+        help="CSV rule,student_a,student_b; rule is lock, forbid, single or same:COLUMN",
+    )
+    parser.add_argument(
+        "--marginals",
+        type=Path,
+        metavar="FILE.npy",
+        help="write the probability of every pair there: students by students, float32",
+    )
 
 
 def _add_evaluate(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--survey", required=True, type=Path, metavar="SURVEY.csv")
-    parser.add_argument("--pairs", required=True, type=Path, metavar="PAIRS.csv")
-    parser.add_argument("--model", required=True, type=Path, metavar="MODEL.npz")
-    parser.add_argument("--out", required=True, type=Path, metavar="DIR")
+    _add_survey_and_model(parser)
+    parser.add_argument(
+        "--pairs",
+        required=True,
+        type=Path,
+        metavar="PAIRS.csv",
+        help="known pairs of that year: two columns of ids",
+    )
+    parser.add_argument(
+        "--out",
+        required=True,
+        type=Path,
+        metavar="DIR",
+        help="folder for roc.csv, roc.svg and weights.csv",
+    )
+
+
+def _add_survey_and_model(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--survey",
+        required=True,
+        type=Path,
+        metavar="SURVEY.csv",
+        help="answers of the year; ids in the column id, or in the first one",
+    )
+    parser.add_argument(
+        "--model", required=True, type=Path, metavar="MODEL.npz", help="model file of train"
+    )
 
 
 def _add_simulate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--students", type=int, metavar="N", help="students per year, even")
-    parser.add_argument("--cohorts", type=int, default=1, metavar="C")
-    parser.add_argument("--out", required=True, type=Path, metavar="DIR")
-    parser.add_argument("--strength", type=float, default=DEFAULT_STRENGTH)
-    parser.add_argument("--blanks", type=float, default=0.0, metavar="SHARE")
+    parser.add_argument(
+        "--cohorts", type=int, default=1, metavar="C", help="number of years (default 1)"
+    )
+    parser.add_argument(
+        "--out",
+        required=True,
+        type=Path,
+        metavar="DIR",
+        help="folder for survey_1.csv, pairs_1.csv and so on, weights.csv and schema.json",
+    )
+    parser.add_argument(
+        "--strength",
+        type=float,
+        default=DEFAULT_STRENGTH,
+        help=f"factor on the true weights (default {DEFAULT_STRENGTH:g}); not with --responses",
+    )
+    parser.add_argument(
+        "--blanks",
+        type=float,
+        default=0.0,
+        metavar="SHARE",
+        help="share of answers left blank (default 0); not with --responses",
+    )
     parser.add_argument(
         "--responses",
         type=Path,
@@ -120,7 +178,13 @@ def _add_simulate(parser: argparse.ArgumentParser) -> None:
         help="split the students of this file into the years, and draw pairs for them",
     )
     parser.add_argument("--schema", type=Path, metavar="SCHEMA.json", help="questions of that file")
-    parser.add_argument("--same", action="append", default=[], metavar="COLUMN")
+    parser.add_argument(
+        "--same",
+        action="append",
+        default=[],
+        metavar="COLUMN",
+        help="partners agree in this column of that file; may be given several times",
+    )
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import numpy as np
 from engine.cli.output_paths import check_writable, make_folder, open_checkpoint
 from engine.core.errors import InvalidProblemError
 from engine.core.progress import Progress
-from engine.datasets.image_folder import ImageFile, list_images
+from engine.datasets.image_folder import MASK_SUFFIX, ImageFile, list_images
 from engine.datasets.images import ByteImage, MaskArray, write_mask
 from engine.learning.segmentation import SOLVERS, train_segmentation
 from engine.learning.segmentation_model import SegmentationModel, load_segmentation_model
@@ -34,22 +34,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=float,
         help="ridge weight; by default 0.001 times the number of training pixels",
     )
-    train.add_argument("--rho", type=float, default=0.5, help="edge weight in (0, 0.5]")
-    train.add_argument("--max-side", type=int, default=200, help="longest side of a model, pixels")
+    train.add_argument(
+        "--rho", type=float, default=0.5, help="edge weight in (0, 0.5] (default 0.5)"
+    )
+    train.add_argument(
+        "--max-side",
+        type=int,
+        default=200,
+        help="longest side within the model, pixels; larger images are shrunk (default 200)",
+    )
     train.add_argument(
         "--solver", choices=SOLVERS, default="auto", help="auto (default) solves in theta"
     )
-    train.add_argument("--gap", type=float, default=1e-3, help="certified relative gap to reach")
+    train.add_argument(
+        "--gap",
+        type=float,
+        default=1e-3,
+        help="certified relative gap to reach (default 0.001)",
+    )
     train.add_argument("--max-seconds", type=float, help="stop after this time")
     train.add_argument("--checkpoint", type=Path, help="file from which a killed run goes on")
     train.add_argument("--cache", type=Path, help="folder that keeps features from run to run")
     predict = verbs.add_parser("predict", help="write the mask and the marginals of each image")
     _add_images(predict, masks=False)
-    predict.add_argument("--model", type=Path, required=True)
+    predict.add_argument("--model", type=Path, required=True, help="model file of train")
     predict.add_argument("--out", type=Path, required=True, help="folder for the results")
     evaluate = verbs.add_parser("evaluate", help="compare predictions with known masks")
     _add_images(evaluate)
-    evaluate.add_argument("--model", type=Path, required=True)
+    evaluate.add_argument("--model", type=Path, required=True, help="model file of train")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
@@ -146,6 +158,7 @@ def _labelled(
 def _predict(args: argparse.Namespace) -> dict[str, Any]:
     model = load_segmentation_model(args.model)
     files = list_images(args.images)
+    _spare_masks(args.images, files, args.out)
     make_folder(args.out)
     done: list[dict[str, Any]] = []
     skipped: Failures = []
@@ -160,9 +173,25 @@ def _predict(args: argparse.Namespace) -> dict[str, Any]:
     return {"n_images": len(done), "images": done, "skipped": _warn(skipped)}
 
 
+def _spare_masks(images: Path, files: Sequence[ImageFile], folder: Path) -> None:
+    """Refuse to write over masks beside the pictures: they may be drawn by hand."""
+    if folder.resolve() != images.resolve():
+        return
+    for file in files:
+        path = _mask_path(folder, file)
+        if path.exists():
+            raise InvalidProblemError(
+                f"{path}: this mask would be overwritten by a prediction; choose another folder."
+            )
+
+
+def _mask_path(folder: Path, file: ImageFile) -> Path:
+    return folder / f"{file.name}{MASK_SUFFIX}.png"
+
+
 def _predict_one(model: SegmentationModel, file: ImageFile, folder: Path) -> dict[str, Any]:
     prediction = predict_segmentation(model, file.read_image())
-    mask_path = folder / f"{file.name}.mask.png"
+    mask_path = _mask_path(folder, file)
     marginals_path = folder / f"{file.name}.marginals.npy"
     write_mask(mask_path, prediction.mask)
     np.save(marginals_path, prediction.marginals, allow_pickle=False)

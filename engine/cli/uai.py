@@ -67,7 +67,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         sub = tasks.add_parser(task, help=text, description=text, allow_abbrev=False)
         sub.add_argument("file", metavar="FILE", help="UAI file, plain or gzip")
         methods = MAP_METHODS if task == "map" else MARGINAL_METHODS
-        sub.add_argument("--method", choices=methods, help="how; chosen by the model if not given")
+        usual = "chosen by the model" if task == "map" else "trw"
+        sub.add_argument("--method", choices=methods, help=f"how; {usual} if not given")
         sub.add_argument("--out", metavar="FILE", help="write the answer there in the UAI format")
         sub.add_argument(
             "--max-iterations", type=_positive, default=2000, metavar="N", help="default 2000"
@@ -329,7 +330,9 @@ def _run_mean_field(
     args: argparse.Namespace, form: PairwiseForm, should_stop: StopCallback
 ) -> Marginals:
     start = map_by_linear_programme(form.model, max_iterations=100, should_stop=should_stop).labels
-    return mean_field(form.model, start=start, max_iterations=args.max_iterations)
+    return mean_field(
+        form.model, start=start, max_iterations=args.max_iterations, should_stop=should_stop
+    )
 
 
 def _run_frank_wolfe(

@@ -3,6 +3,7 @@
 import numpy as np
 
 from engine.core.arguments import FloatArray, IntArray, read_only
+from engine.core.progress import StopCallback, never_stop
 from engine.core.status import Status
 from engine.entropies.mean_field import mean_field_entropy
 from engine.graphs.pairwise import PairwiseModel
@@ -23,6 +24,7 @@ def mean_field(
     start: IntArray | None = None,
     max_iterations: int = 1000,
     tolerance: float = 1e-9,
+    should_stop: StopCallback = never_stop,
 ) -> Marginals:
     """Maximise <tau, theta> + sum_i H(tau_i) over products of node distributions.
 
@@ -34,6 +36,7 @@ def mean_field(
         A possible labelling to start from as well; the better of the two optima is returned.
         Without it the bound may be -inf for models with zeros.
     tolerance : largest change of a probability at convergence.
+    should_stop : asked after every sweep; the bound holds wherever it stops.
 
     References
     ----------
@@ -44,13 +47,12 @@ def mean_field(
     tables = graph.uniform()
     done = 0
     if model.has_zeros:
-        done, _ = _ascend(
-            model, _softened(scores), tables, int(max_iterations * SOFT_SHARE), tolerance
-        )
-    result = _finish(model, tables, done, max_iterations, tolerance)
+        limit = int(max_iterations * SOFT_SHARE)
+        done, _ = _ascend(model, _softened(scores), tables, limit, tolerance, should_stop)
+    result = _finish(model, tables, done, max_iterations, tolerance, should_stop)
     if start is None:
         return result
-    other = _finish(model, graph.indicator(start), 0, max_iterations, tolerance)
+    other = _finish(model, graph.indicator(start), 0, max_iterations, tolerance, should_stop)
     return max(result, other, key=lambda answer: answer.log_partition)
 
 
@@ -74,23 +76,37 @@ def _layout(model: PairwiseModel) -> Layout:
 
 
 def _ascend(
-    model: PairwiseModel, scores: FloatArray, tables: FloatArray, limit: int, tolerance: float
+    model: PairwiseModel,
+    scores: FloatArray,
+    tables: FloatArray,
+    limit: int,
+    tolerance: float,
+    should_stop: StopCallback,
 ) -> tuple[int, float]:
     """Update ``tables`` in place; return (iterations, last change)."""
     work = np.zeros(int(model.graph.cardinalities.max()))
     change = np.inf
     for iteration in range(limit):
         change = update_nodes(_layout(model), scores, tables, work)
-        if change <= tolerance:
+        if change <= tolerance or should_stop():
             return iteration + 1, change
     return limit, change
 
 
 def _finish(
-    model: PairwiseModel, tables: FloatArray, done: int, limit: int, tolerance: float
+    model: PairwiseModel,
+    tables: FloatArray,
+    done: int,
+    limit: int,
+    tolerance: float,
+    should_stop: StopCallback,
 ) -> Marginals:
     """Ascend on the model itself and evaluate the product exactly."""
-    iterations, change = _ascend(model, model.scores, tables, limit - done, tolerance)
+    iterations, change = _ascend(model, model.scores, tables, limit - done, tolerance, should_stop)
+    if change <= tolerance:
+        status = Status.CONVERGED
+    else:
+        status = Status.ITERATION_LIMIT if done + iterations >= limit else Status.CANCELLED
     write_products(_layout(model), tables)
     used = tables > 0.0
     value = float(tables[used] @ model.scores[used])
@@ -102,6 +118,6 @@ def _finish(
         lower_bound=value,
         upper_bound=None,
         iterations=done + iterations,
-        status=Status.CONVERGED if change <= tolerance else Status.ITERATION_LIMIT,
+        status=status,
         change=change,
     )

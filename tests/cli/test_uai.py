@@ -220,3 +220,15 @@ def test_bad_input_and_impossible_models_have_their_exit_codes(capsys, tmp_path)
     write_uai(good, third_order(1, 0.2))
     assert main(["uai", "map", str(good), "--method", "trw"]) == 2
     assert run(capsys, "pr", str(good), "--damping", "1")["code"] == 2
+
+
+@pytest.mark.parametrize("method", ["trw", "bp", "mean-field", "frank-wolfe"])
+def test_every_approximation_ends_with_its_time(capsys, tmp_path, method):
+    path = tmp_path / "model.uai"
+    rng = np.random.default_rng(0)
+    triangle = tuple(Factor(pair, rng.normal(size=(2, 2))) for pair in [(0, 1), (1, 2), (0, 2)])
+    write_uai(path, FactorGraph(np.full(3, 2), triangle))
+    answer = run(capsys, "pr", str(path), "--method", method, "--max-seconds", "0")
+    assert answer["code"] == 0
+    assert answer["iterations"] <= 2
+    assert not answer["converged"]

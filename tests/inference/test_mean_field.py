@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.core.status import Status
 from engine.graphs.pairwise import PairwiseGraph, PairwiseModel
 from engine.inference.mean_field import mean_field
 from tests.reference.pairwise_models import (
@@ -55,3 +56,15 @@ def test_it_converges_and_says_so():
     model = random_model(0, 6)
     assert mean_field(model).is_converged
     assert not mean_field(model, max_iterations=1).is_converged
+
+
+@pytest.mark.parametrize("zeros", [0.0, 0.2])
+def test_it_stops_after_the_sweep_in_which_it_is_asked_to(zeros):
+    model = random_model(0, 6, zeros=zeros)
+    values, labellings = enumerate_model(model)
+    start = labellings[values.argmax()]
+    answer = mean_field(model, start=start, should_stop=lambda: True)
+    assert answer.status is Status.CANCELLED
+    assert answer.iterations <= 2  # at most one on the softened model, and one on the model itself
+    log_z, _ = exact_node_marginals(model)
+    assert values.max() - 1e-9 <= answer.lower_bound <= log_z + 1e-9
