@@ -178,7 +178,7 @@ def _spare_masks(images: Path, files: Sequence[ImageFile], folder: Path) -> None
     if folder.resolve() != images.resolve():
         return
     for file in files:
-        path = _mask_path(folder, file)
+        path = _mask_path(images, file)
         if path.exists():
             raise InvalidProblemError(
                 f"{path}: this mask would be overwritten by a prediction; choose another folder."

@@ -68,6 +68,23 @@ def test_predict_writes_a_mask_and_marginals_of_the_original_size(
     assert np.mean((marginals > 0.5) == (mask == 255)) > 0.95
 
 
+def test_predictions_never_replace_masks_beside_the_pictures(
+    folder: Path, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Both are called NAME.mask.png: without a refusal the drawn masks were lost."""
+    for name in ("leaf0.jpg", "leaf1.jpg", "leaf1.mask.png"):
+        (tmp_path / name).write_bytes((folder / name).read_bytes())
+    drawn = (tmp_path / "leaf1.mask.png").read_bytes()
+    words = ("--images", str(tmp_path), "--model", str(model), "--out")
+    assert main(["segment", "predict", *words, str(tmp_path / "new" / "..")]) == 2
+    assert "choose another folder" in capsys.readouterr().err
+    assert (tmp_path / "leaf1.mask.png").read_bytes() == drawn
+    assert not (tmp_path / "leaf0.mask.png").exists()
+    (tmp_path / "leaf1.mask.png").unlink()
+    assert main(["segment", "predict", *words, str(tmp_path)]) == 0
+    assert (tmp_path / "leaf1.mask.png").exists()
+
+
 def test_evaluate_compares_with_masks_beside_or_elsewhere(
     folder: Path, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
