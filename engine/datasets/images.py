@@ -3,6 +3,8 @@
 import struct
 import warnings
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -40,6 +42,9 @@ FORMATS = (
 
 MIDDLE_SHARE = 0.2
 """A mask whose share of mid-grey pixels is larger is taken for a photograph and refused."""
+
+MIN_MASK_SIDE = 8
+"""A mask with a shorter side is resized only if its picture has so short a side too, pixels."""
 
 _DECODING_ERRORS = (
     OSError,
@@ -85,7 +90,8 @@ def read_image(
     """
     label = _label(source, name)
     picture = _open(source, label, max_pixels)
-    return np.ascontiguousarray(np.asarray(_to_rgb(picture, label), dtype=np.uint8))
+    with _damage_in_words(label):
+        return np.ascontiguousarray(np.asarray(_to_rgb(picture, label), dtype=np.uint8))
 
 
 def read_mask(
@@ -113,7 +119,9 @@ def read_mask(
         such a file is a photograph.
     """
     label = _label(source, name)
-    values = _mask_values(_open(source, label, max_pixels), label)
+    picture = _open(source, label, max_pixels)
+    with _damage_in_words(label):
+        values = _mask_values(picture, label)
     low, high = float(values.min()), float(values.max())
     if low == high:
         return np.full(values.shape, high == 1.0 or high >= 128.0)
@@ -134,13 +142,15 @@ def match_mask(mask: MaskArray, shape: tuple[int, int], *, name: str = "mask") -
     ------
     InvalidProblemError
         If the proportions differ by more than 2 % (and by more than one pixel): then the mask
-        belongs to another picture or was cropped.
+        belongs to another picture or was cropped. Also if a side of the mask is shorter than
+        `MIN_MASK_SIDE` and than its picture: one pixel more or less then fits any proportions.
     """
     height, width = shape
     if mask.shape == (height, width):
         return mask
     rows, columns = mask.shape
-    if abs(rows * width - columns * height) > max(0.02 * rows * width, width, height):
+    is_tiny = min(rows, columns) < min(MIN_MASK_SIDE, height, width)
+    if is_tiny or abs(rows * width - columns * height) > max(0.02 * rows * width, width, height):
         raise InvalidProblemError(
             f"{name}: the mask is {columns} x {rows} pixels but its image is {width} x {height}; "
             "draw the mask on the same picture."
@@ -184,13 +194,22 @@ def _open(source: str | Path | bytes, label: str, max_pixels: int) -> Image.Imag
         )
     if width < 1 or height < 1:
         raise InvalidProblemError(f"{label}: the picture has no pixels.")
-    try:
+    with _damage_in_words(label):
         picture.load()
+    return _upright(picture)
+
+
+@contextmanager
+def _damage_in_words(label: str) -> Iterator[None]:
+    """Turn what decoders and conversions raise on damaged pixels into one sentence."""
+    try:
+        yield
+    except InvalidProblemError:
+        raise
     except _DECODING_ERRORS as error:
         raise InvalidProblemError(
             f"{label}: the file is damaged or cut off before the picture ends."
         ) from error
-    return _upright(picture)
 
 
 def _read_bytes(source: str | Path | bytes, label: str) -> BytesIO:
@@ -242,8 +261,8 @@ def _mask_values(picture: Image.Image, label: str) -> NDArray[np.float32]:
         if alpha.min() < alpha.max() and (visible.size == 0 or visible.min() == visible.max()):
             return alpha
         return light * alpha / np.float32(255)
-    if picture.mode == "P":
-        return np.asarray(picture.convert("RGB").convert("L"), dtype=np.float32)
+    if picture.mode not in {"1", "L"}:
+        picture = picture.convert("RGB")  # the only way to grey from some modes, LAB for one
     return np.asarray(picture.convert("L"), dtype=np.float32)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from PIL import Image
+from PIL import Image, ImageCms
 
 from engine.core.errors import InvalidProblemError
 from engine.datasets.images import match_mask, read_image, read_mask, write_mask
@@ -51,10 +51,20 @@ def test_transparency_is_laid_on_white() -> None:
     assert read_image(encode(picture)).tolist() == [[[255, 0, 0], [255, 255, 255]]]
 
 
-@pytest.mark.parametrize("mode", ["1", "L", "P", "CMYK", "YCbCr", "LA"])
+def in_mode(picture: Image.Image, mode: str) -> Image.Image:
+    """Convert; Pillow itself reaches LAB only through a colour profile."""
+    if mode != "LAB":
+        return picture.convert(mode)
+    profiles = ImageCms.createProfile("sRGB"), ImageCms.createProfile("LAB")
+    converted = ImageCms.profileToProfile(picture, *profiles, outputMode="LAB")
+    assert converted is not None
+    return converted
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "P", "CMYK", "YCbCr", "LAB", "LA"])
 def test_every_mode_becomes_rgb(mode: str) -> None:
-    form = {"CMYK": "TIFF", "YCbCr": "JPEG"}.get(mode, "PNG")
-    image = read_image(encode(Image.fromarray(gradient()).convert(mode), form))
+    form = {"CMYK": "TIFF", "YCbCr": "JPEG", "LAB": "TIFF"}.get(mode, "PNG")
+    image = read_image(encode(in_mode(Image.fromarray(gradient()), mode), form))
     assert image.shape == (12, 20, 3)
     assert image[-1, -1].mean() > image[0, 0].mean() + 100
 
@@ -161,6 +171,39 @@ def test_masks_of_any_two_values(tmp_path: Path) -> None:
     assert_array_equal(read_mask(tmp_path / "m.png"), truth)
 
 
+@pytest.mark.parametrize("mode", ["1", "L", "P", "RGB", "CMYK", "YCbCr", "LAB", "LA", "I;16"])
+def test_a_mask_may_have_any_mode(mode: str) -> None:
+    """A mask in LAB used to end the whole batch: Pillow has no way from there to grey."""
+    truth = np.zeros((16, 24), dtype=bool)
+    truth[:8, 8:] = True  # whole blocks of a JPEG, whose colours would spread over their edges
+    if mode == "I;16":
+        picture = Image.fromarray(truth.astype(np.uint16) * 65535)
+    else:
+        picture = in_mode(Image.fromarray(np.dstack([truth] * 3).astype(np.uint8) * 255), mode)
+    form = {"CMYK": "TIFF", "YCbCr": "JPEG", "LAB": "TIFF"}.get(mode, "PNG")
+    assert_array_equal(read_mask(encode(picture, form)), truth)
+
+
+def test_a_mask_is_turned_upright_as_its_picture_is() -> None:
+    truth = np.zeros((10, 30), dtype=bool)
+    truth[:, :5] = True
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    mask = read_mask(encode(Image.fromarray(truth.astype(np.uint8) * 255), exif=exif))
+    assert_array_equal(mask, np.rot90(truth, -1))
+
+
+def test_a_conversion_that_fails_is_a_damaged_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*words: object) -> Image.Image:
+        raise ValueError("conversion not supported")
+
+    content = encode(Image.fromarray(gradient()))
+    monkeypatch.setattr(Image.Image, "convert", fail)
+    for read in (read_image, read_mask):
+        with pytest.raises(InvalidProblemError, match=r"x\.png: .*damaged"):
+            read(content, name="x.png")
+
+
 def test_a_palette_mask_goes_by_lightness_not_by_index() -> None:
     indices = np.array([[0, 1], [1, 0]], dtype=np.uint8)
     picture = Image.fromarray(indices, mode="P")
@@ -205,3 +248,15 @@ def test_a_mask_at_another_scale_is_resized() -> None:
 def test_a_mask_of_another_picture_is_refused() -> None:
     with pytest.raises(InvalidProblemError, match="100 x 50 pixels but its image is 80 x 80"):
         match_mask(np.zeros((50, 100), dtype=bool), (80, 80))
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (2, 2), (1, 2), (6, 8), (7, 9)])
+def test_a_tiny_mask_fits_no_picture(shape: tuple[int, int]) -> None:
+    """One pixel more or less is most of its side, so its proportions say nothing."""
+    with pytest.raises(InvalidProblemError, match="draw the mask on the same picture"):
+        match_mask(np.ones(shape, dtype=bool), (480, 640))
+
+
+def test_a_narrow_picture_may_have_a_narrow_mask() -> None:
+    assert match_mask(np.ones((5, 50), dtype=bool), (5, 51)).shape == (5, 51)
+    assert match_mask(np.ones((9, 12), dtype=bool), (480, 640)).all()
