@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.cli.output_paths import check_writable
 from engine.core.errors import InfeasibleError, InvalidProblemError
 from engine.datasets.graph_files import GraphFile, read_degrees, read_graph
 from engine.oracles.matching import Matching
@@ -92,6 +93,8 @@ def _check_options(args: argparse.Namespace) -> None:
         raise InvalidProblemError("--degrees and --exact-degrees belong to --kind b.")
     if args.file == "-" and args.degrees == "-":
         raise InvalidProblemError("only one of FILE and --degrees can be standard input.")
+    if args.out not in {None, "-"}:
+        check_writable(Path(args.out))
 
 
 def _source(name: str) -> Any:

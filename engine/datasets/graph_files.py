@@ -15,6 +15,7 @@ from engine.core.errors import InvalidProblemError
 
 LARGEST_NODE_COUNT = 10_000_000
 LONGEST_LINE = 10_000
+LONGEST_COUNT = 18  # digits
 WEIGHT_NAMES = {"weight", "weights", "w", "cost", "score", "value", "distance", "length"}
 
 
@@ -88,10 +89,10 @@ def read_degrees(path: Path | TextIO, graph: GraphFile) -> IntArray:
             raise InvalidProblemError(f"line {number}: expected `node,degree`, received {words}.")
         name, degree = words
         if name not in index:
-            if number == 1 and not degree.isdecimal():
+            if (degrees < 0).all() and not degree.isdecimal():
                 continue  # a header
             raise InvalidProblemError(f"line {number}: the graph has no node {name!r}.")
-        if not (degree.isdecimal() and len(degree) < 10):
+        if not _is_count(degree):
             raise InvalidProblemError(
                 f"line {number}: expected a whole number from 0 as degree, received {degree!r}."
             )
@@ -127,6 +128,8 @@ def _read_dimacs(text: str) -> GraphFile:
         words = line.split()
         if not words or words[0] == "c":
             continue
+        if len(line) > LONGEST_LINE:
+            raise InvalidProblemError(f"line {number}: {len(line)} characters are too many.")
         if words[0] == "p":
             if n_nodes >= 0:
                 raise InvalidProblemError(f"line {number}: a second `p` line.")
@@ -152,7 +155,7 @@ def _read_dimacs(text: str) -> GraphFile:
 
 def _problem_line(words: list[str], number: int) -> tuple[int, int]:
     shaped = len(words) == 4 and words[1] in {"edge", "col"}
-    if not (shaped and words[2].isdecimal() and words[3].isdecimal()):
+    if not (shaped and _is_count(words[2]) and _is_count(words[3])):
         raise InvalidProblemError(
             f"line {number}: expected `p edge N M`, received {' '.join(words)[:60]!r}."
         )
@@ -164,11 +167,16 @@ def _problem_line(words: list[str], number: int) -> tuple[int, int]:
 
 
 def _node(word: str, n_nodes: int, number: int) -> int:
-    if not (word.isdecimal() and 1 <= int(word) <= n_nodes):
+    if not (_is_count(word) and 1 <= int(word) <= n_nodes):
         raise InvalidProblemError(
             f"line {number}: expected a node from 1 to {n_nodes}, received {word[:40]!r}."
         )
     return int(word) - 1
+
+
+def _is_count(word: str) -> bool:
+    """Whether a word is a whole number from 0 that fits into 64 bits."""
+    return word.isdecimal() and len(word) <= LONGEST_COUNT
 
 
 def _weight(word: str, number: int) -> float:
@@ -192,7 +200,7 @@ def _read_csv(text: str) -> GraphFile:
             raise InvalidProblemError(
                 f"line {number}: expected three values `u,v,weight`, received {len(words)}."
             )
-        if not edges and number == 1 and _is_header(words):
+        if not edges and _is_header(words):
             continue
         if not (words[0] and words[1]):
             raise InvalidProblemError(f"line {number}: a node without a name.")

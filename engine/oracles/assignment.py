@@ -8,8 +8,9 @@ from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
-from engine.core.arguments import FloatArray, IntArray, check_shape, read_only
-from engine.core.errors import CertificateError, InfeasibleError, InvalidProblemError
+from engine.core.arguments import FloatArray, IntArray, read_only
+from engine.core.errors import CertificateError, InfeasibleError
+from engine.oracles.matching import as_bipartite_scores
 from engine.oracles.protocol import ExtremePoint
 
 ROUNDING = 64 * float(np.finfo(np.float64).eps)
@@ -68,7 +69,7 @@ def assign(scores: FloatArray) -> Assignment:
     Raises
     ------
     InvalidProblemError
-        If scores hold NaN or +inf.
+        If scores hold NaN, +inf or magnitudes whose sums would leave float64.
     InfeasibleError
         If forbidden pairs leave no assignment; ``deficient_set`` then holds nodes of the shorter
         side that are together allowed fewer partners than they are (Hall).
@@ -84,10 +85,7 @@ def assign(scores: FloatArray) -> Assignment:
     Crouse (2016), the shortest augmenting paths behind SciPy's linear_sum_assignment.
     """
     started = time.perf_counter()
-    scores = np.ascontiguousarray(scores, dtype=np.float64)
-    check_shape("scores", scores, (None, None))
-    if np.isnan(scores).any() or (scores == np.inf).any():
-        raise InvalidProblemError("scores: expected finite numbers or -inf, received NaN or +inf.")
+    scores = as_bipartite_scores(scores)
     tall = scores.shape[0] > scores.shape[1]
     short_side = scores.T if tall else scores
     chosen = _solve(short_side)

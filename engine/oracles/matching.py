@@ -4,7 +4,29 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine.core.arguments import IntArray, read_only
+from engine.core.arguments import FloatArray, IntArray, check_shape, read_only
+from engine.core.errors import InvalidProblemError
+
+LARGEST_WEIGHT = 1e300  # sums of more would leave float64
+
+
+def as_bipartite_scores(scores: FloatArray) -> FloatArray:
+    """Return scores, shape (n_rows, n_columns), contiguous in float64; -inf forbids a pair.
+
+    Raises
+    ------
+    InvalidProblemError
+        If they have another shape, hold NaN or +inf, or their sums would leave float64.
+    """
+    scores = np.ascontiguousarray(scores, dtype=np.float64)
+    check_shape("scores", scores, (None, None))
+    if np.isnan(scores).any() or (scores == np.inf).any():
+        raise InvalidProblemError("scores: expected finite numbers or -inf, received NaN or +inf.")
+    if np.abs(scores, where=scores > -np.inf, out=np.zeros(scores.shape)).max(initial=0.0) > (
+        LARGEST_WEIGHT
+    ):
+        raise InvalidProblemError(f"scores: expected magnitudes up to {LARGEST_WEIGHT:.0e}.")
+    return scores
 
 
 def _no_edges() -> IntArray:

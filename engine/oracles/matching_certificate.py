@@ -88,11 +88,11 @@ def check_edges(duals: IntegerDuals, heads: IntArray, tails: IntArray, cost: Int
         )
 
 
-def weight_bound(duals: IntegerDuals, exponent: int, *, exact: bool) -> float:
+def weight_bound(duals: IntegerDuals, exponent: int, *, roundings: int) -> float:
     """Upper bound on the maximum weight, in the unit of the weights.
 
-    Unless ``exact``, rounding moved each of the n/2 chosen weights by up to 2^-exponent.
+    Each of the n/2 chosen weights is the sum of ``roundings`` numbers that were moved by up to
+    2^-exponent each: 0 where all were whole multiples of 2^(1 - exponent) already.
     """
-    n_edges = 0 if exact else len(duals.dual) // 2
-    mantissa = n_edges - duals.value
+    mantissa = roundings * (len(duals.dual) // 2) - duals.value
     return float(mantissa * 2**-exponent if exponent <= 0 else mantissa / 2**exponent)

@@ -11,15 +11,13 @@ from engine.core.arguments import FloatArray, IntArray
 class Gadget:
     """A graph whose perfect matchings stand for solutions of another problem.
 
-    ``node_origin`` names the original node of each gadget node, ``edge_origin`` the original edge
-    that is chosen when a gadget edge is, else -1. The gadget's optimum is ``copies`` times the
-    original one.
+    ``edge_origin`` names the original edge that is chosen when a gadget edge is, else -1. The
+    gadget's optimum is ``copies`` times the original one.
     """
 
     n_nodes: int
     edges: IntArray
     weights: FloatArray
-    node_origin: IntArray
     edge_origin: IntArray
     copies: int
 
@@ -36,7 +34,6 @@ def doubled_graph(n_nodes: int, edges: IntArray, weights: FloatArray) -> Gadget:
         n_nodes=2 * n_nodes,
         edges=np.concatenate((edges, edges + n_nodes, twins)).astype(np.int64),
         weights=np.concatenate((weights, weights, np.zeros(n_nodes))),
-        node_origin=np.concatenate((nodes, nodes)),
         edge_origin=_origins(np.arange(len(edges)), len(edges) + n_nodes),
         copies=2,
     )
@@ -58,9 +55,8 @@ def b_matching_gadget(
     """
     degree = np.bincount(edges.ravel(), minlength=n_nodes)
     slots = degrees if exact else np.minimum(degrees, degree)
-    slot_owner = np.repeat(np.arange(n_nodes), slots)
     first_slot = np.concatenate(([0], np.cumsum(slots)))
-    n_slots, m = len(slot_owner), len(edges)
+    n_slots, m = int(slots.sum()), len(edges)
     near = n_slots + np.arange(m)
     far = near + m
     none = np.full(m, -1)
@@ -77,16 +73,14 @@ def b_matching_gadget(
     all_links = np.concatenate(links).astype(np.int64)
     all_weights = np.concatenate(link_weights)
     origin = np.concatenate(link_edges).astype(np.int64)
-    node_origin = np.concatenate((slot_owner, edges[:, 0], edges[:, 1])).astype(np.int64)
     n_all = n_slots + 2 * m
     if exact:
-        return Gadget(n_all, all_links, all_weights, node_origin, origin, 1)
+        return Gadget(n_all, all_links, all_weights, origin, 1)
     twins = np.column_stack((np.arange(n_slots), np.arange(n_slots) + n_all))
     return Gadget(
         n_nodes=2 * n_all,
         edges=np.concatenate((all_links, all_links + n_all, twins)).astype(np.int64),
         weights=np.concatenate((all_weights, all_weights, np.zeros(n_slots))),
-        node_origin=np.concatenate((node_origin, node_origin)),
         edge_origin=_origins(origin, len(all_links) + n_slots),
         copies=2,
     )

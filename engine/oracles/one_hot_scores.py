@@ -22,7 +22,8 @@ class OneHotScores:
 
     Notes
     -----
-    Rows are produced on demand as a dense product, O(L) a pair, so that memory stays O(n L).
+    `rows` makes them on demand as a dense product, O(L) a pair, in O(n L) memory; the matcher
+    keeps all n^2 of them where they fit into its limit.
 
     References
     ----------

@@ -99,7 +99,7 @@ class CompleteGraphMatcher:
         check_values(duals, cost)
         self._price = -(duals.dual / 2.0**rows.exponent)
         weight = math.fsum(rows.scores_of(nodes, partner)) / 2
-        bound = weight_bound(duals, rows.exponent, exact=False)
+        bound = weight_bound(duals, rows.exponent, roundings=rows.roundings)
         bound = max(weight, math.ldexp(bound, rows.unit))
         return Matching(read_only(partner), weight, bound, time.perf_counter() - started, n // 2)
 

@@ -12,11 +12,11 @@ from engine.core.errors import InvalidProblemError
 from engine.kernels.lookup_rows import sum_lookups
 from engine.kernels.matching_rows import measure_rows
 from engine.kernels.threads import for_row_ranges, one_blas_thread
+from engine.oracles.matching import LARGEST_WEIGHT
 from engine.oracles.matching_certificate import round_costs, scale_exponent
 from engine.oracles.one_hot_scores import OneHotScores
 
 ORDINARY_BITS = 300  # scores within 2^-300 .. 2^300 need no rescaling
-LARGEST_SCORE = 1e300
 DENSE_BYTES = 900_000_000  # up to n = 10,600 products are written out once a call
 COMBINATIONS = 256  # a row's table of a group of questions is 2 kB
 BLOCK_ENTRIES = 1 << 18  # a block of rows made on demand is 2 MB: it stays in the cache
@@ -28,13 +28,15 @@ class ScoreRows(Protocol):
     """Rows of a symmetric matrix of scores, and its entries as even integer costs.
 
     ``extent`` bounds the finite |score|. Rows and ``extent`` are in units of 2^unit of the
-    caller's, 0 unless scores are astronomically large or small; costs count 2^-exponent of those.
+    caller's, 0 unless scores are astronomically large or small; costs count 2^-exponent of those
+    and are sums of ``roundings`` rounded numbers.
     """
 
     n_nodes: int
     unit: int
     extent: float
     exponent: int
+    roundings: int
 
     def blocks(self, start: int, stop: int) -> Iterator[tuple[int, FloatArray]]:
         """Yield (first row, rows) until all rows from ``start`` to ``stop`` were seen."""
@@ -57,19 +59,23 @@ class DenseRows:
         self.n_nodes = len(scores)
         self._scores = self._rows = scores
         self.extent = self._measure()
-        self._check_symmetry()
+        nodes = np.arange(self.n_nodes)
+        for step in (1, 7, self.n_nodes // 3, self.n_nodes // 2):
+            self._check_symmetry(nodes, (nodes + step) % max(self.n_nodes, 1))
         self.unit = unit_exponent(self.extent)
         if self.unit:
             self._rows = np.ldexp(scores, -self.unit)
         self.extent = math.ldexp(self.extent, -self.unit)
         self.exponent = scale_exponent(self.n_nodes, self.extent)
+        self.roundings = 1
 
     def blocks(self, start: int, stop: int) -> Iterator[tuple[int, FloatArray]]:
         """Yield the rows as one view."""
         yield start, self._rows[start:stop]
 
     def scores_of(self, heads: IntArray, tails: IntArray) -> FloatArray:
-        """Scores of the pairs, read above the diagonal."""
+        """Scores of the pairs, read above the diagonal and compared with those below it."""
+        self._check_symmetry(heads, tails)
         found: FloatArray = self._scores[np.minimum(heads, tails), np.maximum(heads, tails)]
         return found
 
@@ -92,23 +98,23 @@ class DenseRows:
         for_all_rows(self, measure)
         return max(extents)
 
-    def _check_symmetry(self) -> None:
-        """Compare a few pairs per node with their mirror images: enough to catch a wrong matrix."""
-        n = self.n_nodes
-        rows = np.arange(n)
-        for step in (1, 7, n // 3, n // 2):
-            columns = (rows + step) % max(n, 1)
-            above, below = self._scores[rows, columns], self._scores[columns, rows]
-            scale = 1e-9 * np.maximum(np.abs(above), np.abs(below))
-            with np.errstate(invalid="ignore"):
-                differs = (above != below) & ~(np.abs(above - below) <= scale)
-            differs &= rows != columns
-            if differs.any():
-                i, j = rows[differs][0], columns[differs][0]
-                raise InvalidProblemError(
-                    f"scores: expected a symmetric matrix, received {self._scores[i, j]} at "
-                    f"({i}, {j}) and {self._scores[j, i]} at ({j}, {i})."
-                )
+    def _check_symmetry(self, rows: IntArray, columns: IntArray) -> None:
+        """Refuse pairs whose two scores differ by more than rounding, or where only one forbids.
+
+        A few pairs per node and every pair that is considered are compared: comparing all would
+        cost as much as the rest of a warm call.
+        """
+        above, below = self._scores[rows, columns], self._scores[columns, rows]
+        size = np.maximum(np.abs(above), np.abs(below))
+        with np.errstate(invalid="ignore"):
+            alike = np.abs(above - below) <= np.where(np.isinf(size), 0.0, 1e-9 * size)
+        differs = (above != below) & ~alike & (rows != columns)
+        if differs.any():
+            i, j = rows[differs][0], columns[differs][0]
+            raise InvalidProblemError(
+                f"scores: expected a symmetric matrix, received {self._scores[i, j]} at "
+                f"({i}, {j}) and {self._scores[j, i]} at ({j}, {i})."
+            )
 
 
 class OneHotRows:
@@ -124,8 +130,8 @@ class OneHotRows:
     def __init__(self, scores: OneHotScores, room: FloatArray | None = None) -> None:
         self.n_nodes = scores.n_nodes
         self._scores = scores
-        questions = scores.codes.shape[1]
-        extent = float(sum(self._largest(q) for q in range(questions)))
+        self.roundings = scores.codes.shape[1]
+        extent = float(sum(self._largest(q) for q in range(self.roundings)))
         self.unit = unit_exponent(extent)
         self.extent = math.ldexp(extent, -self.unit)
         self.exponent = scale_exponent(self.n_nodes, self.extent)
@@ -234,9 +240,9 @@ def unit_exponent(extent: float) -> int:
     InvalidProblemError
         If sums of such scores would leave float64.
     """
-    if extent > LARGEST_SCORE:
+    if extent > LARGEST_WEIGHT:
         raise InvalidProblemError(
-            f"scores: expected magnitudes up to {LARGEST_SCORE:.0e}, received {extent:.3g}."
+            f"scores: expected magnitudes up to {LARGEST_WEIGHT:.0e}, received {extent:.3g}."
         )
     exponent = math.frexp(extent)[1]
     return exponent if abs(exponent) > ORDINARY_BITS else 0

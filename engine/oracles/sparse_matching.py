@@ -1,8 +1,8 @@
 """Maximum-weight matchings of general sparse graphs: perfect, any, and b-matchings."""
 
 import math
+import operator
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from engine.core.arguments import FloatArray, IntArray, as_finite_array, check_shape, read_only
 from engine.core.errors import InfeasibleError, InvalidProblemError
 from engine.kernels.blossom import solve_perfect_matching
-from engine.oracles.matching import Matching
+from engine.oracles.matching import LARGEST_WEIGHT, Matching
 from engine.oracles.matching_certificate import (
     IntegerDuals,
     check_edges,
@@ -25,7 +25,6 @@ from engine.oracles.matching_certificate import (
 from engine.oracles.matching_gadgets import Gadget, b_matching_gadget, doubled_graph
 
 MatchingKind = Literal["perfect", "any", "b"]
-LARGEST_WEIGHT = 1e300  # sums of more would leave float64
 
 
 def max_weight_matching(
@@ -86,6 +85,7 @@ def max_weight_matching(
     5.0
     """
     started = time.perf_counter()
+    n_nodes = operator.index(n_nodes)
     graph = _checked_graph(n_nodes, edges, weights, kind)
     if kind == "b":
         if degrees is None:
@@ -132,7 +132,10 @@ def _checked_graph(n_nodes: int, edges: ArrayLike, weights: ArrayLike, kind: str
         raise InvalidProblemError(f"kind: expected perfect, any or b, received {kind!r}.")
     if n_nodes < 0:
         raise InvalidProblemError(f"n_nodes: expected 0 or more, received {n_nodes}.")
-    pairs = np.asarray(edges)
+    try:
+        pairs = np.asarray(edges)
+    except ValueError as error:
+        raise InvalidProblemError("edges: expected pairs of nodes, all of two.") from error
     if pairs.size == 0:
         pairs = np.empty((0, 2), dtype=np.int64)
     check_shape("edges", pairs, (None, 2))
@@ -167,7 +170,7 @@ def _checked_degrees(n_nodes: int, degrees: ArrayLike) -> IntArray:
 
 
 def _solve_perfect(graph: _Graph) -> tuple[IntArray, float]:
-    solution = _solve(graph, lambda nodes: nodes)
+    solution = _solve(graph)
     return np.sort(solution.chosen), solution.bound
 
 
@@ -180,22 +183,38 @@ def _solve_any(graph: _Graph) -> tuple[IntArray, float]:
 
 def _solve_b(graph: _Graph, degrees: IntArray, *, exact: bool) -> tuple[IntArray, float]:
     useful = np.arange(len(graph.weights)) if exact else np.flatnonzero(graph.weights > 0)
+    if exact:
+        _check_enough_edges(graph, degrees)
     gadget = b_matching_gadget(
         graph.n_nodes, graph.edges[useful], graph.weights[useful], degrees, exact=exact
     )
-    return _solve_gadget(gadget, useful)
+    try:
+        return _solve_gadget(gadget, useful)
+    except InfeasibleError as error:  # which speaks of the gadget's nodes
+        raise InfeasibleError("the degrees cannot be met by these edges.") from error
+
+
+def _check_enough_edges(graph: _Graph, degrees: IntArray) -> None:
+    """Refuse what is plainly impossible before a gadget of that size is made."""
+    present = np.bincount(graph.edges.ravel(), minlength=graph.n_nodes)
+    short = np.flatnonzero(degrees > present)
+    if len(short):
+        k = int(short[0])
+        raise InfeasibleError(
+            f"the degrees cannot be met: {degrees[k]} edges are asked for at a node that has "
+            f"{present[k]}."
+        )
 
 
 def _solve_gadget(gadget: Gadget, useful: IntArray) -> tuple[IntArray, float]:
-    graph = _Graph(gadget.n_nodes, gadget.edges, gadget.weights)
-    solution = _solve(graph, lambda nodes: np.unique(gadget.node_origin[nodes]))
+    solution = _solve(_Graph(gadget.n_nodes, gadget.edges, gadget.weights))
     origin = gadget.edge_origin[solution.chosen]
     chosen = np.sort(useful[origin[origin >= 0]])
     return chosen, solution.bound / gadget.copies
 
 
-def _solve(graph: _Graph, origin_of: Callable[[IntArray], IntArray]) -> _Solution:
-    """Solve a perfect matching, check its certificate, and name the caller's nodes on failure."""
+def _solve(graph: _Graph) -> _Solution:
+    """Solve a perfect matching and check its certificate."""
     n = graph.n_nodes
     if n % 2:
         raise InfeasibleError(f"{n} nodes is an odd number: no perfect matching exists.")
@@ -212,14 +231,14 @@ def _solve(graph: _Graph, origin_of: Callable[[IntArray], IntArray]) -> _Solutio
         start, neighbour, cost[edge], dual, mate
     )
     if not found:
-        _raise_infeasible(label, outermost, origin_of)
+        _raise_infeasible(label, outermost)
     check_partners(mate)
     chosen = np.flatnonzero(mate[heads] == tails)
     duals = IntegerDuals(dual, blossom_dual, parent)
     check_edges(duals, heads, tails, cost)
     check_values(duals, sum(cost[chosen].tolist()))
-    exact = bool((np.ldexp(-cost.astype(np.float64), -exponent) == weights[best]).all())
-    bound = math.ldexp(weight_bound(duals, exponent, exact=exact), unit)
+    is_exact = bool((np.ldexp(-cost.astype(np.float64), -exponent) == weights[best]).all())
+    bound = math.ldexp(weight_bound(duals, exponent, roundings=0 if is_exact else 1), unit)
     return _Solution(best[chosen], bound)
 
 
@@ -244,10 +263,8 @@ def _compressed_rows(
     return start, np.concatenate((tails, heads))[order], order % max(len(heads), 1)
 
 
-def _raise_infeasible(
-    label: IntArray, outermost: IntArray, origin_of: Callable[[IntArray], IntArray]
-) -> None:
-    inner = tuple(origin_of(np.flatnonzero(label == 2)).tolist())
+def _raise_infeasible(label: IntArray, outermost: IntArray) -> None:
+    inner = tuple(np.flatnonzero(label == 2).tolist())
     n_outer = len(np.unique(outermost[label == 1]))
     raise InfeasibleError(
         f"no perfect matching exists: removing {len(inner)} of the nodes leaves at least {n_outer} "

@@ -61,6 +61,15 @@ def test_b_matching(capsys: pytest.CaptureFixture[str], path4: str, tmp_path: Pa
     assert errors.count("\n") == 1
 
 
+def test_a_file_that_cannot_be_written_is_refused_before_the_work(
+    capsys: pytest.CaptureFixture[str], path4: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.cli.match.max_weight_matching", lambda *_: pytest.fail("worked"))
+    code, _, errors = run(capsys, "match", path4, "--out", f"{path4}.absent/pairs")
+    assert code == 2
+    assert "folder does not exist" in errors
+
+
 def test_out_and_standard_input(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

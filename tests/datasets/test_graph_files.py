@@ -101,3 +101,21 @@ def test_mistakes_in_degrees(text: str, sentence: str) -> None:
     graph = read_graph(io.StringIO("a,b,1\nb,c,2\n"))
     with pytest.raises(InvalidProblemError, match=sentence.replace("`", ".")):
         read_degrees(io.StringIO(text), graph)
+
+
+def test_a_header_may_follow_comments_and_blank_lines() -> None:
+    graph = read_graph(io.StringIO("# flats\n\nu,v,weight\na,b,1\n"))
+    assert graph.names == ("a", "b")
+    assert read_degrees(io.StringIO("# how many\nnode,degree\na,2\nb,0\n"), graph).tolist() == [
+        2,
+        0,
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["p edge 3 1\ne 1 {n}\n", "p edge {n} 1\ne 1 2\n", "p edge 3 {n}\ne 1 2\n"]
+)
+@pytest.mark.parametrize("digits", [25, 5000, 20_000])
+def test_endless_numbers_are_refused(text: str, digits: int) -> None:
+    with pytest.raises(InvalidProblemError, match=r"line [12]: "):
+        read_graph(io.StringIO(text.format(n="1" * digits)))

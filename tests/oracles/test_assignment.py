@@ -66,6 +66,13 @@ def test_bad_scores(bad: float) -> None:
         bipartite_b_matching(np.array([[bad]]), [1], [1])
 
 
+def test_scores_whose_sums_would_overflow_are_refused() -> None:
+    scores = np.array([[1.7e308, -1.7e308], [-np.inf, 1.7e308]])
+    for solve in (assign, lambda given: bipartite_b_matching(given, [1, 1], [1, 1])):
+        with pytest.raises(InvalidProblemError, match="magnitudes up to 1e"):
+            solve(scores)
+
+
 def test_empty_problems() -> None:
     assert assign(np.zeros((0, 3))).weight == 0.0
     assert bipartite_b_matching(np.zeros((0, 3)), [], [1, 1, 1]).n_matched == 0
@@ -101,6 +108,22 @@ def test_b_matchings_by_flow_and_by_gadget_agree(exact: bool) -> None:
         used.ravel()[found.edge_indices] = 1
         assert (used.sum(axis=1) <= rows).all()
         assert (used.sum(axis=0) <= columns).all()
+
+
+@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize("spacing", [1e-7, 1e-9, 1e-12])
+def test_near_ties_of_b_matchings_are_told_apart(spacing: float, exact: bool) -> None:
+    rng = np.random.default_rng(2)
+    for _ in range(5):
+        steps = rng.integers(0, 50, (6, 6))
+        scores, limits = 1.0 + steps * spacing, np.full(6, 2)
+        edges = np.argwhere(np.ones((6, 6))) + [0, 6]
+        found = bipartite_b_matching(scores, limits, limits, exact=exact)
+        other = max_weight_matching(
+            12, edges, steps.ravel(), "b", np.full(12, 2), exact_degrees=exact
+        )
+        assert steps.ravel()[found.edge_indices].sum() == other.weight
+        assert found.gap <= 1e-12
 
 
 def test_b_matchings_refuse_odd_degrees() -> None:

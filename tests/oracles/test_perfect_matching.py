@@ -1,5 +1,10 @@
 """Complete graphs against enumeration and the sparse oracle; warm starts, certificates, one-hot."""
 
+import json
+import subprocess
+import sys
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -10,6 +15,23 @@ from engine.oracles.one_hot_scores import OneHotScores
 from engine.oracles.perfect_matching import CompleteGraphMatcher
 from engine.oracles.sparse_matching import max_weight_matching
 from tests.reference.best_matchings import best_weight, count_odd_components
+
+TEN_THOUSAND = """
+import json
+from pathlib import Path
+import numpy as np
+from engine.oracles.one_hot_scores import OneHotScores
+from engine.oracles.perfect_matching import CompleteGraphMatcher
+rng, levels = np.random.default_rng(0), (2, 3, 4, 5, 5, 5, 5, 5)
+first = np.concatenate(([0], np.cumsum(levels)[:-1]))
+codes = np.column_stack([f + rng.integers(0, k, 10_000) for f, k in zip(first, levels)])
+block = rng.normal(size=(sum(levels), sum(levels)))
+matcher = CompleteGraphMatcher()
+found = [matcher.solve(OneHotScores(codes, c * (block + block.T))) for c in (1.0, 1.02)]
+status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+gaps = [one.gap / one.weight for one in found]
+print(json.dumps({"megabytes": int(status["VmHWM"].split()[0]) / 1024, "gaps": gaps}))
+"""
 
 FLOATS = 1e-11
 
@@ -140,6 +162,36 @@ def test_massive_ties_cost_few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sum(rounds) <= 12
 
 
+def test_duals_are_carried_from_call_to_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    matcher, scores = CompleteGraphMatcher(), survey(200, (3, 4, 5))
+    cold = matcher.solve(scores)
+    monkeypatch.setattr(module, "_sweep", lambda *arguments: pytest.fail("started from nothing"))
+    warm = matcher.solve(OneHotScores(scores.codes, 1.01 * scores.block))
+    assert warm.weight == pytest.approx(1.01 * cold.weight)
+
+
+def test_the_bound_covers_the_rounding_of_every_question() -> None:
+    """Fourteen entries that all round down move a score by more than one rounding."""
+    rows = score_rows.OneHotRows(OneHotScores(np.arange(14)[np.newaxis].repeat(4, 0), np.eye(14)))
+    unit = 2.0 ** (1 - rows.exponent)
+    block = np.eye(14) * (1 + 0.48 * unit)
+    scores = OneHotScores(np.arange(14)[np.newaxis].repeat(4, 0), block)
+    found = CompleteGraphMatcher().solve(scores)
+    optimum = 28 * (1 + Fraction(block[0, 0] - 1))
+    assert Fraction(found.upper_bound) >= optimum
+
+
+@pytest.mark.slow
+def test_ten_thousand_students_fit_in_two_gigabytes() -> None:
+    """Cold and warm; VmHWM is the high-water mark of the program's own address space."""
+    ended = subprocess.run(
+        [sys.executable, "-c", TEN_THOUSAND], capture_output=True, text=True, check=True
+    )
+    found = json.loads(ended.stdout)
+    assert found["megabytes"] < 2000
+    assert max(found["gaps"]) < 1e-9
+
+
 def test_exact_and_cautious_pricing_find_the_same_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Up to 2^51 the test in floats is exact; beyond, it errs towards suspicion."""
     scores = survey(1000, (2, 5, 5))
@@ -233,6 +285,15 @@ def test_a_crowd_that_only_accepts_a_few_names_the_few() -> None:
     with pytest.raises(InfeasibleError) as caught:
         CompleteGraphMatcher().solve(scores)
     assert caught.value.deficient_set == tuple(range(few))
+
+
+@pytest.mark.parametrize("pair", [(0, 2), (2, 0), (0, 1), (9, 4)])
+def test_a_pair_that_only_one_triangle_forbids_is_refused(pair: tuple[int, int]) -> None:
+    scores = np.random.default_rng(0).normal(size=(10, 10))
+    scores = scores + scores.T
+    scores[pair] = -np.inf
+    with pytest.raises(InvalidProblemError, match="symmetric"):
+        CompleteGraphMatcher().solve(scores)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])

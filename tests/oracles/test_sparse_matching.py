@@ -371,3 +371,22 @@ def test_the_empty_graph_has_the_empty_matching() -> None:
 def test_an_odd_number_of_nodes_is_infeasible() -> None:
     with pytest.raises(InfeasibleError, match="odd"):
         max_weight_matching(3, [(0, 1), (1, 2)], [1.0, 1.0])
+
+
+def test_numbers_of_numpy_and_ragged_edges() -> None:
+    edges = np.array([[0, 1], [1, 2], [2, 3]])
+    assert max_weight_matching(edges.max() + 1, edges, np.ones(3)).weight == 2.0
+    with pytest.raises(InvalidProblemError, match="pairs of nodes"):
+        max_weight_matching(3, [(0, 1), (1, 2, 0)], [1.0, 1.0])
+
+
+def test_degrees_that_cannot_be_met_say_so_in_terms_of_the_graph() -> None:
+    star = [(0, 1), (0, 2), (0, 3)]
+    with pytest.raises(InfeasibleError, match="cannot be met by these edges") as caught:
+        max_weight_matching(4, star, [1.0] * 3, "b", [1, 1, 1, 1], exact_degrees=True)
+    assert caught.value.deficient_set == ()
+
+
+def test_degrees_beyond_the_edges_are_refused_before_anything_of_their_size_is_made() -> None:
+    with pytest.raises(InfeasibleError, match="999999999 edges are asked for at a node that has 1"):
+        max_weight_matching(2, [(0, 1)], [1.0], "b", [999_999_999, 1], exact_degrees=True)
