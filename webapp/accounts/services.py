@@ -2,6 +2,7 @@
 
 import secrets
 
+from axes.utils import reset as axes_reset
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 
@@ -71,12 +72,16 @@ def user_set_active(*, by: User, user: User, active: bool) -> None:
 
 @transaction.atomic
 def user_reset_password(*, by: User, user: User) -> str:
-    """Set and return a new temporary password; the old one and open sessions stop working."""
+    """Set and return a new temporary password; the old one and open sessions stop working.
+
+    A lock after failed sign-ins is lifted: whoever asks for a new password is often locked out.
+    """
     _check_same_organisation(by, user)
     password = temporary_password()
     user.set_password(password)
     user.must_change_password = True
     user.save(update_fields=["password", "must_change_password"])
+    axes_reset(username=user.get_username())
     audit(by, "reset password", user)
     return password
 

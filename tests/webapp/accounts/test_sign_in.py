@@ -1,11 +1,16 @@
 """Signing in and out; locking after failures."""
 
+from datetime import timedelta
+
 import pytest
+from axes.models import AccessAttempt
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from tests.webapp.conftest import PASSWORD
 from webapp.accounts.models import User
+from webapp.accounts.services import user_reset_password
 from webapp.audit.models import AuditLine
 
 SIGN_IN = "/accounts/sign-in/"
@@ -55,6 +60,35 @@ def test_five_failures_lock_the_name_even_for_the_right_password(client: Client,
     assert "Locked for 15 minutes" in response.content.decode()
     assert "_auth_user_id" not in client.session
     assert AuditLine.objects.filter(verb="locked out", target_name="bob").exists()
+
+
+def test_a_try_while_locked_starts_the_time_again(client: Client, bob: User) -> None:
+    for _ in range(5):
+        attempt(client, "bob", "wrong")
+    ten_minutes_ago = timezone.now() - timedelta(minutes=10)
+    AccessAttempt.objects.update(attempt_time=ten_minutes_ago)
+    page = attempt(client, "bob", PASSWORD).content.decode()
+    assert "Wait 15 minutes without trying" in page
+    assert AccessAttempt.objects.get().attempt_time > ten_minutes_ago + timedelta(minutes=9)
+
+
+def test_a_new_password_lifts_the_lock_of_that_name_only(
+    client: Client, alice: User, bob: User, carol: User
+) -> None:
+    for name in ("alice", "bob"):
+        for _ in range(5):
+            attempt(client, name, "wrong")
+    password = user_reset_password(by=carol, user=bob)
+    assert attempt(client, "alice", PASSWORD).status_code == 429
+    assert attempt(client, "bob", password).status_code == 302
+
+
+def test_the_lock_holds_at_the_address_of_the_failures(client: Client, bob: User) -> None:
+    for _ in range(5):
+        attempt(client, "bob", "wrong")
+    elsewhere = Client(REMOTE_ADDR="192.0.2.7")
+    assert attempt(elsewhere, "bob", PASSWORD).status_code == 302
+    assert "at the network address that they came from" in client.get(SIGN_IN).content.decode()
 
 
 def test_others_can_sign_in_while_a_name_is_locked(client: Client, bob: User, alice: User) -> None:
