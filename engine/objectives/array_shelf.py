@@ -1,5 +1,6 @@
 """Arrays that stay in memory while there is room, and in files beyond."""
 
+import os
 import tempfile
 from pathlib import Path
 
@@ -32,11 +33,19 @@ class ArrayShelf:
         self._count = 0
 
     def keep(self, array: FloatArray) -> FloatArray:
-        """Return the array itself, or a copy of it in a file once the memory is spent."""
+        """Return the array itself, or a copy of it in a file once the memory is spent.
+
+        Raises
+        ------
+        OSError
+            If the disk has no room for the file.
+        """
         if array.nbytes <= self._left:
             self._left -= array.nbytes
             return array
-        mapped = np.memmap(self._next_path(), dtype=array.dtype, mode="w+", shape=array.shape)
+        path = self._next_path()
+        _reserve(path, array.nbytes)
+        mapped = np.memmap(path, dtype=array.dtype, mode="r+", shape=array.shape)
         mapped[:] = array
         # As plain array on the same pages: compiled code then sees one type, not two.
         return np.asarray(mapped)
@@ -46,3 +55,16 @@ class ArrayShelf:
             self._folder = tempfile.TemporaryDirectory(prefix="bethe-hall-", dir=self._place)
         self._count += 1
         return Path(self._folder.name) / f"{self._count}.raw"
+
+
+def _reserve(path: Path, size: int) -> None:
+    """Make a file of zeros whose blocks the disk has granted.
+
+    Writing to mapped pages of a sparse file ends the process without a word when the disk is
+    full (SIGBUS); asked beforehand, the system answers with an error.
+    """
+    with open(path, "wb") as file:
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file.fileno(), 0, size)
+        else:
+            file.truncate(size)

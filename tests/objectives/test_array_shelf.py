@@ -1,0 +1,39 @@
+"""Arrays beyond the budget lie in files whose room on the disk is certain."""
+
+import errno
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from engine.objectives.array_shelf import ArrayShelf
+
+
+def test_arrays_beyond_the_budget_are_files_that_go_with_the_shelf(tmp_path: Path) -> None:
+    shelf = ArrayShelf(memory_bytes=80, folder=tmp_path)
+    inside, outside = np.arange(10.0), np.arange(12.0)
+    assert shelf.keep(inside) is inside
+    kept = shelf.keep(outside)
+    assert kept is not outside
+    assert_array_equal(kept, outside)
+    kept += 1.0
+    assert [path.stat().st_size for path in tmp_path.rglob("*.raw")] == [96]
+    assert kept[-1] == 12.0
+    del shelf
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="the platform reserves no room")
+def test_a_full_disk_is_an_error_and_not_the_end_of_the_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sparse file was made whatever the room, and writing its pages killed the process."""
+
+    def refuse(handle: int, offset: int, length: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "posix_fallocate", refuse)
+    with pytest.raises(OSError, match="No space left"):
+        ArrayShelf(memory_bytes=0, folder=tmp_path).keep(np.ones(1000))
