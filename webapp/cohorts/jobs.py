@@ -3,12 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
-from django.db import transaction
-
 from engine import InvalidProblemError, simulate_pairs
 from webapp.cohorts.models import Cohort, PairsOrigin
 from webapp.cohorts.selectors.surveys import cohort_survey
-from webapp.cohorts.services.cohorts import CohortError, cohort_set_pairs
+from webapp.cohorts.services.cohorts import cohort_set_pairs
 from webapp.jobs.context import JobContext
 from webapp.jobs.registry import job_kind
 
@@ -32,18 +30,14 @@ def simulate(context: JobContext) -> Callable[[], dict[str, Any]]:
         if fresh.has_pairs and not fresh.is_simulated:
             raise InvalidProblemError("Real pairs were imported meanwhile.")
         rule = f", the same {' and '.join(same)}" if same else ""
-        try:
-            with transaction.atomic():
-                cohort_set_pairs(
-                    user=context.job.created_by,
-                    cohort=fresh,
-                    pairs=pairs,
-                    origin=PairsOrigin.SIMULATED,
-                    note=f"Drawn at random from invented weights (seed {context.job.seed}{rule}).",
-                    seed=context.job.seed,
-                )
-        except CohortError as error:
-            raise InvalidProblemError(str(error)) from error
+        cohort_set_pairs(
+            user=context.job.created_by,
+            cohort=fresh,
+            pairs=pairs,
+            origin=PairsOrigin.SIMULATED,
+            note=f"Drawn at random from invented weights (seed {context.job.seed}{rule}).",
+            seed=context.job.seed,
+        )
         left = len(drawn.single)
         return {"sentence": f"{len(pairs):,} pairs simulated, {left} students left over."}
 

@@ -45,8 +45,9 @@ def job_kind(name: str, *, verb: str, **options: Any) -> Callable[[RunFunction],
       succeeded and returns that dict, so rows that the job writes exist exactly if it succeeded,
       however and whenever its process dies.
 
-    It fails by raising ``InvalidProblemError`` or ``InfeasibleError`` (their sentence is shown to
-    the user) or anything else (the user reads that it failed on our side; the log has the rest).
+    It fails by raising ``InvalidProblemError``, ``InfeasibleError`` or ``Refusal`` (their sentence
+    is shown to the user) or anything else (the user reads that it failed on our side; the log has
+    the rest).
     It must check ``context.should_stop`` at least every half second, and may be called again after
     its process was killed: files that it writes must be replaceable, and long work saved through
     ``context.checkpoint``.

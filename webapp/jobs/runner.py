@@ -8,11 +8,13 @@ from typing import Any
 import structlog
 from billiard.exceptions import SoftTimeLimitExceeded
 from django.db import transaction
+from django.utils import timezone
 
 from engine import InfeasibleError, InvalidProblemError, StoppedError
 from webapp.audit.services import audit
+from webapp.common.errors import Refusal
 from webapp.jobs import registry, services
-from webapp.jobs.claims import ClaimLostError, job_claim
+from webapp.jobs.claims import ClaimLostError, job_claim, job_update
 from webapp.jobs.context import JobContext
 from webapp.jobs.failures import OUR_FAULT, OUT_OF_MEMORY, TOO_LONG, Failure
 from webapp.jobs.models import Job
@@ -51,7 +53,7 @@ def _run_claimed(job: Job) -> None:
         raise
     except StoppedError:
         services.job_finish_cancelled(job=job)
-    except (InvalidProblemError, InfeasibleError) as error:
+    except (InvalidProblemError, InfeasibleError, Refusal) as error:
         services.job_fail(job=job, failure=Failure(str(error)))
     except SoftTimeLimitExceeded:
         services.job_fail(job=job, failure=TOO_LONG)
@@ -64,8 +66,12 @@ def _run_claimed(job: Job) -> None:
 
 
 def _finish(job: Job, save: Callable[[], dict[str, Any] | None]) -> None:
-    """Write what the job made and its success in one transaction."""
+    """Write what the job made and its success in one transaction.
+
+    The row of the job is locked first: nobody ends the job while what it made is being kept.
+    """
     with transaction.atomic():
+        job_update(job=job, heartbeat_at=timezone.now())
         result = save() or {}
         services.job_succeed(job=job, result=result)
         audit(job.created_by, "finished", job, organisation=job.organisation, kind=job.kind)

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from engine import InfeasibleError, InvalidProblemError, Progress
 from webapp.accounts.models import Organisation, User
+from webapp.common.errors import Refusal
 from webapp.jobs import context as context_module
 from webapp.jobs import registry, services
 from webapp.jobs.context import JobContext
@@ -51,6 +52,7 @@ def test_it_succeeds_with_a_result(start: Callable[..., Job]) -> None:
 FAILURES = [
     (InvalidProblemError("Row 3: no id."), "Row 3: no id. {kept}"),
     (InfeasibleError("an odd number"), "an odd number. {kept}"),
+    (Refusal("A student is in two pairs."), "A student is in two pairs. {kept}"),
     (MemoryError(), "This needs more memory than the machine has. {kept}"),
     (SoftTimeLimitExceeded(), "It ran for 6 hours, the most that a job may. {kept} Make it"),
     (RuntimeError("/secret"), "Something failed on our side. {kept} Start it again; if it fails"),
