@@ -27,7 +27,7 @@ from webapp.matching.models import LearnedModel, Proposal
 from webapp.matching.numbers import pair_probability, reasons
 from webapp.matching.results import evaluation_figures, learning_figures, weight_rows
 from webapp.matching.rules import number_of, proposal_rules
-from webapp.matching.services.proposals import store_arrays, store_pairs
+from webapp.matching.services.proposals import result_store, write_result
 
 Save = Callable[[], dict[str, Any]]
 
@@ -134,7 +134,7 @@ def propose(context: JobContext) -> Save:
         should_stop=context.should_stop,
     )
     context.raise_if_stopped()
-    store_arrays(proposal, arrays, result)
+    write_result(context.folder, result)
     values = _pair_values(proposal, model, survey, result)
     figures = {
         "weight": result.weight,
@@ -147,7 +147,13 @@ def propose(context: JobContext) -> Save:
     }
 
     def save() -> dict[str, Any]:
-        store_pairs(proposal=proposal, arrays=arrays, values=values, figures=figures)
+        result_store(
+            proposal_id=proposal.pk,
+            arrays=arrays,
+            folder=context.folder,
+            values=values,
+            figures=figures,
+        )
         left = figures["n_single"]
         rest = "nobody left over" if not left else f"{left} single"
         return {"sentence": f"{len(values):,} pairs, {rest}.", "proposal": str(proposal.pk)}

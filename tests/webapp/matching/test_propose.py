@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 from itertools import combinations
+from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -12,7 +14,9 @@ from tests.webapp.matching.conftest import run_waiting
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, Student
 from webapp.common.quota import QuotaError
+from webapp.common.storage import organisation_folder
 from webapp.jobs.models import Job, JobState
+from webapp.matching import jobs
 from webapp.matching.errors import DecisionError, MatchingError
 from webapp.matching.models import Decision, LearnedModel, PairState, Proposal
 from webapp.matching.numbers import ProposalNumbers
@@ -22,6 +26,8 @@ from webapp.matching.services.proposals import (
     proposal_compute,
     proposal_conflicts,
     proposal_files,
+    proposal_rename,
+    result_store,
 )
 from webapp.matching.services.rules import rule_change
 
@@ -166,6 +172,53 @@ def test_a_cancelled_run_changes_nothing(bob: User, proposal: Proposal) -> None:
     (job,) = run_waiting()
     assert job.state == JobState.CANCELLED
     assert list(proposal.pairs.values_list("pk", flat=True)) == before
+
+
+def files_of(proposal: Proposal) -> set[Path]:
+    folder = organisation_folder(proposal.organisation_id)
+    kept = set((folder / "proposals").iterdir())
+    return kept | {path for path in (folder / "jobs").rglob("*") if path.is_file()}
+
+
+def test_a_run_that_fails_leaves_no_marginals(
+    bob: User, proposal: Proposal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They used to be written to their last place before it was certain that they are kept."""
+    before = files_of(proposal)
+    monkeypatch.setattr(jobs, "_pair_values", Mock(side_effect=MemoryError))
+    proposal_compute(user=bob, proposal=proposal)
+    (job,) = run_waiting()
+    assert job.state == JobState.FAILED
+    assert files_of(proposal) == before == set(proposal_files(proposal, proposal.arrays))
+
+
+def test_a_proposal_purged_while_it_is_computed_leaves_nothing(
+    bob: User, proposal: Proposal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def purge_then_store(**values: object) -> None:
+        proposal.cohort.delete()
+        result_store(**values)
+
+    monkeypatch.setattr(jobs, "result_store", purge_then_store)
+    proposal_compute(user=bob, proposal=proposal)
+    (job,) = run_waiting()
+    assert job.error == "The proposal was removed meanwhile. Nothing was changed."
+    assert not job.folder.exists()
+    assert len(files_of(proposal)) == 2  # of the first run; the purge was undone with the job
+
+
+def test_a_name_given_while_pairs_are_computed_stays(
+    bob: User, proposal: Proposal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def rename_then_store(**values: object) -> None:
+        proposal_rename(user=bob, proposal=proposal, name="Autumn")
+        result_store(**values)
+
+    monkeypatch.setattr(jobs, "result_store", rename_then_store)
+    proposal_compute(user=bob, proposal=proposal)
+    run_waiting()
+    proposal.refresh_from_db()
+    assert (proposal.name, proposal.revision) == ("Autumn", 2)
 
 
 def test_walls_and_rights(

@@ -1,6 +1,8 @@
 """Starting, computing and storing proposals."""
 
+import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -97,7 +99,7 @@ def proposed_bytes(n_students: int) -> int:
     return 4 * n_students**2 + 20 * n_students + 2_000
 
 
-def proposal_files(proposal: Proposal, arrays: UUID) -> tuple[Any, Any]:
+def proposal_files(proposal: Proposal, arrays: UUID) -> tuple[Path, Path]:
     """Return the paths of arrays and marginals of one computation."""
     organisation = proposal.organisation_id
     return (
@@ -106,31 +108,45 @@ def proposal_files(proposal: Proposal, arrays: UUID) -> tuple[Any, Any]:
     )
 
 
-def store_arrays(proposal: Proposal, arrays: UUID, result: engine.Proposal) -> None:
+def write_result(folder: Path, result: engine.Proposal) -> None:
     """Write what pages read later: small arrays as npz, the marginals as npy for memory mapping."""
-    small, large = proposal_files(proposal, arrays)
-    write_arrays(
-        small,
-        doubt=result.doubt,
-        n_allowed=result.n_allowed,
-    )
-    part = large.with_suffix(".part")
-    with part.open("wb") as file:
+    small, large = _result_files(folder)
+    write_arrays(small, doubt=result.doubt, n_allowed=result.n_allowed)
+    with large.open("wb") as file:
         np.save(file, result.marginals, allow_pickle=False)
-    part.replace(large)
 
 
-def store_pairs(
+def _result_files(folder: Path) -> tuple[Path, Path]:
+    return folder / "proposal.npz", folder / "proposal.npy"
+
+
+def result_store(
     *,
-    proposal: Proposal,
+    proposal_id: UUID,
     arrays: UUID,
+    folder: Path,
     values: Sequence[dict[str, Any]],
     figures: dict[str, Any],
 ) -> None:
-    """Put the computed pairs into the database; call it in the transaction that ends the job.
+    """Keep a computed proposal: rows, then files; call it in the transaction that ends the job.
 
-    Pairs that staff decided keep their state and the numbers they were decided by.
+    Raises
+    ------
+    MatchingError
+        If the proposal, or its cohort, was removed while it was computed.
     """
+    proposal = Proposal.objects.select_for_update().filter(pk=proposal_id).first()
+    if proposal is None:
+        raise MatchingError("The proposal was removed meanwhile.")
+    _store_pairs(proposal, arrays, values, figures)
+    for computed, kept in zip(_result_files(folder), proposal_files(proposal, arrays), strict=True):
+        os.replace(computed, kept)
+
+
+def _store_pairs(
+    proposal: Proposal, arrays: UUID, values: Sequence[dict[str, Any]], figures: dict[str, Any]
+) -> None:
+    """Pairs that staff decided keep their state and the numbers they were decided by."""
     held = {
         (pair.first_number, pair.second_number): pair
         for pair in proposal.pairs.filter(state__in=HELD_STATES)
