@@ -290,7 +290,7 @@ def _weighted_solver(
         return weights.solver, weights.upper_bound
     constant = args.rho == "constant"
     rho = constant_tree_probability(graph) if constant else tree_probabilities(graph)
-    return TreeReweighted(graph, rho), np.inf
+    return TreeReweighted(graph, rho, from_trees=True), np.inf
 
 
 def _damping(args: argparse.Namespace, default: float) -> float:

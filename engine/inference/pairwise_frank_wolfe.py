@@ -27,7 +27,7 @@ def interior_start(model: PairwiseModel) -> FloatArray:
         return model.graph.uniform()
     level = PairwiseModel(model.graph, np.where(np.isfinite(model.scores), 0.0, -np.inf))
     rho = tree_probabilities(model.graph)
-    return TreeReweighted(model.graph, rho).solve(level, tolerance=1e-10).tables
+    return TreeReweighted(model.graph, rho, from_trees=True).solve(level, tolerance=1e-10).tables
 
 
 def frank_wolfe_marginals(

@@ -37,9 +37,10 @@ FIT_TOLERANCE = 1e-13
 class TreeReweighted:
     """Messages on one graph with one set of edge weights, kept between solves.
 
-    ``rho`` all 1 is loopy belief propagation: no bound. Otherwise rho must be edge probabilities
-    of spanning trees (see ``engine.graphs.spanning_trees``), and every answer has an upper bound
-    on log Z, converged or not.
+    ``rho`` all 1 is loopy belief propagation: no bound, except on forests, where it is exact.
+    Otherwise rho must be edge probabilities of spanning trees (see
+    ``engine.graphs.spanning_trees``), and every answer has an upper bound on log Z, converged or
+    not.
 
     Notes
     -----
@@ -60,7 +61,12 @@ class TreeReweighted:
     """
 
     def __init__(
-        self, graph: PairwiseGraph, rho: float | FloatArray, *, bounded: bool = True
+        self,
+        graph: PairwiseGraph,
+        rho: float | FloatArray,
+        *,
+        bounded: bool = True,
+        from_trees: bool = False,
     ) -> None:
         """Check rho and allocate.
 
@@ -68,6 +74,8 @@ class TreeReweighted:
         ----------
         bounded : whether rho must be valid for spanning trees (or all 1); without, any rho in
             (0, 1] is served, and those that are not valid get no upper bound.
+        from_trees : whether rho is known to be valid for spanning trees: spares the check, which
+            on large graphs takes as long as many iterations.
 
         Raises
         ------
@@ -79,7 +87,7 @@ class TreeReweighted:
         if graph.n_edges and self.rho.min() < SMALLEST_RHO:
             raise InvalidProblemError(f"rho: every edge weight must be at least {SMALLEST_RHO}.")
         self.entropy = graph_entropy(graph, self.rho)
-        self._shares = self._find_shares(bounded)
+        self._shares = self._find_shares(bounded, from_trees)
         ends = graph.edges.ravel()
         starts = np.concatenate([[0], np.cumsum(graph.cardinalities[ends])]).astype(np.int64)
         self._messages = np.zeros(int(starts[-1]))
@@ -94,10 +102,10 @@ class TreeReweighted:
             starts,
         )
 
-    def _find_shares(self, bounded: bool) -> FloatArray | None:
+    def _find_shares(self, bounded: bool, from_trees: bool) -> FloatArray | None:
         loopy = self.rho.min(initial=1.0) == 1.0  # plain belief propagation, exact on forests
         try:
-            return conditioning_shares(self.graph, self.rho)
+            return conditioning_shares(self.graph, self.rho, from_trees=from_trees)
         except InvalidProblemError:
             if bounded and not loopy:
                 raise

@@ -52,7 +52,7 @@ def optimise_tree_weights(
     start = tree_probabilities(graph)
 
     def solve_at(weights: FloatArray, near: TreeReweighted | None) -> _Trial:
-        solver = TreeReweighted(graph, weights)
+        solver = TreeReweighted(graph, weights, from_trees=True)
         if near is not None:
             solver.start_from(near)
         answer = solver.solve(

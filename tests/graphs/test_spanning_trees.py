@@ -107,3 +107,55 @@ def test_weights_of_loopy_propagation_are_refused_as_probabilities():
     complete = PairwiseGraph(np.full(5, 2), np.array(list(itertools.combinations(range(5), 2))))
     with pytest.raises(InvalidProblemError, match="not probabilities"):
         conditioning_shares(complete, np.ones(10))
+
+
+def weighted_graph(seed: int) -> tuple[PairwiseGraph, np.ndarray]:
+    """Edge weights near the boundary of the polytope of spanning forests, in and out of it."""
+    graph = connected_graph(seed % 7)
+    trees = spanning_trees(graph)
+    rng = np.random.default_rng(seed)
+    mixture = rng.dirichlet(np.ones(len(trees))) @ trees
+    noise = rng.normal(size=graph.n_edges) * rng.choice([0.0, 0.02, 0.2])
+    return graph, (mixture * rng.choice([0.9, 1.0]) + noise).clip(0.01, 1.0)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_weights_are_served_exactly_if_no_set_of_nodes_has_too_much(seed):
+    graph, rho = weighted_graph(seed)
+    most = max(
+        rho[np.isin(graph.edges, nodes).all(axis=1)].sum() - (size - 1)
+        for size in range(2, 6)
+        for nodes in itertools.combinations(range(5), size)
+    )
+    if most > 1e-6:
+        with pytest.raises(InvalidProblemError, match="not probabilities"):
+            conditioning_shares(graph, rho)
+        return
+    shares = conditioning_shares(graph, rho)
+    np.testing.assert_allclose(shares.sum(axis=1), rho, atol=1e-9)
+    charged = np.bincount(graph.edges.ravel(), weights=shares[:, ::-1].ravel())
+    assert charged.max() <= 1.0 + 1e-9
+
+
+@pytest.mark.parametrize("length", [3, 4, 7])
+@pytest.mark.parametrize("tails", [0, 3])
+def test_a_cycle_takes_all_but_one_of_its_edges(length, tails):
+    """An orientation that charges no node more than 1 exists even with all of them."""
+    cycle = [(k, (k + 1) % length) for k in range(length)]
+    path = [(length - 1 + k, length + k) for k in range(tails)]
+    graph = PairwiseGraph(np.full(length + tails, 2), np.array(cycle + path))
+    for rho in (1.0, 0.97, 1.0 - 0.99 / length):
+        weights = np.where(np.arange(graph.n_edges) < length, rho, 1.0)
+        with pytest.raises(InvalidProblemError, match="not probabilities"):
+            conditioning_shares(graph, weights)
+    weights = np.where(np.arange(graph.n_edges) < length, 1.0 - 1.0 / length, 1.0)
+    np.testing.assert_allclose(conditioning_shares(graph, weights).sum(axis=1), weights)
+    known = conditioning_shares(graph, weights, from_trees=True)
+    np.testing.assert_allclose(known.sum(axis=1), weights)
+
+
+def test_a_large_grid_is_checked_without_a_flow_a_node():
+    graph = Grid(100, 100).to_pairwise()
+    assert (conditioning_shares(graph, np.full(graph.n_edges, 0.5)) == 0.25).all()
+    with pytest.raises(InvalidProblemError, match="not probabilities"):
+        conditioning_shares(graph, np.full(graph.n_edges, 0.6))

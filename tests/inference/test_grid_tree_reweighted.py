@@ -173,6 +173,15 @@ def test_large_scores_are_served_without_a_bound_where_rho_has_none():
     assert np.isfinite(answer.tables).all()
 
 
+@pytest.mark.parametrize("rho", [1.0, 0.8])
+def test_large_scores_on_a_single_cycle_have_no_bound_either(rho):
+    grid = Grid(2, 2)
+    scores = random_scores(grid, 0, 300.0)
+    answer = GridTreeReweighted(grid, rho).solve(scores, damping=0.2)
+    assert answer.lower_bound is None
+    assert answer.upper_bound is None
+
+
 def test_it_refuses_what_it_cannot_do():
     grid = Grid(2, 2)
     with pytest.raises(InvalidProblemError, match="not a finite"):

@@ -89,6 +89,30 @@ def test_loopy_propagation_has_no_bound():
     assert TreeReweighted(model.graph, 1.0).solve(model, damping=0.3).upper_bound is None
 
 
+@pytest.mark.parametrize("tails", [0, 3])
+def test_loopy_propagation_on_one_cycle_is_neither_exact_nor_bounded(tails):
+    """Both were claimed there: the value, and the bound, were 0.55 nats below log Z."""
+    edges = [(0, 1), (1, 2), (0, 2), *((2 + k, 3 + k) for k in range(tails))]
+    graph = PairwiseGraph(np.full(3 + tails, 2), np.array(edges))
+    coupled = np.log([20.0, 1.0, 1.0, 20.0])
+    model = PairwiseModel(
+        graph, np.concatenate([np.zeros(2 * graph.n_nodes)] + len(edges) * [coupled])
+    )
+    log_z, _ = exact_node_marginals(model)
+    answer = TreeReweighted(graph, 1.0).solve(model)
+    assert answer.is_converged
+    assert answer.log_partition < log_z - 0.5
+    assert answer.lower_bound is None
+    assert answer.upper_bound is None
+    for rho in (0.9, 0.7):
+        with pytest.raises(InvalidProblemError, match="not probabilities"):
+            TreeReweighted(graph, np.where(np.arange(len(edges)) < 3, rho, 1.0))
+        answer = TreeReweighted(graph, rho, bounded=False).solve(model, max_iterations=50)
+        assert answer.upper_bound is None
+    valid = np.where(np.arange(len(edges)) < 3, 2 / 3, 1.0)
+    assert TreeReweighted(graph, valid).solve(model).upper_bound >= log_z
+
+
 @pytest.mark.parametrize("rho", [0.5, 0.4])
 def test_it_agrees_with_the_grid_kernel_iteration_by_iteration(rho):
     grid = Grid(4, 5)
