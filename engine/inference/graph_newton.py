@@ -196,8 +196,10 @@ class _Problem:
         gradient, inverse = self._gradient(x), self.inverse_curvature(x)
         right = self._sums(inverse * gradient) + self._excess(x)
         multipliers = self.solve(inverse, right[:, None])[:, 0]
-        direction = inverse * (gradient - self._spread(multipliers))
-        return NewtonStep(direction, float(gradient @ direction), gradient, multipliers)
+        reduced = gradient - self._spread(multipliers)
+        direction = inverse * reduced
+        # gradient @ direction would add multipliers times rounding: enough to end the steps early
+        return NewtonStep(direction, float(reduced @ direction), gradient, multipliers)
 
     def gap(self, x: FloatArray, newton: NewtonStep, wanted: float) -> float:
         """Return a bound of max_s <s - x, gradient> over the constraints, nats.
