@@ -226,7 +226,8 @@ def table_from_margins(p: float, q: float, odds: float, table: FloatArray) -> No
     linear = 1.0 - (1.0 - odds) * (p + q)
     root = math.sqrt(linear * linear + 4.0 * odds * (1.0 - odds) * p * q)
     if linear >= 0.0:
-        both = 2.0 * odds * p * q / (linear + root)
+        denominator = linear + root  # zero only for margins of exactly 0 and 1, where p q = 0
+        both = 2.0 * odds * p * q / denominator if denominator > 0.0 else 0.0
     else:
         both = (root - linear) / (2.0 * (1.0 - odds))
     both = min(max(both, max(0.0, p + q - 1.0)), min(p, q))

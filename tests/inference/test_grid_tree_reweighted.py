@@ -173,6 +173,19 @@ def test_large_scores_are_served_without_a_bound_where_rho_has_none():
     assert np.isfinite(answer.tables).all()
 
 
+@pytest.mark.parametrize("unary", [3.0, 25.0, -10.0])
+def test_margins_of_exactly_zero_or_one_have_tables(unary):
+    """Strong attraction on top of them once ended in a division of zero by zero."""
+    grid = Grid(20, 20)
+    scores = grid.zeros()
+    scores.nodes[..., 1] = unary
+    scores.horizontal[:] = scores.vertical[:] = 10.0 * np.eye(2)
+    answer = GridTreeReweighted(grid).solve(scores.flat)
+    assert answer.is_converged
+    assert abs(answer.dual_gap) < 1e-9 * answer.upper_bound
+    assert infeasibility([2] * grid.n_nodes, grid.edges(), answer.tables) < 1e-12
+
+
 @pytest.mark.parametrize("rho", [1.0, 0.8])
 def test_large_scores_on_a_single_cycle_have_no_bound_either(rho):
     grid = Grid(2, 2)
