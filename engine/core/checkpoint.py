@@ -1,6 +1,5 @@
 """Where long work leaves what it needs to go on after its process was killed."""
 
-import zipfile
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -8,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.core.errors import InvalidProblemError
-from engine.core.npz_file import write_npz
+from engine.core.npz_file import read_npz, write_npz
 
 State = dict[str, NDArray[Any]]  # arrays that a checkpoint can keep
 
@@ -32,9 +31,8 @@ class FileCheckpoint:
     def load(self) -> State | None:
         """Return the saved state; None when the file is absent or cannot be read."""
         try:
-            with np.load(self._path, allow_pickle=False) as archive:
-                return {name: archive[name] for name in archive.files}
-        except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile):
+            return read_npz(self._path)
+        except (OSError, InvalidProblemError):
             return None
 
     def save(self, state: State) -> None:

@@ -1,15 +1,78 @@
-"""Writing an ``.npz`` file whole or not at all."""
+"""An ``.npz`` file: written whole or not at all, and read back or refused in words."""
 
 import os
+import struct
 import tempfile
-from collections.abc import Mapping
+import zipfile
+import zlib
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.lib.npyio import NpzFile
 from numpy.typing import NDArray
 
+from engine.core.errors import InvalidProblemError
+
 NEW_FILE_MODE = 0o666  # what open() asks for; the umask takes its part
+
+
+# What numpy and zipfile raise on foreign bytes: a wrong kind of file, a compression or encryption
+# that they do not know, a part cut off or changed.
+_DAMAGE = (
+    ValueError,
+    TypeError,
+    EOFError,
+    KeyError,
+    RuntimeError,  # NotImplementedError is one
+    struct.error,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+
+
+def read_npz(path: Path | str, names: Collection[str] | None = None) -> dict[str, NDArray[Any]]:
+    """Read the arrays of a file, of numbers and text only: those of ``names`` that it has, or all.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be opened or read.
+    InvalidProblemError
+        If it is no ``.npz`` file, is damaged, or holds objects.
+    """
+    try:
+        archive = np.load(path, allow_pickle=False)
+        if not isinstance(archive, NpzFile):
+            raise InvalidProblemError("one array alone")
+        with archive:
+            return {k: archive[k] for k in archive.files if names is None or k in names}
+    except _DAMAGE as error:
+        raise InvalidProblemError(f"{Path(path).name} is no file of arrays, or damaged.") from error
+
+
+def read_model_parts(
+    path: Path | str, names: Collection[str], *, max_bytes: int
+) -> dict[str, NDArray[Any]]:
+    """Read those of ``names`` that a model file has.
+
+    Raises
+    ------
+    InvalidProblemError
+        If the file is absent, larger than ``max_bytes``, or no file of arrays: one sentence.
+    """
+    name = Path(path).name
+    try:
+        is_too_large = Path(path).stat().st_size > max_bytes
+        parts = {} if is_too_large else read_npz(path, names)
+    except FileNotFoundError as error:
+        raise InvalidProblemError(f"{name}: there is no such file.") from error
+    except (OSError, InvalidProblemError) as error:
+        raise InvalidProblemError(f"{name} is not a model file.") from error
+    if is_too_large:
+        raise InvalidProblemError(f"{name} is too large to be a model file.")
+    return parts
 
 
 def write_npz(path: Path | str, arrays: Mapping[str, NDArray[Any]]) -> None:

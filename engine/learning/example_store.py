@@ -3,7 +3,6 @@
 import hashlib
 import os
 import tempfile
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import overload
@@ -11,6 +10,8 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.core.errors import InvalidProblemError
+from engine.core.npz_file import read_npz
 from engine.crf.grid_features import GridExample, GridFeatures
 from engine.crf.image_features import (
     COLOUR_THRESHOLDS,
@@ -160,11 +161,10 @@ class StoredFeatures:
     def load(cls, path: Path) -> "StoredFeatures | None":
         """Read features; None when the file is damaged."""
         try:
-            with np.load(path, allow_pickle=False) as archive:
-                parts = [archive[name] for name in ("colours", "gradients", "right", "down")]
-        except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile):
+            parts = read_npz(path)
+            return cls(*(parts[name] for name in ("colours", "gradients", "right", "down")))
+        except (OSError, InvalidProblemError, KeyError):
             return None
-        return cls(*parts)
 
     def save(self, path: Path) -> None:
         """Write to a neighbour file and rename it: readers see a whole file or none."""

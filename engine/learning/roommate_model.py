@@ -1,6 +1,5 @@
 """A learned model of roommates' choices, and its file."""
 
-import zipfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -8,7 +7,7 @@ import numpy as np
 
 from engine.core.arguments import FloatArray, read_only
 from engine.core.errors import InvalidProblemError
-from engine.core.npz_file import write_npz
+from engine.core.npz_file import read_model_parts, write_npz
 from engine.crf.questionnaire import Questionnaire
 from engine.crf.survey import Survey
 from engine.crf.survey_features import SurveyFeatures
@@ -106,17 +105,7 @@ def load_roommate_model(path: Path | str) -> RoommateModel:
         If the file is absent, too large, of another format, or its parts do not fit together.
     """
     name = Path(path).name
-    try:
-        if Path(path).stat().st_size > MAX_FILE_BYTES:
-            raise InvalidProblemError(f"{name} is too large to be a model file.")
-        with np.load(path, allow_pickle=False) as archive:
-            parts = {key: archive[key] for key in _PARTS if key in archive.files}
-    except FileNotFoundError as error:
-        raise InvalidProblemError(f"{name}: there is no such file.") from error
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
-        if isinstance(error, InvalidProblemError):
-            raise
-        raise InvalidProblemError(f"{name} is not a model file.") from error
+    parts = read_model_parts(path, _PARTS, max_bytes=MAX_FILE_BYTES)
     missing = [key for key in _PARTS if key not in parts]
     if missing or str(parts["format"]) != FORMAT:
         raise InvalidProblemError(f"{name} is not a roommate model of this version.")

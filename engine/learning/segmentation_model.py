@@ -1,6 +1,5 @@
 """A learned segmentation model, and its file."""
 
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,7 +8,7 @@ from numpy.typing import NDArray
 
 from engine.core.arguments import FloatArray, as_finite_array, check_positive, read_only
 from engine.core.errors import InvalidProblemError
-from engine.core.npz_file import write_npz
+from engine.core.npz_file import read_model_parts, write_npz
 from engine.crf.grid_features import GridFeatures
 from engine.crf.image_features import (
     COLOUR_THRESHOLDS,
@@ -90,17 +89,7 @@ def load_segmentation_model(path: Path | str) -> SegmentationModel:
         or holds numbers that are not finite.
     """
     name = Path(path).name
-    try:
-        if Path(path).stat().st_size > MAX_FILE_BYTES:
-            raise InvalidProblemError(f"{name} is too large to be a model file.")
-        with np.load(path, allow_pickle=False) as archive:
-            parts = {key: archive[key] for key in _PARTS if key in archive.files}
-    except InvalidProblemError:
-        raise
-    except FileNotFoundError as error:
-        raise InvalidProblemError(f"{name}: there is no such file.") from error
-    except (OSError, ValueError, EOFError, KeyError, AttributeError, zipfile.BadZipFile) as error:
-        raise InvalidProblemError(f"{name} is not a model file.") from error
+    parts = read_model_parts(path, _PARTS, max_bytes=MAX_FILE_BYTES)
     if len(parts) < len(_PARTS) or str(parts["format"]) != FORMAT:
         raise InvalidProblemError(f"{name} is not a segmentation model of this version.")
     return _assemble(parts, name)

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from engine.core.checkpoint import FileCheckpoint
-from engine.core.npz_file import write_npz
+from engine.core.errors import InvalidProblemError
+from engine.core.npz_file import read_npz, write_npz
 from engine.crf.survey_features import make_survey_features
+from engine.learning.example_store import StoredFeatures
 from engine.learning.roommate_model import load_roommate_model, make_roommate_model
 from engine.learning.segmentation_model import (
     N_PARAMETERS,
@@ -70,6 +72,53 @@ def test_objects_are_refused(tmp_path):
     with pytest.raises(ValueError, match="allow_pickle"):
         write_npz(tmp_path / "arrays.npz", {"x": np.array([object()])})
     assert not list(tmp_path.iterdir())
+
+
+def flipped(content, seed):
+    """The file with one byte changed: any kind of damage, of its names and sizes too."""
+    rng = np.random.default_rng(seed)
+    changed = bytearray(content)
+    changed[int(rng.integers(len(changed)))] ^= int(rng.integers(1, 256))
+    return bytes(changed)
+
+
+def foreign_files(tmp_path):
+    """What people give for a model: other arrays, pickles, damaged and packed files."""
+    arrays = {"format": np.array("x"), "theta": np.zeros(9)}
+    np.savez_compressed(tmp_path / "packed.npz", **arrays)
+    packed = (tmp_path / "packed.npz").read_bytes()
+    np.save(tmp_path / "array.npy", np.zeros(3))
+    np.save(tmp_path / "objects.npy", np.array([{}], dtype=object), allow_pickle=True)
+    unknown, locked = bytearray(packed), bytearray(packed)
+    place = packed.find(b"PK\x01\x02")
+    unknown[place + 10] = 99  # a method of compression that nobody has
+    locked[place + 8] |= 1  # encrypted
+    yield from ((tmp_path / name).read_bytes() for name in ("array.npy", "objects.npy"))
+    yield from (bytes(unknown), bytes(locked), packed[: len(packed) // 2], b"", b"text")
+    yield from (flipped(packed, seed) for seed in range(300))
+
+
+@pytest.mark.parametrize("load", [load_roommate_model, load_segmentation_model])
+def test_what_is_no_model_is_refused_in_one_sentence(load, tmp_path):
+    """One array alone, and damage within packed arrays, used to end in a traceback."""
+    for content in foreign_files(tmp_path):
+        (tmp_path / "model.npz").write_bytes(content)
+        with pytest.raises(InvalidProblemError, match=r"^model\.npz (is not a|was learned)"):
+            load(tmp_path / "model.npz")
+
+
+def test_what_is_no_checkpoint_reads_as_none_and_what_are_no_features_too(tmp_path):
+    for content in foreign_files(tmp_path):
+        (tmp_path / "state.npz").write_bytes(content)
+        assert StoredFeatures.load(tmp_path / "state.npz") is None
+        state = FileCheckpoint(tmp_path / "state.npz").load()
+        assert state is None or len(state) <= 2
+
+
+def test_only_the_arrays_asked_for_are_read(tmp_path):
+    write_npz(tmp_path / "arrays.npz", {"x": np.arange(3), "y": np.arange(4)})
+    assert set(read_npz(tmp_path / "arrays.npz")) == {"x", "y"}
+    assert set(read_npz(tmp_path / "arrays.npz", ("y", "z"))) == {"y"}
 
 
 def test_a_damaged_checkpoint_reads_as_none(tmp_path):
