@@ -1,5 +1,6 @@
 """Learning to segment: solvers agree, certificates hold, work resumes, bad input is refused."""
 
+import time
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from engine.learning.segmentation_prediction import (
 )
 from engine.learning.segmentation_progress import SegmentationProgress
 from engine.learning.segmentation_solvers import subset_sizes
-from engine.objectives.grid_inner import GridChains
+from engine.objectives.grid_inner import GridChains, GridSetInnerProblem
 from engine.objectives.grid_losses import LossOptions
 from tests.reference.tiny_grids import all_statistics, tiny_example
 
@@ -81,6 +82,63 @@ def test_frank_wolfe_walks_to_the_same_optimum(solver: str) -> None:
     assert all(b.objective <= a.objective for a, b in pairwise(walked.result.trajectory))
     distance = np.linalg.norm(walked.model.theta - reference.model.theta)
     assert distance < 0.2 * np.linalg.norm(reference.model.theta)
+
+
+def test_frank_wolfe_ends_at_once_when_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The closer bounds cost a solve of every picture: not for somebody who asked to stop."""
+    images, masks = leaves(3, shape=(16, 20))
+    reports: list[Any] = []
+    options: dict[str, Any] = {"ridge": 3e4, "solver": "frank-wolfe", "relative_gap": 1e-9}
+    solved: list[int] = []
+    solve = GridSetInnerProblem.solve
+
+    def counted(problem: Any, *words: Any) -> Any:
+        solved.append(1)
+        return solve(problem, *words)
+
+    monkeypatch.setattr(GridSetInnerProblem, "solve", counted)
+    stopped = train_segmentation(
+        images,
+        masks,
+        on_progress=reports.append,
+        should_stop=lambda: len(reports) == 3,
+        **options,
+    )
+    assert stopped.result.status is Status.CANCELLED
+    assert not solved
+    limited = train_segmentation(images, masks, max_seconds=0.05, **options)
+    assert limited.result.status is Status.TIME_LIMIT
+    assert solved
+
+
+def test_a_stop_while_frank_wolfe_seeks_closer_bounds_leaves_it_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def stopped(problem: Any, *words: Any) -> Any:
+        raise StoppedError("Learning was stopped.")
+
+    images, masks = leaves(3, shape=(16, 20))
+    options: dict[str, Any] = {"ridge": 3e4, "solver": "frank-wolfe", "relative_gap": 0.05}
+    monkeypatch.setattr(GridSetInnerProblem, "solve", stopped)
+    result = train_segmentation(images, masks, **options).result
+    assert result.status is Status.CONVERGED
+    assert 0.0 < result.relative_gap <= 0.05
+
+
+def test_the_seconds_of_frank_wolfe_include_those_of_its_closer_bounds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    solve = GridSetInnerProblem.solve
+
+    def slow(problem: Any, *words: Any) -> Any:
+        time.sleep(0.3)
+        return solve(problem, *words)
+
+    images, masks = leaves(3, shape=(16, 20))
+    options: dict[str, Any] = {"ridge": 3e4, "solver": "frank-wolfe", "relative_gap": 0.05}
+    monkeypatch.setattr(GridSetInnerProblem, "solve", slow)
+    result = train_segmentation(images, masks, **options).result
+    assert result.seconds >= result.trajectory[-1].seconds + 0.3
 
 
 def test_likelihood_by_l_bfgs_finds_the_same_parameters() -> None:
