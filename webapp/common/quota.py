@@ -58,7 +58,7 @@ def check_quota(organisation: Any, *, written: int = 0) -> None:
         If it would store more than ``ORGANISATION_QUOTA_GB``.
     """
     key = getattr(organisation, "pk", organisation)
-    row = Organisation.objects.select_for_update(no_key=True).get(pk=key)
+    row = lock_organisation(key)
     limit = settings.ORGANISATION_QUOTA_GB * 1000**3
     stored, at = row.stored_bytes + written, row.stored_at
     if at is None or timezone.now() - at > _COUNT_HOLDS or stored + _promised(key, at) > limit:
@@ -68,6 +68,14 @@ def check_quota(organisation: Any, *, written: int = 0) -> None:
     if stored + promised > limit:
         raise QuotaError(_sentence(stored, promised))
     Organisation.objects.filter(pk=key).update(stored_bytes=stored, stored_at=at)
+
+
+def lock_organisation(key: int) -> Organisation:
+    """Return the organisation's row, locked until the transaction ends.
+
+    Whoever keeps bytes or removes them holds it; take it after all other locks.
+    """
+    return Organisation.objects.select_for_update(no_key=True).get(pk=key)
 
 
 def stored_bytes(organisation: Any) -> int:

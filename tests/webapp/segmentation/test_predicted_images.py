@@ -1,18 +1,24 @@
 """The viewer's page, its files, and corrections."""
 
+import errno
 import gzip
 import io
 import json
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
+from django.utils import timezone
 from PIL import Image
 
 from tests.webapp.segmentation.conftest import encoded, upload
+from tests.webapp.segmentation.test_uploads import files_in, release_after_inspection
+from webapp.accounts.models import Organisation
 from webapp.common.quota import stored_bytes
 from webapp.segmentation import rendering
 from webapp.segmentation.models import ImageFile
 from webapp.segmentation.rendering import read_mask_png
+from webapp.segmentation.services import corrections
 from webapp.segmentation.services.corrections import enlarged, mask_correct
 
 
@@ -182,8 +188,6 @@ def test_a_correction_without_a_file_is_refused(client_of, bob, row) -> None:
 
 
 def test_a_full_disk_saves_no_half_correction(client_of, bob, row, monkeypatch) -> None:
-    import errno
-
     def full(_: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -204,6 +208,37 @@ def test_without_room_no_correction_is_saved(client_of, bob, row, settings) -> N
     assert not ImageFile.objects.filter(origin="corrected").exists()
     after = stored_bytes(bob.organisation)
     assert after == before  # the painted file is gone again
+
+
+def test_a_correction_whose_bytes_were_just_released_is_asked_for_again(
+    client_of, bob, row, monkeypatch
+) -> None:
+    release_after_inspection(monkeypatch, corrections, bob.organisation_id)
+    answer = correct(client_of(bob), row, painted(~read_mask_png(row.mask_path)))
+    assert answer.status_code == 422
+    assert "Send it again" in json.loads(answer.content)["sentence"]
+    assert not ImageFile.objects.filter(origin="corrected").exists()
+
+
+def test_a_disk_that_fills_at_the_thumbnail_leaves_no_mask(
+    client_of, bob, row, media_root, monkeypatch
+) -> None:
+    before = files_in(media_root)
+    monkeypatch.setattr(
+        "webapp.segmentation.store.os.fsync",
+        Mock(side_effect=[None, OSError(errno.ENOSPC, "No space left on device")]),
+    )
+    answer = correct(client_of(bob), row, painted(~read_mask_png(row.mask_path)))
+    assert answer.status_code == 507
+    assert files_in(media_root) == before
+
+
+def test_a_correction_counts_with_its_thumbnail(bob, row) -> None:
+    before = stored_bytes(bob.organisation)
+    Organisation.objects.update(stored_bytes=before, stored_at=timezone.now())
+    mask_correct(user=bob, row=row, painted=painted(~read_mask_png(row.mask_path)))
+    bob.organisation.refresh_from_db()
+    assert bob.organisation.stored_bytes == stored_bytes(bob.organisation)
 
 
 def test_viewers_may_not_correct(client_of, alice, row) -> None:

@@ -11,8 +11,12 @@ from PIL import Image
 
 from tests.webapp.segmentation.conftest import block_mask, encoded, picture, upload, zipped
 from webapp.audit.models import AuditLine
+from webapp.segmentation.inspection import FileFacts, inspect_file
 from webapp.segmentation.models import ImageFile
+from webapp.segmentation.services import image_sets, uploads
+from webapp.segmentation.services.image_sets import contents_release
 from webapp.segmentation.services.uploads import upload_take
+from webapp.segmentation.store import FileStore
 
 
 def take(bob, image_set, name: str, content: bytes, **options):
@@ -228,6 +232,42 @@ def test_a_zip_ends_where_the_organisation_has_no_room_left(bob, image_set, sett
     first, rest = take(bob, image_set, "all.zip", content)
     assert "Your organisation stores" in first.sentence
     assert (rest.name, rest.sentence) == ("all.zip", "3 more of its files were not tried.")
+
+
+def test_bytes_that_another_upload_needs_by_now_are_not_released(
+    bob, image_set, monkeypatch
+) -> None:
+    """A refused upload used to take the bytes of an accepted one of the same content with it."""
+    content = FileStore(image_set.organisation_id).put([encoded(picture(5))])
+
+    def other_commits_meanwhile(organisation_id: int) -> None:
+        image_set.files.filter(name="leaf_0.jpg").update(digest=content.digest)
+
+    monkeypatch.setattr(image_sets, "lock_organisation", other_commits_meanwhile)
+    contents_release(organisation_id=image_set.organisation_id, digests=[content.digest])
+    assert FileStore(image_set.organisation_id).path(content.digest).exists()
+
+
+def release_after_inspection(monkeypatch, module, organisation_id: int) -> None:
+    """Act as if another upload of the same content were refused at that moment."""
+
+    def inspect_and_release(path: Path, name: str) -> FileFacts:
+        facts = inspect_file(path, name)
+        contents_release(organisation_id=organisation_id, digests=[path.name])
+        return facts
+
+    monkeypatch.setattr(module, "inspect_file", inspect_and_release)
+
+
+def test_a_file_whose_bytes_were_just_released_is_asked_for_again(
+    bob, image_set, media_root, monkeypatch
+) -> None:
+    before = files_in(media_root)
+    release_after_inspection(monkeypatch, uploads, image_set.organisation_id)
+    (result,) = take(bob, image_set, "new.jpg", encoded(picture(5)))
+    assert result.sentence == "The same file was being removed. Send it again."
+    assert not image_set.files.filter(name="new.jpg").exists()
+    assert files_in(media_root) == before
 
 
 def test_a_zip_that_is_refused_whole_is_named_as_it_was_sent(bob, image_set) -> None:

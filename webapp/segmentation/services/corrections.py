@@ -7,13 +7,16 @@ from numpy.typing import NDArray
 from engine import InvalidProblemError, read_image
 from webapp.accounts.models import User
 from webapp.audit.services import audit
-from webapp.common.quota import check_quota
 from webapp.segmentation.errors import SegmentationError
-from webapp.segmentation.inspection import inspect_file
+from webapp.segmentation.inspection import FileFacts, inspect_file
 from webapp.segmentation.models import ImageFile, ImageSet, PredictedImage
 from webapp.segmentation.rendering import mask_png, read_mask_png, reduced, view_factor
-from webapp.segmentation.services.image_sets import contents_release, pairing_refresh
-from webapp.segmentation.store import FileStore
+from webapp.segmentation.services.image_sets import (
+    content_keep,
+    contents_release,
+    pairing_refresh,
+)
+from webapp.segmentation.store import FileStore, StoredContent
 
 
 def mask_correct(*, user: User, row: PredictedImage, painted: bytes) -> ImageFile:
@@ -30,34 +33,36 @@ def mask_correct(*, user: User, row: PredictedImage, painted: bytes) -> ImageFil
     if row.file is None:
         raise SegmentationError(f"{row.name} has left its set, so there is no place for a mask.")
     mask = _corrected(row, painted)
-    file = _stored_mask(row.file, mask)
-    organisation_id = file.image_set.organisation_id
+    organisation_id = row.file.image_set.organisation_id
+    store = FileStore(organisation_id)
+    content = store.put([mask_png(mask)])
     try:
+        name = _corrected_name(row.file.image_set, row.file)
+        facts = inspect_file(store.path(content.digest), name)
+        FileStore(organisation_id, "derived").put_derived(
+            content.digest, ".thumb.jpg", facts.thumbnail
+        )
         with transaction.atomic():
             ImageFile.objects.filter(mask_of=row.file).update(mask_of=None, fixed=True)
-            file.created_by = user
+            file = _mask_row(user, row.file, name, content, facts)
             file.save()
             pairing_refresh(image_set=file.image_set)
             audit(user, "corrected", row, mask=file.name, foreground=float(mask.mean()))
-            check_quota(organisation_id, written=file.size)
+            written = content.size + len(facts.thumbnail)
+            content_keep(organisation_id=organisation_id, content=content, written=written)
     except BaseException:
-        contents_release(organisation_id=organisation_id, digests=[file.digest])
+        contents_release(organisation_id=organisation_id, digests=[content.digest])
         raise
     return file
 
 
-def _stored_mask(image: ImageFile, mask: NDArray[np.bool_]) -> ImageFile:
-    """Store a mask's bytes and return its row, not saved yet, fixed to its image."""
-    image_set = image.image_set
-    store = FileStore(image_set.organisation_id)
-    content = store.put([mask_png(mask)])
-    name = _corrected_name(image_set, image)
-    facts = inspect_file(store.path(content.digest), name)
-    FileStore(image_set.organisation_id, "derived").put_derived(
-        content.digest, ".thumb.jpg", facts.thumbnail
-    )
+def _mask_row(
+    user: User, image: ImageFile, name: str, content: StoredContent, facts: FileFacts
+) -> ImageFile:
+    """Return the row of a stored mask, not saved yet, fixed to its image."""
     return ImageFile(
-        image_set=image_set,
+        image_set=image.image_set,
+        created_by=user,
         name=name,
         digest=content.digest,
         size=content.size,

@@ -7,11 +7,12 @@ from django.db import transaction
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
+from webapp.common.quota import check_quota, lock_organisation
 from webapp.common.storage import remove_path
 from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.models import ImageFile, ImageSet, PredictedImage
 from webapp.segmentation.pairing import PairingFile, pair_by_name, same_proportions, size_problem
-from webapp.segmentation.store import content_remove
+from webapp.segmentation.store import FileStore, StoredContent, content_remove
 
 
 def image_set_create(*, user: User, name: str, foreground: str) -> ImageSet:
@@ -157,18 +158,39 @@ def _pairing_file(file: ImageFile) -> PairingFile:
     )
 
 
+def content_keep(*, organisation_id: int, content: StoredContent, written: int) -> None:
+    """Count stored bytes that a new row needs; call it last in the transaction of the row.
+
+    ``written`` adds what was derived from them. From here to the end of the transaction nobody
+    releases them: :func:`contents_release` waits for the same lock and then sees the row.
+
+    Raises
+    ------
+    SegmentationError, QuotaError
+        If the same bytes were released since they were written, or there is no room.
+    """
+    check_quota(organisation_id, written=written)
+    if not FileStore(organisation_id).path(content.digest).exists():
+        raise SegmentationError("The same file was being removed. Send it again.")
+
+
 def contents_release(*, organisation_id: int, digests: Iterable[str]) -> None:
     """Remove the stored bytes that no file and no prediction of the organisation needs."""
     for digest in set(digests):
-        files = ImageFile.objects.filter(image_set__organisation_id=organisation_id, digest=digest)
-        results = PredictedImage.objects.filter(batch__organisation_id=organisation_id)
-        needed = (
-            files.exists()
-            or results.filter(image_digest=digest).exists()
-            or results.filter(mask_digest=digest).exists()
-        )
-        if not needed:
-            content_remove(organisation_id=organisation_id, digest=digest)
+        with transaction.atomic():
+            lock_organisation(organisation_id)
+            if not _is_needed(organisation_id, digest):
+                content_remove(organisation_id=organisation_id, digest=digest)
+
+
+def _is_needed(organisation_id: int, digest: str) -> bool:
+    files = ImageFile.objects.filter(image_set__organisation_id=organisation_id, digest=digest)
+    results = PredictedImage.objects.filter(batch__organisation_id=organisation_id)
+    return (
+        files.exists()
+        or results.filter(image_digest=digest).exists()
+        or results.filter(mask_digest=digest).exists()
+    )
 
 
 def prediction_paths(result: PredictedImage) -> list:

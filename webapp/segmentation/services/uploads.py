@@ -9,7 +9,8 @@ from django.db import transaction
 from engine import InvalidProblemError
 from webapp.accounts.models import User
 from webapp.audit.services import audit
-from webapp.common.quota import QuotaError, check_quota
+from webapp.common.errors import Refusal
+from webapp.common.quota import QuotaError
 from webapp.segmentation.archive import (
     MAX_ENTRY_BYTES,
     ArchiveError,
@@ -20,7 +21,11 @@ from webapp.segmentation.archive import (
 )
 from webapp.segmentation.inspection import FileFacts, inspect_file
 from webapp.segmentation.models import ImageFile, ImageSet
-from webapp.segmentation.services.image_sets import contents_release, pairing_refresh
+from webapp.segmentation.services.image_sets import (
+    content_keep,
+    contents_release,
+    pairing_refresh,
+)
 from webapp.segmentation.store import FileStore, StorageFullError, StoredContent
 
 ZIP_HEADS = (b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")
@@ -93,7 +98,7 @@ def _take(user: User, image_set: ImageSet, name: str, chunks: Iterable[bytes]) -
         file, outcome = image_file_add(user=user, image_set=image_set, name=name, chunks=chunks)
     except (QuotaError, StorageFullError) as error:
         return FileResult(name, "refused", str(error), is_no_room=True)
-    except (InvalidProblemError, ArchiveError) as error:
+    except (InvalidProblemError, Refusal) as error:
         return FileResult(name, "refused", str(error))
     sentences = {
         "added": f"{file.width} × {file.height} pixels",
@@ -115,7 +120,7 @@ def image_file_add(
 
     Raises
     ------
-    InvalidProblemError, QuotaError, ArchiveError, StorageFullError
+    InvalidProblemError, Refusal, StorageFullError
         With one clear sentence; nothing of the file stays stored.
     """
     store = FileStore(image_set.organisation_id)
@@ -172,6 +177,9 @@ def _save_row(
                 "created_by": user,
             },
         )
-        written = content.size + len(facts.thumbnail)
-        check_quota(image_set.organisation_id, written=written)
+        content_keep(
+            organisation_id=image_set.organisation_id,
+            content=content,
+            written=content.size + len(facts.thumbnail),
+        )
     return file
