@@ -6,7 +6,7 @@ import time
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import linprog
-from scipy.sparse import csr_array, eye_array, hstack
+from scipy.sparse import coo_array, csr_array, eye_array, hstack
 
 from engine.core.arguments import FloatArray, IntArray, as_finite_array, read_only
 from engine.core.errors import CertificateError, InfeasibleError, InvalidProblemError
@@ -111,10 +111,10 @@ def _solve(
             raise InfeasibleError("the degrees cannot be met: no pair is allowed.")
         return np.empty(0, dtype=np.int64), 0.0, 0.0
     ends = np.concatenate((rows, columns))
-    incidence = csr_array((np.ones(2 * m), (ends, np.tile(np.arange(m), 2))), shape=(n, m))
-    upper, gains = np.ones(m), weights
+    pairs = coo_array((np.ones(2 * m), (ends, np.tile(np.arange(m), 2))), shape=(n, m))
+    incidence, upper, gains = csr_array(pairs), np.ones(m), weights
     if not exact:
-        incidence = hstack((incidence, eye_array(n)), format="csr")
+        incidence = csr_array(hstack((pairs, eye_array(n))))
         upper, gains = np.append(upper, np.full(n, np.inf)), np.append(gains, np.zeros(n))
     size = float(np.abs(weights).max())
     unit, price = size or 1.0, np.zeros(n)

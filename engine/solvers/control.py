@@ -41,11 +41,12 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Whom to tell, whom to ask, and where to leave the state."""
+    """Whom to tell, whom to ask, where to leave the state; seconds of the work before this run."""
 
     on_progress: ProgressCallback = ignore_progress
     should_stop: StopCallback = never_stop
     checkpoint: Checkpoint | None = None
+    seconds_before: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,11 @@ class Origin:
         )
 
 
+def solver_of(state: State) -> str | None:
+    """Return the kind of solver that left a state, None where it does not say."""
+    return str(state["origin_solver"]) if "origin_solver" in state else None
+
+
 @dataclass(slots=True)
 class Run:
     """The bookkeeping of one run: clock, trajectory, best bounds, decision to stop."""
@@ -94,12 +100,15 @@ class Run:
     limits: Limits
     watch: Watch
     sentence: str = "Learning"
-    seconds_before: float = 0.0
+    seconds_before: float = field(init=False)
     upper: float = float("inf")
     lower: float = float("-inf")
     trajectory: list[TrajectoryPoint] = field(default_factory=list)
     _start: float = field(default_factory=time.perf_counter)
     _saved: float = field(default_factory=time.perf_counter)
+
+    def __post_init__(self) -> None:
+        self.seconds_before = self.watch.seconds_before
 
     @property
     def seconds(self) -> float:

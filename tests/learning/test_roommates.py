@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from engine.core.checkpoint import FileCheckpoint
 from engine.core.errors import InfeasibleError, InvalidProblemError, StoppedError
 from engine.core.status import Status
 from engine.crf.questionnaire import Question, Questionnaire
@@ -295,6 +296,39 @@ def test_auto_turns_to_frank_wolfe_where_odd_sets_cannot_be_proved(monkeypatch):
     cohorts = random_cohorts(10)
     alone = train_roommates(cohorts, ridge=5.0, solver="theta", relative_gap=1e-2)
     assert not alone.result.is_certified
-    auto = train_roommates(cohorts, ridge=5.0, relative_gap=1e-2, max_seconds=20.0)
+    auto = train_roommates(cohorts, ridge=5.0, relative_gap=1e-2, max_seconds=120.0)
     assert auto.result.is_certified
     assert auto.result.status is Status.CONVERGED
+
+
+def test_auto_goes_on_with_frank_wolfe_after_a_restart(monkeypatch, tmp_path):
+    """Frank-Wolfe's checkpoint must not be taken for none by the solve in theta, and lost."""
+    for name in ("odd_sets_hold", "spectral_bound_holds", "is_in_matching_polytope"):
+        monkeypatch.setattr(f"engine.learning.survey_problem.{name}", lambda *_: False)
+    monkeypatch.setattr("engine.solvers.control.CHECKPOINT_SECONDS", 0.0)
+    cohorts, place = random_cohorts(10), FileCheckpoint(tmp_path / "checkpoint.npz")
+    walked = 0
+
+    def has_walked() -> bool:
+        nonlocal walked
+        saved = place.load()
+        walked += saved is not None and str(saved["origin_solver"]) == "BlockCoordinateFrankWolfe"
+        return walked > 20
+
+    arguments = {"ridge": 5.0, "relative_gap": 1e-6, "max_seconds": 120.0, "checkpoint": place}
+    train_roommates(cohorts, should_stop=has_walked, **arguments)
+    saved, told = place.load(), []
+    again = train_roommates(
+        cohorts, should_stop=lambda: len(told) > 3, on_progress=told.append, **arguments
+    )
+    assert told[0].iteration > int(saved["iteration"]) > 0
+    assert told[0].seconds > float(saved["seconds"]) > 0
+    assert again.result.objective <= told[0].objective
+
+
+def test_auto_keeps_a_certified_solution_that_rounding_stopped():
+    arguments = {"ridge": 5.0, "relative_gap": 1e-15, "max_seconds": 120.0}
+    auto = train_roommates(random_cohorts(10), **arguments)
+    assert auto.result.is_certified
+    assert auto.result.relative_gap < 1e-9
+    assert auto.result.seconds < 60
