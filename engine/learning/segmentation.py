@@ -120,11 +120,7 @@ def train_segmentation(
     task = SegmentationTask(examples, examples.sizes, weight, rho)
     reporter = SegmentationReporter(held_out, rho, on_progress)
     limits = Limits(relative_gap=relative_gap, max_seconds=max_seconds)
-    own = checkpoint and OwnCheckpoint(
-        checkpoint,
-        {"ridge": weight, "rho": float(rho), "images": len(examples), "pixels": n_pixels},
-    )
-    watch = Watch(reporter, should_stop, own)
+    watch = Watch(reporter, should_stop, _own(checkpoint, task, solver, examples.digest))
     with one_blas_thread():
         if solver in ("auto", "theta"):
             result = solve_in_theta(task, limits, watch, reporter)
@@ -163,6 +159,23 @@ def make_examples(
     if len(examples) == 0:
         raise InvalidProblemError("There are no labelled images to learn from.")
     return examples
+
+
+def _own(
+    checkpoint: Checkpoint | None, task: SegmentationTask, solver: str, digest: str
+) -> OwnCheckpoint | None:
+    """Tie a checkpoint to the pictures, and to the settings that change the optimum or the way."""
+    if checkpoint is None:
+        return None
+    settings: dict[str, str | float] = {
+        "solver": "theta" if solver == "auto" else solver,
+        "ridge": task.ridge,
+        "rho": float(task.rho),
+        "images": len(task.examples),
+        "pixels": sum(task.sizes),
+        "image digest": digest[:12],
+    }
+    return OwnCheckpoint(checkpoint, settings)
 
 
 def _check_labels(examples: ExampleStore) -> None:

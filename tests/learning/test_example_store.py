@@ -39,6 +39,20 @@ def test_files_and_memory_hold_the_same() -> None:
     assert [e.labels.sum() for e in inside[1:3]] == [p.mask.sum() for p in PICTURES[1:3]]
 
 
+def test_the_digest_tells_pictures_labels_and_their_order_apart() -> None:
+    """Not where they are kept: a run goes on from its checkpoint with another cache too."""
+    store = filled(ExampleStore())
+    assert store.digest == filled(ExampleStore(memory_bytes=0)).digest
+    assert store.digest != ExampleStore().digest
+    turned = ExampleStore()
+    for picture in reversed(PICTURES):
+        turned.append(picture.image, picture.mask)
+    relabelled = ExampleStore()
+    for picture in PICTURES:
+        relabelled.append(picture.image, ~picture.mask)
+    assert len({store.digest, turned.digest, relabelled.digest}) == 3
+
+
 def test_files_go_with_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     store = filled(ExampleStore(memory_bytes=0))

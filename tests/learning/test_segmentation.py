@@ -412,19 +412,11 @@ def test_frank_wolfe_resumes_where_it_was_killed(solver: str, tmp_path: Path) ->
     assert_allclose(resumed.model.theta, whole.model.theta, rtol=1e-9, atol=1e-12)
 
 
-def test_a_checkpoint_of_another_solver_is_not_mistaken_for_ones_own(tmp_path: Path) -> None:
-    images, masks = leaves(3, shape=(16, 20))
-    checkpoint = FileCheckpoint(tmp_path / "state.npz")
-    for solver in ("theta", "frank-wolfe", "theta"):
-        result = train_segmentation(
-            images, masks, ridge=3e4, solver=solver, relative_gap=0.02, checkpoint=checkpoint
-        )
-        assert result.result.status is Status.CONVERGED
-
-
 @pytest.mark.parametrize(
     ("change", "count", "named"),
     [
+        ({"solver": "frank-wolfe"}, 3, "solver theta, not frank-wolfe"),
+        ({"solver": "block-coordinate"}, 3, "solver theta, not block-coordinate"),
         ({"ridge": 2e4}, 3, "ridge 30000.0, not 20000.0"),
         ({"rho": 0.4}, 3, "rho 0.5, not 0.4"),
         ({}, 2, "images 3, not 2"),
@@ -442,10 +434,27 @@ def test_a_checkpoint_of_other_settings_is_refused_and_kept(
     assert (tmp_path / "state.npz").read_bytes() == before
 
 
+def test_a_checkpoint_of_other_pictures_of_the_same_size_is_refused_and_kept(
+    tmp_path: Path,
+) -> None:
+    """Half of it was used and the rest overwritten, as if the pictures were the same."""
+    place = FileCheckpoint(tmp_path / "state.npz")
+    images, masks = leaves(3, shape=(16, 20))
+    options: dict[str, Any] = {"relative_gap": 0.02, "checkpoint": place}
+    train_segmentation(images, masks, **options)
+    before = (tmp_path / "state.npz").read_bytes()
+    other = [*masks[:2], np.roll(masks[2], 1, axis=0)]
+    for pictures, labels in ((leaves(3, 7, (16, 20))[0], masks), (images, other)):
+        with pytest.raises(InvalidProblemError, match="work with image digest"):
+            train_segmentation(pictures, labels, **options)
+        assert (tmp_path / "state.npz").read_bytes() == before
+    assert train_segmentation(images, masks, solver="theta", **options).result.iterations > 0
+
+
 def test_a_model_is_not_taken_for_a_checkpoint(tmp_path: Path) -> None:
     place = FileCheckpoint(tmp_path / "model.npz")
     place.save({"theta": np.zeros(3)})
-    with pytest.raises(InvalidProblemError, match="not of work that has a ridge"):
+    with pytest.raises(InvalidProblemError, match="not of work that has a solver"):
         train_segmentation(*leaves(2, shape=(16, 20)), checkpoint=place)
     saved = place.load()
     assert saved is not None
