@@ -18,8 +18,12 @@ _TAGS = {
     "Roommates": "Cohorts with their past pairs, and models of what students chose.",
     "Proposals": "Pairs proposed for a cohort, decisions about them, exports.",
 }
+WHAT_IT_DOES = (
+    "The main work of the pages, for programs: import, learn, propose, decide, predict, export. "
+    "Rules, swaps, undo, checks, purging cohorts and people are on the pages only."
+)
 _DESCRIPTION = (
-    "Everything that the pages do, for programs. Make a token on the page “API” and send it as "
+    f"{WHAT_IT_DOES} Make a token on the page “API” and send it as "
     "`Authorization: Bearer bh_…`. Objects of other organisations answer like those that do not "
     "exist. Refusals are problem details (RFC 9457) with one sentence under `detail`."
 )

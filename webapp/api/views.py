@@ -10,7 +10,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from webapp.accounts.models import Role
 from webapp.api.models import ApiToken
-from webapp.api.openapi import PREFIX, openapi_document
+from webapp.api.openapi import PREFIX, WHAT_IT_DOES, openapi_document
 from webapp.api.services import token_create, token_revoke
 from webapp.common.decorators import viewer_required
 from webapp.common.selectors import get_owned_or_404, owned_by
@@ -40,6 +40,7 @@ def docs(request: HttpRequest) -> HttpResponse:
     document = openapi_document()
     context = {
         "document": document,
+        "what_it_does": WHAT_IT_DOES,
         "groups": _groups(document),
         "schemas": [
             {"name": name, "text": json.dumps(schema, indent=2, ensure_ascii=False)}

@@ -22,7 +22,8 @@ def audit(
 ) -> AuditLine:
     """Write one line for one act: an import, run, decision, export, deletion or sign-in.
 
-    Call it in the transaction of the act, so that both stand or neither.
+    Call it in the transaction of the act, so that both stand or neither; of an export before the
+    file is sent, so that none leaves without its line.
 
     Parameters
     ----------

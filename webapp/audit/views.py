@@ -4,7 +4,7 @@ import io
 from collections.abc import Iterator
 
 from defusedcsv import csv
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 from django_tables2 import RequestConfig
@@ -14,6 +14,7 @@ from webapp.audit.models import AuditLine
 from webapp.audit.services import audit
 from webapp.audit.tables import AuditTable, details_text
 from webapp.common.decorators import staff_required
+from webapp.common.file_headers import as_attachment
 from webapp.common.selectors import owned_by
 
 LINES_A_PAGE = 50
@@ -32,13 +33,12 @@ def log(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 @staff_required
-def export(request: HttpRequest) -> StreamingHttpResponse:
+def export(request: HttpRequest) -> HttpResponseBase:
     """Stream the lines that match the filter as CSV, safe against formula injection."""
     lines = AuditFilter(request.GET, queryset=owned_by(AuditLine, request.user)).qs
     audit(request.user, "exported", "audit log", lines=lines.count())
     response = StreamingHttpResponse(_csv_rows(lines.iterator()), content_type="text/csv")
-    response["Content-Disposition"] = 'attachment; filename="audit_log.csv"'
-    return response
+    return as_attachment(response, "audit_log.csv")
 
 
 def _csv_rows(lines: Iterator[AuditLine]) -> Iterator[str]:

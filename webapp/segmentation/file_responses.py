@@ -8,10 +8,9 @@ from typing import BinaryIO
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.utils.http import content_disposition_header, parse_etags
 
+from webapp.common.file_headers import guarded
 from webapp.segmentation.store import CHUNK_BYTES
 
-# Should a browser ever be made to open a file as a page, it may do nothing there.
-FILE_POLICY = "default-src 'none'; sandbox"
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)$")
 
 
@@ -54,15 +53,6 @@ def file_response(
         response["Content-Disposition"] = content_disposition_header(attachment, filename)
     response["ETag"] = tag
     return guarded(response)
-
-
-def guarded(response: HttpResponseBase) -> HttpResponseBase:
-    """Add the headers that every stored or made file carries."""
-    response["X-Content-Type-Options"] = "nosniff"
-    response["Content-Security-Policy"] = FILE_POLICY
-    response["Cache-Control"] = "private, no-cache"
-    response["Cross-Origin-Resource-Policy"] = "same-origin"
-    return response
 
 
 def _body(request: HttpRequest, file: BinaryIO, size: int, tag: str) -> HttpResponseBase:

@@ -4,7 +4,7 @@ import json
 
 from jsonschema import Draft202012Validator
 
-from webapp.api.openapi import openapi_document
+from webapp.api.openapi import WHAT_IT_DOES, openapi_document
 from webapp.api.registry import endpoints
 from webapp.api.urls import urlpatterns
 
@@ -13,6 +13,27 @@ def test_it_names_its_version_and_is_plain_json() -> None:
     document = json.loads(json.dumps(openapi_document()))
     assert document["openapi"] == "3.1.0"
     assert document["security"] == [{"token": []}]
+
+
+def test_it_promises_what_there_is_and_says_what_there_is_not() -> None:
+    assert openapi_document()["info"]["description"].startswith(WHAT_IT_DOES)
+    promised, _, absent = WHAT_IT_DOES.partition(" Rules,")
+    paths = {(entry.method, entry.path) for entry in endpoints()}
+    for word, path in {
+        "import": "/cohorts",
+        "learn": "/roommate-models",
+        "propose": "/proposals/{proposal_id}/propose",
+        "decide": "/proposals/{proposal_id}/pairs/{pair_id}/decision",
+        "predict": "/predictions",
+    }.items():
+        assert word in promised
+        assert ("POST", path) in paths
+    assert "export" in promised
+    assert ("GET", "/proposals/{proposal_id}/export/{file_format}") in paths
+    assert ("DELETE", "/cohorts/{cohort_id}") not in paths
+    assert "purging cohorts" in absent
+    for word in ("rule", "swap", "undo", "check", "people"):
+        assert not any(word in path for _, path in paths)
 
 
 def test_every_schema_is_a_schema() -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.webapp.segmentation.conftest import block_mask, encoded, picture, upload, zipped
+from webapp.audit.models import AuditLine
 from webapp.jobs.runner import run_job
 from webapp.segmentation.models import ImageSet, PredictionBatch, Segmenter
 
@@ -49,6 +50,9 @@ def test_a_whole_round(program_of, bob, segmenter) -> None:
     assert body(program.get(f"{base}/overlay.png")).startswith(b"\x89PNG")
     archive = zipfile.ZipFile(io.BytesIO(body(program.get(f"/predictions/{found['id']}/archive"))))
     assert len(archive.namelist()) == 5
+    lines = AuditLine.objects.filter(verb="exported", username=bob.username).order_by("pk")
+    kinds = [line.details.get("file") or line.details["format"] for line in lines]
+    assert kinds == ["marginals.npy", "mask.png", "overlay.png", "ZIP"]
     assert program.delete(f"/predictions/{found['id']}").status_code == 204
     assert program.delete(f"/image-sets/{key}").status_code == 204
 
@@ -147,6 +151,13 @@ def test_originals_come_with_safe_headers(program_of, bob, image_set, image) -> 
     assert answer["X-Content-Type-Options"] == "nosniff"
     assert "attachment" in answer["Content-Disposition"]
     assert body(answer) == image.store.path(image.digest).read_bytes()
+    assert AuditLine.objects.get(verb="exported").target_id == str(image.pk)
+
+
+def test_a_model_file_is_an_export(program_of, bob, segmenter) -> None:
+    answer = program_of(bob).get(f"/image-models/{segmenter.pk}/file")
+    assert body(answer) == segmenter.path.read_bytes()
+    assert AuditLine.objects.get(verb="exported").target_id == str(segmenter.pk)
 
 
 def test_what_nobody_foresaw_stays_without_details(program_of, bob, monkeypatch) -> None:

@@ -53,7 +53,9 @@ def test_a_bad_address_is_no_error(client_of: ClientOf, bob: User, bad: str) -> 
 
 def test_the_export_defuses_formulas_and_is_itself_recorded(client_of: ClientOf, bob: User) -> None:
     audit(bob, "imported", "=HYPERLINK(1)")
-    body = client_of(bob).get("/audit/export/?verb=imported").getvalue().decode()
+    response = client_of(bob).get("/audit/export/?verb=imported")
+    assert "sandbox" in response["Content-Security-Policy"]
+    body = response.getvalue().decode()
     assert "'=HYPERLINK(1)" in body
     assert AuditLine.objects.get(verb="exported").details == {"lines": 1}
 

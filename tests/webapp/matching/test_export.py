@@ -19,6 +19,8 @@ def test_csv_has_every_pair_and_defused_ids(
     address = reverse("matching:export", args=[proposal.pk, "csv"])
     response = client_of(bob).get(address)
     assert response.headers["Content-Disposition"] == 'attachment; filename="First-years.csv"'
+    assert "sandbox" in response.headers["Content-Security-Policy"]
+    assert response.headers["Cache-Control"] == "private, no-store"
     rows = list(csv.DictReader(io.StringIO(response.content.decode("utf-8-sig"))))
     assert len(rows) == 16
     ids = {row["student_a"] for row in rows} | {row["student_b"] for row in rows}

@@ -146,8 +146,11 @@ def test_a_question_opens_its_answers_and_weights_download(
     client = client_of(alice)
     page = client.get(reverse("matching:model", args=[learned.pk]) + "?question=0")
     assert "which answers go together" in page.content.decode()
-    csv = client.get(reverse("matching:model-weights", args=[learned.pk])).content.decode()
-    assert len(csv.strip().splitlines()) == 15
+    response = client.get(reverse("matching:model-weights", args=[learned.pk]))
+    assert len(response.content.decode().strip().splitlines()) == 15
+    assert "sandbox" in response["Content-Security-Policy"]
+    line = AuditLine.objects.get(verb="exported")
+    assert (line.username, line.target_id) == ("alice", str(learned.pk))
 
 
 def test_a_model_in_use_stays(

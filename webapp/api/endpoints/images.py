@@ -9,6 +9,7 @@ from webapp.api.dispatch import page_of, read_field, read_json
 from webapp.api.endpoints.jobs import PAGING, time_json
 from webapp.api.problems import Problem
 from webapp.api.registry import Query, Request, endpoint
+from webapp.audit.services import audit
 from webapp.common.selectors import get_owned_or_404
 from webapp.segmentation.file_responses import file_response
 from webapp.segmentation.models import ImageFile, ImageSet
@@ -166,13 +167,14 @@ def remove_image_file(request: Request, set_id: UUID, file_id: UUID) -> None:
     "/image-sets/{set_id}/files/{file_id}/content",
     tag=TAG,
     summary="Download a file",
-    description="The very bytes that were uploaded; ranges and ETags are understood.",
+    description="The very bytes that were uploaded; ranges and ETags are understood. Leaves an "
+    "audit line.",
     media_type="image/*",
 )
 def get_image_content(request: Request, set_id: UUID, file_id: UUID) -> HttpResponseBase:
     """Send the bytes of a file."""
     file = image_file_of(request.user, set_id, file_id)
-    return file_response(
+    response = file_response(
         request,
         file.store.path(file.digest),
         media_type=file.media_type,
@@ -180,6 +182,8 @@ def get_image_content(request: Request, set_id: UUID, file_id: UUID) -> HttpResp
         filename=file.name,
         attachment=True,
     )
+    audit(request.user, "exported", file, image_set=file.image_set.name)
+    return response
 
 
 @endpoint(

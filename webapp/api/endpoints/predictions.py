@@ -4,15 +4,14 @@ from typing import Any
 from uuid import UUID
 
 from django.http import Http404, HttpResponseBase, StreamingHttpResponse
-from django.utils.http import content_disposition_header
 
 from webapp.api.dispatch import page_of, read_field, read_json
 from webapp.api.endpoints.jobs import PAGING, time_json
 from webapp.api.registry import Query, Request, endpoint
 from webapp.audit.services import audit
+from webapp.common.file_headers import as_attachment
 from webapp.common.selectors import get_owned_or_404
-from webapp.segmentation.exports import batch_archive, require_done
-from webapp.segmentation.file_responses import guarded
+from webapp.segmentation.exports import batch_archive
 from webapp.segmentation.models import ImageSet, PredictedImage, PredictionBatch
 from webapp.segmentation.selectors.predictions import (
     batch_numbers,
@@ -24,10 +23,9 @@ from webapp.segmentation.selectors.predictions import (
 from webapp.segmentation.selectors.segmenters import segmenter_of
 from webapp.segmentation.services.predictions import prediction_delete, prediction_start
 from webapp.segmentation.uncertainty import Interval
-from webapp.segmentation.views.predicted_images import FILES
+from webapp.segmentation.views.predicted_images import EXPORTS, exported_file
 
 TAG = "Predictions"
-KINDS = ("mask.png", "marginals.npy", "overlay.png")
 
 
 def prediction_json(batch: PredictionBatch) -> dict[str, Any]:
@@ -158,7 +156,7 @@ def list_predicted_images(request: Request, prediction_id: UUID) -> dict[str, An
     tag=TAG,
     summary="Download mask, probabilities or overlay",
     description="kind is mask.png (0 and 255), marginals.npy (float32, height by width) or "
-    "overlay.png.",
+    "overlay.png. Leaves an audit line.",
     media_type="application/octet-stream",
 )
 def get_predicted_file(
@@ -166,10 +164,9 @@ def get_predicted_file(
 ) -> HttpResponseBase:
     """Send one file of a predicted image."""
     row = predicted_image_of(request.user, prediction_id, image_id)
-    if kind not in KINDS:
+    if kind not in EXPORTS:
         raise Http404("There is no such file.")
-    require_done(row)
-    return FILES[kind](request, row)
+    return exported_file(request, request.user, row, kind)
 
 
 @endpoint(
@@ -177,7 +174,8 @@ def get_predicted_file(
     "/predictions/{prediction_id}/archive",
     tag=TAG,
     summary="Download everything as a ZIP",
-    description="Made while it is sent: masks, probabilities and numbers.csv.",
+    description="Made while it is sent: masks, probabilities and numbers.csv. Leaves an audit "
+    "line.",
     media_type="application/zip",
 )
 def get_prediction_archive(request: Request, prediction_id: UUID) -> HttpResponseBase:
@@ -185,5 +183,4 @@ def get_prediction_archive(request: Request, prediction_id: UUID) -> HttpRespons
     batch = batch_of(request.user, prediction_id)
     audit(request.user, "exported", batch, images=batch.n_done, format="ZIP")
     response = StreamingHttpResponse(batch_archive(batch), content_type="application/zip")
-    response["Content-Disposition"] = content_disposition_header(True, f"{batch.name}.zip")
-    return guarded(response)
+    return as_attachment(response, f"{batch.name}.zip")

@@ -4,13 +4,13 @@ from typing import Any
 from uuid import UUID
 
 from django.http import Http404, HttpResponse, HttpResponseBase
-from django.utils.http import content_disposition_header
 
 from webapp.api.dispatch import page_of, read_field, read_json
 from webapp.api.endpoints.jobs import PAGING, time_json
 from webapp.api.problems import Problem
 from webapp.api.registry import Query, Request, endpoint
 from webapp.cohorts.models import Cohort
+from webapp.common.file_headers import as_attachment
 from webapp.common.selectors import get_owned_or_404
 from webapp.matching.errors import DecisionError, MatchingError
 from webapp.matching.models import Decision, LearnedModel, Proposal, ProposedPair
@@ -22,7 +22,6 @@ from webapp.matching.services.proposals import (
     proposal_conflicts,
     proposal_create,
 )
-from webapp.segmentation.file_responses import guarded
 
 TAG = "Proposals"
 DECISIONS = ("accept", "reject", "lock", "never", "reopen")
@@ -187,6 +186,4 @@ def export_pairs(request: Request, proposal_id: UUID, file_format: str) -> HttpR
         user=request.user, proposal=proposal, file_format=file_format
     )
     response = HttpResponse(data, content_type=media_type)
-    name = f"{proposal.name}.{file_format}"
-    response["Content-Disposition"] = content_disposition_header(True, name)
-    return guarded(response)
+    return as_attachment(response, f"{proposal.name}.{file_format}")

@@ -9,6 +9,7 @@ from webapp.api.dispatch import page_of, read_field, read_json
 from webapp.api.endpoints.jobs import PAGING, time_json
 from webapp.api.problems import Problem
 from webapp.api.registry import Request, endpoint
+from webapp.audit.services import audit
 from webapp.common.selectors import get_owned_or_404
 from webapp.segmentation.file_responses import file_response
 from webapp.segmentation.models import ImageSet, Segmenter
@@ -117,7 +118,8 @@ def delete_image_model(request: Request, model_id: UUID) -> None:
     "/image-models/{model_id}/file",
     tag=TAG,
     summary="Download a model file",
-    description="An NPZ for the command line: python -m engine segment predict --model FILE.",
+    description="An NPZ for the command line: python -m engine segment predict --model FILE. "
+    "Leaves an audit line.",
     media_type="application/octet-stream",
 )
 def get_image_model_file(request: Request, model_id: UUID) -> HttpResponseBase:
@@ -125,7 +127,7 @@ def get_image_model_file(request: Request, model_id: UUID) -> HttpResponseBase:
     segmenter = segmenter_of(request.user, model_id)
     if not segmenter.is_ready:
         raise Http404("This model is not learned yet.")
-    return file_response(
+    response = file_response(
         request,
         segmenter.path,
         media_type="application/octet-stream",
@@ -133,3 +135,5 @@ def get_image_model_file(request: Request, model_id: UUID) -> HttpResponseBase:
         filename=f"{segmenter.name}.npz",
         attachment=True,
     )
+    audit(request.user, "exported", segmenter, format="NPZ")
+    return response

@@ -1,4 +1,4 @@
-"""Exports of a proposal for the housing system: original ids, safe in any spreadsheet."""
+"""Exports for the housing system, safe in any spreadsheet; each leaves one audit line."""
 
 import io
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from openpyxl.cell import WriteOnlyCell
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
-from webapp.matching.models import PairState, Proposal
+from webapp.matching.models import LearnedModel, PairState, Proposal
 
 _HEADER = (
     "student_a",
@@ -98,8 +98,14 @@ def _cell(sheet: Any, value: Any) -> WriteOnlyCell:
     return cell
 
 
-def weights_csv(rows: list[dict[str, Any]]) -> bytes:
-    """Return the weights of a model, one row a question, with the raw numbers."""
+def weights_export(*, user: User, model: LearnedModel) -> bytes:
+    """Return the weights of a model as CSV, one row a question, and write the audit line."""
+    data = _weights_csv(model.weights)
+    audit(user, "exported", model, questions=len(model.weights), format="csv")
+    return data
+
+
+def _weights_csv(rows: list[dict[str, Any]]) -> bytes:
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer)
     writer.writerow(

@@ -2,13 +2,14 @@
 
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from webapp.cohorts.models import Cohort
 from webapp.common.decorators import administrator_required, staff_required, viewer_required
 from webapp.common.errors import Refusal
+from webapp.common.file_headers import as_attachment
 from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_owned_or_404, owned_by
 from webapp.common.toasts import attempt
@@ -21,7 +22,7 @@ from webapp.matching.selectors.models import (
     models_of,
     suggest_sources,
 )
-from webapp.matching.services.exports import weights_csv
+from webapp.matching.services.exports import weights_export
 from webapp.matching.services.learning import (
     GAPS,
     METHODS,
@@ -155,12 +156,10 @@ def check(request: HttpRequest, uuid: str) -> HttpResponse:
 
 @require_GET
 @viewer_required
-def weights(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Download the weights as CSV."""
-    found = _find(request, uuid)
-    response = HttpResponse(weights_csv(found.weights), content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = 'attachment; filename="weights.csv"'
-    return response
+def weights(request: HttpRequest, uuid: str) -> HttpResponseBase:
+    """Download the weights as CSV; an audit line says who did."""
+    data = weights_export(user=request.user, model=_find(request, uuid))
+    return as_attachment(HttpResponse(data, content_type="text/csv; charset=utf-8"), "weights.csv")
 
 
 @require_POST

@@ -3,13 +3,14 @@
 from typing import Any
 from urllib.parse import urlencode
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from webapp.cohorts.models import Cohort
 from webapp.common.decorators import administrator_required, staff_required, viewer_required
 from webapp.common.errors import Refusal
+from webapp.common.file_headers import as_attachment
 from webapp.common.selectors import get_owned_or_404, owned_by
 from webapp.common.toasts import attempt
 from webapp.matching.charts import compare_scores, probability_heatmap
@@ -122,7 +123,7 @@ def compute(request: HttpRequest, uuid: str) -> HttpResponse:
 
 @require_GET
 @staff_required
-def export(request: HttpRequest, uuid: str, file_format: str) -> HttpResponse:
+def export(request: HttpRequest, uuid: str, file_format: str) -> HttpResponseBase:
     """Download the pairs with original ids; an audit line says who did."""
     found = find_proposal(request, uuid)
     data, content_type, _ = proposal_export(
@@ -133,8 +134,7 @@ def export(request: HttpRequest, uuid: str, file_format: str) -> HttpResponse:
     )
     response = HttpResponse(data, content_type=content_type)
     name = "".join(c if c.isalnum() and c.isascii() else "-" for c in found.name).strip("-")
-    response["Content-Disposition"] = f'attachment; filename="{name or "pairs"}.{file_format}"'
-    return response
+    return as_attachment(response, f"{name or 'pairs'}.{file_format}")
 
 
 @require_POST

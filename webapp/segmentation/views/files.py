@@ -16,6 +16,7 @@ from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_GET, require_POST
 
 from webapp.accounts.models import User
+from webapp.audit.services import audit
 from webapp.common.decorators import staff_required, viewer_required
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
@@ -102,16 +103,20 @@ def _tell(request: HttpRequest, image_set: ImageSet, results: Iterator[FileResul
 @require_GET
 @viewer_required
 def image_file_content(request: HttpRequest, pk: str, file_pk: str) -> HttpResponseBase:
-    """The very bytes that were uploaded."""
+    """The very bytes that were uploaded: looked at, or downloaded, which leaves an audit line."""
     file = image_file_of(request.user, pk, file_pk)
-    return file_response(
+    is_download = "download" in request.GET
+    response = file_response(
         request,
         file.store.path(file.digest),
         media_type=file.media_type,
         etag=file.digest,
         filename=file.name,
-        attachment="download" in request.GET,
+        attachment=is_download,
     )
+    if is_download:
+        audit(request.user, "exported", file, image_set=file.image_set.name)
+    return response
 
 
 @require_GET

@@ -7,11 +7,14 @@ from django.shortcuts import render
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_GET, require_POST
 
+from webapp.accounts.models import User
+from webapp.audit.services import audit
 from webapp.common.decorators import staff_required, viewer_required
 from webapp.common.errors import Refusal
+from webapp.common.file_headers import guarded
 from webapp.common.toasts import toast
 from webapp.segmentation.exports import overlay_png, require_done, stem
-from webapp.segmentation.file_responses import file_response, guarded
+from webapp.segmentation.file_responses import file_response
 from webapp.segmentation.models import PredictedImage
 from webapp.segmentation.selectors.predictions import (
     ORDERS,
@@ -76,9 +79,21 @@ def predicted_image_file(
     row = predicted_image_of(request.user, pk, image_pk)
     if kind not in FILES:
         raise Http404("There is no such file.")
+    if kind in EXPORTS:
+        return exported_file(request, request.user, row, kind)
     if kind not in {"thumbnail.jpg", "view.jpg"}:
         require_done(row)
     return FILES[kind](request, row)
+
+
+def exported_file(
+    request: HttpRequest, user: User, row: PredictedImage, kind: str
+) -> HttpResponseBase:
+    """One of the files that are offered for download; an audit line says who took it."""
+    require_done(row)
+    response = FILES[kind](request, row)
+    audit(user, "exported", row, file=kind)
+    return response
 
 
 def _arrays(kind: str, attribute: str, **options: Any) -> Any:
@@ -117,6 +132,8 @@ def _view(request: HttpRequest, row: PredictedImage) -> HttpResponseBase:
     return file_response(request, path, media_type="image/jpeg", etag=f"{row.image_digest[:40]}v")
 
 
+# Offered for download, and exports; the other files are what the page itself shows.
+EXPORTS = ("mask.png", "marginals.npy", "overlay.png")
 FILES = {
     "mask.png": _arrays("mask.png", "mask_path", media_type="image/png", attachment=True),
     "marginals.npy": _arrays(

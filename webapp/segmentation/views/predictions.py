@@ -6,17 +6,16 @@ from django import forms
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import redirect, render
-from django.utils.http import content_disposition_header
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from webapp.audit.services import audit
 from webapp.common.decorators import staff_required, viewer_required
 from webapp.common.errors import Refusal
+from webapp.common.file_headers import as_attachment
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import attempt, toast
 from webapp.segmentation.charts import reliability_figure
 from webapp.segmentation.exports import batch_archive, numbers_csv
-from webapp.segmentation.file_responses import guarded
 from webapp.segmentation.models import ImageSet, PredictedImage, PredictionBatch, Segmenter
 from webapp.segmentation.selectors.image_sets import image_sets_of
 from webapp.segmentation.selectors.predictions import (
@@ -166,7 +165,7 @@ def prediction_archive(request: HttpRequest, pk: str) -> HttpResponseBase:
     batch = batch_of(request.user, pk)
     audit(request.user, "exported", batch, images=batch.n_done, format="ZIP")
     response = StreamingHttpResponse(batch_archive(batch), content_type="application/zip")
-    return _attachment(response, f"{batch.name}.zip")
+    return as_attachment(response, f"{batch.name}.zip")
 
 
 @require_GET
@@ -176,12 +175,7 @@ def prediction_csv(request: HttpRequest, pk: str) -> HttpResponseBase:
     batch = batch_of(request.user, pk)
     audit(request.user, "exported", batch, images=batch.n_done, format="CSV")
     response = HttpResponse(numbers_csv(batch.images.all()), content_type="text/csv; charset=utf-8")
-    return _attachment(response, f"{batch.name}.csv")
-
-
-def _attachment(response: HttpResponseBase, filename: str) -> HttpResponseBase:
-    response["Content-Disposition"] = content_disposition_header(True, filename)
-    return guarded(response)
+    return as_attachment(response, f"{batch.name}.csv")
 
 
 @require_POST

@@ -7,6 +7,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from webapp.audit.services import audit
 from webapp.common.decorators import staff_required, viewer_required
 from webapp.common.errors import Refusal
 from webapp.common.selectors import get_owned_or_404
@@ -219,7 +220,7 @@ def segmenter_preview(request: HttpRequest, pk: str, number: int) -> HttpRespons
 def segmenter_file(request: HttpRequest, pk: str) -> HttpResponseBase:
     """The model file, for use with the command line."""
     segmenter = segmenter_of(request.user, pk)
-    return file_response(
+    response = file_response(
         request,
         segmenter.path,
         media_type="application/octet-stream",
@@ -227,6 +228,8 @@ def segmenter_file(request: HttpRequest, pk: str) -> HttpResponseBase:
         filename=f"{segmenter.name}.npz",
         attachment=True,
     )
+    audit(request.user, "exported", segmenter, format="NPZ")
+    return response
 
 
 @require_POST
