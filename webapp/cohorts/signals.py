@@ -1,14 +1,17 @@
-"""Files go with their rows, however the rows went (a purge cascades)."""
+"""Files go with their rows, however the rows went (a purge cascades); others hear of a purge."""
 
 from typing import Any
 
 from django.db import transaction
 from django.db.models.signals import post_delete
-from django.dispatch import receiver
+from django.dispatch import Signal, receiver
 
 from webapp.cohorts.draft_files import draft_path
 from webapp.cohorts.models import Draft
 from webapp.common.storage import remove_path
+
+# Sent with ``cohort`` and ``user`` in the transaction of a purge, before anything is deleted.
+cohort_purging = Signal()
 
 
 @receiver(post_delete, sender=Draft)

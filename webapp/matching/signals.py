@@ -1,4 +1,4 @@
-"""Files go with their rows, however the rows went (a purge cascades)."""
+"""Jobs end and files go with their rows, however the rows went (a purge cascades)."""
 
 from typing import Any
 
@@ -6,8 +6,21 @@ from django.db import transaction
 from django.db.models.signals import post_delete
 from django.dispatch import receiver
 
+from webapp.accounts.models import User
+from webapp.cohorts.models import Cohort
+from webapp.cohorts.signals import cohort_purging
 from webapp.common.storage import remove_path
+from webapp.jobs.models import ACTIVE_STATES
+from webapp.jobs.services import job_cancel
 from webapp.matching.models import LearnedModel, Proposal
+
+
+@receiver(cohort_purging)
+def cancel_proposing(cohort: Cohort, user: User, **kwargs: Any) -> None:
+    """Cancel what computes the proposals of a cohort that is being purged."""
+    active = Proposal.objects.filter(cohort=cohort, job__state__in=ACTIVE_STATES)
+    for proposal in active.select_related("job"):
+        job_cancel(user=user, job=proposal.job)
 
 
 @receiver(post_delete, sender=Proposal)

@@ -13,6 +13,7 @@ from django.utils.html import escape
 from tests.webapp.matching.conftest import run_waiting
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, Student
+from webapp.cohorts.services.cohorts import cohort_purge
 from webapp.common.quota import QuotaError
 from webapp.common.storage import organisation_folder
 from webapp.jobs.models import Job, JobState
@@ -205,6 +206,19 @@ def test_a_proposal_purged_while_it_is_computed_leaves_nothing(
     assert job.error == "The proposal was removed meanwhile. Nothing was changed."
     assert not job.folder.exists()
     assert len(files_of(proposal)) == 2  # of the first run; the purge was undone with the job
+
+
+@pytest.mark.parametrize("state", [JobState.QUEUED, JobState.RUNNING])
+def test_purging_the_cohort_cancels_its_proposing(
+    bob: User, proposal: Proposal, state: str
+) -> None:
+    """It used to keep the room that it had reserved until a worker came to it."""
+    job = proposal_compute(user=bob, proposal=proposal).job
+    Job.objects.filter(pk=job.pk).update(state=state)
+    cohort_purge(user=bob, cohort=proposal.cohort, typed_name=proposal.cohort.name)
+    job.refresh_from_db()
+    assert job.cancelled_by == bob
+    assert job.state == JobState.CANCELLED or job.is_cancelling
 
 
 def test_a_name_given_while_pairs_are_computed_stays(

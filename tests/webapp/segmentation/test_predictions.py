@@ -24,13 +24,14 @@ from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.models import ImageFile, PredictedImage, PredictionBatch
 from webapp.segmentation.selectors.predictions import batch_numbers, compare_batches
 from webapp.segmentation.services import predictions
-from webapp.segmentation.services.image_sets import prediction_paths
+from webapp.segmentation.services.image_sets import image_set_purge, prediction_paths
 from webapp.segmentation.services.predictions import (
     predicted_bytes,
     prediction_delete,
     prediction_go_on,
     prediction_start,
 )
+from webapp.segmentation.services.segmenters import segmenter_delete
 from webapp.segmentation.services.uploads import image_file_add
 from webapp.segmentation.store import StorageFullError
 from webapp.segmentation.templatetags.segmentation import points
@@ -235,6 +236,24 @@ def test_a_batch_deleted_while_it_is_predicted_leaves_no_file(
     assert job.state == JobState.CANCELLED
     assert job.sentence.endswith("Nothing was changed.")
     assert not list(media_root.rglob("*.npy"))
+
+
+@pytest.mark.parametrize("state", [JobState.QUEUED, JobState.RUNNING])
+@pytest.mark.parametrize("deleted", ["the set", "the model"])
+def test_deleting_what_a_prediction_needs_cancels_it(
+    bob, segmenter, image_set, state, deleted
+) -> None:
+    """It used to keep the room that it had reserved until a worker came to it."""
+    batch = prediction_start(user=bob, segmenter=segmenter, image_set=image_set)
+    Job.objects.filter(pk=batch.job_id).update(state=state)
+    if deleted == "the set":
+        image_set_purge(user=bob, image_set=image_set)
+    else:
+        segmenter_delete(user=bob, segmenter=segmenter)
+    batch.job.refresh_from_db()
+    assert batch.job.cancelled_by == bob
+    assert batch.job.state == JobState.CANCELLED or batch.job.is_cancelling
+    assert AuditLine.objects.filter(verb="cancelled", target_id=str(batch.job_id)).exists()
 
 
 def test_a_full_disk_fails_the_job_and_leaves_no_half_file(

@@ -12,6 +12,7 @@ from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.cohorts.models import FIRST_NUMBER, Cohort, Draft, PairsOrigin, PastPair, Student
 from webapp.cohorts.services.drafts import ChangedElsewhereError, draft_preview, pairs_preview
+from webapp.cohorts.signals import cohort_purging
 from webapp.cohorts.tables.choices import Role
 from webapp.cohorts.tables.preview import Preview, column_cells
 from webapp.common.errors import Refusal
@@ -253,5 +254,6 @@ def cohort_purge(*, user: User, cohort: Cohort, typed_name: str) -> None:
     if typed_name.strip() != cohort.name:
         raise CohortError("The name does not match. Nothing was removed.")
     with transaction.atomic():
+        cohort_purging.send(Cohort, cohort=cohort, user=user)
         audit(user, "purged", cohort, students=cohort.n_students, pairs=cohort.n_pairs)
         cohort.delete()

@@ -1,6 +1,7 @@
 """Making, renaming and emptying image sets; roles and pairs of their files."""
 
 from collections.abc import Iterable
+from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -9,6 +10,8 @@ from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.common.quota import check_quota, lock_organisation
 from webapp.common.storage import remove_path
+from webapp.jobs.models import ACTIVE_STATES
+from webapp.jobs.services import job_cancel
 from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.models import ImageFile, ImageSet, PredictedImage
 from webapp.segmentation.pairing import PairingFile, pair_by_name, same_proportions, size_problem
@@ -45,7 +48,10 @@ def _check_fields(image_set: ImageSet) -> None:
 
 
 def image_set_purge(*, user: User, image_set: ImageSet) -> None:
-    """Delete a set, its files and what was predicted of them; learned models stay."""
+    """Delete a set, its files and what was predicted of them, and cancel what is being predicted.
+
+    Learned models stay.
+    """
     results = list(
         PredictedImage.objects.filter(batch__image_set=image_set).select_related("batch")
     )
@@ -55,6 +61,7 @@ def image_set_purge(*, user: User, image_set: ImageSet) -> None:
     paths = [path for result in results for path in prediction_paths(result)]
     organisation_id = image_set.organisation_id
     with transaction.atomic():
+        prediction_jobs_cancel(user=user, batches=image_set.batches)
         audit(
             user,
             "purged",
@@ -191,6 +198,12 @@ def _is_needed(organisation_id: int, digest: str) -> bool:
         or results.filter(image_digest=digest).exists()
         or results.filter(mask_digest=digest).exists()
     )
+
+
+def prediction_jobs_cancel(*, user: User, batches: Any) -> None:
+    """Cancel what is being predicted of batches that are about to be deleted."""
+    for batch in batches.filter(job__state__in=ACTIVE_STATES).select_related("job"):
+        job_cancel(user=user, job=batch.job)
 
 
 def prediction_paths(result: PredictedImage) -> list:

@@ -14,7 +14,11 @@ from webapp.jobs.services import job_cancel, job_enqueue
 from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.models import ImageFile, ImageSet, PredictedImage, Segmenter
 from webapp.segmentation.selectors.image_sets import masked_images
-from webapp.segmentation.services.image_sets import contents_release, prediction_paths
+from webapp.segmentation.services.image_sets import (
+    contents_release,
+    prediction_jobs_cancel,
+    prediction_paths,
+)
 
 FEWEST_FOR_HOLDING_OUT = 4
 MODEL_BYTES = 1_000_000  # weights and two small maps of held-out images, from above
@@ -123,7 +127,7 @@ def split_images(
 
 
 def segmenter_delete(*, user: User, segmenter: Segmenter) -> None:
-    """Delete a model with its predictions; a running job is cancelled. Images stay."""
+    """Delete a model with its predictions; running jobs are cancelled. Images stay."""
     rows = list(PredictedImage.objects.filter(batch__segmenter=segmenter).select_related("batch"))
     paths = [path for row in rows for path in prediction_paths(row)]
     paths += [segmenter.path, segmenter.preview_path(0), segmenter.preview_path(1)]
@@ -131,6 +135,7 @@ def segmenter_delete(*, user: User, segmenter: Segmenter) -> None:
     with transaction.atomic():
         if segmenter.job is not None and segmenter.job.is_active:
             job_cancel(user=user, job=segmenter.job)
+        prediction_jobs_cancel(user=user, batches=segmenter.batches)
         audit(user, "deleted", segmenter, predictions=segmenter.batches.count())
         organisation_id = segmenter.organisation_id
         segmenter.delete()
