@@ -10,6 +10,9 @@ from engine.core.errors import InfeasibleError, InvalidProblemError
 from engine.core.status import Status
 from engine.kernels.bipartite_messages import propagate
 
+LARGEST = 500.0
+"""Nats that a message may hold beyond what scores put there: exp(-500) is as good as never."""
+
 Messages = tuple[FloatArray, FloatArray]  # log messages from rows and from columns, sender first
 
 
@@ -58,7 +61,8 @@ def propagate_bipartite(
         Share of the old log message that is kept. Without damping the parallel updates can
         alternate between two states for ever; 1/2 removes that.
     tolerance : float
-        Largest change of a marginal in one sweep that counts as converged.
+        Largest change of a marginal in one sweep that counts as converged, once rows and columns
+        sum to 1 within 1e-3 and no marginal near 0 or 1 is on its way back.
     max_sweeps : int
     start : pair of ndarray (n, n), optional
         ``from_rows`` and ``from_columns`` of an earlier call; otherwise all log messages are 0.
@@ -66,7 +70,7 @@ def propagate_bipartite(
     Returns
     -------
     BipartiteBeliefs
-        ``status`` is ITERATION_LIMIT where the marginals still move.
+        ``status`` is ITERATION_LIMIT where the marginals still move or are no fixed point.
 
     Raises
     ------
@@ -97,8 +101,9 @@ def propagate_bipartite(
         check_shape("start", start[0], scores.shape)
         check_shape("start", start[1], scores.shape)
         from_rows, from_columns = start[0].copy(), start[1].copy()
-    marginals, sweeps, residual = propagate(
-        scores, from_rows, from_columns, damping, tolerance, max_sweeps
+    largest = LARGEST + 2.0 * float(np.abs(scores[scores > -np.inf]).max())
+    marginals, sweeps, residual, is_fixed = propagate(
+        scores, from_rows, from_columns, damping, tolerance, max_sweeps, largest
     )
     return BipartiteBeliefs(
         marginals=read_only(marginals),
@@ -106,7 +111,7 @@ def propagate_bipartite(
         from_columns=read_only(from_columns),
         sweeps=sweeps,
         residual=residual,
-        status=Status.CONVERGED if residual <= tolerance else Status.ITERATION_LIMIT,
+        status=Status.CONVERGED if is_fixed else Status.ITERATION_LIMIT,
     )
 
 

@@ -5,20 +5,28 @@ from numba import njit
 
 from engine.core.arguments import FloatArray
 
-LARGEST_MESSAGE = 500.0
-"""Nats. A forced edge would send infinity; exp(-500) is as good as never and stays finite."""
+SUM_ERROR = 1e-3
+"""Marginals whose rows or columns miss 1 by more are no fixed point, however still they stand."""
+
+ODDS_ERROR = 0.01
+"""Nats that log odds may fall back in the last sweep; a fixed point is neared by ever less."""
 
 
 @njit(cache=True, nogil=True)
 def send_from_rows(
-    scores: FloatArray, incoming: FloatArray, outgoing: FloatArray, damping: float
+    scores: FloatArray,
+    incoming: FloatArray,
+    outgoing: FloatArray,
+    damping: float,
+    largest_message: float,
 ) -> None:
     """Update every message from a row to a column.
 
     outgoing[i, j] <- -log sum_{k != j} exp(scores[i, k] + incoming[k, i]), mixed with
     ``damping`` parts of its old value. Messages are indexed by sender first: ``incoming`` (m, n),
-    ``outgoing`` (n, m). Taking j's term from the whole sum is safe, since the largest term stays
-    in it; the sum without the largest term itself is formed apart.
+    ``outgoing`` (n, m). A forced edge would send infinity: all are held to ``largest_message``.
+    Taking j's term from the whole sum is safe, since the largest term stays in it; the sum without
+    the largest term itself is formed apart.
     """
     n, m = scores.shape
     terms, shares = np.empty(m), np.empty(m)
@@ -48,22 +56,41 @@ def send_from_rows(
             elif others > 0.0:
                 message = -(second + np.log(others))
             else:
-                message = LARGEST_MESSAGE
-            message = min(max(message, -LARGEST_MESSAGE), LARGEST_MESSAGE)
+                message = largest_message
+            message = min(max(message, -largest_message), largest_message)
             outgoing[i, j] = damping * outgoing[i, j] + (1.0 - damping) * message
 
 
 @njit(cache=True, nogil=True)
-def beliefs(scores: FloatArray, from_rows: FloatArray, from_columns: FloatArray) -> FloatArray:
-    """Edge marginals x / (1 + x), x = exp(scores_ij + from_rows_ij + from_columns_ji), (n, n)."""
+def read_log_odds(
+    scores: FloatArray, from_rows: FloatArray, from_columns: FloatArray
+) -> FloatArray:
+    """Return scores_ij + from_rows_ij + from_columns_ji, (n, n): log of tau / (1 - tau)."""
     n, m = scores.shape
-    marginals = np.zeros((n, m))
+    odds = np.empty((n, m))
     for i in range(n):
         for j in range(m):
-            if scores[i, j] > -np.inf:
-                exponent = scores[i, j] + from_rows[i, j] + from_columns[j, i]
-                marginals[i, j] = 1.0 / (1.0 + np.exp(-exponent))
-    return marginals
+            odds[i, j] = scores[i, j] + from_rows[i, j] + from_columns[j, i]
+    return odds
+
+
+@njit(cache=True, nogil=True)
+def is_settled(marginals: FloatArray, before: FloatArray, odds: FloatArray) -> bool:
+    """Whether marginals that stand still are those of a fixed point.
+
+    Rows and columns must sum to 1, and no log odds may be falling back towards 0: where scores are
+    large, an edge stands at 0 or 1 long before the messages have told it where it belongs.
+    """
+    rows = np.abs(marginals.sum(axis=1) - 1.0).max()
+    columns = np.abs(marginals.sum(axis=0) - 1.0).max()
+    if max(rows, columns) > SUM_ERROR:
+        return False
+    n, m = odds.shape
+    for i in range(n):
+        for j in range(m):
+            if abs(odds[i, j]) < abs(before[i, j]) - ODDS_ERROR:
+                return False
+    return True
 
 
 @njit(cache=True, nogil=True)
@@ -74,24 +101,28 @@ def propagate(
     damping: float,
     tolerance: float,
     max_sweeps: int,
-) -> tuple[FloatArray, int, float]:
+    largest_message: float,
+) -> tuple[FloatArray, int, float, bool]:
     """Run parallel sweeps in place until no marginal moves by more than ``tolerance``.
 
     ``from_rows`` (n, n) and ``from_columns`` (n, n), both indexed by sender first. Parallel as in
     Huang and Jebara: rows and columns answer the messages of the sweep before. The rule looks at
     marginals because at a vertex of the polytope the messages grow for ever.
-    Returns the marginals, the number of sweeps and the largest change in the last one.
+    Returns the marginals, the number of sweeps, the largest change in the last one, and whether
+    it was a fixed point.
     """
     transposed = np.ascontiguousarray(scores.T)
-    marginals = beliefs(scores, from_rows, from_columns)
+    odds = read_log_odds(scores, from_rows, from_columns)
+    marginals = 1.0 / (1.0 + np.exp(-odds))
     residual = np.inf
     for sweep in range(max_sweeps):
         previous_rows = from_rows.copy()
-        send_from_rows(scores, from_columns, from_rows, damping)
-        send_from_rows(transposed, previous_rows, from_columns, damping)
-        previous = marginals
-        marginals = beliefs(scores, from_rows, from_columns)
+        send_from_rows(scores, from_columns, from_rows, damping, largest_message)
+        send_from_rows(transposed, previous_rows, from_columns, damping, largest_message)
+        previous, before = marginals, odds
+        odds = read_log_odds(scores, from_rows, from_columns)
+        marginals = 1.0 / (1.0 + np.exp(-odds))
         residual = np.abs(marginals - previous).max()
-        if residual <= tolerance:
-            return marginals, sweep + 1, residual
-    return marginals, max_sweeps, residual
+        if residual <= tolerance and is_settled(marginals, before, odds):
+            return marginals, sweep + 1, residual, True
+    return marginals, max_sweeps, residual, False

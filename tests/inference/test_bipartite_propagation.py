@@ -4,6 +4,7 @@ import doctest
 
 import numpy as np
 import pytest
+from scipy.optimize import linear_sum_assignment
 
 import engine.inference.bipartite_propagation as module
 from engine.core.errors import InfeasibleError, InvalidProblemError
@@ -60,6 +61,40 @@ def test_forbidden_and_forced_edges() -> None:
     result = propagate_bipartite(scores)
     expected = [[1, 0, 0], [0, 0.5, 0.5], [0, 0.5, 0.5]]
     np.testing.assert_allclose(result.marginals, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("size", [1000.0, -1000.0, 1e5])
+def test_messages_are_as_large_as_the_scores_ask_for(size: float) -> None:
+    """Held to 500 whatever the scores, they left every marginal at 0 or 1."""
+    result = propagate_bipartite(np.full((3, 3), size))
+    assert result.status is Status.CONVERGED
+    np.testing.assert_allclose(result.marginals, 1 / 3, atol=1e-8)
+
+
+def test_a_constant_of_a_row_changes_nothing_however_large() -> None:
+    scores = random_scores(4, 0, 1.0)
+    shift = np.array([-3000.0, -3000.0, 3000.0, 3000.0])[:, None]
+    result = propagate_bipartite(scores + shift)
+    assert result.status is Status.CONVERGED
+    np.testing.assert_allclose(result.marginals, propagate_bipartite(scores).marginals, atol=1e-7)
+
+
+@pytest.mark.parametrize(("n", "seed"), [(3, 157), (4, 9), (5, 161), (7, 6), (7, 15)])
+def test_sharp_scores_do_not_converge_on_the_way_to_the_best_assignment(n: int, seed: int) -> None:
+    """Another assignment may fill all sums for some sweeps before the messages have been round."""
+    scores = random_scores(n, seed, 1e4)
+    result = propagate_bipartite(scores)
+    rows, columns = linear_sum_assignment(scores, maximize=True)
+    assert result.status is Status.CONVERGED
+    np.testing.assert_allclose(result.marginals[rows, columns], 1.0)
+
+
+def test_marginals_that_miss_their_sums_are_not_called_converged() -> None:
+    """Two rows share one column: they stand still, but there is nothing to converge to."""
+    scores = np.array([[0.0, -np.inf, -np.inf], [0.0, -np.inf, -np.inf], [-np.inf, 0.0, 0.0]])
+    result = propagate_bipartite(scores)
+    assert result.residual <= 1e-9
+    assert result.status is Status.ITERATION_LIMIT
 
 
 def test_an_interrupted_run_goes_on_to_the_same_answer() -> None:
