@@ -347,9 +347,11 @@ def _run_frank_wolfe(
     else:
         oracle = DualOracle(model.graph)
     entropy = _weighted_solver(args, form, should_stop)[0].entropy
+    start = interior_start(model, should_stop=should_stop)
     return frank_wolfe_marginals(
         PairwiseFreeEnergy(model.scores, entropy, oracle),
-        interior_start(model),
+        start.tables,
+        inconsistency=start.inconsistency,
         max_iterations=args.max_iterations,
         tolerance=FRANK_WOLFE_GAP,
         should_stop=should_stop,

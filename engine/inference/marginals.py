@@ -5,6 +5,10 @@ from dataclasses import dataclass
 from engine.core.arguments import FloatArray
 from engine.core.status import Status
 
+# Largest disagreement of margins at which tables still count as a point of the local polytope:
+# above rounding and what proportional fitting leaves, far below what a reader of marginals sees.
+CONSISTENT = 1e-9
+
 
 @dataclass(frozen=True, slots=True)
 class Marginals:
@@ -13,9 +17,11 @@ class Marginals:
     Parameters
     ----------
     tables : ndarray, flat
-        Node and edge tables, inside the local polytope (margins agree), in the model's layout.
+        Node and edge tables in the model's layout, inside the local polytope (margins agree) up
+        to ``inconsistency``.
     log_partition : float
-        The method's own log Z: the free energy at ``tables``.
+        The method's own log Z: the free energy at ``tables``. Where these are inconsistent, it may
+        be larger than the maximum over the local polytope.
     lower_bound, upper_bound : float or None
         Proven bounds of the exact log Z, None where the method has none. They hold whether or
         not the method converged.
@@ -23,7 +29,11 @@ class Marginals:
     status : Status
         CONVERGED only if the tolerance was met.
     change : float
-        Largest change of a log message (or marginal) in the last iteration.
+        Largest change of a log message (or marginal) in the last iteration; infinite if a label
+        has become impossible.
+    inconsistency : float
+        Largest difference between a node's probability and an edge table's margin. Early in a
+        solve tables cannot always be made consistent: scaling them keeps their zeros.
     """
 
     tables: FloatArray
@@ -33,6 +43,7 @@ class Marginals:
     iterations: int
     status: Status
     change: float
+    inconsistency: float = 0.0
 
     @property
     def is_converged(self) -> bool:
@@ -41,8 +52,10 @@ class Marginals:
 
     @property
     def dual_gap(self) -> float:
-        """Upper bound minus the method's own value; infinite without an upper bound.
+        """Upper bound minus the method's own value; infinite where one of them proves nothing.
 
         For tree-reweighted marginals it bounds how far the free energy is from its maximum.
         """
-        return float("inf") if self.upper_bound is None else self.upper_bound - self.log_partition
+        if self.upper_bound is None or self.inconsistency > CONSISTENT:
+            return float("inf")
+        return self.upper_bound - self.log_partition

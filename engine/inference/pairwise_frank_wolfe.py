@@ -1,5 +1,7 @@
 """Marginals of pairwise models by Frank-Wolfe: only a MAP oracle is needed."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from engine.core.arguments import FloatArray, read_only
@@ -7,16 +9,27 @@ from engine.core.progress import StopCallback, never_stop
 from engine.core.status import Status
 from engine.graphs.pairwise import PairwiseModel
 from engine.graphs.spanning_trees import tree_probabilities
-from engine.inference.marginals import Marginals
+from engine.inference.marginals import CONSISTENT, Marginals
 from engine.inference.tree_reweighted import TreeReweighted
 from engine.objectives.pairwise_free_energy import PairwiseFreeEnergy
 
 
-def interior_start(model: PairwiseModel) -> FloatArray:
-    """Return a point of the local polytope that is positive wherever possible, flat.
+@dataclass(frozen=True, slots=True, eq=False)
+class InteriorPoint:
+    """Flat tables, and the largest difference that is left between their margins."""
+
+    tables: FloatArray
+    inconsistency: float
+
+
+def interior_start(
+    model: PairwiseModel, *, should_stop: StopCallback = never_stop
+) -> InteriorPoint:
+    """Return a point of the local polytope that is positive wherever possible.
 
     Without zeros the uniform point; otherwise the tree-reweighted point of the model in which
-    all possible entries have the same score.
+    all possible entries have the same score, as far as it was found before ``should_stop`` or
+    within 1,000 iterations.
 
     Raises
     ------
@@ -24,16 +37,19 @@ def interior_start(model: PairwiseModel) -> FloatArray:
         If every configuration has probability zero.
     """
     if not model.has_zeros:
-        return model.graph.uniform()
+        return InteriorPoint(model.graph.uniform(), 0.0)
     level = PairwiseModel(model.graph, np.where(np.isfinite(model.scores), 0.0, -np.inf))
     rho = tree_probabilities(model.graph)
-    return TreeReweighted(model.graph, rho, from_trees=True).solve(level, tolerance=1e-10).tables
+    solver = TreeReweighted(model.graph, rho, from_trees=True)
+    answer = solver.solve(level, tolerance=1e-10, should_stop=should_stop)
+    return InteriorPoint(answer.tables, answer.inconsistency)
 
 
 def frank_wolfe_marginals(
     energy: PairwiseFreeEnergy,
     start: FloatArray,
     *,
+    inconsistency: float = 0.0,
     max_iterations: int = 500,
     tolerance: float = 1e-3,
     should_stop: StopCallback = never_stop,
@@ -43,13 +59,16 @@ def frank_wolfe_marginals(
     Parameters
     ----------
     start : ndarray, flat; a point in the interior of the polytope, such as the uniform one.
+    inconsistency : float; largest difference between margins of ``start``. Every step towards a
+        vertex lessens it; above 1e-9 a gap proves nothing.
     tolerance : float, nats; converged once upper bound - value is at most this.
 
     Returns
     -------
     Marginals
         ``upper_bound`` is the smallest value + duality gap met on the way: at least log Z_rho,
-        and so at least log Z where rho are edge probabilities of spanning trees.
+        and so at least log Z where rho are edge probabilities of spanning trees. None if no
+        point was consistent.
 
     References
     ----------
@@ -64,7 +83,8 @@ def frank_wolfe_marginals(
     while iteration < max_iterations:
         iteration += 1
         point, gap = energy.ascent_point(tables)
-        bound = min(bound, value + gap)
+        if inconsistency <= CONSISTENT:
+            bound = min(bound, value + gap)
         if bound - value <= tolerance:
             status = Status.CONVERGED
             break
@@ -74,14 +94,16 @@ def frank_wolfe_marginals(
         direction = point.vertex - tables
         step = energy.line_search(tables, direction)
         tables += step * direction
+        inconsistency *= 1.0 - step
         change = step * float(np.abs(direction).max())
         value = energy.value(tables)
     return Marginals(
         tables=read_only(tables),
         log_partition=value,
         lower_bound=None,
-        upper_bound=float(bound),
+        upper_bound=float(bound) if bound < np.inf else None,
         iterations=iteration,
         status=status,
         change=change,
+        inconsistency=inconsistency,
     )

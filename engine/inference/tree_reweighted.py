@@ -18,7 +18,7 @@ from engine.core.status import Status
 from engine.entropies.pairwise import edge_weights, graph_entropy
 from engine.graphs.conditioning_shares import conditioning_shares
 from engine.graphs.pairwise import PairwiseGraph, PairwiseModel
-from engine.inference.marginals import Marginals
+from engine.inference.marginals import CONSISTENT, Marginals
 from engine.kernels.messages_pairwise import (
     make_consistent,
     read_beliefs,
@@ -207,18 +207,20 @@ class TreeReweighted:
         read_beliefs(self._layout, model.scores, self.rho, self._messages, tables, self._work)
         if np.isnan(tables).any():
             raise InfeasibleError("Every configuration of this model has probability zero.")
-        make_consistent(self._layout, tables, FIT_ROUNDS, FIT_TOLERANCE)
+        error = make_consistent(self._layout, tables, FIT_ROUNDS, FIT_TOLERANCE)
         used = tables > 0.0
         value = float(tables[used] @ model.scores[used]) + self.entropy.value(tables)
         is_forest = self._shares is not None and self.rho.min(initial=1.0) > 1.0 - 1e-12
+        is_exact = is_forest and status.is_converged and error <= CONSISTENT
         return Marginals(
             tables=read_only(tables),
             log_partition=value,
-            lower_bound=value if is_forest and status.is_converged else None,
+            lower_bound=value if is_exact else None,
             upper_bound=bound,
             iterations=iterations,
             status=status,
             change=change,
+            inconsistency=float(error),
         )
 
 

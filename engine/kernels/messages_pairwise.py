@@ -85,7 +85,10 @@ def send(
 def _replace(
     start: int, length: int, damping: float, new: FloatArray, messages: FloatArray
 ) -> float:
-    """Store a message normalised to largest entry 0; return its largest change."""
+    """Store a message normalised to largest entry 0; return its largest change.
+
+    A label that becomes impossible is an infinite change: more may follow at the neighbours.
+    """
     largest = -np.inf
     for x in range(length):
         largest = max(largest, new[x])
@@ -93,6 +96,8 @@ def _replace(
     for x in range(length):
         if largest == -np.inf or new[x] == -np.inf:
             value = -np.inf
+            if messages[start + x] > -np.inf:
+                change = np.inf
         else:
             value = new[x] - largest
             if damping > 0.0:

@@ -15,6 +15,7 @@ from engine.datasets.uai import (
 )
 from engine.graphs.factor_graph import Factor, FactorGraph
 from tests.graphs.test_factor_graph import third_order
+from tests.reference.pairwise_models import as_factor_graph, random_model
 from tests.shared_data import shared_data
 
 PRINTED = 6e-4  # published values have six significant digits
@@ -78,6 +79,15 @@ def test_strong_grids_converge_by_their_certified_gap(capsys):
     assert not run(capsys, "pr", path, "--max-iterations", "100")["converged"]
     tighter = run(capsys, "pr", path, "--rho", "optimised")
     assert 303.086 - PRINTED <= tighter["bound"] < answer["bound"] - 0.8
+
+
+@pytest.mark.parametrize(("seed", "limit"), [(16, "1"), (15, "3")])
+def test_a_value_above_its_bound_does_not_read_as_converged(capsys, tmp_path, seed, limit):
+    """Margins that zeros keep apart gave a free energy above the bound, and marginals off by .7."""
+    path = tmp_path / "model.uai"
+    write_uai(path, as_factor_graph(random_model(seed, 6, zeros=0.35, scale=2.0)))
+    assert not run(capsys, "pr", str(path), "--max-iterations", limit)["converged"]
+    assert run(capsys, "pr", str(path))["converged"]
 
 
 def test_a_grid_of_twenty_rows_is_summed_exactly_within_its_time_limit(capsys):

@@ -135,6 +135,50 @@ def test_impossible_models_are_named():
         TreeReweighted(graph, 1.0).solve(model)
 
 
+@pytest.mark.parametrize("seed", [4, 7, 15, 16, 62, 197])
+@pytest.mark.parametrize("limit", [1, 3, 100])
+def test_tables_that_cannot_be_made_consistent_prove_no_gap(seed, limit):
+    """Their value exceeded the bound, so that the gap was negative and read as met."""
+    model = random_model(seed, 6, zeros=0.35, scale=2.0)
+    answer = solver_of(model).solve(model, max_iterations=limit)
+    cards = [int(c) for c in model.graph.cardinalities]
+    error = infeasibility(cards, model.graph.edges, answer.tables)
+    assert answer.inconsistency == pytest.approx(error, rel=1e-3, abs=1e-12)
+    assert answer.dual_gap >= -1e-9
+    assert (answer.dual_gap < np.inf) == (answer.inconsistency <= 1e-9)
+    met = solver_of(model).solve(model, max_iterations=limit, accuracy=1e-3)
+    assert met.inconsistency <= 1e-9 or not met.is_converged
+
+
+def shifted_ring(labels: int, free: int) -> PairwiseModel:
+    """A triangle x1 = x0, x2 = x1, x2 = x0 + 1 over ``labels``; only ``free`` further ones fit."""
+    same, shifted = (np.full((labels + free,) * 2, -np.inf) for _ in range(2))
+    np.fill_diagonal(same, 0.0)
+    shifted[np.arange(labels - 1), np.arange(1, labels)] = 0.0
+    shifted[np.arange(labels, labels + free), np.arange(labels, labels + free)] = 0.0
+    graph = PairwiseGraph(np.full(3, labels + free), np.array([[0, 1], [1, 2], [0, 2]]))
+    nodes = np.zeros(3 * (labels + free))
+    return PairwiseModel(
+        graph, np.concatenate([nodes, same.ravel(), same.ravel(), shifted.ravel()])
+    )
+
+
+@pytest.mark.parametrize("schedule", ["sequential", "checkerboard"])
+def test_a_label_that_becomes_impossible_is_a_change(schedule):
+    """Each round rules out one label more, and no finite entry of a message moves."""
+    model = shifted_ring(6, 2)
+    answer = TreeReweighted(model.graph, 2 / 3).solve(model, schedule=schedule)
+    assert answer.is_converged
+    assert answer.upper_bound == pytest.approx(np.log(2))
+    for node in range(3):
+        np.testing.assert_allclose(
+            model.graph.node_table(answer.tables, node), [0] * 6 + [0.5] * 2, atol=1e-12
+        )
+    impossible = shifted_ring(6, 0)
+    with pytest.raises(InfeasibleError, match="probability zero"):
+        TreeReweighted(impossible.graph, 2 / 3).solve(impossible, schedule=schedule)
+
+
 def test_invalid_weights_and_foreign_models_are_refused():
     model = random_model(0, 5, density=1.0)
     with pytest.raises(InvalidProblemError, match="not probabilities"):
