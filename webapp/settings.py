@@ -1,7 +1,8 @@
 """Settings of the product. What differs between installations is an environment variable:
 
-DEBUG, SECRET_KEY, ALLOWED_HOSTS, DATABASE_URL, REDIS_URL, BETHE_HALL_INSTANCE, SECURE_COOKIES,
-TRUST_PROXY, TIME_ZONE, ORGANISATION_QUOTA_GB; what each means stands where it is read.
+DEBUG, SECRET_KEY, ALLOWED_HOSTS, CSRF_TRUSTED_ORIGINS, DATABASE_URL, REDIS_URL,
+BETHE_HALL_INSTANCE, SECURE_COOKIES, TLS_REDIRECT_ELSEWHERE, TRUST_PROXY, TIME_ZONE, LOG_LEVEL,
+ORGANISATION_QUOTA_GB; what each means stands where it is read.
 """
 
 import os
@@ -23,6 +24,8 @@ ALLOWED_HOSTS = [
     for host in os.environ.get("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]").split(",")
     if host.strip()
 ]
+# Where forms may come from besides the own host, with commas, such as https://hall.example: needed
+# behind a proxy that ends TLS and is not trusted (TRUST_PROXY), since requests then look like http.
 CSRF_TRUSTED_ORIGINS = [
     origin.strip()
     for origin in os.environ.get("CSRF_TRUSTED_ORIGINS", "").split(",")
@@ -182,11 +185,13 @@ X_FRAME_OPTIONS = "DENY"
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
-# Behind TLS these cookies travel over https only. `bin/start` serves plain http on the loopback
-# address, where a secure cookie would never come back: it says so with SECURE_COOKIES=0.
+# Behind TLS these cookies travel over https only. `bin/start` serves plain http, over which they
+# would never come back: it sets SECURE_COOKIES=0 unless the caller has set it, and warns where it
+# listens beyond the loopback address.
 SECURE_COOKIES = is_set("SECURE_COOKIES") if "SECURE_COOKIES" in os.environ else not DEBUG
 SESSION_COOKIE_SECURE = SECURE_COOKIES
 CSRF_COOKIE_SECURE = SECURE_COOKIES
+# A proxy that ends TLS and is not trusted has to redirect by itself: all looks like http from here.
 SECURE_SSL_REDIRECT = SECURE_COOKIES and not is_set("TLS_REDIRECT_ELSEWHERE")
 SECURE_HSTS_SECONDS = 365 * 24 * 3600 if SECURE_COOKIES else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_COOKIES

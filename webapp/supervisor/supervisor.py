@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import ipaddress
 import os
 import signal
 import socket
@@ -16,7 +17,7 @@ from typing import IO
 
 import structlog
 
-from webapp.instance import BASE_DIR, instance_folder
+from webapp.instance import BASE_DIR, instance_folder, is_set
 from webapp.supervisor import broker
 from webapp.supervisor.child import Child
 
@@ -30,6 +31,10 @@ STOPPING = "stopping"
 # Addresses that mean "every one of this machine", and where we then reach ourselves.
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104
 WEB_THREADS = 8
+PLAIN_HTTP = (
+    "Others can reach this address over plain http, where sessions can be read on the way. Put a "
+    "proxy with TLS before it and set SECURE_COOKIES=1."
+)
 
 
 class Supervisor:
@@ -58,6 +63,8 @@ class Supervisor:
         if not self._wait_for_port():
             say(f"{self._host}:{self._port} is in use. Choose another port: PORT=8001 bin/start")
             return 1
+        if not is_set("SECURE_COOKIES") and not is_loopback(self._host):
+            say(PLAIN_HTTP)
         try:
             self._start()
             while not self._stopping:
@@ -265,6 +272,14 @@ class Supervisor:
 
 class StartError(RuntimeError):
     """A child did not come up."""
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach the address; a name counts only if it says so."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def say(sentence: str) -> None:

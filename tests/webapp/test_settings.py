@@ -1,0 +1,62 @@
+"""The list of environment variables is whole, and a proxy without trust can still be used."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from webapp import settings
+from webapp.instance import BASE_DIR
+
+READ = re.compile(r'(?:environ\.get\(|environ\[|is_set\()"([A-Z_]+)"')
+
+
+def test_every_variable_that_is_read_is_listed() -> None:
+    names = set(READ.findall(Path(settings.__file__).read_text(encoding="utf-8")))
+    names |= set(READ.findall((BASE_DIR / "webapp" / "instance.py").read_text(encoding="utf-8")))
+    assert {"SECRET_KEY", "CSRF_TRUSTED_ORIGINS", "BETHE_HALL_INSTANCE"} <= names
+    listed = set(re.findall(r"\b[A-Z][A-Z_]+\b", settings.__doc__ or ""))
+    assert names <= listed
+
+
+def answer_behind(folder: Path, **variables: str) -> str:
+    """Post the sign-in form as a proxy that ends TLS would pass it on; return the status."""
+    script = (
+        "import django; django.setup()\n"
+        "from django.core.management import call_command\n"
+        "call_command('migrate', verbosity=0)\n"
+        "from django.test import Client\n"
+        "client = Client(enforce_csrf_checks=True)\n"
+        "page = client.get('/accounts/sign-in/', headers={'host': 'hall.example'})\n"
+        "token = client.cookies['csrftoken'].value if 'csrftoken' in client.cookies else ''\n"
+        "data = {'csrfmiddlewaretoken': token, 'username': 'x', 'password': 'y'}\n"
+        "headers = {'host': 'hall.example', 'origin': 'https://hall.example'}\n"
+        "post = client.post('/accounts/sign-in/', data, headers=headers)\n"
+        "print(page.status_code, post.status_code)\n"
+    )
+    environment = {
+        **{k: v for k, v in os.environ.items() if k not in {"DEBUG", "DATABASE_URL"}},
+        "DJANGO_SETTINGS_MODULE": "webapp.settings",
+        "BETHE_HALL_INSTANCE": str(folder),
+        "SECURE_COOKIES": "1",
+        "ALLOWED_HOSTS": "hall.example",
+        **variables,
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=BASE_DIR,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip().splitlines()[-1]
+
+
+def test_a_proxy_that_is_not_trusted_needs_both_variables(tmp_path: Path) -> None:
+    assert answer_behind(tmp_path) == "301 301"
+    assert answer_behind(tmp_path, TLS_REDIRECT_ELSEWHERE="1") == "200 403"
+    origin = "https://hall.example"
+    both = answer_behind(tmp_path, TLS_REDIRECT_ELSEWHERE="1", CSRF_TRUSTED_ORIGINS=origin)
+    assert both == "200 200"
