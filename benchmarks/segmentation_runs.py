@@ -17,7 +17,7 @@ from engine.crf.image_features import compute_image_features
 from engine.crf.image_grid import model_shape, shrink_image, shrink_mask
 from engine.datasets.image_folder import list_images
 from engine.kernels.threads import one_blas_thread
-from engine.learning.marginal_fitting import fit_marginals
+from engine.learning.marginal_fitting import LONG_MEMORY, MEMORY, estimate_metric, fit_marginals
 from engine.learning.segmentation_prediction import predict_marginals
 from engine.learning.segmentation_progress import SegmentationReporter
 from engine.learning.segmentation_solvers import (
@@ -168,8 +168,8 @@ class _WalkRecorder(SegmentationReporter):
 
     @theta.setter
     def theta(self, value: np.ndarray | None) -> None:
-        if value is None:
-            return
+        if value is None or (self._last is not None and np.array_equal(value, self._last)):
+            return  # a certificate asks for all pictures at one theta: that is no step
         now = time.perf_counter() - self._start
         share = 2.0 / (self._steps + 2.0)
         old = value if self._average is None else self._average
@@ -228,21 +228,31 @@ def run_truncated(
     options: LossOptions | None = None,
     start: np.ndarray | None = None,
     max_steps: int = 1000,
+    in_metric: bool = False,
 ) -> LearningRun:
-    """Truncated fitting ("domke40" for 40 iterations), by default of the surrogate likelihood."""
+    """Truncated fitting ("domke40" for 40 iterations), by default of the surrogate likelihood.
+
+    As published, L-BFGS works in the parameters themselves; ``in_metric`` gives it the estimate of
+    the Hessian, and the long memory, that Table II's fits have. The estimate's time counts.
+    """
     chosen = options or LossOptions("surrogate-likelihood", rho=task.rho)
-    run = LearningRun(f"domke{iterations}")
+    run = LearningRun(f"domke{iterations}" + ("-metric" if in_metric else ""))
+    started = time.perf_counter()
+    metric = estimate_metric(task.examples, start, task.ridge) if in_metric else None
+    before = time.perf_counter() - started
     fit = fit_marginals(
         task.examples,
         replace(chosen, iterations=iterations),
         ridge=task.ridge,
         start=start,
+        metric=metric,
+        memory=LONG_MEMORY if in_metric else MEMORY,
         max_iterations=max_steps,
-        max_seconds=seconds,
-        on_evaluation=lambda theta, value, now: keep(run, now, theta),
+        max_seconds=seconds - before,
+        on_evaluation=lambda theta, value, now: keep(run, before + now, theta),
     )
-    run.moments.append(Moment(fit.seconds, fit.theta))
-    run.seconds, run.status = fit.seconds, fit.status.value
+    run.moments.append(Moment(before + fit.seconds, fit.theta))
+    run.seconds, run.status = before + fit.seconds, fit.status.value
     return run
 
 
