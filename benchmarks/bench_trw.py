@@ -3,9 +3,9 @@
     python -m benchmarks.bench_trw [--sizes 50,100,200,500] [--repeats 5]
 
 All contestants are first brought to convergence on one model and must agree on log Z_rho; then
-100 iterations are timed, each updating every message once. The published peer, JGMT's compiled
-tree-reweighted inference (Domke 2013), took 732 ms for 100 iterations at 200 x 200 on the
-machine on which our targets were set.
+100 iterations are timed, each updating every message once. JGMT's compiled tree-reweighted
+inference (Domke 2013), which cannot be run here, took 732 ms for 100 iterations at 200 x 200 on
+another machine.
 """
 
 import argparse
