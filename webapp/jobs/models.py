@@ -44,7 +44,7 @@ class Job(OrganisationOwned):
     error = models.CharField(max_length=500, blank=True)  # in the user's words
     result = models.JSONField(default=dict)
     seed = models.BigIntegerField()
-    stores_bytes = models.BigIntegerField(default=0)  # what its result may take; reserved meanwhile
+    stores_bytes = models.BigIntegerField(default=0)  # reserved for what it still writes
     code_version = models.CharField(max_length=60)
     attempt = models.PositiveSmallIntegerField(default=0)
     resumed_from = models.PositiveIntegerField(null=True)  # step at which the last attempt went on

@@ -9,11 +9,12 @@ from typing import Any
 import structlog
 from django.conf import settings
 from django.db import models, transaction
+from django.db.models.functions import Greatest
 from django.utils import timezone
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
-from webapp.common.quota import check_quota
+from webapp.common.quota import add_stored, check_quota
 from webapp.common.version import code_version
 from webapp.jobs import dispatch, registry
 from webapp.jobs.claims import change_if_claimed, job_update
@@ -54,8 +55,8 @@ def job_enqueue(
     seed : int, optional
         Of the job's random numbers; made and stored when None.
     stores : int
-        Bytes that its result may take. They are reserved until the job is over, so that it is
-        refused now rather than passing the quota later.
+        Bytes that its result may take. They are reserved until they are written (``job_store``)
+        or the job is over, so that it is refused now rather than passing the quota later.
 
     Raises
     ------
@@ -88,6 +89,16 @@ def job_dispatch(*, job_id: uuid.UUID) -> bool:
         dispatched_at=timezone.now(), dispatch_count=models.F("dispatch_count") + 1
     )
     return dispatch.send(job_id)
+
+
+def job_store(*, job: Job, reserved: int, written: int) -> None:
+    """Turn a part of what a claimed job reserved into bytes that are stored.
+
+    Call it in the transaction that keeps what was written. Raises ClaimLostError as job_update.
+    """
+    left = Greatest(models.F("stores_bytes") - reserved, 0)
+    job_update(job=job, stores_bytes=left)
+    add_stored(job.organisation_id, written)
 
 
 def job_succeed(*, job: Job, result: dict[str, Any]) -> None:

@@ -100,7 +100,7 @@ def predict(context: JobContext) -> dict[str, Any]:
         )
         context.raise_if_stopped()
         try:
-            predict_image(model=model, row=row)
+            predict_image(model=model, row=row, job=context.job)
         except StorageFullError as error:
             raise InvalidProblemError(DISK_FULL) from error
     return {"sentence": predicted_sentence(rows), "batch": context.parameters["batch"]}

@@ -12,6 +12,7 @@ from PIL import Image
 
 from engine.learning.segmentation_model import N_PARAMETERS, make_segmentation_model
 from webapp.accounts.models import User
+from webapp.jobs.claims import job_claim
 from webapp.jobs.models import Job, JobState
 from webapp.segmentation.models import ImageFile, ImageSet, PredictionBatch, Segmenter
 from webapp.segmentation.services.image_sets import image_set_create, pairing_refresh
@@ -135,8 +136,9 @@ def make_batch(user: User, segmenter: Segmenter, image_set: ImageSet) -> Predict
 
     batch = prediction_start(user=user, segmenter=segmenter, image_set=image_set)
     model = load_segmentation_model(segmenter.path)
+    job = job_claim(job_id=batch.job_id)
     for row in batch.images.select_related("batch"):
-        predict_image(model=model, row=row)
+        predict_image(model=model, row=row, job=job)
     Job.objects.filter(pk=batch.job_id).update(state=JobState.SUCCEEDED, sentence="Done")
     batch.refresh_from_db()
     return batch

@@ -14,8 +14,9 @@ from django.utils import timezone
 
 from engine import InvalidProblemError
 from tests.webapp.segmentation.conftest import encoded, make_batch, make_segmenter, picture
+from webapp.accounts.models import Organisation
 from webapp.audit.models import AuditLine
-from webapp.common.quota import QuotaError
+from webapp.common.quota import QuotaError, stored_bytes
 from webapp.jobs.models import Job, JobState
 from webapp.jobs.runner import run_job
 from webapp.jobs.services import jobs_sweep
@@ -128,10 +129,10 @@ def test_a_job_that_fails_half_way_says_what_is_predicted(
     batch = prediction_start(user=bob, segmenter=segmenter, image_set=image_set)
     real = jobs.predict_image
 
-    def predict_two(*, model, row) -> None:
+    def predict_two(**options) -> None:
         if PredictedImage.objects.filter(state=PredictedImage.State.DONE).count() == 2:
             raise error
-        real(model=model, row=row)
+        real(**options)
 
     monkeypatch.setattr(jobs, "predict_image", predict_two)
     run_job(batch.job_id, watched=False)
@@ -149,7 +150,10 @@ def test_a_job_given_up_says_what_is_predicted(bob, batch) -> None:
     """Its process was killed as often as a job may be."""
     batch.images.filter(name="leaf_2.jpg").update(state=PredictedImage.State.WAITING)
     Job.objects.filter(pk=batch.job_id).update(
-        state=JobState.RUNNING, worker="elsewhere:1:1", attempt=settings.JOB_MAX_ATTEMPTS
+        state=JobState.RUNNING,
+        worker="elsewhere:1:1",
+        heartbeat_at=None,
+        attempt=settings.JOB_MAX_ATTEMPTS,
     )
     assert jobs_sweep()["given_up"] == 1
     batch.job.refresh_from_db()
@@ -191,13 +195,36 @@ def test_a_prediction_reserves_what_it_may_write(bob, segmenter, make_set) -> No
     for seed, size in ((7, (640, 480)), (8, (1200, 900))):
         content = encoded(picture(seed, size))
         image_file_add(user=bob, image_set=image_set, name=f"large_{seed}.jpg", chunks=[content])
+    reserved = prediction_start(user=bob, segmenter=segmenter, image_set=image_set).job.stores_bytes
     batch = make_batch(bob, segmenter, image_set)
     total = 0
     for row in batch.images.select_related("batch"):
         written = sum(path.stat().st_size for path in prediction_paths(row))
         assert written <= predicted_bytes(row.width, row.height), row.name
         total += predicted_bytes(row.width, row.height)
-    assert batch.job.stores_bytes == total
+    assert reserved == total
+
+
+def test_what_is_predicted_is_counted_once(bob, segmenter, image_set, monkeypatch) -> None:
+    """The images written so far used to be stored and reserved at the same time."""
+    lost = image_set.files.get(name="leaf_1.jpg")
+    lost.store.remove(lost.digest)
+    batch = prediction_start(user=bob, segmenter=segmenter, image_set=image_set)
+    estimate = batch.job.stores_bytes // 3
+    before = stored_bytes(bob.organisation)
+    Organisation.objects.update(stored_bytes=before, stored_at=timezone.now())
+    counts, real = [], jobs.predict_image
+
+    def predict_and_note(**options) -> None:
+        real(**options)
+        batch.job.refresh_from_db()
+        counts.append((Organisation.objects.get().stored_bytes, batch.job.stores_bytes))
+
+    monkeypatch.setattr(jobs, "predict_image", predict_and_note)
+    run_job(batch.job_id, watched=False)
+    assert [left for _, left in counts] == [2 * estimate, estimate, 0]
+    first, second, last = [count for count, _ in counts]
+    assert before < first == second < last == stored_bytes(bob.organisation)
 
 
 def test_what_cannot_be_measured_has_no_columns(client_of, alice, bob, segmenter, make_set) -> None:

@@ -21,7 +21,8 @@ from engine import (
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.common.storage import remove_path
-from webapp.jobs.services import job_cancel, job_enqueue
+from webapp.jobs.models import Job
+from webapp.jobs.services import job_cancel, job_enqueue, job_store
 from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.inspection import jpeg_bytes
 from webapp.segmentation.models import (
@@ -126,8 +127,11 @@ def _waiting(batch: PredictionBatch, file: ImageFile, learned: set[str]) -> Pred
     )
 
 
-def predict_image(*, model: Any, row: PredictedImage) -> None:
-    """Predict one image and keep its arrays and numbers; a bad file gets a sentence instead."""
+def predict_image(*, model: Any, row: PredictedImage, job: Job) -> None:
+    """Predict one image and keep its arrays and numbers; a bad file gets a sentence instead.
+
+    ``job`` is the claimed one that reserved room for the files of the image.
+    """
     started = time.monotonic()
     store = FileStore(row.batch.organisation_id)
     try:
@@ -139,10 +143,11 @@ def predict_image(*, model: Any, row: PredictedImage) -> None:
             _write_preview(row, image, prediction)
         fields = _fields(prediction, truth)
     except InvalidProblemError as error:
-        _settle(row, state=PredictedImage.State.REFUSED, sentence=str(error)[:300])
+        _settle(row, job, state=PredictedImage.State.REFUSED, sentence=str(error)[:300])
         return
     _settle(
         row,
+        job,
         state=PredictedImage.State.DONE,
         sentence=note,
         seconds=time.monotonic() - started,
@@ -150,9 +155,15 @@ def predict_image(*, model: Any, row: PredictedImage) -> None:
     )
 
 
-def _settle(row: PredictedImage, **fields: Any) -> None:
-    if not PredictedImage.objects.filter(pk=row.pk).update(**fields):
-        for path in prediction_paths(row):
+def _settle(row: PredictedImage, job: Job, **fields: Any) -> None:
+    paths = prediction_paths(row)
+    reserved = predicted_bytes(row.width, row.height)
+    written = sum(path.stat().st_size for path in paths if path.exists())
+    with transaction.atomic():
+        job_store(job=job, reserved=reserved, written=written)
+        found = PredictedImage.objects.filter(pk=row.pk).update(**fields)
+    if not found:
+        for path in paths:
             remove_path(path)
         raise StoppedError("The prediction was deleted meanwhile.")
 
