@@ -58,7 +58,9 @@ def main() -> None:
     parser.add_argument("--sizes", default="100,300,1000,2500,10000")
     parser.add_argument("--families", default=",".join((*FAMILIES, ONE_HOT)))
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--lemon-up-to", type=int, default=1000, help="2500 takes 12 to 25 s a case")
+    parser.add_argument(
+        "--lemon-up-to", type=int, default=1000, help="2500 takes 12 to 25 s a case"
+    )
     options = parser.parse_args()
     print_machine()
     print(TARGETS)
