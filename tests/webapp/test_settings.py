@@ -24,13 +24,11 @@ def answer_behind(folder: Path, **variables: str) -> str:
     """Post the sign-in form as a proxy that ends TLS would pass it on; return the status."""
     script = (
         "import django; django.setup()\n"
-        "from django.core.management import call_command\n"
-        "call_command('migrate', verbosity=0)\n"
         "from django.test import Client\n"
         "client = Client(enforce_csrf_checks=True)\n"
         "page = client.get('/accounts/sign-in/', headers={'host': 'hall.example'})\n"
         "token = client.cookies['csrftoken'].value if 'csrftoken' in client.cookies else ''\n"
-        "data = {'csrfmiddlewaretoken': token, 'username': 'x', 'password': 'y'}\n"
+        "data = {'csrfmiddlewaretoken': token}  # names nobody: no database is asked\n"
         "headers = {'host': 'hall.example', 'origin': 'https://hall.example'}\n"
         "post = client.post('/accounts/sign-in/', data, headers=headers)\n"
         "print(page.status_code, post.status_code)\n"
@@ -49,8 +47,9 @@ def answer_behind(folder: Path, **variables: str) -> str:
         env=environment,
         capture_output=True,
         text=True,
-        check=True,
+        check=False,
     )
+    assert done.returncode == 0, done.stderr
     return done.stdout.strip().splitlines()[-1]
 
 

@@ -1,7 +1,8 @@
 """Template words of the design system; loaded everywhere as builtins.
 
 Tags: icon, badge, stat, page_header ... endpage_header, panel ... endpanel, dialog ... enddialog,
-empty_state, means, query.  Filters: number, signed, per_cent, scientific, duration, when.
+empty_state, means, query, query_set.
+Filters: number, signed, per_cent, scientific, duration, when.
 """
 
 import math
