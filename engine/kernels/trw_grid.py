@@ -38,7 +38,11 @@ UNARY, RIGHT, BELOW, MESSAGES = 0, 1, 4, 7
 def pack_scores(
     nodes: FloatArray, horizontal: FloatArray, vertical: FloatArray, rho: float, packed: FloatArray
 ) -> float:
-    """Write node ratios and edge tables; return the largest |log ratio| a belief can reach."""
+    """Write node ratios and edge tables; return the largest |log ratio| that can be met.
+
+    A log message is at most twice the largest entry of its table. Four of them are multiplied,
+    raised to rho, and what a belief holds is divided by one and multiplied by a table entry.
+    """
     height, width = nodes.shape[0], nodes.shape[1]
     largest_node = 0.0
     largest_edge = 0.0
@@ -67,7 +71,7 @@ def pack_scores(
                 packed[start, d, i + 1] = math.exp(a)
                 packed[start + 1, d, i + 1] = math.exp(b)
                 packed[start + 2, d, i + 1] = math.exp(c)
-    return largest_node + (8.0 * rho + 4.0) * largest_edge
+    return largest_node + max(8.0, 8.0 * rho + 4.0) * largest_edge
 
 
 @njit(cache=True, nogil=True)
@@ -99,6 +103,8 @@ def _send_forward(
 ) -> int:
     """Update the messages right and down from anti-diagonal ``d``; return how many moved.
 
+    What is not a number counts as moved, hence the negated comparison.
+
     No denominator is 0 for scores that `pack_scores` finds small enough; a test of each for 0, as
     Python divides, would keep the compiler from dividing several at once.
     """
@@ -117,7 +123,7 @@ def _send_forward(
         old = to_right[i]
         new = (ra[i] * back + rb[i] * belief) / (back + rc[i] * belief)
         new = keep * new + damping * old
-        moved += abs(new - old) > tolerance * (new + old)
+        moved += not (abs(new - old) <= tolerance * (new + old))
         to_right[i] = new
     for i in range(low, high):
         belief = beliefs[i]
@@ -125,7 +131,7 @@ def _send_forward(
         old = to_below[i + 1]
         new = (da[i] * back + db[i] * belief) / (back + dc[i] * belief)
         new = keep * new + damping * old
-        moved += abs(new - old) > tolerance * (new + old)
+        moved += not (abs(new - old) <= tolerance * (new + old))
         to_below[i + 1] = new
     return moved
 
@@ -157,7 +163,7 @@ def _send_backward(
         old = to_left[i]
         new = (rc[i] * back + rb[i] * belief) / (back + ra[i] * belief)
         new = keep * new + damping * old
-        moved += abs(new - old) > tolerance * (new + old)
+        moved += not (abs(new - old) <= tolerance * (new + old))
         to_left[i] = new
     for i in range(low, high):
         belief = beliefs[i]
@@ -165,7 +171,7 @@ def _send_backward(
         old = to_above[i - 1]
         new = (dc[i - 1] * back + db[i - 1] * belief) / (back + da[i - 1] * belief)
         new = keep * new + damping * old
-        moved += abs(new - old) > tolerance * (new + old)
+        moved += not (abs(new - old) <= tolerance * (new + old))
         to_above[i - 1] = new
     return moved
 
@@ -282,7 +288,7 @@ def _edge_slack(
     second = max(1.0 + c * r, (a + b * r) / toward)
     r = other_belief / toward
     first = max(1.0 + a * r, (c + b * r) / back)
-    return math.log(first * second)
+    return math.log(first) + math.log(second)  # the product of the two may overflow
 
 
 @njit(cache=True, nogil=True)

@@ -186,6 +186,38 @@ def test_margins_of_exactly_zero_or_one_have_tables(unary):
     assert infeasibility([2] * grid.n_nodes, grid.edges(), answer.tables) < 1e-12
 
 
+@pytest.mark.parametrize("rho", [0.05, 0.1, 0.2])
+def test_four_messages_do_not_overflow_before_they_are_raised_to_a_small_power(rho):
+    """They became infinite, then no numbers, which counted as messages at rest."""
+    grid = Grid(5, 5)
+    reach = 599.0 / (5.0 + 8.0 * rho)
+    scores = grid.zeros()
+    scores.horizontal[:] = scores.vertical[:] = reach * rho * np.array([[0.0, -1.0], [-1.0, 1.0]])
+    scores.nodes[..., 1] = reach
+    answer = GridTreeReweighted(grid, rho).solve(scores.flat, schedule="checkerboard")
+    assert answer.is_converged
+    assert abs(answer.dual_gap) < 1e-9 * answer.upper_bound
+    assert infeasibility([2] * grid.n_nodes, grid.edges(), answer.tables) < 1e-9
+
+
+def test_messages_that_are_no_numbers_never_come_to_rest():
+    grid = Grid(3, 3)
+    solver = GridTreeReweighted(grid)
+    solver.set_messages(np.full_like(solver.messages(), np.nan))
+    answer = solver.solve(random_scores(grid, 0), warm=True, max_iterations=5)
+    assert not answer.is_converged
+
+
+@pytest.mark.parametrize(("unary", "coupling"), [(590.0, 0.1), (400.0, -20.0), (-590.0, 0.1)])
+def test_large_unaries_have_a_finite_bound(unary, coupling):
+    grid = Grid(2, 3)
+    scores = grid.zeros()
+    scores.nodes[..., 1] = unary
+    scores.horizontal[:] = scores.vertical[:] = 0.5 * coupling * np.eye(2)
+    log_z, _ = exact_log_partition(grid, scores.flat)
+    assert GridTreeReweighted(grid).solve(scores.flat).upper_bound == pytest.approx(log_z)
+
+
 @pytest.mark.parametrize("rho", [1.0, 0.8])
 def test_large_scores_on_a_single_cycle_have_no_bound_either(rho):
     grid = Grid(2, 2)
