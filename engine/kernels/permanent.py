@@ -12,16 +12,17 @@ from engine.core.arguments import FloatArray, IntArray
 
 
 @njit(cache=True, nogil=True)
-def ryser_permanent(matrix: FloatArray) -> float:
+def ryser_permanent(matrix: FloatArray) -> tuple[float, float]:
     """Permanent of ``matrix`` (n, n) by Ryser's formula, column subsets in Gray-code order.
 
     perm A = sum_S (-1)^(n - |S|) prod_i sum_{j in S} A_ij; one column changes per step, so that a
-    step costs n additions and n products.
+    step costs n additions and n products. Also returns the sum of the terms' absolute values,
+    whose rounding is what is left of the permanent at worst.
     """
     n = matrix.shape[0]
     row_sums = np.zeros(n)
     inside = np.zeros(n, dtype=np.bool_)
-    total = 0.0
+    total, magnitude = 0.0, 0.0
     sign = 1.0 if n % 2 == 0 else -1.0  # of the empty set
     for step in range(1, 1 << n):
         column = 0
@@ -35,7 +36,8 @@ def ryser_permanent(matrix: FloatArray) -> float:
             row_sums[i] += change * matrix[i, column]
             product *= row_sums[i]
         total += sign * product
-    return total
+        magnitude += abs(product)
+    return total, magnitude
 
 
 @njit(cache=True, nogil=True)

@@ -126,6 +126,37 @@ def test_forbidden_column_is_infeasible(method: str) -> None:
         compute_bipartite_marginals(scores, method=method)
 
 
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("method", ["subsets", "ryser"])
+def test_three_rows_that_share_two_columns_are_infeasible(method: str, seed: int) -> None:
+    """Every row and column has an edge; rounding once made the empty sum positive."""
+    scores = np.random.default_rng(seed).standard_normal((6, 6))
+    scores[:3, 2:] = -np.inf
+    with pytest.raises(InfeasibleError, match="no perfect matching"):
+        compute_bipartite_marginals(scores, method=method)
+
+
+@pytest.mark.parametrize("scale", [60.0, 1000.0])
+@pytest.mark.parametrize("n", [4, 8, 12])
+def test_ryser_keeps_its_digits_at_sharp_scores(n: int, scale: float) -> None:
+    """Half-scaled matrices cancelled: marginals were off by a tenth at n = 8."""
+    for seed in range(5):
+        scores = scale * np.random.default_rng(seed).standard_normal((n, n))
+        subsets = compute_bipartite_marginals(scores)
+        ryser = compute_bipartite_marginals(scores, method="ryser")
+        assert ryser.log_partition == pytest.approx(subsets.log_partition, rel=1e-9)
+        np.testing.assert_allclose(ryser.marginals, subsets.marginals, atol=1e-9)
+
+
+def test_ryser_names_the_other_method_where_too_many_digits_are_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "SCALING_SWEEPS", 1)
+    scores = 200.0 * np.random.default_rng(1).standard_normal((8, 8))
+    with pytest.raises(InvalidProblemError, match="subsets"):
+        compute_bipartite_marginals(scores, method="ryser")
+
+
 @pytest.mark.parametrize(
     "scores", [np.zeros((2, 3)), np.zeros((23, 23)), np.full((2, 2), np.nan), np.zeros(4)]
 )
