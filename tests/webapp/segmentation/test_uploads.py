@@ -234,6 +234,23 @@ def test_a_zip_ends_where_the_organisation_has_no_room_left(bob, image_set, sett
     assert (rest.name, rest.sentence) == ("all.zip", "3 more of its files were not tried.")
 
 
+def test_many_files_end_where_there_is_no_room_left(
+    client_of, bob, image_set, settings, monkeypatch
+) -> None:
+    """A thousand files used to be read, decoded and walked over to be refused one by one."""
+    settings.ORGANISATION_QUOTA_GB = 0
+    tried = []
+    monkeypatch.setattr(
+        uploads, "inspect_file", lambda path, name: tried.append(name) or inspect_file(path, name)
+    )
+    files = [upload(f"n{k}.jpg", encoded(picture(20 + k))) for k in range(4)]
+    first, *others = lines(post(client_of(bob), image_set, *files))
+    assert tried == ["n0.jpg"]
+    assert "Remove images" in first["sentence"]
+    assert [line["name"] for line in others] == ["n1.jpg", "n2.jpg", "n3.jpg"]
+    assert {line["sentence"] for line in others} == {uploads.NOT_TRIED}
+
+
 def test_bytes_that_another_upload_needs_by_now_are_not_released(
     bob, image_set, monkeypatch
 ) -> None:

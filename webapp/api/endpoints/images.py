@@ -20,7 +20,7 @@ from webapp.segmentation.services.image_sets import (
     image_set_purge,
     mask_pair,
 )
-from webapp.segmentation.services.uploads import upload_take
+from webapp.segmentation.services.uploads import upload_take_all
 
 TAG = "Image sets"
 
@@ -136,8 +136,7 @@ def upload_image_files(request: Request, set_id: UUID) -> dict[str, Any]:
             "sentence": result.sentence,
             "id": result.file_id or None,
         }
-        for file in files
-        for result in upload_take(user=request.user, image_set=image_set, uploaded=file)
+        for result in upload_take_all(user=request.user, image_set=image_set, files=files)
     ]
     return {"results": results}
 

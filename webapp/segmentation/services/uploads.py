@@ -1,6 +1,6 @@
 """Taking uploaded files into a set, one by one: a bad file never fails its neighbours."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from django.core.files.uploadedfile import UploadedFile
@@ -30,6 +30,7 @@ from webapp.segmentation.store import FileStore, StorageFullError, StoredContent
 
 ZIP_HEADS = (b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")
 MAX_FILES = 10_000
+NOT_TRIED = "Not tried: there was no room for a file before it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,22 @@ class FileResult:
     def was_taken(self) -> bool:
         """Whether the file is in the set now."""
         return self.outcome != "refused"
+
+
+def upload_take_all(
+    *, user: User, image_set: ImageSet, files: Sequence[UploadedFile], as_name: str = ""
+) -> Iterator[FileResult]:
+    """Take files one after the other; where there is no room for one, none after it is tried."""
+    has_room = True
+    for uploaded in files:
+        if not has_room:
+            yield FileResult(display_name(uploaded.name or ""), "refused", NOT_TRIED)
+            continue
+        for result in upload_take(
+            user=user, image_set=image_set, uploaded=uploaded, as_name=as_name
+        ):
+            has_room = has_room and not result.is_no_room
+            yield result
 
 
 def upload_take(

@@ -24,7 +24,7 @@ from webapp.segmentation.file_responses import file_response
 from webapp.segmentation.models import ImageSet
 from webapp.segmentation.selectors.image_sets import image_file_of
 from webapp.segmentation.services.thumbnails import thumbnail_path
-from webapp.segmentation.services.uploads import FileResult, upload_take
+from webapp.segmentation.services.uploads import FileResult, upload_take_all
 from webapp.segmentation.store import FULL_DISK_ERRORS, StorageFullError
 
 CUT_OFF = "The upload stopped before its end. Nothing of this file was saved."
@@ -54,13 +54,7 @@ def _protected_upload(request: HttpRequest, pk: str) -> HttpResponseBase:
         toast(request, "Choose at least one file.", error=True)
         return redirect(image_set)
     name = request.POST.get("name", "") if len(files) == 1 else ""
-    results = (
-        result
-        for file in files
-        for result in upload_take(
-            user=request.user, image_set=image_set, uploaded=file, as_name=name
-        )
-    )
+    results = upload_take_all(user=request.user, image_set=image_set, files=files, as_name=name)
     if not wants_lines:
         return _tell(request, image_set, results)
     return StreamingHttpResponse(
