@@ -47,6 +47,7 @@ MARGINAL_METHODS = ("trw", "bp", "mean-field", "frank-wolfe", "exact")
 LOG_10 = float(np.log(10.0))
 # Table entries up to which `map` without --method eliminates variables: about half a minute.
 QUICK_TOTAL = 1_000_000_000
+POLISH_SECONDS = 2.0  # for fusing random labellings, where no method proved its own
 FRANK_WOLFE_GAP = 1e-3  # nats
 # Where couplings are strong, messages drift towards minus infinity for ever although the bound has
 # settled: trw counts as converged, too, once bound and value differ by this many nats a variable.
@@ -105,7 +106,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         return bool(perf_counter() > deadline)
 
     if args.task == "map":
-        result = _run_map(args, graph, should_stop)
+        result = _run_map(args, graph, deadline, should_stop)
         text = "MAP\n" + " ".join(str(v) for v in [len(result["labels"]), *result["labels"]])
     else:
         result = _run_marginals(args, graph, should_stop)
@@ -139,14 +140,11 @@ def _positive(text: str) -> int:
 
 
 def _run_map(
-    args: argparse.Namespace, graph: FactorGraph, should_stop: StopCallback
+    args: argparse.Namespace, graph: FactorGraph, deadline: float, should_stop: StopCallback
 ) -> dict[str, Any]:
     form = to_pairwise(graph)
     dual = SmoothedDual(form.model, FIRST_BETA)
-    for method in _bounding_methods(args.method, form):
-        estimate = _estimate_map(method, args, form, dual, should_stop)
-        if estimate.is_exact:
-            break
+    method, estimate = _best_estimate(args, form, dual, should_stop)
     if args.method == "exact" or (args.method is None and not estimate.is_exact):
         try:
             cost = np.inf if args.method else QUICK_TOTAL
@@ -157,8 +155,27 @@ def _run_map(
         except (InvalidProblemError, StoppedError):  # too wide, or it would take too long
             if args.method:
                 raise
-    estimate = polish(form.model, estimate, rng=np.random.default_rng(args.seed or 0))
+    seconds = min(POLISH_SECONDS, deadline - perf_counter())
+    rng = np.random.default_rng(args.seed or 0)
+    estimate = polish(form.model, estimate, rng=rng, max_seconds=seconds)
     return _map_result(method, _on_graph(method, graph, form, estimate))
+
+
+def _best_estimate(
+    args: argparse.Namespace, form: PairwiseForm, dual: SmoothedDual, should_stop: StopCallback
+) -> tuple[str, MapEstimate]:
+    """Return the best labelling of the bounding methods with its method, and the smallest bound."""
+    first, *others = _bounding_methods(args.method, form)
+    best = (first, _estimate_map(first, args, form, dual, should_stop))
+    for method in others:
+        if best[1].is_exact:
+            break
+        estimate = _estimate_map(method, args, form, dual, should_stop)
+        bound = min(best[1].upper_bound, estimate.upper_bound)
+        if estimate.value >= best[1].value:
+            best = (method, estimate)
+        best = (best[0], replace(best[1], upper_bound=max(bound, best[1].value)))
+    return best
 
 
 def _bounding_methods(method: str | None, form: PairwiseForm) -> tuple[str, ...]:

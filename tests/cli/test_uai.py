@@ -130,6 +130,39 @@ def test_frustrated_grids_get_honest_bounds(capsys):
     assert run(capsys, "map", path)["method"] == "exact"
 
 
+@pytest.mark.parametrize("seed", [3, 36])
+def test_the_better_labelling_and_the_smaller_bound_are_kept(capsys, tmp_path, monkeypatch, seed):
+    """That of the linear programme replaced roof duality's, even where it was worse."""
+    monkeypatch.setattr("engine.cli.uai.QUICK_TOTAL", 0)  # no elimination
+    path = tmp_path / "model.uai"
+    model = random_model(seed, 8, binary=True, density=0.7, scale=2.0)
+    write_uai(path, as_factor_graph(model))
+    late = "--max-seconds", "1e-9"
+    one, two = (run(capsys, "map", str(path), "--method", m, *late) for m in ("roof-duality", "lp"))
+    assert one["value"] > two["value"] + 0.01
+    both = run(capsys, "map", str(path), *late)
+    assert both["method"] == "roof-duality"
+    assert both["value"] == one["value"]
+    assert both["bound"] == min(one["bound"], two["bound"])
+
+
+def test_labellings_are_not_polished_past_the_deadline(capsys, tmp_path, monkeypatch):
+    limits = []
+
+    def record(model, estimate, *, rng, max_seconds):
+        limits.append(max_seconds)
+        return estimate
+
+    monkeypatch.setattr("engine.cli.uai.polish", record)
+    path = tmp_path / "model.uai"
+    write_uai(path, as_factor_graph(random_model(3, 8, binary=True, density=0.7, scale=2.0)))
+    for seconds in ("60", "1.5", "1e-9"):
+        run(capsys, "map", str(path), "--method", "roof-duality", "--max-seconds", seconds)
+    assert limits[0] == 2.0
+    assert 0.0 < limits[1] < 1.5
+    assert limits[2] < 0.0
+
+
 TIGHT = ["pdb1a8o", "pdb1bgc", "pdb1etm", "pdb1fxd", "pdb1hpi", "pdb1qad", "pdb1ycc"]
 
 
