@@ -27,12 +27,12 @@ class BipartiteProblem:
     ----------
     items : BipartiteItems
     columns : ndarray, shape (n,), int, a permutation
-    rho : float, reweighting in [0, 1]
+    rho : float, or ndarray (2n,) with rows before columns, reweighting in [0, 1]
     """
 
     items: BipartiteItems
     columns: IntArray
-    rho: float = 1.0
+    rho: float | FloatArray = 1.0
     observed: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
@@ -56,7 +56,7 @@ class BipartiteProblem:
         self, scores: FloatArray, state: State | None, tolerance: float
     ) -> tuple[BipartiteSolution, State]:
         """Solve the inner problem from a warm state and return the next one."""
-        if self.rho != 1.0:
+        if not np.all(np.asarray(self.rho) == 1.0):
             start = None if state is None else state["marginals"]
             solution = compute_bipartite_pseudomarginals(
                 scores, self.rho, tolerance=tolerance, start=start

@@ -1,11 +1,13 @@
 """Newton's method for bipartite pseudomarginals: certificates, bounds, agreement."""
 
 import doctest
+from itertools import permutations
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import minimize
 
 import engine.inference.bipartite_newton as module
 from engine.core.errors import InvalidProblemError
@@ -56,6 +58,22 @@ def test_no_feasible_point_is_better_than_the_upper_bound(n: int, rho: float) ->
         other = np.mean([np.eye(n)[rng.permutation(n)] for _ in range(3 * n)], axis=0)
         mixed = 0.9 * solution.marginals + 0.1 * other
         assert objective(scores, mixed, weights) <= solution.upper_bound + 1e-12
+
+
+def test_a_rho_per_node_weighs_rows_before_columns() -> None:
+    """The optimum of the formula as written, found by a search of its own over the interior."""
+    scores, rho = random_scores(3, 5, 1.0), np.array([0.2, 0.5, 1.0, 0.9, 0.6, 0.3])
+    solution = compute_bipartite_pseudomarginals(scores, rho)
+    assert solution.status is Status.CONVERGED
+    hull = np.array([np.eye(3)[list(order)] for order in permutations(range(3))])
+
+    def loss(logits: np.ndarray) -> float:
+        share = np.exp(logits - logits.max())
+        return -objective(scores, np.tensordot(share / share.sum(), hull, axes=1), rho)
+
+    best = -minimize(loss, np.zeros(6), tol=1e-10).fun
+    assert solution.value == pytest.approx(best, abs=1e-7)
+    assert best <= solution.upper_bound + 1e-12
 
 
 @pytest.mark.parametrize("scale", [0.2, 2.0, 6.0])

@@ -14,7 +14,13 @@ from engine.solvers.theta_ascent import ThetaAscent
 RIDGE = 0.5
 
 
-def make_problems(rho: float, n_problems: int = 4, n: int = 5) -> list[BipartiteProblem]:
+UNEQUAL = np.linspace(0.4, 1.0, 10)
+"""A rho per node, rows before columns."""
+
+
+def make_problems(
+    rho: float | np.ndarray, n_problems: int = 4, n: int = 5
+) -> list[BipartiteProblem]:
     rng = np.random.default_rng(0)
     return [
         BipartiteProblem(BipartiteItems(rng.standard_normal((n, n, 3))), rng.permutation(n), rho)
@@ -34,8 +40,8 @@ def log_likelihood(problems: list[BipartiteProblem], theta: np.ndarray, exact: b
     return float(total)
 
 
-@pytest.mark.parametrize("rho", [0.5, 1.0])
-def test_statistics_are_the_gradient_and_curvature_its_derivative(rho: float) -> None:
+@pytest.mark.parametrize("rho", [0.5, 1.0, UNEQUAL])
+def test_statistics_are_the_gradient_and_curvature_its_derivative(rho: float | np.ndarray) -> None:
     problem, step = make_problems(rho)[0], 1e-4
     theta = np.array([0.3, -0.5, 0.2])
     here = problem.solve(theta, None, 1e-12)
@@ -78,8 +84,16 @@ def test_the_sandwich_of_likelihoods_holds_at_random_parameters_and_at_the_optim
     assert optima[0].lower_bound <= at_bethe <= optima[1].objective + 1e-9
 
 
-@pytest.mark.parametrize("rho", [0.5, 1.0])
-def test_frank_wolfe_and_the_solve_in_theta_agree(rho: float) -> None:
+def test_ones_at_every_node_are_the_bethe_problem() -> None:
+    one, each = make_problems(1.0)[0], make_problems(np.ones(10))[0]
+    theta = np.array([0.3, -0.5, 0.2])
+    answers = [problem.solve(theta, None, 1e-9) for problem in (one, each)]
+    assert answers[0].log_partition == answers[1].log_partition
+    np.testing.assert_array_equal(answers[0].statistics, answers[1].statistics)
+
+
+@pytest.mark.parametrize("rho", [0.5, 1.0, UNEQUAL])
+def test_frank_wolfe_and_the_solve_in_theta_agree(rho: float | np.ndarray) -> None:
     problems = make_problems(rho)
     direct = ThetaAscent(problems, RIDGE, Limits(relative_gap=1e-8)).solve()
     blocks = [make_bipartite_block(p.items, p.columns, rho) for p in problems]
