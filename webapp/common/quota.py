@@ -4,14 +4,16 @@ The limit is not passed by what is accepted. Files are written first and counted
 that keeps them; a run is counted from the moment it is accepted, with what its result may take. The
 row of the organisation holds the count and is locked meanwhile, so two of them never both take the
 last room. What is not counted at once (thumbnails made again, the checkpoint of a running job) is
-found when the folder is walked, at the latest after 30 seconds of somebody storing something.
+found when the folder is walked, at the latest after 30 seconds of somebody storing something. That
+walk is taken before the transaction, so that nobody waits for it.
 """
 
 import os
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from django.conf import settings
 from django.db.models import F
@@ -23,6 +25,8 @@ from webapp.common.storage import organisation_folder
 
 _COUNT_HOLDS = timedelta(seconds=30)  # thousands of files in a row must not walk the folder each
 
+P = ParamSpec("P")
+R = TypeVar("R")
 Promises = Callable[[int, datetime], int]
 _promises: list[Promises] = []
 
@@ -41,11 +45,43 @@ def register_promises(function: Promises) -> None:
         _promises.append(function)
 
 
+def with_fresh_count(service: Callable[P, R]) -> Callable[P, R]:
+    """Decorate a service that stores something: the count of its ``user`` is refreshed first.
+
+    It belongs outside the transaction of the service.
+    """
+
+    @wraps(service)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+        user: Any = kwargs["user"]
+        refresh_count(user.organisation_id)
+        return service(*args, **kwargs)
+
+    return wrapped
+
+
+def refresh_count(organisation: Any) -> None:
+    """Walk the folder if that was long ago; call it before the transaction that stores something.
+
+    The row is not locked meanwhile. What others count during the walk is kept, even if the walk
+    found it too: the count may be too high until the next one, and no refusal rests on it.
+    """
+    key = getattr(organisation, "pk", organisation)
+    before = Organisation.objects.get(pk=key)
+    start = timezone.now()
+    if before.stored_at is not None and start - before.stored_at <= _COUNT_HOLDS:
+        return
+    found = stored_bytes(key) - before.stored_bytes
+    unwalked = Organisation.objects.filter(pk=key, stored_at=before.stored_at)
+    unwalked.update(stored_bytes=F("stored_bytes") + found, stored_at=start)
+
+
 def check_quota(organisation: Any, *, written: int = 0) -> None:
     """Count bytes that were just written, or refuse them and every other promise that was made.
 
     Call it last in the transaction that keeps what was written or promised, and remove the file
-    when it raises. Deleting makes room at once: before it refuses, it walks the folder.
+    when it raises. Deleting makes room at once: before it refuses, it walks the folder. Apart from
+    that it trusts the count, which :func:`refresh_count` renews.
 
     Parameters
     ----------
@@ -62,10 +98,10 @@ def check_quota(organisation: Any, *, written: int = 0) -> None:
     row = lock_organisation(key)
     limit = settings.ORGANISATION_QUOTA_GB * 1000**3
     stored, at = row.stored_bytes + written, row.stored_at
-    if at is None or timezone.now() - at > _COUNT_HOLDS or stored + _promised(key, at) > limit:
+    promised = 0 if at is None else _promised(key, at)
+    if at is None or stored + promised > limit:
         at = timezone.now()
-        stored = stored_bytes(key)
-    promised = _promised(key, at)
+        stored, promised = stored_bytes(key), _promised(key, at)
     if stored + promised > limit:
         raise QuotaError(_sentence(stored, promised))
     Organisation.objects.filter(pk=key).update(stored_bytes=stored, stored_at=at)

@@ -14,7 +14,7 @@ from django.utils import timezone
 from webapp.accounts.models import Organisation, User
 from webapp.cohorts.models import Draft
 from webapp.common import quota
-from webapp.common.quota import QuotaError, check_quota, stored_bytes
+from webapp.common.quota import QuotaError, check_quota, refresh_count, stored_bytes
 from webapp.common.storage import organisation_folder
 from webapp.jobs import registry
 from webapp.jobs.models import Job, JobState
@@ -27,6 +27,7 @@ SURVEY = b"id,Tidy,Smokes\n" + b"".join(
 
 def write(user: User, name: str, size: int) -> Path:
     """Store a file of so many bytes, as an upload does: written first, then counted."""
+    refresh_count(user.organisation)
     path = organisation_folder(user.organisation) / "files" / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"x" * size)
@@ -117,6 +118,53 @@ def test_what_was_not_counted_is_found_within_half_a_minute(bob: User, settings:
     Organisation.objects.update(stored_at=timezone.now() - timedelta(seconds=31))
     with pytest.raises(QuotaError, match=r"stores 5.2e-06 GB"):
         write(bob, "second", 100)
+
+
+def test_the_folder_is_walked_outside_the_transaction(
+    bob: User, client_of: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On SQLite nobody could write meanwhile."""
+    depths: list[int] = []
+    monkeypatch.setattr(
+        quota, "_size_of", lambda folder: depths.append(len(connection.savepoint_ids)) or 0
+    )
+    file = SimpleUploadedFile("survey.csv", SURVEY)
+    assert client_of(bob).post("/cohorts/import/", {"file": file}).status_code == 302
+    assert depths == [0]
+
+
+def test_what_others_store_during_a_walk_stays_counted(
+    bob: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(bob, "first", 100)
+
+    def size_while_another_stores(folder: Path) -> int:
+        check_quota(bob.organisation, written=70)
+        return 5000
+
+    Organisation.objects.update(stored_at=timezone.now() - timedelta(seconds=31))
+    monkeypatch.setattr(quota, "_size_of", size_while_another_stores)
+    refresh_count(bob.organisation)
+    assert Organisation.objects.get(pk=bob.organisation_id).stored_bytes == 5070
+
+
+def test_of_two_walks_at_once_one_counts(bob: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quota, "_size_of", lambda folder: refresh_once_more() or 5000)
+
+    def refresh_once_more() -> None:
+        monkeypatch.setattr(quota, "_size_of", lambda folder: 5000)
+        refresh_count(bob.organisation)
+
+    refresh_count(bob.organisation)
+    assert Organisation.objects.get(pk=bob.organisation_id).stored_bytes == 5000
+
+
+def test_the_promises_are_asked_for_once_a_file(bob: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    write(bob, "first", 100)
+    monkeypatch.setattr(quota, "_promises", [lambda key, since: asked.append(key) or 0])
+    write(bob, "second", 100)
+    assert asked == [bob.organisation_id]
 
 
 def test_a_run_is_refused_before_it_starts(bob: User, settings: object, kind: str) -> None:

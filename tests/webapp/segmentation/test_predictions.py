@@ -4,18 +4,21 @@ import csv
 import errno
 import io
 import zipfile
+from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
 import pytest
 from billiard.exceptions import SoftTimeLimitExceeded
 from django.conf import settings
+from django.db import connection
 from django.utils import timezone
 
 from engine import InvalidProblemError
 from tests.webapp.segmentation.conftest import encoded, make_batch, make_segmenter, picture
 from webapp.accounts.models import Organisation
 from webapp.audit.models import AuditLine
+from webapp.common import quota
 from webapp.common.quota import QuotaError, stored_bytes
 from webapp.jobs.models import Job, JobState
 from webapp.jobs.runner import run_job
@@ -203,6 +206,18 @@ def test_a_prediction_reserves_what_it_may_write(bob, segmenter, make_set) -> No
         assert written <= predicted_bytes(row.width, row.height), row.name
         total += predicted_bytes(row.width, row.height)
     assert reserved == total
+
+
+def test_the_folder_is_walked_before_the_run_is_queued(
+    bob, segmenter, image_set, monkeypatch
+) -> None:
+    depths = []
+    Organisation.objects.update(stored_at=timezone.now() - timedelta(seconds=31))
+    monkeypatch.setattr(
+        quota, "_size_of", lambda folder: depths.append(len(connection.savepoint_ids)) or 0
+    )
+    prediction_start(user=bob, segmenter=segmenter, image_set=image_set)
+    assert depths == [0]
 
 
 def test_what_is_predicted_is_counted_once(bob, segmenter, image_set, monkeypatch) -> None:

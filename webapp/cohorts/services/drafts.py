@@ -22,7 +22,7 @@ from webapp.cohorts.tables.preview import Preview, build_preview
 from webapp.cohorts.tables.reading import check_file_size, read_table
 from webapp.cohorts.tables.table import Table
 from webapp.common.errors import Refusal
-from webapp.common.quota import check_quota
+from webapp.common.quota import check_quota, with_fresh_count
 from webapp.common.storage import remove_path
 
 
@@ -30,6 +30,7 @@ class ChangedElsewhereError(Refusal):
     """Somebody else changed the object since the page was loaded."""
 
 
+@with_fresh_count
 def draft_create(
     *,
     user: User,

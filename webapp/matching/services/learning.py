@@ -9,6 +9,7 @@ from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.selectors.surveys import common_questionnaire
+from webapp.common.quota import with_fresh_count
 from webapp.jobs.services import job_enqueue
 from webapp.matching.errors import MatchingError
 from webapp.matching.models import LearnedModel
@@ -43,6 +44,7 @@ def check_learning(cohorts: Sequence[Cohort]) -> list[dict[str, object]]:
     ]
 
 
+@with_fresh_count
 @transaction.atomic
 def model_learn(
     *,

@@ -15,6 +15,7 @@ from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort, Student
 from webapp.cohorts.selectors.surveys import cohort_survey, questionnaire_of
+from webapp.common.quota import with_fresh_count
 from webapp.common.storage import array_path, remove_path, write_arrays
 from webapp.jobs.services import job_enqueue
 from webapp.matching.conflicts import Conflict, find_conflicts
@@ -24,6 +25,7 @@ from webapp.matching.rules import HELD_STATES
 from webapp.matching.services.decisions import lock_proposal
 
 
+@with_fresh_count
 @transaction.atomic
 def proposal_create(
     *,
@@ -72,6 +74,7 @@ def proposal_conflicts(proposal: Proposal) -> list[Conflict]:
     return find_conflicts(proposal, survey, lambda: engine.load_roommate_model(proposal.model.path))
 
 
+@with_fresh_count
 @transaction.atomic
 def proposal_compute(*, user: User, proposal: Proposal) -> Proposal:
     """Queue the job that proposes pairs around the decisions.

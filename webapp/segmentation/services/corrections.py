@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from engine import InvalidProblemError, read_image
 from webapp.accounts.models import User
 from webapp.audit.services import audit
+from webapp.common.quota import with_fresh_count
 from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.inspection import FileFacts, inspect_file
 from webapp.segmentation.models import ImageFile, ImageSet, PredictedImage
@@ -19,6 +20,7 @@ from webapp.segmentation.services.image_sets import (
 from webapp.segmentation.store import FileStore, StoredContent
 
 
+@with_fresh_count
 def mask_correct(*, user: User, row: PredictedImage, painted: bytes) -> ImageFile:
     """Save a corrected mask as the image's new mask; the earlier one is kept, unpaired.
 

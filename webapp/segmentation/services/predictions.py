@@ -20,6 +20,7 @@ from engine import (
 )
 from webapp.accounts.models import User
 from webapp.audit.services import audit
+from webapp.common.quota import with_fresh_count
 from webapp.common.storage import remove_path
 from webapp.jobs.models import Job
 from webapp.jobs.services import job_cancel, job_enqueue, job_store
@@ -50,6 +51,7 @@ BYTES_PER_PIXEL = 5  # 4 of the marginals; mask and layers are smooth and shrink
 BYTES_PER_IMAGE = 150_000  # preview, headers, and the layers of images too small to be smooth
 
 
+@with_fresh_count
 def prediction_start(*, user: User, segmenter: Segmenter, image_set: ImageSet) -> PredictionBatch:
     """Queue the prediction of every image of a set.
 
@@ -78,6 +80,7 @@ def prediction_start(*, user: User, segmenter: Segmenter, image_set: ImageSet) -
     return batch
 
 
+@with_fresh_count
 def prediction_go_on(*, user: User, batch: PredictionBatch) -> int:
     """Queue the images that a failed or cancelled job left; return how many.
 

@@ -8,6 +8,7 @@ from django.db import transaction
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
+from webapp.common.quota import with_fresh_count
 from webapp.common.storage import remove_path
 from webapp.jobs.models import Job
 from webapp.jobs.services import job_cancel, job_enqueue
@@ -39,6 +40,7 @@ class LearningChoices:
     holdout_percent: int = 20
 
 
+@with_fresh_count
 def segmenter_learn(
     *,
     user: User,

@@ -10,7 +10,7 @@ from engine import InvalidProblemError
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.common.errors import Refusal
-from webapp.common.quota import QuotaError
+from webapp.common.quota import QuotaError, with_fresh_count
 from webapp.segmentation.archive import (
     MAX_ENTRY_BYTES,
     ArchiveError,
@@ -125,6 +125,7 @@ def _take(user: User, image_set: ImageSet, name: str, chunks: Iterable[bytes]) -
     return FileResult(name, outcome, sentences[outcome], str(file.pk))
 
 
+@with_fresh_count
 def image_file_add(
     *, user: User, image_set: ImageSet, name: str, chunks: Iterable[bytes]
 ) -> tuple[ImageFile, str]:
