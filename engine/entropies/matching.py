@@ -12,6 +12,7 @@ gradient 0.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -279,8 +280,19 @@ def make_matching_entropy(
     InvalidProblemError
         If a rho is outside [0, 1] or their number is not that of the nodes.
     """
-    values = np.broadcast_to(np.asarray(rho, dtype=np.float64), (layout.n_nodes,))
-    values = as_finite_array("rho", values, shape=(layout.n_nodes,))
+    return MatchingEntropy(layout, node_weights(rho, layout.n_nodes), is_perfect)
+
+
+def node_weights(rho: Any, n_nodes: int) -> FloatArray:
+    """Return one rho per node, shape (n_nodes,), from one for all or one each.
+
+    Raises
+    ------
+    InvalidProblemError
+        If a rho is outside [0, 1] or their number is not that of the nodes.
+    """
+    each = np.full(n_nodes, rho) if np.ndim(rho) == 0 else rho
+    values = as_finite_array("rho", each, shape=(n_nodes,))
     if len(values) and (values.min() < 0.0 or values.max() > 1.0):
-        raise InvalidProblemError("rho: expected numbers from 0 to 1.")
-    return MatchingEntropy(layout, values, is_perfect)
+        raise InvalidProblemError(f"rho: expected numbers in [0, 1], received {rho}.")
+    return values

@@ -18,8 +18,8 @@ from scipy.optimize import linear_sum_assignment
 from scipy.special import xlogy
 
 from engine.core.arguments import FloatArray, as_finite_array, check_shape, read_only
-from engine.core.errors import InvalidProblemError
 from engine.core.status import Status
+from engine.entropies.matching import node_weights
 from engine.inference.newton_path import NewtonStep, inverse_curvature, maximise
 from engine.kernels.threads import one_blas_thread
 
@@ -85,7 +85,7 @@ def compute_bipartite_pseudomarginals(
     Raises
     ------
     InvalidProblemError
-        If the scores are not square and finite or rho leaves [0, 1].
+        If the scores are not square and finite, rho leaves [0, 1] or their number is wrong.
 
     Notes
     -----
@@ -114,10 +114,8 @@ def compute_bipartite_pseudomarginals(
 
 
 def counting_numbers(rho: Any, n: int) -> FloatArray:
-    """Return c_ij = rho_i + rho_j - 1, shape (n, n), after checking rho in [0, 1]."""
-    weights = np.broadcast_to(np.asarray(rho, dtype=np.float64), (2 * n,))
-    if not ((weights >= 0.0) & (weights <= 1.0)).all():
-        raise InvalidProblemError(f"rho: expected numbers in [0, 1], received {rho}.")
+    """Return c_ij = rho_i + rho_j - 1, shape (n, n), after checking rho."""
+    weights = node_weights(rho, 2 * n)
     return np.asarray(weights[:n, None] + weights[None, n:] - 1.0)
 
 

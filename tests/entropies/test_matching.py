@@ -119,8 +119,12 @@ def test_clamped_entries_have_no_gradient():
     assert not gradient.any()
 
 
-def test_it_refuses_rho_out_of_range_and_loops():
+@pytest.mark.parametrize("rho", [1.5, np.nan, np.ones(3), np.ones(1), np.ones((4, 1))])
+def test_it_refuses_rho_out_of_range_or_of_another_number_than_the_nodes(rho):
     with pytest.raises(InvalidProblemError, match="rho"):
-        make_matching_entropy(complete_layout(4), 1.5)
+        make_matching_entropy(complete_layout(4), rho)
+
+
+def test_it_refuses_loops():
     with pytest.raises(InvalidProblemError, match="joins node 2 to itself"):
         edge_layout(4, np.array([(0, 1), (2, 2)]))

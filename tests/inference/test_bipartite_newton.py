@@ -127,6 +127,12 @@ def test_weights_outside_the_unit_interval_are_refused(rho: float) -> None:
         compute_bipartite_pseudomarginals(np.zeros((3, 3)), rho)
 
 
+@pytest.mark.parametrize("count", [1, 3, 5, 7])
+def test_another_number_of_weights_than_nodes_is_refused(count: int) -> None:
+    with pytest.raises(InvalidProblemError, match="rho"):
+        compute_bipartite_pseudomarginals(np.zeros((3, 3)), np.ones(count))
+
+
 @pytest.mark.parametrize("scores", [np.zeros((2, 3)), np.full((2, 2), np.nan)])
 def test_bad_scores_are_refused(scores: np.ndarray) -> None:
     with pytest.raises(InvalidProblemError, match="scores"):
