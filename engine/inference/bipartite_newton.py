@@ -18,6 +18,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.special import xlogy
 
 from engine.core.arguments import FloatArray, as_finite_array, check_shape, read_only
+from engine.core.errors import InvalidProblemError
 from engine.core.status import Status
 from engine.entropies.matching import node_weights
 from engine.inference.newton_path import NewtonStep, inverse_curvature, maximise
@@ -85,7 +86,7 @@ def compute_bipartite_pseudomarginals(
     Raises
     ------
     InvalidProblemError
-        If the scores are not square and finite, rho leaves [0, 1] or their number is wrong.
+        If the scores are empty or not square and finite, rho leaves [0, 1] or their number is wrong.
 
     Notes
     -----
@@ -104,6 +105,12 @@ def compute_bipartite_pseudomarginals(
     scores = as_finite_array("scores", scores, shape=(None, None))
     n = len(scores)
     check_shape("scores", scores, (n, n))
+    if n == 0:
+        raise InvalidProblemError("scores: expected at least one row.")
+    if n == 1:  # no room for a step: the only matching
+        node_weights(rho, 2)
+        only = float(scores[0, 0])
+        return BipartiteSolution(read_only(np.ones((1, 1))), only, only, 0, Status.CONVERGED)
     problem = _Problem(scores, counting_numbers(rho, n))
     centre = np.full((n, n), 1.0 / n)
     with one_blas_thread():

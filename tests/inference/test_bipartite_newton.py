@@ -133,7 +133,17 @@ def test_another_number_of_weights_than_nodes_is_refused(count: int) -> None:
         compute_bipartite_pseudomarginals(np.zeros((3, 3)), np.ones(count))
 
 
-@pytest.mark.parametrize("scores", [np.zeros((2, 3)), np.full((2, 2), np.nan)])
+@pytest.mark.parametrize("rho", [0.0, 0.8, 1.0])
+def test_one_row_has_one_matching(rho: float) -> None:
+    solution = compute_bipartite_pseudomarginals([[2.0]], rho)
+    assert solution.marginals.tolist() == [[1.0]]
+    assert (solution.value, solution.upper_bound) == (2.0, 2.0)
+    assert solution.status is Status.CONVERGED
+    with pytest.raises(InvalidProblemError, match="rho"):
+        compute_bipartite_pseudomarginals([[2.0]], 1.5)
+
+
+@pytest.mark.parametrize("scores", [np.zeros((0, 0)), np.zeros((2, 3)), np.full((2, 2), np.nan)])
 def test_bad_scores_are_refused(scores: np.ndarray) -> None:
     with pytest.raises(InvalidProblemError, match="scores"):
         compute_bipartite_pseudomarginals(scores)
