@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from engine.core.arguments import FloatArray, read_only
+from engine.core.arguments import FloatArray, as_finite_array, read_only
 from engine.core.status import Status
 from engine.inference.bipartite_newton import (
     BipartiteSolution,
@@ -48,6 +48,7 @@ def compute_bethe_marginals(
     InvalidProblemError
         If the scores are not square and finite.
     """
+    scores = as_finite_array("scores", scores, shape=(None, None))
     beliefs = _sweep(scores, start)
     best, sweeps = certify_beliefs(scores, beliefs, tolerance), beliefs.sweeps
     while best.gap > tolerance and sweeps < MAX_SWEEPS:

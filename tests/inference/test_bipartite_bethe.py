@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.core.errors import InvalidProblemError
 from engine.inference.bipartite_bethe import (
     certify_beliefs,
     compute_bethe_marginals,
@@ -84,3 +85,10 @@ def test_rounding_keeps_what_is_doubly_stochastic_and_repairs_the_rest() -> None
     np.testing.assert_allclose(rounded.sum(axis=1), 1.0, atol=1e-12)
     error = np.abs(noisy.sum(axis=0) - 1).sum() + np.abs(noisy.sum(axis=1) - 1).sum()
     assert np.abs(rounded - noisy).sum() <= 2 * error
+
+
+@pytest.mark.parametrize("entry", [-np.inf, np.inf, np.nan])
+def test_scores_that_are_not_finite_are_refused(entry: float) -> None:
+    """Messages know forbidden edges, the bounds do not: a value of NaN came back."""
+    with pytest.raises(InvalidProblemError, match="scores"):
+        compute_bethe_marginals(np.array([[0.0, entry], [0.0, 0.0]]))
