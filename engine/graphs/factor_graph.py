@@ -45,11 +45,6 @@ class FactorGraph:
         """Number of variables."""
         return len(self.cardinalities)
 
-    @property
-    def largest_arity(self) -> int:
-        """The largest number of variables of one factor."""
-        return max((len(factor.variables) for factor in self.factors), default=0)
-
     def score(self, labels: IntArray) -> float:
         """Return the log of the unnormalised probability of one configuration (nats)."""
         return float(sum(f.table[tuple(labels[list(f.variables)])] for f in self.factors))

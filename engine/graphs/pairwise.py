@@ -100,11 +100,6 @@ class PairwiseGraph:
         sizes = np.diff(self.edge_start)
         return np.concatenate([np.repeat(1.0 / cards, cards), np.repeat(1.0 / sizes, sizes)])
 
-    def best_labels(self, tables: FloatArray) -> IntArray:
-        """Return the label of largest node entry at each node (MPM for marginals), ties low."""
-        nodes = (self.node_table(tables, i) for i in range(self.n_nodes))
-        return np.array([int(np.argmax(table)) for table in nodes], dtype=np.int64)
-
     def indicator(self, labels: IntArray) -> FloatArray:
         """Return the 0/1 tables of a labelling (n_nodes,)."""
         flat = np.zeros(self.size)

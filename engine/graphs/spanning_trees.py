@@ -4,7 +4,6 @@ import numpy as np
 import scipy  # its parts load when first used: most methods of inference need none of them
 
 from engine.core.arguments import FloatArray
-from engine.graphs.grid import Grid
 from engine.graphs.pairwise import PairwiseGraph
 
 # Columns of the inverse Laplacian held at once.
@@ -50,30 +49,6 @@ def uniform_tree_probabilities(graph: PairwiseGraph) -> FloatArray:
             here = np.flatnonzero((ends >= low) & (ends < low + COLUMNS))
             column = ends[here] - low
             resistance[here] += inverse[ends[here], column] - inverse[others[here], column]
-    return resistance.clip(0.0, 1.0)
-
-
-def grid_tree_probabilities(grid: Grid) -> FloatArray:
-    """Return the uniform spanning tree probabilities of a grid's edges, in ``grid.edges()`` order.
-
-    The Laplacian of a grid is diagonal in products of cosines, so all effective resistances are
-    two products of matrices: no solve, and grids of 500 x 500 take a second.
-    """
-
-    def modes(n: int) -> tuple[FloatArray, FloatArray]:
-        k = np.arange(n)
-        basis = np.cos(np.pi * np.outer(np.arange(n) + 0.5, k) / n) * np.sqrt(2.0 / n)
-        basis[:, 0] = np.sqrt(1.0 / n)
-        return basis, 2.0 - 2.0 * np.cos(np.pi * k / n)
-
-    rows, row_values = modes(grid.height)
-    columns, column_values = modes(grid.width)
-    values = row_values[:, None] + column_values[None, :]
-    values[0, 0] = np.inf  # the constant mode drives no current
-    inverse = 1.0 / values
-    horizontal = rows**2 @ inverse @ (np.diff(columns, axis=0) ** 2).T
-    vertical = np.diff(rows, axis=0) ** 2 @ inverse @ (columns**2).T
-    resistance: FloatArray = np.concatenate([horizontal.ravel(), vertical.ravel()])
     return resistance.clip(0.0, 1.0)
 
 

@@ -74,14 +74,6 @@ class GridTreeReweighted:
         """Forget the messages."""
         self._packed[MESSAGES:] = 1.0
 
-    def messages(self) -> FloatArray:
-        """Return a copy of the messages, for checkpoints and warm starts elsewhere."""
-        return self._packed[MESSAGES:].copy()
-
-    def set_messages(self, messages: FloatArray) -> None:
-        """Start the next warm solve from ``messages``."""
-        self._packed[MESSAGES:] = messages
-
     def solve(
         self,
         scores: FloatArray,

@@ -148,7 +148,7 @@ def solve_potentials(
     is_bethe = bool(np.all(rho == 1.0))
     limit = BRANCH_LIMIT if is_bethe else 0.5
     sums, tops = np.empty(n), np.empty(n)
-    mixer = _Mixer(n)
+    mixer = _Mixer()
     shift = np.zeros(n)
     residual, sweeps = np.inf, 0
     while True:
@@ -214,11 +214,10 @@ def _fill(scores: PairScores, u: FloatArray, x: FloatArray) -> None:
 class _Mixer:
     """Anderson mixing (Walker and Ni 2011, type II) of the map u -> u + log r - mean(log r) / 2."""
 
-    def __init__(self, n: int) -> None:
+    def __init__(self) -> None:
         self._points: list[FloatArray] = []
         self._residuals: list[FloatArray] = []
         self._best = np.inf
-        self._n = n
 
     def step(self, point: FloatArray, log_sums: FloatArray) -> FloatArray:
         """Return the next point; restarts with half a plain step when the residual grew."""

@@ -64,7 +64,7 @@ class SurveyExample:
             raise InvalidProblemError(
                 f"Expected all {survey.n_students} students in a pair, received {len(pairs)} pairs."
             )
-        self._features, self._survey, self._pairs = features, survey, pairs
+        self._features, self._survey = features, survey
         self._partner = partners_of(pairs, survey.n_students)
         self._codes = features.codes(survey)
         self._matcher = CompleteGraphMatcher()

@@ -18,7 +18,7 @@ from engine.core.progress import (
 )
 from engine.core.status import Status
 from engine.crf.survey import Survey, check_pairs
-from engine.crf.survey_features import SurveyFeatures, make_survey_features
+from engine.crf.survey_features import make_survey_features
 from engine.kernels.threads import one_blas_thread
 from engine.learning.roommate_calibration import fit_calibration
 from engine.learning.roommate_model import RoommateModel, make_roommate_model
@@ -148,8 +148,3 @@ def _check_cohorts(cohorts: Sequence[Cohort]) -> list[Cohort]:
             )
         checked.append((survey, array))
     return checked
-
-
-def observed_features(cohorts: Sequence[Cohort]) -> SurveyFeatures:
-    """Return the features that ``train_roommates`` would use for these cohorts."""
-    return make_survey_features([survey for survey, _ in cohorts])

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.core.errors import InvalidProblemError
-from engine.metrics.calibration import ReliabilityBin, wilson_range
 
 PROBABILITY_FLOOR = 1e-7
 """Smallest probability in a log loss: float32 marginals cannot tell smaller ones from 0 or 1."""
@@ -44,32 +43,6 @@ def binary_entropy(marginals: NDArray[np.floating]) -> NDArray[np.float32]:
         p = np.clip(marginals[rows], PROBABILITY_FLOOR, 1 - PROBABILITY_FLOOR)
         entropy[rows] = -p * np.log(p) - (1 - p) * np.log1p(-p)
     return entropy
-
-
-def pixel_reliability(
-    marginals: NDArray[np.floating], truth: MaskArray, n_bins: int = 10
-) -> tuple[ReliabilityBin, ...]:
-    """Compare predicted with observed shares of foreground in bins of equal width.
-
-    Pixels of one picture depend on each other, so the ranges of the observed shares, which count
-    every pixel as a trial, are too narrow; uncertainty over pictures needs bins per picture.
-
-    Returns
-    -------
-    tuple of ReliabilityBin, in order of probability; empty bins are left out.
-    """
-    _check_same_shape(marginals, truth)
-    places = np.minimum((marginals * n_bins).astype(np.int64), n_bins - 1).ravel()
-    counts = np.bincount(places, minlength=n_bins)
-    predicted = np.bincount(places, marginals.ravel(), minlength=n_bins)
-    observed = np.bincount(places, truth.ravel(), minlength=n_bins)
-    bins = []
-    for k in np.flatnonzero(counts):
-        low, high = wilson_range(float(observed[k]), int(counts[k]))
-        share = float(observed[k] / counts[k])
-        mean = float(predicted[k] / counts[k])
-        bins.append(ReliabilityBin(mean, share, low, high, int(counts[k])))
-    return tuple(bins)
 
 
 def _slices(values: NDArray[np.generic]) -> Iterator[slice]:

@@ -14,10 +14,10 @@ from engine.graphs.pairwise import PairwiseGraph
 from engine.graphs.spanning_trees import (
     balanced_tree_probabilities,
     constant_tree_probability,
-    grid_tree_probabilities,
     maximum_spanning_tree,
     uniform_tree_probabilities,
 )
+from tests.reference.grid_resistances import grid_tree_probabilities
 from tests.reference.pairwise_models import random_model
 
 

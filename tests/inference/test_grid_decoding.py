@@ -6,7 +6,7 @@ import pytest
 from engine.graphs.grid import Grid, GridTables
 from engine.inference.grid_tree_reweighted import GridTreeReweighted
 from engine.oracles.grid_roof_duality import GridRoofDuality, decode_vertex
-from tests.reference.pairwise_models import enumerate_grid
+from tests.reference.pairwise_models import best_labels, enumerate_grid
 
 
 def node_rows(grid, indicators):
@@ -18,7 +18,7 @@ def map_and_mpm(grid, scores, rho):
     vertex = GridRoofDuality(grid).compute_extreme_point(scores).vertex
     marginals = GridTreeReweighted(grid, rho).solve(scores, tolerance=1e-12).tables
     mpm = GridTables(grid, marginals).labels
-    np.testing.assert_array_equal(mpm.ravel(), grid.to_pairwise().best_labels(marginals))
+    np.testing.assert_array_equal(mpm.ravel(), best_labels(grid.to_pairwise(), marginals))
     return decode_vertex(grid, vertex), mpm
 
 

@@ -9,6 +9,7 @@ from engine.core.errors import InvalidProblemError
 from engine.core.status import Status
 from engine.graphs.grid import Grid, GridTables
 from engine.inference.grid_tree_reweighted import GridTreeReweighted
+from engine.kernels.trw_grid import MESSAGES
 from tests.reference.pairwise_models import exact_log_partition, infeasibility
 
 
@@ -203,7 +204,7 @@ def test_four_messages_do_not_overflow_before_they_are_raised_to_a_small_power(r
 def test_messages_that_are_no_numbers_never_come_to_rest():
     grid = Grid(3, 3)
     solver = GridTreeReweighted(grid)
-    solver.set_messages(np.full_like(solver.messages(), np.nan))
+    solver._packed[MESSAGES:] = np.nan
     answer = solver.solve(random_scores(grid, 0), warm=True, max_iterations=5)
     assert not answer.is_converged
 

@@ -9,7 +9,6 @@ from engine.metrics.segmentation import (
     hamming_error,
     intersection_over_union,
     log_loss,
-    pixel_reliability,
 )
 
 TRUTH = np.array([[True, True], [False, False]])
@@ -35,19 +34,6 @@ def test_certainty_has_no_entropy_and_a_sure_error_a_finite_loss() -> None:
     assert binary_entropy(sure).max() < 1e-5
     assert binary_entropy(np.array([[0.5]])) == pytest.approx(np.log(2))
     assert 10 < log_loss(sure, np.array([[True, False]])) < 20
-
-
-def test_honest_probabilities_are_reliable_and_boasting_ones_are_not() -> None:
-    rng = np.random.default_rng(0)
-    marginals = rng.random((200, 300))
-    truth = rng.random((200, 300)) < marginals
-    honest = pixel_reliability(marginals, truth)
-    assert len(honest) == 10
-    assert sum(each.count for each in honest) == 60_000
-    assert all(abs(each.predicted - each.observed) < 0.03 for each in honest)
-    boasting = pixel_reliability(np.where(marginals > 0.5, 0.99, 0.01), truth)
-    assert len(boasting) == 2
-    assert all(abs(each.predicted - each.observed) > 0.2 for each in boasting)
 
 
 def test_sizes_must_agree() -> None:

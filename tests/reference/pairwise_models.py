@@ -120,3 +120,8 @@ def as_factor_graph(model: PairwiseModel) -> FactorGraph:
         for e, (i, j) in enumerate(graph.edges)
     ]
     return FactorGraph(graph.cardinalities, tuple(factors))
+
+
+def best_labels(graph: PairwiseGraph, tables: np.ndarray) -> np.ndarray:
+    """The label of largest node entry at each node (MPM for marginals), ties low."""
+    return np.array([int(np.argmax(graph.node_table(tables, i))) for i in range(graph.n_nodes)])

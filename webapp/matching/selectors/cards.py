@@ -33,7 +33,6 @@ class NextPartner:
     score: float
     probability: float
     partner_now: int | None
-    pair_now: ProposedPair | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +87,7 @@ def _next(candidate: Candidate, now: dict[int, ProposedPair]) -> NextPartner:
     if pair is not None:
         is_first = pair.first_number == candidate.number
         partner = pair.second_number if is_first else pair.first_number
-    return NextPartner(candidate.number, candidate.score, candidate.probability, partner, pair)
+    return NextPartner(candidate.number, candidate.score, candidate.probability, partner)
 
 
 def _in_words(answers: tuple[str | None, str | None]) -> str:

@@ -24,7 +24,6 @@ METHODS = {  # the engine's solvers, by their names in words
 }
 RIDGES = (10.0, 100.0, 1000.0)
 GAPS = (1e-3, 1e-4, 1e-6)
-ENTROPIES = (1.0, 0.5)
 MODEL_BYTES = 1_000_000  # a few hundred weights and their names, from above
 
 
