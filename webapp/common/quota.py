@@ -32,7 +32,7 @@ _promises: list[Promises] = []
 
 
 class QuotaError(Refusal):
-    """The organisation has no room left; one sentence says how much it uses."""
+    """The organisation has no room left; one sentence says how much it would use."""
 
 
 def register_promises(function: Promises) -> None:
@@ -130,11 +130,11 @@ def _promised(key: int, since: datetime) -> int:
 
 
 def _sentence(stored: int, promised: int) -> str:
-    reserved = f", and {promised / 1000**3:.3g} GB are reserved for computations" * bool(promised)
+    share = f", of which {promised / 1000**3:.3g} GB for computations" * bool(promised)
     return (
-        f"Your organisation stores {stored / 1000**3:.3g} GB of the "
-        f"{settings.ORGANISATION_QUOTA_GB:g} GB that it may use{reserved}. Remove images, "
-        "predictions or cohorts that are no longer needed. Nothing was saved."
+        f"With this, your organisation would take {(stored + promised) / 1000**3:.3g} GB of the "
+        f"{settings.ORGANISATION_QUOTA_GB:g} GB that it may use{share}. Remove images, "
+        "predictions or cohorts that are no longer needed. This was not stored or started."
     )
 
 

@@ -195,5 +195,5 @@ def test_without_room_the_form_says_so(
     settings.ORGANISATION_QUOTA_GB = 0
     page = client_of(bob).post(reverse("matching:model-new"), {"cohort": str(returning.pk)})
     assert page.status_code == 422
-    assert "Your organisation stores" in page.content.decode()
+    assert "your organisation would take" in page.content.decode()
     assert not LearnedModel.objects.exists()

@@ -290,14 +290,14 @@ def test_without_room_nothing_is_proposed(
 ) -> None:
     settings.ORGANISATION_QUOTA_GB = 0
     done = Job.objects.count()
-    with pytest.raises(QuotaError, match="Your organisation stores"):
+    with pytest.raises(QuotaError, match="your organisation would take"):
         proposal_compute(user=bob, proposal=proposal)
     chosen = {"cohort": str(proposal.cohort_id), "model": str(proposal.model_id)}
     page = client_of(bob).post(reverse("matching:proposal-new"), chosen)
     assert page.status_code == 422
-    assert "Your organisation stores" in page.content.decode()
+    assert "your organisation would take" in page.content.decode()
     page = client_of(bob).post(reverse("matching:compute", args=[proposal.pk]), follow=True)
-    assert "Your organisation stores" in page.content.decode()
+    assert "your organisation would take" in page.content.decode()
     assert (Job.objects.count(), Proposal.objects.count()) == (done, 1)
 
 

@@ -3,15 +3,27 @@
 from collections.abc import Callable
 
 import pytest
+from django.conf import LazySettings
 from django.urls import reverse
 
 from tests.webapp.matching.conftest import run_waiting
 from webapp.accounts.models import User
-from webapp.cohorts.models import Cohort
+from webapp.cohorts.models import Cohort, Student
 from webapp.matching.errors import ChangedElsewhereError, DecisionError
-from webapp.matching.models import Decision, ForbiddenPair, PairState, Proposal, ProposedPair
+from webapp.matching.models import (
+    Decision,
+    ForbiddenPair,
+    LearnedModel,
+    PairState,
+    Proposal,
+    ProposedPair,
+)
 from webapp.matching.services.decisions import decision_undo, pairs_decide
-from webapp.matching.services.proposals import proposal_compute, proposal_conflicts
+from webapp.matching.services.proposals import (
+    proposal_compute,
+    proposal_conflicts,
+    proposal_create,
+)
 from webapp.matching.services.rule_record import record_rules
 from webapp.matching.services.rules import rule_change
 from webapp.matching.services.swaps import pairs_swap, swap_offer
@@ -254,3 +266,27 @@ def test_the_toast_of_a_rule_offers_undo(
     client.post(undo)
     proposal.refresh_from_db()
     assert proposal.singles == []
+
+
+def test_a_rule_stands_where_there_is_no_room_for_its_pairs(
+    bob: User,
+    client_of: Callable,
+    first_years: Cohort,
+    learned: LearnedModel,
+    settings: LazySettings,
+) -> None:
+    """The answer used to say that nothing was saved."""
+    Student.objects.filter(cohort=first_years, number=1032).delete()
+    Cohort.objects.filter(pk=first_years.pk).update(n_students=31)
+    proposal = proposal_create(
+        user=bob, name="Odd", cohort=Cohort.objects.get(pk=first_years.pk), model=learned
+    )
+    settings.ORGANISATION_QUOTA_GB = 0
+    address = reverse("matching:rule", args=[proposal.pk])
+    change = {"action": "single", "first": "S-1007"}
+    page = client_of(bob).post(address, change, follow=True).content.decode()
+    proposal.refresh_from_db()
+    assert (proposal.singles, proposal.job) == ([1007], None)
+    assert proposal.events.get().sentence in page
+    assert "This was not stored or started." in page
+    assert "Propose pairs</button>" in page

@@ -204,7 +204,7 @@ def test_without_room_no_correction_is_saved(client_of, bob, row, settings) -> N
     before = stored_bytes(bob.organisation)
     answer = correct(client_of(bob), row, painted(~read_mask_png(row.mask_path)))
     assert answer.status_code == 422
-    assert "Your organisation stores" in json.loads(answer.content)["sentence"]
+    assert "your organisation would take" in json.loads(answer.content)["sentence"]
     assert not ImageFile.objects.filter(origin="corrected").exists()
     after = stored_bytes(bob.organisation)
     assert after == before  # the painted file is gone again

@@ -188,7 +188,7 @@ def test_without_room_what_is_left_is_not_predicted(bob, batch, settings) -> Non
     batch.images.filter(name="leaf_2.jpg").update(state=PredictedImage.State.WAITING)
     Job.objects.filter(pk=batch.job_id).update(state=JobState.CANCELLED)
     settings.ORGANISATION_QUOTA_GB = 0
-    with pytest.raises(QuotaError, match="Your organisation stores"):
+    with pytest.raises(QuotaError, match="your organisation would take"):
         prediction_go_on(user=bob, batch=batch)
     assert not Job.objects.filter(state=JobState.QUEUED).exists()
 
@@ -257,7 +257,7 @@ def test_the_page_says_that_there_is_no_room(client_of, bob, segmenter, image_se
         "/predictions/new/", {"image_set": str(image_set.pk), "segmenter": str(segmenter.pk)}
     )
     assert answer.status_code == 422
-    assert "Your organisation stores" in answer.content.decode()
+    assert "your organisation would take" in answer.content.decode()
     assert not PredictionBatch.objects.exists()
 
 

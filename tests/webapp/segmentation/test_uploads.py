@@ -230,7 +230,7 @@ def test_a_zip_ends_where_the_organisation_has_no_room_left(bob, image_set, sett
     settings.ORGANISATION_QUOTA_GB = 0
     content = zipped({f"n{k}.jpg": encoded(picture(20 + k)) for k in range(4)})
     first, rest = take(bob, image_set, "all.zip", content)
-    assert "Your organisation stores" in first.sentence
+    assert "your organisation would take" in first.sentence
     assert (rest.name, rest.sentence) == ("all.zip", "3 more of its files were not tried.")
 
 

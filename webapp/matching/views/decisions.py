@@ -12,7 +12,7 @@ from webapp.common.decorators import staff_required, viewer_required
 from webapp.common.errors import Refusal
 from webapp.common.parameters import digits_of, whole_number
 from webapp.common.selectors import get_owned_or_404
-from webapp.common.toasts import toast
+from webapp.common.toasts import attempt, toast
 from webapp.matching.errors import DecisionError
 from webapp.matching.models import Decision, DecisionEvent, Proposal, ProposedPair
 from webapp.matching.selectors.pages import proposal_context
@@ -120,7 +120,7 @@ def rule(request: HttpRequest, uuid: str) -> HttpResponse:
         proposal.refresh_from_db()
         if not proposal.is_computed and not proposal_conflicts(proposal):
             toast(request, event.sentence)  # no undo while the pairs are being computed
-            proposal_compute(user=request.user, proposal=proposal)
+            attempt(request, lambda: proposal_compute(user=request.user, proposal=proposal))
             return _whole_page(request, proposal)
         _toast_event(request, proposal, event)
     except Refusal as problem:
