@@ -1,6 +1,5 @@
 """Names of the public face; ``engine/__init__.py`` imports each when it is first used."""
 
-# -- Contracts: errors, progress, checkpoints ---------------------------------------------------
 from .core.checkpoint import Checkpoint, FileCheckpoint
 from .core.errors import (
     CertificateError,
@@ -16,14 +15,10 @@ from .core.progress import (
     never_stop,
 )
 from .core.status import Status
-
-# -- Roommates: surveys, rules, models, proposals -----------------------------------------------
 from .crf.questionnaire import Question, QuestionKind, Questionnaire
 from .crf.rules import Rules
 from .crf.survey import BLANK, Survey, check_pairs, partners_of
 from .datasets.answer_order import order_answers
-
-# -- Segmentation: pictures and masks -----------------------------------------------------------
 from .datasets.images import match_mask, read_image, read_mask, write_mask
 from .datasets.matching_sampler import MatchingSample, sample_matching
 from .datasets.practice_pairs import PracticePairs, simulate_pairs
