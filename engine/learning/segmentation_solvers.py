@@ -80,35 +80,38 @@ def solve_in_theta(
     StoppedError
         If stopped within an evaluation or a rehearsal: there is no result with bounds.
     """
-    started = time.perf_counter()
     order = np.random.default_rng(0).permutation(len(task.examples))
     sizes = subset_sizes(len(task.examples))
-    stage, theta, curvature = _resume(watch.checkpoint, sizes)
-    seconds_before, sweeps = 0.0, 0
+    stage, seconds = _resume(watch.checkpoint, sizes)
+    started = time.perf_counter() - seconds  # or would have, had all been done in one go
+    theta = None
     while True:
-        size, is_last = sizes[stage], stage == len(sizes) - 1
+        size, is_last = sizes[stage.index], stage.index == len(sizes) - 1
         chosen = range(size) if is_last else [int(k) for k in order[:size]]
-        problem = _ReportingProblem(task, chosen, curvature, watch, reporter)
+        problem = _ReportingProblem(task, chosen, stage, watch, reporter)
         share = problem.n_pixels / sum(task.sizes)
         sentence = f"Learning from {size} images" if is_last else f"Rehearsing on {size} images"
-        reporter.begin_stage(sentence, seconds_before, is_rehearsal=not is_last)
+        reporter.begin_stage(sentence, stage.seconds_before, is_rehearsal=not is_last)
         result = ThetaAscent(
             [problem],
             task.ridge * share,
-            _stage_limits(limits, seconds_before, is_last=is_last),
-            Watch(reporter, watch.should_stop, _staged(watch.checkpoint, stage, curvature)),
+            _stage_limits(limits, stage.seconds_before, is_last=is_last),
+            Watch(reporter, watch.should_stop, _staged(watch.checkpoint, stage, problem)),
             memory=MEMORY,
             refresh_ratio=float("inf"),
             inner_rise=INNER_RISE,
         ).solve(theta)
-        sweeps += result.oracle_calls
         if is_last:
-            return _whole(result, seconds_before, sweeps)
+            return _whole(result, stage)
         if result.status is Status.CANCELLED:
             raise StoppedError("Learning was stopped before all images had been looked at.")
         theta = result.theta
-        curvature = problem.learned_curvature() / problem.n_pixels
-        seconds_before, stage = time.perf_counter() - started, stage + 1
+        stage = _Stage(
+            stage.index + 1,
+            problem.learned_curvature() / problem.n_pixels,
+            time.perf_counter() - started,
+            stage.sweeps_before + result.oracle_calls,
+        )
 
 
 def solve_by_frank_wolfe(
@@ -212,6 +215,25 @@ def subset_sizes(count: int) -> tuple[int, ...]:
     return tuple(sizes)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Stage:
+    """One of the growing subsets, and what the stages before leave to it.
+
+    Parameters
+    ----------
+    index : int
+    curvature : ndarray, shape (K, K), a pixel; None at the first.
+    seconds_before, sweeps_before : spent on the stages before.
+    visited : ndarray, shape (n, 2, K), solved in this stage before it was broken off, if it was.
+    """
+
+    index: int = 0
+    curvature: FloatArray | None = None
+    seconds_before: float = 0.0
+    sweeps_before: int = 0
+    visited: FloatArray | None = None
+
+
 class _ReportingProblem(GridSetInnerProblem):
     """Tells the reporter which parameters were solved last."""
 
@@ -219,7 +241,7 @@ class _ReportingProblem(GridSetInnerProblem):
         self,
         task: SegmentationTask,
         chosen: Sequence[int],
-        curvature: FloatArray | None,
+        stage: _Stage,
         watch: Watch,
         reporter: SegmentationReporter,
     ) -> None:
@@ -227,7 +249,8 @@ class _ReportingProblem(GridSetInnerProblem):
         super().__init__(
             ExampleView(task.examples, chosen),
             task.rho,
-            curvature=None if curvature is None else curvature * n_pixels,
+            curvature=None if stage.curvature is None else stage.curvature * n_pixels,
+            visited=stage.visited,
             threads=THREADS,
             should_stop=watch.should_stop,
         )
@@ -272,51 +295,61 @@ class _SparseCheckpoint:
 
 @dataclass(frozen=True, slots=True)
 class _StagedCheckpoint:
-    """A checkpoint of one stage: it remembers which, and the curvature that it began with."""
+    """A checkpoint of one stage: it remembers which, how it began and what it has learned."""
 
     place: Checkpoint
-    stage: int
-    curvature: FloatArray | None
+    stage: _Stage
+    problem: GridSetInnerProblem
 
     def load(self) -> State | None:
         """Return the state if it was saved in this stage."""
         state = self.place.load()
-        if state is None or int(state.get("stage", np.array(-1))) != self.stage:
+        if state is None or int(state.get("stage", np.array(-1))) != self.stage.index:
             return None
         return state
 
     def save(self, state: State) -> None:
         """Save the solver's state with the stage."""
-        extra: State = {"stage": np.array(self.stage)}
-        if self.curvature is not None:
-            extra["curvature"] = self.curvature
+        extra: State = {
+            "stage": np.array(self.stage.index),
+            "seconds_before": np.array(self.stage.seconds_before),
+            "sweeps_before": np.array(self.stage.sweeps_before),
+            "visited": self.problem.visited,
+        }
+        if self.stage.curvature is not None:
+            extra["curvature"] = self.stage.curvature
         self.place.save(state | extra)
 
 
 def _staged(
-    place: Checkpoint | None, stage: int, curvature: FloatArray | None
+    place: Checkpoint | None, stage: _Stage, problem: GridSetInnerProblem
 ) -> _StagedCheckpoint | None:
-    return None if place is None else _StagedCheckpoint(place, stage, curvature)
+    return None if place is None else _StagedCheckpoint(place, stage, problem)
 
 
-def _resume(
-    place: Checkpoint | None, sizes: tuple[int, ...]
-) -> tuple[int, FloatArray | None, FloatArray | None]:
-    """The stage to begin with, and the curvature a pixel that it was begun with."""
+def _resume(place: Checkpoint | None, sizes: tuple[int, ...]) -> tuple[_Stage, float]:
+    """The stage to begin with, and the seconds spent already, on it and before it."""
     state = place.load() if place is not None else None
     if state is None or not 0 <= int(state.get("stage", np.array(-1))) < len(sizes):
-        return 0, None, None
-    return int(state["stage"]), None, state.get("curvature")
+        return _Stage(), 0.0
+    stage = _Stage(
+        int(state["stage"]),
+        state.get("curvature"),
+        float(state["seconds_before"]),
+        int(state["sweeps_before"]),
+        state["visited"],
+    )
+    return stage, stage.seconds_before + float(state["seconds"])
 
 
-def _whole(result: LearningResult, seconds_before: float, sweeps: int) -> LearningResult:
+def _whole(result: LearningResult, stage: _Stage) -> LearningResult:
     """The last stage's result with the time and the sweeps of all stages."""
     shifted = tuple(
-        replace(point, seconds=point.seconds + seconds_before) for point in result.trajectory
+        replace(point, seconds=point.seconds + stage.seconds_before) for point in result.trajectory
     )
     return replace(
         result,
-        seconds=result.seconds + seconds_before,
-        oracle_calls=sweeps,
+        seconds=result.seconds + stage.seconds_before,
+        oracle_calls=result.oracle_calls + stage.sweeps_before,
         trajectory=shifted,
     )

@@ -169,6 +169,8 @@ class GridSetInnerProblem:
     curvature : ndarray, shape (K, K), optional
         What ``curvature`` answers, for instance `learned_curvature` of a subset times the ratio
         of the numbers of pixels; by default an estimate from sampled pixels.
+    visited : ndarray, shape (n, 2, K), optional
+        What `visited` was when the solves of the same pictures were broken off.
     should_stop : StopCallback
         Asked before every picture; ``solve`` then raises StoppedError.
     """
@@ -180,6 +182,7 @@ class GridSetInnerProblem:
         *,
         threads: int = 2,
         curvature: FloatArray | None = None,
+        visited: FloatArray | None = None,
         should_stop: StopCallback = never_stop,
     ) -> None:
         """Count the observed statistics of all pictures.
@@ -194,7 +197,7 @@ class GridSetInnerProblem:
         self._examples, self._rho, self._threads = examples, check_rho(rho), threads
         self._sweeps = [4] * len(examples)
         self._curvature, self._should_stop = curvature, should_stop
-        self._visited: list[tuple[FloatArray, FloatArray]] = []
+        self._visited = [] if visited is None else [(point[0], point[1]) for point in visited]
         self.theta: FloatArray | None = None
         self.n_pixels = 0
         self.observed = np.zeros(examples[0].features.n_parameters)
@@ -243,6 +246,11 @@ class GridSetInnerProblem:
         with ThreadPoolExecutor(self._threads) as pool:
             parts = pool.map(lambda m: self._curvature_one(m, theta), range(len(self._examples)))
             return np.asarray(sum(parts))
+
+    @property
+    def visited(self) -> FloatArray:
+        """Every theta solved and its phi(tau), shape (n, 2, K): all that the curvature learned."""
+        return np.array(self._visited).reshape(-1, 2, len(self.observed))
 
     def learned_curvature(self) -> FloatArray:
         """Return the curvature corrected along every step between solved points, shape (K, K).

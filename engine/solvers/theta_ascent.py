@@ -17,7 +17,7 @@ from engine.core.arguments import FloatArray, read_only
 from engine.core.checkpoint import State
 from engine.core.status import Status
 from engine.kernels.threads import one_blas_thread
-from engine.objectives.learning_dual import Bounds, LearningDual, make_learning_dual
+from engine.objectives.learning_dual import LearningDual, make_learning_dual
 from engine.objectives.protocol import InnerProblem
 from engine.solvers.control import Limits, Origin, Run, Watch
 from engine.solvers.dual_bundle import DualBundle
@@ -76,29 +76,41 @@ class ThetaAscent:
         run = Run(self.limits, self.watch)
         with one_blas_thread():
             climb = self._begin_or_resume(dual, run, start)
-            run.record(climb.iteration, self._sweeps, *_ends(climb.now.bounds))
+            climb.certified = self._record(run, climb.now, climb.iteration, climb.certified)
             return self._iterate(dual, run, climb)
 
     def _begin_or_resume(self, dual: LearningDual, run: Run, start: FloatArray | None) -> Climb:
         """Restore a checkpoint of the same origin; else evaluate the start.
 
-        Problems that leave their state out of the solution have to be solved at the saved theta
-        anew; the others go on exactly as if they had never been stopped.
+        Problems that leave their state out of the solution have to be solved anew; the others go
+        on exactly as if they had never been stopped.
         """
         saved = run.load(self._origin(dual))
-        theta = np.zeros(len(dual.observed)) if start is None else np.array(start, dtype=float)
-        if saved is not None:
-            climb = unpack_climb(saved, dual, len(self.problems))
-            self._sweeps = int(saved["sweeps"])
-            if all(solution.state for solution in climb.now.inner):
-                self._bundle.unpack(saved)
-                run.upper, run.lower = (float(x) for x in saved["run_bounds"])
-                return climb
-            theta = climb.now.theta
-        now = self._evaluate(dual, run, theta, [None] * len(self.problems))
-        iteration = 0 if saved is None else climb.iteration
-        metric, bounds = self._metric(now), now.bounds
-        return Climb(now, now.theta, bounds.lower, metric, [], iteration, bounds.is_certified)
+        if saved is None:
+            theta = np.zeros(len(dual.observed)) if start is None else np.array(start, dtype=float)
+            now = self._evaluate(dual, run, theta, [None] * len(self.problems))
+            bounds = now.bounds
+            return Climb(now, theta, bounds.lower, self._metric(now), [], 0, bounds.is_certified)
+        climb = unpack_climb(saved, dual, len(self.problems))
+        self._sweeps = int(saved["sweeps"])
+        self._bundle.unpack(saved)
+        run.upper, run.lower = (float(x) for x in saved["run_bounds"])
+        if not all(solution.state for solution in climb.now.inner):
+            climb.now = self._solve_again(dual, run, climb)
+        return climb
+
+    def _solve_again(self, dual: LearningDual, run: Run, climb: Climb) -> Evaluation:
+        """Evaluate the best theta from cold, as accurately as the saved point was.
+
+        A problem may settle for less at its first solve, when most callers know no bound yet: the
+        next step would take the error for a change of the gradient.
+        """
+        theta, allowed = climb.best_theta, climb.now.slack
+        now = self._evaluate(dual, run, theta, [None] * len(self.problems), allowed)
+        if now.slack > allowed:
+            states = [solution.state for solution in now.inner]
+            now = self._evaluate(dual, run, theta, states, allowed)
+        return now
 
     def _iterate(self, dual: LearningDual, run: Run, climb: Climb) -> LearningResult:
         while True:
@@ -137,11 +149,12 @@ class ThetaAscent:
         run: Run,
         theta: FloatArray,
         states: Sequence[State | None],
-        promised: float = 0.0,
+        allowed: float = 0.0,
     ) -> Evaluation:
+        """Solve every problem; ``allowed`` nats, or a share of the gap, may be left unfinished."""
         size = abs(run.lower) if np.isfinite(run.lower) else 1.0
         wanted = INNER_SHARE * self.limits.relative_gap * size
-        accuracy = max(wanted, self.inner_rise * promised) / len(self.problems)
+        accuracy = max(wanted, allowed) / len(self.problems)
         inner = [
             problem.solve(theta, state, accuracy)
             for problem, state in zip(self.problems, states, strict=True)
@@ -182,7 +195,8 @@ class ThetaAscent:
         step = min(1.0, 2.0 * max(abs(now.bounds.lower), 1.0) / max(slope, 1e-300))
         for _ in range(30):
             theta = now.theta + step * direction
-            following = self._evaluate(dual, run, theta, states, step * slope)
+            allowed = self.inner_rise * step * slope
+            following = self._evaluate(dual, run, theta, states, allowed)
             rise = following.bounds.lower - now.bounds.lower
             noise = now.slack + following.slack + 0.1 * ROUNDING * abs(now.bounds.lower)
             if rise >= ARMIJO * step * slope - noise:
@@ -234,10 +248,6 @@ def _factor(matrix: FloatArray) -> Factor:
 
 def _norm(vector: FloatArray) -> float:
     return float(np.sqrt(vector @ vector))
-
-
-def _ends(bounds: Bounds) -> tuple[float, float]:
-    return bounds.upper, bounds.lower
 
 
 def _two_loop(

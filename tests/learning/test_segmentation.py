@@ -153,41 +153,83 @@ def test_likelihood_by_l_bfgs_finds_the_same_parameters() -> None:
     assert_allclose(theirs.theta, ours.model.theta, atol=0.02 * np.abs(ours.model.theta).max())
 
 
-def test_a_killed_job_goes_on_and_gives_the_same_answer(tmp_path: Path, trained: Any) -> None:
-    checkpoint = FileCheckpoint(tmp_path / "state.npz")
-    reports: list[SegmentationProgress] = []
+class Killed(Exception):
+    pass
 
-    class Killed(Exception):
-        pass
+
+def killed(count: int, place: FileCheckpoint, steps: int, **options: Any) -> list[Any]:
+    """Learn from ``count`` leaves until after ``steps`` reports; return these."""
+    reports: list[SegmentationProgress] = []
 
     def kill(progress: Any) -> None:
         reports.append(progress)
-        if checkpoint.load() is not None and len(reports) > 15:
+        if len(reports) == steps:
             raise Killed
 
-    slow = _Eager(checkpoint)
     with pytest.raises(Killed):
-        train_segmentation(*leaves(5), relative_gap=1e-4, on_progress=kill, checkpoint=slow)
-    resumed = train_segmentation(*leaves(5), relative_gap=1e-4, checkpoint=checkpoint)
-    assert resumed.result.iterations >= 1
-    assert resumed.result.relative_gap <= 1e-4
-    assert resumed.result.lower_bound == pytest.approx(trained.result.lower_bound, rel=2e-4)
-    assert resumed.result.objective == pytest.approx(trained.result.objective, rel=2e-4)
+        train_segmentation(*leaves(count), on_progress=kill, checkpoint=place, **options)
+    return reports
+
+
+@pytest.mark.parametrize("steps", [5, 16])
+def test_a_killed_job_goes_on_and_gives_the_same_answer(
+    steps: int, tmp_path: Path, trained: Any
+) -> None:
+    """It used to forget its bounds, its points and its metric, and to climb anew."""
+    place = FileCheckpoint(tmp_path / "state.npz")
+    killed(5, place, steps, relative_gap=1e-4)
+    saved = place.load()
+    assert saved is not None
+    upper, lower = saved["run_bounds"]
+    reports: list[Any] = []
+    resumed = train_segmentation(
+        *leaves(5), relative_gap=1e-4, checkpoint=place, on_progress=reports.append
+    ).result
+    assert reports[0].objective <= upper
+    assert reports[0].lower_bound >= lower
+    assert reports[0].iteration == saved["iteration"]
+    assert resumed.iterations <= trained.result.iterations + 3
+    assert resumed.oracle_calls <= 1.5 * trained.result.oracle_calls
+    assert resumed.relative_gap <= 1e-4
+    assert resumed.lower_bound == pytest.approx(trained.result.lower_bound, rel=2e-4)
+    assert resumed.objective == pytest.approx(trained.result.objective, rel=2e-4)
     scale = np.abs(trained.model.theta).max()
-    assert_allclose(resumed.model.theta, trained.model.theta, atol=0.05 * scale)
+    assert_allclose(resumed.theta, trained.model.theta, atol=0.05 * scale)
 
 
-class _Eager:
-    """A checkpoint that pretends to be a file; solvers save to it when they see fit."""
+@pytest.mark.parametrize("is_rehearsal", [True, False])
+def test_a_job_killed_among_growing_subsets_loses_neither_steps_nor_time(
+    is_rehearsal: bool, tmp_path: Path
+) -> None:
+    """What the rehearsal learned of the curvature is gone on from too."""
+    whole: list[Any] = []
+    unbroken = train_segmentation(*leaves(14), on_progress=whole.append).result
+    rehearsed = sum(report.objective is None for report in whole)
+    steps = rehearsed - 3 if is_rehearsal else rehearsed + 3
+    place = FileCheckpoint(tmp_path / "state.npz")
+    before = killed(14, place, steps)
+    assert (before[-1].objective is None) == is_rehearsal
+    after: list[Any] = []
+    resumed = train_segmentation(*leaves(14), checkpoint=place, on_progress=after.append).result
+    assert len(before) + len(after) <= len(whole) + 5
+    assert 0.9 <= resumed.oracle_calls / unbroken.oracle_calls <= 1.5
+    assert after[0].seconds >= before[-2].seconds
+    assert resumed.seconds >= after[-1].seconds >= after[0].seconds
 
-    def __init__(self, place: FileCheckpoint) -> None:
-        self._place = place
 
-    def load(self):
-        return self._place.load()
-
-    def save(self, state) -> None:
-        self._place.save(state)
+def test_seconds_before_a_kill_count_towards_the_limit(tmp_path: Path) -> None:
+    place = FileCheckpoint(tmp_path / "state.npz")
+    killed(14, place, 12)
+    state = place.load()
+    assert state is not None
+    place.save(state | {"seconds_before": np.array(50.0)})
+    after: list[Any] = []
+    resumed = train_segmentation(
+        *leaves(14), max_seconds=50.0, checkpoint=place, on_progress=after.append
+    ).result
+    assert resumed.status is Status.TIME_LIMIT
+    assert resumed.seconds >= 50.0
+    assert after[0].seconds >= 50.0
 
 
 @pytest.fixture(autouse=True)
