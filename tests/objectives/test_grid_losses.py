@@ -21,15 +21,20 @@ CASES = [
     for inference in INFERENCES
     for iterations, rho in ((1, 0.5), (4, 0.5), (4, 0.3))
 ] + [LossOptions(loss) for loss in LOCAL_LOSSES]
+SHARP = [
+    LossOptions("smoothed-classification", inference, iterations=4, sharpness=sharpness)
+    for inference in INFERENCES
+    for sharpness in (15.0, 50.0)  # the default, and the steepest of the published ones
+]
 
 
 def name_of(options: LossOptions) -> str:
-    return f"{options.loss}-{options.inference}-{options.iterations}-{options.rho}"
+    parts = (options.loss, options.inference, options.iterations, options.rho, options.sharpness)
+    return "-".join(str(part) for part in parts)
 
 
-@pytest.mark.parametrize("options", CASES, ids=name_of)
-@pytest.mark.parametrize("shape", [(6, 5), (3, 4), (1, 5), (4, 1)])
-def test_gradient_by_finite_differences(options: LossOptions, shape: tuple[int, int]) -> None:
+def check_gradient(options: LossOptions, shape: tuple[int, int]) -> None:
+    """Compare the derivative in every parameter with a difference quotient."""
     rng = np.random.default_rng(0)
     example = tiny_example(rng, *shape)
     theta = 0.8 * rng.normal(size=example.features.n_parameters)
@@ -43,6 +48,17 @@ def test_gradient_by_finite_differences(options: LossOptions, shape: tuple[int, 
             ends.append(loss_and_gradient(example, moved, options)[0])
         slope = (ends[0] - ends[1]) / (2 * step)
         assert gradient[k] == pytest.approx(slope, abs=2e-6 * max(1.0, abs(slope)))
+
+
+@pytest.mark.parametrize("options", CASES, ids=name_of)
+@pytest.mark.parametrize("shape", [(6, 5), (3, 4), (1, 5), (4, 1)])
+def test_gradient_by_finite_differences(options: LossOptions, shape: tuple[int, int]) -> None:
+    check_gradient(options, shape)
+
+
+@pytest.mark.parametrize("options", SHARP, ids=name_of)
+def test_gradient_of_steep_losses_by_finite_differences(options: LossOptions) -> None:
+    check_gradient(options, (6, 5))
 
 
 @pytest.mark.parametrize("loss", ["univariate-logistic", "surrogate-likelihood"])
