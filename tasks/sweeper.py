@@ -1,18 +1,22 @@
-"""A thread of the worker that looks after queued and abandoned jobs."""
+"""A thread of the worker that looks after abandoned jobs and files."""
 
 import threading
+import time
 
 import structlog
 from django.conf import settings
 from django.db import DatabaseError, connection
 
+from webapp.common.storage import remove_unfinished
 from webapp.jobs.services import jobs_sweep
 
 log = structlog.get_logger(__name__)
 
+_TIDY_SECONDS = 24 * 3600  # between two walks over all files
+
 
 class Sweeper:
-    """Runs the sweep at once and then every ``JOB_SWEEP_SECONDS``."""
+    """Runs the sweep at once and then every ``JOB_SWEEP_SECONDS``; once a day it tidies files."""
 
     def __init__(self) -> None:
         self._stopped = threading.Event()
@@ -28,12 +32,16 @@ class Sweeper:
         self._stopped.set()
 
     def _run(self) -> None:
+        tidy_at = time.monotonic()
         while not self._stopped.is_set():
             try:
                 counts = jobs_sweep()
                 if any(counts.values()):
                     log.info("swept", **counts)
-            except DatabaseError as error:
+                if time.monotonic() >= tidy_at:
+                    tidy_at += _TIDY_SECONDS
+                    log.info("tidied", unfinished_files=remove_unfinished())
+            except (DatabaseError, OSError) as error:
                 log.warning("sweep failed, it will be tried again", error=str(error))
             finally:
                 # No connection is held between two looks: pool children are forked meanwhile.

@@ -1,8 +1,10 @@
 """Where the arrays of an organisation lie: plain ``.npy`` and ``.npz`` files, never pickles."""
 
+import contextlib
 import os
 import shutil
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -10,6 +12,8 @@ from uuid import UUID
 import numpy as np
 from django.conf import settings
 from numpy.typing import NDArray
+
+UNFINISHED_SECONDS = 24 * 3600  # longer than any upload is written and any job runs
 
 
 def organisation_folder(organisation: Any) -> Path:
@@ -43,6 +47,21 @@ def write_arrays(path: Path, **arrays: NDArray[Any]) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def remove_unfinished() -> int:
+    """Remove files that a killed process left half written; return how many.
+
+    Whatever is written whole or not at all is written as ``*.part`` first.
+    """
+    untouched_since, removed = time.time() - UNFINISHED_SECONDS, 0
+    for folder, _, names in os.walk(settings.MEDIA_ROOT):
+        for path in (Path(folder, name) for name in names if name.endswith(".part")):
+            with contextlib.suppress(FileNotFoundError):  # finished meanwhile
+                if path.stat().st_mtime < untouched_since:
+                    path.unlink()
+                    removed += 1
+    return removed
 
 
 def read_arrays(path: Path) -> dict[str, NDArray[Any]]:

@@ -1,13 +1,23 @@
 """Files of an organisation: where they lie, whole or not at all, never pickles."""
 
+import os
+import time
 from pathlib import Path
+from unittest.mock import Mock
 from uuid import uuid4
 
 import numpy as np
 import pytest
 from django.conf import LazySettings
 
-from webapp.common.storage import array_path, read_arrays, write_arrays
+from tasks.sweeper import Sweeper
+from webapp.common.storage import (
+    UNFINISHED_SECONDS,
+    array_path,
+    read_arrays,
+    remove_unfinished,
+    write_arrays,
+)
 
 
 def test_it_writes_and_reads(settings: LazySettings) -> None:
@@ -23,6 +33,27 @@ def test_it_writes_and_reads(settings: LazySettings) -> None:
 def test_a_kind_cannot_leave_the_folder(kind: str) -> None:
     with pytest.raises(ValueError, match="plain word"):
         array_path(7, kind, uuid4())
+
+
+def test_what_a_killed_process_left_half_written_is_removed_after_a_day(media_root: Path) -> None:
+    folder = array_path(7, "proposals", uuid4()).parent
+    old, new, whole = folder / "old.npz.part", folder / "new.part", folder / "old.npz"
+    for path in (old, new, whole):
+        path.write_bytes(b"x")
+    for path in (old, whole):
+        os.utime(path, (time.time() - UNFINISHED_SECONDS - 1,) * 2)
+    assert remove_unfinished() == 1
+    assert set(folder.iterdir()) == {new, whole}
+
+
+def test_the_worker_looks_for_such_files_when_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = []
+    sweeper = Sweeper()
+    monkeypatch.setattr("tasks.sweeper.connection", Mock())
+    monkeypatch.setattr("tasks.sweeper.jobs_sweep", lambda: sweeper.stop() or {})
+    monkeypatch.setattr("tasks.sweeper.remove_unfinished", lambda: looked.append(1) or 0)
+    sweeper._run()
+    assert looked == [1]
 
 
 def test_pickled_content_is_refused(tmp_path: Path) -> None:
