@@ -16,7 +16,7 @@ from engine.core.checkpoint import State
 from engine.entropies.matching import edge_layout, make_matching_entropy
 from engine.inference.graph_newton import GraphCurvature, compute_graph_pseudomarginals
 from engine.inference.odd_sets import is_in_matching_polytope
-from engine.objectives.matching_block import interior_of_graph
+from engine.objectives.matching_block import check_matching, interior_of_graph
 from engine.objectives.protocol import InnerSolution
 
 
@@ -38,7 +38,8 @@ class GraphProblem:
     InfeasibleError
         If ``is_perfect`` and the graph has no perfect matching; it carries a deficient set.
     InvalidProblemError
-        If the shapes disagree, an edge joins a node to itself or rho is out of range.
+        If the shapes disagree, an edge joins a node to itself, the observed edges are no matching
+        or rho is out of range.
     """
 
     n_nodes: int
@@ -58,7 +59,8 @@ class GraphProblem:
         self._weights = make_matching_entropy(layout, self.rho).rho
         self._interior = interior_of_graph(layout, is_perfect=self.is_perfect)
         self._has_two_sides = has_two_sides(self.n_nodes, self.edges)
-        self.observed = self.features[self.matched].sum(axis=0)
+        matched = check_matching(layout, self.matched, is_perfect=self.is_perfect)
+        self.observed = self.features[matched].sum(axis=0)
 
     def solve(self, theta: FloatArray, state: State | None, accuracy: float) -> InnerSolution:
         """Solve by Newton's method; see ``engine.objectives.protocol.InnerProblem``."""

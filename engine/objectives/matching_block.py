@@ -6,9 +6,10 @@ from typing import Protocol
 
 import numpy as np
 
-from engine.core.arguments import FloatArray, IntArray
+from engine.core.arguments import FloatArray, IntArray, check_shape
 from engine.core.checkpoint import State
-from engine.crf.bipartite import BipartiteItems
+from engine.core.errors import InvalidProblemError
+from engine.crf.bipartite import BipartiteItems, check_assignment
 from engine.crf.survey import Survey, check_pairs, partners_of
 from engine.crf.survey_features import SurveyFeatures
 from engine.entropies.matching import (
@@ -251,7 +252,14 @@ class ItemEdges:
 def make_bipartite_block(
     items: BipartiteItems, columns: IntArray, rho: float | FloatArray
 ) -> MatchingBlock:
-    """Build the block of one assignment; start tau = 1 / n. ``columns`` (n,): the observed ones."""
+    """Build the block of one assignment; start tau = 1 / n. ``columns`` (n,): the observed ones.
+
+    Raises
+    ------
+    InvalidProblemError
+        If the columns are no permutation or rho is out of range.
+    """
+    columns = check_assignment(columns, items.n_items)
     n = items.n_items
 
     def oracle(scores: FloatArray) -> tuple[IntArray, float]:
@@ -314,6 +322,8 @@ def make_graph_block(
     ------
     InfeasibleError
         If ``is_perfect`` and the graph has no perfect matching; it carries a deficient set.
+    InvalidProblemError
+        If an edge is a loop, the observed edges are no matching or rho is out of range.
     """
     layout = edge_layout(n_nodes, edges)
     kind: MatchingKind = "perfect" if is_perfect else "any"
@@ -323,6 +333,7 @@ def make_graph_block(
         return matching.edge_indices, matching.upper_bound
 
     start = interior_of_graph(layout, is_perfect=is_perfect)
+    matched = check_matching(layout, matched, is_perfect=is_perfect)
     model = GraphEdges(np.asarray(features, dtype=np.float64))
     entropy = make_matching_entropy(layout, rho, is_perfect=is_perfect)
     return MatchingBlock(model, entropy, oracle, model.vertex_statistics(matched), start)
@@ -345,3 +356,26 @@ def interior_of_graph(layout: MatchingLayout, *, is_perfect: bool) -> FloatArray
         return max_weight_matching(layout.n_nodes, edges, weights, "perfect").edge_indices
 
     return np.array(find_interior_start(len(edges), oracle).tau)
+
+
+def check_matching(layout: MatchingLayout, matched: IntArray, *, is_perfect: bool) -> IntArray:
+    """Return indices of edges as int64 after checking that they are a matching.
+
+    Raises
+    ------
+    InvalidProblemError
+        If an index names no edge, two edges share a node or, if perfect, a node has none.
+    """
+    matched = np.asarray(matched, dtype=np.int64)
+    check_shape("matched", matched, (None,))
+    if len(matched) and (matched.min() < 0 or matched.max() >= layout.shape[0]):
+        raise InvalidProblemError(f"matched: expected edges from 0 to {layout.shape[0] - 1}.")
+    counts = np.bincount(np.concatenate(layout.ends(matched)), minlength=layout.n_nodes)
+    wrong = np.flatnonzero((counts > 1) | (is_perfect & (counts == 0)))
+    if len(wrong):
+        node = int(wrong[0])
+        wanted = "one edge" if is_perfect else "at most one edge"
+        raise InvalidProblemError(
+            f"matched: expected {wanted} at node {node}, received {int(counts[node])}."
+        )
+    return matched

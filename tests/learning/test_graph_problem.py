@@ -221,3 +221,23 @@ def test_hopeless_graphs_and_settings_are_refused():
     interior = np.full(3, 0.2)
     with pytest.raises(InvalidProblemError, match="stay single"):
         compute_graph_pseudomarginals(np.ones(3), star, np.zeros(4), interior, is_perfect=False)
+
+
+@pytest.mark.parametrize(
+    ("matched", "is_perfect", "words"),
+    [
+        ([0, 1], True, "node 1"),
+        ([0, 1], False, "node 1"),
+        ([0, 0], False, "node 0"),
+        ([0], True, "node 2"),
+        ([-1, 1], True, "edges from 0 to 3"),
+        ([0, 4], False, "edges from 0 to 3"),
+        ([[0, 2]], True, "shape"),
+    ],
+)
+def test_an_observation_that_is_no_matching_is_refused(matched, is_perfect, words):
+    square = np.array([(0, 1), (1, 2), (2, 3), (3, 0)])
+    part = 4, square, np.ones((4, 2)), np.array(matched)
+    for make in (GraphProblem, make_graph_block):
+        with pytest.raises(InvalidProblemError, match=words):
+            make(*part, 1.0, is_perfect=is_perfect)

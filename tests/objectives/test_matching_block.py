@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from engine.core.errors import InvalidProblemError
 from engine.crf.bipartite import BipartiteItems
 from engine.crf.survey_features import make_survey_features
 from engine.objectives.matching_block import (
@@ -77,3 +78,10 @@ def test_statistics_of_a_moved_point_are_the_same_combination():
     )
     restored = block.unpack(block.pack(moved))
     assert np.array_equal(restored, moved)
+
+
+@pytest.mark.parametrize("columns", [[0, 0, 1, 1], [0, 1, 2], [1, 2, 3, 4]])
+def test_an_observation_that_is_no_assignment_is_refused(columns):
+    items = BipartiteItems(np.ones((4, 4, 2)))
+    with pytest.raises(InvalidProblemError, match="permutation"):
+        make_bipartite_block(items, np.array(columns), 1.0)
