@@ -86,7 +86,7 @@ def compute_bipartite_pseudomarginals(
     Raises
     ------
     InvalidProblemError
-        If the scores are empty or not square and finite, rho leaves [0, 1] or their number is wrong.
+        If the scores are empty or not square and finite, or a rho leaves [0, 1] or is missing.
 
     Notes
     -----
@@ -107,11 +107,11 @@ def compute_bipartite_pseudomarginals(
     check_shape("scores", scores, (n, n))
     if n == 0:
         raise InvalidProblemError("scores: expected at least one row.")
+    counts = counting_numbers(rho, n)
     if n == 1:  # no room for a step: the only matching
-        node_weights(rho, 2)
         only = float(scores[0, 0])
         return BipartiteSolution(read_only(np.ones((1, 1))), only, only, 0, Status.CONVERGED)
-    problem = _Problem(scores, counting_numbers(rho, n))
+    problem = _Problem(scores, counts)
     centre = np.full((n, n), 1.0 / n)
     with one_blas_thread():
         found = maximise(problem, _inside(start, centre), centre, tolerance, max_iterations)
