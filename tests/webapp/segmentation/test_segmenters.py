@@ -1,7 +1,10 @@
 """Learning: choices, the split, the job, the pages."""
 
+from datetime import timedelta
+
 import numpy as np
 import pytest
+from django.utils import timezone
 
 from engine import (
     Progress,
@@ -11,6 +14,7 @@ from engine import (
 )
 from engine.learning.segmentation import SOLVERS
 from tests.webapp.segmentation.conftest import make_segmenter
+from webapp.common.formats import duration
 from webapp.jobs.models import Job, JobState, JobTracePoint
 from webapp.jobs.runner import run_job
 from webapp.segmentation.errors import SegmentationError
@@ -219,6 +223,16 @@ def test_a_set_of_another_organisation_cannot_be_chosen(
 def test_without_masks_the_page_says_where_to_go(client_of, bob, make_set) -> None:
     make_set(bob, masks=0)
     assert "No image has a mask yet" in client_of(bob).get("/image-models/new/").content.decode()
+
+
+def test_waiting_between_two_attempts_is_not_learning(client_of, alice, segmenter) -> None:
+    """A night with the worker switched off used to be counted."""
+    now = timezone.now()
+    Job.objects.filter(pk=segmenter.job_id).update(
+        started_at=now - timedelta(hours=9), finished_at=now
+    )
+    page = client_of(alice).get(segmenter.get_absolute_url()).content.decode()
+    assert f'Learned in</div><div class="stat__value">{duration(2.0)}</div>' in page
 
 
 def test_a_certified_model_says_so(client_of, alice, segmenter) -> None:
