@@ -4,7 +4,11 @@ from django.db import migrations, models
 
 
 def begin_at_the_last_sign_in(apps, schema_editor):
-    """Go on counting from where the bell counted until now, so that nobody is told of old jobs."""
+    """Count from the last sign-in, so that nobody is told of every job that ever ended.
+
+    Whoever opened the list since then is told once more of what ended in between: when that was
+    stands in the sessions, which are not read here.
+    """
     users = apps.get_model('accounts', 'User').objects.filter(organisation__isnull=False)
     visit = apps.get_model('jobs', 'JobListVisit')
     visit.objects.bulk_create(
