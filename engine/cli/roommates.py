@@ -287,6 +287,12 @@ def _evaluate(args: argparse.Namespace) -> dict[str, Any]:
 def _simulate(args: argparse.Namespace) -> dict[str, Any]:
     if not 0.0 <= args.blanks < 1.0:
         raise InvalidProblemError(f"--blanks: expected a share from 0 to 1, not {args.blanks}.")
+    if args.cohorts < 1:
+        raise InvalidProblemError(f"--cohorts: expected at least 1, not {args.cohorts}.")
+    if args.students is not None and args.students < 2:
+        raise InvalidProblemError(f"--students: expected at least 2, not {args.students}.")
+    if not np.isfinite(args.strength):
+        raise InvalidProblemError(f"--strength: expected a finite number, not {args.strength}.")
     if args.responses:
         return _simulate_from_responses(args)
     if args.students is None:
