@@ -53,6 +53,9 @@ class Watch:
 class Origin:
     """Which solver, of which problem, left a checkpoint: a stranger's is not gone on from.
 
+    A solver knows its observations by their statistics alone. Their entropies, hence rho, are not
+    compared: see ``Watch``.
+
     Parameters
     ----------
     solver : str, its kind.
