@@ -198,7 +198,14 @@ class _ReportingBlock(GridSetBlock):
     ) -> None:
         end = min(start + size, len(task.examples))
         chosen = ExampleView(task.examples, range(start, end))  # read when asked for, not kept
-        super().__init__(chosen, task.rho, shelf=shelf, pool=pool, should_stop=watch.should_stop)
+        super().__init__(
+            chosen,
+            task.rho,
+            shelf=shelf,
+            pool=pool,
+            vertex_shelf=shelf if len(chosen) > THREADS else None,
+            should_stop=watch.should_stop,
+        )
         self._reporter = reporter
 
     def compute_extreme_direction(self, theta: FloatArray, point: Tables) -> ExtremeDirection:

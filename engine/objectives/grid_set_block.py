@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -53,8 +53,11 @@ class GridSetBlock:
     examples : Sequence of GridExample
     rho : float, in (0, 1/2]
     shelf : ArrayShelf
-        Where the points live: 80 bytes a pixel.
+        Where the points live, 80 bytes a pixel.
     pool : ThreadPoolExecutor
+    vertex_shelf : ArrayShelf, optional
+        Where the vertices live, 80 bytes a pixel, each until the next call of the oracle; by
+        default every call makes new ones, which is well where a block has few pictures.
     should_stop : StopCallback
         Asked before every oracle call, which then raises StoppedError.
     """
@@ -66,10 +69,13 @@ class GridSetBlock:
         *,
         shelf: ArrayShelf,
         pool: ThreadPoolExecutor,
+        vertex_shelf: ArrayShelf | None = None,
         should_stop: StopCallback = never_stop,
     ) -> None:
         self._blocks = [GridBlock(examples, rho, k) for k in range(len(examples))]
         self._shelf, self._pool, self._should_stop = shelf, pool, should_stop
+        self._vertex_shelf = vertex_shelf
+        self._vertices: Tables = []  # one of each picture, if vertices have a shelf
         self.observed = np.sum([block.observed for block in self._blocks], axis=0)
 
     def initial_point(self) -> Tables:
@@ -87,18 +93,26 @@ class GridSetBlock:
     def compute_extreme_direction(self, theta: FloatArray, point: Tables) -> ExtremeDirection:
         """Answer the linear maximisation of every picture: one oracle call each.
 
+        With a shelf for them, the vertices of the last call are spent.
+
         Raises
         ------
         StoppedError
             If asked to stop.
         """
 
-        def ask(block: GridBlock, tables: FloatArray) -> ExtremeDirection:
+        def ask(k: int) -> ExtremeDirection:
             if self._should_stop():
                 raise StoppedError("Learning was stopped.")
-            return block.compute_extreme_direction(theta, tables)
+            answer = self._blocks[k].compute_extreme_direction(theta, point[k])
+            if not self._vertices:
+                return answer
+            self._vertices[k][:] = answer.vertex
+            return replace(answer, vertex=self._vertices[k])
 
-        parts = self._map(ask, point)
+        if self._vertex_shelf is not None and not self._vertices:
+            self._vertices = [self._vertex_shelf.keep(np.zeros_like(tables)) for tables in point]
+        parts = list(self._pool.map(ask, range(len(self._blocks))))
         return ExtremeDirection(
             vertex=[part.vertex for part in parts],
             statistics=np.sum([part.statistics for part in parts], axis=0),

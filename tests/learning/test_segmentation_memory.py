@@ -66,7 +66,7 @@ print(json.dumps({"before": before / 1024, "megabytes": peak / 1024}))
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peaks are read from /proc")
-@pytest.mark.parametrize("solver", ["theta", "block-coordinate"])
+@pytest.mark.parametrize("solver", ["theta", "frank-wolfe", "block-coordinate"])
 def test_memory_stays_flat_in_the_number_of_pictures(solver: str) -> None:
     """Features alone are 0.3 MB a picture; held in memory, 40 of them would show."""
     result = run(MANY_SMALL, solver, "46")
