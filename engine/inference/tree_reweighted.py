@@ -207,7 +207,7 @@ class TreeReweighted:
         read_beliefs(self._layout, model.scores, self.rho, self._messages, tables, self._work)
         if np.isnan(tables).any():
             raise InfeasibleError("Every configuration of this model has probability zero.")
-        error = make_consistent(self._layout, tables, FIT_ROUNDS, FIT_TOLERANCE)
+        error = make_consistent(self._layout, model.scores, tables, FIT_ROUNDS, FIT_TOLERANCE)
         used = tables > 0.0
         value = float(tables[used] @ model.scores[used]) + self.entropy.value(tables)
         is_forest = self._shares is not None and self.rho.min(initial=1.0) > 1.0 - 1e-12

@@ -238,16 +238,50 @@ def read_beliefs(
 
 
 @njit(cache=True, nogil=True)
-def make_consistent(layout: Layout, tables: FloatArray, rounds: int, tolerance: float) -> float:
-    """Scale edge tables to the margins of their nodes; return the largest error that is left.
+def _move_missing(
+    table: FloatArray, scores: FloatArray, rows: FloatArray, columns: FloatArray
+) -> float:
+    """Make margins agree by moving what is wrong; return the largest error that is left.
 
-    Iterative proportional fitting keeps odds ratios, hence zeros.
+    Rows that hold too much are scaled down. What rows and columns then lack is put where they
+    meet, at possible entries. Columns must not hold too much.
+    """
+    lacks = columns.copy()
+    worst = 0.0
+    for x in range(table.shape[0]):
+        total = table[x].sum()
+        if total > rows[x]:
+            table[x] *= rows[x] / total
+        lacks -= table[x]
+    for x in range(table.shape[0]):
+        lack = rows[x] - table[x].sum()
+        for y in range(table.shape[1]):
+            moved = min(lack, lacks[y])
+            if moved > 0.0 and scores[x, y] > -np.inf:
+                table[x, y] += moved
+                lack -= moved
+                lacks[y] -= moved
+        worst = max(worst, lack)
+    return float(max(worst, np.abs(lacks).max()))
+
+
+@njit(cache=True, nogil=True)
+def make_consistent(
+    layout: Layout, scores: FloatArray, tables: FloatArray, rounds: int, tolerance: float
+) -> float:
+    """Fit edge tables to the margins of their nodes; return the largest error that is left.
+
+    Iterative proportional fitting keeps odds ratios, hence zeros. Where couplings are strong it
+    is slow: what it leaves is moved between entries. Only impossible entries can prevent that.
     """
     cards, edges, node_start, edge_start, _, _, _ = layout
     worst = 0.0
     for e in range(edges.shape[0]):
         i, j = edges[e, 0], edges[e, 1]
-        table = tables[edge_start[e] : edge_start[e + 1]].reshape((cards[i], cards[j]))
+        place = slice(edge_start[e], edge_start[e + 1])
+        table = tables[place].reshape((cards[i], cards[j]))
+        rows = tables[node_start[i] : node_start[i + 1]]
+        columns = tables[node_start[j] : node_start[j + 1]]
         error = 0.0
         for _ in range(rounds):
             error = 0.0
@@ -255,7 +289,7 @@ def make_consistent(layout: Layout, tables: FloatArray, rounds: int, tolerance: 
                 total = 0.0
                 for y in range(cards[j]):
                     total += table[x, y]
-                wanted = tables[node_start[i] + x]
+                wanted = rows[x]
                 error = max(error, abs(total - wanted))
                 if total > 0.0:
                     for y in range(cards[j]):
@@ -264,12 +298,15 @@ def make_consistent(layout: Layout, tables: FloatArray, rounds: int, tolerance: 
                 total = 0.0
                 for x in range(cards[i]):
                     total += table[x, y]
-                wanted = tables[node_start[j] + y]
+                wanted = columns[y]
                 error = max(error, abs(total - wanted))
                 if total > 0.0:
                     for x in range(cards[i]):
                         table[x, y] *= wanted / total
             if error <= tolerance:
                 break
+        if error > tolerance:
+            possible = scores[place].reshape((cards[i], cards[j]))
+            error = _move_missing(table, possible, rows, columns)
         worst = max(worst, error)
     return worst

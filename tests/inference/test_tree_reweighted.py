@@ -150,6 +150,18 @@ def test_tables_that_cannot_be_made_consistent_prove_no_gap(seed, limit):
     assert met.inconsistency <= 1e-9 or not met.is_converged
 
 
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("limit", [1, 3, 30])
+def test_tables_without_zeros_are_always_consistent(seed, limit):
+    """Proportional fitting alone left margins apart where couplings are strong."""
+    model = random_model(seed, 6, scale=25.0)
+    answer = solver_of(model).solve(model, max_iterations=limit)
+    cards = [int(c) for c in model.graph.cardinalities]
+    assert infeasibility(cards, model.graph.edges, answer.tables) < 1e-12
+    assert answer.inconsistency < 1e-12
+    assert -1e-9 <= answer.dual_gap < np.inf
+
+
 def shifted_ring(labels: int, free: int) -> PairwiseModel:
     """A triangle x1 = x0, x2 = x1, x2 = x0 + 1 over ``labels``; only ``free`` further ones fit."""
     same, shifted = (np.full((labels + free,) * 2, -np.inf) for _ in range(2))
