@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.cli.output_paths import check_writable
 from engine.core.arguments import FloatArray
 from engine.core.errors import InfeasibleError, InvalidProblemError, StoppedError
 from engine.core.progress import StopCallback
@@ -97,6 +98,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Solve one task on one file; return value, bound, method, exact, converged and the answer."""
     started = perf_counter()
+    if args.out:
+        check_writable(Path(args.out))
     graph = read_uai(Path(args.file))
     if args.max_seconds is None:
         args.max_seconds = np.inf if args.method == "exact" else 60.0
@@ -254,6 +257,7 @@ def _run_marginals(
         bound, kind = answer.lower_bound, "lower"
     # A proven bound is worth more than a free energy between it and the truth of the relaxation.
     value = bound if method == "trw" and bound is not None else answer.log_partition
+    settled = GAP_PER_VARIABLE * graph.n_variables
     model_graph = form.model.graph
     marginals = [model_graph.node_table(answer.tables, i) for i in range(graph.n_variables)]
     return _marginal_result(
@@ -262,7 +266,7 @@ def _run_marginals(
         None if bound is None else (bound + form.constant) / LOG_10,
         kind if bound is not None else None,
         answer.lower_bound is not None and answer.upper_bound is not None,  # a forest
-        answer.is_converged or answer.dual_gap <= GAP_PER_VARIABLE * graph.n_variables,
+        answer.is_converged or (method == "trw" and answer.dual_gap <= settled),
         answer.iterations,
         marginals,
     )

@@ -10,7 +10,8 @@ from engine.core.arguments import FloatArray
 from engine.core.errors import InvalidProblemError
 from engine.graphs.factor_graph import Factor, FactorGraph
 
-# A table of more entries than this is refused before it is allocated (160 MB).
+# A table of more entries than this, or a variable of more states, is refused before anything is
+# allocated (160 MB).
 LARGEST_TABLE = 20_000_000
 
 
@@ -103,7 +104,7 @@ def read_uai(path: Path) -> FactorGraph:
     if kind.upper() not in {"MARKOV", "BAYES"}:
         raise tokens.fail(f"expected MARKOV or BAYES, received {kind[:20]!r}")
     n_variables = tokens.integer("the number of variables", 1, tokens.left)
-    cards = [tokens.integer("a number of states", 1) for _ in range(n_variables)]
+    cards = [tokens.integer("a number of states", 1, LARGEST_TABLE) for _ in range(n_variables)]
     n_factors = tokens.integer("the number of factors", 0, tokens.left)
     scopes = []
     for _ in range(n_factors):

@@ -71,12 +71,17 @@ def test_exact_values_and_marginals_match_published_ones(capsys, name):
         np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
-def test_strong_grids_converge_by_their_certified_gap(capsys):
-    """Messages still moved after 2,000 iterations although the bound had settled."""
+def test_strong_grids_converge_by_their_certified_gap(capsys, monkeypatch):
+    """Messages move for ever; after 2,000 iterations the bound is still 0.0025 nats too large."""
     path = str(shared_data("uai") / "Grids_12.uai")
     answer = run(capsys, "pr", path)
-    assert answer["converged"]
-    assert not run(capsys, "pr", path, "--max-iterations", "100")["converged"]
+    assert not answer["converged"]
+    monkeypatch.setattr("engine.cli.uai.GAP_PER_VARIABLE", 1e-4)  # 1e-5 takes 50,000 iterations
+    assert not run(capsys, "pr", path)["converged"]
+    settled = run(capsys, "pr", path, "--max-iterations", "6000")
+    assert settled["converged"]
+    assert settled["iterations"] == 6_000
+    assert 5e-4 < answer["bound"] - settled["bound"] < 2e-3
     tighter = run(capsys, "pr", path, "--rho", "optimised")
     assert 303.086 - PRINTED <= tighter["bound"] < answer["bound"] - 0.8
 
@@ -88,6 +93,18 @@ def test_a_value_above_its_bound_does_not_read_as_converged(capsys, tmp_path, se
     write_uai(path, as_factor_graph(random_model(seed, 6, zeros=0.35, scale=2.0)))
     assert not run(capsys, "pr", str(path), "--max-iterations", limit)["converged"]
     assert run(capsys, "pr", str(path))["converged"]
+
+
+def test_only_messages_converge_by_a_gap_larger_than_the_one_asked_for(
+    capsys, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("engine.cli.uai.FRANK_WOLFE_GAP", 0.0)
+    monkeypatch.setattr("engine.cli.uai.GAP_PER_VARIABLE", 10.0)
+    path = tmp_path / "model.uai"
+    write_uai(path, as_factor_graph(random_model(2, 6)))
+    once = "--max-iterations", "1"
+    assert run(capsys, "pr", str(path), "--method", "trw", *once)["converged"]
+    assert not run(capsys, "pr", str(path), "--method", "frank-wolfe", *once)["converged"]
 
 
 def test_a_grid_of_twenty_rows_is_summed_exactly_within_its_time_limit(capsys):
@@ -247,6 +264,16 @@ def test_answers_are_written_in_the_format_of_the_competition(capsys, tmp_path):
         printed = capsys.readouterr().out
         assert out.read_text().strip() in printed
         assert out.read_text().startswith(task.upper())
+
+
+@pytest.mark.parametrize("out", ["absent/answer", "."])
+def test_a_place_that_cannot_be_written_to_is_refused_before_the_work(
+    capsys, tmp_path, monkeypatch, out
+):
+    monkeypatch.setattr("engine.cli.uai.read_uai", lambda _: pytest.fail("the work began"))
+    refused = run(capsys, "pr", str(tmp_path / "model.uai"), "--out", str(tmp_path / out))
+    assert refused["code"] == 2
+    assert "folder" in refused["error"]
 
 
 def test_bad_input_and_impossible_models_have_their_exit_codes(capsys, tmp_path):
