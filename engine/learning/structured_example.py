@@ -39,8 +39,8 @@ class TrainedCompetitor:
     """Parameters of a method that we are compared with.
 
     ``theta`` (K,), read-only, is what the method predicts with. ``objective`` and ``lower_bound``
-    belong to the method's own problem (regularised hinge loss, negative surrogate likelihood), and
-    are None where it has none. ``trajectory`` has one point a pass over the data.
+    belong to the method's own problem (regularised hinge loss), and are None where it has none.
+    ``trajectory`` has one point a pass over the data.
     """
 
     theta: FloatArray

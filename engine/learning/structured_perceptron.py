@@ -34,13 +34,13 @@ def train_structured_perceptron(
     rng : numpy.random.Generator, the order within each pass
     max_passes : int
     max_seconds : float, optional
-    watch : Watch, callbacks asked after each example; checkpoints are not written
+    watch : Watch, callbacks asked after each pass; checkpoints are not written
 
     Returns
     -------
     TrainedCompetitor
-        CONVERGED when a whole pass made no mistake. The trajectory's objective is the number of
-        mistakes of a pass.
+        CONVERGED when a whole pass made no mistake. The trajectory's objective is the least
+        number of mistakes of a pass so far.
 
     Raises
     ------

@@ -41,7 +41,12 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Whom to tell, whom to ask, where to leave the state; seconds of the work before this run."""
+    """Whom to tell, whom to ask, where to leave the state; seconds of the work before this run.
+
+    A checkpoint is asked for what ``Origin`` holds, and rho is no part of that. Where rho, or what
+    else makes an observation's entropy, may change, give an ``OwnCheckpoint`` with all of it, or
+    bounds that were proved for another are gone on from.
+    """
 
     on_progress: ProgressCallback = ignore_progress
     should_stop: StopCallback = never_stop
