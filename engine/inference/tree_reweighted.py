@@ -137,12 +137,13 @@ class TreeReweighted:
             raise InvalidProblemError("The model lives on another graph than this solver.")
         if not warm:
             self._messages[:] = 0.0
+        passes = self._passes(schedule)
         change = 0.0
         met = False
         iteration = 0
         status = Status.ITERATION_LIMIT
         while iteration < max_iterations:
-            change = self._iterate(model.scores, schedule, damping)
+            change = self._iterate(model.scores, passes, damping)
             iteration += 1
             met = change <= tolerance * (1.0 - damping)
             if met:
@@ -164,17 +165,20 @@ class TreeReweighted:
         """Take the messages of a solver on the same graph, for a solve with ``warm``."""
         self._messages[:] = other._messages
 
-    def _iterate(self, scores: FloatArray, schedule: Schedule, damping: float) -> float:
-        n = self.graph.n_nodes
-        forward = np.arange(n, dtype=np.int64)
+    def _passes(self, schedule: Schedule) -> list[tuple[IntArray, IntArray, bool]]:
+        """Return for each pass the order of nodes, their ranks in it, and if they send to all."""
+        forward = np.arange(self.graph.n_nodes, dtype=np.int64)
         if schedule == "checkerboard":
-            passes = [(np.argsort(two_colouring(self.graph), kind="stable"), True)]
-        else:
-            passes = [(forward, False), (forward[::-1].copy(), False)]
+            order = np.argsort(two_colouring(self.graph), kind="stable")
+            return [(order, np.argsort(order), True)]
+        backward = forward[::-1].copy()  # its own inverse
+        return [(forward, forward, False), (backward, backward, False)]
+
+    def _iterate(
+        self, scores: FloatArray, passes: list[tuple[IntArray, IntArray, bool]], damping: float
+    ) -> float:
         change = 0.0
-        for order, to_all in passes:
-            rank = np.empty(n, dtype=np.int64)
-            rank[order] = forward
+        for order, rank, to_all in passes:
             moved = sweep_nodes(
                 order,
                 rank,

@@ -217,6 +217,20 @@ def test_a_caller_can_stop_it():
     assert not answer.is_converged
 
 
+def test_nodes_are_coloured_once_a_solve(monkeypatch):
+    """Once an iteration, it took four times as long as the messages."""
+    calls = []
+
+    def count(graph):
+        calls.append(graph)
+        return two_colouring(graph)
+
+    monkeypatch.setattr("engine.inference.tree_reweighted.two_colouring", count)
+    model = random_model(4, 8)
+    solver_of(model).solve(model, schedule="checkerboard", max_iterations=5, tolerance=0.0)
+    assert len(calls) == 1
+
+
 def test_two_colouring_is_proper_on_grids():
     graph = Grid(4, 5).to_pairwise()
     colour = two_colouring(graph)
