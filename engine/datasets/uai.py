@@ -157,26 +157,6 @@ def write_uai(path: Path, graph: FactorGraph) -> None:
     path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
 
 
-def read_uai_log_partition(path: Path) -> float:
-    """Read a ``.PR`` file: log10 of Z."""
-    tokens = _Tokens(Path(path).name, _read_text(Path(path)))
-    if tokens.word("PR").upper() != "PR":
-        raise tokens.fail("expected PR")
-    return float(tokens.numbers(1, "log10 of the partition function")[0])
-
-
-def read_uai_marginals(path: Path) -> tuple[FloatArray, ...]:
-    """Read a ``.MAR`` file: one vector of probabilities a variable."""
-    tokens = _Tokens(Path(path).name, _read_text(Path(path)))
-    if tokens.word("MAR").upper() != "MAR":
-        raise tokens.fail("expected MAR")
-    count = tokens.integer("the number of variables", 1, tokens.left)
-    return tuple(
-        tokens.numbers(tokens.integer("a number of states", 1, tokens.left), "a probability")
-        for _ in range(count)
-    )
-
-
 def format_uai_marginals(marginals: list[FloatArray]) -> str:
     """Return the text of a ``.MAR`` file."""
     words = [str(len(marginals))]

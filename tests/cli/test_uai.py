@@ -9,13 +9,12 @@ import pytest
 from engine.cli.main import main
 from engine.datasets.uai import (
     read_uai,
-    read_uai_log_partition,
-    read_uai_marginals,
     write_uai,
 )
 from engine.graphs.factor_graph import Factor, FactorGraph
 from tests.graphs.test_factor_graph import third_order
 from tests.reference.pairwise_models import as_factor_graph, random_model
+from tests.reference.uai_answers import read_uai_log_partition, read_uai_marginals
 from tests.shared_data import shared_data
 
 PRINTED = 6e-4  # published values have six significant digits

@@ -10,11 +10,10 @@ from engine.core.errors import InvalidProblemError
 from engine.datasets.uai import (
     format_uai_marginals,
     read_uai,
-    read_uai_log_partition,
-    read_uai_marginals,
     write_uai,
 )
 from tests.graphs.test_factor_graph import third_order
+from tests.reference.uai_answers import read_uai_log_partition, read_uai_marginals
 from tests.shared_data import shared_data
 
 GOOD = "MARKOV\n2\n2 3\n2\n1 0\n2 0 1\n\n2\n 0.5 1\n6\n 1 2 3 4 0 6\n"
