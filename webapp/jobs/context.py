@@ -89,6 +89,11 @@ class JobContext:
             ).exists()
         return self._stopping
 
+    def make_folder(self) -> Path:
+        """Return ``folder``, which is there from then on."""
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return self.folder
+
     def raise_if_stopped(self) -> None:
         """Raise StoppedError when the job was cancelled: between two stages of work."""
         if self.should_stop():

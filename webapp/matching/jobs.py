@@ -1,5 +1,6 @@
 """The long computations of matching: learn, check, propose. Thin: rows, engine, rows."""
 
+import os
 from collections.abc import Callable
 from typing import Any
 from uuid import UUID
@@ -23,6 +24,7 @@ from webapp.cohorts.selectors.surveys import cohort_pairs, cohort_survey, questi
 from webapp.common import formats
 from webapp.jobs.context import JobContext
 from webapp.jobs.registry import job_kind
+from webapp.matching.errors import MatchingError
 from webapp.matching.models import LearnedModel, Proposal
 from webapp.matching.numbers import pair_probability, reasons
 from webapp.matching.results import evaluation_figures, learning_figures, weight_rows
@@ -68,7 +70,8 @@ def learn(context: JobContext) -> Save:
         checkpoint=context.checkpoint,
     )
     context.raise_if_stopped()
-    trained.model.save(model.path)
+    weights_file = context.make_folder() / "weights.npz"
+    trained.model.save(weights_file)
     figures = learning_figures(trained, options["relative_gap"])
     weights = weight_rows(question_weights(trained.model))
     findings: dict[str, Any] = {}
@@ -77,13 +80,16 @@ def learn(context: JobContext) -> Save:
         findings = _findings(trained.model, model.checked_on)
 
     def save() -> dict[str, Any]:
-        LearnedModel.objects.filter(pk=model.pk).update(
+        found = LearnedModel.objects.filter(pk=model.pk).update(
             learned_at=timezone.now(),
             figures=figures,
             weights=weights,
             findings=findings,
             checked_name=model.checked_on.name if findings else "",
         )
+        if not found:
+            raise MatchingError("The model was removed meanwhile.")
+        os.replace(weights_file, model.path)
         return {"sentence": _learned_sentence(figures), "model": str(model.pk)}
 
     return save

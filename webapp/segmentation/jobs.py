@@ -1,6 +1,7 @@
 """The two long computations of segmentation: learning a model and predicting a set."""
 
 import math
+import os
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from webapp.common import formats
 from webapp.jobs.context import JobContext
 from webapp.jobs.models import Job
 from webapp.jobs.registry import job_kind, nothing_is_kept
+from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.lazy_images import StoredImages, StoredMasks
 from webapp.segmentation.models import HeldOutPoint, ImageFile, PredictedImage, Segmenter
 from webapp.segmentation.rendering import png_bytes, probability_picture
@@ -60,13 +62,16 @@ def learn(context: JobContext) -> Any:
     context.flush()
     try:
         with full_disk_explained():
-            trained.model.save(segmenter.path)
+            weights_file = context.make_folder() / "weights.npz"
+            trained.model.save(weights_file)
     except StorageFullError as error:
         raise InvalidProblemError(DISK_FULL) from error
 
     def finish() -> dict[str, Any]:
         outcome = _outcome(trained, watcher.steps, len(learned), len(held_out))
-        Segmenter.objects.filter(pk=segmenter.pk).update(outcome=outcome)
+        if not Segmenter.objects.filter(pk=segmenter.pk).update(outcome=outcome):
+            raise SegmentationError("The model was removed meanwhile.")
+        os.replace(weights_file, segmenter.path)
         return {"segmenter": str(segmenter.pk), "sentence": outcome["sentence"]}
 
     return finish

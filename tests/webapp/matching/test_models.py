@@ -6,17 +6,20 @@ from collections.abc import Callable
 import pytest
 from django.urls import reverse
 
+from engine import TrainedRoommates
 from engine.learning.roommate_solvers import SOLVERS
 from tests.webapp.matching.conftest import run_waiting
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.cohorts.models import Cohort
+from webapp.jobs.context import JobContext
 from webapp.jobs.models import Job, JobState
 from webapp.jobs.services import job_cancel
+from webapp.matching import jobs
 from webapp.matching.models import LearnedModel
 from webapp.matching.results import effect_in_words
 from webapp.matching.selectors.models import model_state
-from webapp.matching.services.learning import METHODS
+from webapp.matching.services.learning import METHODS, model_delete
 
 
 def learn(client: object, *cohorts: Cohort, **data: str) -> object:
@@ -187,6 +190,25 @@ def test_the_form_offers_every_method_in_words(
     page = client_of(bob).get(reverse("matching:model-new")).content.decode()
     for method, words in METHODS.items():
         assert re.search(rf'<option value="{method}"( selected)?>{words}</option>', page), method
+
+
+def test_a_model_deleted_while_it_is_learned_leaves_no_weights(
+    client_of: Callable, bob: User, returning: Cohort, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learn(client_of(bob), returning)
+    model, train = LearnedModel.objects.get(), jobs.train_roommates
+
+    def delete_and_train(*arguments: object, **options: object) -> TrainedRoommates:
+        model_delete(user=bob, model=model, typed_name=model.name)
+        return train(*arguments, **options)
+
+    monkeypatch.setattr(jobs, "train_roommates", delete_and_train)
+    monkeypatch.setattr(JobContext, "should_stop", lambda context: False)  # it ends by itself
+    path = model.path
+    (job,) = run_waiting()
+    assert job.cancelled_by == bob
+    assert job.error == "The model was removed meanwhile. Nothing was changed."
+    assert not path.exists()
 
 
 def test_without_room_the_form_says_so(

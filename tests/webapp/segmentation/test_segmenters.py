@@ -15,8 +15,10 @@ from engine import (
 from engine.learning.segmentation import SOLVERS
 from tests.webapp.segmentation.conftest import make_segmenter
 from webapp.common.formats import duration
+from webapp.jobs.context import JobContext
 from webapp.jobs.models import Job, JobState, JobTracePoint
 from webapp.jobs.runner import run_job
+from webapp.segmentation import jobs
 from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.jobs import _Watcher
 from webapp.segmentation.models import HeldOutPoint, ImageFile, Segmenter
@@ -119,6 +121,24 @@ def test_steps_of_all_stages_are_counted(client_of, bob, make_set) -> None:
     assert last < segmenter.job.trace.last().iteration <= steps
     page = client_of(bob).get(segmenter.get_absolute_url()).content.decode()
     assert f"<dd>{steps}, of them {last} on all images</dd>" in page
+
+
+@pytest.mark.slow
+def test_a_model_deleted_while_it_is_learned_leaves_no_weights(bob, image_set, monkeypatch) -> None:
+    segmenter, train = learn(bob, image_set), jobs.train_segmentation
+    job, path = segmenter.job, segmenter.path
+
+    def train_then_delete(*arguments, **options):
+        trained = train(*arguments, **options)
+        segmenter_delete(user=bob, segmenter=segmenter)
+        return trained
+
+    monkeypatch.setattr(jobs, "train_segmentation", train_then_delete)
+    monkeypatch.setattr(JobContext, "should_stop", lambda context: False)  # it ends by itself
+    run_job(job.pk, watched=False)
+    job.refresh_from_db()
+    assert job.error == "The model was removed meanwhile. Nothing was changed."
+    assert not path.exists()
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.selectors.surveys import common_questionnaire
 from webapp.common.quota import with_fresh_count
-from webapp.jobs.services import job_enqueue
+from webapp.jobs.services import job_cancel, job_enqueue
 from webapp.matching.errors import MatchingError
 from webapp.matching.models import LearnedModel
 
@@ -145,7 +145,10 @@ def model_rename(*, user: User, model: LearnedModel, name: str) -> None:
 
 
 def model_delete(*, user: User, model: LearnedModel, typed_name: str) -> None:
-    """Remove a model for good, when its name was typed and no proposal needs it."""
+    """Remove a model for good, when its name was typed and no proposal needs it.
+
+    Its running jobs are cancelled.
+    """
     if typed_name.strip() != model.name:
         raise MatchingError("The name does not match. Nothing was removed.")
     if model.proposals.exists():
@@ -153,5 +156,8 @@ def model_delete(*, user: User, model: LearnedModel, typed_name: str) -> None:
         uses = "proposal uses" if count == 1 else "proposals use"
         raise MatchingError(f"{count} {uses} this model. Nothing was removed.")
     with transaction.atomic():
+        for job in (model.job, model.check_job):
+            if job is not None and job.is_active:
+                job_cancel(user=user, job=job)
         audit(user, "deleted", model)
         model.delete()
