@@ -115,7 +115,7 @@ def add_stored(key: int, written: int) -> None:
 def lock_organisation(key: int) -> Organisation:
     """Return the organisation's row, locked until the transaction ends.
 
-    Whoever keeps bytes or removes them holds it; take it after all other locks.
+    Whoever keeps bytes or removes them holds it. It is taken after the row of a job, never before.
     """
     return Organisation.objects.select_for_update(no_key=True).get(pk=key)
 
