@@ -220,6 +220,7 @@ def max_flow_four_arcs(
     queue: IndexArray,
     queued: Int8Array,
     orphans: IndexArray,
+    around: IndexArray,
 ) -> float:
     """Turn ``residual`` and ``excess`` into those of a maximum flow; return its value.
 
@@ -228,7 +229,7 @@ def max_flow_four_arcs(
     neighbour : uint32 (n + 1, 4); residual : float64 (n + 1, 4) capacities, changed in place;
     excess : float64 (n + 1,) capacity from the source if positive, to the sink if negative,
     changed in place; the others are work space: tree and queued int8, parent uint8, stamp and
-    distance int32, queue and orphans uint32, all (n + 1,).
+    distance int32, queue and orphans uint32, all (n + 1,), and around uint32 (2, 4).
     On return ``tree`` is SOURCE exactly on the source side of the smallest minimum cut.
     """
     # One long function on purpose: with adoption in a function of its own, inlined or not, a cut
@@ -237,8 +238,7 @@ def max_flow_four_arcs(
     size = n + 1
     head = 0
     waiting = _plant_trees(excess, tree, parent, stamp, distance, queue, queued)
-    active = np.empty(4, dtype=np.uint32)
-    freed = np.empty(4, dtype=np.uint32)
+    active, freed = around[0], around[1]
     total = 0.0
     time = 0
     current = np.uint32(0)

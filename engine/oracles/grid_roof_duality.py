@@ -59,6 +59,7 @@ class GridRoofDuality:
         self._vertex = grid.zeros() if reuse_vertex else None
         shape = (grid.height, grid.width)
         self._field, self._right, self._down, self._spare = (np.zeros(shape) for _ in range(4))
+        self._around = np.zeros((2, 4), dtype=np.uint32)
         self._allocate_flow(copies=1)
         self.n_undecided = 0
 
@@ -103,6 +104,7 @@ class GridRoofDuality:
             self._queue[:size],
             self._queued[:size],
             self._orphans[:size],
+            self._around,
         )
         return constant, copies
 

@@ -106,6 +106,7 @@ def test_four_arc_flow_agrees_with_the_sparse_one(seed, real):
         queue,
         queued,
         orphans,
+        np.zeros((2, 4), np.uint32),
     )
     assert value == pytest.approx(expected, rel=1e-12)
     assert (residual >= 0).all()

@@ -1,5 +1,8 @@
 """Roof duality on grids against a generic linear programme, enumeration and sabotage."""
 
+import os
+import subprocess
+import sys
 import threading
 import tracemalloc
 
@@ -187,3 +190,46 @@ def test_a_call_allocates_no_arrays_when_the_vertex_is_reused():
     finally:
         tracemalloc.stop()
     assert peak < 60 * 60 * 8  # less than a single number a pixel
+
+
+# Numba makes one record for each array that a kernel is handed: what is above that, it allocated.
+COUNT_ALLOCATIONS = """
+import numpy as np
+from numba.core.runtime import rtsys
+import engine.oracles.grid_roof_duality as module
+from engine.graphs.grid import Grid
+
+handed = 0
+
+def counted(kernel):
+    def call(*arguments):
+        global handed
+        for argument in arguments:
+            parts = argument if isinstance(argument, tuple) else (argument,)
+            handed += sum(isinstance(part, np.ndarray) for part in parts)
+        return kernel(*arguments)
+    return call
+
+for name in ("ising_form", "fill_flow_graph", "max_flow_four_arcs", "dual_bound", "read_tables"):
+    setattr(module, name, counted(getattr(module, name)))
+grid = Grid(12, 12)
+oracle = module.GridRoofDuality(grid, reuse_vertex=True)
+scores = np.random.default_rng(0).normal(size=grid.size)
+oracle.compute_extreme_point(scores)
+handed, before = 0, rtsys.get_allocation_stats().alloc
+oracle.compute_extreme_point(scores)
+print(handed, rtsys.get_allocation_stats().alloc - before)
+"""
+
+
+def test_the_kernels_of_a_call_allocate_nothing():
+    done = subprocess.run(
+        [sys.executable, "-c", COUNT_ALLOCATIONS],
+        env={**os.environ, "NUMBA_NRT_STATS": "1"},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    handed, allocated = done.stdout.split()
+    assert int(handed) > 0
+    assert allocated == handed
