@@ -26,8 +26,8 @@ from engine.inference.newton_path import NewtonStep, inverse_curvature, maximise
 from engine.kernels.threads import one_blas_thread
 
 MAX_STEPS = 100
-"""Optima inside the polytope take about ten steps. The factor 20 that a step may gain towards the
-boundary asks for hundreds at sharp scores, but thousands did not reliably close their gap either."""
+"""Optima inside the polytope take about ten steps. Sharp scores take hundreds, since a step gains at
+most a factor of 20 towards the boundary; thousands did not close their gap reliably either."""
 
 MARGIN_ERROR = 1e-9
 """A Newton step that misses a row or column sum by more comes from a singular system."""
@@ -92,8 +92,8 @@ def compute_bipartite_pseudomarginals(
 
     Notes
     -----
-    O(n^3) a step, about ten steps, tens where scores have a deviation of 10 nats, and up to 21 times
-    ``max_iterations`` at sharper ones; one linear assignment for the certificate.
+    O(n^3) a step, about ten steps, tens where scores have a deviation of 10 nats, and up to
+    21 times ``max_iterations`` at sharper ones; one linear assignment for the certificate.
 
     References
     ----------
