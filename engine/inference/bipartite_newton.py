@@ -26,7 +26,7 @@ from engine.inference.newton_path import NewtonStep, inverse_curvature, maximise
 from engine.kernels.threads import one_blas_thread
 
 MAX_STEPS = 100
-"""Optima inside the polytope take about ten steps. Sharp scores take hundreds, since a step gains at
+"""Optima inside the polytope take about ten steps, sharp scores hundreds, since a step gains at
 most a factor of 20 towards the boundary; thousands did not close their gap reliably either."""
 
 MARGIN_ERROR = 1e-9
