@@ -26,7 +26,7 @@ def test_house_learns_to_match_landmarks(plots: Path) -> None:
     assert names == {"house_figure_2.png", "house_figure_3.png", "house_figure_4.png"}
 
 
-def test_sandwich_of_likelihoods(plots: Path) -> None:
+def test_sandwich_of_likelihoods(plots: Path, capsys: pytest.CaptureFixture[str]) -> None:
     results = sandwich.run(n=5, sizes=(10, 50), repetitions=1, rng=np.random.default_rng(0))
     for by_size in results.values():
         assert all(result.holds() for result in by_size.values())
@@ -34,14 +34,20 @@ def test_sandwich_of_likelihoods(plots: Path) -> None:
         at = {name: result.table[name]["exact"] for name in result.table}
         assert at["exact"] >= at["Bethe"] >= at["reweighted"]
     assert (plots / "sandwich_figures_1_and_8.png").exists()
+    titles = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Figure")]
+    assert len(titles) == 8
+    assert all("published: as curves only" in title for title in titles)
 
 
-def test_frank_wolfe_beats_perturb_and_map_by_calls(plots: Path) -> None:
+def test_frank_wolfe_beats_perturb_and_map_by_calls(
+    plots: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     rng = np.random.default_rng(1)
     summary = marginals.figure_10(rng, n=6, calls=(1, 10, 100), graphs=1)
     line_search, _, perturbed = summary["beta 0.25"]
     assert line_search[-1] < 0.2 * perturbed[-1]
     assert (plots / "marginals_figure_10.png").exists()
+    assert "Figure 10, published: as curves only" in capsys.readouterr().out
 
 
 def test_every_accuracy_is_reached_but_by_undamped_messages() -> None:
