@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from engine.core.checkpoint import FileCheckpoint
 from engine.core.errors import InfeasibleError, InvalidProblemError
 from engine.entropies.matching import edge_layout
 from engine.inference.graph_newton import compute_graph_pseudomarginals
 from engine.learning.graph_problem import GraphProblem, has_two_sides
 from engine.objectives.matching_block import interior_of_graph, make_graph_block
 from engine.oracles.sparse_matching import max_weight_matching
-from engine.solvers.control import Limits
+from engine.solvers.control import Limits, Watch
 from engine.solvers.frank_wolfe import BlockCoordinateFrankWolfe
 from engine.solvers.fully_corrective_frank_wolfe import FullyCorrectiveFrankWolfe
 from engine.solvers.theta_ascent import ThetaAscent
@@ -26,6 +27,8 @@ GRAPHS = {
     "path": nx.path_graph(6),
     "two parts": nx.disjoint_union(nx.complete_graph(4), nx.cycle_graph(4)),
 }
+
+PRISM = np.array([(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5), (0, 3), (1, 4), (2, 5)])
 
 
 def edges_of(graph):
@@ -116,9 +119,8 @@ def test_theta_and_frank_wolfe_share_objective_and_certificate(name, rho, is_per
 
 def prism(weight):
     """Two triangles joined by three edges; scores that favour the triangles."""
-    edges = np.array([(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5), (0, 3), (1, 4), (2, 5)])
     features = np.r_[np.ones(6), np.zeros(3)][:, None]
-    problem = GraphProblem(6, edges, features, np.array([0, 3, 8]))
+    problem = GraphProblem(6, PRISM, features, np.array([0, 3, 8]))
     return problem.solve(np.array([weight]), None, 1e-9)
 
 
@@ -241,3 +243,22 @@ def test_an_observation_that_is_no_matching_is_refused(matched, is_perfect, word
     for make in (GraphProblem, make_graph_block):
         with pytest.raises(InvalidProblemError, match=words):
             make(*part, 1.0, is_perfect=is_perfect)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3])
+def test_a_resumed_run_certifies_no_bound_that_was_not_proved(steps, tmp_path, monkeypatch):
+    """The saved point breaks an odd set: its dual value may lie below the optimum."""
+    monkeypatch.setattr("engine.solvers.control.CHECKPOINT_SECONDS", 0.0)
+    favours_triangles = np.r_[np.ones(6), np.zeros(3)][:, None]
+    square = np.array([(0, 1), (1, 2), (2, 3), (3, 0)])
+    problems = [GraphProblem(6, PRISM, favours_triangles, np.array([0, 3, 8]), 0.5)]
+    for _ in range(2):
+        alternating = np.array([[1.0], [0.0], [1.0], [0.0]])
+        problems.append(GraphProblem(4, square, alternating, np.array([0, 2]), 0.5))
+    watch = Watch(checkpoint=FileCheckpoint(tmp_path / "checkpoint.npz"))
+    limits = Limits(1e-9, max_iterations=steps)
+    stopped, resumed = (ThetaAscent(problems, 0.05, limits, watch).solve() for _ in range(2))
+    assert stopped.is_certified
+    assert not problems[0].solve(stopped.theta, None, 1e-9).is_feasible
+    assert resumed.is_certified
+    assert resumed.objective == stopped.objective
