@@ -1,11 +1,15 @@
 """Pairwise models: any graph, any number of labels a node, zeros allowed."""
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from engine.core.arguments import FloatArray, IntArray, read_only
 from engine.core.errors import InvalidProblemError
+
+if TYPE_CHECKING:  # a graph alone needs no compiler, which takes half a second to load
+    from engine.kernels.messages_pairwise import Layout
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -14,7 +18,8 @@ class PairwiseGraph:
 
     Tables live in one flat vector: node tables in order, then edge tables (labels of the first
     end, labels of the second) in order. The incidence lists say for each node which edges touch
-    it and with which end.
+    it and with which end. Messages lie at the ends of edges, 2 e + k for end k of edge e, each
+    with one entry a label of that node.
     """
 
     cardinalities: IntArray
@@ -23,6 +28,7 @@ class PairwiseGraph:
     edge_start: IntArray = field(init=False)
     incident_start: IntArray = field(init=False)
     incident_edge: IntArray = field(init=False)
+    message_start: IntArray = field(init=False)
 
     def __post_init__(self) -> None:
         """Check the graph and lay out the flat vector.
@@ -51,6 +57,7 @@ class PairwiseGraph:
             ("edge_start", edge_start.astype(np.int64)),
             ("incident_start", np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)),
             ("incident_edge", order.astype(np.int64)),
+            ("message_start", np.concatenate([[0], np.cumsum(cards[ends])]).astype(np.int64)),
         ):
             object.__setattr__(self, name, read_only(value))
 
@@ -78,6 +85,24 @@ class PairwiseGraph:
     def size(self) -> int:
         """Length of a flat vector of tables."""
         return int(self.edge_start[-1])
+
+    @property
+    def n_messages(self) -> int:
+        """Number of entries of all messages."""
+        return int(self.message_start[-1])
+
+    @property
+    def layout(self) -> "Layout":
+        """All arrays that say where tables and messages lie, as kernels take them."""
+        return (
+            self.cardinalities,
+            self.edges,
+            self.node_start,
+            self.edge_start,
+            self.incident_start,
+            self.incident_edge,
+            self.message_start,
+        )
 
     @property
     def is_binary(self) -> bool:

@@ -18,7 +18,6 @@ from engine.core.status import Status
 from engine.graphs.pairwise import PairwiseModel
 from engine.inference.map_estimate import EXACT_TOLERANCE, MapEstimate, meets_bound
 from engine.kernels.local_polytope import decode_in_order, improve_labels, project_tables
-from engine.kernels.messages_pairwise import Layout
 from engine.kernels.star_updates import (
     dual_gradient,
     dual_marginals,
@@ -71,19 +70,9 @@ class SmoothedDual:
         graph = model.graph
         self.scores = with_finite_penalty(model)
         self._magnitude = float(np.abs(model.scores[np.isfinite(model.scores)]).sum())
-        ends = graph.edges.ravel()
-        starts = np.concatenate([[0], np.cumsum(graph.cardinalities[ends])]).astype(np.int64)
-        self.layout: Layout = (
-            graph.cardinalities,
-            graph.edges,
-            graph.node_start,
-            graph.edge_start,
-            graph.incident_start,
-            graph.incident_edge,
-            starts,
-        )
-        self.messages = np.zeros(int(starts[-1]))
-        self._sent = np.zeros(int(starts[-1]))
+        self.layout = graph.layout
+        self.messages = np.zeros(graph.n_messages)
+        self._sent = np.zeros(graph.n_messages)
         self.beta = beta
         self.set_beta(beta)
 
@@ -153,7 +142,7 @@ class SmoothedDual:
         self.set_beta(np.inf)
         cards = graph.cardinalities
         ends = graph.edges.ravel()
-        starts = self.layout[6]
+        starts = graph.message_start
         first = graph.node_start[ends] - starts[:-1]  # from places in messages to those of nodes
         place = np.arange(int(starts[-1])) + np.repeat(first, cards[ends])
         belief = self.scores[: graph.node_start[-1]].copy()

@@ -9,7 +9,6 @@ from engine.entropies.mean_field import mean_field_entropy
 from engine.graphs.pairwise import PairwiseModel
 from engine.inference.marginals import Marginals
 from engine.kernels.mean_field import update_nodes, write_products
-from engine.kernels.messages_pairwise import Layout
 
 # Zeros are first softened to this much below the range of the other entries (nats), so that
 # the uniform start is not impossible; the final updates use the true zeros.
@@ -62,19 +61,6 @@ def _softened(scores: FloatArray) -> FloatArray:
     return np.where(possible, scores, floor)
 
 
-def _layout(model: PairwiseModel) -> Layout:
-    graph = model.graph
-    return (
-        graph.cardinalities,
-        graph.edges,
-        graph.node_start,
-        graph.edge_start,
-        graph.incident_start,
-        graph.incident_edge,
-        graph.incident_start,  # the messages' place in the layout: unused here
-    )
-
-
 def _ascend(
     model: PairwiseModel,
     scores: FloatArray,
@@ -87,7 +73,7 @@ def _ascend(
     work = np.zeros(int(model.graph.cardinalities.max()))
     change = np.inf
     for iteration in range(limit):
-        change = update_nodes(_layout(model), scores, tables, work)
+        change = update_nodes(model.graph.layout, scores, tables, work)
         if change <= tolerance or should_stop():
             return iteration + 1, change
     return limit, change
@@ -107,7 +93,7 @@ def _finish(
         status = Status.CONVERGED
     else:
         status = Status.ITERATION_LIMIT if done + iterations >= limit else Status.CANCELLED
-    write_products(_layout(model), tables)
+    write_products(model.graph.layout, tables)
     used = tables > 0.0
     value = float(tables[used] @ model.scores[used])
     if value > -np.inf:

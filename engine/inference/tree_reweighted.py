@@ -88,19 +88,9 @@ class TreeReweighted:
             raise InvalidProblemError(f"rho: every edge weight must be at least {SMALLEST_RHO}.")
         self.entropy = graph_entropy(graph, self.rho)
         self._shares = self._find_shares(bounded, from_trees)
-        ends = graph.edges.ravel()
-        starts = np.concatenate([[0], np.cumsum(graph.cardinalities[ends])]).astype(np.int64)
-        self._messages = np.zeros(int(starts[-1]))
+        self._messages = np.zeros(graph.n_messages)
         self._work = np.zeros((3, int(graph.cardinalities.max())))
-        self._layout = (
-            graph.cardinalities,
-            graph.edges,
-            graph.node_start,
-            graph.edge_start,
-            graph.incident_start,
-            graph.incident_edge,
-            starts,
-        )
+        self._layout = graph.layout
 
     def _find_shares(self, bounded: bool, from_trees: bool) -> FloatArray | None:
         loopy = self.rho.min(initial=1.0) == 1.0  # plain belief propagation, exact on forests

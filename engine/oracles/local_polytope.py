@@ -23,8 +23,6 @@ class LocalPolytopeProgramme:
         """Write the equations: normalised nodes, edge tables with the margins of their nodes."""
         self.graph = graph
         cards = graph.cardinalities
-        ends = graph.edges.ravel()
-        self._message_start = np.concatenate([[0], np.cumsum(cards[ends])]).astype(np.int64)
         rows, columns, values = [], [], []
         n_nodes = int(graph.node_start[-1])
         rows.append(np.repeat(np.arange(graph.n_nodes), cards))
@@ -34,7 +32,7 @@ class LocalPolytopeProgramme:
             index = np.arange(graph.edge_start[e], graph.edge_start[e + 1])
             index = index.reshape(int(cards[i]), int(cards[j]))
             for end, (node, table) in enumerate(((i, index), (j, index.T))):
-                first = graph.n_nodes + self._message_start[2 * e + end]
+                first = graph.n_nodes + graph.message_start[2 * e + end]
                 labels = np.arange(int(cards[node]))
                 rows.append(np.repeat(first + labels, table.shape[1]))
                 columns.append(table.ravel())
@@ -42,7 +40,7 @@ class LocalPolytopeProgramme:
                 rows.append(first + labels)
                 columns.append(graph.node_start[node] + labels)
                 values.append(-np.ones(len(labels)))
-        n_rows = graph.n_nodes + int(self._message_start[-1])
+        n_rows = graph.n_nodes + graph.n_messages
         self._matrix = scipy.sparse.coo_array(
             (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))),
             shape=(n_rows, graph.size),
@@ -74,16 +72,7 @@ class LocalPolytopeProgramme:
         if answer.status != 0:
             raise CertificateError(f"The linear programme was not solved: {answer.message}")
         messages = -scale * np.asarray(answer.eqlin.marginals)[graph.n_nodes :]
-        layout = (
-            graph.cardinalities,
-            graph.edges,
-            graph.node_start,
-            graph.edge_start,
-            graph.incident_start,
-            graph.incident_edge,
-            self._message_start,
-        )
-        bound = float(dual_value(np.inf, layout, scores, np.ascontiguousarray(messages)))
+        bound = float(dual_value(np.inf, graph.layout, scores, np.ascontiguousarray(messages)))
         vertex = np.maximum(answer.x, 0.0)
         value = float(vertex @ finite)
         return ExtremePoint(vertex=read_only(vertex), value=value, upper_bound=max(bound, value))
