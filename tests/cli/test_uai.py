@@ -55,6 +55,40 @@ def test_partition_function_bounds_enclose_published_values(capsys):
         assert loopy["bound"] is None
 
 
+@pytest.mark.parametrize("name", ["Grids_12", "ObjectDetection_11", "Segmentation_15"])
+@pytest.mark.parametrize(
+    "method",
+    [
+        ("frank-wolfe", "--max-iterations", "10"),
+        ("frank-wolfe", "--rho", "constant", "--max-iterations", "10"),
+        ("trw", "--rho", "constant", "--max-iterations", "50"),
+    ],
+)
+def test_bounds_of_further_methods_are_on_the_right_side(capsys, name, method):
+    log10_z = dict(models())[f"{name}.uai"]
+    path = str(shared_data("uai") / f"{name}.uai")
+    answer = run(capsys, "pr", path, "--method", *method)
+    assert answer["bound_kind"] == "upper"
+    assert log10_z - PRINTED <= answer["bound"] < log10_z + 100.0
+    assert answer["value"] <= answer["bound"]
+    assert not answer["exact"]
+
+
+@pytest.mark.parametrize(
+    ("name", "most"),
+    [("ObjectDetection_11", 0.04), ("ObjectDetection_13", 0.04), ("ObjectDetection_15", 0.002)],
+)
+def test_loopy_marginals_are_near_published_ones_where_couplings_are_mild(capsys, name, most):
+    """``most`` is what the method itself is off by: 0.034, 0.034 and 0.0017."""
+    path = shared_data("uai") / f"{name}.uai"
+    answer = run(capsys, "mar", str(path), "--method", "bp")
+    assert answer["converged"]
+    published = read_uai_marginals(path.with_name(path.name + ".MAR"))
+    for found, expected in zip(answer["marginals"], published, strict=True):
+        np.testing.assert_allclose(found, expected, atol=most)
+        assert sum(found) == pytest.approx(1.0)
+
+
 @pytest.mark.parametrize(
     "name",
     ["Segmentation_11", "Segmentation_13", "Segmentation_15", "Grids_12", "Grids_14"],
@@ -136,14 +170,27 @@ def test_attractive_segmentation_models_are_solved_exactly(capsys):
         assert run(capsys, "map", path)["exact"]
 
 
-def test_frustrated_grids_get_honest_bounds(capsys):
-    path = str(shared_data("uai") / "Grids_12.uai")
+@pytest.mark.parametrize("name", ["Grids_12", "Grids_14"])
+def test_frustrated_grids_get_honest_bounds(capsys, name):
+    path = str(shared_data("uai") / f"{name}.uai")
     best = run(capsys, "map", path, "--method", "exact")
     for method in ("roof-duality", "lp", "expansion"):
         answer = run(capsys, "map", path, "--method", method)
         assert answer["value"] <= best["value"] <= answer["bound"]
         assert not answer["exact"]
     assert run(capsys, "map", path)["method"] == "exact"
+
+
+def test_a_model_of_many_labels_is_solved_to_proven_optimality(capsys):
+    path = shared_data("uai") / "ObjectDetection_11.uai"
+    best = run(capsys, "map", str(path))
+    assert best["exact"]
+    assert best["method"] == "lp"
+    assert read_uai(path).score(np.array(best["labels"])) == best["value"]
+    rough = run(capsys, "map", str(path), "--method", "expansion")
+    assert rough["value"] <= best["value"] + 1e-6 <= rough["bound"] + 2e-6
+    log10_z = dict(models())["ObjectDetection_11.uai"]
+    assert best["value"] / np.log(10) <= log10_z + PRINTED
 
 
 @pytest.mark.parametrize("seed", [3, 36])
