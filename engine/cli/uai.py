@@ -2,7 +2,7 @@
 
 map: a best configuration (natural logs). pr: log10 of the partition function. mar: marginals.
 `bound` in the JSON is proven: never below the best score (map), never below log10 Z (trw,
-frank-wolfe), never above it (mean-field); null where the method proves nothing (bp).
+frank-wolfe), never above it (mean-field); null where nothing is proven (bp, except on forests).
 """
 
 import argparse
