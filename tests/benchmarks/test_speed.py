@@ -1,0 +1,76 @@
+"""The speed benchmarks at tiny sizes: they check agreement before they print a time."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from benchmarks import bench_matching, bench_training
+from engine.datasets.university import simulate_university
+
+GAP = 0.3  # ten times what the slowest reaches in its second: busy machines pass
+
+
+@pytest.fixture(scope="module")
+def trained() -> dict[str, dict]:
+    """Bounds of every solver on two years of twelve students."""
+    university = simulate_university(12, 2, rng=np.random.default_rng(1))
+    data = [(year.survey, year.pairs) for year in university.cohorts]
+    results = {}
+    for name in bench_training.SOLVERS:
+        result = bench_training.make_solver(name, data, 1.0).solve()
+        results[name] = {"upper": result.objective, "lower": result.lower_bound}
+    return results
+
+
+def test_no_solver_of_learning_contradicts_another(trained: dict[str, dict]) -> None:
+    bench_training.check_agreement(trained)
+    best = trained["theta"]["upper"]
+    for name, row in trained.items():
+        assert row["upper"] - row["lower"] <= GAP * abs(best), name
+
+
+def test_a_solver_that_contradicts_another_stops_the_benchmark(trained: dict[str, dict]) -> None:
+    wrong = trained["theta"]["upper"] + 1e-3
+    with pytest.raises(SystemExit, match="contradict"):
+        bench_training.check_agreement(trained | {"wrong": {"upper": wrong, "lower": wrong}})
+
+
+def test_training_is_measured_in_a_process_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    results = {"theta": bench_training.run_apart("theta", 12, 10.0)}
+    bench_training.check_agreement(results)
+    assert results["theta"]["gap"] <= bench_training.GAPS[-1]
+    bench_training.print_table(12, results)
+    line = capsys.readouterr().out.splitlines()[-1]
+    assert line.startswith("theta")
+    assert " - " not in line  # every gap was reached
+
+
+def test_matchings_agree_with_every_peer(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--sizes", "16", "--families", "survey,tied,one-hot", "--repeats", "1"]
+    monkeypatch.setattr(sys, "argv", ["bench_matching", *words])
+    bench_matching.main()
+    out = capsys.readouterr().out
+    assert "disagrees" not in out
+    lines = [line.split() for line in out.splitlines() if "/" in line.split(" ")[0]]
+    differences = {words[0]: float(words[-1]) for words in lines if words[-1] != "GB"}
+    cases = {"survey/cold/NetworkX", "tied/warm/own-cold", "one-hot/cold/certificate"}
+    assert cases <= set(differences)
+    bounds = {name: gap for name, gap in differences.items() if "SciPy-bound" in name}
+    assert min(bounds.values()) >= -bench_matching.AGREEMENT
+    exact = set(differences) - set(bounds)
+    assert max(differences[name] for name in exact) <= bench_matching.AGREEMENT
+
+
+def test_a_peer_that_disagrees_is_reported_and_not_timed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    scores = bench_matching.make_scores("uniform", 4)
+    partner = np.array([1, 0, 3, 2])
+    weight = scores[0, 1] + scores[2, 3]
+    bench_matching.compare("case", scores, 1.0, (partner, 2.0), weight)
+    assert capsys.readouterr().out.startswith("case 4 1.0000 2.0000 2.0 ")
+    bench_matching.compare("case", scores, 1.0, (partner, 2.0), weight + 0.1)
+    assert "disagrees" in capsys.readouterr().out
