@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,8 +40,17 @@ class CsvTable:
     line_numbers: tuple[int, ...]
 
 
-def read_csv_table(path: Path | str) -> CsvTable:
-    """Read a comma-separated UTF-8 file with a header; blank lines are skipped.
+def read_csv_table(
+    path: Path | str, *, is_header: Callable[[tuple[str, ...]], bool] | None = None
+) -> CsvTable:
+    """Read a comma-separated UTF-8 file; blank lines are skipped.
+
+    Parameters
+    ----------
+    path : Path or str
+    is_header : callable, optional
+        Whether the cells of the first line name the columns. Where they do not, that line is the
+        first row and the header reads "column 1", "column 2", ... By default it is a header.
 
     Raises
     ------
@@ -57,10 +67,12 @@ def read_csv_table(path: Path | str) -> CsvTable:
         raise InvalidProblemError(f"{name} is a folder, not a file.") from error
     except OSError as error:
         raise InvalidProblemError(f"{name} cannot be read: {error.strerror}.") from error
-    return parse_csv_table(data, name)
+    return parse_csv_table(data, name, is_header=is_header)
 
 
-def parse_csv_table(data: bytes, name: str) -> CsvTable:
+def parse_csv_table(
+    data: bytes, name: str, *, is_header: Callable[[tuple[str, ...]], bool] | None = None
+) -> CsvTable:
     """Read the bytes of a file; see ``read_csv_table``."""
     text = _decode(data, name)
     csv.field_size_limit(max(MAX_CELL * 8, 131_072))
@@ -74,8 +86,10 @@ def parse_csv_table(data: bytes, name: str) -> CsvTable:
             if not any(row):
                 continue
             if not header:
-                header = _check_header(row, name)
-                continue
+                if is_header is None or is_header(row):
+                    header = _check_header(row, name)
+                    continue
+                header = tuple(f"column {k}" for k in range(1, len(row) + 1))
             _check_row(row, header, reader.line_num, name)
             rows.append(row)
             lines.append(reader.line_num)

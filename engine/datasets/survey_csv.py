@@ -140,20 +140,21 @@ def _read_ids(table: CsvTable, column: int, name: str) -> tuple[str, ...]:
 
 
 def read_pairs_csv(path: Path | str, survey: Survey) -> IntArray:
-    """Read two columns of ids, one pair a line after a header, as indices (p, 2) into the survey.
+    """Read two columns of ids, one pair a line, as indices (p, 2) into the survey.
 
-    Further columns are ignored.
+    The first line is a header if neither of its two cells is an id. Further columns are ignored.
 
     Raises
     ------
     InvalidProblemError
         Naming the row and id: unknown, paired twice, with themselves, or a row with one id.
     """
-    table = read_csv_table(path)
+    index_of = {student: k for k, student in enumerate(survey.ids)}
+    # One id is enough: a mistyped partner must be reported, not taken for the name of a column.
+    table = read_csv_table(path, is_header=lambda row: index_of.keys().isdisjoint(row[:2]))
     name = Path(path).name
     if len(table.header) < 2:
         raise InvalidProblemError(f"{name}: expected two columns of ids, received one.")
-    index_of = {student: k for k, student in enumerate(survey.ids)}
     first_line: dict[str, int] = {}
     pairs = []
     for cells, line in zip(table.rows, table.line_numbers, strict=True):
@@ -179,14 +180,19 @@ def read_pairs_csv(path: Path | str, survey: Survey) -> IntArray:
 def read_rules_csv(path: Path | str, survey: Survey) -> Rules:
     """Read rule,student_a,student_b with rule lock, forbid, single or same:COLUMN.
 
+    The first line is a header if it neither starts with a rule nor holds an id.
+
     Raises
     ------
     InvalidProblemError
         Naming the row: an unknown rule, id or column.
     """
-    table = read_csv_table(path)
-    name = Path(path).name
     index_of = {student: k for k, student in enumerate(survey.ids)}
+    table = read_csv_table(
+        path,
+        is_header=lambda row: not _is_rule(row[0]) and index_of.keys().isdisjoint(row[1:3]),
+    )
+    name = Path(path).name
     pairs: dict[str, list[tuple[int, int]]] = {"lock": [], "forbid": []}
     same: list[str] = []
     single: list[int] = []
@@ -207,6 +213,11 @@ def read_rules_csv(path: Path | str, survey: Survey) -> Rules:
                 f"{where}: expected lock, forbid, single or same:COLUMN, received {rule!r}."
             )
     return Rules(tuple(pairs["lock"]), tuple(pairs["forbid"]), tuple(same), tuple(single))
+
+
+def _is_rule(cell: str) -> bool:
+    word = cell.lower()
+    return word in {"lock", "forbid", "single"} or word.startswith("same:")
 
 
 def _student(student: str, index_of: Mapping[str, int], where: str) -> int:

@@ -5,6 +5,7 @@ import pytest
 
 from engine.core.errors import InvalidProblemError
 from engine.crf.questionnaire import Questionnaire
+from engine.crf.rules import Rules
 from engine.datasets.csv_table import read_csv_table
 from engine.datasets.roommate_files import write_pairs_csv, write_survey_csv
 from engine.datasets.survey_csv import (
@@ -110,6 +111,27 @@ def test_bad_pairs(tmp_path, rows, sentence):
         read_pairs_csv(put(tmp_path, "student_a,student_b\n" + rows, "pairs.csv"), survey)
 
 
+@pytest.mark.parametrize("text", ["A,B\n", "A,B\nC,D\n", "\n A , B ,note\nC,D,\n"])
+def test_a_pairs_file_without_a_header_keeps_its_first_pair(tmp_path, text):
+    survey = read_survey_csv(put(tmp_path, GOOD), SMALL)
+    pairs = read_pairs_csv(put(tmp_path, text, "pairs.csv"), survey)
+    assert pairs.tolist() == [[0, 1], [2, 3]][: text.strip().count("\n") + 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("A,X\nC,D\n", "row 1: X is not in the survey"),
+        ("A,A\nC,D\n", "row 1: A is paired with themselves"),
+        ("A\nB\n", "two columns of ids"),
+    ],
+)
+def test_bad_first_pairs_without_a_header(tmp_path, text, sentence):
+    survey = read_survey_csv(put(tmp_path, GOOD), SMALL)
+    with pytest.raises(InvalidProblemError, match=sentence):
+        read_pairs_csv(put(tmp_path, text, "pairs.csv"), survey)
+
+
 def test_pairs_need_two_columns(tmp_path):
     survey = read_survey_csv(put(tmp_path, GOOD), SMALL)
     with pytest.raises(InvalidProblemError, match="two columns of ids"):
@@ -122,6 +144,27 @@ def test_rules_files(tmp_path):
     rules = read_rules_csv(put(tmp_path, text, "rules.csv"), survey)
     assert (rules.locks, rules.forbids) == (((0, 1),), ((2, 3),))
     assert (rules.same, rules.single) == (("Quiet",), (0,))
+
+
+@pytest.mark.parametrize(
+    ("text", "rules"),
+    [
+        ("forbid,A,B\nforbid,C,D\n", Rules(forbids=((0, 1), (2, 3)))),
+        ("Lock,A,B\n", Rules(locks=((0, 1),))),
+        ("same:Quiet,,\nlock,A,C\n", Rules(locks=((0, 2),), same=("Quiet",))),
+        ("single,A,\n", Rules(single=(0,))),
+    ],
+)
+def test_a_rules_file_without_a_header_keeps_its_first_rule(tmp_path, text, rules):
+    survey = read_survey_csv(put(tmp_path, GOOD), SMALL)
+    assert read_rules_csv(put(tmp_path, text, "rules.csv"), survey) == rules
+
+
+def test_a_mistyped_first_rule_is_no_header(tmp_path):
+    survey = read_survey_csv(put(tmp_path, GOOD), SMALL)
+    path = put(tmp_path, "forbd,A,B\nforbid,C,D\n", "rules.csv")
+    with pytest.raises(InvalidProblemError, match="row 1: expected lock, forbid"):
+        read_rules_csv(path, survey)
 
 
 @pytest.mark.parametrize(
