@@ -4,6 +4,7 @@ import secrets
 import shutil
 import uuid
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import structlog
@@ -15,12 +16,13 @@ from django.utils import timezone
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.common.quota import add_stored, check_quota
+from webapp.common.storage import remove_path
 from webapp.common.version import code_version
 from webapp.jobs import dispatch, registry
 from webapp.jobs.claims import change_if_claimed, job_update
 from webapp.jobs.failures import GIVEN_UP, TOO_LONG, Failure
 from webapp.jobs.liveness import is_alive
-from webapp.jobs.models import Job, JobState
+from webapp.jobs.models import ACTIVE_STATES, Job, JobState
 
 log = structlog.get_logger(__name__)
 
@@ -159,7 +161,8 @@ def job_cancel(*, user: User, job: Job) -> bool:
         sentence=f"Cancelled while it waited. {registry.what_is_kept(job)}",
     )
     if queued:
-        job_discard_files(job=job)  # of an attempt that was interrupted
+        # Of an attempt that was interrupted. A cancellation that is rolled back leaves them.
+        transaction.on_commit(lambda: job_discard_files(job=job))
     running = queued or Job.objects.filter(
         pk=job.pk, state=JobState.RUNNING, cancel_requested_at=None
     ).update(cancel_requested_at=now, cancelled_by=user)
@@ -177,6 +180,8 @@ def job_discard_files(*, job: Job) -> None:
 def jobs_sweep() -> dict[str, int]:
     """Put abandoned jobs back into the queue and send again what the broker lost.
 
+    Files that jobs left behind which are over are removed.
+
     Runs when a worker starts and every few seconds after; any number may run at the same time.
     Returns how many jobs were requeued, given up and sent again.
     """
@@ -187,7 +192,21 @@ def jobs_sweep() -> dict[str, int]:
     for job in Job.objects.filter(state=JobState.QUEUED):
         if _is_send_due(job):
             counts["sent_again"] += job_dispatch(job_id=job.pk)
+    _discard_left_files()
     return counts
+
+
+def _discard_left_files() -> None:
+    """Remove the folders of jobs whose process was ended between their end and its clearing up.
+
+    They are listed before the rows are read: no job that is over ever runs again.
+    """
+    folders = list(Path(settings.MEDIA_ROOT).glob("organisation-*/jobs/*"))
+    active = Job.objects.filter(state__in=ACTIVE_STATES).values_list("pk", flat=True)
+    kept = {str(key) for key in active} if folders else set()
+    for folder in folders:
+        if folder.name not in kept:
+            remove_path(folder)
 
 
 def _is_orphan(job: Job) -> bool:

@@ -1,5 +1,6 @@
 """A thread beside a running job: it says that the process lives, and enforces a cancellation."""
 
+import math
 import os
 import signal
 import threading
@@ -17,7 +18,7 @@ from webapp.jobs.services import job_finish_cancelled
 log = structlog.get_logger(__name__)
 
 LOOK_SECONDS = 0.4  # between two looks at the row
-GRACE_SECONDS = 1.0  # for a cancelled job to stop by itself; after that its process ends
+GRACE_SECONDS = 1.0  # for a cancelled job to stop, or one that is over to clear up, by itself
 
 
 class Watchdog:
@@ -32,6 +33,8 @@ class Watchdog:
         self._job = job
         self._done = threading.Event()
         self._ending = threading.Lock()
+        self._last_beat = -math.inf
+        self._first_seen: dict[str, float] = {}
         self._thread = threading.Thread(target=self._watch, name="job watchdog", daemon=True)
 
     def __enter__(self) -> "Watchdog":
@@ -50,24 +53,10 @@ class Watchdog:
         self._thread.join(timeout=5)
 
     def _watch(self) -> None:
-        last_beat = 0.0
-        asked: float | None = None
         try:
             while not self._done.wait(LOOK_SECONDS):
                 try:
-                    row = Job.objects.values("state", "claim", "cancel_requested_at").get(
-                        pk=self._job.pk
-                    )
-                    if row["claim"] != self._job.claim or row["state"] != JobState.RUNNING:
-                        self._end_process("claim lost")
-                        continue
-                    if row["cancel_requested_at"] is not None:
-                        asked = asked or time.monotonic()
-                        if time.monotonic() - asked >= GRACE_SECONDS:
-                            self._end_process("cancelled")
-                    if time.monotonic() - last_beat >= settings.JOB_HEARTBEAT_SECONDS:
-                        last_beat = time.monotonic()
-                        self._beat()
+                    self._look()
                 except Job.DoesNotExist:
                     self._end_process("row removed")
                 except DatabaseError as error:  # locked or away for a moment: look again
@@ -75,6 +64,26 @@ class Watchdog:
                     connection.close()
         finally:
             connection.close()
+
+    def _look(self) -> None:
+        row = Job.objects.values("state", "claim", "cancel_requested_at").get(pk=self._job.pk)
+        if row["claim"] != self._job.claim:
+            self._end_process("claim lost")
+        elif row["state"] == JobState.SUCCEEDED:
+            return  # only this process can have said so: it is clearing up
+        elif row["state"] != JobState.RUNNING:  # ended by this process, or by the sweep
+            if self._has_lasted("over"):
+                self._end_process("ended")
+        elif row["cancel_requested_at"] is not None and self._has_lasted("asked"):
+            self._end_process("cancelled")
+        if time.monotonic() - self._last_beat >= settings.JOB_HEARTBEAT_SECONDS:
+            self._last_beat = time.monotonic()
+            self._beat()
+
+    def _has_lasted(self, what: str) -> bool:
+        """Whether the grace is over since this was seen first."""
+        first = self._first_seen.setdefault(what, time.monotonic())
+        return time.monotonic() - first >= GRACE_SECONDS
 
     def _beat(self) -> None:
         Job.objects.filter(pk=self._job.pk, claim=self._job.claim, state=JobState.RUNNING).update(

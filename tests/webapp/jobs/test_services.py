@@ -143,16 +143,29 @@ def test_a_cancelled_job_whose_process_is_gone_ends_as_cancelled(bob: User) -> N
     assert job.sentence.endswith(" s. 1 of 3 naps are kept.")
 
 
-def test_a_job_cancelled_between_two_attempts_says_what_the_first_kept(bob: User) -> None:
+def test_a_job_cancelled_between_two_attempts_says_what_the_first_kept(
+    bob: User, django_capture_on_commit_callbacks
+) -> None:
     job = claimed(bob, worker="elsewhere:1:1", heartbeat_at=None)
     job.folder.mkdir(parents=True)
     services.jobs_sweep()
-    assert services.job_cancel(user=bob, job=job)
+    with django_capture_on_commit_callbacks(execute=True):
+        assert services.job_cancel(user=bob, job=job)
+        assert job.folder.exists()  # until the cancellation stands
     assert (job.state, job.sentence) == (
         JobState.CANCELLED,
         "Cancelled while it waited. 1 of 3 naps are kept.",
     )
     assert not job.folder.exists()
+
+
+def test_the_sweep_removes_what_jobs_that_are_over_left(bob: User) -> None:
+    """A process that is killed at the end of its job has no time to clear up."""
+    running, over = claimed(bob), claimed(bob, state=JobState.SUCCEEDED)
+    for job in (running, over):
+        job.folder.mkdir(parents=True)
+    services.jobs_sweep()
+    assert (running.folder.exists(), over.folder.exists()) == (True, False)
 
 
 def test_a_job_of_a_kind_that_is_gone_fails_all_the_same(
