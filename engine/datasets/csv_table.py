@@ -79,9 +79,12 @@ def parse_csv_table(
     header: tuple[str, ...] = ()
     rows: list[tuple[str, ...]] = []
     lines: list[int] = []
-    reader = csv.reader(io.StringIO(text, newline=""))
+    # Unless it is strict, a quote that is never closed makes one cell of the rest of the file.
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    first_line = 1  # of the row that is being read
     try:
         for cells in reader:
+            first_line = reader.line_num + 1
             row = tuple(cell.strip() for cell in cells)
             if not any(row):
                 continue
@@ -94,7 +97,7 @@ def parse_csv_table(
             rows.append(row)
             lines.append(reader.line_num)
     except csv.Error as error:
-        raise InvalidProblemError(_csv_error(name, reader.line_num, error)) from error
+        raise InvalidProblemError(_csv_error(name, first_line, error)) from error
     if not header:
         raise InvalidProblemError(f"{name} is empty.")
     if not rows:

@@ -47,6 +47,8 @@ def put(tmp_path, content, name="survey.csv"):
         (GOOD + "E,inf,Early,Jazz\n", "row 6, Quiet: 'inf' is not an answer"),
         (GOOD + "E,No," + "x" * 10_000_000 + ",Jazz\n", "more than 2,000 characters"),
         (",".join(f"c{k}" for k in range(1_000_000)) + "\n1\n", "1,000,000 columns; at most 2,000"),
+        (GOOD + 'E,No,Early,"Jazz\nF,Yes,Late,Folk\n', "row 6: the quotes do not match"),
+        (GOOD + 'E,No,Early,"Jazz" 2\nF,Yes,Late,Folk\n', "row 6: the quotes do not match"),
         (GOOD + "A,No,Early,Jazz\n", "row 6: A appears twice, first in row 2. Leave one out"),
         (GOOD + ",No,Early,Jazz\n", "row 6: the id is blank"),
         (
@@ -77,6 +79,13 @@ def test_absent_files_and_folders(tmp_path):
 def test_a_byte_order_mark_and_blank_lines_are_no_problem(tmp_path):
     survey = read_survey_csv(put(tmp_path, "\ufeff" + GOOD.replace("\n", "\r\n\r\n")), SMALL)
     assert survey.ids == ("A", "B", "C", "D")
+
+
+def test_quotes_within_a_cell_and_around_it(tmp_path):
+    text = 'id,height,note\nA,5\'10","said ""no"",\nthen left"\nB,6\'1",\n'
+    table = read_csv_table(put(tmp_path, text))
+    assert table.rows == (("A", "5'10\"", 'said "no",\nthen left'), ("B", "6'1\"", ""))
+    assert table.line_numbers == (3, 4)
 
 
 def test_answers_blanks_and_attributes(tmp_path):
