@@ -126,6 +126,37 @@ def test_never_holds_for_the_cohort_and_reject_for_the_proposal(
     assert ForbiddenPair.objects.get(first=second.first).proposal is None
 
 
+@pytest.mark.parametrize("decision", [Decision.REJECT, Decision.REOPEN, Decision.NEVER])
+def test_a_decision_elsewhere_leaves_a_never_pair_alone(
+    bob: User, proposal: Proposal, make_proposal: Callable, decision: Decision
+) -> None:
+    """Any decision in another proposal used to allow the pair again."""
+    other = make_proposal()
+    mine = proposal.pairs.first()
+    theirs = other.pairs.get(first=mine.first, second=mine.second)
+    decide(bob, proposal, Decision.NEVER, mine)
+    event = decide(bob, other, decision, theirs)
+    assert ForbiddenPair.objects.filter(proposal=None, first=mine.first).count() == 1
+    decision_undo(user=bob, proposal=other, event=event)
+    assert ForbiddenPair.objects.get().proposal is None
+
+
+@pytest.mark.parametrize("decision", [Decision.ACCEPT, Decision.LOCK])
+def test_a_never_pair_is_allowed_before_it_is_held(
+    bob: User, proposal: Proposal, make_proposal: Callable, decision: Decision
+) -> None:
+    other = make_proposal()
+    mine = proposal.pairs.first()
+    theirs = other.pairs.get(first=mine.first, second=mine.second)
+    decide(bob, proposal, Decision.NEVER, mine)
+    with pytest.raises(DecisionError, match=r"are never to be paired\. Allow them first\."):
+        decide(bob, other, decision, theirs)
+    event = decide(bob, proposal, decision, mine)  # this decision takes its own "never" back
+    assert not ForbiddenPair.objects.exists()
+    decision_undo(user=bob, proposal=proposal, event=event)
+    assert ForbiddenPair.objects.get().proposal is None
+
+
 def test_tabs_filters_and_order_live_in_the_address(
     alice: User, bob: User, client_of: Callable, proposal: Proposal
 ) -> None:

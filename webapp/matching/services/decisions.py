@@ -44,6 +44,8 @@ _AUDIT_VERBS = {
 _ANEW = "The pairs were proposed anew meanwhile. Nothing was changed."
 # Decisions after which the proposed pairing is no longer the best under the rules.
 _UNSETTLING = {PairState.REJECTED, PairState.NEVER, PairState.SWAPPED}
+# States that keep a rule: rejected in the proposal, never for the whole cohort.
+_FORBIDDING = {PairState.REJECTED, PairState.NEVER}
 
 
 def lock_proposal(proposal: Proposal) -> Proposal:
@@ -75,7 +77,8 @@ def pairs_decide(
     ChangedElsewhereError
         If somebody changed one of the pairs since; the message names it and the person.
     DecisionError
-        If a pair is locked and the decision is not about the lock, or a job is running.
+        If a pair is locked and the decision is not about the lock, if a pair to be held together
+        is never to be paired, or if a job is running.
     """
     proposal = lock_proposal(proposal)
     pairs = list(proposal.pairs.filter(pk__in=versions))
@@ -87,7 +90,7 @@ def pairs_decide(
     before = [pair_row(pair) for pair in pairs]
     for pair in pairs:
         _set_state(user, pair, state, versions[pair.pk])
-    forbidden = _sync_forbidden(user, proposal, pairs, state)
+    forbidden = _sync_forbidden(user, proposal, pairs, before, state)
     sentence = _sentence(pairs, decision)
     return record_event(
         user=user,
@@ -107,6 +110,12 @@ def _check_may_change(pair: ProposedPair, state: PairState, *, bulk: bool) -> No
         raise DecisionError(f"{pair.label} is locked. Release the lock first.")
     if pair.state == PairState.LOCKED and bulk and state == PairState.OPEN:
         raise DecisionError(f"{pair.label} is locked. Release locks one by one.")
+    if state in (PairState.ACCEPTED, PairState.LOCKED) and pair.state != PairState.NEVER:
+        never = ForbiddenPair.objects.filter(
+            proposal=None, first=pair.first_id, second=pair.second_id
+        )
+        if never.exists():
+            raise DecisionError(f"{pair.label} are never to be paired. Allow them first.")
 
 
 def _set_state(user: User, pair: ProposedPair, state: PairState, version: int) -> None:
@@ -135,25 +144,45 @@ def _changed_sentence(pair: ProposedPair) -> str:
 
 
 def _sync_forbidden(
-    user: User, proposal: Proposal, pairs: Sequence[ProposedPair], state: PairState
+    user: User,
+    proposal: Proposal,
+    pairs: Sequence[ProposedPair],
+    before: Sequence[dict[str, Any]],
+    state: PairState,
 ) -> dict[str, list[list[int]]]:
-    """Make rules agree with the states; return which were added, for undo."""
+    """Make rules agree with the states; return which were removed and added, for undo.
+
+    Only the rule that a pair's former state made goes: a rule for ever may come from another
+    proposal of the cohort, and holds until somebody allows the pair.
+    """
     removed, added = [], []
-    for pair in pairs:
-        kept = ForbiddenPair.objects.filter(first=pair.first_id, second=pair.second_id)
-        mine = kept.filter(proposal=proposal) | kept.filter(proposal=None)
-        removed += [[f.proposal_id is None, f.first_id, f.second_id] for f in mine]
-        mine.delete()
-        if state in (PairState.REJECTED, PairState.NEVER):
-            ForbiddenPair.objects.create(
+    for pair, row in zip(pairs, before, strict=True):
+        key = [pair.first_id, pair.second_id]
+        if row["state"] != state and _remove_rule_of(row["state"], proposal, pair):
+            removed.append([row["state"] == PairState.NEVER, *key])
+        if state in _FORBIDDING:
+            _, is_new = ForbiddenPair.objects.get_or_create(
                 cohort_id=proposal.cohort_id,
                 proposal=proposal if state == PairState.REJECTED else None,
                 first_id=pair.first_id,
                 second_id=pair.second_id,
-                created_by=user.get_username(),
+                defaults={"created_by": user.get_username()},
             )
-            added.append([state == PairState.NEVER, pair.first_id, pair.second_id])
+            if is_new:
+                added.append([state == PairState.NEVER, *key])
     return {"removed": removed, "added": added}
+
+
+def _remove_rule_of(state: str, proposal: Proposal, pair: ProposedPair) -> bool:
+    """Remove the rule that a state made; return whether there was one."""
+    if state not in _FORBIDDING:
+        return False
+    rule = ForbiddenPair.objects.filter(
+        proposal=proposal if state == PairState.REJECTED else None,
+        first=pair.first_id,
+        second=pair.second_id,
+    )
+    return rule.delete()[0] > 0
 
 
 def _sentence(pairs: Sequence[ProposedPair], decision: Decision) -> str:
