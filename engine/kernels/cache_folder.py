@@ -4,9 +4,12 @@ Numba dates a cached kernel by its own file alone, but a kernel carries the code
 other files. After an upgrade that changed only those, the old code would be run.
 """
 
-import hashlib
+import atexit
 import os
 import shutil
+import tempfile
+from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 
 from numba import config
@@ -18,27 +21,61 @@ _PREFIX = "kernels-"
 def use_own_cache_folder() -> None:
     """Let Numba keep kernels where only this state of the sources finds them.
 
-    That is below ``NUMBA_CACHE_DIR``, else below ``__pycache__``; where it cannot be written, Numba
-    chooses a place itself. Folders of other states of the sources below ``__pycache__``, which is
-    ours alone, are removed.
+    That is below the first of ``NUMBA_CACHE_DIR``, ``__pycache__`` and the user's cache folder that
+    can be written, else in a folder that lasts as long as the process: without any, Numba would
+    refuse to make a cached kernel. Folders of other states of the sources below ``__pycache__``,
+    which is ours alone, are removed.
     """
-    own = _SOURCES / "__pycache__"
-    base = Path(os.environ.get("NUMBA_CACHE_DIR") or own)
-    folder = base / f"{_PREFIX}{digest_of(_SOURCES)}"
-    if not folder.is_dir():
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError:
-            return
-        for other in own.glob(f"{_PREFIX}*"):
-            if other != folder:
-                shutil.rmtree(other, ignore_errors=True)
-    config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]  # made at import
+    name = f"{_PREFIX}{digest_of(_SOURCES)}"
+    usable = (base / name for base in _places() if _can_be_used(base / name))
+    config.CACHE_DIR = str(next(usable, None) or _passing_folder())  # type: ignore[attr-defined]
 
 
 def digest_of(sources: Path) -> str:
     """Return 12 letters that change with any Python file of the folder."""
-    digest = hashlib.sha256()
+    digest = sha256()
     for file in sorted(sources.glob("*.py")):
         digest.update(file.name.encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()[:12]
+
+
+def _places() -> Iterator[Path]:
+    """Yield where kernels may be kept, the best place first."""
+    given = os.environ.get("NUMBA_CACHE_DIR")
+    if given:
+        yield Path(given)
+    yield _SOURCES / "__pycache__"
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    if os.path.isabs(cache):  # without a home it is not, and would change with the working folder
+        yield Path(cache) / "bethe-hall"
+
+
+def _can_be_used(folder: Path) -> bool:
+    """Make a folder unless it is there; return whether files can be written in it, as Numba asks.
+
+    A new one means new sources: what older ones left below ``__pycache__`` is removed.
+    """
+    try:
+        is_new = not folder.is_dir()
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError:
+        return False
+    if is_new:
+        for other in (_SOURCES / "__pycache__").glob(f"{_PREFIX}*"):
+            if other.name != folder.name:
+                shutil.rmtree(other, ignore_errors=True)
+    return True
+
+
+def _passing_folder() -> Path:
+    """Make a folder that only we can write, as cached kernels are pickles; remove it at exit."""
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+    atexit.register(_remove_own, folder, os.getpid())
+    return folder
+
+
+def _remove_own(folder: Path, maker: int) -> None:
+    """Remove a folder unless this process is a fork of its maker, which still uses it."""
+    if os.getpid() == maker:
+        shutil.rmtree(folder, ignore_errors=True)
