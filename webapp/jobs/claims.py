@@ -25,6 +25,7 @@ def job_claim(*, job_id: uuid.UUID) -> Job | None:
         attempt=models.F("attempt") + 1,
         heartbeat_at=now,
         started_at=models.functions.Coalesce("started_at", now),
+        attempt_started_at=now,
         sentence="Starting",
         progress=None,
         seconds_left=None,

@@ -49,6 +49,8 @@ class Job(OrganisationOwned):
     attempt = models.PositiveSmallIntegerField(default=0)
     resumed_from = models.PositiveIntegerField(null=True)  # step at which the last attempt went on
     started_at = models.DateTimeField(null=True)  # of the first attempt
+    attempt_started_at = models.DateTimeField(null=True)  # None while it waits
+    ran_before = models.FloatField(default=0.0)  # seconds, of the attempts that were interrupted
     finished_at = models.DateTimeField(null=True)
     heartbeat_at = models.DateTimeField(null=True)
     cancel_requested_at = models.DateTimeField(null=True)
@@ -87,10 +89,11 @@ class Job(OrganisationOwned):
 
     @property
     def elapsed(self) -> timedelta:
-        """How long the job has run, or ran; zero while it waits."""
-        if self.started_at is None:
-            return timedelta()
-        return (self.finished_at or timezone.now()) - self.started_at
+        """How long the job has run, or ran, in all attempts; not the time that it waited."""
+        before = timedelta(seconds=self.ran_before)
+        if self.attempt_started_at is None:
+            return before
+        return before + (self.finished_at or timezone.now()) - self.attempt_started_at
 
     @property
     def time_left(self) -> str:

@@ -130,8 +130,7 @@ def job_fail(*, job: Job, failure: Failure) -> bool:
 
 def job_finish_cancelled(*, job: Job) -> bool:
     """Mark a claimed job as cancelled; return False if it was over already."""
-    started = job.started_at or timezone.now()
-    seconds = (timezone.now() - started).total_seconds()
+    seconds = job.elapsed.total_seconds()
     return _end(
         job,
         state=JobState.CANCELLED,
@@ -220,9 +219,11 @@ def _is_orphan(job: Job) -> bool:
 
 
 def _requeue(job: Job) -> str:
+    failure = _reason_to_give_up(job)
+    _close_attempt(job)
     if job.cancel_requested_at is not None:
         return "cancelled" if job_finish_cancelled(job=job) else "requeued"
-    if failure := _reason_to_give_up(job):
+    if failure:
         job_fail(job=job, failure=failure)
         log.error("job given up", job=str(job.pk), attempts=job.attempt)
         return "given_up"
@@ -245,11 +246,22 @@ def _reason_to_give_up(job: Job) -> Failure | None:
     """Why an orphan is not started again; None when it is."""
     if job.attempt >= settings.JOB_MAX_ATTEMPTS:
         return GIVEN_UP
-    if job.started_at is not None and job.heartbeat_at is not None:
-        ran = (job.heartbeat_at - job.started_at).total_seconds()
-        if ran > settings.JOB_HARD_TIME_LIMIT - 60:  # its process was ended by the hard limit
-            return TOO_LONG
+    if _attempt_seconds(job) > settings.JOB_HARD_TIME_LIMIT - 60:
+        return TOO_LONG  # its process was ended by the hard limit, which is of one attempt
     return None
+
+
+def _close_attempt(job: Job) -> None:
+    """Count an orphan's attempt up to its last sign of life: nobody ran it after that."""
+    job.ran_before += _attempt_seconds(job)
+    job.attempt_started_at = None
+    change_if_claimed(job, ran_before=job.ran_before, attempt_started_at=None)
+
+
+def _attempt_seconds(job: Job) -> float:
+    if job.attempt_started_at is None or job.heartbeat_at is None:
+        return 0.0
+    return (job.heartbeat_at - job.attempt_started_at).total_seconds()
 
 
 def _is_send_due(job: Job) -> bool:

@@ -214,9 +214,46 @@ def test_a_job_ended_by_the_hard_time_limit_is_not_started_again(bob: User) -> N
     job = claimed(
         bob,
         worker="elsewhere:1:1",
-        started_at=now - timedelta(seconds=settings.JOB_HARD_TIME_LIMIT + 60),
+        attempt_started_at=now - timedelta(seconds=settings.JOB_HARD_TIME_LIMIT + 60),
         heartbeat_at=now - timedelta(seconds=settings.JOB_ORPHAN_SECONDS + 1),
     )
     assert services.jobs_sweep()["given_up"] == 1
     job.refresh_from_db()
     assert "the most that a job may. 1 of 3 naps are kept. Make it smaller" in job.error
+
+
+def test_a_night_between_two_attempts_is_not_running_time(bob: User) -> None:
+    """Interrupted in the evening and once more in the morning: neither too long nor nine hours."""
+    evening, morning = timezone.now() - timedelta(hours=9), timezone.now() - timedelta(minutes=2)
+    gone = {"worker": "elsewhere:1:1"}
+    job = claimed(
+        bob,
+        **gone,
+        started_at=evening,
+        attempt_started_at=evening,
+        heartbeat_at=evening + timedelta(seconds=30),
+    )
+    assert services.jobs_sweep()["requeued"] == 1
+    job.refresh_from_db()
+    assert job.elapsed == timedelta(seconds=30)
+    claims.job_claim(job_id=job.pk)
+    Job.objects.filter(pk=job.pk).update(
+        **gone, attempt_started_at=morning, heartbeat_at=morning + timedelta(seconds=12)
+    )
+    assert services.jobs_sweep()["requeued"] == 1
+    assert services.job_cancel(user=bob, job=job)
+    assert job.elapsed == timedelta(seconds=42)
+
+
+def test_a_cancelled_job_whose_process_is_gone_ran_until_its_last_sign_of_life(bob: User) -> None:
+    evening = timezone.now() - timedelta(hours=9)
+    job = claimed(
+        bob,
+        worker="elsewhere:1:1",
+        attempt_started_at=evening,
+        heartbeat_at=evening + timedelta(seconds=30),
+        cancel_requested_at=evening,
+    )
+    services.jobs_sweep()
+    job.refresh_from_db()
+    assert job.sentence.startswith("Cancelled after 30 s.")
