@@ -11,6 +11,7 @@ from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.matching.models import Decision, Proposal
 from webapp.matching.services.decisions import pairs_decide
+from webapp.matching.services.exports import proposal_rows
 
 
 def test_csv_has_every_pair_and_defused_ids(
@@ -51,6 +52,25 @@ def test_only_decided_and_no_rejected_pairs(
     decided = client.get(address + "?only=decided").content.decode("utf-8-sig")
     assert accepted.first.label in decided
     assert decided.count("\r\n") == 2
+
+
+def test_a_pair_that_another_proposal_forbids_is_marked_and_left_out(
+    bob: User, client_of: Callable, proposal: Proposal, make_proposal: Callable
+) -> None:
+    """It used to be called the certified best, without a way to propose anew, and was exported."""
+    other = make_proposal()
+    pair = proposal.pairs.first()
+    versions = {pair.pk: pair.version}
+    pairs_decide(user=bob, proposal=proposal, decision=Decision.NEVER, versions=versions)
+    page = client_of(bob).get(reverse("matching:proposal", args=[other.pk]) + "?sort=pair")
+    assert page.context["n_forbidden"] == 1
+    words = page.content.decode()
+    assert "1 never pair since" in words
+    assert "Certified best" not in words
+    assert "Re-propose</button>" in words
+    row = words[words.index("<tbody>") :].partition("</tr>")[0]
+    assert "Never pair</span>" in row
+    assert len(list(proposal_rows(other))) == 15
 
 
 def test_rights_and_walls(

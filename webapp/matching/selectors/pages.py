@@ -8,7 +8,7 @@ from django.db.models import Sum
 from webapp.common.parameters import whole_number
 from webapp.matching.models import PairState, Proposal
 from webapp.matching.selectors.cards import pair_card
-from webapp.matching.selectors.proposals import pair_table, proposal_progress
+from webapp.matching.selectors.proposals import forbidden_pairs, pair_table, proposal_progress
 from webapp.matching.services.proposals import proposal_conflicts
 
 
@@ -27,12 +27,15 @@ def proposal_context(proposal: Proposal, parameters: Mapping[str, str]) -> dict[
     if not proposal.is_computed:
         return context
     decided, total = proposal_progress(proposal)
+    forbidden = set(forbidden_pairs(proposal).values_list("pk", flat=True))
     table = pair_table(proposal, parameters, conflicts)
     context |= {
         "table": table,
         "decided": decided,
         "total": total,
         "n_open": total - decided,
+        "forbidden": forbidden,
+        "n_forbidden": len(forbidden),
         "total_score": proposal.pairs.aggregate(sum=Sum("score"))["sum"],
         "rows": list(table.page.object_list),
         "is_never_tab": table.tab == PairState.NEVER,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.core.paginator import Page, Paginator
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from webapp.accounts.models import User
 from webapp.common.parameters import digits_of, whole_number
@@ -79,6 +79,17 @@ def proposal_progress(proposal: Proposal) -> tuple[int, int]:
         total=Count("pk"), is_open=Count("pk", filter=Q(state=PairState.OPEN))
     )
     return counts["total"] - counts["is_open"], counts["total"]
+
+
+def forbidden_pairs(proposal: Proposal) -> QuerySet[ProposedPair]:
+    """Return the pairs of a proposal that a rule of it, or of its cohort, forbids by now."""
+    rules = ForbiddenPair.objects.filter(
+        Q(proposal=None) | Q(proposal=proposal),
+        cohort_id=proposal.cohort_id,
+        first=OuterRef("first"),
+        second=OuterRef("second"),
+    )
+    return proposal.pairs.filter(Exists(rules))
 
 
 def pair_table(

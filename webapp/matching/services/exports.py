@@ -11,6 +11,7 @@ from openpyxl.cell import WriteOnlyCell
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.matching.models import LearnedModel, PairState, Proposal
+from webapp.matching.selectors.proposals import forbidden_pairs
 
 _HEADER = (
     "student_a",
@@ -26,8 +27,12 @@ _EXCLUDED = (PairState.REJECTED, PairState.NEVER)
 
 
 def proposal_rows(proposal: Proposal, *, decided_only: bool = False) -> Iterator[tuple[Any, ...]]:
-    """Yield one row a pair in the order of the students; rejected and never pairs are left out."""
+    """Yield one row a pair in the order of the students.
+
+    Rejected pairs are left out, and so is every pair that is never to be, whoever said so since.
+    """
     pairs = proposal.pairs.exclude(state__in=_EXCLUDED).select_related("first", "second")
+    pairs = pairs.exclude(pk__in=forbidden_pairs(proposal).values("pk"))
     if decided_only:
         pairs = pairs.exclude(state=PairState.OPEN)
     for pair in pairs.order_by("first_number"):
