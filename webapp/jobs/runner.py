@@ -54,15 +54,26 @@ def _run_claimed(job: Job) -> None:
     except StoppedError:
         services.job_finish_cancelled(job=job)
     except (InvalidProblemError, InfeasibleError, Refusal) as error:
-        services.job_fail(job=job, failure=Failure(str(error)))
+        _fail(job, Failure(str(error)))
     except SoftTimeLimitExceeded:
-        services.job_fail(job=job, failure=TOO_LONG)
+        _fail(job, TOO_LONG)
     except MemoryError:
         log.exception("job out of memory", job=str(job.pk))
-        services.job_fail(job=job, failure=OUT_OF_MEMORY)
+        _fail(job, OUT_OF_MEMORY)
     except Exception:
         log.exception("job failed", job=str(job.pk), kind=job.kind)
-        services.job_fail(job=job, failure=OUR_FAULT)
+        _fail(job, OUR_FAULT)
+
+
+def _fail(job: Job, failure: Failure) -> None:
+    """Record a failure; after somebody cancelled the job it is what the cancellation led to.
+
+    Whoever deletes what a job works on cancels it, and its next step may find nothing there.
+    """
+    if Job.objects.filter(pk=job.pk, cancel_requested_at__isnull=False).exists():
+        services.job_finish_cancelled(job=job)
+    else:
+        services.job_fail(job=job, failure=failure)
 
 
 def _finish(job: Job, save: Callable[[], dict[str, Any] | None]) -> None:

@@ -119,7 +119,8 @@ def job_succeed(*, job: Job, result: dict[str, Any]) -> None:
 def job_fail(*, job: Job, failure: Failure) -> bool:
     """Mark a claimed job as failed; return False if it was over already."""
     ending = f"{registry.what_is_kept(job)} {failure.advice}".strip()
-    reason = failure.reason if failure.reason.endswith((".", "?")) else f"{failure.reason}."
+    reason = failure.reason.removesuffix(" Nothing was saved.")  # the ending says what is kept
+    reason = reason if reason.endswith((".", "?")) else f"{reason}."
     return _end(
         job,
         state=JobState.FAILED,

@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from django.db import IntegrityError
 from PIL import Image
 
 from engine import (
     InvalidProblemError,
     Progress,
+    StoppedError,
     load_segmentation_model,
     train_segmentation,
 )
@@ -29,6 +31,7 @@ PREVIEW_SIDE = 240  # pixels; small maps are enlarged, so that single pixels sta
 PREVIEWS = 2
 RIDGE_PER_PIXEL = 1e-3
 DISK_FULL = "The server's disk is full."
+DELETED = "The model was deleted meanwhile."
 
 
 @job_kind(
@@ -70,7 +73,7 @@ def learn(context: JobContext) -> Any:
     def finish() -> dict[str, Any]:
         outcome = _outcome(trained, watcher.steps, len(learned), len(held_out))
         if not Segmenter.objects.filter(pk=segmenter.pk).update(outcome=outcome):
-            raise SegmentationError("The model was removed meanwhile.")
+            raise SegmentationError(DELETED)
         os.replace(weights_file, segmenter.path)
         return {"segmenter": str(segmenter.pk), "sentence": outcome["sentence"]}
 
@@ -174,14 +177,22 @@ class _Watcher:
         if preview is None or progress.iteration == self._last_iteration:
             return
         self._last_iteration = progress.iteration
+        if not Segmenter.objects.filter(pk=self._segmenter.pk).exists():
+            raise StoppedError(DELETED)
         if preview.error is not None:
-            HeldOutPoint.objects.update_or_create(
-                segmenter=self._segmenter,
-                iteration=progress.iteration,
-                defaults={"seconds": self._context.seconds, "error": preview.error},
-            )
+            self._keep_error(progress.iteration, preview.error)
         for number, marginals in enumerate(preview.marginals[:PREVIEWS]):
             _write_preview(self._segmenter.preview_path(number), marginals)
+
+    def _keep_error(self, iteration: int, error: float) -> None:
+        try:
+            HeldOutPoint.objects.update_or_create(
+                segmenter=self._segmenter,
+                iteration=iteration,
+                defaults={"seconds": self._context.seconds, "error": error},
+            )
+        except IntegrityError as no_segmenter:
+            raise StoppedError(DELETED) from no_segmenter
 
 
 def _write_preview(path: Path, marginals: np.ndarray) -> None:

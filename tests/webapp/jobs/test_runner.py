@@ -76,6 +76,28 @@ def test_a_failure_says_why_and_what_is_kept(
     assert not job.folder.exists()
 
 
+def test_it_says_once_that_nothing_was_kept(start: Callable[..., Job]) -> None:
+    def run(context: JobContext) -> Outcome:
+        raise Refusal("A student is in more than one pair. Nothing was saved.")
+
+    error = finished(start(run)).error
+    assert error == "A student is in more than one pair. Nothing was changed."
+
+
+@pytest.mark.parametrize("error", [error for error, _ in FAILURES], ids=lambda e: type(e).__name__)
+def test_a_failure_after_a_cancellation_is_no_failure(
+    start: Callable[..., Job], bob: User, error: Exception
+) -> None:
+    """What the job worked on may have been deleted, which cancelled it."""
+
+    def run(context: JobContext) -> Outcome:
+        services.job_cancel(user=bob, job=context.job)
+        raise error
+
+    job = finished(start(run))
+    assert (job.state, job.error) == (JobState.CANCELLED, "")
+
+
 def test_a_long_reason_does_not_push_out_what_is_kept(start: Callable[..., Job]) -> None:
     def run(context: JobContext) -> Outcome:
         raise InvalidProblemError(900 * "x")

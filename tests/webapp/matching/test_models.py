@@ -2,9 +2,11 @@
 
 import re
 from collections.abc import Callable
+from unittest.mock import patch
 
 import pytest
 from django.urls import reverse
+from django.utils.module_loading import import_string
 
 from engine import TrainedRoommates
 from engine.learning.roommate_solvers import SOLVERS
@@ -12,6 +14,8 @@ from tests.webapp.matching.conftest import run_waiting
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.cohorts.models import Cohort
+from webapp.cohorts.services.cohorts import cohort_purge
+from webapp.cohorts.services.practice import pairs_simulation_start
 from webapp.jobs.context import JobContext
 from webapp.jobs.models import Job, JobState
 from webapp.jobs.services import job_cancel
@@ -19,7 +23,7 @@ from webapp.matching import jobs
 from webapp.matching.models import LearnedModel
 from webapp.matching.results import effect_in_words
 from webapp.matching.selectors.models import model_state
-from webapp.matching.services.learning import METHODS, model_delete
+from webapp.matching.services.learning import METHODS, model_check, model_delete
 
 
 def learn(client: object, *cohorts: Cohort, **data: str) -> object:
@@ -184,6 +188,78 @@ def test_every_solver_of_the_engine_can_be_chosen_and_no_other() -> None:
     assert set(METHODS) == set(SOLVERS)
 
 
+def test_a_year_that_cannot_check_is_refused_before_learning(
+    bob: User, client_of: Callable, returning: Cohort, later_year: Cohort, first_years: Cohort
+) -> None:
+    client = client_of(bob)
+    page = learn(client, returning, check_on=str(first_years.pk)).content.decode()
+    assert "First-years has 0 pairs; at least 2 are needed to check." in page
+    questions = later_year.questions
+    questions[0]["name"] = "Other"
+    Cohort.objects.filter(pk=later_year.pk).update(questions=questions)
+    page = learn(client, returning, check_on=str(later_year.pk)).content.decode()
+    assert "is missing" in page
+    assert not LearnedModel.objects.exists()
+
+
+@pytest.mark.parametrize("is_purged", [True, False])
+def test_what_was_learned_stays_when_its_check_fails(
+    bob: User, client_of: Callable, returning: Cohort, later_year: Cohort, is_purged: bool
+) -> None:
+    """The finished weights used to be thrown away."""
+    learn(client_of(bob), returning, check_on=str(later_year.pk))
+    if is_purged:
+        cohort_purge(user=bob, cohort=later_year, typed_name=later_year.name)
+    else:
+        later_year.past_pairs.all().delete()
+    (job,) = run_waiting()
+    model = LearnedModel.objects.get()
+    assert (job.state, model.findings, model.checked_name) == (JobState.SUCCEEDED, {}, ""), (
+        job.error
+    )
+    assert model.is_learned
+    assert model.path.exists()
+    assert is_purged or "Not checked: Evaluation needs at least two pairs" in job.sentence
+
+
+@pytest.mark.parametrize("kind", ["check", "simulate"])
+def test_purging_a_cohort_cancels_what_reads_it(
+    bob: User, learned: LearnedModel, later_year: Cohort, first_years: Cohort, kind: str
+) -> None:
+    if kind == "check":
+        cohort = later_year
+        model_check(user=bob, model=learned, cohort=cohort)
+    else:
+        cohort = first_years
+        pairs_simulation_start(user=bob, cohort=cohort)
+    cohort_purge(user=bob, cohort=cohort, typed_name=cohort.name)
+    job = Job.objects.get()
+    assert (job.state, job.cancelled_by) == (JobState.CANCELLED, bob)
+
+
+@pytest.mark.parametrize("kind", ["check", "simulate"])
+def test_a_cohort_that_went_while_it_was_read_is_named(
+    bob: User, learned: LearnedModel, later_year: Cohort, first_years: Cohort, kind: str
+) -> None:
+    """The answer used to be that the fault was ours."""
+    if kind == "check":
+        model_check(user=bob, model=learned, cohort=later_year)
+        computes, cohort = "webapp.matching.jobs.evaluation_figures", later_year
+    else:
+        pairs_simulation_start(user=bob, cohort=first_years)
+        computes, cohort = "webapp.cohorts.jobs.simulate_pairs", first_years
+    compute = import_string(computes)
+
+    def compute_and_remove(*arguments: object, **options: object) -> object:
+        result = compute(*arguments, **options)
+        cohort.delete()
+        return result
+
+    with patch(computes, compute_and_remove):
+        (job,) = run_waiting()
+    assert job.error.startswith("The cohort was removed meanwhile.")
+
+
 def test_the_form_offers_every_method_in_words(
     client_of: Callable, bob: User, returning: Cohort
 ) -> None:
@@ -207,7 +283,8 @@ def test_a_model_deleted_while_it_is_learned_leaves_no_weights(
     path = model.path
     (job,) = run_waiting()
     assert job.cancelled_by == bob
-    assert job.error == "The model was removed meanwhile. Nothing was changed."
+    assert job.state == JobState.CANCELLED
+    assert job.sentence.endswith(" s. Nothing was changed.")
     assert not path.exists()
 
 

@@ -4,12 +4,14 @@ from datetime import timedelta
 
 import numpy as np
 import pytest
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from engine import (
     Progress,
     SegmentationPreview,
     SegmentationProgress,
+    StoppedError,
     load_segmentation_model,
 )
 from engine.learning.segmentation import SOLVERS
@@ -137,7 +139,8 @@ def test_a_model_deleted_while_it_is_learned_leaves_no_weights(bob, image_set, m
     monkeypatch.setattr(JobContext, "should_stop", lambda context: False)  # it ends by itself
     run_job(job.pk, watched=False)
     job.refresh_from_db()
-    assert job.error == "The model was removed meanwhile. Nothing was changed."
+    assert job.state == JobState.CANCELLED
+    assert job.sentence.endswith(" s. Nothing was changed.")
     assert not path.exists()
 
 
@@ -185,6 +188,23 @@ def test_previews_become_points_and_pictures(bob) -> None:
     point = HeldOutPoint.objects.get()
     assert (point.iteration, point.error, point.seconds) == (3, 0.125, 1.5)
     assert segmenter.preview_path(1).exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_model_deleted_between_two_previews_stops_its_job(bob, monkeypatch) -> None:
+    """The next point of its curve used to break a foreign key: "failed on our side"."""
+    segmenter = make_segmenter(bob)
+    watcher = _Watcher(FakeContext(), segmenter)
+    preview = SegmentationPreview(0.125, (np.full((4, 6), 0.25),))
+    watcher(SegmentationProgress(sentence="Learning", iteration=1, preview=preview))
+    Segmenter.objects.get(pk=segmenter.pk).delete()
+    segmenter.preview_path(0).unlink()
+    with pytest.raises(StoppedError, match="deleted meanwhile"):
+        watcher(SegmentationProgress(sentence="Learning", iteration=2, preview=preview))
+    monkeypatch.setattr(QuerySet, "exists", lambda rows: True)  # it is deleted in this very moment
+    with pytest.raises(StoppedError, match="deleted meanwhile"):
+        watcher(SegmentationProgress(sentence="Learning", iteration=3, preview=preview))
+    assert not segmenter.preview_path(0).exists()
 
 
 def test_every_solver_of_the_engine_can_be_chosen_and_no_other() -> None:
