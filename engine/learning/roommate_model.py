@@ -14,6 +14,7 @@ from engine.crf.survey_features import SurveyFeatures
 
 FORMAT = "bethe-hall roommate model 1"
 MAX_FILE_BYTES = 64 * 1024 * 1024
+SHARES_SUM = 1e-6  # how far from 1 rounding may take the sum of a question's shares
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +143,12 @@ def _assemble(parts: dict[str, FloatArray]) -> RoommateModel:
         raise InvalidProblemError("its weights do not fit its questions.")
     ridge, rho = float(parts["ridge"]), float(parts["rho"])
     calibration = float(parts["calibration"])
-    if not (np.isfinite(ridge) and ridge > 0 and 0 <= rho <= 1 and np.isfinite(shares).all()):
+    is_checked = not np.isnan(calibration)
+    # A factor below zero would turn the ranking of all pairs round.
+    bad_factor = is_checked and not (np.isfinite(calibration) and calibration > 0)
+    if not (np.isfinite(ridge) and ridge > 0 and 0 <= rho <= 1) or bad_factor:
         raise InvalidProblemError("its settings are out of range.")
+    if not all(min(part) >= 0 and abs(sum(part) - 1) <= SHARES_SUM for part in frequencies):
+        raise InvalidProblemError("its shares of answers do not sum to 1.")
     model = make_roommate_model(theta, features, ridge, rho)
-    return model if np.isnan(calibration) else model.with_calibration(calibration)
+    return model.with_calibration(calibration) if is_checked else model
