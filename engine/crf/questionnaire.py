@@ -26,7 +26,8 @@ class Question:
     Raises
     ------
     InvalidProblemError
-        If the kind is unknown, or the levels are too few, too many, or repeated.
+        If the kind is unknown, or the levels are too few, too many, repeated, empty, or begin or
+        end with a space.
     """
 
     name: str
@@ -38,6 +39,13 @@ class Question:
             raise InvalidProblemError(
                 f"{self.name}: expected kind binary, ordinal or nominal, received {self.kind!r}."
             )
+        for level in self.levels:
+            # Cells are read without the space around them, and an empty one is a blank.
+            if not level or level != level.strip():
+                raise InvalidProblemError(
+                    f"{self.name}: expected answers without space around them and none empty, "
+                    f"received {level[:40]!r}."
+                )
         if len(set(self.levels)) != len(self.levels):
             twice = next(x for x in self.levels if self.levels.count(x) > 1)
             raise InvalidProblemError(f"{self.name}: the answer {twice!r} is listed twice.")
@@ -125,11 +133,13 @@ class Questionnaire:
         """
         try:
             rows = json.loads(text)["questions"]
+            if not all(isinstance(row["levels"], list) for row in rows):
+                raise TypeError("a word is no list of answers, though its letters could be read")
             questions = tuple(
                 Question(str(row["name"]), row["kind"], tuple(str(x) for x in row["levels"]))
                 for row in rows
             )
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             if isinstance(error, InvalidProblemError):
                 raise
             raise InvalidProblemError(

@@ -123,6 +123,9 @@ def test_cohorts_with_other_questions_are_refused_by_name():
         ("ordinal", ("Same",), "every student gave the same answer"),
         ("binary", ("A", "B", "C"), "two answers"),
         ("ordinal", ("A", "A"), "listed twice"),
+        ("nominal", ("A", ""), "none empty, received ''"),
+        ("nominal", ("A", " B"), "without space around them"),
+        ("nominal", ("A", "B\u00a0"), "without space around them"),
         ("ranked", ("A", "B"), "expected kind"),
         ("nominal", tuple(map(str, range(60))), "at most 50"),
     ],
@@ -134,8 +137,20 @@ def test_bad_questions_are_refused(kind, levels, message):
 
 def test_questionnaires_survive_json():
     assert Questionnaire.from_json(SMALL.to_json()) == SMALL
-    with pytest.raises(InvalidProblemError, match="schema"):
-        Questionnaire.from_json('{"questions": [{"name": "x"}]}')
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"questions": [{"name": "x"}]}',
+        '{"questions": [{"name": "x", "kind": "nominal", "levels": "abc"}]}',
+        '{"questions": [{"name": "x", "kind": "nominal", "levels": {"a": 1, "b": 2}}]}',
+        "[" * 100_000,
+    ],
+)
+def test_other_json_is_no_schema(text):
+    with pytest.raises(InvalidProblemError, match="schema must read"):
+        Questionnaire.from_json(text)
 
 
 def test_surveys_refuse_repeated_ids_and_codes_out_of_range():
