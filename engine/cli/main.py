@@ -120,7 +120,11 @@ def _parse_verb(arguments: list[str]) -> tuple[ModuleType, argparse.Namespace]:
         allow_abbrev=False,
     )
     module.add_arguments(verb_parser)
-    return module, verb_parser.parse_args(arguments[1:])
+    args = verb_parser.parse_args(arguments[1:])
+    seconds = getattr(args, "max_seconds", None)
+    if seconds is not None and not seconds >= 0:  # nan too
+        verb_parser.error(f"argument --max-seconds: expected seconds from 0, received {seconds}")
+    return module, args
 
 
 def _seed(text: str) -> int:

@@ -125,6 +125,8 @@ def test_simulated_years_can_be_made_again(folder, tmp_path):
         (["simulate", "--responses", "r.csv", "--cohorts", "0", "--out", "x"], "--cohorts"),
         (["simulate", "--responses", "r.csv", "--students", "-3", "--out", "x"], "--students"),
         (["assign", "--survey", "s.csv", "--model", "m.npz", "--out", "p.csv"], "no such file"),
+        (["train", "--cohort", "a:b", "--out", "m", "--max-seconds", "nan"], "--max-seconds"),
+        (["train", "--cohort", "a:b", "--out", "m", "--max-seconds", "-1"], "--max-seconds"),
         (["train"], "required"),
         (["dance"], "invalid choice"),
     ],

@@ -119,7 +119,7 @@ def test_evaluate_compares_with_masks_beside_or_elsewhere(
         (["train", "--images", "{folder}", "--out", "{empty}/m.npz", "--gap", "nan"], "gap"),
         (
             ["train", "--images", "{folder}", "--out", "{empty}/m.npz", "--max-seconds", "-1"],
-            "max_seconds",
+            "--max-seconds",
         ),
         (
             ["predict", "--images", "{folder}", "--model", "{bad}/a.jpg", "--out", "{empty}"],
