@@ -26,7 +26,9 @@ def simulate(context: JobContext) -> Callable[[], dict[str, Any]]:
     pairs = [(int(a), int(b)) for a, b in drawn.pairs]
 
     def save() -> dict[str, Any]:
-        fresh = Cohort.objects.select_for_update().get(pk=cohort.pk)
+        fresh = Cohort.objects.select_for_update().filter(pk=cohort.pk).first()
+        if fresh is None:
+            raise InvalidProblemError("The cohort was removed meanwhile.")
         if fresh.has_pairs and not fresh.is_simulated:
             raise InvalidProblemError("Real pairs were imported meanwhile.")
         rule = f", the same {' and '.join(same)}" if same else ""

@@ -34,7 +34,7 @@ from webapp.matching.services.proposals import result_store, write_result
 Save = Callable[[], dict[str, Any]]
 
 
-def _find(model: Any, key: str, words: str) -> Any:
+def _find(model: Any, key: UUID | str, words: str) -> Any:
     found = model.objects.filter(pk=key).first()
     if found is None:
         raise InvalidProblemError(f"The {words} was removed while this job waited.")
@@ -74,25 +74,37 @@ def learn(context: JobContext) -> Save:
     trained.model.save(weights_file)
     figures = learning_figures(trained, options["relative_gap"])
     weights = weight_rows(question_weights(trained.model))
-    findings: dict[str, Any] = {}
-    if model.checked_on is not None:
-        context.report("Checking on pairs that were not learned from", 0.98)
-        findings = _findings(trained.model, model.checked_on)
+    checked, unchecked = _check_learned(context, trained.model, model.checked_on_id)
 
     def save() -> dict[str, Any]:
         found = LearnedModel.objects.filter(pk=model.pk).update(
             learned_at=timezone.now(),
             figures=figures,
             weights=weights,
-            findings=findings,
-            checked_name=model.checked_on.name if findings else "",
+            **checked,
         )
         if not found:
             raise MatchingError("The model was removed meanwhile.")
         os.replace(weights_file, model.path)
-        return {"sentence": _learned_sentence(figures), "model": str(model.pk)}
+        return {"sentence": _learned_sentence(figures) + unchecked, "model": str(model.pk)}
 
     return save
+
+
+def _check_learned(
+    context: JobContext, model: RoommateModel, year: UUID | None
+) -> tuple[dict[str, Any], str]:
+    """Return the fields of the check, and a sentence where it failed: what was learned stays."""
+    fields: dict[str, Any] = {"findings": {}, "checked_name": ""}
+    if year is None:
+        return fields, ""
+    context.report("Checking on pairs that were not learned from", 0.98)
+    try:
+        cohort = _find(Cohort, year, "cohort")
+        fields = {"findings": _findings(model, cohort), "checked_name": cohort.name}
+    except InvalidProblemError as error:
+        return fields, f" Not checked: {error}"
+    return fields, ""
 
 
 def _learned_sentence(figures: dict[str, Any]) -> str:
@@ -116,6 +128,8 @@ def check(context: JobContext) -> Save:
     findings = _findings(load_roommate_model(model.path), cohort)
 
     def save() -> dict[str, Any]:
+        if Cohort.objects.select_for_update().filter(pk=cohort.pk).first() is None:
+            raise MatchingError("The cohort was removed meanwhile.")
         LearnedModel.objects.filter(pk=model.pk).update(
             findings=findings, checked_on=cohort, checked_name=cohort.name
         )

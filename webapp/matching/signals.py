@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Q
 from django.db.models.signals import post_delete
 from django.dispatch import receiver
 
@@ -10,17 +11,21 @@ from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.signals import cohort_purging
 from webapp.common.storage import remove_path
-from webapp.jobs.models import ACTIVE_STATES
+from webapp.jobs.models import ACTIVE_STATES, Job
 from webapp.jobs.services import job_cancel
 from webapp.matching.models import LearnedModel, Proposal
 
 
 @receiver(cohort_purging)
-def cancel_proposing(cohort: Cohort, user: User, **kwargs: Any) -> None:
-    """Cancel what computes the proposals of a cohort that is being purged."""
-    active = Proposal.objects.filter(cohort=cohort, job__state__in=ACTIVE_STATES)
-    for proposal in active.select_related("job"):
-        job_cancel(user=user, job=proposal.job)
+def cancel_jobs_of_cohort(cohort: Cohort, user: User, **kwargs: Any) -> None:
+    """Cancel what proposes, checks or simulates pairs of a cohort that is being purged."""
+    proposing = Q(proposals__cohort=cohort)
+    reading = Q(
+        kind__in=("roommates.check", "roommates.simulate"), parameters__cohort=str(cohort.pk)
+    )
+    active = Job.objects.filter(organisation=cohort.organisation_id, state__in=ACTIVE_STATES)
+    for job in active.filter(proposing | reading).distinct():
+        job_cancel(user=user, job=job)
 
 
 @receiver(post_delete, sender=Proposal)

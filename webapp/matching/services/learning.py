@@ -1,6 +1,7 @@
 """Starting to learn and to check a model; the jobs do the work, this makes the rows."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from django.db import transaction
 
@@ -8,7 +9,7 @@ from engine import InvalidProblemError
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort
-from webapp.cohorts.selectors.surveys import common_questionnaire
+from webapp.cohorts.selectors.surveys import cohort_survey, common_questionnaire, questionnaire_of
 from webapp.common.quota import with_fresh_count
 from webapp.jobs.services import job_cancel, job_enqueue
 from webapp.matching.errors import MatchingError
@@ -27,7 +28,7 @@ GAPS = (1e-3, 1e-4, 1e-6)
 MODEL_BYTES = 1_000_000  # a few hundred weights and their names, from above
 
 
-def check_learning(cohorts: Sequence[Cohort]) -> list[dict[str, object]]:
+def check_learning(cohorts: Sequence[Cohort]) -> list[dict[str, Any]]:
     """Return the questions that would be learned from; raise MatchingError with one sentence."""
     if not cohorts:
         raise MatchingError("Choose at least one cohort with pairs.")
@@ -66,6 +67,8 @@ def model_learn(
     _check_options(ridge, relative_gap, rho, method)
     if check_on is not None and check_on in cohorts:
         raise MatchingError(f"{check_on.name} is learned from, so it cannot check the model.")
+    if check_on is not None:
+        _check_checkable(check_on, questions)
     model = LearnedModel.objects.create(
         organisation=user.organisation,
         created_by=user,
@@ -99,6 +102,18 @@ def model_learn(
     return model
 
 
+def _check_checkable(cohort: Cohort, questions: Sequence[dict[str, Any]]) -> None:
+    """Refuse a cohort whose pairs cannot be compared with a model of these questions."""
+    if cohort.n_pairs < 2:
+        raise MatchingError(
+            f"{cohort.name} has {cohort.n_pairs} pairs; at least 2 are needed to check."
+        )
+    try:
+        cohort_survey(cohort, questionnaire_of(questions))
+    except InvalidProblemError as error:
+        raise MatchingError(str(error)) from error
+
+
 def _check_options(ridge: float, relative_gap: float, rho: float, method: str) -> None:
     if not 1e-6 <= ridge <= 1e9:
         raise MatchingError("The restraint must be a number above 0.")
@@ -115,15 +130,9 @@ def model_check(*, user: User, model: LearnedModel, cohort: Cohort) -> None:
     """Queue the comparison of a model with the pairs of a cohort that it did not see."""
     if not model.is_learned:
         raise MatchingError("The model is not learned yet.")
-    if cohort.n_pairs < 2:
-        raise MatchingError(f"{cohort.name} has no pairs to check against.")
     if model.cohorts.filter(pk=cohort.pk).exists():
         raise MatchingError(f"{cohort.name} was learned from, so it cannot check the model.")
-    missing = {q["name"] for q in model.questions} - {q["name"] for q in cohort.questions}
-    if missing:
-        raise MatchingError(
-            f"This model was learned from other questions: {sorted(missing)[0]} is missing."
-        )
+    _check_checkable(cohort, model.questions)
     model.check_job = job_enqueue(
         user=user,
         kind="roommates.check",
