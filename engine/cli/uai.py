@@ -160,7 +160,8 @@ def _run_map(
                 raise
     seconds = min(POLISH_SECONDS, deadline - perf_counter())
     rng = np.random.default_rng(args.seed or 0)
-    estimate = polish(form.model, estimate, rng=rng, max_seconds=seconds)
+    if seconds > 0:
+        estimate = polish(form.model, estimate, rng=rng, max_seconds=seconds)
     return _map_result(method, _on_graph(method, graph, form, estimate))
 
 

@@ -23,10 +23,19 @@ class Checkpoint(Protocol):
 
 
 class FileCheckpoint:
-    """A checkpoint in one ``.npz`` file, replaced atomically; numbers and text only, no pickles."""
+    """A checkpoint in one ``.npz`` file, replaced atomically; numbers and text only, no pickles.
 
-    def __init__(self, path: Path) -> None:
+    Parameters
+    ----------
+    path : Path
+    is_private : bool
+        Whether one piece of work alone ever uses the file, so that what does not fit it is out of
+        date and may be replaced.
+    """
+
+    def __init__(self, path: Path, *, is_private: bool = False) -> None:
         self._path = path
+        self.is_private = is_private
 
     def load(self) -> State | None:
         """Return the saved state; None when the file is absent or cannot be read."""
@@ -56,7 +65,7 @@ class OwnCheckpoint:
         self._settings = settings
 
     def load(self) -> State | None:
-        """Return the saved state; None when there is none.
+        """Return the saved state; None when there is none, or a private one is out of date.
 
         Raises
         ------
@@ -64,18 +73,25 @@ class OwnCheckpoint:
             If other work left it, naming the setting that differs.
         """
         saved = self._place.load()
-        if saved is None:
+        difference = None if saved is None else self._difference(saved)
+        if difference is None:
+            return saved
+        if isinstance(self._place, FileCheckpoint) and self._place.is_private:
             return None
+        raise InvalidProblemError(difference)
+
+    def _difference(self, saved: State) -> str | None:
+        """Say in what the work that left a state differs from this; None for nothing."""
         for name, value in self._settings.items():
             theirs = saved.get(f"setting_{name}")
             if theirs is None:
-                raise InvalidProblemError(f"The checkpoint is not of work that has a {name}.")
+                return f"The checkpoint is not of work that has a {name}."
             if theirs.shape != () or theirs.item() != value:
-                raise InvalidProblemError(
+                return (
                     f"The checkpoint was left by work with {name} {theirs}, not {value}: "
                     "choose another file, or remove it to start anew."
                 )
-        return saved
+        return None
 
     def save(self, state: State) -> None:
         """Replace the saved state."""

@@ -19,12 +19,14 @@ NEW_FILE_MODE = 0o666  # what open() asks for; the umask takes its part
 
 
 # What numpy and zipfile raise on foreign bytes: a wrong kind of file, a compression or encryption
-# that they do not know, a part cut off or changed.
+# that they do not know, a part cut off or changed, an array of a size that no machine has.
 _DAMAGE = (
     ValueError,
     TypeError,
     EOFError,
     KeyError,
+    OverflowError,
+    MemoryError,
     RuntimeError,  # NotImplementedError is one
     struct.error,
     zipfile.BadZipFile,

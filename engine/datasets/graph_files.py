@@ -84,12 +84,12 @@ def read_degrees(path: Path | TextIO, graph: GraphFile) -> IntArray:
     """
     index = {name: k for k, name in enumerate(graph.names)}
     degrees = np.full(graph.n_nodes, -1, dtype=np.int64)
-    for number, words in _csv_rows(_text_of(path)):
+    for row, (number, words) in enumerate(_csv_rows(_text_of(path))):
         if len(words) != 2:
             raise InvalidProblemError(f"line {number}: expected `node,degree`, received {words}.")
         name, degree = words
         if name not in index:
-            if (degrees < 0).all() and not degree.isdecimal():
+            if row == 0 and not degree.isdecimal():
                 continue  # a header
             raise InvalidProblemError(f"line {number}: the graph has no node {name!r}.")
         if not _is_count(degree):

@@ -136,7 +136,8 @@ class GridTreeReweighted:
     ) -> Marginals:
         """Use the general solver, some thirty times slower, where ratios would overflow."""
         graph = self.grid.to_pairwise()
-        return TreeReweighted(graph, self.rho, bounded=False).solve(
+        is_mixture = self.rho <= LARGEST_CERTIFIED_RHO
+        return TreeReweighted(graph, self.rho, bounded=False, from_trees=is_mixture).solve(
             PairwiseModel(graph, tables.flat),
             max_iterations=max_iterations,
             tolerance=tolerance,

@@ -288,7 +288,10 @@ def _edge_slack(
     second = max(1.0 + c * r, (a + b * r) / toward)
     r = other_belief / toward
     first = max(1.0 + a * r, (c + b * r) / back)
-    return math.log(first) + math.log(second)  # the product of the two may overflow
+    product = first * second
+    if product < math.inf:
+        return math.log(product)  # one logarithm, and nearly always
+    return math.log(first) + math.log(second)
 
 
 @njit(cache=True, nogil=True)

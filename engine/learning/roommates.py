@@ -102,7 +102,7 @@ def train_roommates(
             rho=rho,
             solver=solver,
             limits=Limits(relative_gap, max_seconds=max_seconds),
-            watch=Watch(on_progress, should_stop, _own(checkpoint, checked, ridge, rho)),
+            watch=Watch(on_progress, should_stop, _own(checkpoint, checked, solver, ridge, rho)),
             rng=rng or np.random.default_rng(0),
         )
         model = make_roommate_model(result.theta, features, ridge, rho)
@@ -113,9 +113,13 @@ def train_roommates(
 
 
 def _own(
-    checkpoint: Checkpoint | None, cohorts: Sequence[Cohort], ridge: float, rho: float
+    checkpoint: Checkpoint | None,
+    cohorts: Sequence[Cohort],
+    solver: str,
+    ridge: float,
+    rho: float,
 ) -> OwnCheckpoint | None:
-    """Tie a checkpoint to the cohorts and to the settings that change the optimum."""
+    """Tie a checkpoint to the cohorts, the solver and the settings that change the optimum."""
     if checkpoint is None:
         return None
     digest = hashlib.sha256()
@@ -123,8 +127,12 @@ def _own(
         digest.update(repr((survey.questionnaire, survey.answers.shape)).encode())
         digest.update(survey.answers.tobytes())
         digest.update(pairs.tobytes())
-    settings: dict[str, str | float] = {"ridge": float(ridge), "rho": float(rho)}
-    settings["cohort digest"] = digest.hexdigest()[:12]
+    settings: dict[str, str | float] = {
+        "solver": solver,
+        "ridge": float(ridge),
+        "rho": float(rho),
+        "cohort digest": digest.hexdigest()[:12],
+    }
     return OwnCheckpoint(checkpoint, settings)
 
 

@@ -249,7 +249,7 @@ class GridSetInnerProblem:
 
     @property
     def visited(self) -> FloatArray:
-        """Every theta solved and its phi(tau), shape (n, 2, K): all that the curvature learned."""
+        """The last thetas solved and their phi(tau), shape (n, 2, K): what was learned."""
         return np.array(self._visited).reshape(-1, 2, len(self.observed))
 
     def learned_curvature(self) -> FloatArray:

@@ -22,9 +22,9 @@ def as_bipartite_scores(scores: FloatArray) -> FloatArray:
     check_shape("scores", scores, (None, None))
     if np.isnan(scores).any() or (scores == np.inf).any():
         raise InvalidProblemError("scores: expected finite numbers or -inf, received NaN or +inf.")
-    if np.abs(scores, where=scores > -np.inf, out=np.zeros(scores.shape)).max(initial=0.0) > (
-        LARGEST_WEIGHT
-    ):
+    is_allowed = scores > -np.inf
+    largest = np.max(scores, where=is_allowed, initial=0.0)
+    if max(largest, -np.min(scores, where=is_allowed, initial=0.0)) > LARGEST_WEIGHT:
         raise InvalidProblemError(f"scores: expected magnitudes up to {LARGEST_WEIGHT:.0e}.")
     return scores
 

@@ -85,7 +85,10 @@ def max_weight_matching(
     5.0
     """
     started = time.perf_counter()
-    n_nodes = operator.index(n_nodes)
+    try:
+        n_nodes = operator.index(n_nodes)
+    except TypeError as error:
+        raise InvalidProblemError(f"n_nodes: expected an integer, received {n_nodes}.") from error
     graph = _checked_graph(n_nodes, edges, weights, kind)
     if kind == "b":
         if degrees is None:

@@ -1,7 +1,9 @@
 """Files of arrays are replaced whole or not at all."""
 
 import errno
+import io
 import os
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -95,7 +97,18 @@ def foreign_files(tmp_path):
     locked[place + 8] |= 1  # encrypted
     yield from ((tmp_path / name).read_bytes() for name in ("array.npy", "objects.npy"))
     yield from (bytes(unknown), bytes(locked), packed[: len(packed) // 2], b"", b"text")
+    yield from (announced((2**70,)), announced((10**13,)))
     yield from (flipped(packed, seed) for seed in range(300))
+
+
+def announced(shape):
+    """A file whose array is said to be of a size that nobody has."""
+    head, whole = io.BytesIO(), io.BytesIO()
+    facts = {"descr": "<f8", "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(head, facts)
+    with zipfile.ZipFile(whole, "w") as archive:
+        archive.writestr("theta.npy", head.getvalue())
+    return whole.getvalue()
 
 
 @pytest.mark.parametrize("load", [load_roommate_model, load_segmentation_model])

@@ -92,6 +92,7 @@ def test_degrees() -> None:
         ("a,1\nb,1\n", "node 'c' has no degree"),
         ("a,1\na,1\n", "line 2: node 'a' has a degree already"),
         ("a,1\nx,1\n", "line 2: the graph has no node 'x'"),
+        ("anne,two\nbob,x\na,1\n", "line 2: the graph has no node 'bob'"),
         ("a,-1\n", "line 1: expected a whole number"),
         ("a,1.5\n", "line 1: expected a whole number"),
         ("a\n", "line 1: expected `node,degree`"),

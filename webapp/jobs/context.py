@@ -45,7 +45,9 @@ class JobContext:
         self.job = job
         self.parameters: dict[str, Any] = job.parameters
         self.folder: Path = job.folder
-        self.checkpoint: Checkpoint = FileCheckpoint(self.folder / "checkpoint.npz")
+        self.checkpoint: Checkpoint = FileCheckpoint(
+            self.folder / "checkpoint.npz", is_private=True
+        )
         self.rng = np.random.default_rng(job.seed)
         self._started = time.monotonic()
         self._last_write = -np.inf
