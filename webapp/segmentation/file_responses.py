@@ -3,11 +3,13 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
+from django.db.models import Model
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.utils.http import content_disposition_header, parse_etags
 
+from webapp.audit.services import audit
 from webapp.common.file_headers import guarded
 from webapp.segmentation.store import CHUNK_BYTES
 
@@ -53,6 +55,21 @@ def file_response(
         response["Content-Disposition"] = content_disposition_header(attachment, filename)
     response["ETag"] = tag
     return guarded(response)
+
+
+def exported(
+    request: HttpRequest, target: Model, response: HttpResponseBase, **details: Any
+) -> HttpResponseBase:
+    """Write the audit line of a download and return the response, of which nothing is sent yet.
+
+    A response without a byte of the file (304, 416, HEAD) leaves none. Every range leaves one:
+    whoever leaves out the first byte has read the file all the same.
+    """
+    if request.method == "GET" and response.status_code in (200, 206):
+        if "Content-Range" in response:
+            details["range"] = response["Content-Range"]
+        audit(request.user, "exported", target, **details)
+    return response
 
 
 def _body(request: HttpRequest, file: BinaryIO, size: int, tag: str) -> HttpResponseBase:

@@ -5,8 +5,11 @@ import zipfile
 
 import numpy as np
 import pytest
+from django.test import Client
 
 from tests.webapp.segmentation.conftest import block_mask, encoded, picture, upload, zipped
+from webapp.api.openapi import PREFIX
+from webapp.api.services import token_create
 from webapp.audit.models import AuditLine
 from webapp.jobs.runner import run_job
 from webapp.segmentation.models import ImageSet, PredictionBatch, Segmenter
@@ -158,6 +161,20 @@ def test_a_model_file_is_an_export(program_of, bob, segmenter) -> None:
     answer = program_of(bob).get(f"/image-models/{segmenter.pk}/file")
     assert body(answer) == segmenter.path.read_bytes()
     assert AuditLine.objects.get(verb="exported").target_id == str(segmenter.pk)
+
+
+@pytest.mark.parametrize("what", ["content", "file", "mask.png", "archive"])
+def test_asking_for_headers_alone_is_no_export(bob, batch, image_set, image, what: str) -> None:
+    address = {
+        "content": f"/image-sets/{image_set.pk}/files/{image.pk}/content",
+        "file": f"/image-models/{batch.segmenter_id}/file",
+        "mask.png": f"/predictions/{batch.pk}/images/{batch.images.first().pk}/mask.png",
+        "archive": f"/predictions/{batch.pk}/archive",
+    }[what]
+    _, secret = token_create(user=bob, name="sync", may_change=False, days=30)
+    headers = {"authorization": f"Bearer {secret}"}
+    assert Client().head(PREFIX + address, headers=headers).status_code == 200
+    assert not AuditLine.objects.filter(verb="exported").exists()
 
 
 def test_what_nobody_foresaw_stays_without_details(program_of, bob, monkeypatch) -> None:

@@ -51,6 +51,28 @@ def test_an_uploaded_image(client_of, alice, image_set, image) -> None:
     assert (line.target_id, line.details) == (str(image.pk), {"image_set": image_set.name})
 
 
+def test_without_a_byte_of_the_file_there_is_no_line(client_of, alice, segmenter) -> None:
+    client, url = client_of(alice), f"/image-models/{segmenter.pk}/model.npz"
+    tag = {"If-None-Match": f'"{segmenter.pk}"'}
+    assert client.get(url, headers=tag).status_code == 304
+    assert client.get(url, headers={"Range": "bytes=9999999-"}).status_code == 416
+    assert not AuditLine.objects.filter(verb="exported").exists()
+
+
+def test_whoever_leaves_out_the_first_byte_leaves_a_line(client_of, alice, segmenter) -> None:
+    size = segmenter.path.stat().st_size
+    url = f"/image-models/{segmenter.pk}/model.npz"
+    assert client_of(alice).get(url, headers={"Range": "bytes=1-"}).status_code == 206
+    line = AuditLine.objects.get(verb="exported")
+    assert line.details == {"format": "NPZ", "range": f"bytes 1-{size - 1}/{size}"}
+
+
+def test_an_overlay_keeps_the_name_of_its_image(client_of, alice, row) -> None:
+    PredictedImage.objects.filter(pk=row.pk).update(name="Bäume.jpg")
+    answer = client_of(alice).get(f"/predictions/{row.batch_id}/{row.pk}/overlay.png")
+    assert answer["Content-Disposition"].endswith("''B%C3%A4ume.overlay.png")
+
+
 def test_what_is_made_for_one_request_is_not_kept() -> None:
     answer = as_attachment(HttpResponse(b"a,b"), "numbers.csv")
     assert answer["Cache-Control"] == "private, no-store"

@@ -9,9 +9,8 @@ from webapp.api.dispatch import page_of, read_field, read_json
 from webapp.api.endpoints.jobs import PAGING, time_json
 from webapp.api.problems import Problem
 from webapp.api.registry import Query, Request, endpoint
-from webapp.audit.services import audit
 from webapp.common.selectors import get_owned_or_404
-from webapp.segmentation.file_responses import file_response
+from webapp.segmentation.file_responses import exported, file_response
 from webapp.segmentation.models import ImageFile, ImageSet
 from webapp.segmentation.selectors.image_sets import image_file_of, image_set_of, image_sets_of
 from webapp.segmentation.services.image_sets import (
@@ -181,8 +180,7 @@ def get_image_content(request: Request, set_id: UUID, file_id: UUID) -> HttpResp
         filename=file.name,
         attachment=True,
     )
-    audit(request.user, "exported", file, image_set=file.image_set.name)
-    return response
+    return exported(request, file, response, image_set=file.image_set.name)
 
 
 @endpoint(

@@ -8,10 +8,10 @@ from django.http import Http404, HttpResponseBase, StreamingHttpResponse
 from webapp.api.dispatch import page_of, read_field, read_json
 from webapp.api.endpoints.jobs import PAGING, time_json
 from webapp.api.registry import Query, Request, endpoint
-from webapp.audit.services import audit
 from webapp.common.file_headers import as_attachment
 from webapp.common.selectors import get_owned_or_404
 from webapp.segmentation.exports import batch_archive
+from webapp.segmentation.file_responses import exported
 from webapp.segmentation.models import ImageSet, PredictedImage, PredictionBatch
 from webapp.segmentation.selectors.predictions import (
     batch_numbers,
@@ -166,7 +166,7 @@ def get_predicted_file(
     row = predicted_image_of(request.user, prediction_id, image_id)
     if kind not in EXPORTS:
         raise Http404("There is no such file.")
-    return exported_file(request, request.user, row, kind)
+    return exported_file(request, row, kind)
 
 
 @endpoint(
@@ -181,6 +181,6 @@ def get_predicted_file(
 def get_prediction_archive(request: Request, prediction_id: UUID) -> HttpResponseBase:
     """Send a ZIP of the whole batch."""
     batch = batch_of(request.user, prediction_id)
-    audit(request.user, "exported", batch, images=batch.n_done, format="ZIP")
     response = StreamingHttpResponse(batch_archive(batch), content_type="application/zip")
+    exported(request, batch, response, images=batch.n_done, format="ZIP")
     return as_attachment(response, f"{batch.name}.zip")

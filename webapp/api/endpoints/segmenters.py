@@ -9,9 +9,8 @@ from webapp.api.dispatch import page_of, read_field, read_json
 from webapp.api.endpoints.jobs import PAGING, time_json
 from webapp.api.problems import Problem
 from webapp.api.registry import Request, endpoint
-from webapp.audit.services import audit
 from webapp.common.selectors import get_owned_or_404
-from webapp.segmentation.file_responses import file_response
+from webapp.segmentation.file_responses import exported, file_response
 from webapp.segmentation.models import ImageSet, Segmenter
 from webapp.segmentation.selectors.segmenters import segmenter_of, segmenters_of
 from webapp.segmentation.services.segmenters import (
@@ -135,5 +134,4 @@ def get_image_model_file(request: Request, model_id: UUID) -> HttpResponseBase:
         filename=f"{segmenter.name}.npz",
         attachment=True,
     )
-    audit(request.user, "exported", segmenter, format="NPZ")
-    return response
+    return exported(request, segmenter, response, format="NPZ")

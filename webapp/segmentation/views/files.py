@@ -16,11 +16,10 @@ from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_GET, require_POST
 
 from webapp.accounts.models import User
-from webapp.audit.services import audit
 from webapp.common.decorators import staff_required, viewer_required
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
-from webapp.segmentation.file_responses import file_response
+from webapp.segmentation.file_responses import exported, file_response
 from webapp.segmentation.models import ImageSet
 from webapp.segmentation.selectors.image_sets import image_file_of
 from webapp.segmentation.services.thumbnails import thumbnail_path
@@ -109,7 +108,7 @@ def image_file_content(request: HttpRequest, pk: str, file_pk: str) -> HttpRespo
         attachment=is_download,
     )
     if is_download:
-        audit(request.user, "exported", file, image_set=file.image_set.name)
+        exported(request, file, response, image_set=file.image_set.name)
     return response
 
 

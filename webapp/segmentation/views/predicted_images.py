@@ -7,14 +7,12 @@ from django.shortcuts import render
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_GET, require_POST
 
-from webapp.accounts.models import User
-from webapp.audit.services import audit
 from webapp.common.decorators import staff_required, viewer_required
 from webapp.common.errors import Refusal
-from webapp.common.file_headers import guarded
+from webapp.common.file_headers import as_attachment
 from webapp.common.toasts import toast
 from webapp.segmentation.exports import overlay_png, require_done, stem
-from webapp.segmentation.file_responses import file_response
+from webapp.segmentation.file_responses import exported, file_response
 from webapp.segmentation.models import PredictedImage
 from webapp.segmentation.selectors.predictions import (
     ORDERS,
@@ -80,20 +78,16 @@ def predicted_image_file(
     if kind not in FILES:
         raise Http404("There is no such file.")
     if kind in EXPORTS:
-        return exported_file(request, request.user, row, kind)
+        return exported_file(request, row, kind)
     if kind not in {"thumbnail.jpg", "view.jpg"}:
         require_done(row)
     return FILES[kind](request, row)
 
 
-def exported_file(
-    request: HttpRequest, user: User, row: PredictedImage, kind: str
-) -> HttpResponseBase:
+def exported_file(request: HttpRequest, row: PredictedImage, kind: str) -> HttpResponseBase:
     """One of the files that are offered for download; an audit line says who took it."""
     require_done(row)
-    response = FILES[kind](request, row)
-    audit(user, "exported", row, file=kind)
-    return response
+    return exported(request, row, FILES[kind](request, row), file=kind)
 
 
 def _arrays(kind: str, attribute: str, **options: Any) -> Any:
@@ -113,13 +107,8 @@ def _layers(request: HttpRequest, row: PredictedImage) -> HttpResponseBase:
 
 
 def _overlay(request: HttpRequest, row: PredictedImage) -> HttpResponseBase:
-    response = guarded(HttpResponse(overlay_png(row), content_type="image/png"))
-    response["Content-Disposition"] = f'attachment; filename="{_ascii(stem(row))}.overlay.png"'
-    return response
-
-
-def _ascii(name: str) -> str:
-    return "".join(c if c.isascii() and (c.isalnum() or c in "-_. ") else "_" for c in name)
+    response = HttpResponse(overlay_png(row), content_type="image/png")
+    return as_attachment(response, f"{stem(row)}.overlay.png")
 
 
 def _thumbnail(request: HttpRequest, row: PredictedImage) -> HttpResponseBase:

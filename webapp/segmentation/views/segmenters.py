@@ -7,13 +7,12 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from webapp.audit.services import audit
 from webapp.common.decorators import staff_required, viewer_required
 from webapp.common.errors import Refusal
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
 from webapp.segmentation.charts import held_out_chart
-from webapp.segmentation.file_responses import file_response
+from webapp.segmentation.file_responses import exported, file_response
 from webapp.segmentation.models import ImageFile, ImageSet, Segmenter
 from webapp.segmentation.selectors.image_sets import image_sets_of
 from webapp.segmentation.selectors.segmenters import (
@@ -228,8 +227,7 @@ def segmenter_file(request: HttpRequest, pk: str) -> HttpResponseBase:
         filename=f"{segmenter.name}.npz",
         attachment=True,
     )
-    audit(request.user, "exported", segmenter, format="NPZ")
-    return response
+    return exported(request, segmenter, response, format="NPZ")
 
 
 @require_POST
