@@ -2,13 +2,17 @@
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
+import numpy as np
 from django.utils import timezone
 
 from engine import (
     InvalidProblemError,
+    Progress,
+    ProgressCallback,
     RoommateModel,
     Survey,
     compute_partner_means,
@@ -146,13 +150,7 @@ def propose(context: JobContext) -> Save:
     arrays = UUID(context.parameters["arrays"])
     model = load_roommate_model(proposal.model.path)
     survey = cohort_survey(proposal.cohort, model.questionnaire)
-    result = propose_pairs(
-        model,
-        survey,
-        proposal_rules(proposal, survey),
-        on_progress=context.on_progress,
-        should_stop=context.should_stop,
-    )
+    result = _propose(context, proposal, model, survey)
     context.raise_if_stopped()
     write_result(context.folder, result)
     values = _pair_values(proposal, model, survey, result)
@@ -179,6 +177,53 @@ def propose(context: JobContext) -> Save:
         return {"sentence": f"{len(values):,} pairs, {rest}.", "proposal": str(proposal.pk)}
 
     return save
+
+
+def _propose(
+    context: JobContext, proposal: Proposal, model: RoommateModel, survey: Survey
+) -> EngineProposal:
+    """Return the best pairs around those that are held, with numbers as if none were.
+
+    A held pair is certain and leaves nobody else a chance: decisions, not what the model expects.
+    Without locks the rules allow the very same pairs, so that the second run is always feasible.
+    """
+    rules = proposal_rules(proposal, survey)
+    n_runs = 2 if rules.locks else 1
+    result = propose_pairs(
+        model,
+        survey,
+        rules,
+        on_progress=_part_of(context, 0, n_runs),
+        should_stop=context.should_stop,
+    )
+    if not rules.locks:
+        return result
+    free = propose_pairs(
+        model,
+        survey,
+        proposal_rules(proposal, survey, with_locks=False),
+        on_progress=_part_of(context, 1, n_runs),
+        should_stop=context.should_stop,
+    )
+    first, second = result.pairs.T
+    return replace(
+        result,
+        probabilities=free.marginals[first, second].astype(np.float64),
+        doubt=free.doubt,
+        n_allowed=free.n_allowed,
+        next_best=free.next_best,
+        marginals=free.marginals,
+    )
+
+
+def _part_of(context: JobContext, run: int, n_runs: int) -> ProgressCallback:
+    """Return a callback for one of several runs, so that the bar never goes back."""
+
+    def on_progress(progress: Progress) -> None:
+        done = None if progress.fraction is None else (run + progress.fraction) / n_runs
+        context.on_progress(replace(progress, fraction=done))
+
+    return on_progress
 
 
 def _pair_values(

@@ -31,6 +31,7 @@ from webapp.matching.services.proposals import (
     result_store,
 )
 from webapp.matching.services.rules import rule_change
+from webapp.matching.services.swaps import swap_offer
 
 
 def test_everybody_is_in_one_pair_of_the_same_gender(proposal: Proposal) -> None:
@@ -153,6 +154,47 @@ def test_decided_pairs_survive_proposing_again(bob: User, proposal: Proposal) ->
     for gone in (rejected, never):
         ids = {"first_id": gone.first_id, "second_id": gone.second_id}
         assert not proposal.pairs.filter(**ids).exists()
+
+
+def test_held_pairs_keep_numbers_of_a_free_choice(
+    bob: User, client_of: Callable, proposal: Proposal
+) -> None:
+    """A held student used to have one partner at 100 %, and a swap of two of them 0 %."""
+    first, second = proposal.pairs.filter(first__attributes__Gender="F")[:2]
+    versions = {pair.pk: pair.version for pair in (first, second)}
+    pairs_decide(user=bob, proposal=proposal, decision=Decision.ACCEPT, versions=versions)
+    before = np.array(ProposalNumbers(proposal).marginals)
+    proposal_compute(user=bob, proposal=proposal)
+    run_waiting()
+    proposal.refresh_from_db()
+    numbers = ProposalNumbers(proposal)
+    np.testing.assert_allclose(numbers.marginals, before, atol=1e-5)
+    assert (numbers.arrays["n_allowed"] > 1).all()
+    offer = swap_offer(proposal, first.first_number, second.first_number)
+    assert all(pair.probability > 0 for pair in offer.new)
+    kept = proposal.pairs.get(first=first.first)
+    address = reverse("matching:proposal", args=[proposal.pk])
+    page = client_of(bob).get(f"{address}?tab=all&pair={kept.pk}").content.decode()
+    assert "Nobody else is allowed." not in page
+
+
+def test_a_pair_locked_by_a_rule_is_as_likely_as_it_was(bob: User, proposal: Proposal) -> None:
+    """It used to read “100 %, only choice”."""
+    first, second = proposal.pairs.filter(first__attributes__Gender="F")[:2]
+    rule_change(
+        user=bob,
+        proposal=proposal,
+        action="lock",
+        first=first.first_number,
+        second=second.first_number,
+    )
+    numbers = ProposalNumbers(proposal)
+    expected = numbers.pair_values(first.first_number, second.first_number)
+    proposal_compute(user=bob, proposal=proposal)
+    run_waiting()
+    locked = proposal.pairs.get(state=PairState.LOCKED)
+    for name in ("score", "probability", "multiple", "doubt", "allowed"):
+        assert getattr(locked, name) == pytest.approx(expected[name], rel=1e-4), name
 
 
 def test_nobody_decides_while_pairs_are_computed(bob: User, proposal: Proposal) -> None:

@@ -64,7 +64,7 @@ def proposal_create(
     )
     audit(user, "created", proposal, cohort=cohort.name, model=model.name, same=list(same))
     if not proposal_conflicts(proposal):
-        return proposal_compute(user=user, proposal=proposal)
+        return _compute(user, proposal)
     return proposal
 
 
@@ -82,6 +82,10 @@ def proposal_compute(*, user: User, proposal: Proposal) -> Proposal:
     Raises MatchingError while a conflict stands, DecisionError while a job is running, QuotaError
     without room for the result.
     """
+    return _compute(user, proposal)
+
+
+def _compute(user: User, proposal: Proposal) -> Proposal:
     proposal = lock_proposal(proposal)
     conflicts = proposal_conflicts(proposal)
     if conflicts:
