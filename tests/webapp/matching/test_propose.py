@@ -7,6 +7,7 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
+from django.db import connection
 from django.urls import reverse
 from django.utils.html import escape
 
@@ -14,6 +15,7 @@ from tests.webapp.matching.conftest import run_waiting
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, Student
 from webapp.cohorts.services.cohorts import cohort_purge
+from webapp.common import quota
 from webapp.common.quota import QuotaError
 from webapp.common.storage import organisation_folder
 from webapp.jobs.models import Job, JobState
@@ -26,6 +28,7 @@ from webapp.matching.services.learning import MODEL_BYTES
 from webapp.matching.services.proposals import (
     proposal_compute,
     proposal_conflicts,
+    proposal_create,
     proposal_files,
     proposal_rename,
     result_store,
@@ -64,6 +67,20 @@ def test_staff_start_from_the_page(
     page = client.get(address).content.decode()
     assert "16 pairs, nobody left over" in page
     assert "Certified best" in page
+
+
+def test_files_are_counted_before_the_transaction_and_once(
+    bob: User, first_years: Cohort, learned: LearnedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    depths: list[int] = []
+
+    def note(organisation: object) -> None:
+        depths.append(len(connection.savepoint_ids))
+
+    monkeypatch.setattr(quota, "refresh_count", note)
+    proposal = proposal_create(user=bob, name="", cohort=first_years, model=learned)
+    assert proposal.job is not None
+    assert depths == [0]
 
 
 def test_an_odd_number_asks_who_stays_single(
