@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 from django.urls import reverse
 
+from tests.webapp.cohorts.test_reading import xlsx_of
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, Draft, PairsOrigin
 
@@ -90,6 +91,15 @@ def test_the_columns_with_ids_are_found_and_can_be_chosen(
     address = reverse("cohorts:pairs-draft", args=[cohort.pk, draft.pk])
     page = client.post(address, {"first": "0", "second": "0"}, follow=True).content.decode()
     assert "Choose two different columns" in page
+
+
+def test_a_file_of_one_column_is_refused(
+    bob: User, client_of: Callable, make_cohort: Callable, as_upload: Callable
+) -> None:
+    cohort, client = make_cohort(bob), client_of(bob)
+    page = send(client, cohort, as_upload, xlsx_of([["a"], ["N000"], ["N001"]]))
+    assert "The file has one column; two columns of ids are expected. Nothing was saved." in page
+    assert not Draft.objects.exists()
 
 
 def test_rights_and_walls(

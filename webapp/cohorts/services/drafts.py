@@ -20,7 +20,7 @@ from webapp.cohorts.tables.guesses import guess_choices
 from webapp.cohorts.tables.pairs import PairsPreview, check_pairs, choose_id_columns
 from webapp.cohorts.tables.preview import Preview, build_preview
 from webapp.cohorts.tables.reading import check_file_size, read_table
-from webapp.cohorts.tables.table import Table
+from webapp.cohorts.tables.table import Table, TableError
 from webapp.common.errors import Refusal
 from webapp.common.quota import check_quota, with_fresh_count
 from webapp.common.storage import remove_path
@@ -59,6 +59,10 @@ def draft_create(
     table = read_table(read())
     if cohort is None:
         choices = guess_choices(table).to_json()
+    elif table.n_columns < 2:
+        raise TableError(
+            "The file has one column; two columns of ids are expected. Nothing was saved."
+        )
     else:
         choices = {"columns": list(choose_id_columns(table, known_ids(cohort)))}
     known = set(Draft.objects.filter(organisation=user.organisation).values_list("uuid", flat=True))
