@@ -2,9 +2,11 @@
 
 import io
 import zipfile
+from collections.abc import Callable
 
 import pytest
 from openpyxl import Workbook
+from openpyxl.worksheet.formula import ArrayFormula, DataTableFormula
 
 from tests.shared_data import shared_data
 from webapp.cohorts.tables.reading import read_table
@@ -34,7 +36,10 @@ BAD_FILES = {
     "header only": (b"id,Tidy\n", "a header but no rows"),
     "one column": (b"id:Tidy\n1:2\n", "Row 1 has only one column"),
     "a PDF": (b"%PDF-1.7\n\x00\x01", "The file is a PDF, not CSV or XLSX. Nothing was saved."),
-    "old Excel": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\x00" * 99, "save it as XLSX"),
+    "old Excel": (
+        b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\x00" * 99,
+        "an old or password-protected Excel",
+    ),
     "an image": (b"\x89PNG\r\n\x1a\n" + b"\x00" * 50, "a PNG image"),
     "a web page": (b"<!DOCTYPE html><html></html>", "a web page"),
     "a control character": (b"id,Tidy\na\x01,1\nb,2\n", "Row 2, id: the cell holds a control"),
@@ -58,6 +63,14 @@ BAD_FILES = {
     "xlsx formula": (
         xlsx_of([["id", "Tidy"], ["a", "=1+1"]]),
         "Row 2, Tidy: the cell holds a formula",
+    ),
+    "xlsx array formula": (
+        xlsx_of([["id", "Tidy"], ["a", ArrayFormula("B2", "=SUM(A1:A2)")]]),
+        "Row 2, Tidy: the cell holds a formula (=SUM(A1:A2))",
+    ),
+    "xlsx data table": (
+        xlsx_of([["id", "Tidy"], ["a", DataTableFormula("B2", r1="A1")]]),
+        "Row 2, Tidy: the cell holds a formula (=table)",
     ),
     "xlsx header only": (xlsx_of([["id", "Tidy"]]), "a header but no rows"),
 }
@@ -94,6 +107,41 @@ def test_it_refuses_entities_in_the_xml_of_a_workbook() -> None:
     members["xl/worksheets/sheet1.xml"] = entity
     with pytest.raises(TableError, match="damaged"):
         read_table(zip_of(members))
+
+
+def changed_zip(
+    data: bytes, part: str, change: Callable[[bytearray, zipfile.ZipInfo], None]
+) -> bytes:
+    """Change the bytes of a ZIP in place; ``change`` is told where the part begins."""
+    changed = bytearray(data)
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        change(changed, archive.getinfo(part))
+    return bytes(changed)
+
+
+def spoil(data: bytearray, part: zipfile.ZipInfo) -> None:
+    start = part.header_offset + 30 + len(part.filename)
+    data[start : start + 4] = b"\xff\xff\xff\xff"
+
+
+def mark_encrypted(data: bytearray, part: zipfile.ZipInfo) -> None:
+    data[part.header_offset + 6] |= 1
+    entry = data.rindex(b"PK\x01\x02", 0, data.rindex(part.filename.encode()))
+    data[entry + 8] |= 1
+
+
+def mark_unknown_packing(data: bytearray, part: zipfile.ZipInfo) -> None:
+    data[part.header_offset + 8] = 99
+    entry = data.rindex(b"PK\x01\x02", 0, data.rindex(part.filename.encode()))
+    data[entry + 10] = 99
+
+
+@pytest.mark.parametrize("part", ["xl/workbook.xml", "xl/worksheets/sheet1.xml"])
+@pytest.mark.parametrize("change", [spoil, mark_encrypted, mark_unknown_packing])
+def test_it_refuses_parts_that_cannot_be_unpacked(part: str, change: Callable) -> None:
+    data = changed_zip(xlsx_of([["id", "Tidy"], ["a", "1"], ["b", "2"]]), part, change)
+    with pytest.raises(TableError, match="damaged"):
+        read_table(data)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])

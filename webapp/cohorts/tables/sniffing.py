@@ -7,7 +7,10 @@ from webapp.cohorts.tables.table import TableError
 
 _SIGNATURES = (
     (b"%PDF", "a PDF"),
-    (b"\xd0\xcf\x11\xe0", "an old Excel file (XLS); save it as XLSX"),
+    (
+        b"\xd0\xcf\x11\xe0",
+        "an old or password-protected Excel file; save it as XLSX without a password",
+    ),
     (b"\x89PNG", "a PNG image"),
     (b"\xff\xd8\xff", "a JPEG image"),
     (b"GIF8", "a GIF image"),

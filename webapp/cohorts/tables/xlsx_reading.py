@@ -3,11 +3,13 @@
 import datetime
 import io
 import zipfile
+import zlib
 from typing import Any
 
 import openpyxl
 from defusedxml.common import DefusedXmlException
 from openpyxl.utils.exceptions import InvalidFileException
+from openpyxl.worksheet.formula import ArrayFormula, DataTableFormula
 
 from webapp.cohorts.tables.table import (
     MAX_COLUMNS,
@@ -50,7 +52,9 @@ _PARSE_ERRORS = (
     SyntaxError,
     OSError,
     EOFError,
+    RuntimeError,  # an encrypted part, or one packed in a way that zipfile does not know
     zipfile.BadZipFile,
+    zlib.error,
 )
 
 
@@ -119,4 +123,7 @@ def _as_text(value: Any) -> str:
         return str(int(value))
     if isinstance(value, datetime.datetime) and value.time() == datetime.time(0):
         return value.date().isoformat()
+    if isinstance(value, ArrayFormula | DataTableFormula):
+        text = getattr(value, "text", "") or "table"  # a data table keeps no text
+        return f"={text.lstrip('=')}"
     return str(value)
