@@ -21,7 +21,7 @@ from .crf.survey import BLANK, Survey, check_pairs, partners_of
 from .datasets.answer_order import order_answers
 from .datasets.images import match_mask, read_image, read_mask, write_mask
 from .datasets.matching_sampler import MatchingSample, sample_matching
-from .datasets.practice_pairs import PracticePairs, simulate_pairs
+from .datasets.practice_pairs import PracticePairs, PracticeWeights, invent_weights, simulate_pairs
 from .datasets.survey_csv import (
     infer_questionnaire,
     read_pairs_csv,
@@ -119,6 +119,7 @@ __all__ = [
     "PairwiseModel",
     "PartnerMeans",
     "PracticePairs",
+    "PracticeWeights",
     "Prediction",
     "Progress",
     "ProgressCallback",
@@ -161,6 +162,7 @@ __all__ = [
     "housing_questionnaire",
     "ignore_progress",
     "infer_questionnaire",
+    "invent_weights",
     "is_blank",
     "load_roommate_model",
     "load_segmentation_model",

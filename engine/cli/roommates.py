@@ -11,7 +11,7 @@ from engine.cli.roc_files import write_roc_csv, write_roc_svg
 from engine.core.errors import InvalidProblemError
 from engine.crf.questionnaire import Questionnaire
 from engine.crf.rules import Rules
-from engine.datasets.practice_pairs import simulate_pairs
+from engine.datasets.practice_pairs import invent_weights, simulate_pairs
 from engine.datasets.roommate_files import (
     write_pairs_csv,
     write_rows,
@@ -161,13 +161,11 @@ def _add_simulate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--strength",
         type=float,
-        default=DEFAULT_STRENGTH,
         help=f"factor on the true weights (default {DEFAULT_STRENGTH:g}); not with --responses",
     )
     parser.add_argument(
         "--blanks",
         type=float,
-        default=0.0,
         metavar="SHARE",
         help="share of answers left blank (default 0); not with --responses",
     )
@@ -285,24 +283,15 @@ def _evaluate(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _simulate(args: argparse.Namespace) -> dict[str, Any]:
-    if not 0.0 <= args.blanks < 1.0:
-        raise InvalidProblemError(f"--blanks: expected a share from 0 to 1, not {args.blanks}.")
-    if args.cohorts < 1:
-        raise InvalidProblemError(f"--cohorts: expected at least 1, not {args.cohorts}.")
-    if args.students is not None and args.students < 2:
-        raise InvalidProblemError(f"--students: expected at least 2, not {args.students}.")
-    if not np.isfinite(args.strength):
-        raise InvalidProblemError(f"--strength: expected a finite number, not {args.strength}.")
+    _check_simulate(args)
     if args.responses:
         return _simulate_from_responses(args)
-    if args.students is None:
-        raise InvalidProblemError("simulate: --students N is required without --responses.")
     university = simulate_university(
         args.students,
         args.cohorts,
         rng=np.random.default_rng(args.seed or 0),
-        strength=args.strength,
-        blank_share=args.blanks,
+        strength=DEFAULT_STRENGTH if args.strength is None else args.strength,
+        blank_share=args.blanks or 0.0,
     )
     folder = make_folder(args.out)
     for year, cohort in enumerate(university.cohorts, start=1):
@@ -320,6 +309,26 @@ def _simulate(args: argparse.Namespace) -> dict[str, Any]:
     }
 
 
+def _check_simulate(args: argparse.Namespace) -> None:
+    """Refuse options that are out of range, or that the given way to make years would ignore."""
+    made_up = {"--strength": args.strength, "--blanks": args.blanks}
+    of_file = {"--schema": args.schema, "--same": args.same or None}
+    for option, value in (made_up if args.responses else of_file).items():
+        if value is not None:
+            word = "cannot" if args.responses else "can only"
+            raise InvalidProblemError(f"simulate: {option} {word} be used with --responses.")
+    if args.students is None and not args.responses:
+        raise InvalidProblemError("simulate: --students N is required without --responses.")
+    if args.blanks is not None and not 0.0 <= args.blanks < 1.0:
+        raise InvalidProblemError(f"--blanks: expected a share from 0 to 1, not {args.blanks}.")
+    if args.cohorts < 1:
+        raise InvalidProblemError(f"--cohorts: expected at least 1, not {args.cohorts}.")
+    if args.students is not None and args.students < 2:
+        raise InvalidProblemError(f"--students: expected at least 2, not {args.students}.")
+    if args.strength is not None and not np.isfinite(args.strength):
+        raise InvalidProblemError(f"--strength: expected a finite number, not {args.strength}.")
+
+
 def _simulate_from_responses(args: argparse.Namespace) -> dict[str, Any]:
     """Split real students into years and draw pairs under invented weights, the same every year."""
     questionnaire = (
@@ -332,23 +341,23 @@ def _simulate_from_responses(args: argparse.Namespace) -> dict[str, Any]:
     order = rng.permutation(survey.n_students)
     if args.students is not None:
         order = order[: args.students * args.cohorts]
+    truth = invent_weights(survey, rng=rng)
     folder = make_folder(args.out)
     pairs = singles = 0
-    for year, part in enumerate(np.array_split(order, args.cohorts), start=1):
+    parts = np.array_split(order, args.cohorts)
+    for year, part in enumerate(parts, start=1):
         cohort = survey.take(np.sort(part))
-        drawn = simulate_pairs(
-            cohort, rng=np.random.default_rng(args.seed or 0), same=tuple(args.same)
-        )
+        drawn = simulate_pairs(cohort, rng=rng, same=args.same, weights=truth)
         write_survey_csv(folder / f"survey_{year}.csv", cohort)
         write_pairs_csv(folder / f"pairs_{year}.csv", cohort, drawn.pairs)
         pairs, singles = pairs + len(drawn.pairs), singles + len(drawn.single)
     weights = [
-        [n, f"{w:.6f}"] for n, w in zip(questionnaire.names, drawn.distance_weights, strict=True)
+        [n, f"{w:.6f}"] for n, w in zip(questionnaire.names, truth.distance_weights, strict=True)
     ]
     write_rows(folder / "weights.csv", ["question", "distance_weight"], weights)
     _write_schema(folder, questionnaire)
     return {
-        "students": len(order),
+        "students": len(parts[0]),  # per year, as the option says; later years may have one less
         "cohorts": args.cohorts,
         "n_features": questionnaire.n_features,
         "pairs": pairs,

@@ -18,6 +18,25 @@ ATTRACT_SHARE = 0.15  # of the questions on which opposites are made to attract
 
 
 @dataclass(frozen=True, slots=True)
+class PracticeWeights:
+    """An invented truth, under which pairs of one year or of several are drawn.
+
+    Parameters
+    ----------
+    features : SurveyFeatures
+    theta : ndarray, shape (K,), nats, in the layout of ``features``, zero but for the distances.
+    """
+
+    features: SurveyFeatures
+    theta: FloatArray
+
+    @property
+    def distance_weights(self) -> FloatArray:
+        """Shape (Q,), nats per step."""
+        return read_only(self.theta[self.features.feature_offsets[:-1]])
+
+
+@dataclass(frozen=True, slots=True)
 class PracticePairs:
     """Pairs drawn from the model itself under invented weights.
 
@@ -38,6 +57,7 @@ def simulate_pairs(
     *,
     rng: np.random.Generator,
     same: Sequence[str] = (),
+    weights: PracticeWeights | None = None,
     should_stop: StopCallback = never_stop,
 ) -> PracticePairs:
     """Draw pairs for the students of a survey from P(Y) ~ exp(total score).
@@ -47,22 +67,24 @@ def simulate_pairs(
     survey : Survey, at least two students.
     rng : Generator, of the weights, of who stays single, and of the pairs.
     same : names of attribute columns in which partners agree; a blank is a group of its own.
+    weights : PracticeWeights, by default those that ``invent_weights`` makes for this survey.
     should_stop : asked before every group.
 
     Raises
     ------
     InvalidProblemError
-        If there are fewer than two students, or a column is unknown.
+        If there are fewer than two students, a column is unknown, or the weights are those of other
+        questions.
 
     Notes
     -----
-    Weights differ in size from question to question, most keep different answers apart, and the
-    scores of random pairs spread by ``SCORE_SPREAD`` nats. Sampling is that of ``sample_matching``.
+    Sampling is that of ``sample_matching``.
     """
     if survey.n_students < 2:
         raise InvalidProblemError(f"Pairs need two students, received {survey.n_students}.")
-    features = make_survey_features([survey])
-    theta, weights = _invent_weights(survey, features, rng)
+    if weights is None:
+        weights = invent_weights(survey, rng=rng)
+    weights.features.questionnaire.check_same_as(survey.questionnaire)
     pairs: list[IntArray] = []
     single: list[int] = []
     for group in split_groups(survey, Rules(same=tuple(same))):
@@ -74,20 +96,29 @@ def simulate_pairs(
             single.append(int(members[out]))
             members = np.delete(members, out)
         if len(members):
-            scores = features.scores(survey.take(members), theta)
+            scores = weights.features.scores(survey.take(members), weights.theta)
             pairs.append(np.sort(members[sample_matching(scores, rng=rng).pairs], axis=1))
     together = np.concatenate(pairs) if pairs else np.empty((0, 2), dtype=np.int64)
     return PracticePairs(
         pairs=read_only(together[np.argsort(together[:, 0], kind="stable")]),
         single=read_only(np.array(sorted(single), dtype=np.int64)),
-        distance_weights=read_only(weights),
+        distance_weights=weights.distance_weights,
     )
 
 
-def _invent_weights(
-    survey: Survey, features: SurveyFeatures, rng: np.random.Generator
-) -> tuple[FloatArray, FloatArray]:
-    """Return theta and its distance weights, scaled by the spread of scores of random pairs."""
+def invent_weights(survey: Survey, *, rng: np.random.Generator) -> PracticeWeights:
+    """Invent weights of distances that make the pairs of a survey neither random nor certain.
+
+    They differ in size from question to question, most keep different answers apart, and the scores
+    of random pairs of the survey spread by ``SCORE_SPREAD`` nats. For years that share one truth,
+    invent it on the students of all: the spread of each alone would scale it anew.
+
+    Parameters
+    ----------
+    survey : Survey, at least two students.
+    rng : Generator
+    """
+    features = make_survey_features([survey])
     n_questions = survey.questionnaire.n_questions
     weights = -rng.exponential(size=n_questions)
     weights[rng.random(n_questions) < ATTRACT_SHARE] *= -0.5
@@ -96,5 +127,4 @@ def _invent_weights(
     some = rng.integers(survey.n_students, size=(4000, 2))
     some = some[some[:, 0] != some[:, 1]]
     spread = float(features.pair_scores(survey, theta, some).sum(axis=1).std())
-    factor = SCORE_SPREAD / spread if spread > 0 else 0.0
-    return theta * factor, weights * factor
+    return PracticeWeights(features, read_only(theta * (SCORE_SPREAD / spread if spread else 0.0)))

@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 
 from engine.cli.main import main
+from engine.datasets.practice_pairs import simulate_pairs
+from engine.datasets.roommate_files import write_survey_csv
+from tests.learning.roommate_cohorts import random_survey
 
 
 def call(capsys, *words):
@@ -113,6 +116,28 @@ def test_simulated_years_can_be_made_again(folder, tmp_path):
         assert (tmp_path / name).read_bytes() == (folder / name).read_bytes()
 
 
+def test_years_of_one_file_are_paired_under_the_same_weights(capsys, monkeypatch, tmp_path):
+    """Weights that were scaled to each year alone differed, and the file held the last year's."""
+    answers = random_survey(61, 2, Hall=tuple("NS" * 30 + "N"))
+    write_survey_csv(tmp_path / "all.csv", answers)
+    years = []
+
+    def record(cohort, **options):
+        years.append(simulate_pairs(cohort, **options))
+        return years[-1]
+
+    monkeypatch.setattr("engine.cli.roommates.simulate_pairs", record)
+    words = ("simulate", "--responses", tmp_path / "all.csv", "--cohorts", "3", "--same", "Hall")
+    code, told, _ = call(capsys, *words, "--out", tmp_path / "made")
+    assert code == 0
+    assert told["students"] == 21
+    assert told["cohorts"] == 3
+    assert 2 * told["pairs"] + told["left_over"] == 61
+    written = [float(row["distance_weight"]) for row in read(tmp_path / "made" / "weights.csv")]
+    for year in years:
+        assert year.distance_weights.tolist() == pytest.approx(written, abs=1e-6)
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -125,6 +150,10 @@ def test_simulated_years_can_be_made_again(folder, tmp_path):
         (["simulate", "--responses", "r.csv", "--cohorts", "0", "--out", "x"], "--cohorts"),
         (["simulate", "--responses", "r.csv", "--students", "-3", "--out", "x"], "--students"),
         (["assign", "--survey", "s.csv", "--model", "m.npz", "--out", "p.csv"], "no such file"),
+        (["simulate", "--responses", "r.csv", "--blanks", "0.1", "--out", "x"], "--blanks cannot"),
+        (["simulate", "--responses", "r.csv", "--strength", "8", "--out", "x"], "--strength cann"),
+        (["simulate", "--students", "60", "--same", "Hall", "--out", "x"], "--same can only be"),
+        (["simulate", "--students", "60", "--schema", "s.json", "--out", "x"], "--schema can only"),
         (["train", "--cohort", "a:b", "--out", "m", "--max-seconds", "nan"], "--max-seconds"),
         (["train", "--cohort", "a:b", "--out", "m", "--max-seconds", "-1"], "--max-seconds"),
         (["train"], "required"),
