@@ -21,6 +21,8 @@ from webapp.segmentation.store import FULL_DISK_ERRORS, StorageFullError
 log = structlog.get_logger(__name__)
 
 MAX_JSON_BYTES = 1024**2
+MAX_SEED = 2**31 - 1
+MAX_OFFSET = 10**9  # beyond any table, and within what a database counts to
 
 
 def view_of(endpoints: Sequence[Endpoint]) -> Any:
@@ -115,10 +117,23 @@ def read_field(body: dict[str, Any], name: str, kind: type, default: Any = None)
     if value is None:
         raise Problem(422, f"{name} is missing.")
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        value = float(value)
+        try:
+            value = float(value)
+        except OverflowError as error:
+            raise Problem(422, f"{name}: the number is too large.") from error
     if not isinstance(value, kind) or (kind is not bool and isinstance(value, bool)):
         raise Problem(422, f"{name}: expected {_WORDS[kind]}.")
     return value
+
+
+def read_seed(body: dict[str, Any]) -> int | None:
+    """Return the seed of a body, None when it has none; Problem 422 for one that no job takes."""
+    if "seed" not in body:
+        return None
+    seed: int = read_field(body, "seed", int)
+    if not 0 <= seed <= MAX_SEED:
+        raise Problem(422, f"seed: expected 0 to {MAX_SEED}.")
+    return seed
 
 
 _WORDS = {
@@ -134,7 +149,7 @@ def page_of(request: HttpRequest, queryset: Any) -> tuple[list[Any], dict[str, i
     """Return the objects that ``limit`` and ``offset`` of the query choose, and the numbers."""
     try:
         limit = min(max(int(request.GET.get("limit", 100)), 1), 1000)
-        offset = max(int(request.GET.get("offset", 0)), 0)
+        offset = min(max(int(request.GET.get("offset", 0)), 0), MAX_OFFSET)
     except ValueError as error:
         raise Problem(422, "limit and offset are whole numbers.") from error
     return list(queryset[offset : offset + limit]), {

@@ -163,7 +163,7 @@ SCHEMAS: dict[str, Schema] = {
         max_side=told(WHOLE, "pixels, 40 to 400; 200 by default"),
         max_seconds=told(WHOLE, "1 to 20,000; 300 by default"),
         holdout_percent=told(WHOLE, "0 to 50; 20 by default"),
-        seed=WHOLE,
+        seed=told(WHOLE, "0 to 2,147,483,647; chosen for you when left out"),
     ),
     "NewPrediction": record(image_set=KEY, model=KEY),
     "PredictedImage": record(
@@ -229,7 +229,7 @@ SCHEMAS: dict[str, Schema] = {
         relative_gap=told(NUMBER, "1e-4 by default"),
         rho=told(NUMBER, "reweighting; 1 by default"),
         method=told({"enum": list(METHODS)}, "auto by default"),
-        seed=WHOLE,
+        seed=told(WHOLE, "0 to 2,147,483,647; chosen for you when left out"),
         check_on=told(KEY, "a later cohort with pairs"),
     ),
     "Proposal": record(

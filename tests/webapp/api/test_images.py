@@ -81,6 +81,8 @@ def test_learning_is_queued(program_of, bob, image_set, sent_job_ids) -> None:
         ({"solver": "magic"}, "solver"),
         ({"restraint": "much"}, "a number"),
         ({"holdout_percent": 90}, "0 to 50"),
+        ({"seed": -1}, "seed: expected 0 to"),
+        ({"restraint": 10**400}, "too large"),
     ],
 )
 def test_bad_choices_are_refused_by_name(program_of, bob, image_set, change, words) -> None:

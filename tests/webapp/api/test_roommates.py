@@ -7,7 +7,9 @@ import pytest
 
 from tests.webapp.segmentation.conftest import upload
 from webapp.cohorts.models import Cohort, Draft
+from webapp.jobs.models import Job
 from webapp.jobs.runner import run_job
+from webapp.matching.models import LearnedModel
 
 BEDTIMES = ["Before 10 pm", "10-11 pm", "11 pm-12", "After 12"]
 
@@ -136,3 +138,34 @@ def test_an_unlearned_model_proposes_nothing(program_of, bob, cohort) -> None:
     answer = program.post("/proposals", {"cohort": cohort["id"], "model": model["id"]})
     assert answer.status_code == 422
     assert "not learned yet" in answer.data["detail"]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("seed", -1, "seed: expected 0 to 2147483647."),
+        ("seed", 2**70, "seed: expected 0 to 2147483647."),
+        ("ridge", 10**400, "ridge: the number is too large."),
+    ],
+)
+def test_numbers_that_no_job_takes_are_refused(
+    program_of, bob, cohort, field: str, value: int, words: str
+) -> None:
+    body = {"cohorts": [cohort["id"]], field: value}
+    answer = program_of(bob).post("/roommate-models", body)
+    assert (answer.status_code, answer.data["detail"]) == (422, words)
+    assert not Job.objects.exists()
+
+
+def test_an_offset_past_every_object_finds_none(program_of, bob, cohort) -> None:
+    answer = program_of(bob).get(f"/cohorts?offset={'9' * 30}")
+    assert (answer.status_code, answer.data["items"], answer.data["total"]) == (200, [], 1)
+
+
+def test_a_cohort_named_twice_is_learned_from_once(program_of, bob, cohort) -> None:
+    """Its job used to fail, saying that a cohort had been removed."""
+    body = {"cohorts": [cohort["id"], cohort["id"]]}
+    answer = program_of(bob).post("/roommate-models", body)
+    assert answer.status_code == 202, answer.data
+    (source,) = LearnedModel.objects.get().sources
+    assert source["cohort"] == cohort["id"]

@@ -3,7 +3,7 @@
 from typing import Any
 from uuid import UUID
 
-from webapp.api.dispatch import page_of, read_field, read_json
+from webapp.api.dispatch import page_of, read_field, read_json, read_seed
 from webapp.api.endpoints.jobs import PAGING, time_json
 from webapp.api.problems import Problem
 from webapp.api.registry import Request, endpoint
@@ -173,7 +173,7 @@ def learn_roommate_model(request: Request) -> dict[str, Any]:
         relative_gap=read_field(body, "relative_gap", float, 1e-4),
         rho=read_field(body, "rho", float, 1.0),
         method=read_field(body, "method", str, "auto"),
-        seed=read_field(body, "seed", int) if "seed" in body else None,
+        seed=read_seed(body),
     )
     return model_json(model)
 

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.http import Http404, HttpResponseBase
 
-from webapp.api.dispatch import page_of, read_field, read_json
+from webapp.api.dispatch import page_of, read_field, read_json, read_seed
 from webapp.api.endpoints.jobs import PAGING, time_json
 from webapp.api.problems import Problem
 from webapp.api.registry import Request, endpoint
@@ -74,7 +74,7 @@ def learn_image_model(request: Request) -> dict[str, Any]:
         name=read_field(body, "name", str, sets[0].name),
         image_sets=sets,
         choices=_choices(body),
-        seed=read_field(body, "seed", int) if "seed" in body else None,
+        seed=read_seed(body),
     )
     return segmenter_json(segmenter_of(request.user, segmenter.pk))
 

@@ -62,6 +62,7 @@ def model_learn(
 
     Raises MatchingError with one sentence when the cohorts or settings do not allow it.
     """
+    cohorts = list(dict.fromkeys(cohorts))
     name = " ".join(name.split())[:120] or " + ".join(cohort.name for cohort in cohorts)[:120]
     questions = check_learning(cohorts)
     _check_options(ridge, relative_gap, rho, method)
