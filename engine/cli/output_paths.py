@@ -14,12 +14,14 @@ def check_writable(path: Path) -> None:
     Raises
     ------
     InvalidProblemError
-        If it is a folder, or its folder is absent or closed to us.
+        If it is a folder, it is there and write-protected, or its folder is absent or closed to us.
     """
     if path.is_dir():
         raise InvalidProblemError(f"{path}: this is a folder; give the name of a file.")
     if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
         raise InvalidProblemError(f"{path}: its folder does not exist or cannot be written to.")
+    if path.exists() and not os.access(path, os.W_OK):
+        raise InvalidProblemError(f"{path}: this file is write-protected; choose another name.")
 
 
 def open_checkpoint(path: Path | None) -> FileCheckpoint | None:
@@ -44,10 +46,12 @@ def make_folder(path: Path) -> Path:
     Raises
     ------
     InvalidProblemError
-        If it cannot be made.
+        If it cannot be made, or is there and closed to us.
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidProblemError(f"{path}: cannot be made a folder: {error.strerror}.") from error
+    if not os.access(path, os.W_OK):
+        raise InvalidProblemError(f"{path}: this folder cannot be written to.")
     return path

@@ -286,6 +286,7 @@ def _simulate(args: argparse.Namespace) -> dict[str, Any]:
     _check_simulate(args)
     if args.responses:
         return _simulate_from_responses(args)
+    folder = make_folder(args.out)
     university = simulate_university(
         args.students,
         args.cohorts,
@@ -293,7 +294,6 @@ def _simulate(args: argparse.Namespace) -> dict[str, Any]:
         strength=DEFAULT_STRENGTH if args.strength is None else args.strength,
         blank_share=args.blanks or 0.0,
     )
-    folder = make_folder(args.out)
     for year, cohort in enumerate(university.cohorts, start=1):
         write_survey_csv(folder / f"survey_{year}.csv", cohort.survey)
         write_pairs_csv(folder / f"pairs_{year}.csv", cohort.survey, cohort.pairs)
@@ -325,6 +325,10 @@ def _check_simulate(args: argparse.Namespace) -> None:
         raise InvalidProblemError(f"--cohorts: expected at least 1, not {args.cohorts}.")
     if args.students is not None and args.students < 2:
         raise InvalidProblemError(f"--students: expected at least 2, not {args.students}.")
+    if not args.responses and args.students % 2:
+        raise InvalidProblemError(
+            f"--students: expected an even number of students, not {args.students}."
+        )
     if args.strength is not None and not np.isfinite(args.strength):
         raise InvalidProblemError(f"--strength: expected a finite number, not {args.strength}.")
 
