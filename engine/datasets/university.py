@@ -7,7 +7,7 @@ as much as all other questions together and would hide them. Answer-pair weights
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -51,7 +51,11 @@ DEFAULT_STRENGTH = 8.0  # plain signs stay; pairs become as predictable as in th
 
 @dataclass(frozen=True, slots=True)
 class SimulatedCohort:
-    """One year: its survey, its pairs and the sampler's evidence."""
+    """One year: its survey, its pairs and the sampler's evidence.
+
+    Where pairs were drawn within groups, the sample is that of all groups together: its evidence
+    is that of the worst.
+    """
 
     survey: Survey
     pairs: IntArray
@@ -149,18 +153,27 @@ def _pair_up(
     rng: np.random.Generator,
 ) -> SimulatedCohort:
     genders = np.array(survey.attributes.get("Gender", ("",) * survey.n_students))
-    pairs, sample = [], None
+    samples = []
     for gender in np.unique(genders):
         members = np.flatnonzero(genders == gender)
         sample = sample_matching(features.scores(survey.take(members), theta), rng=rng)
-        pairs.append(members[sample.pairs])
-    if sample is None:
-        raise InvalidProblemError("A cohort needs students.")
+        samples.append(replace(sample, pairs=members[sample.pairs]))
+    together = _combine(samples)
     answers = survey.answers.copy()
     answers[rng.random(answers.shape) < blank_share] = BLANK
     survey = Survey(survey.ids, survey.questionnaire, answers, survey.attributes)
-    together = np.concatenate(pairs)
-    return SimulatedCohort(survey, read_only(together[np.argsort(together[:, 0])]), sample)
+    return SimulatedCohort(survey, together.pairs, together)
+
+
+def _combine(samples: Sequence[MatchingSample]) -> MatchingSample:
+    """Return the matching that disjoint groups make up; one that has not mixed spoils it all."""
+    pairs = np.concatenate([sample.pairs for sample in samples])
+    return MatchingSample(
+        pairs=read_only(pairs[np.argsort(pairs[:, 0])]),
+        sweeps=max(sample.sweeps for sample in samples),
+        score_difference=max(sample.score_difference for sample in samples),
+        has_mixed=all(sample.has_mixed for sample in samples),
+    )
 
 
 def _check_frequencies(

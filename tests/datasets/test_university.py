@@ -1,6 +1,7 @@
 """Simulated universities: the chain draws from the model, and learning recovers the truth."""
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -60,6 +61,26 @@ def test_pairs_by_gender_agree_in_it_and_blanks_appear():
     genders = np.array(year.survey.attributes["Gender"])
     assert (genders[year.pairs[:, 0]] == genders[year.pairs[:, 1]]).all()
     assert year.survey.blanks.sum() > 0
+
+
+def test_a_gender_whose_chain_has_not_mixed_is_not_forgotten(monkeypatch):
+    drawn = []
+
+    def stuck_at_first(scores, *, rng):
+        sample = sample_matching(scores, rng=rng)
+        if not drawn:
+            sample = replace(sample, sweeps=20_000, score_difference=9.0, has_mixed=False)
+        drawn.append(sample)
+        return sample
+
+    monkeypatch.setattr("engine.datasets.university.sample_matching", stuck_at_first)
+    university = simulate_university(40, 1, rng=np.random.default_rng(2), by_gender=True)
+    year = university.cohorts[0]
+    assert len(drawn) == 2
+    assert not year.sample.has_mixed
+    assert year.sample.score_difference == 9.0
+    assert year.sample.sweeps == 20_000
+    assert np.array_equal(year.sample.pairs, year.pairs)
 
 
 def test_odd_years_and_misfitting_frequencies_are_refused():
