@@ -1,11 +1,12 @@
 """Labelled pictures ready to learn from: in memory while there is room, in files beyond."""
 
 import hashlib
+import io
 import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import overload
+from typing import IO, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,9 @@ MEMORY_BYTES = 512 * 2**20
 VERSION = b"image features 1"
 
 
+PARTS = ("colours", "gradients", "right", "down")
+
+
 class ExampleStore(Sequence[GridExample]):
     """A growing sequence of examples whose memory does not grow beyond a budget.
 
@@ -37,14 +41,14 @@ class ExampleStore(Sequence[GridExample]):
     ----------
     cache : Path, optional
         Folder in which features are kept from run to run, named by the content of the picture.
-        None: files, if any are needed, go with the store.
+        None: beyond the budget they lie in a file without a name, which goes with the store.
     memory_bytes : int
     """
 
     def __init__(self, cache: Path | None = None, memory_bytes: int = MEMORY_BYTES) -> None:
         self._cache, self._left = cache, memory_bytes
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
-        self._features: list[GridFeatures | Path] = []
+        self._spill: SpillFile | None = None
+        self._features: list[GridFeatures | Path | SpilledFeatures] = []
         self._labels: list[NDArray[np.uint8]] = []
         self._shapes: list[tuple[int, int]] = []
         self._digest = hashlib.sha256()
@@ -59,10 +63,7 @@ class ExampleStore(Sequence[GridExample]):
             self._left -= size
             self._features.append(assemble(features))
         else:
-            if path is None:
-                path = self._spill_folder() / f"{len(self)}.npz"
-                features.save(path)
-            self._features.append(path)
+            self._features.append(self._spilled(features) if path is None else path)
         self._labels.append(np.packbits(labels))
         self._shapes.append((int(labels.shape[0]), int(labels.shape[1])))
         for part in (np.array(labels.shape, np.int64), colours, self._labels[-1]):
@@ -104,6 +105,8 @@ class ExampleStore(Sequence[GridExample]):
             if found is None:
                 raise OSError(f"{kept}: the features kept here can no longer be read.")
             kept = assemble(found)
+        elif isinstance(kept, SpilledFeatures):
+            kept = assemble(kept.load())
         return GridExample(kept, self.labels(index))
 
     def _featurise(self, colours: NDArray[np.uint8]) -> tuple["StoredFeatures", Path | None]:
@@ -117,10 +120,43 @@ class ExampleStore(Sequence[GridExample]):
             features.save(path)
         return features, path
 
-    def _spill_folder(self) -> Path:
-        if self._folder is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="bethe-hall-")
-        return Path(self._folder.name)
+    def _spilled(self, features: "StoredFeatures") -> "SpilledFeatures":
+        if self._spill is None:
+            self._spill = SpillFile()
+        return self._spill.append(features)
+
+
+class SpillFile:
+    """The features of many pictures in one file that has no name.
+
+    Its room is free again when the store goes, and also when the process is killed.
+    """
+
+    def __init__(self) -> None:
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the store
+
+    def append(self, features: "StoredFeatures") -> "SpilledFeatures":
+        """Write the features of a picture."""
+        packed = io.BytesIO()
+        features.write(packed)
+        start = self._file.seek(0, os.SEEK_END)
+        self._file.write(packed.getbuffer())
+        self._file.flush()
+        return SpilledFeatures(self._file, start, packed.tell())
+
+
+class SpilledFeatures(NamedTuple):
+    """Where the features of a picture lie: in which file, from which byte, how many bytes."""
+
+    file: IO[bytes]
+    start: int
+    size: int
+
+    def load(self) -> "StoredFeatures":
+        """Read them; any number of threads may at once."""
+        content = os.pread(self.file.fileno(), self.size, self.start)
+        with np.load(io.BytesIO(content), allow_pickle=False) as parts:
+            return StoredFeatures(*(parts[name] for name in PARTS))
 
 
 class ExampleView(Sequence[GridExample]):
@@ -170,22 +206,26 @@ class StoredFeatures:
         """Read features; None when the file is damaged."""
         try:
             parts = read_npz(path)
-            return cls(*(parts[name] for name in ("colours", "gradients", "right", "down")))
+            return cls(*(parts[name] for name in PARTS))
         except (OSError, InvalidProblemError, KeyError):
             return None
+
+    def write(self, file: IO[bytes]) -> None:
+        """Write to an open file."""
+        np.savez(
+            file,
+            colours=self.colours,
+            gradients=self.gradients,
+            right=self.horizontal,
+            down=self.vertical,
+        )
 
     def save(self, path: Path) -> None:
         """Write to a neighbour file and rename it: readers see a whole file or none."""
         handle, name = tempfile.mkstemp(dir=path.parent, suffix=".part")
         try:
             with os.fdopen(handle, "wb") as file:
-                np.savez(
-                    file,
-                    colours=self.colours,
-                    gradients=self.gradients,
-                    right=self.horizontal,
-                    down=self.vertical,
-                )
+                self.write(file)
             os.replace(name, path)
         except BaseException:
             Path(name).unlink(missing_ok=True)

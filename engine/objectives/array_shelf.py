@@ -16,21 +16,19 @@ are kept."""
 class ArrayShelf:
     """Keeps arrays that a solver changes in place; beyond a budget they are mapped to files.
 
-    The files live in a folder of their own that goes when the shelf does. Mapped arrays behave
-    as others do; the system writes them out and reads them back as it sees fit, so that memory
-    stays flat however many pictures there are.
+    The files have no names: the room of each is free again when its array goes, and also when the
+    process is killed. Mapped arrays behave as others do; the system writes them out and reads them
+    back as it sees fit, so that memory stays flat however many pictures there are.
 
     Parameters
     ----------
     memory_bytes : int, budget in memory.
-    folder : Path, optional, where to make the folder; the system's place for such files if None.
+    folder : Path, optional, where to make the files; the system's place for such files if None.
     """
 
     def __init__(self, memory_bytes: int = MEMORY_BYTES, folder: Path | None = None) -> None:
         self._left = memory_bytes
-        self._place = folder
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
-        self._count = 0
+        self._folder = folder
 
     def keep(self, array: FloatArray) -> FloatArray:
         """Return the array itself, or a copy of it in a file once the memory is spent.
@@ -43,28 +41,21 @@ class ArrayShelf:
         if array.nbytes <= self._left:
             self._left -= array.nbytes
             return array
-        path = self._next_path()
-        _reserve(path, array.nbytes)
-        mapped = np.memmap(path, dtype=array.dtype, mode="r+", shape=array.shape)
+        with tempfile.TemporaryFile(dir=self._folder) as file:
+            _reserve(file.fileno(), array.nbytes)
+            mapped = np.memmap(file, dtype=array.dtype, mode="r+", shape=array.shape)
         mapped[:] = array
         # As plain array on the same pages: compiled code then sees one type, not two.
         return np.asarray(mapped)
 
-    def _next_path(self) -> Path:
-        if self._folder is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="bethe-hall-", dir=self._place)
-        self._count += 1
-        return Path(self._folder.name) / f"{self._count}.raw"
 
-
-def _reserve(path: Path, size: int) -> None:
-    """Make a file of zeros whose blocks the disk has granted.
+def _reserve(handle: int, size: int) -> None:
+    """Give an empty file zeros whose blocks the disk has granted.
 
     Writing to mapped pages of a sparse file ends the process without a word when the disk is
     full (SIGBUS); asked beforehand, the system answers with an error.
     """
-    with open(path, "wb") as file:
-        if hasattr(os, "posix_fallocate"):
-            os.posix_fallocate(file.fileno(), 0, size)
-        else:
-            file.truncate(size)
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(handle, 0, size)
+    else:
+        os.truncate(handle, size)

@@ -208,7 +208,6 @@ class GridSetInnerProblem:
             self.n_pixels += example.labels.size
         shelf = ArrayShelf()
         self._messages = [shelf.keep(np.ones((4, *shape))) for shape in shapes]
-        self._shelf = shelf  # owns the files of the messages that memory has no room for
 
     def solve(self, theta: FloatArray, state: State | None, accuracy: float) -> InnerSolution:
         """Solve every picture from its last messages; see `InnerProblem.solve`.

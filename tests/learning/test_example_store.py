@@ -1,5 +1,6 @@
 """Examples in memory, in files and in a cache are the same examples."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -53,12 +54,21 @@ def test_the_digest_tells_pictures_labels_and_their_order_apart() -> None:
     assert len({store.digest, turned.digest, relabelled.digest}) == 3
 
 
-def test_files_go_with_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_can_leave_files_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A killed process left them for ever while they had names."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     store = filled(ExampleStore(memory_bytes=0))
-    assert len(list(tmp_path.rglob("*.npz"))) == 4
-    del store
-    assert not list(tmp_path.rglob("*.npz"))
+    assert not list(tmp_path.iterdir())
+    same(store[3], filled(ExampleStore())[3])
+
+
+def test_threads_read_the_features_of_their_own_pictures() -> None:
+    store, inside = filled(ExampleStore(memory_bytes=0)), filled(ExampleStore())
+    numbers = 20 * list(range(4))
+    with ThreadPoolExecutor(4) as pool:
+        examples = list(pool.map(store.__getitem__, numbers))
+    for number, example in zip(numbers, examples, strict=True):
+        same(example, inside[number])
 
 
 def test_a_cache_spares_the_second_run_the_work(
