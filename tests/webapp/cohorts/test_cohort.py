@@ -1,5 +1,6 @@
 """One cohort: who sees it, splitting, practice pairs, renaming, purging."""
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -61,6 +62,22 @@ def test_the_same_seed_gives_the_same_halves(bob: User, make_cohort: Callable) -
     assert not ids[0] & ids[1]
     assert len(ids[0] | ids[1]) == 24
     assert set(again.students.values_list("original_id", flat=True)) == ids[0]
+
+
+@pytest.mark.parametrize("seed", ["", "7"])
+def test_a_split_tells_its_seed(
+    bob: User, client_of: Callable, make_cohort: Callable, seed: str
+) -> None:
+    cohort = make_cohort(bob)
+    address = reverse("cohorts:split", args=[cohort.pk])
+    page = client_of(bob).post(address, {"seed": seed}, follow=True).content.decode()
+    told = int(re.search(r"Split into 12 and 12 students \(seed (\d+)\)", page)[1])
+    assert seed in ("", str(told))
+    assert AuditLine.objects.get(verb="split").details["seed"] == told
+    first = cohort.halves.order_by("created_at")[0]
+    again, _ = cohort_split(user=bob, cohort=cohort, seed=told)
+    ids = [set(half.students.values_list("original_id", flat=True)) for half in (first, again)]
+    assert ids[0] == ids[1]
 
 
 def test_practice_pairs_keep_to_the_rule_and_are_labelled(

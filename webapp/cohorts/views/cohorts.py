@@ -1,5 +1,6 @@
 """The list of cohorts, one cohort, and what can be done with it."""
 
+import secrets
 from typing import Any
 
 from django.core.paginator import Paginator
@@ -25,7 +26,7 @@ from webapp.cohorts.services.cohorts import (
 )
 from webapp.cohorts.services.practice import pairs_simulation_start
 from webapp.common.decorators import administrator_required, staff_required, viewer_required
-from webapp.common.parameters import whole_number
+from webapp.common.parameters import MAX_DIGITS, whole_number
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import attempt, toast
 from webapp.jobs.models import Job
@@ -115,14 +116,16 @@ def rename(request: HttpRequest, uuid: str) -> HttpResponse:
 def split(request: HttpRequest, uuid: str) -> HttpResponse:
     """Split the cohort into two halves by a seed."""
     found = get_owned_or_404(Cohort, request.user, uuid)
+    seed = whole_number(request.POST.get("seed", ""))
+    if seed is None:
+        seed = secrets.randbelow(10**MAX_DIGITS)  # told, so that the same halves can be had again
     try:
-        first, second = cohort_split(
-            user=request.user, cohort=found, seed=whole_number(request.POST.get("seed", ""))
-        )
+        first, second = cohort_split(user=request.user, cohort=found, seed=seed)
     except CohortError as problem:
         toast(request, str(problem), error=True)
         return redirect("cohorts:cohort", found.pk)
-    toast(request, f"Split into {first.n_students:,} and {second.n_students:,} students.")
+    sizes = f"{first.n_students:,} and {second.n_students:,} students"
+    toast(request, f"Split into {sizes} (seed {seed}).")
     return redirect("cohorts:cohort", first.pk)
 
 
