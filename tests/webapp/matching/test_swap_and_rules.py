@@ -180,6 +180,7 @@ def test_a_lock_across_a_same_rule_offers_to_drop_the_rule(bob: User, proposal: 
         ({"action": "lock", "first": 1001, "second": 4711}, "S-4711 is not a student"),
         ({"action": "single", "first": 4711}, "S-4711 is not a student"),
         ({"action": "require", "column": "Hall"}, "not a constraint column"),
+        ({"action": "relax", "column": "Hall"}, "not a constraint column"),
         ({"action": "abolish"}, "no such rule"),
     ],
 )
@@ -190,6 +191,33 @@ def test_senseless_rules_change_nothing(
         rule_change(user=bob, proposal=proposal, **values)
     proposal.refresh_from_db()
     assert proposal.changes == 0
+
+
+@pytest.mark.parametrize(
+    ("done", "action"),
+    [
+        ("", "release"),
+        ("", "allow"),
+        ("", "unsingle"),
+        ("", "require"),
+        ("relax", "relax"),
+        ("single", "single"),
+        ("never", "never"),
+        ("lock", "lock"),
+        ("", "keep_lock"),
+    ],
+)
+def test_a_rule_that_changes_nothing_is_no_change(
+    bob: User, proposal: Proposal, done: str, action: str
+) -> None:
+    pair = two_of(proposal)[0]
+    students = {"first": pair.first_number, "second": pair.second_number, "column": "Gender"}
+    if done:
+        rule_change(user=bob, proposal=proposal, action=done, **students)
+    with pytest.raises(DecisionError, match="That is so already"):
+        rule_change(user=bob, proposal=proposal, action=action, **students)
+    proposal.refresh_from_db()
+    assert proposal.changes == proposal.events.count() == bool(done)
 
 
 def test_never_pairs_hold_in_the_next_proposal(

@@ -80,9 +80,14 @@ def _record(
     pairs: dict[int, dict[str, Any]],
     changes: dict[str, Change],
 ) -> DecisionEvent:
-    """Write the log that undo reads, with the pairs that the rule changed, and the audit line."""
+    """Write the log that undo reads, with the pairs that the rule changed, and the audit line.
+
+    Raises DecisionError when the rules and the pairs are what they were.
+    """
     versions = dict(proposal.pairs.filter(pk__in=pairs).values_list("pk", "version"))
     changed = [row for key, row in pairs.items() if versions[key] != row["version"]]
+    if not changed and not any(change["removed"] or change["added"] for change in changes.values()):
+        raise DecisionError("That is so already. Nothing was changed.")
     event = DecisionEvent.objects.create(
         proposal=proposal,
         revision=proposal.revision,
@@ -145,7 +150,7 @@ def _keep_lock(user: User, proposal: Proposal, student: Student, partner: Studen
 def _never(user: User, proposal: Proposal, first: Student, second: Student) -> str:
     if proposal.pairs.filter(first=first, second=second, state=PairState.LOCKED).exists():
         raise DecisionError(f"{first} + {second} is locked. Release the lock first.")
-    proposal.pairs.filter(first=first, second=second).update(
+    proposal.pairs.filter(first=first, second=second).exclude(state=PairState.NEVER).update(
         state=PairState.NEVER,
         version=F("version") + 1,
         decided_by=user.get_username(),
@@ -189,15 +194,20 @@ def _unsingle(proposal: Proposal, student: Student) -> str:
     return f"{student} is to be paired."
 
 
+def _check_column(proposal: Proposal, column: str) -> None:
+    if column not in proposal.cohort.constraints:
+        raise DecisionError(f"{column} is not a constraint column of {proposal.cohort.name}.")
+
+
 def _relax(proposal: Proposal, column: str) -> str:
+    _check_column(proposal, column)
     rest = [name for name in proposal.same if name != column]
     Proposal.objects.filter(pk=proposal.pk).update(same=rest)
     return f"Pairs need not have the same {column}."
 
 
 def _require(proposal: Proposal, column: str) -> str:
-    if column not in proposal.cohort.constraints:
-        raise DecisionError(f"{column} is not a constraint column of {proposal.cohort.name}.")
+    _check_column(proposal, column)
     if column not in proposal.same:
         Proposal.objects.filter(pk=proposal.pk).update(same=[*proposal.same, column])
     return f"Pairs must have the same {column}."
