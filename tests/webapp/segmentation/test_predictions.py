@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from billiard.exceptions import SoftTimeLimitExceeded
 from django.conf import settings
+from django.db import connection
 from django.utils import timezone
 
 from engine import InvalidProblemError
@@ -43,6 +44,23 @@ def test_the_job_predicts_every_image(bob, segmenter, image_set) -> None:
         assert marginals.min() >= 0
         assert marginals.max() <= 1
         assert row.layers_path.exists()
+
+
+def test_what_was_learned_is_looked_up_before_the_transaction_and_once(
+    bob, segmenter, image_set, image
+) -> None:
+    """With 10,000 images and 8,000 learned ones, nobody else could write for four seconds."""
+    depths: list[int] = []
+
+    class Digests(list):
+        def __iter__(self):
+            depths.append(len(connection.savepoint_ids))
+            return super().__iter__()
+
+    segmenter.learned_digests = Digests([image.digest])
+    batch = prediction_start(user=bob, segmenter=segmenter, image_set=image_set)
+    assert depths == [0]
+    assert [row.name for row in batch.images.filter(learned_from=True)] == ["leaf_0.jpg"]
 
 
 def test_known_masks_give_numbers_and_others_none(batch) -> None:

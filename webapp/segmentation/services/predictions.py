@@ -65,6 +65,7 @@ def prediction_start(*, user: User, segmenter: Segmenter, image_set: ImageSet) -
         raise SegmentationError(f"{image_set.name} has no images yet. Upload some first.")
     if not segmenter.is_ready:
         raise SegmentationError(f"{segmenter.name} is not learned yet.")
+    learned = set(segmenter.learned_digests)
     with transaction.atomic():
         batch = PredictionBatch.objects.create(
             organisation=user.organisation,
@@ -73,9 +74,7 @@ def prediction_start(*, user: User, segmenter: Segmenter, image_set: ImageSet) -
             segmenter=segmenter,
             image_set=image_set,
         )
-        PredictedImage.objects.bulk_create(
-            [_waiting(batch, file, set(segmenter.learned_digests)) for file in images]
-        )
+        PredictedImage.objects.bulk_create([_waiting(batch, file, learned) for file in images])
         _enqueue(user, batch)
     return batch
 
