@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.core.arguments import FloatArray
+from engine.core.errors import StoppedError
+from engine.core.progress import StopCallback, never_stop
 from engine.entropies.matching import complete_layout, make_matching_entropy
 from engine.inference.matching_potentials import DenseScores, solve_potentials
 from engine.kernels.matching_messages import read_marginals, update_messages
@@ -28,7 +30,7 @@ TINY = 1e-250  # marginals below this are zero for the certificate's logarithms
 
 @dataclass(frozen=True, slots=True)
 class MessageSolution:
-    """Marginals with their value and a certified bound.
+    """Marginals and how far they came.
 
     Parameters
     ----------
@@ -36,19 +38,21 @@ class MessageSolution:
     messages : ndarray, shape (n, n), to start warm from.
     residual : float, largest |row sum - 1| of tau.
     sweeps : int
-    value, upper_bound : float, nats: <W, tau> + H(tau), and the bound on its maximum.
     """
 
     tau: FloatArray
     messages: FloatArray
     residual: float
     sweeps: int
-    value: float
-    upper_bound: float
 
 
 def solve_messages(
-    scores: FloatArray, rho: FloatArray, messages: FloatArray | None, tolerance: float
+    scores: FloatArray,
+    rho: FloatArray,
+    messages: FloatArray | None,
+    tolerance: float,
+    *,
+    should_stop: StopCallback = never_stop,
 ) -> MessageSolution:
     """Pass messages until no marginal changes by more than ``tolerance`` in a sweep.
 
@@ -58,22 +62,30 @@ def solve_messages(
     rho : ndarray, shape (n,)
     messages : ndarray, shape (n, n) or None, a warm start; by default from the potentials.
     tolerance : float
+    should_stop : asked before every sweep.
+
+    Raises
+    ------
+    StoppedError
+        If ``should_stop`` answered True.
 
     Notes
     -----
-    O(n^2) a sweep, four (n, n) arrays.
+    O(n^2) a sweep, four (n, n) arrays. No bound is worked out: see ``bound_value``.
     """
     n = len(scores)
     scores = np.array(scores)
     np.fill_diagonal(scores, -np.inf)
     if messages is None:
-        start = solve_potentials(DenseScores(scores), rho, None, 0.1)
+        start = solve_potentials(DenseScores(scores), rho, None, 0.1, should_stop=should_stop)
         messages = np.repeat(-start.potentials[:, None], n, axis=1)
     old, new = messages.copy(), np.empty((n, n))
     largest = LARGEST + 2.0 * float(np.abs(scores[scores > -np.inf]).max(initial=0.0))
     tau = np.zeros((n, n))
     sweeps = 0
     while True:
+        if should_stop():
+            raise StoppedError("Cancelled.")
         changes: list[float] = []
 
         def read(first: int, last: int, old: FloatArray = old) -> None:
@@ -90,8 +102,7 @@ def solve_messages(
         old, new = new, old
         sweeps += 1
     scaled, residual = scale_to_rows(tau)
-    value, bound = bound_value(scores, scaled, rho, residual)
-    return MessageSolution(scaled, old, residual, sweeps, value, bound)
+    return MessageSolution(scaled, old, residual, sweeps)
 
 
 def scale_to_rows(tau: FloatArray) -> tuple[FloatArray, float]:
@@ -107,13 +118,16 @@ def scale_to_rows(tau: FloatArray) -> tuple[FloatArray, float]:
 
 
 def bound_value(
-    scores: FloatArray, tau: FloatArray, rho: FloatArray, residual: float
+    scores: FloatArray, rho: FloatArray, solution: MessageSolution
 ) -> tuple[float, float]:
-    """Return <W, tau> + H(tau) and a certified bound of its maximum over the degree constraints."""
-    n = len(tau)
+    """Return <W, tau> + H(tau) and a certified bound of its maximum over the degree constraints.
+
+    O(n^3): a linear system of n unknowns.
+    """
+    tau, n = solution.tau, len(solution.tau)
     entropy = make_matching_entropy(complete_layout(n), rho)
     inside = (tau > TINY) & (tau < 1.0)
-    allowed = scores > -np.inf
+    allowed = (scores > -np.inf) & ~np.eye(n, dtype=np.bool_)
     finite = np.where(allowed, scores, 0.0)
     value = float((tau * finite).sum()) / 2 + entropy.value(tau)
     gradient = finite + entropy.gradient(np.where(inside, tau, np.minimum(tau, 1.0 - 1e-16)))
@@ -123,7 +137,7 @@ def bound_value(
     excess = np.where(tau >= 1.0, 0.0, excess)
     mean = float((tau * np.where(np.isfinite(excess), excess, 0.0)).sum()) / 2
     top = float(excess.max(axis=1).sum()) / 2
-    slack = n * residual * (1.0 + float(np.abs(u).max()))
+    slack = n * solution.residual * (1.0 + float(np.abs(u).max()))
     return value, value + max(top - mean, 0.0) + slack
 
 

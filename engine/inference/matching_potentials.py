@@ -23,6 +23,8 @@ from typing import Protocol
 import numpy as np
 
 from engine.core.arguments import FloatArray
+from engine.core.errors import StoppedError
+from engine.core.progress import StopCallback, never_stop
 from engine.kernels.matching_potentials import (
     sum_rows_bethe,
     sum_rows_general,
@@ -125,6 +127,8 @@ def solve_potentials(
     potentials: FloatArray | None,
     tolerance: float,
     buffer: FloatArray | None = None,
+    *,
+    should_stop: StopCallback = never_stop,
 ) -> PotentialSolution:
     """Find the potentials whose row sums are all within ``tolerance`` of 1.
 
@@ -135,6 +139,12 @@ def solve_potentials(
     potentials : ndarray, shape (n,) or None, a warm start.
     tolerance : float
     buffer : ndarray, shape (n, n), optional memory to work in; the solution keeps it.
+    should_stop : asked before every sweep.
+
+    Raises
+    ------
+    StoppedError
+        If ``should_stop`` answered True.
 
     Notes
     -----
@@ -152,6 +162,8 @@ def solve_potentials(
     shift = np.zeros(n)
     residual, sweeps = np.inf, 0
     while True:
+        if should_stop():
+            raise StoppedError("Cancelled.")
         scale = np.exp(np.minimum(-shift, LARGEST_EXPONENT))
 
         def work(first: int, last: int, scale: FloatArray = scale) -> None:

@@ -76,7 +76,7 @@ def held_out_log_odds(
     small = survey.take(paired)
     partner = np.searchsorted(paired, partners_of(pairs, survey.n_students)[paired])
     none = np.empty((0, 2), dtype=np.int64)
-    tau = compute_group_marginals(features.scores(small, theta), rho, none)
+    tau = compute_group_marginals(features.scores(small, theta), rho, none).tau
     rows, columns = np.triu_indices(len(paired), 1)
     probability = np.clip(tau[rows, columns], 1e-300, 1 - 1e-12)
     odds = np.log(probability) - np.log1p(-probability)

@@ -102,6 +102,6 @@ def _roc(scores: FloatArray, partner: IntArray) -> RocCurve:
 
 
 def _reliability(scores: FloatArray, rho: float, partner: IntArray) -> tuple[ReliabilityBin, ...]:
-    tau = compute_group_marginals(scores, rho, np.empty((0, 2), dtype=np.int64))
+    tau = compute_group_marginals(scores, rho, np.empty((0, 2), dtype=np.int64)).tau
     rows, columns = np.triu_indices(len(scores), 1)
     return reliability_bins(tau[rows, columns], (partner[rows] == columns).astype(np.float64))

@@ -56,6 +56,11 @@ class Proposal:
     n_allowed : ndarray, shape (n,), partners that the rules allow.
     next_best : NextBest
     marginals : ndarray, shape (n, n), float32, symmetric.
+    is_exact : ndarray, shape (n,), bool
+        Whose probabilities are sums over all sets of pairs: in groups of up to 18, and locked or
+        single students. Those of the others are the Bethe approximation.
+    is_rough : ndarray, shape (n,), bool
+        Whose approximation may be further off, since its optimum was not reached or not proved.
     is_calibrated : bool
         Whether probabilities were checked on unseen pairs; otherwise they are model confidence.
     """
@@ -69,6 +74,8 @@ class Proposal:
     n_allowed: IntArray
     next_best: NextBest
     marginals: NDArray[np.float32]
+    is_exact: BoolArray
+    is_rough: BoolArray
     is_calibrated: bool
 
     @property
@@ -125,7 +132,7 @@ def propose_pairs(
         name = f"group {group.name}" if group.name else f"{len(group.students)} students"
         on_progress(Progress(f"Pairing {name}", fraction=done / total))
         with one_blas_thread():
-            _solve_group(model, survey.take(group.students), group, draft)
+            _solve_group(model, survey.take(group.students), group, draft, should_stop)
         done += len(group.students) ** 2
     for i, j in sorted({(min(p), max(p)) for p in rules.locks}):
         draft.lock(i, j, _score_of(model, survey, i, j))
@@ -138,6 +145,8 @@ class _Draft:
 
     def __init__(self, n: int) -> None:
         self.marginals = np.zeros((n, n), dtype=np.float32)
+        self.is_exact = np.ones(n, dtype=np.bool_)
+        self.is_rough = np.zeros(n, dtype=np.bool_)
         self.doubt = np.zeros(n)
         self.n_allowed = np.zeros(n, dtype=np.int64)
         self.next_students = np.full((n, NEXT_BEST), -1, dtype=np.int64)
@@ -172,6 +181,8 @@ class _Draft:
                 read_only(self.next_probabilities),
             ),
             marginals=read_only(self.marginals),
+            is_exact=read_only(self.is_exact),
+            is_rough=read_only(self.is_rough),
             is_calibrated=is_calibrated,
         )
 
@@ -180,7 +191,13 @@ def _score_of(model: RoommateModel, survey: Survey, i: int, j: int) -> float:
     return float(model.features.pair_scores(survey, model.theta, np.array([[i, j]])).sum())
 
 
-def _solve_group(model: RoommateModel, survey: Survey, group: StudentGroup, draft: _Draft) -> None:
+def _solve_group(
+    model: RoommateModel,
+    survey: Survey,
+    group: StudentGroup,
+    draft: _Draft,
+    should_stop: StopCallback,
+) -> None:
     """Pair one group and write its part of the proposal."""
     m = survey.n_students
     if m == 0:
@@ -193,15 +210,19 @@ def _solve_group(model: RoommateModel, survey: Survey, group: StudentGroup, draf
     partner = matching.partner
     if not allowed[np.arange(m), partner].all():
         raise InfeasibleError("The forbidden pairs leave no complete set of pairs.")
-    tau = compute_group_marginals(
+    found = compute_group_marginals(
         scores * (1.0 if model.calibration is None else model.calibration),
         model.rho,
         group.forbidden,
+        should_stop=should_stop,
     )
+    tau = found.tau
     who = group.students
     draft.weight += matching.weight
     draft.upper_bound += matching.upper_bound
     draft.marginals[np.ix_(who, who)] = tau
+    draft.is_exact[who] = found.accuracy == "exact"
+    draft.is_rough[who] = found.accuracy == "rough"
     draft.n_allowed[who] = allowed.sum(axis=1)
     draft.doubt[who] = partner_perplexity(tau)
     for i in range(m):

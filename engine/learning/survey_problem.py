@@ -16,7 +16,7 @@ from engine.core.arguments import FloatArray, IntArray
 from engine.core.checkpoint import State
 from engine.crf.survey import Survey, check_pairs
 from engine.crf.survey_features import SurveyFeatures, distance_table
-from engine.inference.matching_messages import solve_messages
+from engine.inference.matching_messages import bound_value, solve_messages
 from engine.inference.matching_potentials import PotentialSolution, solve_potentials
 from engine.inference.odd_sets import (
     EXACT_UP_TO,
@@ -144,13 +144,14 @@ class SurveyProblem:
         scores.write_rows(0, n, values)
         old = None if state is None else state.get("messages")
         solution = solve_messages(values, rho, old, tolerance)
+        value, upper_bound = bound_value(values, rho, solution)
         expected = solution.tau @ self._one_hot
         statistics = self.features.statistics(self._one_hot.T @ expected)
         free = 1.0 - solution.tau
         return InnerSolution(
-            log_partition=solution.upper_bound,
+            log_partition=upper_bound,
             statistics=statistics,
-            entropy=solution.value - float(theta @ statistics),
+            entropy=value - float(theta @ statistics),
             sweeps=solution.sweeps,
             is_feasible=is_in_matching_polytope(solution.tau),
             state={

@@ -6,13 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.entropies.matching import complete_layout, make_matching_entropy
-from engine.inference.group_marginals import compute_group_marginals
-from engine.inference.matching_messages import solve_messages
+from engine.inference.matching_messages import bound_value, solve_messages
 from engine.inference.matching_potentials import DenseScores, solve_potentials
 from engine.kernels.matching_potentials import invert_edge
 from tests.reference import perfect_matchings as reference
-
-NONE = np.empty((0, 2), dtype=np.int64)
 
 
 def random_scores(n, spread, seed):
@@ -66,7 +63,8 @@ def test_messages_certify_marginals_above_one_half(rho, n):
     solution = solve_messages(scores, np.full(n, rho), None, 1e-12)
     assert solution.tau.max() > 0.5
     assert solution.residual < 1e-9
-    assert 0.0 <= solution.upper_bound - solution.value < 1e-6
+    value, upper_bound = bound_value(scores, np.full(n, rho), solution)
+    assert 0.0 <= upper_bound - value < 1e-6
 
 
 @settings(max_examples=40, deadline=None)
@@ -74,8 +72,8 @@ def test_messages_certify_marginals_above_one_half(rho, n):
 def test_bounds_never_fall_below_the_optimum(seed, rho, spread):
     """Whatever the sweeps allowed, the bound of a solve holds for every mixture of matchings."""
     scores = random_scores(6, spread, seed)
-    function = make_matching_entropy(complete_layout(6), rho)
-    bound = solve_messages(scores, np.full(6, rho), None, 1e-2).upper_bound
+    function, weights = make_matching_entropy(complete_layout(6), rho), np.full(6, rho)
+    bound = bound_value(scores, weights, solve_messages(scores, weights, None, 1e-2))[1]
     rng = np.random.default_rng(seed)
     matchings = reference.all_matchings(6)
     for concentration in (0.05, 0.3, 3.0):
@@ -89,36 +87,9 @@ def test_bounds_never_fall_below_the_optimum(seed, rho, spread):
 def test_exact_log_partition_lies_between_bethe_and_reweighted(seed, spread):
     scores = random_scores(8, spread, seed)
     exact = reference.log_partition(scores)
-    bethe = solve_messages(scores, np.ones(8), None, 1e-10)
-    reweighted = solve_messages(scores, np.full(8, 0.5), None, 1e-10)
-    assert bethe.value <= exact + 1e-8
-    assert reweighted.upper_bound >= exact - 1e-8
-
-
-def test_relabelling_students_relabels_marginals():
-    scores = random_scores(20, 0.6, 3)
-    order = np.random.default_rng(0).permutation(20)
-    tau = compute_group_marginals(scores, 1.0, NONE)
-    shuffled = compute_group_marginals(scores[np.ix_(order, order)], 1.0, NONE)
-    assert np.abs(shuffled - tau[np.ix_(order, order)]).max() < 1e-7
-
-
-def test_forbidden_pairs_have_probability_zero_and_forced_ones_one():
-    scores = random_scores(6, 0.5, 1)
-    forbidden = np.array([(0, k) for k in range(2, 6)])
-    tau = compute_group_marginals(scores, 1.0, forbidden)
-    assert tau[0, 1] == pytest.approx(1.0, abs=1e-6)
-    assert np.abs(tau[0, 2:]).max() < 1e-6
-    assert np.abs(tau.sum(axis=1) - 1.0).max() < 1e-6
-
-
-@pytest.mark.parametrize("n", [0, 2])
-def test_the_smallest_groups(n):
-    tau = compute_group_marginals(np.zeros((n, n)), 1.0, NONE)
-    assert tau.sum() == n
-
-
-def test_a_large_shift_of_all_scores_changes_nothing():
-    scores = random_scores(12, 0.5, 2)
-    tau = compute_group_marginals(scores, 1.0, NONE)
-    assert np.abs(compute_group_marginals(scores - 5000.0, 1.0, NONE) - tau).max() < 1e-7
+    (bethe, _), (_, reweighted) = (
+        bound_value(scores, rho, solve_messages(scores, rho, None, 1e-10))
+        for rho in (np.ones(8), np.full(8, 0.5))
+    )
+    assert bethe <= exact + 1e-8
+    assert reweighted >= exact - 1e-8

@@ -75,3 +75,27 @@ def test_eigenvalue_bound_holds(columns):
         z = np.column_stack([np.ones(40), rng.normal(size=(40, columns))])
         bound = bound_second_eigenvalue(z.T @ z, z.T @ tau @ z, tau @ z, float((tau**2).sum()))
         assert bound >= np.linalg.eigvalsh(tau)[-2]
+
+
+def balanced(scores):
+    """Symmetric, zero diagonal, row sums 1."""
+    tau = np.exp(scores + scores.T)
+    np.fill_diagonal(tau, 0.0)
+    for _ in range(200):
+        scale = 1.0 / np.sqrt(tau.sum(axis=1))
+        tau = tau * scale[:, None] * scale
+    return tau
+
+
+def test_fourth_powers_prove_what_squares_do_not(monkeypatch):
+    """Above 128 nodes, without the eigenvalues, which take three times as long as a product."""
+    n = 300
+    tau = balanced(np.random.default_rng(1).normal(size=(n, n)) * 0.85)
+    assert not odd_sets_hold(n, float((tau**2).sum()), float(tau.max()))
+    monkeypatch.delattr(np.linalg, "eigvalsh")
+    assert is_in_matching_polytope(tau)
+
+
+def test_two_large_odd_halves_are_not_proved():
+    tau = np.kron(np.eye(2), np.ones((65, 65)) - np.eye(65)) / 64
+    assert not is_in_matching_polytope(tau)

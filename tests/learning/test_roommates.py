@@ -137,6 +137,24 @@ def test_a_small_proposal_agrees_with_enumeration(small_model):
     assert propose_pairs(small_model, survey).weight == pytest.approx(best)
 
 
+def test_a_proposal_says_whose_probabilities_are_exact(small_model):
+    survey = random_survey(30, 11, Gender=tuple("F" * 10 + "M" * 20))
+    proposal = propose_pairs(small_model, survey, Rules(same=("Gender",)))
+    assert proposal.is_exact[:10].all()
+    assert not proposal.is_exact[10:].any()
+    assert not proposal.is_rough.any()
+
+
+def test_a_pair_in_every_complete_set_is_certain(small_model):
+    """Two trios that only students 2 and 3 join: the row sums alone gave that pair a third."""
+    across = ((i, j) for i in range(3) for j in range(3, 6))
+    rules = Rules(forbids=tuple(pair for pair in across if pair != (2, 3)))
+    proposal = propose_pairs(small_model, random_survey(6, 3), rules)
+    assert proposal.marginal_between(2, 3) == 1.0
+    assert proposal.probabilities == pytest.approx([1.0, 1.0, 1.0])
+    assert proposal.doubt == pytest.approx(np.ones(6))
+
+
 def test_next_best_partners_are_the_likeliest_others(trained, years):
     proposal = propose_pairs(trained.model, years[2][0])
     partner = dict(proposal.pairs.tolist()) | {j: i for i, j in proposal.pairs.tolist()}
@@ -190,6 +208,12 @@ def test_the_smallest_cohorts(small_model, n):
 def test_a_cancelled_proposal_stops(small_model):
     with pytest.raises(StoppedError):
         propose_pairs(small_model, random_survey(6), should_stop=lambda: True)
+
+
+def test_a_proposal_stops_within_a_group(small_model):
+    answers = iter([False, False, False])
+    with pytest.raises(StoppedError):
+        propose_pairs(small_model, random_survey(40), should_stop=lambda: next(answers, True))
 
 
 def test_other_questions_and_unseen_answers_are_named(small_model):
