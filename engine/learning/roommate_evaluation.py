@@ -6,6 +6,7 @@ import numpy as np
 
 from engine.core.arguments import FloatArray, IntArray
 from engine.core.errors import InvalidProblemError
+from engine.core.progress import StopCallback, never_stop
 from engine.crf.survey import Survey, check_pairs, partners_of
 from engine.inference.group_marginals import compute_group_marginals
 from engine.kernels.threads import one_blas_thread
@@ -51,7 +52,13 @@ class Evaluation:
         return self.baseline_roc.auc
 
 
-def evaluate_roommates(model: RoommateModel, survey: Survey, pairs: IntArray) -> Evaluation:
+def evaluate_roommates(
+    model: RoommateModel,
+    survey: Survey,
+    pairs: IntArray,
+    *,
+    should_stop: StopCallback = never_stop,
+) -> Evaluation:
     """Compare a model with the pairs of a year that it was not learned from.
 
     Parameters
@@ -59,11 +66,14 @@ def evaluate_roommates(model: RoommateModel, survey: Survey, pairs: IntArray) ->
     model : RoommateModel
     survey : Survey
     pairs : ndarray, shape (p, 2); students in no pair are left out.
+    should_stop : asked before every sweep for the marginals, which are most of the work.
 
     Raises
     ------
     InvalidProblemError
         If the survey asked other questions, a pair is wrong, or there are fewer than two pairs.
+    StoppedError
+        If ``should_stop`` answered True.
     """
     model.check_survey(survey)
     pairs = check_pairs(pairs, survey.n_students, survey.ids)
@@ -72,23 +82,27 @@ def evaluate_roommates(model: RoommateModel, survey: Survey, pairs: IntArray) ->
     paired = np.sort(pairs.ravel())
     partner = np.searchsorted(paired, partners_of(pairs, survey.n_students)[paired])
     with one_blas_thread():
-        return _evaluate(model, survey.take(paired), partner)
+        return _evaluate(model, survey.take(paired), partner, should_stop)
 
 
-def _evaluate(model: RoommateModel, small: Survey, partner: IntArray) -> Evaluation:
+def _evaluate(
+    model: RoommateModel, small: Survey, partner: IntArray, should_stop: StopCallback
+) -> Evaluation:
     """Evaluate on students who are all paired."""
     scores = model.features.scores(small, model.theta)
     baseline = model.features.scores(small, model.features.constant_baseline())
     best = CompleteGraphMatcher().solve(scores)
     n = len(partner)
     factor = 1.0 if model.calibration is None else model.calibration
-    raw = _reliability(scores, model.rho, partner)
+    raw = calibrated = _reliability(scores, model.rho, partner, should_stop)
+    if factor != 1.0:
+        calibrated = _reliability(factor * scores, model.rho, partner, should_stop)
     return Evaluation(
         roc=_roc(scores, partner),
         baseline_roc=_roc(baseline, partner),
         hamming_error=hamming_error(best.partner, partner),
         hamming_chance=1.0 - 1.0 / (n - 1),
-        reliability=raw if factor == 1.0 else _reliability(factor * scores, model.rho, partner),
+        reliability=calibrated,
         raw_reliability=raw,
         n_pairs=n // 2,
     )
@@ -101,7 +115,10 @@ def _roc(scores: FloatArray, partner: IntArray) -> RocCurve:
     return compute_roc(values[is_pair], values[~is_pair])
 
 
-def _reliability(scores: FloatArray, rho: float, partner: IntArray) -> tuple[ReliabilityBin, ...]:
-    tau = compute_group_marginals(scores, rho, np.empty((0, 2), dtype=np.int64)).tau
+def _reliability(
+    scores: FloatArray, rho: float, partner: IntArray, should_stop: StopCallback
+) -> tuple[ReliabilityBin, ...]:
+    none = np.empty((0, 2), dtype=np.int64)
+    tau = compute_group_marginals(scores, rho, none, should_stop=should_stop).tau
     rows, columns = np.triu_indices(len(scores), 1)
     return reliability_bins(tau[rows, columns], (partner[rows] == columns).astype(np.float64))

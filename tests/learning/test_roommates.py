@@ -288,6 +288,12 @@ def test_evaluation_ranks_simulated_pairs_above_chance(trained, years):
     assert sum(b.count for b in evaluation.reliability) == 120 * 119 // 2
 
 
+def test_an_evaluation_stops_while_it_sweeps(trained, years):
+    answers = iter([False, False])
+    with pytest.raises(StoppedError):
+        evaluate_roommates(trained.model, *years[2], should_stop=lambda: next(answers, True))
+
+
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04junk", b"not a model", None])
 def test_broken_model_files_are_refused(tmp_path, content):
     path = tmp_path / "m.npz"
