@@ -44,8 +44,9 @@ class NewUserForm(forms.Form):
     role = forms.ChoiceField(choices=Role.choices, initial=Role.STAFF)
 
     def clean_username(self) -> str:
-        """Refuse a name that is taken, whatever its case and organisation."""
-        name = self.cleaned_data["username"]
+        """Spell a name as signing in does; refuse one taken, whatever its case and organisation."""
+        name = User.normalize_username(self.cleaned_data["username"])
+        self.fields["username"].run_validators(name)  # it may have become longer, or hold a space
         if User.objects.filter(username__iexact=name).exists():
             raise forms.ValidationError(f"The name {name} is taken. Choose another one.")
         return name

@@ -5,9 +5,10 @@ from collections.abc import Callable
 
 import pytest
 from auditlog.models import LogEntry
-from django.test import Client
+from django.test import Client, RequestFactory
 from django.urls import reverse
 
+from webapp.accounts.forms import SignInForm
 from webapp.accounts.models import Role, User
 from webapp.audit.models import AuditLine
 
@@ -75,6 +76,26 @@ def test_a_taken_name_is_refused_even_from_another_organisation(
     response = client_of(carol).post("/accounts/people/", {"username": "Mallory", "role": "viewer"})
     assert response.status_code == 422
     assert "The name Mallory is taken" in response.content.decode()
+
+
+def test_a_name_is_kept_as_signing_in_spells_it(client_of: ClientOf, carol: User) -> None:
+    """“ﬁona”, with one letter for fi, could never sign in."""
+    sent = {"username": "ﬁona", "role": "viewer"}
+    page = client_of(carol).post("/accounts/people/", sent).content.decode()
+    password = re.search(r'class="id">([a-z0-9-]{19})<', page)[1]
+    form = SignInForm(RequestFactory().post("/"), {"username": "ﬁona", "password": password})
+    assert form.is_valid(), form.errors
+    assert form.get_user().username == "fiona"
+
+
+@pytest.mark.parametrize("name", ["ﬃ" * 51, "ﷺ"])
+def test_a_name_that_grows_past_the_rules_is_refused(
+    client_of: ClientOf, carol: User, name: str
+) -> None:
+    count = User.objects.count()
+    response = client_of(carol).post("/accounts/people/", {"username": name, "role": "viewer"})
+    assert response.status_code == 422
+    assert User.objects.count() == count
 
 
 def test_it_changes_a_role_and_records_both(client_of: ClientOf, carol: User, alice: User) -> None:
