@@ -7,6 +7,7 @@ import structlog
 from django.conf import settings
 from django.db import DatabaseError, connection
 
+from webapp.common.left_files import remove_left_files
 from webapp.common.storage import remove_unfinished
 from webapp.jobs.services import jobs_sweep
 
@@ -40,9 +41,12 @@ class Sweeper:
                     log.info("swept", **counts)
                 if time.monotonic() >= tidy_at:
                     tidy_at += _TIDY_SECONDS
-                    log.info("tidied", unfinished_files=remove_unfinished())
+                    unfinished, left = remove_unfinished(), remove_left_files()
+                    log.info("tidied", unfinished_files=unfinished, left_files=left)
             except (DatabaseError, OSError) as error:
                 log.warning("sweep failed, it will be tried again", error=str(error))
+            except Exception:  # a fault of ours must not end all later sweeps
+                log.exception("sweep failed, it will be tried again")
             finally:
                 # No connection is held between two looks: pool children are forked meanwhile.
                 connection.close()

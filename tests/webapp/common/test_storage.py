@@ -51,9 +51,31 @@ def test_the_worker_looks_for_such_files_when_it_starts(monkeypatch: pytest.Monk
     sweeper = Sweeper()
     monkeypatch.setattr("tasks.sweeper.connection", Mock())
     monkeypatch.setattr("tasks.sweeper.jobs_sweep", lambda: sweeper.stop() or {})
-    monkeypatch.setattr("tasks.sweeper.remove_unfinished", lambda: looked.append(1) or 0)
+    monkeypatch.setattr("tasks.sweeper.remove_unfinished", lambda: looked.append("part") or 0)
+    monkeypatch.setattr("tasks.sweeper.remove_left_files", lambda: looked.append("left") or 0)
     sweeper._run()
-    assert looked == [1]
+    assert looked == ["part", "left"]
+
+
+def test_the_worker_sweeps_again_after_any_error(
+    monkeypatch: pytest.MonkeyPatch, settings: LazySettings
+) -> None:
+    """An error of another kind used to end the thread without a word."""
+    settings.JOB_SWEEP_SECONDS = 0
+    sweeper, looks = Sweeper(), []
+
+    def sweep() -> dict[str, int]:
+        looks.append(1)
+        if len(looks) == 1:
+            raise KeyError("unforeseen")
+        sweeper.stop()
+        return {}
+
+    monkeypatch.setattr("tasks.sweeper.connection", Mock())
+    monkeypatch.setattr("tasks.sweeper.jobs_sweep", sweep)
+    monkeypatch.setattr("tasks.sweeper.remove_unfinished", lambda: 0)
+    sweeper._run()
+    assert len(looks) == 2
 
 
 def test_pickled_content_is_refused(tmp_path: Path) -> None:
