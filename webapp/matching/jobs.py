@@ -113,7 +113,9 @@ def _check_learned(
 
 def _learned_sentence(figures: dict[str, Any]) -> str:
     gap = formats.gap(figures["relative_gap"])
-    if figures["is_converged"] and figures["is_certified"]:
+    if not figures["is_certified"]:
+        return f"Estimate: {gap} from the best fit."
+    if figures["is_converged"]:
         return f"Certified: within {gap} of the best fit."
     return f"Stopped early at {gap} from the best fit."
 

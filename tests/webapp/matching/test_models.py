@@ -170,6 +170,20 @@ def test_a_model_in_use_stays(
     assert LearnedModel.objects.filter(pk=learned.pk).exists()
 
 
+@pytest.mark.parametrize("is_certified", [True, False])
+def test_an_estimate_is_not_called_a_bound(
+    alice: User, client_of: Callable, learned: LearnedModel, is_certified: bool
+) -> None:
+    figures = learned.figures | {"is_certified": is_certified}
+    LearnedModel.objects.filter(pk=learned.pk).update(figures=figures)
+    page = client_of(alice).get(reverse("matching:model", args=[learned.pk])).content.decode()
+    assert ("from the best fit, at most" in page) == is_certified
+    assert ("from the best fit, as estimated" in page) != is_certified
+    assert ("no weights fit these past choices better" in page) == is_certified
+    sentence = jobs._learned_sentence(figures)
+    assert sentence.startswith("Certified" if is_certified else "Estimate")
+
+
 @pytest.mark.parametrize(
     ("effect", "kind", "words"),
     [
