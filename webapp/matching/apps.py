@@ -11,6 +11,10 @@ class MatchingConfig(AppConfig):
 
     def ready(self) -> None:
         """Register with the shared pages; models are ready only now."""
+        from webapp.common.left_files import register_needed
         from webapp.matching import shared_pages, signals  # noqa: F401
+        from webapp.matching.selectors import files
 
         shared_pages.register()
+        register_needed("proposals", files.needed_arrays)
+        register_needed("models", files.needed_weights)

@@ -10,7 +10,13 @@ class SegmentationConfig(AppConfig):
     label = "segmentation"
 
     def ready(self) -> None:
-        """Add the rail's lines, next steps, the home panel, search and demonstration."""
+        """Add the rail's lines, next steps, the home panel, search, demonstration and files."""
+        from webapp.common.left_files import register_needed
         from webapp.segmentation import shared_pages
+        from webapp.segmentation.selectors import files
 
         shared_pages.register()
+        register_needed("files", files.needed_contents)
+        register_needed("segmenters", files.needed_weights)
+        for folder in ("marginals", "masks", "layers", "previews"):
+            register_needed(folder, files.needed_predictions)

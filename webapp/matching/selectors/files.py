@@ -1,0 +1,17 @@
+"""Which stored files the rows of an organisation need."""
+
+from collections.abc import Iterator
+
+from webapp.matching.models import LearnedModel, Proposal
+
+
+def needed_arrays(organisation_id: int) -> Iterator[str]:
+    """Names of the files of proposals, without their suffix."""
+    proposals = Proposal.objects.filter(organisation_id=organisation_id, arrays__isnull=False)
+    return map(str, proposals.values_list("arrays", flat=True))
+
+
+def needed_weights(organisation_id: int) -> Iterator[str]:
+    """Names of the files of models, without their suffix."""
+    models = LearnedModel.objects.filter(organisation_id=organisation_id)
+    return map(str, models.values_list("pk", flat=True))

@@ -1,0 +1,28 @@
+"""Which stored files the rows of an organisation need."""
+
+from collections.abc import Iterator
+
+from webapp.segmentation.models import ImageFile, PredictedImage, Segmenter
+
+
+def needed_contents(organisation_id: int) -> set[str]:
+    """Digests of the files that a set or a prediction of the organisation refers to."""
+    results = PredictedImage.objects.filter(batch__organisation_id=organisation_id)
+    files = ImageFile.objects.filter(image_set__organisation_id=organisation_id)
+    return {
+        *files.values_list("digest", flat=True),
+        *results.values_list("image_digest", flat=True),
+        *results.values_list("mask_digest", flat=True),
+    }
+
+
+def needed_weights(organisation_id: int) -> Iterator[str]:
+    """First part of the names of the files of models: weights and previews."""
+    segmenters = Segmenter.objects.filter(organisation_id=organisation_id)
+    return map(str, segmenters.values_list("pk", flat=True))
+
+
+def needed_predictions(organisation_id: int) -> Iterator[str]:
+    """Names of the files of predicted images, without their suffix."""
+    results = PredictedImage.objects.filter(batch__organisation_id=organisation_id)
+    return map(str, results.values_list("pk", flat=True))
