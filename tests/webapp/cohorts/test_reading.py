@@ -154,6 +154,21 @@ def test_it_reads_the_usual_spellings(encoding: str, delimiter: str) -> None:
     assert table.row_numbers == (2, 4)
 
 
+@pytest.mark.parametrize(("line", "ending"), [("sep=;", "\r\n"), ("SEP=;", "\n"), ("sep=,", "\n")])
+def test_it_skips_the_separator_line_of_excel(line: str, ending: str) -> None:
+    """It used to be read as the header."""
+    lines = [line, "id;Tidy", "a;1", "b;2", ""]
+    table = read_table(ending.join(lines).encode())
+    assert table.header == ("id", "Tidy")
+    assert table.rows == (("a", "1"), ("b", "2"))
+    assert table.row_numbers == (2, 3)
+
+
+def test_it_believes_the_separator_line_where_it_fits() -> None:
+    table = read_table(b"sep=;\nid;Tidy, at home, on most days\na;1\n")
+    assert table.header == ("id", "Tidy, at home, on most days")
+
+
 def test_it_reads_xlsx_values_as_people_see_them() -> None:
     table = read_table(xlsx_of([["id", "Score", "Ok"], [1, 2.0, True], [2, 2.5, None]]))
     assert table.rows == (("1", "2", "Yes"), ("2", "2.5", ""))

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 
 from webapp.cohorts.tables.table import (
     MAX_CELL_CHARACTERS,
@@ -18,6 +19,9 @@ from webapp.cohorts.tables.table import (
 _DELIMITERS = {",": "comma-separated", ";": "semicolon-separated", "\t": "tab-separated"}
 _DELIMITERS["|"] = "bar-separated"
 
+# A line that Excel writes and reads before the header, and shows to nobody.
+_SEPARATOR_LINE = re.compile(r"sep=([,;\t|])(?:\r\n|\n|\r)", re.IGNORECASE)
+
 # The csv module's own limit (131,072) would end in an error without a row; cells are checked here.
 csv.field_size_limit(MAX_FILE_BYTES)
 
@@ -25,7 +29,9 @@ csv.field_size_limit(MAX_FILE_BYTES)
 def read_csv(data: bytes) -> Table:
     """Read the bytes of a CSV file into a table; raise TableError naming row and column."""
     text, encoding = _decode(data)
-    delimiter = _sniff_delimiter(text)
+    told = _SEPARATOR_LINE.match(text)
+    text = text[told.end() :] if told else text
+    delimiter = _sniff_delimiter(text, told[1] if told else "")
     lines: list[tuple[int, tuple[str, ...]]] = []
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     row_number, header = 0, ()
@@ -100,8 +106,8 @@ def _most_frequent_delimiter(line: str) -> str:
     return max(_DELIMITERS, key=line.count)
 
 
-def _sniff_delimiter(text: str) -> str:
-    """Choose the delimiter of the header, read with quotes respected."""
+def _sniff_delimiter(text: str, told: str) -> str:
+    """Choose the delimiter of the header, read with quotes respected; ``told`` if it fits."""
     head = text[:200_000].lstrip("\r\n")
     widths = {}
     for delimiter in _DELIMITERS:
@@ -110,7 +116,7 @@ def _sniff_delimiter(text: str) -> str:
         except csv.Error:
             first = []
         widths[delimiter] = len(first)
-    best = max(widths, key=lambda delimiter: widths[delimiter])
+    best = told if widths.get(told, 0) > 1 else max(widths, key=lambda one: widths[one])
     if widths[best] < 2:
         raise TableError(
             "Row 1 has only one column. Separate columns by commas, semicolons or tabs."
