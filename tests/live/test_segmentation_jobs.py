@@ -29,7 +29,7 @@ segmenter = segmenter_learn(
     user=bob,
     name="Live",
     image_sets=[ImageSet.objects.get(name="Leaves")],
-    choices=LearningChoices(max_side=320, max_seconds=120, relative_gap={gap}),
+    choices=LearningChoices(max_side=320, max_seconds=600, relative_gap={gap}),
     seed=7,
 )
 print(json.dumps(dict(job=str(segmenter.job_id), segmenter=str(segmenter.pk))))
@@ -53,7 +53,7 @@ def read(product: Product, started: dict[str, str]) -> dict[str, Any]:
     return found | {"steps": points[0]["steps"] or 0, "outcome": json.loads(model["outcome"])}
 
 
-def wait(product: Product, started: dict[str, str], is_there: Any, seconds: float = 150.0) -> Any:
+def wait(product: Product, started: dict[str, str], is_there: Any, seconds: float = 660.0) -> Any:
     deadline = time.monotonic() + seconds
     while True:
         found = read(product, started)

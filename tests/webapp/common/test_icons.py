@@ -1,4 +1,4 @@
-"""The sprite holds every icon that is used, and no other."""
+"""The sprite holds every icon that a template names, and none that nobody names."""
 
 import re
 from collections.abc import Iterator
