@@ -28,6 +28,7 @@ def write_draft_table(path: Path, table: Table) -> None:
         "file_format": table.file_format,
         "encoding": table.encoding,
         "delimiter": table.delimiter,
+        "short_rows": table.short_rows,
     }
     handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -48,6 +49,7 @@ def read_draft_table(path: Path) -> Table:
         file_format=data["file_format"],
         encoding=data["encoding"],
         delimiter=data["delimiter"],
+        short_rows=tuple(data.get("short_rows", ())),  # drafts of before have none
     )
 
 

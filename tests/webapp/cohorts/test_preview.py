@@ -1,8 +1,11 @@
 """What columns are guessed to be, which problems are seen, and what each button does."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.shared_data import shared_data
+from webapp.cohorts.draft_files import read_draft_table, write_draft_table
 from webapp.cohorts.tables.actions import ActionError, apply_action, read_request
 from webapp.cohorts.tables.choices import Choices, Kind, Role
 from webapp.cohorts.tables.guesses import guess_choices
@@ -53,6 +56,27 @@ def test_it_guesses_roles_kinds_and_order() -> None:
     assert roles == [Role.ID, *[Role.QUESTION] * 3, Role.CONSTRAINT, Role.IGNORE]
     assert choices.columns[1].levels == BEDTIMES
     assert [c.kind for c in choices.columns[1:4]] == [Kind.ORDINAL, Kind.BINARY, Kind.ORDINAL]
+
+
+def test_a_row_that_lacks_a_cell_is_named(tmp_path: Path) -> None:
+    """It used to be filled up in silence, with its answers in wrong columns."""
+    lines = ["id,Smokes,Tidy,Gender"] + [f"N{k},Yes,{k % 3},F" for k in range(30)]
+    for row in (3, *range(6, 28)):
+        lines[row - 1] = lines[row - 1].replace("Yes,", "")
+    path = tmp_path / "draft.json"
+    write_draft_table(path, read_table("\n".join(lines).encode()))
+    table = read_draft_table(path)
+    choices = guess_choices(table)
+
+    def warnings(choices: Choices) -> list[str]:
+        found = build_preview(table, choices).warnings
+        return [p.sentence for p in found if "one cell fewer" in p.sentence]
+
+    assert warnings(choices)[0] == "Row 3 has one cell fewer than the header."
+    assert warnings(choices)[-1] == "3 more rows have one cell fewer than the header."
+    assert len(warnings(choices)) == 21
+    left = press(table, choices, "leave_out", row="3")
+    assert warnings(left)[0].startswith("Row 6 ")
 
 
 def test_a_good_table_can_be_imported() -> None:

@@ -61,6 +61,26 @@ def check_whole(table: Table, choices: Choices, n_students: int) -> list[Problem
     return problems
 
 
+def check_short_rows(table: Table, choices: Choices) -> list[Problem]:
+    """Return one warning per row that lacks a cell, with a button to leave it out."""
+    short = [number for number in table.short_rows if number not in choices.left_out]
+    problems = [
+        Problem(
+            Severity.WARNING,
+            f"Row {number:,} has one cell fewer than the header.",
+            "The last one is read as blank. If another is missing, answers are in wrong columns.",
+            row=number,
+            fixes=(Fix(f"Leave out row {number:,}", "leave_out", row=number),),
+        )
+        for number in short[:MAX_LISTED]
+    ]
+    hidden = len(short) - MAX_LISTED
+    if hidden > 0:
+        more = count_words(hidden, "more row has", "more rows have")
+        problems.append(Problem(Severity.WARNING, f"{more} one cell fewer than the header."))
+    return problems
+
+
 _KEEP_BEST = (
     Fix("Use the 14 that differ most", "keep_best", meaning="14"),
     Fix("Use the 24 that differ most", "keep_best", meaning="24"),

@@ -8,6 +8,7 @@ from webapp.cohorts.tables.checks import (
     check_constraint,
     check_ids,
     check_question,
+    check_short_rows,
     check_whole,
 )
 from webapp.cohorts.tables.choices import Choices, ColumnChoice, Kind, Role
@@ -112,7 +113,7 @@ def build_preview(table: Table, choices: Choices) -> Preview:
     for index in range(table.n_columns):
         cells = column_cells(table, choices, index, kept)
         columns.append(_preview_column(table, choices, index, numbers, cells))
-    whole = check_whole(table, choices, len(kept))
+    whole = check_whole(table, choices, len(kept)) + check_short_rows(table, choices)
     problems = whole + [problem for column in columns for problem in column.problems]
     order = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
     problems.sort(key=lambda problem: order[problem.severity])

@@ -24,6 +24,7 @@ class Table:
 
     ``row_numbers`` are the line numbers that a spreadsheet shows (the header is row 1), so that a
     message about row 57 points at row 57 of the file even where empty lines were skipped.
+    ``short_rows`` are those in which one cell was missing, which is read as a blank at the end.
     """
 
     header: tuple[str, ...]
@@ -32,6 +33,7 @@ class Table:
     file_format: str
     encoding: str = ""
     delimiter: str = ""
+    short_rows: tuple[int, ...] = ()
 
     @property
     def n_rows(self) -> int:
@@ -76,7 +78,8 @@ def build_table(
     """Check header and shape of numbered lines and return the table.
 
     Raises TableError naming the row or column when there is no header, no student, an unnamed or
-    repeated column, or a row of another length. Trailing empty cells are forgiven.
+    repeated column, or a row of another length. Trailing empty cells are forgiven, and so is one
+    missing cell: the preview warns of it, since it may be missing anywhere in its row.
     """
     lines = [(number, cells) for number, cells in lines if any(cells)]
     if not lines:
@@ -88,7 +91,8 @@ def build_table(
     for number, cells in lines[1:]:
         rows.append(_fitted(cells, len(header), number))
         numbers.append(number)
-    return Table(header, tuple(rows), tuple(numbers), file_format, encoding, delimiter)
+    short = tuple(number for number, cells in lines[1:] if len(cells) < len(header))
+    return Table(header, tuple(rows), tuple(numbers), file_format, encoding, delimiter, short)
 
 
 def _checked_header(cells: tuple[str, ...]) -> tuple[str, ...]:
