@@ -5,6 +5,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.core.arguments import FloatArray
 
@@ -12,11 +13,16 @@ MEMORY_BYTES = 768 * 2**20
 """Room in memory: a training set of 300 pictures of 30,000 pixels, or of 700 when only messages
 are kept."""
 
+FILE_BYTES = 64 * 2**20
+"""Size of a file that many arrays share: each holds a descriptor, of which a process has few."""
+
+_LINE_BYTES = 64  # of a cache line: where an array may start
+
 
 class ArrayShelf:
     """Keeps arrays that a solver changes in place; beyond a budget they are mapped to files.
 
-    The files have no names: the room of each is free again when its array goes, and also when the
+    The files have no names: the room of each is free again when its arrays go, and also when the
     process is killed. Mapped arrays behave as others do; the system writes them out and reads them
     back as it sees fit, so that memory stays flat however many pictures there are.
 
@@ -29,6 +35,8 @@ class ArrayShelf:
     def __init__(self, memory_bytes: int = MEMORY_BYTES, folder: Path | None = None) -> None:
         self._left = memory_bytes
         self._folder = folder
+        self._pages = np.empty(0, np.uint8)  # of the last file
+        self._used = 0  # bytes of them
 
     def keep(self, array: FloatArray) -> FloatArray:
         """Return the array itself, or a copy of it in a file once the memory is spent.
@@ -41,10 +49,19 @@ class ArrayShelf:
         if array.nbytes <= self._left:
             self._left -= array.nbytes
             return array
+        if self._used + array.nbytes > self._pages.size:
+            self._pages, self._used = self._next_pages(array.nbytes), 0
+        end = self._used + array.nbytes
+        kept = self._pages[self._used : end].view(array.dtype).reshape(array.shape)
+        self._used = -(-end // _LINE_BYTES) * _LINE_BYTES
+        kept[:] = array
+        return kept
+
+    def _next_pages(self, needed: int) -> NDArray[np.uint8]:
+        size = max(needed, FILE_BYTES)
         with tempfile.TemporaryFile(dir=self._folder) as file:
-            _reserve(file.fileno(), array.nbytes)
-            mapped = np.memmap(file, dtype=array.dtype, mode="r+", shape=array.shape)
-        mapped[:] = array
+            _reserve(file.fileno(), size)
+            mapped = np.memmap(file, dtype=np.uint8, mode="r+", shape=(size,))
         # As plain array on the same pages: compiled code then sees one type, not two.
         return np.asarray(mapped)
 

@@ -25,6 +25,7 @@ def test_arrays_beyond_the_budget_lie_in_files_that_nothing_can_leave_behind(
         assert os.stat(handle).st_dev == tmp_path.stat().st_dev
 
     monkeypatch.setattr(array_shelf, "_reserve", noted)
+    monkeypatch.setattr(array_shelf, "FILE_BYTES", 1)
     shelf = ArrayShelf(memory_bytes=80, folder=tmp_path)
     inside, outside = np.arange(10.0), np.arange(12.0)
     assert shelf.keep(inside) is inside
@@ -36,6 +37,17 @@ def test_arrays_beyond_the_budget_lie_in_files_that_nothing_can_leave_behind(
     assert not list(tmp_path.iterdir())
     del shelf
     assert kept[-1] == 12.0
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="descriptors are read from /proc")
+def test_many_arrays_share_a_file_and_its_descriptor(tmp_path: Path) -> None:
+    """Each had its own: a usual limit of 1,024 ended the learning from many pictures."""
+    before = len(os.listdir("/proc/self/fd"))
+    shelf = ArrayShelf(memory_bytes=0, folder=tmp_path)
+    kept = [shelf.keep(np.full((3, 1 + k % 5), float(k))) for k in range(2000)]
+    assert len(os.listdir("/proc/self/fd")) < before + 5
+    assert all((array == k).all() and array.shape == (3, 1 + k % 5) for k, array in enumerate(kept))
+    assert all(array.ctypes.data % 64 == 0 for array in kept)
 
 
 @pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="the platform reserves no room")

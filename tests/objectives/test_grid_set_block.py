@@ -19,6 +19,7 @@ def test_vertices_take_the_place_of_those_before(
     """All of a pass, and those of the pass before, were held in memory beside the points."""
     files: list[int] = []
     reserve = array_shelf._reserve
+    monkeypatch.setattr(array_shelf, "FILE_BYTES", 1)
     monkeypatch.setattr(
         array_shelf, "_reserve", lambda *file: (reserve(*file), files.append(file[1]))
     )
