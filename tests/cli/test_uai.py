@@ -223,7 +223,7 @@ def test_labellings_are_not_polished_past_the_deadline(capsys, tmp_path, monkeyp
         run(capsys, "map", str(path), "--method", "roof-duality", "--max-seconds", seconds)
     assert limits[0] == 2.0
     assert 0.0 < limits[1] < 1.5
-    assert limits[2] < 0.0
+    assert len(limits) == 2  # there was no time left for a third
 
 
 TIGHT = ["pdb1a8o", "pdb1bgc", "pdb1etm", "pdb1fxd", "pdb1hpi", "pdb1qad", "pdb1ycc"]
