@@ -88,7 +88,7 @@ def test_a_name_is_kept_as_signing_in_spells_it(client_of: ClientOf, carol: User
     assert form.get_user().username == "fiona"
 
 
-@pytest.mark.parametrize("name", ["ﬃ" * 51, "ﷺ"])
+@pytest.mark.parametrize("name", ["ﬃ" * 51, "ﷺ"], ids=["too long", "spaces"])
 def test_a_name_that_grows_past_the_rules_is_refused(
     client_of: ClientOf, carol: User, name: str
 ) -> None:

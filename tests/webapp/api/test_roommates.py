@@ -147,6 +147,7 @@ def test_an_unlearned_model_proposes_nothing(program_of, bob, cohort) -> None:
         ("seed", 2**70, "seed: expected 0 to 2147483647."),
         ("ridge", 10**400, "ridge: the number is too large."),
     ],
+    ids=["negative seed", "huge seed", "huge ridge"],
 )
 def test_numbers_that_no_job_takes_are_refused(
     program_of, bob, cohort, field: str, value: int, words: str
