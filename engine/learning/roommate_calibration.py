@@ -6,22 +6,27 @@ weights were learned without them. Multiplying the scores instead of bending eac
 them the marginals of one joint distribution, so they still sum to one over a student's partners.
 """
 
+import time
 from collections.abc import Sequence
 
 import numpy as np
 
 from engine.core.arguments import FloatArray, IntArray
-from engine.core.errors import InfeasibleError
-from engine.core.progress import StopCallback
+from engine.core.errors import InfeasibleError, StoppedError
+from engine.core.progress import StopCallback, never_stop
+from engine.core.status import Status
 from engine.crf.survey import Survey, partners_of
 from engine.crf.survey_features import SurveyFeatures
 from engine.inference.group_marginals import compute_group_marginals
 from engine.learning.roommate_solvers import solve_roommates
 from engine.metrics.calibration import fit_platt_slope
 from engine.solvers.control import Limits, Watch
+from engine.solvers.result import LearningResult
 
 FOLDS = 3  # at most this many further, coarser solves
 FOLD_GAP = 1e-3
+FOLD_SECONDS = 60.0
+LARGEST_GAP = 3 * FOLD_GAP  # weights of a fold that ended early are used up to this certified gap
 MIN_PAIRS = 30  # below this the slope is noise
 SLOPE_RANGE = (0.05, 3.0)
 
@@ -33,19 +38,28 @@ def fit_calibration(
     features: SurveyFeatures,
     ridge: float,
     rho: float,
-    should_stop: StopCallback,
+    *,
+    max_seconds: float = np.inf,
+    should_stop: StopCallback = never_stop,
 ) -> float | None:
-    """Return the factor on the scores, or None when there are too few pairs or it was stopped.
+    """Return the factor on the scores, or None where it cannot be told.
 
     Whole years are held out when there are two or more; with one year, one half of its pairs (which
-    is a complete set of pairs of its students) judges the other.
+    is a complete set of pairs of its students) judges the other. There is no factor when there are
+    too few pairs, when it was stopped, or when a fold was not solved in its share of the seconds.
+
+    Folds keep the full ridge on fewer pairs. Scaling it by their share was no better: over 14 cases
+    of 400 and 1,000 students with strong preferences |log factor - log best| was 0.18 either way,
+    over 30 with weak ones 0.51 as it is and 0.57 scaled.
     """
     if sum(len(pairs) for _, pairs in cohorts) < MIN_PAIRS:
         return None
-    logits: list[FloatArray] = []
-    outcomes: list[FloatArray] = []
-    for training, held_out in _folds(cohorts):
-        if should_stop():
+    ends = time.perf_counter() + max_seconds
+    odds: list[tuple[FloatArray, FloatArray]] = []
+    folds = _folds(cohorts)
+    for number, (training, held_out) in enumerate(folds):
+        seconds = min((ends - time.perf_counter()) / (len(folds) - number), FOLD_SECONDS)
+        if seconds <= 0.0 or should_stop():
             return None
         result = solve_roommates(
             training,
@@ -53,30 +67,49 @@ def fit_calibration(
             ridge=ridge,
             rho=rho,
             solver="auto",
-            limits=Limits(FOLD_GAP, max_seconds=60.0),
+            limits=Limits(FOLD_GAP, max_seconds=seconds),
             watch=Watch(should_stop=should_stop),
             rng=np.random.default_rng(0),
         )
-        for survey, pairs in held_out:
-            try:
-                odds, outcome = held_out_log_odds(survey, pairs, features, result.theta, rho)
-            except InfeasibleError:
-                return None
-            logits.append(odds)
-            outcomes.append(outcome)
-    slope = fit_platt_slope(np.concatenate(logits), np.concatenate(outcomes))
+        if not _is_solved(result):
+            return None
+        try:
+            for survey, pairs in held_out:
+                odds.append(
+                    held_out_log_odds(
+                        survey, pairs, features, result.theta, rho, should_stop=should_stop
+                    )
+                )
+        except (InfeasibleError, StoppedError):
+            return None
+    slope = fit_platt_slope(*(np.concatenate(part) for part in zip(*odds, strict=True)))
     return float(np.clip(slope, *SLOPE_RANGE))
 
 
+def _is_solved(result: LearningResult) -> bool:
+    """Whether the weights are near enough their optimum to say how sure it makes them."""
+    if result.status is Status.CANCELLED:
+        return False
+    is_near = result.is_certified and result.relative_gap <= LARGEST_GAP
+    return result.status is Status.CONVERGED or is_near
+
+
 def held_out_log_odds(
-    survey: Survey, pairs: IntArray, features: SurveyFeatures, theta: FloatArray, rho: float
+    survey: Survey,
+    pairs: IntArray,
+    features: SurveyFeatures,
+    theta: FloatArray,
+    rho: float,
+    *,
+    should_stop: StopCallback = never_stop,
 ) -> tuple[FloatArray, FloatArray]:
     """Return log-odds against an even draw, and outcomes 0 or 1, of all pairs of the paired."""
     paired = np.sort(pairs.ravel())
     small = survey.take(paired)
     partner = np.searchsorted(paired, partners_of(pairs, survey.n_students)[paired])
     none = np.empty((0, 2), dtype=np.int64)
-    tau = compute_group_marginals(features.scores(small, theta), rho, none).tau
+    scores = features.scores(small, theta)
+    tau = compute_group_marginals(scores, rho, none, should_stop=should_stop).tau
     rows, columns = np.triu_indices(len(paired), 1)
     probability = np.clip(tau[rows, columns], 1e-300, 1 - 1e-12)
     odds = np.log(probability) - np.log1p(-probability)

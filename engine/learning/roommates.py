@@ -61,6 +61,7 @@ def train_roommates(
     solver : "auto", "theta", "frank-wolfe", "block-coordinate", "pairwise" or "fully-corrective"
     relative_gap : float, stop at this certified gap over the size of the log-likelihood.
     max_seconds : float, optional
+        Of learning and calibration together; calibration is left out where too few are left.
     rng : Generator, used by the block order; defaults to seed 0.
     on_progress, should_stop : callbacks
         Reports carry both bounds: ``objective`` L(tau) above, ``lower_bound`` l_rho(theta) below.
@@ -80,7 +81,8 @@ def train_roommates(
 
     Notes
     -----
-    Calibration is fitted afterwards on folds that their weights have not seen.
+    Calibration is fitted afterwards on folds that their weights have not seen, in three minutes at
+    most beside the marginals of the folds.
 
     References
     ----------
@@ -108,7 +110,8 @@ def train_roommates(
         model = make_roommate_model(result.theta, features, ridge, rho)
         if result.status is Status.CONVERGED:
             on_progress(Progress("Comparing pair probabilities with choices left out of learning"))
-            model = _calibrate(model, checked, should_stop)
+            left = np.inf if max_seconds is None else max_seconds - result.seconds
+            model = _calibrate(model, checked, left, should_stop)
     return TrainedRoommates(model, result)
 
 
@@ -137,10 +140,20 @@ def _own(
 
 
 def _calibrate(
-    model: RoommateModel, cohorts: Sequence[Cohort], should_stop: StopCallback
+    model: RoommateModel,
+    cohorts: Sequence[Cohort],
+    max_seconds: float,
+    should_stop: StopCallback,
 ) -> RoommateModel:
     """Fit the calibration on unseen folds; a model that cannot be checked stays as it is."""
-    value = fit_calibration(cohorts, model.features, model.ridge, model.rho, should_stop)
+    value = fit_calibration(
+        cohorts,
+        model.features,
+        model.ridge,
+        model.rho,
+        max_seconds=max_seconds,
+        should_stop=should_stop,
+    )
     return model if value is None else model.with_calibration(value)
 
 
