@@ -62,7 +62,7 @@ def solve_messages(
     rho : ndarray, shape (n,)
     messages : ndarray, shape (n, n) or None, a warm start; by default from the potentials.
     tolerance : float
-    should_stop : asked before every sweep.
+    should_stop : asked before every sweep and every scaling.
 
     Raises
     ------
@@ -101,19 +101,24 @@ def solve_messages(
         for_row_ranges(n, update)
         old, new = new, old
         sweeps += 1
-    scaled, residual = scale_to_rows(tau)
+    scaled, residual = scale_to_rows(tau, should_stop)
     return MessageSolution(scaled, old, residual, sweeps)
 
 
-def scale_to_rows(tau: FloatArray) -> tuple[FloatArray, float]:
+def scale_to_rows(
+    tau: FloatArray, should_stop: StopCallback = never_stop
+) -> tuple[FloatArray, float]:
     """Scale a symmetric array D tau D to row sums 1; return it and the largest error left."""
     scaled = (tau + tau.T) / 2
     for _ in range(SCALINGS):
+        if should_stop():
+            raise StoppedError("Cancelled.")
         sums = scaled.sum(axis=1)
         if float(np.abs(sums - 1.0).max()) < 1e-14:
             break
         factor = 1.0 / np.sqrt(np.maximum(sums, 1e-300))
-        scaled = scaled * factor[:, None] * factor[None, :]
+        scaled *= factor[:, None]
+        scaled *= factor
     return scaled, float(np.abs(scaled.sum(axis=1) - 1.0).max())
 
 

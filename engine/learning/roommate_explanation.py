@@ -126,7 +126,6 @@ class SwapCost:
     ----------
     old_pairs, new_pairs : two pairs of student indices each (one when nobody is left behind)
     old_scores, new_scores : score of each, nats.
-    change : float, nats, new total minus old; below zero the total score falls.
     """
 
     old_pairs: tuple[tuple[int, int], ...]
@@ -136,7 +135,7 @@ class SwapCost:
 
     @property
     def change(self) -> float:
-        """Change of the total score, nats."""
+        """New total minus old, nats; below zero the total score falls."""
         return sum(self.new_scores) - sum(self.old_scores)
 
 

@@ -111,12 +111,13 @@ def propose_pairs(
     InfeasibleError
         If the rules leave no complete set of pairs; the sentence of the first conflict.
     StoppedError
-        If ``should_stop`` answered True.
+        If ``should_stop``, asked before every sweep, answered True.
 
     Notes
     -----
-    Groups that ``same`` rules separate are solved apart. O(n^2) memory: 8 bytes a pair and group
-    for scores, 4 a pair for the marginals.
+    Groups that ``same`` rules separate are solved apart. O(n^2) memory: the answer takes 4 n^2
+    bytes, and work on a group of m at its peak 50 m^2 (measured at 1,200: scores, messages, their
+    copies), or 95 m^2 where a pair is likelier than all others together.
     """
     rules = rules or Rules()
     model.check_survey(survey)
@@ -206,10 +207,8 @@ def _solve_group(
     allowed = ~np.eye(m, dtype=bool)
     allowed[group.forbidden[:, 0], group.forbidden[:, 1]] = False
     allowed[group.forbidden[:, 1], group.forbidden[:, 0]] = False
-    matching = CompleteGraphMatcher().solve(exclude_pairs(scores, group.forbidden))
+    matching = CompleteGraphMatcher().solve(np.where(allowed, scores, -np.inf))
     partner = matching.partner
-    if not allowed[np.arange(m), partner].all():
-        raise InfeasibleError("The forbidden pairs leave no complete set of pairs.")
     found = compute_group_marginals(
         scores * (1.0 if model.calibration is None else model.calibration),
         model.rho,
@@ -231,23 +230,6 @@ def _solve_group(
             row = (int(who[i]), int(who[j]), float(scores[i, j]), float(tau[i, j]))
             draft.pairs.append(row)
     _write_next_best(draft, who, partner, scores, tau, allowed)
-
-
-def exclude_pairs(scores: FloatArray, forbidden: IntArray) -> FloatArray:
-    """Return scores in which one forbidden pair costs more than all others can gain.
-
-    A complete graph stays complete, and the best perfect matching uses a forbidden pair only if
-    every perfect matching does.
-    """
-    if not len(forbidden):
-        return scores
-    values = scores.copy()
-    off = ~np.eye(len(scores), dtype=bool)
-    low, high = float(values[off].min()), float(values[off].max())
-    penalty = low - (len(scores) / 2 + 1) * (high - low) - 1.0
-    values[forbidden[:, 0], forbidden[:, 1]] = penalty
-    values[forbidden[:, 1], forbidden[:, 0]] = penalty
-    return values
 
 
 def partner_perplexity(tau: FloatArray) -> FloatArray:
