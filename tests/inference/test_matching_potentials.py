@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.core.errors import StoppedError
 from engine.entropies.matching import complete_layout, make_matching_entropy
 from engine.inference.matching_messages import bound_value, solve_messages
 from engine.inference.matching_potentials import DenseScores, solve_potentials
@@ -65,6 +66,26 @@ def test_messages_certify_marginals_above_one_half(rho, n):
     assert solution.residual < 1e-9
     value, upper_bound = bound_value(scores, np.full(n, rho), solution)
     assert 0.0 <= upper_bound - value < 1e-6
+
+
+def test_messages_can_be_stopped_at_every_sweep_and_scaling():
+    scores, weights = random_scores(20, 3.0, 7), np.ones(20)
+    asked = []
+    solution = solve_messages(
+        scores, weights, np.zeros((20, 20)), 1e-9, should_stop=lambda: bool(asked.append(0))
+    )
+    scalings = len(asked) - (solution.sweeps + 1)
+    assert scalings > 0
+    for patience in (0, solution.sweeps, len(asked) - 1):
+        answers = iter([False] * patience)
+        with pytest.raises(StoppedError):
+            solve_messages(
+                scores,
+                weights,
+                np.zeros((20, 20)),
+                1e-9,
+                should_stop=lambda answers=answers: next(answers, True),
+            )
 
 
 @settings(max_examples=40, deadline=None)
