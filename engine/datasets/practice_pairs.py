@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.core.arguments import FloatArray, IntArray, read_only
-from engine.core.errors import InvalidProblemError
+from engine.core.errors import InvalidProblemError, StoppedError
 from engine.core.progress import StopCallback, never_stop
 from engine.crf.rules import Rules, split_groups
 from engine.crf.survey import Survey
@@ -75,6 +75,8 @@ def simulate_pairs(
     InvalidProblemError
         If there are fewer than two students, a column is unknown, or the weights are those of other
         questions.
+    StoppedError
+        If ``should_stop`` answered True.
 
     Notes
     -----
@@ -89,7 +91,7 @@ def simulate_pairs(
     single: list[int] = []
     for group in split_groups(survey, Rules(same=tuple(same))):
         if should_stop():
-            break
+            raise StoppedError("Drawing pairs was cancelled.")
         members = group.students
         if len(members) % 2:
             out = int(rng.integers(len(members)))

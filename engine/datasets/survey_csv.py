@@ -107,7 +107,7 @@ def make_survey(table: CsvTable, questionnaire: Questionnaire, name: str) -> Sur
                     )
                 )
     attributes = {
-        title: tuple(cells[k] for cells in table.rows)
+        title: tuple("" if is_blank(cells[k]) else cells[k] for cells in table.rows)
         for k, title in enumerate(table.header)
         if k != id_column
     }

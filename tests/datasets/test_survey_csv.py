@@ -94,6 +94,11 @@ def test_answers_blanks_and_attributes(tmp_path):
     assert survey.attributes["Bedtime"] == ("Early", "Late", "", "Normal")
 
 
+def test_blanks_of_an_attribute_are_alike_however_they_are_written(tmp_path):
+    survey = read_survey_csv(put(tmp_path, GOOD.replace("C,No,,", "C,No,N/A,")), SMALL)
+    assert survey.attributes["Bedtime"] == ("Early", "Late", "", "Normal")
+
+
 def test_surveys_and_pairs_survive_a_round_trip(tmp_path):
     survey = random_survey(10, 4, blanks=0.2, Hall=tuple("NNNNNSSSSS"))
     write_survey_csv(tmp_path / "s.csv", survey)

@@ -33,6 +33,6 @@ def test_a_checkpoint_of_other_settings_is_refused_and_kept(
 def test_a_file_of_something_else_is_not_taken_for_a_checkpoint(tmp_path):
     place = FileCheckpoint(tmp_path / "model.npz")
     place.save({"theta": np.zeros(3)})
-    with pytest.raises(InvalidProblemError, match="not of work that has a ridge"):
+    with pytest.raises(InvalidProblemError, match="not of work that has a solver"):
         train_roommates(random_cohorts(10), checkpoint=place)
     assert set(place.load()) == {"theta"}

@@ -105,7 +105,7 @@ def _check_learned(
     context.report("Checking on pairs that were not learned from", 0.98)
     try:
         cohort = _find(Cohort, year, "cohort")
-        fields = {"findings": _findings(model, cohort), "checked_name": cohort.name}
+        fields = {"findings": _findings(context, model, cohort), "checked_name": cohort.name}
     except InvalidProblemError as error:
         return fields, f" Not checked: {error}"
     return fields, ""
@@ -120,9 +120,10 @@ def _learned_sentence(figures: dict[str, Any]) -> str:
     return f"Stopped early at {gap} from the best fit."
 
 
-def _findings(model: Any, cohort: Cohort) -> dict[str, Any]:
-    survey = cohort_survey(cohort, model.questionnaire)
-    return evaluation_figures(evaluate_roommates(model, survey, cohort_pairs(cohort)))
+def _findings(context: JobContext, model: Any, cohort: Cohort) -> dict[str, Any]:
+    survey, pairs = cohort_survey(cohort, model.questionnaire), cohort_pairs(cohort)
+    found = evaluate_roommates(model, survey, pairs, should_stop=context.should_stop)
+    return evaluation_figures(found)
 
 
 @job_kind("roommates.check", verb="Check")
@@ -131,7 +132,7 @@ def check(context: JobContext) -> Save:
     model = _find(LearnedModel, context.parameters["model"], "model")
     cohort = _find(Cohort, context.parameters["cohort"], "cohort")
     context.report("Comparing with pairs that were not learned from")
-    findings = _findings(load_roommate_model(model.path), cohort)
+    findings = _findings(context, load_roommate_model(model.path), cohort)
 
     def save() -> dict[str, Any]:
         if Cohort.objects.select_for_update().filter(pk=cohort.pk).first() is None:
@@ -161,6 +162,7 @@ def propose(context: JobContext) -> Save:
         "upper_bound": result.upper_bound,
         "gap": result.gap,
         "is_calibrated": result.is_calibrated,
+        "n_rough": int(result.is_rough.sum()),
         "n_pairs": len(result.pairs),
         "n_single": survey.n_students - 2 * len(result.pairs),
         "seconds": context.seconds,
@@ -215,6 +217,8 @@ def _propose(
         n_allowed=free.n_allowed,
         next_best=free.next_best,
         marginals=free.marginals,
+        is_exact=free.is_exact,
+        is_rough=free.is_rough,
     )
 
 

@@ -196,6 +196,18 @@ def test_the_card_adds_up_as_printed(alice: User, client_of: Callable, proposal:
         assert len(partners) == 6
 
 
+def test_the_card_says_where_shares_are_rough(
+    alice: User, client_of: Callable, proposal: Proposal
+) -> None:
+    assert proposal.figures["n_rough"] == 0
+    pair = proposal.pairs.first()
+    address = reverse("matching:proposal", args=[proposal.pk]) + f"?pair={pair.pk}"
+    assert "rough estimates" not in client_of(alice).get(address).content.decode()
+    Proposal.objects.filter(pk=proposal.pk).update(figures=proposal.figures | {"n_rough": 12})
+    page = client_of(alice).get(address).content.decode()
+    assert "For 12 students of this proposal, shares are rough estimates." in page
+
+
 def test_rights_and_walls(
     alice: User, mallory: User, client_of: Callable, proposal: Proposal
 ) -> None:
