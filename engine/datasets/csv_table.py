@@ -75,7 +75,6 @@ def parse_csv_table(
 ) -> CsvTable:
     """Read the bytes of a file; see ``read_csv_table``."""
     text = _decode(data, name)
-    csv.field_size_limit(max(MAX_CELL * 8, 131_072))
     header: tuple[str, ...] = ()
     rows: list[tuple[str, ...]] = []
     lines: list[int] = []

@@ -1,5 +1,7 @@
 """Reading surveys, pairs and rules: every bad input gets one clear sentence."""
 
+import csv
+
 import numpy as np
 import pytest
 
@@ -206,3 +208,12 @@ def test_questions_are_inferred_from_all_files_together(tmp_path):
     third = put(tmp_path, "id,Quiet\nC,No\nD,Yes\n", "three.csv")
     with pytest.raises(InvalidProblemError, match="Tidy is missing"):
         infer_questionnaire([first, third])
+
+
+def test_reading_a_table_leaves_the_limit_of_other_readers_alone(tmp_path):
+    before = csv.field_size_limit(10_000_000)
+    try:
+        read_csv_table(put(tmp_path, GOOD))
+        assert csv.field_size_limit() == 10_000_000
+    finally:
+        csv.field_size_limit(before)
