@@ -6,7 +6,8 @@
 Thirty fits of at most --seconds each. "independent" starts the others, and the surrogate likelihood
 the smoothed losses, as published; fits go over growing sets of pictures, as there, but for the
 surrogate likelihood: on few pictures it ends where couplings are so strong that truncation decides.
-Not as published, a fit with 40 iterations starts from that with 20, whose marginals hardly differ.
+Not as published, these others' fits with 40 iterations start from those with 20, whose marginals
+hardly differ; the surrogate likelihood's do not, for from a bad minimum no more iterations lead out.
 A fit has converged when a step lowers the objective by less than --tolerance of its size. Every fit
 is kept in --out (./results/table2): a run that is started again goes on where it stopped.
 table2.csv and the printed table say how each fit ended: only "converged" compares with the
@@ -85,7 +86,7 @@ def all_fits() -> Iterator[Fit]:
             name = f"{loss} {sharpness}" if sharpness else loss
             start = f"surrogate-likelihood {tail}" if sharpness else "independent"
             rehearses = loss != "surrogate-likelihood"
-            if iterations == 40:
+            if rehearses and iterations == 40:
                 start, rehearses = f"{name} {inference} 20", False
             yield Fit(f"{name} {tail}", options, start, error, rehearses)
 
