@@ -7,7 +7,7 @@ Thirty fits of at most --seconds each. "independent" starts the others, and the 
 the smoothed losses, as published; fits go over growing sets of pictures, as there, but for the
 surrogate likelihood: on few pictures it ends where couplings are so strong that truncation decides.
 Not as published, these others' fits with 40 iterations start from those with 20, whose marginals
-hardly differ; the surrogate likelihood's do not, for from a bad minimum no more iterations lead out.
+hardly differ; the surrogate likelihood's do not, for more iterations lead out of no bad minimum.
 A fit has converged when a step lowers the objective by less than --tolerance of its size. Every fit
 is kept in --out (./results/table2): a run that is started again goes on where it stopped.
 table2.csv and the printed table say how each fit ended: only "converged" compares with the
