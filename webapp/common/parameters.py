@@ -1,6 +1,9 @@
 """Numbers out of addresses and forms, which anybody may have taken apart."""
 
+import re
+
 MAX_DIGITS = 9  # what a database column of any kind still holds
+_ID_ON_SCREEN = re.compile(r"\s*(?:s-?)?([0-9]+)\s*", re.IGNORECASE)
 
 
 def whole_number(text: str) -> int | None:
@@ -13,5 +16,9 @@ def whole_number(text: str) -> int | None:
 
 
 def digits_of(text: str) -> str:
-    """Return the digits of a text: "1376" of "S-1376", by which students are found."""
-    return "".join(character for character in text if character.isdecimal())
+    """Return the digits of an id on screen or of a part of one: "1376" of "S-1376" or "s1376".
+
+    Empty for anything else: the housing system's A-1376 is likely to be another student.
+    """
+    found = _ID_ON_SCREEN.fullmatch(text)
+    return found[1] if found else ""

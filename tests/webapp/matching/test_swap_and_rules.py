@@ -116,6 +116,41 @@ def test_the_dialog_shows_both_new_pairs_and_the_cost(
     assert "S-9999 is in no pair of this proposal. Nothing was changed." in page
 
 
+@pytest.mark.parametrize("typed", ["A-{}", "2025-{}", "S{}A", "{} 7"])
+def test_an_id_of_another_kind_is_refused_not_read_as_a_student(
+    bob: User, client_of: Callable, proposal: Proposal, typed: str
+) -> None:
+    """The digits of a housing id A-1042 used to lock, forbid or swap S-1042, somebody else."""
+    first, second = two_of(proposal)
+    a, b = typed.format(first.first_number), f"S-{second.first_number}"
+    sentence = f"“{a}” is not an id on screen. Type one such as S-1042."
+    client = client_of(bob)
+    rule, swap = (reverse(f"matching:{name}", args=[proposal.pk]) for name in ("rule", "swap"))
+    for action in ("lock", "never", "single"):
+        page = client.post(rule, {"action": action, "first": a, "second": b}, follow=True)
+        assert sentence in page.content.decode()
+    page = client.get(swap, {"student": a, "partner": b})
+    assert sentence in page.content.decode()
+    assert "offer" not in page.context
+    versions = [f"{pair.pk}:{pair.version}" for pair in (first, second)]
+    client.post(swap, {"student": a, "partner": b, "pair": versions})
+    assert not proposal.events.exists()
+    assert not client.get(reverse("matching:proposal", args=[proposal.pk]), {"q": a}).context[
+        "rows"
+    ]
+
+
+@pytest.mark.parametrize("typed", ["S-{}", "s{}", " {} ", "s-{}"])
+def test_an_id_on_screen_is_read_however_it_is_typed(
+    bob: User, client_of: Callable, proposal: Proposal, typed: str
+) -> None:
+    number = two_of(proposal)[0].first_number
+    address = reverse("matching:rule", args=[proposal.pk])
+    client_of(bob).post(address, {"action": "single", "first": typed.format(number)})
+    proposal.refresh_from_db()
+    assert proposal.singles == [number]
+
+
 def test_a_student_locked_twice_is_named_with_one_button_each(
     bob: User, client_of: Callable, proposal: Proposal
 ) -> None:

@@ -1,5 +1,6 @@
 """Deciding about pairs: every answer is the page's body and, when open, the card of the pair."""
 
+from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from django.http import HttpRequest, HttpResponse, QueryDict
@@ -113,8 +114,8 @@ def rule(request: HttpRequest, uuid: str) -> HttpResponse:
             user=request.user,
             proposal=proposal,
             action=data.get("action", ""),
-            first=_number(data.get("first", "")),
-            second=_number(data.get("second", "")),
+            first=_number(data, "first"),
+            second=_number(data, "second"),
             column=data.get("column", ""),
         )
         proposal.refresh_from_db()
@@ -137,8 +138,16 @@ def _whole_page(request: HttpRequest, proposal: Proposal) -> HttpResponse:
     return response
 
 
-def _number(text: str) -> int:
-    return whole_number(digits_of(text)) or 0
+def _number(data: QueryDict, name: str) -> int:
+    """Return the number of the student whom a field names, 0 where it is empty.
+
+    Raises DecisionError for what is no id on screen.
+    """
+    text = data.get(name, "").strip()
+    number = whole_number(digits_of(text))
+    if text and number is None:
+        raise DecisionError(f"“{text[:20]}” is not an id on screen. Type one such as S-1042.")
+    return number or 0
 
 
 def _find_pair(request: HttpRequest, uuid: str, pair_id: int) -> tuple[Proposal, ProposedPair]:
@@ -180,28 +189,27 @@ def originals(request: HttpRequest, uuid: str, pair_id: int) -> HttpResponse:
 def swap(request: HttpRequest, uuid: str) -> HttpResponse:
     """Show what a swap makes and costs; do it on POST."""
     proposal = find_proposal(request, uuid)
-    data = request.POST if request.method == "POST" else request.GET
-    student, partner = _number(data.get("student", "")), _number(data.get("partner", ""))
     if request.method == "POST":
         try:
             event = pairs_swap(
                 user=request.user,
                 proposal=proposal,
-                student=student,
-                partner=partner,
+                student=_number(request.POST, "student"),
+                partner=_number(request.POST, "partner"),
                 versions=_versions(request),
             )
             _toast_event(request, proposal, event)
         except DecisionError as problem:
             toast(request, str(problem), error=True)
         return _answer(request, proposal)
-    context = {"proposal": proposal, "student": student, "partner": partner}
-    context["back"] = request.GET.get("back", "")
-    context["own"] = request.GET.get("own", "")
-    if student and partner:
-        try:
+    context: dict[str, Any] = {"proposal": proposal}
+    for name in ("student", "partner"):
+        context[name] = request.GET.get(name, "").strip()
+    try:
+        student, partner = _number(request.GET, "student"), _number(request.GET, "partner")
+        if student and partner:
             context["offer"] = swap_offer(proposal, student, partner)
-        except DecisionError as problem:
-            context["error"] = str(problem)
+    except DecisionError as problem:
+        context["error"] = str(problem)
     template = "matching/_swap_dialog.html" if request.htmx else "matching/swap.html"
     return render(request, template, context)
