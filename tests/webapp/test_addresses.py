@@ -52,7 +52,8 @@ STAFF = {
 }  # fmt: skip
 ADMINISTRATORS = {
     "accounts:people", "accounts:change-role", "accounts:change-active", "accounts:reset-password",
-    "cohorts:purge", "matching:model-delete", "matching:proposal-delete",
+    "accounts:rename-organisation", "cohorts:purge", "matching:model-delete",
+    "matching:proposal-delete",
 }  # fmt: skip
 # Not found without more: a token is revoked by its owner, a model is checked on a chosen cohort.
 NAMES_ANOTHER_OBJECT = {"api:token-revoke", "matching:model-check"}
@@ -66,8 +67,8 @@ NONSENSE = {
 }
 FIELDS = (
     "action", "active", "against", "back", "by", "check_on", "cohort", "column", "decision",
-    "file", "first", "gap", "level", "method", "model", "name", "only", "open", "originals",
-    "page", "pair", "partner", "q", "question", "rho", "ridge", "role", "row", "same", "second",
+    "department", "file", "first", "gap", "level", "method", "model", "name", "only", "open",
+    "originals", "page", "pair", "partner", "q", "question", "rho", "ridge", "role", "row", "same", "second",
     "seed", "since", "sort", "state", "student", "tab", "text", "theme", "until", "username",
     "value", "verb", "version",
 )  # fmt: skip

@@ -1,10 +1,13 @@
-"""Changing people. Every function stays inside the acting administrator's organisation."""
+"""Changing people and organisations.
+
+What is done ``by`` an administrator stays inside the administrator's organisation.
+"""
 
 import secrets
 
 from axes.utils import reset as axes_reset
 from django.core.exceptions import PermissionDenied
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from webapp.accounts.models import Organisation, Role, User
 from webapp.audit.services import audit
@@ -24,21 +27,37 @@ def temporary_password() -> str:
     return "-".join(groups)
 
 
+def organisation_create(
+    *, name: str, department: str = "", administrator: str
+) -> tuple[Organisation, str]:
+    """Make an organisation with its first administrator; return it with a temporary password.
+
+    This is for whoever runs the installation, so its audit line names the system.
+    """
+    organisation = Organisation()
+    with transaction.atomic():
+        _name(organisation, name, department)
+        user, password = _add_person(organisation, administrator, Role.ADMINISTRATOR)
+        audit(None, "made", organisation, organisation=organisation, administrator=user.username)
+    return organisation, password
+
+
+@transaction.atomic
+def organisation_rename(*, by: User, name: str, department: str) -> None:
+    """Give the administrator's organisation another name and department."""
+    organisation = Organisation.objects.get(pk=_organisation_of(by).pk)
+    before = str(organisation)
+    _name(organisation, name, department)
+    audit(by, "renamed", organisation, before=before, department=organisation.department)
+
+
 @transaction.atomic
 def user_create(*, by: User, username: str, role: str) -> tuple[User, str]:
     """Create a person of the administrator's organisation; return it with a temporary password.
 
     The password is shown once and must be changed at the first sign-in.
     """
-    password = temporary_password()
-    user = User(
-        username=username,
-        organisation=_organisation_of(by),
-        role=Role(role),
-        must_change_password=True,
-    )
-    user.set_password(password)
-    user.save()
+    user, password = _add_person(_organisation_of(by), username, role)
     audit(by, "added user", user, role=role)
     return user, password
 
@@ -84,6 +103,28 @@ def user_reset_password(*, by: User, user: User) -> str:
     axes_reset(username=user.get_username())
     audit(by, "reset password", user)
     return password
+
+
+def _name(organisation: Organisation, name: str, department: str) -> None:
+    organisation.name = " ".join(name.split())[:120]
+    organisation.department = " ".join(department.split())[:120]
+    if not organisation.name:
+        raise AccountError("The organisation needs a name.")
+    try:
+        with transaction.atomic():
+            organisation.save()
+    except IntegrityError as error:
+        raise AccountError(f"The name {organisation.name} is taken. Choose another one.") from error
+
+
+def _add_person(organisation: Organisation, username: str, role: str) -> tuple[User, str]:
+    password = temporary_password()
+    user = User(
+        username=username, organisation=organisation, role=Role(role), must_change_password=True
+    )
+    user.set_password(password)
+    user.save()
+    return user, password
 
 
 def _organisation_of(by: User) -> Organisation:

@@ -11,6 +11,7 @@ urlpatterns = [
     path("password/", views.PasswordView.as_view(), name="password"),
     path("settings/", views.settings, name="settings"),
     path("people/", views.people, name="people"),
+    path("organisation/rename/", views.rename_organisation, name="rename-organisation"),
     path("people/<int:pk>/role/", views.change_role, name="change-role"),
     path("people/<int:pk>/active/", views.change_active, name="change-active"),
     path("people/<int:pk>/password/", views.reset_password, name="reset-password"),

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from webapp.accounts import services
 from webapp.accounts.forms import NewUserForm, RoleForm, SettingsForm, SignInForm
 from webapp.accounts.models import Role, User
+from webapp.accounts.selectors import working_tokens
 from webapp.common.decorators import administrator_required
 from webapp.common.selectors import get_owned_or_404, owned_by
 from webapp.common.toasts import attempt, toast
@@ -41,7 +42,9 @@ class PasswordView(auth_views.PasswordChangeView):
         """Store it, end the other sessions, and lift the duty to change it."""
         response = super().form_valid(form)
         User.objects.filter(pk=self.request.user.pk).update(must_change_password=False)
-        toast(self.request, "Password changed.", icon="key-round")
+        tokens = working_tokens(self.request.user)
+        rest = f" Your {tokens} API token{' still works' if tokens == 1 else 's still work'}."
+        toast(self.request, "Password changed." + (rest if tokens else ""), icon="key-round")
         return response
 
 
@@ -86,6 +89,19 @@ def _people_page(request: HttpRequest, form: NewUserForm, **fresh: object) -> Ht
 
 @require_POST
 @administrator_required
+def rename_organisation(request: HttpRequest) -> HttpResponse:
+    """Give the organisation another name and department."""
+    name, department = request.POST.get("name", ""), request.POST.get("department", "")
+    attempt(
+        request,
+        lambda: services.organisation_rename(by=request.user, name=name, department=department),
+        "The organisation was renamed.",
+    )
+    return redirect("accounts:people")
+
+
+@require_POST
+@administrator_required
 def change_role(request: HttpRequest, pk: int) -> HttpResponse:
     """Give a person another role."""
     user = get_owned_or_404(User, request.user, pk)
@@ -119,7 +135,8 @@ def change_active(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 @administrator_required
 def reset_password(request: HttpRequest, pk: int) -> HttpResponse:
-    """Make a new temporary password and show it once."""
+    """Make a new temporary password and show it once, with the tokens that it does not end."""
     user = get_owned_or_404(User, request.user, pk)
     password = services.user_reset_password(by=request.user, user=user)
-    return _people_page(request, NewUserForm(), fresh=user, password=password)
+    fresh = {"fresh": user, "password": password, "n_tokens": working_tokens(user)}
+    return _people_page(request, NewUserForm(), **fresh)

@@ -8,8 +8,10 @@ from auditlog.models import LogEntry
 from django.test import Client, RequestFactory
 from django.urls import reverse
 
+from tests.webapp.conftest import PASSWORD
 from webapp.accounts.forms import SignInForm
 from webapp.accounts.models import Role, User
+from webapp.api.services import token_create, token_revoke
 from webapp.audit.models import AuditLine
 
 ClientOf = Callable[[User], Client]
@@ -129,3 +131,28 @@ def test_a_reset_ends_open_sessions(client_of: ClientOf, carol: User, bob: User)
     assert bobs.get("/").status_code == 200
     client_of(carol).post(reverse("accounts:reset-password", args=[bob.pk]))
     assert bobs.get("/").status_code == 302
+
+
+def test_a_reset_names_the_tokens_that_it_does_not_end(
+    client_of: ClientOf, carol: User, bob: User
+) -> None:
+    """Sessions end, and whoever reset a password because it was stolen thought that all had."""
+    address = reverse("accounts:reset-password", args=[bob.pk])
+    assert "API token" not in client_of(carol).post(address).content.decode()
+    for name in ("sync", "old"):
+        token, _ = token_create(user=bob, name=name, days=30, may_change=False)
+    page = client_of(carol).post(address).content.decode()
+    assert "2 API tokens of this person still work:" in page
+    token_revoke(user=bob, token=token)
+    page = client_of(carol).post(address).content.decode()
+    assert "1 API token of this person still works:" in page
+    assert reverse("api:tokens") in page
+
+
+def test_a_new_password_of_ones_own_names_them_too(client_of: ClientOf, bob: User) -> None:
+    token_create(user=bob, name="sync", days=30, may_change=False)
+    fields = {"old_password": PASSWORD, "new_password1": "x-lamp-77-orbit"}
+    page = client_of(bob).post(
+        "/accounts/password/", {**fields, "new_password2": "x-lamp-77-orbit"}, follow=True
+    )
+    assert "Password changed. Your 1 API token still works." in page.content.decode()

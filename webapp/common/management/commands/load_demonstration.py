@@ -4,7 +4,8 @@ import secrets
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandParser
+from django.db import transaction
 
 from webapp.accounts.models import Organisation, Role, User
 from webapp.common import hooks
@@ -24,20 +25,38 @@ class Command(BaseCommand):
 
     help = "Load the demonstration organisation, its people, cohorts and images."
 
+    def add_arguments(self, parser: CommandParser) -> None:
+        """What the first start asks for."""
+        parser.add_argument(
+            "--only-first",
+            action="store_true",
+            help="do nothing where an organisation exists, so that what was removed stays removed",
+        )
+
+    @transaction.atomic  # one that was interrupted leaves no organisation that looks loaded
     def handle(self, *args: Any, **options: Any) -> None:
         """Make what is missing and say what is there."""
-        organisation, _ = Organisation.objects.get_or_create(
-            name=ORGANISATION, defaults={"department": DEPARTMENT}
-        )
-        password = self._password()
+        if options["only_first"] and Organisation.objects.exists():
+            return
+        self.stdout.write("Loading the demonstration")
+        organisation = self._organisation()
         for name, role in PEOPLE:
             if not User.objects.filter(username=name).exists():
                 User.objects.create_user(
-                    username=name, password=password, organisation=organisation, role=role
+                    username=name, password=self._password(), organisation=organisation, role=role
                 )
         staff = User.objects.get(username=PEOPLE[0][0])
         for load in hooks.demonstrations():
             self.stdout.write(load(organisation, staff))
+
+    def _organisation(self) -> Organisation:
+        """The organisation of its staff, whatever it is called by now; else a new one."""
+        staff = User.objects.filter(username=PEOPLE[0][0]).first()
+        if staff is not None and staff.organisation is not None:
+            return staff.organisation
+        return Organisation.objects.get_or_create(
+            name=ORGANISATION, defaults={"department": DEPARTMENT}
+        )[0]
 
     def _password(self) -> str:
         """The password of the demonstration, random for each installation, kept beside its data.
