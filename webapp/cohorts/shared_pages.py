@@ -1,21 +1,28 @@
 """What cohorts add to the rail, the home page and the search."""
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
 from django.urls import reverse
 
 from webapp.accounts.models import User
+from webapp.audit.services import audit
 from webapp.cohorts import demonstration
 from webapp.cohorts.models import Cohort, Draft, Student
-from webapp.cohorts.selectors.cohorts import cohorts_of, open_drafts
+from webapp.cohorts.selectors.cohorts import (
+    cohorts_of,
+    digits_asked,
+    open_drafts,
+    students_by_number,
+    students_by_original_id,
+)
+from webapp.cohorts.tables.problems import count_words
 from webapp.common import hooks
+from webapp.common.parameters import whole_number
 from webapp.common.selectors import owned_by
 
 HOME_COHORTS = 5
 MAX_HITS = 10
-_STUDENT = re.compile(r"^(?:s-?)?(\d{1,8})$", re.IGNORECASE)
 
 
 def register() -> None:
@@ -47,7 +54,7 @@ def home_panel(user: User) -> dict[str, Any] | None:
 def home_fact(user: User) -> str:
     """Return '4 cohorts'."""
     count = owned_by(Cohort, user).count()
-    return f"{count} cohort{'' if count == 1 else 's'}" if count else ""
+    return count_words(count, "cohort") if count else ""
 
 
 def next_steps(user: User) -> Iterable[hooks.NextStep]:
@@ -66,7 +73,8 @@ def next_steps(user: User) -> Iterable[hooks.NextStep]:
     for draft in open_drafts(user)[:3]:
         yield hooks.NextStep(
             f"Finish importing {draft.filename}",
-            f"{draft.n_rows:,} rows are waiting to be checked. Nothing is saved yet.",
+            f"{count_words(draft.n_rows, 'row is', 'rows are')} waiting to be checked. "
+            "Nothing is imported yet.",
             _draft_address(draft),
             "Go on",
             icon="file-warning",
@@ -82,22 +90,21 @@ def _draft_address(draft: Draft) -> str:
 
 
 def search(user: User, query: str) -> Iterable[hooks.SearchHit]:
-    """Find cohorts by name and students by the id on screen."""
+    """Find cohorts by name and students by the id on screen; for staff, by the original id too."""
     for cohort in owned_by(Cohort, user).filter(name__icontains=query)[:MAX_HITS]:
         address = reverse("cohorts:cohort", args=[cohort.pk])
-        detail = f"Cohort of {cohort.n_students:,} students"
+        detail = f"Cohort of {count_words(cohort.n_students, 'student')}"
         yield hooks.SearchHit(cohort.name, detail, address, "users")
-    found = _STUDENT.match(query)
-    if not found:
-        return
-    students = Student.objects.filter(
-        cohort__in=owned_by(Cohort, user), number=int(found.group(1))
-    ).select_related("cohort")
-    for student in students[:MAX_HITS]:
-        address = reverse("cohorts:cohort", args=[student.cohort_id])
-        yield hooks.SearchHit(
-            student.label,
-            f"Student of {student.cohort.name}",
-            f"{address}?tab=students&q={student.label}",
-            "user",
-        )
+    for student in students_by_original_id(user, query)[:MAX_HITS]:
+        audit(user, "looked up ids", student.cohort, students=[student.label])
+        yield _hit(student, f"Found by the original id, student of {student.cohort.name}")
+    number = whole_number(digits_asked(query))
+    if number is not None:
+        for student in students_by_number(user, number)[:MAX_HITS]:
+            yield _hit(student, f"Student of {student.cohort.name}")
+
+
+def _hit(student: Student, detail: str) -> hooks.SearchHit:
+    address = reverse("cohorts:cohort", args=[student.cohort_id])
+    found = f"{address}?tab=students&q={student.label}"
+    return hooks.SearchHit(student.label, detail, found, "user")

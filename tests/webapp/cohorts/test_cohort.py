@@ -134,3 +134,44 @@ def test_search_finds_students_of_the_own_organisation(
     response = client_of(bob).get("/search/?q=S-1003&stay=1")
     assert f"Student of {cohort.name}" in response.content.decode()
     assert "Student of" not in client_of(mallory).get("/search/?q=S-1003&stay=1").content.decode()
+
+
+def test_an_original_id_leads_staff_to_the_id_on_screen(
+    alice: User, bob: User, mallory: User, client_of: Callable, make_cohort: Callable
+) -> None:
+    cohort = make_cohort(bob)
+    address = reverse("cohorts:cohort", args=[cohort.pk]) + "?tab=students&q=N002"
+    for person, address_of_person in ((alice, address), (mallory, "/search/?q=N002")):
+        assert "S-1003" not in client_of(person).get(address_of_person).content.decode()
+    assert "S-1003" not in client_of(alice).get("/search/?q=N002").content.decode()
+    assert not AuditLine.objects.filter(verb="looked up ids").exists()
+    for path in (address, "/search/?q=N002&stay=1"):
+        page = client_of(bob).get(path).content.decode()
+        assert "S-1003" in page
+        assert "S-1004" not in page
+    found, searched = AuditLine.objects.filter(verb="looked up ids").order_by("pk")
+    assert found.details == {"page": 1, "tab": "students", "found": ["S-1003"]}
+    assert searched.details == {"students": ["S-1003"]}
+    assert (searched.user, searched.target_name) == (bob, cohort.name)
+
+
+def test_an_original_id_leads_to_its_past_pair(
+    bob: User, client_of: Callable, make_cohort: Callable
+) -> None:
+    cohort = make_cohort(bob)
+    cohort_set_pairs(
+        user=bob, cohort=cohort, pairs=[(0, 1), (2, 3)], origin=PairsOrigin.IMPORTED, note="past"
+    )
+    address = reverse("cohorts:cohort", args=[cohort.pk])
+    page = client_of(bob).get(address + "?tab=pairs&q=N003").content.decode()
+    assert "S-1004" in page
+    assert "S-1001" not in page
+
+
+def test_what_looks_like_no_id_on_screen_finds_no_number(
+    alice: User, client_of: Callable, bob: User, make_cohort: Callable
+) -> None:
+    address = reverse("cohorts:cohort", args=[make_cohort(bob).pk]) + "?tab=students&q="
+    for query, is_found in (("S-1004", True), ("s 1004", True), ("1004", True), ("a1004b", False)):
+        page = client_of(alice).get(address + query).content.decode()
+        assert ("<b>S-1004</b>" in page) is is_found, query

@@ -1,5 +1,6 @@
 """Lists and tables of cohorts for pages."""
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any
@@ -8,8 +9,9 @@ from django.db.models import Count, Q, QuerySet
 
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, Draft, PastPair, Student
-from webapp.common.parameters import digits_of
 from webapp.common.selectors import owned_by
+
+_ON_SCREEN = re.compile(r"(?:s[\s-]*)?(\d+)", re.IGNORECASE | re.ASCII)
 
 
 def cohorts_of(user: User) -> QuerySet[Cohort]:
@@ -88,24 +90,55 @@ def constraint_groups(cohort: Cohort) -> list[tuple[str, list[tuple[str, int]]]]
     return [(name, sorted(counter.items())) for name, counter in counters.items()]
 
 
-def find_students(cohort: Cohort, query: str) -> QuerySet[Student]:
-    """Return the students whose number on screen contains the digits of the query."""
-    students = cohort.students.all()
-    digits = digits_of(query)
-    if query and not digits:
-        return students.none()
-    return students.filter(number__contains=digits) if digits else students
+def digits_asked(query: str) -> str:
+    """Return "1042" of "S-1042", "s1042" or "1042"; empty for what is no id on screen."""
+    found = _ON_SCREEN.fullmatch(query)
+    return found.group(1) if found else ""
 
 
-def past_pairs(cohort: Cohort, query: str = "") -> QuerySet[PastPair]:
-    """Return the past pairs, those with a student whose number contains the query's digits."""
+def find_students(cohort: Cohort, query: str, *, originals: bool = False) -> QuerySet[Student]:
+    """Return the students whose number on screen contains the digits of the query.
+
+    With ``originals``, also the one whose original id is the whole query: who shows the answer
+    then shows original ids, and writes that down.
+    """
+    if not query:
+        return cohort.students.all()
+    digits = digits_asked(query)
+    is_meant = Q(number__contains=digits) if digits else Q(pk__in=())
+    if originals:
+        is_meant |= Q(original_id=query)
+    return cohort.students.filter(is_meant)
+
+
+def past_pairs(cohort: Cohort, query: str = "", *, originals: bool = False) -> QuerySet[PastPair]:
+    """Return the past pairs, those with a student whom :func:`find_students` returns."""
     pairs = cohort.past_pairs.select_related("first", "second")
-    digits = digits_of(query)
-    if query and not digits:
-        return pairs.none()
-    if digits:
-        pairs = pairs.filter(Q(first__number__contains=digits) | Q(second__number__contains=digits))
-    return pairs
+    if not query:
+        return pairs
+    found = find_students(cohort, query, originals=originals).order_by()
+    return pairs.filter(Q(first__in=found) | Q(second__in=found))
+
+
+def is_original_id(cohort: Cohort, text: str) -> bool:
+    """Return whether a student came with this id; ids that were made here are none."""
+    return not cohort.ids_made and cohort.students.filter(original_id=text).exists()
+
+
+def students_by_number(user: User, number: int) -> QuerySet[Student]:
+    """Return the students of the organisation with this number on screen."""
+    return _students_of(user).filter(number=number)
+
+
+def students_by_original_id(user: User, original_id: str) -> QuerySet[Student]:
+    """Return the students of the organisation who came with this id; nobody to a viewer."""
+    if not user.is_staff_member:
+        return Student.objects.none()
+    return _students_of(user).filter(original_id=original_id, cohort__ids_made=False)
+
+
+def _students_of(user: User) -> QuerySet[Student]:
+    return Student.objects.filter(cohort__in=owned_by(Cohort, user)).select_related("cohort")
 
 
 def answers_in_words(cohort: Cohort, student: Student) -> list[tuple[str, str]]:

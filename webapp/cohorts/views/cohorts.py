@@ -14,6 +14,7 @@ from webapp.cohorts.selectors.cohorts import (
     cohorts_of,
     constraint_groups,
     find_students,
+    is_original_id,
     open_drafts,
     past_pairs,
     question_summaries,
@@ -53,11 +54,13 @@ def cohort(request: HttpRequest, uuid: str) -> HttpResponse:
     found = get_owned_or_404(Cohort, request.user, uuid)
     tab = request.GET.get("tab", "questions")
     tab = tab if tab in TABS else "questions"
-    query = request.GET.get("q", "").strip()[:20]
+    query = request.GET.get("q", "").strip()[:100]
+    originals = tab != "questions" and _asks_for_originals(request, found, query)
     context: dict[str, Any] = {
         "cohort": found,
         "tab": tab,
         "query": query,
+        "show_originals": originals,
         "groups": constraint_groups(found),
         "jobs": _open_jobs(found),
         "models": found.models_learned.all()[:5],
@@ -68,11 +71,11 @@ def cohort(request: HttpRequest, uuid: str) -> HttpResponse:
     if tab == "questions":
         context["questions"] = question_summaries(found)
     elif tab == "students":
-        context["page"] = _page(request, find_students(found, query))
+        context["page"] = _page(request, find_students(found, query, originals=originals))
     else:
-        context["page"] = _page(request, past_pairs(found, query))
-    if request.GET.get("originals") and request.user.is_staff_member and tab != "questions":
-        _audit_originals(request, found, context)
+        context["page"] = _page(request, past_pairs(found, query, originals=originals))
+    if originals:
+        audit(request.user, "looked up ids", found, **_what_is_shown(context))
     return render(request, "cohorts/cohort.html", context)
 
 
@@ -80,10 +83,16 @@ def _page(request: HttpRequest, rows: Any) -> Any:
     return Paginator(rows, PAGE_SIZE).get_page(request.GET.get("page"))
 
 
-def _audit_originals(request: HttpRequest, cohort: Cohort, context: dict[str, Any]) -> None:
-    """Original ids are shown only when asked for, and that they were is written down."""
-    context["show_originals"] = True
-    audit(request.user, "looked up ids", cohort, page=context["page"].number, tab=context["tab"])
+def _asks_for_originals(request: HttpRequest, cohort: Cohort, query: str) -> bool:
+    """Original ids are shown to staff only, who ask for them or search by one."""
+    is_asking = bool(request.GET.get("originals")) or is_original_id(cohort, query)
+    return request.user.is_staff_member and is_asking
+
+
+def _what_is_shown(context: dict[str, Any]) -> dict[str, Any]:
+    """Whose original ids are on the page: the audit line names them where they were searched."""
+    shown = {"page": context["page"].number, "tab": context["tab"]}
+    return shown | {"found": [str(row) for row in context["page"]]} if context["query"] else shown
 
 
 def _open_jobs(cohort: Cohort) -> list[Job]:
