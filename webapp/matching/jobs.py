@@ -123,7 +123,8 @@ def _learned_sentence(figures: dict[str, Any]) -> str:
 def _findings(context: JobContext, model: Any, cohort: Cohort) -> dict[str, Any]:
     survey, pairs = cohort_survey(cohort, model.questionnaire), cohort_pairs(cohort)
     found = evaluate_roommates(model, survey, pairs, should_stop=context.should_stop)
-    return evaluation_figures(found)
+    # Kept beside the figures: the cohort may be purged, or get other pairs.
+    return {**evaluation_figures(found), "is_simulated": cohort.is_simulated}
 
 
 @job_kind("roommates.check", verb="Check")

@@ -83,7 +83,7 @@ def next_steps(user: User) -> Iterable[hooks.NextStep]:
         verb = "beats" if auc > baseline else "does not beat"
         yield hooks.NextStep(
             f"Read the check of model “{checked.name}”",
-            f"On the pairs of {checked.checked_name}, never learned from, it {verb} plain "
+            f"On {checked.checked_pairs}, never learned from, it {verb} plain "
             f"distance: AUC {auc:.2f} against {baseline:.2f}.",
             reverse("matching:model", args=[checked.pk]),
             "Open the check",

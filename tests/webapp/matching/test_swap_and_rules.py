@@ -190,6 +190,47 @@ def test_a_lock_against_never_offers_both_ways(bob: User, proposal: Proposal) ->
     assert not ForbiddenPair.objects.exists()
 
 
+def test_a_rejected_pair_stays_listed_and_can_be_allowed_again(
+    bob: User, client_of: Callable, proposal: Proposal
+) -> None:
+    """After proposing anew it used to be shown nowhere, and bound all the same."""
+    pair = two_of(proposal)[0]
+    numbers = {"first": pair.first_number, "second": pair.second_number}
+    versions = {pair.pk: pair.version}
+    pairs_decide(user=bob, proposal=proposal, decision=Decision.REJECT, versions=versions)
+    proposal_compute(user=bob, proposal=proposal)
+    run_waiting()
+    client, address = client_of(bob), reverse("matching:proposal", args=[proposal.pk])
+    page = client.get(address, {"tab": "rejected"})
+    assert [str(rule) for rule in page.context["rows"]] == [pair.label]
+    assert "Allow again" in page.content.decode()
+    assert not client.get(address, {"tab": "never"}).context["rows"]
+    client.post(reverse("matching:rule", args=[proposal.pk]), {"action": "allow", **numbers})
+    assert not ForbiddenPair.objects.exists()
+    assert "tab-rejected" not in client.get(address).content.decode()
+    proposal.refresh_from_db()
+    proposal_compute(user=bob, proposal=proposal)
+    run_waiting()
+    assert proposal.pairs.filter(**{f"{k}_number": n for k, n in numbers.items()}).exists()
+
+
+@pytest.mark.parametrize("action", ["lock", "never"])
+def test_a_rejection_gives_way_to_a_later_rule(bob: User, proposal: Proposal, action: str) -> None:
+    """A lock used to clash with it as with "never to be paired"; under "never" it lay hidden."""
+    pair = two_of(proposal)[0]
+    versions = {pair.pk: pair.version}
+    pairs_decide(user=bob, proposal=proposal, decision=Decision.REJECT, versions=versions)
+    before = record_rules(proposal)
+    numbers = {"first": pair.first_number, "second": pair.second_number}
+    event = rule_change(user=bob, proposal=proposal, action=action, **numbers)
+    assert not ForbiddenPair.objects.filter(proposal=proposal).exists()
+    assert not proposal_conflicts(proposal)
+    decision_undo(user=bob, proposal=proposal, event=event)
+    assert record_rules(proposal) == before
+    pair.refresh_from_db()
+    assert pair.state == PairState.REJECTED
+
+
 def test_a_lock_across_a_same_rule_offers_to_drop_the_rule(bob: User, proposal: Proposal) -> None:
     woman, man = two_of(proposal)[0], two_of(proposal, "M")[0]
     rule_change(

@@ -8,6 +8,9 @@ from django.db import models
 from webapp.common.models import OrganisationOwned
 from webapp.common.storage import array_path
 
+# None: checked by a version that did not keep it.
+_KINDS_OF_PAIRS = {True: "simulated pairs", False: "real pairs", None: "pairs of unknown origin"}
+
 
 class LearnedModel(OrganisationOwned):
     """One run of learning over one or more cohorts with pairs.
@@ -58,6 +61,12 @@ class LearnedModel(OrganisationOwned):
     def is_checked(self) -> bool:
         """Whether it was compared with pairs it was not learned from."""
         return bool(self.findings)
+
+    @property
+    def checked_pairs(self) -> str:
+        """What it was checked on, as it was then: "simulated pairs of Returning 2025"."""
+        kind = _KINDS_OF_PAIRS[self.findings.get("is_simulated")]
+        return f"{kind} of {self.checked_name}"
 
     @property
     def n_students(self) -> int:

@@ -6,9 +6,14 @@ from typing import Any
 from django.db.models import Sum
 
 from webapp.common.parameters import whole_number
-from webapp.matching.models import PairState, Proposal
+from webapp.matching.models import Proposal
 from webapp.matching.selectors.cards import pair_card
-from webapp.matching.selectors.proposals import forbidden_pairs, pair_table, proposal_progress
+from webapp.matching.selectors.proposals import (
+    APART,
+    forbidden_pairs,
+    pair_table,
+    proposal_progress,
+)
 from webapp.matching.services.proposals import proposal_conflicts
 
 
@@ -38,7 +43,7 @@ def proposal_context(proposal: Proposal, parameters: Mapping[str, str]) -> dict[
         "n_forbidden": len(forbidden),
         "total_score": proposal.pairs.aggregate(sum=Sum("score"))["sum"],
         "rows": list(table.page.object_list),
-        "is_never_tab": table.tab == PairState.NEVER,
+        "is_apart_tab": table.tab in APART,
     }
     opened = whole_number(parameters.get("pair", ""))
     if opened is not None:

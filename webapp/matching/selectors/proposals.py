@@ -20,6 +20,8 @@ SORTS = {
     "probability": ("probability", "first_number"),
     "doubt": ("doubt_share", "first_number"),
 }
+# Their tabs list rules, which hold on when the pairs are no longer proposed.
+APART = (PairState.REJECTED, PairState.NEVER)
 DEFAULT_SORT = "-doubt"
 SORT_WORDS = {
     "doubt": "Most certain first",
@@ -107,8 +109,8 @@ def pair_table(
     against = parameters.get("against", "")
     against = against if whole_number(against) is not None else ""
     rows = (
-        _never_rows(proposal, query)
-        if tab == PairState.NEVER
+        _apart_rows(proposal, tab, query)
+        if tab in APART
         else _pair_rows(proposal, tab, sort, query, against, set(conflicted))
     )
     page = Paginator(rows, PAGE_SIZE).get_page(parameters.get("page"))
@@ -117,14 +119,14 @@ def pair_table(
 
 def _tabs(proposal: Proposal) -> tuple[Tab, ...]:
     counts = dict(proposal.pairs.order_by().values_list("state").annotate(count=Count("pk")))
-    n_never = ForbiddenPair.objects.filter(cohort_id=proposal.cohort_id, proposal=None).count()
     shown = [
         Tab(state.value, state.label, counts.get(state.value, 0))
         for state in (PairState.OPEN, PairState.ACCEPTED, PairState.LOCKED, PairState.SWAPPED)
     ]
-    if counts.get(PairState.REJECTED):
-        shown.append(Tab("rejected", "Rejected", counts[PairState.REJECTED]))
-    shown.append(Tab("never", "Never pair", n_never))
+    for state in APART:
+        count = _kept_apart(proposal, state).count()
+        if count or state == PairState.NEVER:
+            shown.append(Tab(state.value, state.label, count))
     shown.append(Tab("all", "All", sum(counts.values())))
     return tuple(shown)
 
@@ -149,13 +151,19 @@ def _pair_rows(
     return rows.order_by(f"-{first}" if is_down else first, *rest)
 
 
-def _never_rows(proposal: Proposal, query: str) -> QuerySet[ForbiddenPair]:
-    rows = ForbiddenPair.objects.filter(cohort_id=proposal.cohort_id, proposal=None).select_related(
-        "first", "second"
-    )
+def _kept_apart(proposal: Proposal, state: str) -> QuerySet[ForbiddenPair]:
+    """Return the rules that keep pairs apart: rejected in this proposal, or never in the cohort."""
+    whose = proposal if state == PairState.REJECTED else None
+    return ForbiddenPair.objects.filter(cohort_id=proposal.cohort_id, proposal=whose)
+
+
+def _apart_rows(proposal: Proposal, state: str, query: str) -> QuerySet[ForbiddenPair]:
+    rows = _kept_apart(proposal, state).select_related("first", "second")
     digits = digits_of(query)
     if digits:
         rows = rows.filter(Q(first__number__contains=digits) | Q(second__number__contains=digits))
+    elif query:
+        rows = rows.none()
     return rows
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from webapp.accounts.models import User
@@ -17,6 +17,7 @@ from webapp.matching.models import (
     LockRule,
     PairState,
     Proposal,
+    ProposedPair,
 )
 from webapp.matching.rules import HELD_STATES
 from webapp.matching.services.decisions import lock_proposal, pair_row
@@ -112,6 +113,7 @@ def _student(proposal: Proposal, number: int) -> Student:
 
 
 def _lock(user: User, proposal: Proposal, first: Student, second: Student) -> str:
+    """Lock two students; a rejection in this proposal gives way, as it does to a decision."""
     already = proposal.pairs.filter(first=first, second=second, state=PairState.LOCKED)
     if already.exists():
         raise DecisionError(f"{first} and {second} are locked already.")
@@ -121,6 +123,8 @@ def _lock(user: User, proposal: Proposal, first: Student, second: Student) -> st
         second=second,
         defaults={"created_by": user.get_username()},
     )
+    if _let_pair(proposal, first, second, (PairState.REJECTED,)):
+        return f"{first} + {second} locked together; they are no longer rejected."
     return f"{first} + {second} locked together."
 
 
@@ -131,9 +135,7 @@ def _release(user: User, proposal: Proposal, first: Student, second: Student) ->
 
 def _release_pair(proposal: Proposal, first: Student, second: Student) -> None:
     proposal.locks.filter(first=first, second=second).delete()
-    proposal.pairs.filter(first=first, second=second, state__in=HELD_STATES).update(
-        state=PairState.OPEN, version=F("version") + 1, decided_by="", decided_at=None
-    )
+    _open(proposal.pairs.filter(first=first, second=second, state__in=HELD_STATES))
 
 
 def _keep_lock(user: User, proposal: Proposal, student: Student, partner: Student) -> str:
@@ -141,15 +143,14 @@ def _keep_lock(user: User, proposal: Proposal, student: Student, partner: Studen
     mine = Q(first=student) | Q(second=student)
     kept = Q(first=partner) | Q(second=partner)
     proposal.locks.filter(mine).exclude(kept).delete()
-    proposal.pairs.filter(mine, state__in=HELD_STATES).exclude(kept).update(
-        state=PairState.OPEN, version=F("version") + 1, decided_by="", decided_at=None
-    )
+    _open(proposal.pairs.filter(mine, state__in=HELD_STATES).exclude(kept))
     return f"{student} stays with {partner}."
 
 
 def _never(user: User, proposal: Proposal, first: Student, second: Student) -> str:
     if proposal.pairs.filter(first=first, second=second, state=PairState.LOCKED).exists():
         raise DecisionError(f"{first} + {second} is locked. Release the lock first.")
+    _let_pair(proposal, first, second, (PairState.REJECTED,))  # one rule a pair, the stronger one
     proposal.pairs.filter(first=first, second=second).exclude(state=PairState.NEVER).update(
         state=PairState.NEVER,
         version=F("version") + 1,
@@ -167,17 +168,27 @@ def _never(user: User, proposal: Proposal, first: Student, second: Student) -> s
 
 
 def _allow(user: User, proposal: Proposal, first: Student, second: Student) -> str:
-    forbidden = ForbiddenPair.objects.filter(
-        Q(proposal=None) | Q(proposal=proposal),
-        cohort_id=proposal.cohort_id,
-        first=first,
-        second=second,
-    )
-    forbidden.delete()
-    proposal.pairs.filter(
-        first=first, second=second, state__in=(PairState.NEVER, PairState.REJECTED)
-    ).update(state=PairState.OPEN, version=F("version") + 1, decided_by="", decided_at=None)
+    _let_pair(proposal, first, second, (PairState.NEVER, PairState.REJECTED))
     return f"{first} + {second} may be paired again."
+
+
+def _let_pair(
+    proposal: Proposal, first: Student, second: Student, states: tuple[PairState, ...]
+) -> bool:
+    """Remove the rules that these states stand for, and open the pair; return whether any went."""
+    whose = Q(proposal=proposal)
+    if PairState.NEVER in states:
+        whose |= Q(proposal=None)
+    forbidden = ForbiddenPair.objects.filter(
+        whose, cohort_id=proposal.cohort_id, first=first, second=second
+    )
+    n_removed, _ = forbidden.delete()
+    _open(proposal.pairs.filter(first=first, second=second, state__in=states))
+    return n_removed > 0
+
+
+def _open(pairs: QuerySet[ProposedPair]) -> None:
+    pairs.update(state=PairState.OPEN, version=F("version") + 1, decided_by="", decided_at=None)
 
 
 def _single(proposal: Proposal, student: Student) -> str:

@@ -105,9 +105,9 @@ def _check_allowed(proposal: Proposal, numbers: ProposalNumbers, a: int, b: int)
     )
     for rule in forbidden:
         if rule.proposal_id is None:
-            raise DecisionError(f"S-{a} + S-{b} are never to be paired.")
+            raise DecisionError(f"S-{a} + S-{b} are never to be paired. Allow them first.")
         if rule.proposal_id == proposal.pk:
-            raise DecisionError(f"S-{a} + S-{b} were rejected in this proposal.")
+            raise DecisionError(f"S-{a} + S-{b} were rejected in this proposal. Allow them first.")
 
 
 def _new_pair(numbers: ProposalNumbers, a: int, b: int) -> NewPair:

@@ -165,7 +165,7 @@ def model_facts(model: LearnedModel) -> str:
     if not model.is_learned:
         return f"From {students} in {where} and the {model.n_pairs:,} {chosen}"
     when = formats.when(model.learned_at, timezone.localtime())
-    checked = f" Checked on {model.checked_name}." if model.findings else " Not checked yet."
+    checked = f" Checked on {model.checked_pairs}." if model.findings else " Not checked yet."
     return f"Learned {when} from {students} and their {pairs}.{checked}"
 
 
