@@ -13,7 +13,7 @@ from engine.learning.roommate_solvers import SOLVERS
 from tests.webapp.matching.conftest import run_waiting
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
-from webapp.cohorts.models import Cohort
+from webapp.cohorts.models import Cohort, PairsOrigin
 from webapp.cohorts.services.cohorts import cohort_purge
 from webapp.cohorts.services.practice import pairs_simulation_start
 from webapp.jobs.context import JobContext
@@ -50,7 +50,7 @@ def test_staff_learn_and_get_a_certificate(
     assert len(model.weights) == 14
     page = client.get(address).content.decode()
     assert "Certified: within" in page
-    assert "Checked on Returning 2025" in page
+    assert "Checked on real pairs of Returning 2025" in page
     assert "Does not mean" in page
     assert AuditLine.objects.filter(verb="started learning").exists()
 
@@ -130,6 +130,28 @@ def test_another_year_can_check_later(
     assert learned.checked_name == later_year.name
     refused = client.post(address, {"cohort": str(learned.cohorts.get().pk)}, follow=True)
     assert "was learned from" in refused.content.decode()
+
+
+def test_what_a_check_was_made_on_outlives_its_cohort(
+    bob: User, alice: User, client_of: Callable, learned: LearnedModel, later_year: Cohort
+) -> None:
+    """Once its cohort was purged, a check on simulated pairs used to be called one on real ones."""
+    Cohort.objects.filter(pk=later_year.pk).update(pairs_origin=PairsOrigin.SIMULATED)
+    model_check(user=bob, model=learned, cohort=later_year)
+    run_waiting()
+    cohort_purge(user=bob, cohort=later_year, typed_name=later_year.name)
+    address = reverse("matching:model", args=[learned.pk])
+    pages = (address, "/models/", "/", "/proposals/new/")
+    client = client_of(bob)
+    cohort = str(learned.cohorts.get().pk)
+    for page in pages:
+        text = client.get(page, {"cohort": cohort}).content.decode()
+        assert "simulated pairs of Returning 2025" in text, page
+    learned.refresh_from_db()
+    findings = {name: value for name, value in learned.findings.items() if name != "is_simulated"}
+    LearnedModel.objects.filter(pk=learned.pk).update(findings=findings)  # of an earlier version
+    page = client_of(alice).get(address).content.decode()
+    assert "16 pairs of unknown origin of Returning 2025" in page
 
 
 def test_viewers_look_and_others_see_nothing(

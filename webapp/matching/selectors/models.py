@@ -41,7 +41,7 @@ class Certificate:
 
 def models_of(user: User) -> QuerySet[LearnedModel]:
     """Return the models of the user's organisation, newest first."""
-    return owned_by(LearnedModel, user).select_related("job", "checked_on")
+    return owned_by(LearnedModel, user).select_related("job")
 
 
 def model_state(model: LearnedModel) -> ModelState:

@@ -101,7 +101,7 @@ def _start(request: HttpRequest, cohorts: list[Cohort]) -> LearnedModel:
 
 
 def _find(request: HttpRequest, uuid: str) -> LearnedModel:
-    models = LearnedModel.objects.select_related("job", "check_job", "checked_on")
+    models = LearnedModel.objects.select_related("job", "check_job")
     return get_owned_or_404(models, request.user, uuid)
 
 
