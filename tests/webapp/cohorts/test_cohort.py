@@ -11,7 +11,12 @@ from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.cohorts.models import Cohort, PairsOrigin, Student
 from webapp.cohorts.selectors.surveys import cohort_pairs, cohort_survey
-from webapp.cohorts.services.cohorts import cohort_set_pairs, cohort_split
+from webapp.cohorts.services.cohorts import (
+    CohortError,
+    cohort_purge,
+    cohort_set_pairs,
+    cohort_split,
+)
 from webapp.jobs.models import Job, JobState
 from webapp.jobs.runner import run_job
 
@@ -175,3 +180,51 @@ def test_what_looks_like_no_id_on_screen_finds_no_number(
     for query, is_found in (("S-1004", True), ("s 1004", True), ("1004", True), ("a1004b", False)):
         page = client_of(alice).get(address + query).content.decode()
         assert ("<b>S-1004</b>" in page) is is_found, query
+
+
+def test_purging_takes_every_copy_of_the_answers(
+    bob: User, carol: User, client_of: Callable, make_cohort: Callable
+) -> None:
+    cohort, other = make_cohort(bob), make_cohort(bob, "Second-years")
+    first, second = cohort_split(user=bob, cohort=cohort, seed=5)
+    deeper = cohort_split(user=bob, cohort=second, seed=6)
+    client, address = client_of(carol), reverse("cohorts:cohort", args=[cohort.pk])
+    dialog = client.get(address).content.decode().split('id="purge"')[1]
+    assert all(half.name in dialog for half in (first, second, *deeper))
+    client.post(reverse("cohorts:purge", args=[cohort.pk]), {"name": cohort.name})
+    assert Cohort.objects.get() == other
+    assert Student.objects.count() == 24
+    assert AuditLine.objects.filter(verb="purged").count() == 5
+
+
+def test_purging_a_half_says_where_the_answers_stay(
+    bob: User, carol: User, client_of: Callable, make_cohort: Callable
+) -> None:
+    cohort = make_cohort(bob)
+    half, _ = cohort_split(user=bob, cohort=cohort, seed=5)
+    address = reverse("cohorts:cohort", args=[half.pk])
+    assert "The same answers stay in" in client_of(carol).get(address).content.decode()
+    cohort_purge(user=carol, cohort=half, typed_name=half.name)
+    assert Cohort.objects.count() == 2
+
+
+def test_a_cohort_that_is_gone_is_not_split(bob: User, make_cohort: Callable) -> None:
+    cohort = make_cohort(bob)
+    Cohort.objects.filter(pk=cohort.pk).delete()
+    with pytest.raises(CohortError, match="was removed meanwhile"):
+        cohort_split(user=bob, cohort=cohort, seed=5)
+    assert not Cohort.objects.exists()
+
+
+def test_students_of_a_half_keep_their_ids_on_screen(bob: User, make_cohort: Callable) -> None:
+    """Where ids were made, the pairs file names students by the ids on screen."""
+    lines = [line.split(b",", 1)[1] for line in survey_csv().splitlines()]
+    cohort = make_cohort(bob, data=b"\n".join(lines))
+    assert cohort.ids_made
+    for half in cohort_split(user=bob, cohort=cohort, seed=5):
+        assert all(student.label == student.original_id for student in half.students.all())
+    whole = dict(cohort.students.values_list("number", "answers"))
+    assert all(
+        whole[number] == answers
+        for number, answers in half.students.values_list("number", "answers")
+    )

@@ -20,6 +20,16 @@ def cohorts_of(user: User) -> QuerySet[Cohort]:
     return cohorts.annotate(n_proposals=Count("proposals"))
 
 
+def halves_within(cohort: Cohort) -> list[Cohort]:
+    """Return the halves of a cohort, their halves and so on, a half after its whole."""
+    found: list[Cohort] = []
+    level = [cohort]
+    while level:
+        level = list(Cohort.objects.filter(half_of__in=level).order_by("name"))
+        found += level
+    return found
+
+
 def open_drafts(user: User) -> QuerySet[Draft]:
     """Return uploads that wait to be finished, newest first."""
     return owned_by(Draft, user).select_related("cohort")

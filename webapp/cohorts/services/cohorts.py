@@ -11,6 +11,7 @@ from django.utils import timezone
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.cohorts.models import FIRST_NUMBER, Cohort, Draft, PairsOrigin, PastPair, Student
+from webapp.cohorts.selectors.cohorts import halves_within
 from webapp.cohorts.services.drafts import ChangedElsewhereError, draft_preview, pairs_preview
 from webapp.cohorts.signals import cohort_purging
 from webapp.cohorts.tables.choices import Role
@@ -119,16 +120,18 @@ def _students(cohort: Cohort, preview: Preview) -> list[Student]:
 def cohort_split(*, user: User, cohort: Cohort, seed: int) -> tuple[Cohort, Cohort]:
     """Split a cohort at random into two new ones, so that one can be practised on.
 
-    The original stays. The halves keep the original ids and get new numbers on screen.
+    The original stays. The students of the halves keep their ids, on screen too: S-1042 is the same
+    student in the half as in the whole. Purging the whole purges its halves.
     """
-    students = list(cohort.students.all())
-    if len(students) < 4:
+    if cohort.n_students < 4:
         raise CohortError("At least 4 students are needed to split a cohort into two halves.")
-    order = np.random.default_rng(seed).permutation(len(students))
+    order = np.random.default_rng(seed).permutation(cohort.n_students)
     # An even first half can be paired completely, so that nobody is left over in practice.
-    middle = len(students) // 2 - (len(students) // 2) % 2
+    middle = cohort.n_students // 2 - (cohort.n_students // 2) % 2
     parts = (sorted(order[:middle].tolist()), sorted(order[middle:].tolist()))
     with transaction.atomic():
+        _locked(cohort)
+        students = list(cohort.students.all())
         halves = tuple(
             _create_half(user, cohort, letter, [students[k] for k in part], seed)
             for letter, part in zip("AB", parts, strict=True)
@@ -154,12 +157,12 @@ def _create_half(
     rows = [
         Student(
             cohort=half,
-            number=FIRST_NUMBER + k,
+            number=student.number,
             original_id=student.original_id,
             answers=student.answers,
             attributes=student.attributes,
         )
-        for k, student in enumerate(students)
+        for student in students
     ]
     Student.objects.bulk_create(rows, batch_size=500)
     return half
@@ -246,14 +249,23 @@ def pairs_import(*, user: User, draft: Draft, version: int) -> Cohort:
 
 
 def cohort_purge(*, user: User, cohort: Cohort, typed_name: str) -> None:
-    """Remove a cohort with its students, pairs and proposals for good.
+    """Remove a cohort with its students, pairs and proposals for good, and its halves as well.
 
-    Models that were learned from it stay: they hold weights, no answers. Raises CohortError unless
-    ``typed_name`` is the name of the cohort.
+    The halves hold the same answers of the same people. Models that were learned from any of them
+    stay: they hold weights, no answers. Raises CohortError unless ``typed_name`` is the name of the
+    cohort.
     """
     if typed_name.strip() != cohort.name:
         raise CohortError("The name does not match. Nothing was removed.")
     with transaction.atomic():
-        cohort_purging.send(Cohort, cohort=cohort, user=user)
-        audit(user, "purged", cohort, students=cohort.n_students, pairs=cohort.n_pairs)
-        cohort.delete()
+        _locked(cohort)
+        for part in reversed([cohort, *halves_within(cohort)]):  # a half before its whole
+            cohort_purging.send(Cohort, cohort=part, user=user)
+            audit(user, "purged", part, students=part.n_students, pairs=part.n_pairs)
+            part.delete()
+
+
+def _locked(cohort: Cohort) -> None:
+    """Keep others from splitting or purging the cohort until this transaction ends."""
+    if not Cohort.objects.select_for_update().filter(pk=cohort.pk).exists():
+        raise CohortError(f"{cohort.name} was removed meanwhile.")

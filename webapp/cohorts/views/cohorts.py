@@ -14,6 +14,7 @@ from webapp.cohorts.selectors.cohorts import (
     cohorts_of,
     constraint_groups,
     find_students,
+    halves_within,
     is_original_id,
     open_drafts,
     past_pairs,
@@ -65,7 +66,7 @@ def cohort(request: HttpRequest, uuid: str) -> HttpResponse:
         "jobs": _open_jobs(found),
         "models": found.models_learned.all()[:5],
         "proposals": found.proposals.all()[:5],
-        "halves": found.halves.all(),
+        "halves": halves_within(found),
         "drafts": found.drafts.all() if request.user.is_staff_member else [],
     }
     if tab == "questions":
@@ -159,6 +160,6 @@ def purge(request: HttpRequest, uuid: str) -> HttpResponse:
     is_removed = attempt(
         request,
         lambda: cohort_purge(user=request.user, cohort=found, typed_name=name),
-        f"{found.name} was removed with everything in it.",
+        f"{found.name} was purged with everything in it.",
     )
     return redirect("cohorts:list") if is_removed else redirect("cohorts:cohort", found.pk)
