@@ -21,8 +21,10 @@ function onClick(event) {
     return;
   }
   const closer = event.target.closest("[data-dialog-close]");
-  if (closer) {
-    closer.closest("dialog").close();
+  const dialog = closer?.closest("dialog");
+  if (dialog) {
+    event.preventDefault(); // a link leads back where the same words stand on a page of their own
+    dialog.close();
     return;
   }
   if (event.target instanceof HTMLDialogElement) {
@@ -33,9 +35,9 @@ function onClick(event) {
     if (!inside) event.target.close();
   }
   for (const menu of document.querySelectorAll("details.menu[open]")) {
-    if (!menu.contains(event.target) || event.target.closest(".menu__items a, .menu__items button")) {
-      menu.open = false;
-    }
+    if (menu.contains(event.target) && !event.target.closest(".menu__items a, .menu__items button")) continue;
+    if (menu.contains(document.activeElement)) menu.querySelector("summary").focus();
+    menu.open = false;
   }
 }
 

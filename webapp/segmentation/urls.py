@@ -28,8 +28,13 @@ urlpatterns = [
             {"action": action},
             name=f"image-file-{action}",
         )
-        for action in ("remove", "role", "pair")
+        for action in ("role", "pair")
     ],
+    path(
+        "image-sets/<uuid:pk>/files/<uuid:file_pk>/remove/",
+        image_sets.image_file_remove_view,
+        name="image-file-remove",
+    ),
     path("image-models/", segmenters.segmenter_list, name="segmenters"),
     path("image-models/new/", segmenters.segmenter_new, name="segmenter-new"),
     path("image-models/<uuid:pk>/", segmenters.segmenter_page, name="segmenter"),

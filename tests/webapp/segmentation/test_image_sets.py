@@ -53,7 +53,7 @@ def test_tabs_show_their_files(client_of, alice, image_set, show, shown) -> None
 def test_viewers_see_no_buttons_that_change(client_of, alice, image_set) -> None:
     page = client_of(alice).get(f"/image-sets/{image_set.pk}/").content.decode()
     assert "data-upload" not in page
-    assert "Purge" not in page
+    assert "Remove" not in page
 
 
 def test_unpaired_masks_can_be_paired_by_hand(client_of, bob, image_set) -> None:
@@ -126,6 +126,39 @@ def test_a_mask_can_be_used_as_an_image(client_of, bob, image_set) -> None:
     client_of(bob).post(f"/image-sets/{image_set.pk}/files/{mask.pk}/role/", {"role": "image"})
     mask.refresh_from_db()
     assert (mask.role, mask.mask_of, mask.role_fixed) == ("image", None, True)
+
+
+def removal_url(file: ImageFile) -> str:
+    return f"/image-sets/{file.image_set_id}/files/{file.pk}/remove/"
+
+
+def test_a_removal_is_asked_for_before_it_is_done(client_of, bob, image_set, image) -> None:
+    client = client_of(bob)
+    page = client.get(f"/image-sets/{image_set.pk}/?show=with-mask").content.decode()
+    assert f'action="{removal_url(image)}"' not in page
+    address = f"{removal_url(image)}?show=with-mask"
+    assert f'hx-get="{address}"' in page
+    question = client.get(address).content.decode()
+    assert "Its mask leaf_0.mask.png stays in the set" in question
+    assert image_set.files.filter(pk=image.pk).exists()
+    answer = client.post(removal_url(image), {"back": "show=with-mask&page=2&next=//evil"})
+    assert answer["Location"] == f"/image-sets/{image_set.pk}/?show=with-mask&page=2"
+    assert not image_set.files.filter(pk=image.pk).exists()
+
+
+def test_the_question_says_that_a_painted_mask_has_no_copy(client_of, bob, image_set) -> None:
+    image_set.files.filter(role="mask").update(origin=ImageFile.Origin.CORRECTED)
+    mask = image_set.files.get(name="leaf_1.mask.png")
+    dialog = client_of(bob).get(removal_url(mask), headers={"HX-Request": "true"}).content.decode()
+    assert dialog.lstrip().startswith("<dialog")
+    assert "leaf_1.jpg is then without a mask" in dialog
+    assert "painted here" in dialog
+
+
+def test_the_removal_of_a_set_counts_masks_without_an_image(client_of, bob, image_set) -> None:
+    image_set.files.get(name="leaf_0.jpg").delete()
+    page = client_of(bob).get(f"/image-sets/{image_set.pk}/").content.decode()
+    assert "This removes 2 images, 2 masks and everything predicted of them." in page
 
 
 def test_removing_an_image_leaves_its_mask_to_be_paired(bob, image_set, image, media_root) -> None:

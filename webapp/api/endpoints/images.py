@@ -88,7 +88,7 @@ def get_image_set(request: Request, set_id: UUID) -> dict[str, Any]:
     return image_set_json(image_set_of(request.user, set_id))
 
 
-@endpoint("DELETE", "/image-sets/{set_id}", tag=TAG, summary="Purge a set", status=204)
+@endpoint("DELETE", "/image-sets/{set_id}", tag=TAG, summary="Delete a set", status=204)
 def purge_image_set(request: Request, set_id: UUID) -> None:
     """Delete a set, its files and what was predicted of them, for good."""
     image_set_purge(user=request.user, image_set=get_owned_or_404(ImageSet, request.user, set_id))

@@ -169,5 +169,5 @@ def model_delete(*, user: User, model: LearnedModel, typed_name: str) -> None:
         for job in (model.job, model.check_job):
             if job is not None and job.is_active:
                 job_cancel(user=user, job=job)
-        audit(user, "deleted", model)
+        audit(user, "removed", model)
         model.delete()

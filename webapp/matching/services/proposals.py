@@ -206,7 +206,7 @@ def proposal_delete(*, user: User, proposal: Proposal, typed_name: str) -> None:
     if typed_name.strip() != proposal.name:
         raise MatchingError("The name does not match. Nothing was removed.")
     lock_proposal(proposal)
-    audit(user, "deleted", proposal, pairs=proposal.pairs.count())
+    audit(user, "removed", proposal, pairs=proposal.pairs.count())
     proposal.delete()
 
 

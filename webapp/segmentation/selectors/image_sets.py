@@ -18,10 +18,11 @@ FILTERS = {
 
 
 def image_sets_of(user: User) -> QuerySet[ImageSet]:
-    """Return the sets of the user's organisation with ``n_images``, ``n_masked``, ``n_bytes``."""
+    """Return the sets of the user's organisation with counts of images and masks, and bytes."""
     counted = owned_by(ImageSet, user).annotate(
         n_images=Count("files", filter=_IMAGE),
         n_masked=Count("files", filter=_IMAGE & Q(files__mask__isnull=False)),
+        n_masks=Count("files", filter=Q(files__role=ImageFile.Role.MASK)),
         n_bytes=Sum("files__size", default=0),
     )
     return counted.order_by("-created_at", "pk")  # a query with counts forgets the model's order

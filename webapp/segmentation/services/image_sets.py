@@ -64,7 +64,7 @@ def image_set_purge(*, user: User, image_set: ImageSet) -> None:
         prediction_jobs_cancel(user=user, batches=image_set.batches)
         audit(
             user,
-            "purged",
+            "removed",
             image_set,
             files=image_set.files.count(),
             predictions=len(results),

@@ -242,7 +242,7 @@ def prediction_delete(*, user: User, batch: PredictionBatch) -> None:
     with transaction.atomic():
         if batch.job is not None and batch.job.is_active:
             job_cancel(user=user, job=batch.job)
-        audit(user, "deleted", batch, images=len(rows))
+        audit(user, "removed", batch, images=len(rows))
         organisation_id = batch.organisation_id
         batch.delete()
     for path in paths:

@@ -138,7 +138,7 @@ def segmenter_delete(*, user: User, segmenter: Segmenter) -> None:
         if segmenter.job is not None and segmenter.job.is_active:
             job_cancel(user=user, job=segmenter.job)
         prediction_jobs_cancel(user=user, batches=segmenter.batches)
-        audit(user, "deleted", segmenter, predictions=segmenter.batches.count())
+        audit(user, "removed", segmenter, predictions=segmenter.batches.count())
         organisation_id = segmenter.organisation_id
         segmenter.delete()
     for path in paths:

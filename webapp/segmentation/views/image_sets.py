@@ -1,9 +1,10 @@
-"""Pages of image sets: list, new, one set, purge."""
+"""Pages of image sets: list, new, one set; removing it or its files, roles and pairs."""
 
 from django import forms
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
+from django.utils.http import urlencode
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from webapp.common.decorators import staff_required, viewer_required
@@ -96,20 +97,38 @@ def _images_without_mask(image_set: ImageSet) -> list[ImageFile]:
 @require_POST
 @staff_required
 def image_set_purge_view(request: HttpRequest, pk: str) -> HttpResponse:
-    """Delete a set with its files and predictions once its name has been typed."""
+    """Remove a set with its files and predictions once its name has been typed."""
     image_set = get_owned_or_404(ImageSet, request.user, pk)
     if request.POST.get("confirm", "").strip() != image_set.name:
-        toast(request, "The name did not match. Nothing was deleted.", error=True)
+        toast(request, "The name did not match. Nothing was removed.", error=True)
         return redirect(image_set)
     image_set_purge(user=request.user, image_set=image_set)
-    toast(request, f"{image_set.name} was purged.")
+    toast(request, f"{image_set.name} was removed.")
     return redirect("segmentation:image-sets")
+
+
+@require_http_methods(["GET", "POST"])
+@staff_required
+def image_file_remove_view(request: HttpRequest, pk: str, file_pk: str) -> HttpResponse:
+    """Say what goes with a file; remove it on POST."""
+    file = image_file_of(request.user, pk, file_pk)
+    if request.method == "POST":
+        image_file_remove(user=request.user, file=file)
+        toast(request, f"{file.name} was removed from the set.")
+        return _back(request, file)
+    context = {
+        "file": file,
+        "title": f"Remove this {file.role}",
+        "is_predicted": file.predictions.exists(),
+    }
+    name = "_file_removal_dialog" if request.htmx else "file_removal"
+    return render(request, f"segmentation/{name}.html", context)
 
 
 @require_POST
 @staff_required
 def image_file_action(request: HttpRequest, pk: str, file_pk: str, action: str) -> HttpResponse:
-    """Remove a file, change its role, or pair a mask; then back to where the button was."""
+    """Change a file's role or pair a mask; then back to where the button was."""
     file = image_file_of(request.user, pk, file_pk)
     try:
         sentence = _ACTIONS[action](request, file)
@@ -117,14 +136,14 @@ def image_file_action(request: HttpRequest, pk: str, file_pk: str, action: str) 
         toast(request, f"{error} Nothing was changed.", error=True)
     else:
         toast(request, sentence)
-    show = request.POST.get("show", "all")
-    return redirect(f"{file.image_set.get_absolute_url()}?show={show if show.isascii() else 'all'}")
+    return _back(request, file)
 
 
-def _remove(request: HttpRequest, file: ImageFile) -> str:
-    name = file.name
-    image_file_remove(user=request.user, file=file)
-    return f"{name} was removed from the set."
+def _back(request: HttpRequest, file: ImageFile) -> HttpResponse:
+    """Return to the tab, search and page of the set on which the form stood."""
+    sent = QueryDict(request.POST.get("back", ""))
+    shown = urlencode({name: sent[name] for name in ("show", "q", "page") if sent.get(name)})
+    return redirect(f"{file.image_set.get_absolute_url()}?{shown}")
 
 
 def _set_role(request: HttpRequest, file: ImageFile) -> str:
@@ -139,4 +158,4 @@ def _pair(request: HttpRequest, file: ImageFile) -> str:
     return f"{file.name} is the mask of {image.name}." if image else f"{file.name} was unpaired."
 
 
-_ACTIONS = {"remove": _remove, "role": _set_role, "pair": _pair}
+_ACTIONS = {"role": _set_role, "pair": _pair}

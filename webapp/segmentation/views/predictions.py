@@ -190,11 +190,11 @@ def prediction_go_on_view(request: HttpRequest, pk: str) -> HttpResponse:
 @require_POST
 @staff_required
 def prediction_delete_view(request: HttpRequest, pk: str) -> HttpResponse:
-    """Delete a batch once its name has been typed."""
+    """Remove a batch once its name has been typed."""
     batch = get_owned_or_404(PredictionBatch, request.user, pk)
     if request.POST.get("confirm", "").strip() != batch.name:
-        toast(request, "The name did not match. Nothing was deleted.", error=True)
+        toast(request, "The name did not match. Nothing was removed.", error=True)
         return redirect(batch)
     prediction_delete(user=request.user, batch=batch)
-    toast(request, f"The prediction of {batch.name} was deleted. Images and model are still there.")
+    toast(request, f"The prediction of {batch.name} was removed. Images and model are still there.")
     return redirect("segmentation:predictions")

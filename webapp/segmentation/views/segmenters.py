@@ -233,11 +233,11 @@ def segmenter_file(request: HttpRequest, pk: str) -> HttpResponseBase:
 @require_POST
 @staff_required
 def segmenter_delete_view(request: HttpRequest, pk: str) -> HttpResponse:
-    """Delete a model and its predictions once its name has been typed."""
+    """Remove a model and its predictions once its name has been typed."""
     segmenter = segmenter_of(request.user, pk)
     if request.POST.get("confirm", "").strip() != segmenter.name:
-        toast(request, "The name did not match. Nothing was deleted.", error=True)
+        toast(request, "The name did not match. Nothing was removed.", error=True)
         return redirect(segmenter)
     segmenter_delete(user=request.user, segmenter=segmenter)
-    toast(request, f"{segmenter.name} was deleted.")
+    toast(request, f"{segmenter.name} was removed.")
     return redirect("segmentation:segmenters")
