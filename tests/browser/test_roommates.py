@@ -139,7 +139,7 @@ def export_some(page: Page) -> None:
     """The export has everybody of the half, each once, by original id."""
     page.get_by_text("Export", exact=True).click()
     with page.expect_download() as download:
-        page.get_by_role("link", name="All pairs as CSV").click()
+        page.get_by_role("link", name="Pairs that stand as CSV").click()
     text = Path(download.value.path()).read_text(encoding="utf-8-sig")
     rows = list(csv.DictReader(io.StringIO(text)))
     ids = [row[column] for row in rows for column in ("student_a", "student_b")]

@@ -48,6 +48,8 @@ def test_only_decided_and_no_rejected_pairs(
         pairs_decide(user=bob, proposal=proposal, decision=decision, versions=versions)
     address = reverse("matching:export", args=[proposal.pk, "csv"])
     client = client_of(bob)
+    page = client.get(reverse("matching:proposal", args=[proposal.pk])).content.decode()
+    assert "2 students without a pair are in no file." in page
     assert client.get(address).content.count(b"\r\n") == 16  # the header and 15 pairs
     decided = client.get(address + "?only=decided").content.decode("utf-8-sig")
     assert accepted.first.label in decided

@@ -13,6 +13,7 @@ from webapp.matching.selectors.proposals import (
     forbidden_pairs,
     pair_table,
     proposal_progress,
+    standing_pairs,
 )
 from webapp.matching.services.proposals import proposal_conflicts
 
@@ -41,6 +42,7 @@ def proposal_context(proposal: Proposal, parameters: Mapping[str, str]) -> dict[
         "n_open": total - decided,
         "forbidden": forbidden,
         "n_forbidden": len(forbidden),
+        "n_unpaired": proposal.cohort.n_students - 2 * standing_pairs(proposal).count(),
         "total_score": proposal.pairs.aggregate(sum=Sum("score"))["sum"],
         "rows": list(table.page.object_list),
         "is_apart_tab": table.tab in APART,

@@ -94,6 +94,12 @@ def forbidden_pairs(proposal: Proposal) -> QuerySet[ProposedPair]:
     return proposal.pairs.filter(Exists(rules))
 
 
+def standing_pairs(proposal: Proposal) -> QuerySet[ProposedPair]:
+    """Return the pairs that are neither rejected nor never to be, whoever said so since."""
+    pairs = proposal.pairs.exclude(state__in=APART)
+    return pairs.exclude(pk__in=forbidden_pairs(proposal).values("pk"))
+
+
 def pair_table(
     proposal: Proposal, parameters: Mapping[str, str], conflicts: list[Conflict]
 ) -> PairTable:

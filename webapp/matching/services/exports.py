@@ -11,7 +11,7 @@ from openpyxl.cell import WriteOnlyCell
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.matching.models import LearnedModel, PairState, Proposal
-from webapp.matching.selectors.proposals import forbidden_pairs
+from webapp.matching.selectors.proposals import standing_pairs
 
 _HEADER = (
     "student_a",
@@ -23,16 +23,11 @@ _HEADER = (
     "decision",
     "decided_by",
 )
-_EXCLUDED = (PairState.REJECTED, PairState.NEVER)
 
 
 def proposal_rows(proposal: Proposal, *, decided_only: bool = False) -> Iterator[tuple[Any, ...]]:
-    """Yield one row a pair in the order of the students.
-
-    Rejected pairs are left out, and so is every pair that is never to be, whoever said so since.
-    """
-    pairs = proposal.pairs.exclude(state__in=_EXCLUDED).select_related("first", "second")
-    pairs = pairs.exclude(pk__in=forbidden_pairs(proposal).values("pk"))
+    """Yield one row a pair that stands, in the order of the students."""
+    pairs = standing_pairs(proposal).select_related("first", "second")
     if decided_only:
         pairs = pairs.exclude(state=PairState.OPEN)
     for pair in pairs.order_by("first_number"):
