@@ -69,8 +69,8 @@ FIELDS = (
     "action", "active", "against", "back", "by", "check_on", "cohort", "column", "decision",
     "department", "file", "first", "gap", "level", "method", "model", "name", "only", "open",
     "originals", "page", "pair", "partner", "q", "question", "rho", "ridge", "role", "row", "same",
-    "second", "seed", "since", "sort", "state", "student", "tab", "text", "theme", "until", "username",
-    "value", "verb", "version",
+    "second", "seed", "since", "sort", "state", "student", "tab", "text", "theme", "until",
+    "username", "value", "verb", "version",
 )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ def number(value: Any, digits: int = 0) -> str:
 def signed(value: Any, digits: int = 2) -> str:
     """Return a number with '+' or '−'; zero after rounding has no sign."""
     text = number(value, digits)
-    return f"+{text}" if text and not text.startswith(MINUS) and float(value) > 0 else text
+    return f"+{text}" if text and round(float(value), int(digits)) > 0 else text
 
 
 def per_cent(value: Any, digits: int = 1) -> str:

@@ -27,7 +27,10 @@ def learning_figures(trained: TrainedRoommates, target_gap: float) -> dict[str, 
 
 
 def weight_rows(weights: Sequence[QuestionWeight]) -> list[dict[str, Any]]:
-    """Return one row per question, largest effect first, with words and the raw numbers."""
+    """Return one row per question, from what keeps apart most to what brings together most.
+
+    Each has its effect in words and the raw numbers.
+    """
     rows = [
         {
             "question": w.question.name,

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.urls import reverse
 
 from webapp.accounts.models import User
@@ -65,7 +65,7 @@ def next_steps(user: User) -> Iterable[hooks.NextStep]:
     cohorts = owned_by(Cohort, user)
     models = models_of(user).filter(learned_at__isnull=False)
     if not models.exists():
-        yield from _first_model_step(user, cohorts.filter(n_pairs__gt=1).first())
+        yield from _first_model_step(user, cohorts.filter(n_pairs__gt=1))
         return
     waiting = cohorts.filter(n_pairs=0, proposals=None, halves=None).first()
     if waiting is not None:
@@ -108,12 +108,15 @@ def _decide_steps(user: User) -> Iterable[hooks.NextStep]:
         )
 
 
-def _first_model_step(user: User, cohort: Cohort | None) -> Iterable[hooks.NextStep]:
-    if cohort is not None and not owned_by(LearnedModel, user).exists():
+def _first_model_step(user: User, past: QuerySet[Cohort]) -> Iterable[hooks.NextStep]:
+    """Lead to the form without choosing a year: it suggests some, and one to check on."""
+    sizes = list(past.values_list("n_pairs", flat=True))
+    if sizes and not owned_by(LearnedModel, user).exists():
+        years = "one cohort" if len(sizes) == 1 else f"{len(sizes)} cohorts"
         yield hooks.NextStep(
-            f"Learn from {cohort.name}",
-            f"{cohort.n_pairs:,} pairs tell which answers brought students together.",
-            f"{reverse('matching:model-new')}?cohort={cohort.pk}",
+            "Learn from past pairs",
+            f"{sum(sizes):,} pairs of {years} tell which answers brought students together.",
+            reverse("matching:model-new"),
             "Learn a model",
             icon="scale",
             order=12,

@@ -17,7 +17,15 @@ def test_number(value: float | None, digits: int, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(0.7, "+0.70"), (-0.34, "−0.34"), (0.0, "0.00"), (None, "")]
+    ("value", "text"),
+    [
+        (0.7, "+0.70"),
+        (-0.34, "−0.34"),
+        (0.0, "0.00"),
+        (0.001, "0.00"),
+        (-0.001, "0.00"),
+        (None, ""),
+    ],
 )
 def test_signed(value: float | None, text: str) -> None:
     assert formats.signed(value) == text

@@ -154,6 +154,33 @@ def test_what_a_check_was_made_on_outlives_its_cohort(
     assert "16 pairs of unknown origin of Returning 2025" in page
 
 
+def test_one_check_runs_at_a_time(
+    bob: User, client_of: Callable, learned: LearnedModel, later_year: Cohort
+) -> None:
+    """The model used to keep whichever of two ended last."""
+    client, address = client_of(bob), reverse("matching:model-check", args=[learned.pk])
+    client.post(address, {"cohort": str(later_year.pk)})
+    page = client.post(address, {"cohort": str(later_year.pk)}, follow=True).content.decode()
+    assert "The model is being checked." in page
+    run_waiting()
+    client.post(address, {"cohort": str(later_year.pk)})
+    assert Job.objects.count() == 2
+
+
+def test_home_leads_to_the_years_that_are_suggested(
+    bob: User, client_of: Callable, returning: Cohort, later_year: Cohort
+) -> None:
+    """It used to name one year, which was then learned from without a check on the other."""
+    client = client_of(bob)
+    step = next(s for s in client.get("/").context["steps"] if s.action == "Learn a model")
+    assert step.detail.startswith("32 pairs of 2 cohorts tell")
+    context = client.get(step.url).context
+    assert (context["chosen"], context["posted"]["check_on"]) == (
+        [str(returning.pk)],
+        str(later_year.pk),
+    )
+
+
 def test_viewers_look_and_others_see_nothing(
     alice: User, mallory: User, client_of: Callable, learned: LearnedModel
 ) -> None:

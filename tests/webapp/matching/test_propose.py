@@ -69,6 +69,22 @@ def test_staff_start_from_the_page(
     assert "Certified best" in page
 
 
+def test_a_form_that_is_refused_comes_back_as_it_was_sent(
+    bob: User, client_of: Callable, first_years: Cohort, learned: LearnedModel, settings: object
+) -> None:
+    """A rule that was left out used to be ticked again, and the name to be lost."""
+    settings.ORGANISATION_QUOTA_GB = 0
+    client = client_of(bob)
+    fresh = client.get("/proposals/new/", {"cohort": first_years.pk}).content.decode()
+    assert 'value="Gender" checked' in fresh
+    sent = {"cohort": first_years.pk, "model": learned.pk, "name": "Autumn"}
+    for same, box in (([], 'value="Gender">'), (["Gender"], 'value="Gender" checked>')):
+        response = client.post("/proposals/new/", {**sent, "same": same})
+        assert response.status_code == 422
+        assert box in response.content.decode()
+        assert 'value="Autumn"' in response.content.decode()
+
+
 def test_files_are_counted_before_the_transaction_and_once(
     bob: User, first_years: Cohort, learned: LearnedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:

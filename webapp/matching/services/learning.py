@@ -128,9 +128,15 @@ def _check_options(ridge: float, relative_gap: float, rho: float, method: str) -
 
 @transaction.atomic
 def model_check(*, user: User, model: LearnedModel, cohort: Cohort) -> None:
-    """Queue the comparison of a model with the pairs of a cohort that it did not see."""
-    if not model.is_learned:
+    """Queue the comparison of a model with the pairs of a cohort that it did not see.
+
+    One at a time: of two, the model would keep whichever ended last.
+    """
+    found = LearnedModel.objects.select_for_update().filter(pk=model.pk).first()
+    if found is None or not found.is_learned:
         raise MatchingError("The model is not learned yet.")
+    if found.check_job is not None and found.check_job.is_active:
+        raise MatchingError("The model is being checked. Wait for that, or cancel it first.")
     if model.cohorts.filter(pk=cohort.pk).exists():
         raise MatchingError(f"{cohort.name} was learned from, so it cannot check the model.")
     _check_checkable(cohort, model.questions)

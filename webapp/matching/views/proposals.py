@@ -77,6 +77,9 @@ def proposal_new(request: HttpRequest) -> HttpResponse:
         "models": models,
         "cohort": cohort,
         "chosen_model": sent.get("model", ""),
+        # A form that was refused comes back as it was sent: a rule that was left out stays out.
+        "same": request.POST.getlist("same") if error else cohort and cohort.constraints,
+        "name": request.POST.get("name", "") if error else cohort and cohort.name,
         "error": error,
     }
     return render(request, "matching/proposal_new.html", context, status=422 if error else 200)
