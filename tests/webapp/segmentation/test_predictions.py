@@ -1,9 +1,6 @@
-"""Predicting a batch: the job, its numbers, its downloads, comparing models."""
+"""Predicting a batch: the job, its numbers, what is left when it ends early."""
 
-import csv
 import errno
-import io
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -14,22 +11,20 @@ from django.db import connection
 from django.utils import timezone
 
 from engine import InvalidProblemError
-from tests.webapp.segmentation.conftest import make_batch, make_segmenter
-from webapp.audit.models import AuditLine
+from tests.webapp.segmentation.conftest import make_batch
 from webapp.jobs.models import Job, JobState
 from webapp.jobs.runner import run_job
 from webapp.jobs.services import jobs_sweep
 from webapp.segmentation import jobs
 from webapp.segmentation.errors import SegmentationError
-from webapp.segmentation.models import ImageFile, PredictedImage, PredictionBatch
-from webapp.segmentation.selectors.predictions import batch_numbers, compare_batches
+from webapp.segmentation.models import PredictedImage
+from webapp.segmentation.selectors.predictions import batch_numbers
 from webapp.segmentation.services import predictions
 from webapp.segmentation.services.predictions import (
     prediction_delete,
     prediction_start,
 )
 from webapp.segmentation.store import StorageFullError
-from webapp.segmentation.templatetags.segmentation import points
 
 
 def test_the_job_predicts_every_image(bob, segmenter, image_set) -> None:
@@ -272,152 +267,8 @@ def test_a_model_that_is_not_learned_cannot_predict(bob, segmenter, image_set) -
         prediction_start(user=bob, segmenter=segmenter, image_set=image_set)
 
 
-# -- Pages and downloads ---------------------------------------------------------------------------
-
-
-def test_the_form_starts_a_prediction(client_of, bob, segmenter, image_set) -> None:
-    client = client_of(bob)
-    assert b"Leaf model" in client.get(f"/predictions/new/?set={image_set.pk}").content
-    answer = client.post(
-        "/predictions/new/", {"image_set": str(image_set.pk), "segmenter": str(segmenter.pk)}
-    )
-    batch = PredictionBatch.objects.get()
-    assert answer["Location"] == batch.get_absolute_url()
-    page = client.get(answer["Location"]).content.decode()
-    assert "0 of 3 so far" in page
-
-
-def test_nothing_of_another_organisation_can_be_predicted(
-    client_of, bob, mallory, segmenter, image_set, make_set
-) -> None:
-    foreign_set, foreign_model = make_set(mallory), make_segmenter(mallory)
-    client = client_of(bob)
-    assert client.get(f"/predictions/new/?model={foreign_model.pk}").status_code == 404
-    for chosen in (
-        {"image_set": str(foreign_set.pk), "segmenter": str(segmenter.pk)},
-        {"image_set": str(image_set.pk), "segmenter": str(foreign_model.pk)},
-    ):
-        assert client.post("/predictions/new/", chosen).status_code == 422
-    assert not PredictionBatch.objects.exists()
-
-
-@pytest.mark.parametrize("order", ["worst", "best", "entropy", "name", "nonsense"])
-def test_the_page_sorts(client_of, alice, batch, order) -> None:
-    page = client_of(alice).get(f"{batch.get_absolute_url()}?order={order}").content.decode()
-    assert page.count("thumb-link") == 3
-    if order == "best":
-        best = max(batch.images.exclude(iou=None), key=lambda row: row.iou)
-        assert page.index(f"<span>{best.name}</span>") < page.index("<span>leaf_2.jpg</span>")
-
-
-def test_the_archive_holds_masks_probabilities_and_numbers(client_of, alice, batch) -> None:
-    answer = client_of(alice).get(f"/predictions/{batch.pk}/archive.zip")
-    content = b"".join(answer.streaming_content)
-    assert answer["Content-Type"] == "application/zip"
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        assert archive.testzip() is None
-        names = archive.namelist()
-        marginals = np.load(io.BytesIO(archive.read("marginals/leaf_0.marginals.npy")))
-    assert "masks/leaf_2.mask.png" in names
-    assert "numbers.csv" in names
-    assert len(names) == 7
-    row = batch.images.get(name="leaf_0.jpg")
-    assert np.array_equal(marginals, np.load(row.marginals_path))
-    assert AuditLine.objects.filter(verb="exported", target_id=str(batch.pk)).exists()
-
-
-def test_the_numbers_are_safe_in_a_spreadsheet(client_of, alice, batch) -> None:
-    batch.images.filter(name="leaf_0.jpg").update(name='=HYPERLINK("http://evil")')
-    answer = client_of(alice).get(f"/predictions/{batch.pk}/numbers.csv")
-    rows = list(csv.DictReader(io.StringIO(answer.content.decode("utf-8-sig"))))
-    assert len(rows) == 3
-    assert not any(row["name"].startswith("=") for row in rows)
-    assert float(next(row for row in rows if row["name"] == "leaf_1.jpg")["iou"]) >= 0
-
-
-def test_two_models_are_compared_on_shared_images(client_of, alice, bob, batch, image_set) -> None:
-    other = make_batch(bob, make_segmenter(bob, "Second", seed=4), image_set)
-    comparison = compare_batches(batch, other)
-    assert len(comparison.rows) == 2
-    expected = np.mean([row["first"].iou - row["second"].iou for row in comparison.rows])
-    assert comparison.difference["iou"].mean == pytest.approx(expected)
-    client = client_of(alice)
-    url = f"/predictions/{batch.pk}/compare/"
-    assert b"Second" in client.get(url).content
-    page = client.get(f"{url}?with={other.pk}").content.decode()
-    assert "Mean over 2 images" in page
-    assert page.count("preview.jpg") == 4
-
-
-def test_a_comparison_counts_only_what_neither_model_learned_from(
-    client_of, bob, batch, image_set, image
-) -> None:
-    second = make_segmenter(bob, "Second", seed=4)
-    second.learned_digests = [image.digest]
-    second.save()
-    other = make_batch(bob, second, image_set)
-    comparison = compare_batches(batch, other)
-    assert (len(comparison.rows), comparison.n_images) == (2, 1)
-    (counted,) = [row for row in comparison.rows if not row["second"].learned_from]
-    assert comparison.difference["iou"].mean == pytest.approx(counted["difference"])
-    url = f"/predictions/{batch.pk}/compare/?with={other.pk}"
-    page = client_of(bob).get(url).content.decode()
-    assert "Mean over 1 image<" in page
-    assert "images that neither model learned from" in page
-    batch.images.update(learned_from=True)
-    assert compare_batches(batch, other).includes_learned
-
-
-def test_a_foreign_batch_cannot_be_compared_with(client_of, bob, mallory, batch, make_set) -> None:
-    foreign = make_batch(mallory, make_segmenter(mallory), make_set(mallory))
-    url = f"/predictions/{batch.pk}/compare/"
-    assert client_of(bob).get(f"{url}?with={foreign.pk}").status_code == 404
-    assert str(foreign.pk) not in client_of(bob).get(url).content.decode()
-
-
 def test_deleting_leaves_images_and_no_arrays(bob, batch, image_set, media_root) -> None:
     prediction_delete(user=bob, batch=batch)
     left = {p.parent.name for p in media_root.rglob("*") if p.is_file()}
     assert left.isdisjoint({"marginals", "masks", "layers", "previews"})
     assert all(file.store.path(file.digest).exists() for file in image_set.files.all())
-
-
-def test_an_image_removed_from_its_set_can_still_be_looked_at(
-    client_of, bob, batch, image_set, image
-) -> None:
-    from webapp.segmentation.services.image_sets import image_file_remove
-
-    image_file_remove(user=bob, file=image)
-    row = batch.images.get(name="leaf_0.jpg")
-    client = client_of(bob)
-    assert client.get(f"/predictions/{batch.pk}/{row.pk}/view.jpg").status_code == 200
-    page = client.get(row.get_absolute_url()).content.decode()
-    assert "Correct the mask" not in page
-
-
-def test_a_long_list_is_paged(client_of, alice, batch) -> None:
-    rows = [
-        PredictedImage(batch=batch, name=f"x{k:03d}.jpg", image_digest="0" * 64, width=1, height=1)
-        for k in range(60)
-    ]
-    PredictedImage.objects.bulk_create(rows)
-    page = client_of(alice).get(f"{batch.get_absolute_url()}?order=name").content.decode()
-    assert page.count("thumb-link") == 30
-    assert "1–30 of 63" in page
-    assert ImageFile.objects.count() == 5
-
-
-def test_the_list_shows_progress_and_means_newest_first(
-    client_of, alice, bob, batch, segmenter, make_set
-) -> None:
-    newer = make_batch(bob, segmenter, make_set(bob, name="Newer"))
-    page = client_of(alice).get("/predictions/").content.decode()
-    assert page.index("Newer") < page.index("Leaves")
-    assert "3 of 3" in page
-    assert f"{batch_numbers(newer).iou.mean:.3f}" in page
-
-
-def test_a_difference_of_shares_is_in_points() -> None:
-    assert [points(0.116), points(0.0101, 0), points(0.02, 0)] == [
-        "11.6 points", "1 point", "2 points"
-    ]  # fmt: skip

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Avg, Count, F, Q, QuerySet
-from django.db.models.functions import Coalesce
 from django.shortcuts import get_object_or_404
 
 from webapp.accounts.models import User
@@ -58,7 +57,10 @@ class Comparison:
 
 
 def batches_of(user: User) -> QuerySet[PredictionBatch]:
-    """Return the batches of the user's organisation, counted as n_images, n_done, n_refused."""
+    """Return the batches of the user's organisation, counted as n_images, n_done, n_refused.
+
+    ``mean_iou`` is over images that the model did not learn from, ``learned_iou`` over the others.
+    """
     return (
         owned_by(PredictionBatch, user)
         .select_related("segmenter", "image_set", "job")
@@ -66,9 +68,8 @@ def batches_of(user: User) -> QuerySet[PredictionBatch]:
             n_images=Count("images"),
             n_done=Count("images", filter=_DONE),
             n_refused=Count("images", filter=Q(images__state=PredictedImage.State.REFUSED)),
-            mean_iou=Coalesce(
-                Avg("images__iou", filter=Q(images__learned_from=False)), Avg("images__iou")
-            ),
+            mean_iou=Avg("images__iou", filter=Q(images__learned_from=False)),
+            learned_iou=Avg("images__iou", filter=Q(images__learned_from=True)),
         )
         .order_by("-created_at", "pk")  # a query with counts forgets the model's order
     )
@@ -88,7 +89,8 @@ def predicted_image_of(user: User, batch_pk: Any, pk: Any) -> PredictedImage:
 
 def images_in_order(batch: PredictionBatch, order: str) -> QuerySet[PredictedImage]:
     """Return the images of a batch in one of the orders of ``ORDERS``."""
-    return batch.images.order_by(*ORDERS.get(order, ORDERS["worst"])[1])
+    by = ORDERS.get(order, ORDERS["worst"])[1]
+    return batch.images.defer("reliability").order_by(*by)  # the one field that is long
 
 
 def default_order(batch: PredictionBatch) -> str:

@@ -111,33 +111,40 @@ def prediction_page(request: HttpRequest, pk: str) -> HttpResponse:
 def prediction_live(request: HttpRequest, pk: str) -> HttpResponse:
     """The part of the page that changes while predicting; asks again until it is over."""
     batch = batch_of(request.user, pk)
-    response = render(request, "segmentation/_prediction_live.html", _context(request, batch))
-    if batch.job is None or not batch.job.is_active:
+    context = _live_context(request, batch)
+    response = render(request, "segmentation/_prediction_live.html", context)
+    if not context["is_active"]:
         response["HX-Refresh"] = "true"
     return response
 
 
 def _context(request: HttpRequest, batch: PredictionBatch) -> dict[str, Any]:
+    live = _live_context(request, batch)
+    numbers = batch_numbers(batch)
+    n_left = batch.images.filter(state=PredictedImage.State.WAITING).count()
+    return live | {
+        "job": batch.job,
+        "n_left": n_left,
+        "can_go_on": bool(n_left) and not live["is_active"] and request.user.is_staff_member,
+        "orders": [{"key": key, "label": label} for key, (label, _) in ORDERS.items()],
+        "numbers": numbers,
+        "reliability": reliability_figure(numbers.bins) if numbers else "",
+        "refused": batch.images.filter(state=PredictedImage.State.REFUSED)[:20],
+        "others": comparable_batches(batch)[:20],
+    }
+
+
+def _live_context(request: HttpRequest, batch: PredictionBatch) -> dict[str, Any]:
+    """What the list of images shows; asked for every two seconds while predicting."""
     order = request.GET.get("order", "")
     order = order if order in ORDERS else default_order(batch)
     page = Paginator(images_in_order(batch, order), PAGE_SIZE).get_page(request.GET.get("page"))
-    numbers = batch_numbers(batch)
-    is_active = batch.job is not None and batch.job.is_active
-    n_left = batch.images.filter(state=PredictedImage.State.WAITING).count()
     return {
         "batch": batch,
-        "job": batch.job,
-        "is_active": is_active,
-        "n_left": n_left,
-        "can_go_on": bool(n_left) and not is_active and request.user.is_staff_member,
-        "numbers": numbers,
+        "is_active": batch.job is not None and batch.job.is_active,
         "has_masks": batch.images.exclude(mask_digest="").exists(),
-        "reliability": reliability_figure(numbers.bins) if numbers else "",
         "page": page,
         "order": order,
-        "orders": [{"key": key, "label": label} for key, (label, _) in ORDERS.items()],
-        "refused": batch.images.filter(state=PredictedImage.State.REFUSED)[:20],
-        "others": comparable_batches(batch)[:20],
     }
 
 
