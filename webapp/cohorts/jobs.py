@@ -8,10 +8,14 @@ from webapp.cohorts.models import Cohort, PairsOrigin
 from webapp.cohorts.selectors.surveys import cohort_survey
 from webapp.cohorts.services.cohorts import cohort_set_pairs
 from webapp.jobs.context import JobContext
-from webapp.jobs.registry import job_kind
+from webapp.jobs.registry import Subject, job_kind
 
 
-@job_kind("roommates.simulate", verb="Simulate pairs")
+@job_kind(
+    "roommates.simulate",
+    verb="Simulate pairs",
+    subject=Subject("cohort", Cohort, "cohorts:cohort", "cohort"),
+)
 def simulate(context: JobContext) -> Callable[[], dict[str, Any]]:
     """Draw pairs for a cohort from the model itself, under invented weights."""
     cohort = Cohort.objects.filter(pk=context.parameters["cohort"]).first()

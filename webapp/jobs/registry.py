@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from webapp.common.models import OrganisationOwned
 from webapp.jobs.context import JobContext
 from webapp.jobs.models import Job
 
@@ -17,12 +18,23 @@ def nothing_is_kept(job: Job) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Subject:
+    """What jobs of a kind work on, and where that is looked at."""
+
+    parameter: str  # the parameter of a job that holds its key
+    model: type[OrganisationOwned]
+    url_name: str  # of its page, which takes the key alone
+    noun: str  # "model": what the link to that page opens
+
+
+@dataclass(frozen=True, slots=True)
 class JobKind:
     """A kind of job: how it is run and what pages say about it."""
 
     name: str  # "roommates.learn"
     run: RunFunction
     verb: str  # "Learn": first word of the title and of the audit line
+    subject: Subject | None = None
     target_gap: float | None = None  # relative gap drawn as the target of the convergence plot
     objective_label: str = "Objective: nothing can be better than this"
     lower_bound_label: str = "Best found so far"
@@ -59,9 +71,10 @@ def job_kind(name: str, *, verb: str, **options: Any) -> Callable[[RunFunction],
     verb : str
         For titles and the audit log: ``"Learn"``.
     options : Any
-        ``target_gap``, ``objective_label``, ``lower_bound_label``, ``axis_label`` of
-        :class:`JobKind`, for the convergence plot; ``kept``, from the job to the sentence that a
-        cancelled or failed one ends with instead of "Nothing was changed.".
+        ``subject``, which the pages of jobs link to; ``target_gap``, ``objective_label``,
+        ``lower_bound_label``, ``axis_label`` of :class:`JobKind`, for the convergence plot;
+        ``kept``, from the job to the sentence that a cancelled or failed one ends with instead of
+        "Nothing was changed.".
     """
 
     def decorate(run: RunFunction) -> RunFunction:
@@ -76,6 +89,12 @@ def job_kind(name: str, *, verb: str, **options: Any) -> Callable[[RunFunction],
 def find_kind(name: str) -> JobKind:
     """Return the kind of this name; KeyError when no application registered it."""
     return _kinds[name]
+
+
+def subject_of(kind: str) -> Subject | None:
+    """Return what jobs of this kind work on; None where nothing of theirs has a page."""
+    found = _kinds.get(kind)  # None: an earlier version of the code knew it
+    return found.subject if found else None
 
 
 def what_is_kept(job: Job) -> str:

@@ -1,6 +1,7 @@
 """Jobs as a table."""
 
 import django_tables2 as tables
+from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.html import format_html
@@ -8,6 +9,7 @@ from django.utils.safestring import SafeString
 
 from webapp.common import formats
 from webapp.jobs.models import Job
+from webapp.jobs.selectors import subject_links
 
 NUMBER = {"td": {"class": "num nowrap"}, "th": {"class": "num"}}
 SHORT = {"td": {"class": "nowrap"}}
@@ -24,13 +26,18 @@ class JobTable(tables.Table):
     )
     elapsed = tables.Column(verbose_name="Ran for", orderable=False, attrs=NUMBER)
     created_at = tables.Column(verbose_name="Started", attrs=NUMBER)
+    subject = tables.Column(verbose_name="Open", empty_values=(), orderable=False, attrs=SHORT)
 
     class Meta:
         model = Job
-        fields = ("title", "state", "sentence", "created_by", "elapsed", "created_at")
+        fields = ("title", "state", "sentence", "created_by", "elapsed", "created_at", "subject")
         order_by = "-created_at"
         empty_text = "No job to show. Learning, proposing and predicting run as jobs."
         attrs = {"aria-label": "Jobs"}
+
+    def before_render(self, request: HttpRequest) -> None:
+        """Find what all jobs of the page work on at once."""
+        self._subjects = subject_links(row.record for row in self.paginated_rows)
 
     def render_title(self, record: Job) -> SafeString:
         """The title opens the job."""
@@ -53,3 +60,11 @@ class JobTable(tables.Table):
     def render_created_at(self, record: Job) -> str:
         """The time at which somebody started it."""
         return formats.when(record.created_at, formats.timezone.localtime())
+
+    def render_subject(self, record: Job) -> SafeString | str:
+        """The way to what the job works on, while that is there."""
+        link = self._subjects.get(record.pk)
+        if link is None:
+            return ""
+        hidden = format_html('<span class="visually-hidden"> of {}</span>', record.title)
+        return format_html('<a href="{}">{}{}</a>', link.url, link.noun.capitalize(), hidden)

@@ -54,6 +54,7 @@ def job_page(request: HttpRequest, uuid: UUID) -> HttpResponse:
         "job": job,
         "by": convergence.axis_of(request),
         "has_convergence": convergence.is_expected(job),
+        "subject": selectors.subject_links([job]).get(job.pk),
     }
     return render(request, "jobs/job.html", context)
 

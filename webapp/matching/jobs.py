@@ -27,7 +27,7 @@ from webapp.cohorts.models import Cohort
 from webapp.cohorts.selectors.surveys import cohort_pairs, cohort_survey, questionnaire_of
 from webapp.common import formats
 from webapp.jobs.context import JobContext
-from webapp.jobs.registry import job_kind
+from webapp.jobs.registry import Subject, job_kind
 from webapp.matching.errors import MatchingError
 from webapp.matching.models import LearnedModel, Proposal
 from webapp.matching.numbers import pair_probability, reasons
@@ -36,6 +36,8 @@ from webapp.matching.rules import number_of, proposal_rules
 from webapp.matching.services.proposals import result_store, write_result
 
 Save = Callable[[], dict[str, Any]]
+MODEL = Subject("model", LearnedModel, "matching:model", "model")
+PROPOSAL = Subject("proposal", Proposal, "matching:proposal", "proposal")
 
 
 def _find(model: Any, key: UUID | str, words: str) -> Any:
@@ -48,6 +50,7 @@ def _find(model: Any, key: UUID | str, words: str) -> Any:
 @job_kind(
     "roommates.learn",
     verb="Learn",
+    subject=MODEL,
     target_gap=1e-4,
     objective_label="Objective: no weights can fit better than this",
     lower_bound_label="Log-likelihood of the weights found so far",
@@ -127,7 +130,7 @@ def _findings(context: JobContext, model: Any, cohort: Cohort) -> dict[str, Any]
     return {**evaluation_figures(found), "is_simulated": cohort.is_simulated}
 
 
-@job_kind("roommates.check", verb="Check")
+@job_kind("roommates.check", verb="Check", subject=MODEL)
 def check(context: JobContext) -> Save:
     """Compare a model with the pairs of a year that it was not learned from."""
     model = _find(LearnedModel, context.parameters["model"], "model")
@@ -147,7 +150,7 @@ def check(context: JobContext) -> Save:
     return save
 
 
-@job_kind("roommates.propose", verb="Propose")
+@job_kind("roommates.propose", verb="Propose", subject=PROPOSAL)
 def propose(context: JobContext) -> Save:
     """Pair a cohort around the decisions already taken."""
     proposal = _find(Proposal, context.parameters["proposal"], "proposal")

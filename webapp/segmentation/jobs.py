@@ -19,10 +19,16 @@ from engine import (
 from webapp.common import formats
 from webapp.jobs.context import JobContext
 from webapp.jobs.models import Job
-from webapp.jobs.registry import job_kind, nothing_is_kept
+from webapp.jobs.registry import Subject, job_kind, nothing_is_kept
 from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.lazy_images import StoredImages, StoredMasks
-from webapp.segmentation.models import HeldOutPoint, ImageFile, PredictedImage, Segmenter
+from webapp.segmentation.models import (
+    HeldOutPoint,
+    ImageFile,
+    PredictedImage,
+    PredictionBatch,
+    Segmenter,
+)
 from webapp.segmentation.rendering import png_bytes, probability_picture
 from webapp.segmentation.services.predictions import predict_image, replace_file
 from webapp.segmentation.store import StorageFullError, full_disk_explained
@@ -37,6 +43,7 @@ DELETED = "The model was deleted meanwhile."
 @job_kind(
     "segmentation.learn",
     verb="Learn",
+    subject=Subject("segmenter", Segmenter, "segmentation:segmenter", "model"),
     objective_label="Objective: no weights can fit better than this",
     lower_bound_label="Log-likelihood of the weights found so far",
     axis_label="Log-likelihood of the masks (nats)",
@@ -89,7 +96,12 @@ def kept_sentence(job: Job) -> str:
     return f"{done} of {total} images {'is' if done == 1 else 'are'} predicted."
 
 
-@job_kind("segmentation.predict", verb="Predict", kept=kept_sentence)
+@job_kind(
+    "segmentation.predict",
+    verb="Predict",
+    subject=Subject("batch", PredictionBatch, "segmentation:prediction", "predictions"),
+    kept=kept_sentence,
+)
 def predict(context: JobContext) -> dict[str, Any]:
     """Predict every image of a batch that is not settled yet; a bad image stops none other."""
     rows = PredictedImage.objects.filter(batch=context.parameters["batch"]).select_related("batch")

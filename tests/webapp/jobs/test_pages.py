@@ -1,15 +1,20 @@
 """The pages of jobs: rights, polling that stops, the plot."""
 
 from collections.abc import Callable
+from uuid import uuid4
 
 import pytest
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
+from django.http import HttpResponse
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 from django.utils import timezone
 
 from tests.webapp.conftest import make_user
 from webapp.accounts.models import Organisation, Role, User
+from webapp.cohorts.models import Cohort
 from webapp.jobs import registry
 from webapp.jobs.models import Job, JobListVisit, JobState, JobTracePoint
 from webapp.jobs.news import news_of
@@ -120,6 +125,50 @@ def test_the_list_filters_by_state(client_of: ClientOf, bob: User, job: Job) -> 
     assert client.get("/jobs/?state=nonsense").status_code == 200
 
 
+def test_a_job_leads_to_what_it_works_on_while_that_is_there(
+    client_of: ClientOf, bob: User, job: Job, southgate: Organisation
+) -> None:
+    """A finished job used to be a dead end."""
+
+    def cohort_of(organisation: Organisation) -> Cohort:
+        return Cohort.objects.create(
+            organisation=organisation, name="Returning 2024", questions=[], n_students=2
+        )
+
+    client, ours = client_of(bob), cohort_of(bob.organisation)
+    address = reverse("cohorts:cohort", args=[ours.pk])
+    pages = (f"/jobs/{job.pk}/", "/jobs/")
+    for cohort, is_linked in ((ours, True), (cohort_of(southgate), False)):
+        parameters = {"cohort": str(cohort.pk)}
+        Job.objects.filter(pk=job.pk).update(kind="roommates.simulate", parameters=parameters)
+        for page in pages:
+            assert ("cohorts/" in main_of(client.get(page))) == is_linked, page
+    Job.objects.filter(pk=job.pk).update(parameters={"cohort": str(ours.pk)})
+    assert all(address in main_of(client.get(page)) for page in pages)
+    ours.delete()
+    assert not any("cohorts/" in main_of(client.get(page)) for page in pages)
+
+
+def main_of(response: HttpResponse) -> str:
+    return response.content.decode().partition("<main")[2]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 5])
+def test_the_list_asks_for_subjects_together(client_of: ClientOf, bob: User, n_jobs: int) -> None:
+    for k in range(n_jobs):
+        cohort = Cohort.objects.create(
+            organisation=bob.organisation, name=f"Year {k}", questions=[], n_students=2
+        )
+        Job.objects.create(
+            organisation=bob.organisation, created_by=bob, kind="roommates.simulate", seed=1,
+            title="Simulate", state="succeeded", parameters={"cohort": str(cohort.pk)},
+        )  # fmt: skip
+    with CaptureQueriesContext(connection) as queries:
+        client_of(bob).get("/jobs/", headers={"HX-Request": "true", "HX-Target": "job-list"})
+    about_cohorts = [query for query in queries if 'FROM "cohorts_cohort"' in query["sql"]]
+    assert len(about_cohorts) == 1
+
+
 def test_the_rail_says_what_runs(client_of: ClientOf, alice: User, job: Job) -> None:
     assert "1 running" in client_of(alice).get("/help/").content.decode()
 
@@ -214,3 +263,10 @@ def test_an_update_goes_on_from_the_last_sign_in() -> None:
         assert JobListVisit.objects.get(user=carol).seen_at == carol.date_joined
     finally:
         MigrationExecutor(connection).migrate(newest)
+
+
+def test_every_kind_of_the_product_names_the_page_of_its_subject() -> None:
+    kinds = [name for name in registry._kinds if name.startswith(("roommates.", "segmentation."))]
+    assert len(kinds) == 6
+    for name in kinds:
+        assert reverse(registry.subject_of(name).url_name, args=[uuid4()]), name
