@@ -19,7 +19,8 @@ from .crf.questionnaire import Question, QuestionKind, Questionnaire
 from .crf.rules import Rules
 from .crf.survey import BLANK, Survey, check_pairs, partners_of
 from .datasets.answer_order import order_answers
-from .datasets.images import match_mask, read_image, read_mask, write_mask
+from .datasets.images import read_image
+from .datasets.masks import mask_fits, match_mask, read_mask, write_mask
 from .datasets.matching_sampler import MatchingSample, sample_matching
 from .datasets.practice_pairs import PracticePairs, PracticeWeights, invent_weights, simulate_pairs
 from .datasets.survey_csv import (
@@ -169,6 +170,7 @@ __all__ = [
     "map_by_expansion",
     "map_by_linear_programme",
     "map_by_roof_duality",
+    "mask_fits",
     "match_mask",
     "max_weight_matching",
     "mean_field",

@@ -14,7 +14,8 @@ from engine.cli.output_paths import check_writable, make_folder, open_checkpoint
 from engine.core.errors import InvalidProblemError
 from engine.core.progress import Progress
 from engine.datasets.image_folder import MASK_SUFFIX, ImageFile, list_images
-from engine.datasets.images import ByteImage, MaskArray, write_mask
+from engine.datasets.images import ByteImage
+from engine.datasets.masks import MaskArray, write_mask
 from engine.learning.segmentation import SOLVERS, train_segmentation
 from engine.learning.segmentation_model import SegmentationModel, load_segmentation_model
 from engine.learning.segmentation_prediction import evaluate_mask, predict_segmentation

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.core.errors import InvalidProblemError
-from engine.datasets.images import ByteImage, MaskArray, match_mask, read_image, read_mask
+from engine.datasets.images import ByteImage, read_image
+from engine.datasets.masks import MaskArray, match_mask, read_mask
 
 EXTENSIONS = frozenset(
     {".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff", ".gif", ".ppm", ".pgm"}

@@ -1,13 +1,12 @@
-"""Photographs and masks from files or bytes: as a viewer would show them, or refused in words."""
+"""Pictures from files or bytes: as a viewer would show them, or refused in words."""
 
 import struct
 import warnings
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import BytesIO
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +15,6 @@ from PIL import Image, ImageOps, TiffImagePlugin, WebPImagePlugin
 from engine.core.errors import InvalidProblemError
 
 ByteImage = NDArray[np.uint8]
-MaskArray = NDArray[np.bool_]
 
 # Sizes are checked here and damage is refused in words; the decoders' own remarks on either would
 # only reach the screen of somebody who cannot act on them.
@@ -24,7 +22,11 @@ warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)
 warnings.filterwarnings("ignore", category=UserWarning, module=r"PIL\.")
 
 MAX_PIXELS = 50_000_000
-"""Largest picture that is decoded: 50 megapixels need 150 MB, well within a worker's budget."""
+"""Largest picture that is decoded.
+
+Decoding takes eight bytes a pixel, 400 MB for 50 megapixels: four for the decoded picture, and
+three for the result or four for the copy that is turned upright. WebP takes twice that.
+"""
 
 MAX_BYTES = 256 * 2**20
 """Largest file that is opened at all."""
@@ -40,11 +42,10 @@ FORMATS = (
 )
 """Decoders that may see foreign bytes; none of them runs another program."""
 
-MIDDLE_SHARE = 0.2
-"""A mask whose share of mid-grey pixels is larger is taken for a photograph and refused."""
+TILE_SIDE = 512
+"""Pictures are converted in squares of this many pixels a side: no copy of the whole is made."""
 
-MIN_MASK_SIDE = 8
-"""A mask with a shorter side is resized only if its picture has so short a side too, pixels."""
+_WITH_OPACITY = frozenset({"RGBA", "LA", "PA", "La", "RGBa"})
 
 _DECODING_ERRORS = (
     OSError,
@@ -88,91 +89,27 @@ def read_image(
     InvalidProblemError
         If the content is no picture, is cut off, or is too large. One sentence, naming the file.
     """
-    label = _label(source, name)
-    picture = _open(source, label, max_pixels)
-    with _damage_in_words(label):
-        return np.ascontiguousarray(np.asarray(_to_rgb(picture, label), dtype=np.uint8))
+    label = picture_label(source, name)
+    picture = open_picture(source, label, max_pixels)
+    pixels = np.empty((picture.height, picture.width, 3), dtype=np.uint8)
+    with damage_in_words(label):
+        if is_deep(picture):
+            for place, grey in deep_tiles(picture, label):
+                pixels[place] = grey[:, :, np.newaxis]
+        else:
+            for place, tile in tiles(picture):
+                pixels[place] = np.asarray(_to_rgb(tile))
+    return pixels
 
 
-def read_mask(
-    source: str | Path | bytes, *, name: str | None = None, max_pixels: int = MAX_PIXELS
-) -> MaskArray:
-    """Read a mask: True where the picture is light, or opaque when only its opacity varies.
-
-    Two-valued masks of any two values (0/255, 0/1, two palette colours) split between them;
-    others at half their range, so that smoothed edges fall on the nearer side. A mask of one
-    value is empty when that value is 0 and full when it is 1 or light.
-
-    Parameters
-    ----------
-    source, name, max_pixels
-        As for `read_image`.
-
-    Returns
-    -------
-    ndarray, shape (height, width), bool
-
-    Raises
-    ------
-    InvalidProblemError
-        As for `read_image`, and if more than a fifth of the pixels is neither dark nor light:
-        such a file is a photograph.
-    """
-    label = _label(source, name)
-    picture = _open(source, label, max_pixels)
-    with _damage_in_words(label):
-        values = _mask_values(picture, label)
-    low, high = float(values.min()), float(values.max())
-    if low == high:
-        return np.full(values.shape, high == 1.0 or high >= 128.0)
-    share = (values - np.float32(low)) / np.float32(high - low)
-    middle = float(np.mean((share > 0.25) & (share < 0.75)))
-    if middle > MIDDLE_SHARE:
-        raise InvalidProblemError(
-            f"{label}: this does not look like a mask, since {middle:.0%} of its pixels are "
-            "neither dark nor light."
-        )
-    return np.asarray(share >= 0.5)
-
-
-def match_mask(mask: MaskArray, shape: tuple[int, int], *, name: str = "mask") -> MaskArray:
-    """Return the mask at the size of its image; a smaller or larger copy of it is resized.
-
-    Raises
-    ------
-    InvalidProblemError
-        If the proportions differ by more than 2 % (and by more than one pixel): then the mask
-        belongs to another picture or was cropped. Also if a side of the mask is shorter than
-        `MIN_MASK_SIDE` and than its picture: one pixel more or less then fits any proportions.
-    """
-    height, width = shape
-    if mask.shape == (height, width):
-        return mask
-    rows, columns = mask.shape
-    is_tiny = min(rows, columns) < min(MIN_MASK_SIDE, height, width)
-    if is_tiny or abs(rows * width - columns * height) > max(0.02 * rows * width, width, height):
-        raise InvalidProblemError(
-            f"{name}: the mask is {columns} x {rows} pixels but its image is {width} x {height}; "
-            "draw the mask on the same picture."
-        )
-    picture = Image.fromarray(mask.astype(np.uint8) * 255)
-    resized = picture.resize((width, height), Image.Resampling.NEAREST)
-    return np.asarray(resized) >= 128
-
-
-def write_mask(path: Path, mask: MaskArray) -> None:
-    """Write a mask as a grey PNG with values 0 and 255."""
-    Image.fromarray(mask.astype(np.uint8) * 255).save(path, format="PNG")
-
-
-def _label(source: str | Path | bytes, name: str | None) -> str:
+def picture_label(source: str | Path | bytes, name: str | None) -> str:
     """How messages call the picture."""
     if name is not None:
         return name
     return "the picture" if isinstance(source, bytes) else Path(source).name
 
 
-def _open(source: str | Path | bytes, label: str, max_pixels: int) -> Image.Image:
+def open_picture(source: str | Path | bytes, label: str, max_pixels: int) -> Image.Image:
     """Open, check the size, decode the first frame and turn it upright."""
     stream = _read_bytes(source, label)
     try:
@@ -194,13 +131,13 @@ def _open(source: str | Path | bytes, label: str, max_pixels: int) -> Image.Imag
         )
     if width < 1 or height < 1:
         raise InvalidProblemError(f"{label}: the picture has no pixels.")
-    with _damage_in_words(label):
+    with damage_in_words(label):
         picture.load()
     return _upright(picture)
 
 
 @contextmanager
-def _damage_in_words(label: str) -> Iterator[None]:
+def damage_in_words(label: str) -> Iterator[None]:
     """Turn what decoders and conversions raise on damaged pixels into one sentence."""
     try:
         yield
@@ -232,48 +169,53 @@ def _read_bytes(source: str | Path | bytes, label: str) -> BytesIO:
 
 def _upright(picture: Image.Image) -> Image.Image:
     """Apply the camera's orientation; a damaged note of it is ignored, as viewers do."""
-    try:
-        return ImageOps.exif_transpose(picture)
-    except _DECODING_ERRORS:
-        return picture
+    with suppress(*_DECODING_ERRORS):
+        ImageOps.exif_transpose(picture, in_place=True)  # copies only what has to be turned
+    return picture
 
 
-def _to_rgb(picture: Image.Image, label: str) -> Image.Image:
-    """Eight-bit RGB of any mode; transparency on white."""
-    if picture.mode.startswith("I") or picture.mode == "F":
-        return Image.fromarray(_to_bytes(np.asarray(picture), label)).convert("RGB")
-    if picture.mode in {"RGBA", "LA", "PA", "La", "RGBa"} or "transparency" in picture.info:
+def has_opacity(picture: Image.Image) -> bool:
+    """Whether some pixels of a picture may be transparent."""
+    return picture.mode in _WITH_OPACITY or "transparency" in picture.info
+
+
+def is_deep(picture: Image.Image) -> bool:
+    """Whether a picture is grey with more than eight bits."""
+    return picture.mode.startswith("I") or picture.mode == "F"
+
+
+def tiles(picture: Image.Image) -> Iterator[tuple[tuple[slice, slice], Image.Image]]:
+    """Cut a picture into squares, each with its place: rows and columns."""
+    for top in range(0, picture.height, TILE_SIDE):
+        bottom = min(top + TILE_SIDE, picture.height)
+        for left in range(0, picture.width, TILE_SIDE):
+            right = min(left + TILE_SIDE, picture.width)
+            place = slice(top, bottom), slice(left, right)
+            yield place, picture.crop((left, top, right, bottom))
+
+
+def deep_tiles(picture: Image.Image, label: str) -> Iterator[tuple[tuple[slice, slice], ByteImage]]:
+    """Squares of deep grey values on 0..255: 16-bit by their full range, fractions from 0..1."""
+    top = -np.inf
+    for _, tile in tiles(picture):
+        values = np.asarray(tile)
+        if not np.isfinite(values).all():
+            raise InvalidProblemError(f"{label}: holds values that are not finite numbers.")
+        top = max(top, float(values.max()))
+    factor = 1.0
+    if picture.mode == "F" and top <= 1.0:
+        factor = 255.0
+    elif top > 255:
+        factor = 255 / max(65535.0, top)
+    for place, tile in tiles(picture):
+        numbers = np.asarray(tile, dtype=np.float32) * np.float32(factor)
+        yield place, np.clip(np.rint(numbers), 0, 255).astype(np.uint8)
+
+
+def _to_rgb(picture: Image.Image) -> Image.Image:
+    """Eight-bit RGB of any mode that is not deep; transparency on white."""
+    if has_opacity(picture):
         layered = picture.convert("RGBA")
         white = Image.new("RGBA", layered.size, (255, 255, 255, 255))
         return Image.alpha_composite(white, layered).convert("RGB")
     return picture.convert("RGB")
-
-
-def _mask_values(picture: Image.Image, label: str) -> NDArray[np.float32]:
-    """Lightness of a mask, or its opacity when only that varies."""
-    if picture.mode.startswith("I") or picture.mode == "F":
-        return np.asarray(_to_bytes(np.asarray(picture), label), dtype=np.float32)
-    if picture.mode in {"RGBA", "LA", "PA", "La", "RGBa"} or "transparency" in picture.info:
-        layered = picture.convert("RGBA")
-        alpha = np.asarray(layered.getchannel("A"), dtype=np.float32)
-        light = np.asarray(layered.convert("RGB").convert("L"), dtype=np.float32)
-        visible = light[alpha > 0]
-        if alpha.min() < alpha.max() and (visible.size == 0 or visible.min() == visible.max()):
-            return alpha
-        return light * alpha / np.float32(255)
-    if picture.mode not in {"1", "L"}:
-        picture = picture.convert("RGB")  # the only way to grey from some modes, LAB for one
-    return np.asarray(picture.convert("L"), dtype=np.float32)
-
-
-def _to_bytes(values: NDArray[Any], label: str) -> ByteImage:
-    """Deep grey values on 0..255: 16-bit by their full range, fractions from 0..1."""
-    numbers = values.astype(np.float32)
-    if not np.isfinite(numbers).all():
-        raise InvalidProblemError(f"{label}: holds values that are not finite numbers.")
-    top = float(numbers.max())
-    if values.dtype.kind == "f" and top <= 1.0:
-        numbers *= np.float32(255)
-    elif top > 255:
-        numbers *= np.float32(255 / max(65535.0, top))
-    return np.asarray(np.clip(np.rint(numbers), 0, 255), dtype=np.uint8)

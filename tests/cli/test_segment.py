@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from engine.cli.main import main
-from engine.datasets.images import write_mask
+from engine.datasets.masks import write_mask
 from engine.datasets.synthetic_images import generate_leaf_images
 
 

@@ -1,4 +1,4 @@
-"""Pictures and masks as people really upload them."""
+"""Pictures as people really upload them."""
 
 import io
 import struct
@@ -8,21 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from PIL import Image, ImageCms
+from PIL import Image
 
 from engine.core.errors import InvalidProblemError
-from engine.datasets.images import match_mask, read_image, read_mask, write_mask
-
-
-def encode(picture: Image.Image, form: str = "PNG", **options: object) -> bytes:
-    stream = io.BytesIO()
-    picture.save(stream, form, **options)
-    return stream.getvalue()
-
-
-def gradient(height: int = 12, width: int = 20) -> np.ndarray:
-    ramp = np.linspace(0, 255, height * width * 3).reshape(height, width, 3)
-    return ramp.astype(np.uint8)
+from engine.datasets.images import read_image
+from engine.datasets.masks import read_mask
+from tests.datasets.pictures import encode, gradient, in_mode
 
 
 def test_it_reads_what_was_written() -> None:
@@ -51,16 +42,6 @@ def test_transparency_is_laid_on_white() -> None:
     assert read_image(encode(picture)).tolist() == [[[255, 0, 0], [255, 255, 255]]]
 
 
-def in_mode(picture: Image.Image, mode: str) -> Image.Image:
-    """Convert; Pillow itself reaches LAB only through a colour profile."""
-    if mode != "LAB":
-        return picture.convert(mode)
-    profiles = ImageCms.createProfile("sRGB"), ImageCms.createProfile("LAB")
-    converted = ImageCms.profileToProfile(picture, *profiles, outputMode="LAB")
-    assert converted is not None
-    return converted
-
-
 @pytest.mark.parametrize("mode", ["1", "L", "P", "CMYK", "YCbCr", "LAB", "LA"])
 def test_every_mode_becomes_rgb(mode: str) -> None:
     form = {"CMYK": "TIFF", "YCbCr": "JPEG", "LAB": "TIFF"}.get(mode, "PNG")
@@ -80,11 +61,28 @@ def test_sixteen_bits_are_scaled_not_clipped() -> None:
     assert_array_equal(image[:, :, 0], np.arange(256).reshape(16, 16))
 
 
-def test_an_animation_shows_its_first_frame() -> None:
-    first, second = Image.new("RGB", (8, 6), (250, 0, 0)), Image.new("RGB", (8, 6), (0, 0, 250))
-    image = read_image(encode(first, "GIF", save_all=True, append_images=[second]))
+@pytest.mark.parametrize("form", ["GIF", "PNG", "WEBP", "TIFF"])
+def test_of_several_frames_or_pages_the_first_is_read(form: str) -> None:
+    frames = [Image.new("RGB", (8, 6), colour) for colour in ((250, 0, 0), (0, 0, 250))]
+    content = encode(frames[0], form, save_all=True, append_images=frames[1:])
+    with Image.open(io.BytesIO(content)) as picture:
+        assert getattr(picture, "n_frames", 1) == 2
+    image = read_image(content)
     assert image.shape == (6, 8, 3)
     assert image[0, 0, 0] > 200
+    assert image[0, 0, 2] < 50
+
+
+def test_a_picture_of_several_tiles_is_put_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each square is converted by itself, but deep grey is scaled by the range of the whole."""
+    clear = Image.fromarray(gradient(50, 70)).convert("RGBA")
+    clear.putalpha(Image.fromarray(gradient(50, 70)[::-1, :, 0].copy()))
+    deep = Image.fromarray(np.linspace(0, 1e6, 3500).astype(np.int32).reshape(50, 70), mode="I")
+    whole = [read_image(encode(picture, "TIFF")) for picture in (clear, deep)]
+    assert whole[1].max() == 255
+    monkeypatch.setattr("engine.datasets.images.TILE_SIDE", 16)
+    for picture, expected in zip((clear, deep), whole, strict=True):
+        assert_array_equal(read_image(encode(picture, "TIFF")), expected)
 
 
 def test_a_wrong_extension_does_no_harm(tmp_path: Path) -> None:
@@ -161,38 +159,6 @@ def test_an_absent_file_is_named(tmp_path: Path) -> None:
         read_image(tmp_path / "nothing.png")
 
 
-def test_masks_of_any_two_values(tmp_path: Path) -> None:
-    truth = np.zeros((9, 7), dtype=bool)
-    truth[2:5, 1:4] = True
-    for low, high in ((0, 255), (0, 1), (0, 38), (100, 200)):
-        values = np.where(truth, high, low).astype(np.uint8)
-        assert_array_equal(read_mask(encode(Image.fromarray(values))), truth)
-    write_mask(tmp_path / "m.png", truth)
-    assert_array_equal(read_mask(tmp_path / "m.png"), truth)
-
-
-@pytest.mark.parametrize("mode", ["1", "L", "P", "RGB", "CMYK", "YCbCr", "LAB", "LA", "I;16"])
-def test_a_mask_may_have_any_mode(mode: str) -> None:
-    """A mask in LAB used to end the whole batch: Pillow has no way from there to grey."""
-    truth = np.zeros((16, 24), dtype=bool)
-    truth[:8, 8:] = True  # whole blocks of a JPEG, whose colours would spread over their edges
-    if mode == "I;16":
-        picture = Image.fromarray(truth.astype(np.uint16) * 65535)
-    else:
-        picture = in_mode(Image.fromarray(np.dstack([truth] * 3).astype(np.uint8) * 255), mode)
-    form = {"CMYK": "TIFF", "YCbCr": "JPEG", "LAB": "TIFF"}.get(mode, "PNG")
-    assert_array_equal(read_mask(encode(picture, form)), truth)
-
-
-def test_a_mask_is_turned_upright_as_its_picture_is() -> None:
-    truth = np.zeros((10, 30), dtype=bool)
-    truth[:, :5] = True
-    exif = Image.Exif()
-    exif[0x0112] = 6
-    mask = read_mask(encode(Image.fromarray(truth.astype(np.uint8) * 255), exif=exif))
-    assert_array_equal(mask, np.rot90(truth, -1))
-
-
 def test_a_conversion_that_fails_is_a_damaged_file(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*words: object) -> Image.Image:
         raise ValueError("conversion not supported")
@@ -202,61 +168,3 @@ def test_a_conversion_that_fails_is_a_damaged_file(monkeypatch: pytest.MonkeyPat
     for read in (read_image, read_mask):
         with pytest.raises(InvalidProblemError, match=r"x\.png: .*damaged"):
             read(content, name="x.png")
-
-
-def test_a_palette_mask_goes_by_lightness_not_by_index() -> None:
-    indices = np.array([[0, 1], [1, 0]], dtype=np.uint8)
-    picture = Image.fromarray(indices, mode="P")
-    picture.putpalette([255, 255, 255, 0, 0, 0])
-    assert_array_equal(read_mask(encode(picture)), indices == 0)
-
-
-def test_a_mask_drawn_by_opacity() -> None:
-    values = np.zeros((4, 4, 4), dtype=np.uint8)
-    values[1:3, 1:3, 3] = 255
-    expected = np.zeros((4, 4), dtype=bool)
-    expected[1:3, 1:3] = True
-    assert_array_equal(read_mask(encode(Image.fromarray(values))), expected)
-
-
-@pytest.mark.parametrize(("value", "full"), [(0, False), (1, True), (255, True), (40, False)])
-def test_masks_of_one_value(value: int, full: bool) -> None:
-    mask = read_mask(encode(Image.new("L", (5, 4), value)))
-    assert_array_equal(mask, np.full((4, 5), full))
-
-
-def test_smooth_edges_fall_on_the_nearer_side() -> None:
-    row = np.array([0] * 20 + [100, 160] + [255] * 20, dtype=np.uint8)
-    mask = read_mask(encode(Image.fromarray(np.tile(row, (4, 1)))))
-    assert mask[0].tolist() == [False] * 21 + [True] * 21
-
-
-def test_a_photograph_is_not_a_mask() -> None:
-    with pytest.raises(InvalidProblemError, match=r"does not look like a mask"):
-        read_mask(encode(Image.fromarray(gradient())), name="photo.png")
-
-
-def test_a_mask_at_another_scale_is_resized() -> None:
-    mask = np.zeros((50, 100), dtype=bool)
-    mask[:25] = True
-    matched = match_mask(mask, (200, 400))
-    assert matched.shape == (200, 400)
-    assert matched[:100].all()
-    assert not matched[100:].any()
-
-
-def test_a_mask_of_another_picture_is_refused() -> None:
-    with pytest.raises(InvalidProblemError, match="100 x 50 pixels but its image is 80 x 80"):
-        match_mask(np.zeros((50, 100), dtype=bool), (80, 80))
-
-
-@pytest.mark.parametrize("shape", [(1, 1), (2, 2), (1, 2), (6, 8), (7, 9)])
-def test_a_tiny_mask_fits_no_picture(shape: tuple[int, int]) -> None:
-    """One pixel more or less is most of its side, so its proportions say nothing."""
-    with pytest.raises(InvalidProblemError, match="draw the mask on the same picture"):
-        match_mask(np.ones(shape, dtype=bool), (480, 640))
-
-
-def test_a_narrow_picture_may_have_a_narrow_mask() -> None:
-    assert match_mask(np.ones((5, 50), dtype=bool), (5, 51)).shape == (5, 51)
-    assert match_mask(np.ones((9, 12), dtype=bool), (480, 640)).all()

@@ -43,16 +43,22 @@ def inspect_file(path: Path, name: str) -> FileFacts:
     InvalidProblemError
         If it is no readable picture; the sentence names it.
     """
-    pixels = read_image(path, name=name)
+    width, height, thumbnail = _size_and_thumbnail(path, name)
     kind = picture_format(path)
-    height, width = pixels.shape[:2]
     return FileFacts(
         width=width,
         height=height,
         media_type=MEDIA_TYPES.get(kind, "application/octet-stream"),
         mask_like=kind in LOSSLESS_FORMATS and _reads_as_mask(path, name),
-        thumbnail=jpeg_bytes(small_copy(Image.fromarray(pixels), THUMBNAIL_SIDE), quality=82),
+        thumbnail=thumbnail,
     )
+
+
+def _size_and_thumbnail(path: Path, name: str) -> tuple[int, int, bytes]:
+    """Width, height and a small JPEG; the pixels are gone before the file is read as a mask."""
+    pixels = read_image(path, name=name)
+    small = small_copy(Image.fromarray(pixels), THUMBNAIL_SIDE)
+    return pixels.shape[1], pixels.shape[0], jpeg_bytes(small, quality=82)
 
 
 def picture_format(path: Path) -> str:

@@ -1,0 +1,167 @@
+"""Masks from files or bytes: read as True and False, fitted to their pictures, written."""
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from engine.core.arguments import IntArray
+from engine.core.errors import InvalidProblemError
+from engine.datasets.images import (
+    MAX_PIXELS,
+    ByteImage,
+    damage_in_words,
+    deep_tiles,
+    has_opacity,
+    is_deep,
+    open_picture,
+    picture_label,
+    tiles,
+)
+
+MaskArray = NDArray[np.bool_]
+
+MIDDLE_SHARE = 0.2
+"""A mask whose share of mid-grey pixels is larger is taken for a photograph and refused."""
+
+FEW_VALUES = 32
+"""Masks of more values than this are not searched for labels: they come from lossy formats."""
+
+NOISE = 16
+"""A lossy format moves plain black and white areas by fewer levels than this."""
+
+MIN_MASK_SIDE = 8
+"""A mask with a shorter side is resized only if its picture has so short a side too, pixels."""
+
+
+def read_mask(
+    source: str | Path | bytes, *, name: str | None = None, max_pixels: int = MAX_PIXELS
+) -> MaskArray:
+    """Read a mask: True where the picture is light, or opaque when only its opacity varies.
+
+    Two-valued masks of any two values (0/255, 0/1, two palette colours) split between them;
+    others at half their range, so that smoothed edges fall on the nearer side. A mask of one
+    value is empty when that value is 0 and full when it is 1 or light.
+
+    Parameters
+    ----------
+    source, name, max_pixels
+        As for `engine.datasets.images.read_image`.
+
+    Returns
+    -------
+    ndarray, shape (height, width), bool
+
+    Raises
+    ------
+    InvalidProblemError
+        As for `read_image`; if more than a fifth of the pixels is neither dark nor light: such a
+        file is a photograph; and if whole areas have a third value: such a file is a map of
+        labels, and nobody has said which of them are to be found.
+    """
+    label = picture_label(source, name)
+    picture = open_picture(source, label, max_pixels)
+    with damage_in_words(label):
+        values = _mask_values(picture, label)
+    counts = np.array(Image.fromarray(values).histogram())
+    used = np.flatnonzero(counts)
+    low, high = int(used[0]), int(used[-1])
+    if low == high:
+        return np.full(values.shape, high == 1 or high >= 128)
+    height_over_low = 4 * (used - low)
+    is_middle = (height_over_low > high - low) & (height_over_low < 3 * (high - low))
+    middle = float(counts[used[is_middle]].sum() / values.size)
+    if middle > MIDDLE_SHARE:
+        raise InvalidProblemError(
+            f"{label}: this does not look like a mask, since {middle:.0%} of its pixels are "
+            "neither dark nor light."
+        )
+    if 2 < len(used) <= FEW_VALUES:
+        _check_two_values(values, counts, label)
+    return np.asarray(values >= (low + high + 1) // 2)
+
+
+def mask_fits(mask_shape: tuple[int, int], shape: tuple[int, int]) -> bool:
+    """Whether a mask may be a smaller or larger copy of its picture's frame; (height, width) each.
+
+    The proportions may differ by 2 % or by one pixel, unless a side of the mask is shorter than
+    `MIN_MASK_SIDE` and than its picture: one pixel more or less then fits any proportions.
+    """
+    if mask_shape == shape:
+        return True
+    (rows, columns), (height, width) = mask_shape, shape
+    if min(mask_shape) < min(MIN_MASK_SIDE, *shape):
+        return False
+    return abs(rows * width - columns * height) <= max(0.02 * rows * width, width, height)
+
+
+def match_mask(mask: MaskArray, shape: tuple[int, int], *, name: str = "mask") -> MaskArray:
+    """Return the mask at the size of its image; a smaller or larger copy of it is resized.
+
+    Raises
+    ------
+    InvalidProblemError
+        Unless `mask_fits`: then the mask belongs to another picture or was cropped.
+    """
+    height, width = shape
+    rows, columns = mask.shape
+    if not mask_fits((rows, columns), shape):
+        raise InvalidProblemError(
+            f"{name}: the mask is {columns} x {rows} pixels but its image is {width} x {height}; "
+            "draw the mask on the same picture."
+        )
+    if (rows, columns) == (height, width):
+        return mask
+    picture = Image.fromarray(mask.astype(np.uint8) * 255)
+    resized = picture.resize((width, height), Image.Resampling.NEAREST)
+    return np.asarray(resized) >= 128
+
+
+def write_mask(path: Path, mask: MaskArray) -> None:
+    """Write a mask as a grey PNG with values 0 and 255."""
+    Image.fromarray(mask.astype(np.uint8) * 255).save(path, format="PNG")
+
+
+def _mask_values(picture: Image.Image, label: str) -> ByteImage:
+    """Lightness of a mask, or its opacity when only that varies."""
+    values = np.empty((picture.height, picture.width), dtype=np.uint8)
+    if is_deep(picture):
+        for place, grey in deep_tiles(picture, label):
+            values[place] = grey
+        return values
+    if has_opacity(picture):
+        return _lightness_or_opacity(picture, values)
+    for place, tile in tiles(picture):
+        if tile.mode not in {"1", "L"}:
+            tile = tile.convert("RGB")  # the only way to grey from some modes, LAB for one
+        values[place] = np.asarray(tile.convert("L"))
+    return values
+
+
+def _lightness_or_opacity(picture: Image.Image, values: ByteImage) -> ByteImage:
+    """Fill ``values`` with lightness on black, unless all that is visible is equally light."""
+    opacity = np.empty_like(values)
+    seen = np.zeros(256, dtype=np.bool_)
+    for place, tile in tiles(picture):
+        layered = tile.convert("RGBA")
+        light = np.asarray(layered.convert("RGB").convert("L"))
+        opacity[place] = alpha = np.asarray(layered.getchannel("A"))
+        values[place] = (light.astype(np.uint16) * alpha + 127) // 255
+        seen[light[alpha > 0]] = True
+    return opacity if seen.sum() <= 1 and opacity.min() < opacity.max() else values
+
+
+def _check_two_values(values: ByteImage, counts: IntArray, label: str) -> None:
+    """Refuse a map of labels: smooth edges have values in between too, but no areas of them."""
+    inner = values[1:-1, 1:-1]
+    is_plain = np.ones(inner.shape, dtype=np.bool_)
+    for neighbours in (values[:-2, 1:-1], values[2:, 1:-1], values[1:-1, :-2], values[1:-1, 2:]):
+        is_plain &= inner == neighbours
+    low, *between, high = np.flatnonzero(counts).tolist()
+    areas = [v for v in between if 2 * np.count_nonzero(is_plain & (inner == v)) > counts[v]]
+    if areas == between or any(low + NOISE < value < high - NOISE for value in areas):
+        raise InvalidProblemError(
+            f"{label}: a mask has two values, but areas of this one have {len(areas) + 2}; draw "
+            "what is to be found in white and all else in black."
+        )

@@ -1,0 +1,148 @@
+"""Masks as people really draw them."""
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from PIL import Image, ImageDraw
+
+from engine.core.errors import InvalidProblemError
+from engine.datasets.masks import mask_fits, match_mask, read_mask, write_mask
+from tests.datasets.pictures import encode, gradient, in_mode
+
+
+def test_masks_of_any_two_values(tmp_path: Path) -> None:
+    truth = np.zeros((9, 7), dtype=bool)
+    truth[2:5, 1:4] = True
+    for low, high in ((0, 255), (0, 1), (0, 38), (100, 200)):
+        values = np.where(truth, high, low).astype(np.uint8)
+        assert_array_equal(read_mask(encode(Image.fromarray(values))), truth)
+    write_mask(tmp_path / "m.png", truth)
+    assert_array_equal(read_mask(tmp_path / "m.png"), truth)
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "P", "RGB", "CMYK", "YCbCr", "LAB", "LA", "I;16"])
+def test_a_mask_may_have_any_mode(mode: str) -> None:
+    """A mask in LAB used to end the whole batch: Pillow has no way from there to grey."""
+    truth = np.zeros((16, 24), dtype=bool)
+    truth[:8, 8:] = True  # whole blocks of a JPEG, whose colours would spread over their edges
+    if mode == "I;16":
+        picture = Image.fromarray(truth.astype(np.uint16) * 65535)
+    else:
+        picture = in_mode(Image.fromarray(np.dstack([truth] * 3).astype(np.uint8) * 255), mode)
+    form = {"CMYK": "TIFF", "YCbCr": "JPEG", "LAB": "TIFF"}.get(mode, "PNG")
+    assert_array_equal(read_mask(encode(picture, form)), truth)
+
+
+def test_a_mask_is_turned_upright_as_its_picture_is() -> None:
+    truth = np.zeros((10, 30), dtype=bool)
+    truth[:, :5] = True
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    mask = read_mask(encode(Image.fromarray(truth.astype(np.uint8) * 255), exif=exif))
+    assert_array_equal(mask, np.rot90(truth, -1))
+
+
+def test_a_palette_mask_goes_by_lightness_not_by_index() -> None:
+    indices = np.array([[0, 1], [1, 0]], dtype=np.uint8)
+    picture = Image.fromarray(indices, mode="P")
+    picture.putpalette([255, 255, 255, 0, 0, 0])
+    assert_array_equal(read_mask(encode(picture)), indices == 0)
+
+
+def test_a_mask_drawn_by_opacity() -> None:
+    values = np.zeros((4, 4, 4), dtype=np.uint8)
+    values[1:3, 1:3, 3] = 255
+    expected = np.zeros((4, 4), dtype=bool)
+    expected[1:3, 1:3] = True
+    assert_array_equal(read_mask(encode(Image.fromarray(values))), expected)
+
+
+@pytest.mark.parametrize(("value", "full"), [(0, False), (1, True), (255, True), (40, False)])
+def test_masks_of_one_value(value: int, full: bool) -> None:
+    mask = read_mask(encode(Image.new("L", (5, 4), value)))
+    assert_array_equal(mask, np.full((4, 5), full))
+
+
+def test_smooth_edges_fall_on_the_nearer_side() -> None:
+    row = np.array([0] * 20 + [100, 160] + [255] * 20, dtype=np.uint8)
+    mask = read_mask(encode(Image.fromarray(np.tile(row, (4, 1)))))
+    assert mask[0].tolist() == [False] * 21 + [True] * 21
+
+
+def test_a_photograph_is_not_a_mask() -> None:
+    with pytest.raises(InvalidProblemError, match=r"does not look like a mask"):
+        read_mask(encode(Image.fromarray(gradient())), name="photo.png")
+
+
+def test_a_mask_at_another_scale_is_resized() -> None:
+    mask = np.zeros((50, 100), dtype=bool)
+    mask[:25] = True
+    matched = match_mask(mask, (200, 400))
+    assert matched.shape == (200, 400)
+    assert matched[:100].all()
+    assert not matched[100:].any()
+
+
+def test_a_mask_of_another_picture_is_refused() -> None:
+    with pytest.raises(InvalidProblemError, match="100 x 50 pixels but its image is 80 x 80"):
+        match_mask(np.zeros((50, 100), dtype=bool), (80, 80))
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (2, 2), (1, 2), (6, 8), (7, 9)])
+def test_a_tiny_mask_fits_no_picture(shape: tuple[int, int]) -> None:
+    """One pixel more or less is most of its side, so its proportions say nothing."""
+    with pytest.raises(InvalidProblemError, match="draw the mask on the same picture"):
+        match_mask(np.ones(shape, dtype=bool), (480, 640))
+
+
+def test_a_narrow_picture_may_have_a_narrow_mask() -> None:
+    assert match_mask(np.ones((5, 50), dtype=bool), (5, 51)).shape == (5, 51)
+    assert match_mask(np.ones((9, 12), dtype=bool), (480, 640)).all()
+
+
+def ellipse(width: int = 320, height: int = 240) -> Image.Image:
+    picture = Image.new("L", (width, height))
+    box = (width // 5, height // 6, width * 3 // 4, height * 4 // 5)
+    ImageDraw.Draw(picture).ellipse(box, fill=255)
+    return picture
+
+
+@pytest.mark.parametrize("labels", [(0, 1, 255), (0, 128, 255), (0, 1, 2, 3), (0, 75, 38, 220)])
+def test_a_map_of_labels_is_no_mask(labels: tuple[int, ...]) -> None:
+    """Half the range used to be the border: whole classes were lost without a word."""
+    values = np.zeros((60, 90), dtype=np.uint8)
+    for number, label in enumerate(labels[1:]):
+        values[10 : 22 + 12 * number, 10 + 20 * number : 25 + 20 * number] = label
+    with pytest.raises(InvalidProblemError, match=rf"x\.png: .* have {len(labels)};"):
+        read_mask(encode(Image.fromarray(values)), name="x.png")
+
+
+@pytest.mark.parametrize("shrunk", [2, 4, 8])
+def test_smooth_edges_are_no_third_value(shrunk: int) -> None:
+    large = ellipse()
+    smooth = large.resize((320 // shrunk, 240 // shrunk), Image.Resampling.BOX)
+    assert len(np.unique(np.asarray(smooth))) > 2
+    assert_array_equal(read_mask(encode(smooth)), np.asarray(smooth) >= 128)
+
+
+@pytest.mark.parametrize("quality", [10, 20, 40, 75, 95])
+def test_what_a_lossy_format_adds_is_no_third_value(quality: int) -> None:
+    """Grey levels near black and white fill whole blocks of a JPEG."""
+    square = Image.new("L", (320, 240))
+    ImageDraw.Draw(square).rectangle((65, 64, 159, 127), fill=255)
+    for truth in (ellipse(), square):
+        content = encode(truth, "JPEG", quality=quality)
+        kept = encode(Image.open(io.BytesIO(content)))
+        for copy in (content, kept):
+            assert np.mean(read_mask(copy) != (np.asarray(truth) > 0)) < 0.01
+
+
+def test_what_fits_is_what_can_be_matched() -> None:
+    for mask_shape in ((480, 640), (240, 320), (241, 320), (250, 320), (6, 8), (9, 12), (480, 600)):
+        fits = mask_fits(mask_shape, (480, 640))
+        assert fits == (mask_shape in {(480, 640), (240, 320), (241, 320), (9, 12)})
+        if fits:
+            assert match_mask(np.ones(mask_shape, dtype=bool), (480, 640)).all()
