@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from django.urls import reverse
+from django.utils.http import urlencode
 
 from webapp.accounts.models import User
 from webapp.common import hooks
@@ -14,6 +15,7 @@ from webapp.segmentation.selectors.image_sets import image_sets_of
 
 SETS_ON_HOME = 4
 HITS = 8
+STEPS = 20
 RAIL = (
     ("Image sets", "images", "segmentation:image-sets", ImageSet),
     ("Models", "layers", "segmentation:segmenters", Segmenter),
@@ -51,17 +53,16 @@ def next_steps(user: User) -> Iterator[hooks.NextStep]:
     """Learn where masks wait, predict where a model waits."""
     if not user.is_staff_member:
         return
-    for image_set in image_sets_of(user)[:20]:
-        if image_set.n_masked >= 2 and not image_set.segmenters.exists():
-            yield hooks.NextStep(
-                title=f"Learn from {image_set.name}",
-                detail=f"{image_set.n_masked} images have masks that no model has learned from.",
-                url=f"{reverse('segmentation:segmenter-new')}?set={image_set.pk}",
-                action="Learn",
-                icon="layers",
-                tone="neutral",
-                order=70,
-            )
+    for image_set in image_sets_of(user).filter(n_masked__gte=2, segmenters=None)[:STEPS]:
+        yield hooks.NextStep(
+            title=f"Learn from {image_set.name}",
+            detail=f"{image_set.n_masked} images have masks that no model has learned from.",
+            url=f"{reverse('segmentation:segmenter-new')}?set={image_set.pk}",
+            action="Learn",
+            icon="layers",
+            tone="neutral",
+            order=70,
+        )
 
 
 def search(user: User, query: str) -> Iterator[hooks.SearchHit]:
@@ -74,5 +75,5 @@ def search(user: User, query: str) -> Iterator[hooks.SearchHit]:
         name__icontains=query,
     ).select_related("image_set")
     for file in files[:HITS]:
-        url = f"{file.image_set.get_absolute_url()}?q={file.name}"
+        url = f"{file.image_set.get_absolute_url()}?{urlencode({'q': file.name})}"
         yield hooks.SearchHit(file.name, f"Image in {file.image_set.name}", url, "image")

@@ -50,6 +50,16 @@ def test_tabs_show_their_files(client_of, alice, image_set, show, shown) -> None
     assert page.count("gallery__item") == shown
 
 
+def test_a_search_stays_while_tabs_change_and_says_that_nothing_is_found(
+    client_of, alice, image_set
+) -> None:
+    url = f"/image-sets/{image_set.pk}/?q=leaf_2&show=with-mask"
+    page = client_of(alice).get(url).content.decode()
+    assert "No file here has “leaf_2” in its name." in page
+    assert 'href="?q=leaf_2&amp;show=all"' in page
+    assert 'href="?show=with-mask">Clear</a>' in page
+
+
 def test_viewers_see_no_buttons_that_change(client_of, alice, image_set) -> None:
     page = client_of(alice).get(f"/image-sets/{image_set.pk}/").content.decode()
     assert "data-upload" not in page

@@ -1,11 +1,13 @@
 """What segmentation adds to the home page, and the demonstration."""
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from webapp.segmentation import demonstration
 from webapp.segmentation.demonstration import LEARN_SET, PREDICT_SET, load_demonstration
 from webapp.segmentation.models import ImageSet
-from webapp.segmentation.shared_pages import home_panel, next_steps
+from webapp.segmentation.shared_pages import home_panel, next_steps, search
 
 
 def test_the_demonstration_is_loaded_once(bob) -> None:
@@ -40,6 +42,24 @@ def test_masks_that_nobody_learned_from_are_a_next_step(bob, alice, image_set, s
     assert list(next_steps(alice)) == []
     segmenter.image_sets.add(image_set)
     assert list(next_steps(bob)) == []
+
+
+def test_many_sets_cost_no_more_questions_of_the_database(bob, image_set, make_set) -> None:
+    for name in ("Two", "Three"):
+        make_set(bob, name=name)
+    with CaptureQueriesContext(connection) as queries:
+        assert len(list(next_steps(bob))) == 3
+    assert len(queries) == 1
+
+
+@pytest.mark.parametrize("name", ["a&b.jpg", "#3.jpg", "50 %.jpg", "a+b.jpg"])
+def test_a_found_image_is_found_in_its_set_too(client_of, bob, image_set, image, name) -> None:
+    image_set.files.filter(pk=image.pk).update(name=name)
+    (hit,) = search(bob, name)
+    page = client_of(bob).get(hit.url).content.decode()
+    assert page.count("gallery__item") == 1
+    assert 'href="?">Clear</a>' in page
+    assert 'All<span class="tabs__count">1</span>' in page
 
 
 def test_the_home_panel_appears_with_the_first_set(bob, mallory, image_set) -> None:

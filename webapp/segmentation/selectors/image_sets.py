@@ -42,13 +42,16 @@ def image_file_of(user: User, image_set_pk: Any, pk: Any) -> ImageFile:
 def files_shown(image_set: ImageSet, choice: str, query: str = "") -> QuerySet[ImageFile]:
     """Return the files behind one tab of the set's page, by name."""
     _, condition = FILTERS.get(choice, FILTERS["all"])
-    files = image_set.files.filter(condition).select_related("mask", "mask_of")
-    return files.filter(name__icontains=query) if query else files
+    return _files_named(image_set, query).filter(condition).select_related("mask", "mask_of")
 
 
-def file_tabs(image_set: ImageSet) -> list[dict[str, Any]]:
+def _files_named(image_set: ImageSet, query: str) -> QuerySet[ImageFile]:
+    return image_set.files.filter(name__icontains=query) if query else image_set.files.all()
+
+
+def file_tabs(image_set: ImageSet, query: str = "") -> list[dict[str, Any]]:
     """Return the tabs of the set's page with how many files each shows."""
-    counts = image_set.files.aggregate(
+    counts = _files_named(image_set, query).aggregate(
         **{key.replace("-", "_"): Count("pk", filter=cond) for key, (_, cond) in FILTERS.items()}
     )
     return [

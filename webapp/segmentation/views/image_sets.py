@@ -79,7 +79,7 @@ def image_set_page(request: HttpRequest, pk: str) -> HttpResponse:
     unpaired = choice == "unpaired"
     context = {
         "image_set": image_set,
-        "tabs": file_tabs(image_set),
+        "tabs": file_tabs(image_set, query),
         "choice": choice,
         "query": query,
         "page": page,
