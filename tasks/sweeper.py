@@ -1,4 +1,4 @@
-"""A thread of the worker that looks after abandoned jobs and files."""
+"""A thread of the worker that looks after abandoned jobs, uploads and files."""
 
 import threading
 import time
@@ -7,6 +7,7 @@ import structlog
 from django.conf import settings
 from django.db import DatabaseError, connection
 
+from webapp.cohorts.services.drafts import drafts_expire
 from webapp.common.left_files import remove_left_files
 from webapp.common.storage import remove_unfinished
 from webapp.jobs.services import jobs_sweep
@@ -17,7 +18,7 @@ _TIDY_SECONDS = 24 * 3600  # between two walks over all files
 
 
 class Sweeper:
-    """Runs the sweep at once and then every ``JOB_SWEEP_SECONDS``; once a day it tidies files."""
+    """Runs the sweep at once and then every ``JOB_SWEEP_SECONDS``; once a day it tidies up."""
 
     def __init__(self) -> None:
         self._stopped = threading.Event()
@@ -41,8 +42,12 @@ class Sweeper:
                     log.info("swept", **counts)
                 if time.monotonic() >= tidy_at:
                     tidy_at += _TIDY_SECONDS
-                    unfinished, left = remove_unfinished(), remove_left_files()
-                    log.info("tidied", unfinished_files=unfinished, left_files=left)
+                    log.info(
+                        "tidied",
+                        expired_uploads=drafts_expire(),
+                        unfinished_files=remove_unfinished(),
+                        left_files=remove_left_files(),
+                    )
             except (DatabaseError, OSError) as error:
                 log.warning("sweep failed, it will be tried again", error=str(error))
             except Exception:  # a fault of ours must not end all later sweeps

@@ -12,5 +12,9 @@ class CohortsConfig(AppConfig):
     def ready(self) -> None:
         """Register with the shared pages; models are ready only now."""
         from webapp.cohorts import shared_pages, signals  # noqa: F401
+        from webapp.cohorts.draft_files import DRAFTS
+        from webapp.cohorts.selectors import files
+        from webapp.common.left_files import register_needed
 
         shared_pages.register()
+        register_needed(DRAFTS, files.needed_uploads)

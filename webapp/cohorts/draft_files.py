@@ -2,20 +2,18 @@
 
 import json
 import os
-import time
 from pathlib import Path
 from uuid import UUID
 
 from webapp.cohorts.tables.table import Table
-from webapp.common.storage import array_path, organisation_folder
+from webapp.common.storage import array_path
 
-_KIND = "drafts"
-_ORPHAN_SECONDS = 3600
+DRAFTS = "drafts"
 
 
 def draft_path(organisation_id: int, uuid: UUID) -> Path:
     """Return where the rows of a draft lie."""
-    return array_path(organisation_id, _KIND, uuid, ".json")
+    return array_path(organisation_id, DRAFTS, uuid, ".json")
 
 
 def write_draft_table(path: Path, table: Table) -> None:
@@ -51,17 +49,3 @@ def read_draft_table(path: Path) -> Table:
         delimiter=data["delimiter"],
         short_rows=tuple(data.get("short_rows", ())),  # drafts of before have none
     )
-
-
-def remove_orphans(organisation_id: int, known: set[UUID]) -> int:
-    """Remove files whose draft never came to be (the server died in between); return how many."""
-    folder = organisation_folder(organisation_id) / _KIND
-    removed = 0
-    if not folder.is_dir():
-        return 0
-    names = {str(uuid) for uuid in known}
-    for path in folder.iterdir():
-        if path.stem not in names and time.time() - path.stat().st_mtime > _ORPHAN_SECONDS:
-            path.unlink(missing_ok=True)
-            removed += 1
-    return removed

@@ -73,8 +73,11 @@ class Draft(OrganisationOwned):
 
     A draft with a ``cohort`` holds past pairs of it, one without holds a new cohort. ``choices`` is
     what :class:`webapp.cohorts.tables.choices.Choices` writes as JSON, or {"columns": [i, j]} for
-    pairs; the rows lie in a private file, normalised once when the upload was read.
+    pairs; the rows lie in a private file, normalised once when the upload was read. Both go when
+    the draft is imported or discarded, or after ``KEPT_DAYS``.
     """
+
+    KEPT_DAYS = 14
 
     uuid = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     cohort = models.ForeignKey(

@@ -64,7 +64,7 @@ def next_steps(user: User) -> Iterable[hooks.NextStep]:
     if not owned_by(Cohort, user).exists():
         yield hooks.NextStep(
             "Import a cohort",
-            "A survey file, one row a student. You check every column before anything is saved.",
+            "A survey file, one row a student. You check every column before anything is imported.",
             reverse("cohorts:upload"),
             "Import a cohort",
             icon="upload",

@@ -51,10 +51,11 @@ def test_the_worker_looks_for_such_files_when_it_starts(monkeypatch: pytest.Monk
     sweeper = Sweeper()
     monkeypatch.setattr("tasks.sweeper.connection", Mock())
     monkeypatch.setattr("tasks.sweeper.jobs_sweep", lambda: sweeper.stop() or {})
+    monkeypatch.setattr("tasks.sweeper.drafts_expire", lambda: looked.append("old") or 0)
     monkeypatch.setattr("tasks.sweeper.remove_unfinished", lambda: looked.append("part") or 0)
     monkeypatch.setattr("tasks.sweeper.remove_left_files", lambda: looked.append("left") or 0)
     sweeper._run()
-    assert looked == ["part", "left"]
+    assert looked == ["old", "part", "left"]
 
 
 def test_the_worker_sweeps_again_after_any_error(
@@ -73,6 +74,7 @@ def test_the_worker_sweeps_again_after_any_error(
 
     monkeypatch.setattr("tasks.sweeper.connection", Mock())
     monkeypatch.setattr("tasks.sweeper.jobs_sweep", sweep)
+    monkeypatch.setattr("tasks.sweeper.drafts_expire", lambda: 0)
     monkeypatch.setattr("tasks.sweeper.remove_unfinished", lambda: 0)
     sweeper._run()
     assert len(looks) == 2

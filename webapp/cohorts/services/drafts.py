@@ -1,19 +1,16 @@
 """From an upload to a checked draft. The file is written first, so that no row lacks its file."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
 from django.db import transaction
+from django.utils import timezone
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
-from webapp.cohorts.draft_files import (
-    draft_path,
-    read_draft_table,
-    remove_orphans,
-    write_draft_table,
-)
+from webapp.cohorts.draft_files import draft_path, read_draft_table, write_draft_table
 from webapp.cohorts.models import Cohort, Draft
 from webapp.cohorts.tables.choices import Choices
 from webapp.cohorts.tables.guesses import guess_choices
@@ -65,8 +62,6 @@ def draft_create(
         )
     else:
         choices = {"columns": list(choose_id_columns(table, known_ids(cohort)))}
-    known = set(Draft.objects.filter(organisation=user.organisation).values_list("uuid", flat=True))
-    remove_orphans(user.organisation_id, known)
     uuid = uuid4()
     path = draft_path(user.organisation_id, uuid)
     write_draft_table(path, table)
@@ -138,3 +133,21 @@ def draft_discard(*, user: User, draft: Draft) -> None:
     with transaction.atomic():
         audit(user, "discarded", draft)
         draft.delete()
+
+
+def drafts_expire() -> int:
+    """Remove uploads that nobody imported or discarded in time; return how many.
+
+    An upload holds all columns of the file, those too that will be ignored, so it must not stay
+    forgotten. This runs once a day: what would be too old tomorrow goes today.
+    """
+    oldest = timezone.now() - timedelta(days=Draft.KEPT_DAYS - 1)
+    return sum(_expire(draft) for draft in Draft.objects.filter(created_at__lt=oldest))
+
+
+@transaction.atomic
+def _expire(draft: Draft) -> bool:
+    removed, _ = Draft.objects.filter(pk=draft.pk).delete()
+    if removed:  # else somebody imported or discarded it just now
+        audit(None, "expired", draft, organisation=draft.organisation, rows=draft.n_rows)
+    return bool(removed)

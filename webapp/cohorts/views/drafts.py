@@ -7,6 +7,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from webapp.audit.services import audit
 from webapp.cohorts.models import Draft
 from webapp.cohorts.selectors.cohorts import open_drafts
 from webapp.cohorts.services.cohorts import CohortError, draft_import
@@ -19,7 +20,7 @@ from webapp.cohorts.services.drafts import (
     draft_update,
 )
 from webapp.cohorts.tables.actions import ActionError, apply_action, read_request
-from webapp.cohorts.tables.choices import Choices
+from webapp.cohorts.tables.choices import Choices, Role
 from webapp.cohorts.tables.preview import Preview
 from webapp.cohorts.tables.table import (
     MAX_COLUMNS,
@@ -33,7 +34,12 @@ from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
 
 ROWS_SHOWN = 50
-LIMITS = {"megabytes": MAX_FILE_BYTES // 1024**2, "rows": MAX_ROWS, "columns": MAX_COLUMNS}
+LIMITS = {
+    "megabytes": MAX_FILE_BYTES // 1024**2,
+    "rows": MAX_ROWS,
+    "columns": MAX_COLUMNS,
+    "days": Draft.KEPT_DAYS,
+}
 
 
 @require_http_methods(["GET", "POST"])
@@ -80,9 +86,7 @@ def draft_change(request: HttpRequest, uuid: str) -> HttpResponse:
         choices = apply_action(
             request.POST.get("action", ""), Choices.from_json(found.choices), asked
         )
-        found = draft_update(
-            draft=found, choices=choices.to_json(), version=sent_version(request, found)
-        )
+        found = draft_update(draft=found, choices=choices.to_json(), version=sent_version(request))
     except (ActionError, ChangedElsewhereError) as problem:
         toast(request, str(problem), error=True)
         found.refresh_from_db()
@@ -103,7 +107,7 @@ def draft_confirm(request: HttpRequest, uuid: str) -> HttpResponse:
             user=request.user,
             draft=found,
             name=request.POST.get("name", ""),
-            version=sent_version(request, found),
+            version=sent_version(request),
         )
     except (CohortError, ChangedElsewhereError) as problem:
         toast(request, str(problem), error=True)
@@ -119,36 +123,43 @@ def draft_remove(request: HttpRequest, uuid: str) -> HttpResponse:
     found = get_owned_or_404(Draft, request.user, uuid)
     draft_discard(user=request.user, draft=found)
     toast(request, f"{found.filename} was discarded. Nothing was imported.")
+    if found.cohort_id is not None:
+        return redirect("cohorts:pairs-upload", found.cohort_id)
     return redirect("cohorts:upload")
 
 
-def sent_version(request: HttpRequest, draft: Draft) -> int:
-    sent = whole_number(request.POST.get("version", ""))
-    return draft.version if sent is None else sent
+def sent_version(request: HttpRequest) -> int:
+    """Return the version that the page showed; 0, which no draft has, where none was sent."""
+    return whole_number(request.POST.get("version", "")) or 0
 
 
 def _render(request: HttpRequest, draft: Draft) -> HttpResponse:
     preview = draft_preview(draft)
     opened = whole_number(request.GET.get("column") or request.POST.get("open") or "")
-    tab = request.GET.get("tab") or request.POST.get("tab") or "columns"
+    tab = "rows" if request.GET.get("tab") == "rows" else "columns"
     context: dict[str, Any] = {
         "draft": draft,
         "preview": preview,
         "opened": -1 if opened is None else opened,
-        "tab": tab if tab in ("columns", "rows") else "columns",
-        "rows": _first_rows(preview),
+        "tab": tab,
         "suggested_name": _suggested_name(draft.filename),
     }
+    if tab == "rows":
+        context |= _first_rows(preview)
+        audit(request.user, "looked up ids", draft, rows=len(context["rows"]))
     template = "cohorts/_draft_body.html" if request.htmx else "cohorts/draft.html"
     return render(request, template, context)
 
 
-def _first_rows(preview: Preview) -> list[tuple[int, bool, tuple[str, ...]]]:
+def _first_rows(preview: Preview) -> dict[str, Any]:
+    """The first rows as the file has them, but for ignored columns: those may hold names."""
+    used = [column.index for column in preview.columns if column.choice.role is not Role.IGNORE]
     numbers = preview.table.row_numbers[:ROWS_SHOWN]
-    return [
-        (number, number in preview.choices.left_out, row)
+    rows = [
+        (number, number in preview.choices.left_out, [row[index] for index in used])
         for number, row in zip(numbers, preview.table.rows, strict=False)
     ]
+    return {"header": [preview.table.header[index] for index in used], "rows": rows}
 
 
 def _suggested_name(filename: str) -> str:

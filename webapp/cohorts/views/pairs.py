@@ -43,7 +43,7 @@ def upload(request: HttpRequest, uuid: str) -> HttpResponse:
                 return redirect("cohorts:pairs-draft", cohort.pk, draft.pk)
             except Refusal as problem:
                 error = str(problem)
-    context = {"cohort": cohort, "error": error, "limits": LIMITS, "drafts": cohort.drafts.all()}
+    context = {"cohort": cohort, "error": error, "limits": LIMITS}
     return render(request, "cohorts/pairs_upload.html", context, status=422 if error else 200)
 
 
@@ -59,7 +59,8 @@ def draft(request: HttpRequest, uuid: str, draft_uuid: str) -> HttpResponse:
         exist = all(column is not None and column < table.n_columns for column in columns)
         if exist and columns[0] != columns[1]:
             try:
-                draft_update(draft=found, choices={"columns": columns}, version=found.version)
+                choices = {"columns": columns}
+                draft_update(draft=found, choices=choices, version=sent_version(request))
             except ChangedElsewhereError as problem:
                 toast(request, str(problem), error=True)
         else:
@@ -90,7 +91,7 @@ def confirm(request: HttpRequest, uuid: str, draft_uuid: str) -> HttpResponse:
         pairs_import(
             user=request.user,
             draft=found,
-            version=sent_version(request, found),
+            version=sent_version(request),
         )
     except (CohortError, ChangedElsewhereError) as problem:
         toast(request, str(problem), error=True)

@@ -1,0 +1,134 @@
+"""Uploads that wait: what their pages show, whose changes count, and when they go."""
+
+import os
+import re
+import time
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+
+from tests.webapp.cohorts.conftest import survey_csv
+from webapp.accounts.models import User
+from webapp.audit.models import AuditLine
+from webapp.cohorts.draft_files import draft_path
+from webapp.cohorts.models import Cohort, Draft
+from webapp.cohorts.services.drafts import draft_create, drafts_expire
+from webapp.common.left_files import remove_left_files
+from webapp.common.storage import UNFINISHED_SECONDS
+
+WITH_NAMES = b"student_id,Full name,Bedtime\n" + b"".join(
+    b"N%03d,Person Number%03d,%s\n" % (k, k, (b"Early", b"Late")[k % 2]) for k in range(24)
+)
+
+
+@pytest.fixture
+def make_draft(bob: User) -> Callable[..., Draft]:
+    """A function that uploads a file as bob."""
+
+    def make(data: bytes = b"", cohort: Cohort | None = None) -> Draft:
+        data = data or survey_csv()
+        return draft_create(
+            user=bob, filename="s.csv", size=len(data), read=lambda: data, cohort=cohort
+        )
+
+    return make
+
+
+def address_of(draft: Draft, page: str = "draft") -> str:
+    return reverse(f"cohorts:{page}", args=[draft.pk])
+
+
+def test_a_forgotten_upload_goes_with_its_file(
+    bob: User, make_draft: Callable, django_capture_on_commit_callbacks: Callable
+) -> None:
+    old, new = make_draft(), make_draft()
+    path = draft_path(bob.organisation_id, old.pk)
+    days = timedelta(days=Draft.KEPT_DAYS - 1, minutes=1)
+    Draft.objects.filter(pk=old.pk).update(created_at=timezone.now() - days)
+    with django_capture_on_commit_callbacks(execute=True):
+        assert drafts_expire() == 1
+    assert Draft.objects.get() == new
+    assert not path.exists()
+    line = AuditLine.objects.get(verb="expired")
+    assert (line.username, line.organisation, line.details) == (
+        "system",
+        bob.organisation,
+        {"rows": 24},
+    )
+    assert drafts_expire() == 0
+
+
+def test_a_file_without_its_draft_goes_after_a_day(bob: User, make_draft: Callable) -> None:
+    kept, lost = make_draft(), make_draft()
+    paths = [draft_path(bob.organisation_id, draft.pk) for draft in (kept, lost)]
+    Draft.objects.filter(pk=lost.pk)._raw_delete("default")  # as if the row had never been written
+    assert remove_left_files() == 0
+    for path in paths:
+        os.utime(path, (time.time() - UNFINISHED_SECONDS - 1,) * 2)
+    assert remove_left_files() == 1
+    assert [path.exists() for path in paths] == [True, False]
+
+
+def test_rows_are_shown_without_ignored_columns_and_with_a_line(
+    bob: User, client_of: Callable, make_draft: Callable
+) -> None:
+    draft, client = make_draft(WITH_NAMES), client_of(bob)
+    columns = client.get(address_of(draft)).content.decode()
+    assert "Person Number" not in columns
+    assert not AuditLine.objects.filter(verb="looked up ids").exists()
+    rows = client.get(address_of(draft) + "?tab=rows").content.decode()
+    assert "N003" in rows
+    assert "Person Number" not in rows
+    assert "Full name" not in rows
+    line = AuditLine.objects.get(verb="looked up ids")
+    assert (line.user, line.target_name, line.details) == (bob, "s.csv", {"rows": 24})
+
+
+def test_choosing_another_file_discards_nothing(
+    bob: User, client_of: Callable, make_draft: Callable
+) -> None:
+    page = client_of(bob).get(address_of(make_draft())).content.decode()
+    assert re.search(r'<a [^>]*href="/cohorts/import/"[^>]*>Choose another file</a>', page)
+
+
+def test_a_discarded_file_of_pairs_leads_back_to_its_cohort(
+    bob: User, client_of: Callable, make_cohort: Callable, make_draft: Callable
+) -> None:
+    cohort = make_cohort(bob)
+    draft = make_draft(b"a,b\nN000,N001\n", cohort)
+    answer = client_of(bob).post(address_of(draft, "draft-discard"))
+    assert answer.url == reverse("cohorts:pairs-upload", args=[cohort.pk])
+
+
+def test_columns_that_somebody_else_changed_are_not_imported_unseen(
+    bob: User, carol: User, client_of: Callable, make_draft: Callable
+) -> None:
+    draft, client = make_draft(), client_of(bob)
+    page = client.get(address_of(draft)).content.decode()
+    assert '<form method="post" action="' + address_of(draft, "draft-confirm") in page
+    shown = re.search(r'name="version" value="(\d+)" form="import-form"', page)[1]
+    change = {"action": "role", "column": "1", "value": "ignore", "version": shown}
+    client_of(carol).post(address_of(draft, "draft-change"), change)
+    for sent in ({"version": shown}, {}):
+        posted = {"name": "First-years", **sent}
+        answer = client.post(address_of(draft, "draft-confirm"), posted, follow=True)
+        assert "changed or finished by somebody else" in answer.content.decode()
+    assert not Cohort.objects.exists()
+
+
+def test_columns_of_pairs_that_somebody_else_chose_are_not_overwritten(
+    bob: User, client_of: Callable, make_cohort: Callable, make_draft: Callable
+) -> None:
+    cohort = make_cohort(bob)
+    draft = make_draft(b"room,a,b\n1,N000,N001\n", cohort)
+    address = reverse("cohorts:pairs-draft", args=[cohort.pk, draft.pk])
+    chosen = {"first": "2", "second": "1", "version": 1}
+    client = client_of(bob)
+    client.post(address, chosen)
+    late = client.post(address, chosen | {"second": "0"}, follow=True)
+    assert "Somebody else changed this import" in late.content.decode()
+    draft.refresh_from_db()
+    assert draft.choices == {"columns": [2, 1]}
