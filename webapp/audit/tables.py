@@ -3,6 +3,7 @@
 from typing import Any
 
 import django_tables2 as tables
+from django.conf import settings
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
@@ -13,7 +14,7 @@ from webapp.common import formats
 class AuditTable(tables.Table):
     """One act a row, newest first."""
 
-    created_at = tables.Column(verbose_name="When (server time)")
+    created_at = tables.Column(verbose_name=f"When ({settings.TIME_ZONE})")
     username = tables.Column(verbose_name="Who")
     verb = tables.Column(verbose_name="Did")
     target_name = tables.Column(verbose_name="What")

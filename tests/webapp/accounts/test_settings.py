@@ -23,3 +23,12 @@ def test_it_cannot_change_the_role(client_of: Callable[[User], Client], alice: U
     alice.refresh_from_db()
     assert alice.role == "viewer"
     assert not alice.is_superuser
+
+
+def test_it_names_the_zone_of_times(
+    client_of: Callable[[User], Client], alice: User, settings: object
+) -> None:
+    """“today 14:12” used to mislead wherever the server kept UTC."""
+    settings.TIME_ZONE = "Europe/Oslo"
+    page = client_of(alice).get("/accounts/settings/").content.decode()
+    assert "Times on pages are those of Europe/Oslo." in page
