@@ -21,6 +21,7 @@ from engine.crf.image_grid import model_shape, shrink_image, shrink_mask
 from engine.kernels.threads import one_blas_thread
 from engine.learning.example_store import ExampleStore
 from engine.learning.segmentation_model import SegmentationModel, make_segmentation_model
+from engine.learning.segmentation_prediction import check_image
 from engine.learning.segmentation_progress import SegmentationReporter
 from engine.learning.segmentation_solvers import (
     SegmentationTask,
@@ -54,6 +55,7 @@ def train_segmentation(
     masks: Masks,
     *,
     ridge: float | None = None,
+    ridge_factor: float = 1.0,
     rho: float = 0.5,
     max_side: int = 200,
     solver: str = "auto",
@@ -75,6 +77,8 @@ def train_segmentation(
         Both are gone through once, in step, and no picture is kept.
     ridge : float, optional
         lambda > 0; by default 0.001 times the number of training pixels.
+    ridge_factor : float
+        Multiplies that default; without effect where ``ridge`` is given.
     rho : float
         Edge appearance probability in (0, 1/2].
     max_side : int
@@ -83,8 +87,10 @@ def train_segmentation(
     relative_gap : float
         Certified duality gap over the size of the log-likelihood at which to stop.
     max_seconds : float, optional
+        From 0: the first parameters are always looked at.
     holdout : (images, masks), optional
-        Pictures not learned from; every report then carries a `SegmentationPreview`.
+        Pictures not learned from; every report then carries a `SegmentationPreview`, unless
+        there turn out to be none.
     on_progress, should_stop, checkpoint
         See `engine.core`.
     rng : numpy.random.Generator, optional
@@ -99,8 +105,9 @@ def train_segmentation(
     Raises
     ------
     InvalidProblemError
-        If there are no images, an image and its mask differ in size, no mask marks anything (or
-        all mark everything), or an option is out of range.
+        If there are no images, one is not of the shape or type above, an image and its mask
+        differ in size, no mask marks anything (or all mark everything) at the size of the models,
+        or an option is out of range.
     StoppedError
         If ``should_stop`` answered True before any parameters were found.
     """
@@ -108,15 +115,19 @@ def train_segmentation(
         raise InvalidProblemError(f"solver: expected one of {', '.join(SOLVERS)}, got {solver!r}.")
     check_rho(rho)
     check_positive("relative_gap", relative_gap)
+    check_positive("ridge_factor", ridge_factor)
     if ridge is not None:
         check_positive("ridge", ridge)
-    if max_seconds is not None:
-        check_positive("max_seconds", max_seconds)
-    examples = make_examples(images, masks, max_side, cache)
-    _check_labels(examples)
+    if max_seconds is not None and not max_seconds >= 0:
+        raise InvalidProblemError(f"max_seconds: expected seconds from 0, received {max_seconds}.")
+    examples = ExampleStore(cache)
+    is_any_marked = _append(examples, images, masks, max_side)
+    _check_labels(examples, max_side, is_any_marked=is_any_marked)
     n_pixels = sum(examples.sizes)
-    weight = RIDGE_PER_PIXEL * n_pixels if ridge is None else float(ridge)
-    held_out = make_examples(*holdout, max_side, cache) if holdout else ()
+    weight = ridge_factor * RIDGE_PER_PIXEL * n_pixels if ridge is None else float(ridge)
+    held_out = ExampleStore(cache)
+    if holdout:
+        _append(held_out, *holdout, max_side)
     task = SegmentationTask(examples, examples.sizes, weight, rho)
     reporter = SegmentationReporter(held_out, rho, on_progress)
     limits = Limits(relative_gap=relative_gap, max_seconds=max_seconds)
@@ -145,20 +156,29 @@ def make_examples(
         If there are none, the numbers differ, or an image and its mask differ in size.
     """
     examples = ExampleStore(cache)
+    _append(examples, images, masks, max_side)
+    _check_some(examples)
+    return examples
+
+
+def _append(examples: ExampleStore, images: Images, masks: Masks, max_side: int) -> bool:
+    """Add pictures and masks at the size of their models; return whether any mask marked any."""
+    is_any_marked = False
     for number, (image, mask) in enumerate(zip_longest(images, masks), start=1):
         if image is None or mask is None:
             lone, other = ("image", "mask") if mask is None else ("mask", "image")
             raise InvalidProblemError(f"{lone} {number} has no {other}.")
-        if image.shape[:2] != mask.shape:
+        check_image(f"image {number}", image)
+        rows, columns = int(image.shape[0]), int(image.shape[1])
+        if mask.shape != (rows, columns) or mask.dtype != np.bool_:
             raise InvalidProblemError(
-                f"image {number}: expected a mask of shape {image.shape[:2]}, "
-                f"received {mask.shape}."
+                f"image {number}: expected a mask of booleans of shape {(rows, columns)}, "
+                f"received {mask.dtype} of shape {mask.shape}."
             )
-        shape = model_shape((image.shape[0], image.shape[1]), max_side)
+        shape = model_shape((rows, columns), max_side)
         examples.append(shrink_image(image, shape), shrink_mask(mask, shape))
-    if len(examples) == 0:
-        raise InvalidProblemError("There are no labelled images to learn from.")
-    return examples
+        is_any_marked = is_any_marked or bool(mask.any())
+    return is_any_marked
 
 
 def _own(
@@ -178,10 +198,21 @@ def _own(
     return OwnCheckpoint(checkpoint, settings)
 
 
-def _check_labels(examples: ExampleStore) -> None:
+def _check_some(examples: ExampleStore) -> None:
+    if len(examples) == 0:
+        raise InvalidProblemError("There are no labelled images to learn from.")
+
+
+def _check_labels(examples: ExampleStore, max_side: int, *, is_any_marked: bool) -> None:
     """Refuse masks from which nothing can be told apart."""
+    _check_some(examples)
     counts = [int(examples.labels(k).sum()) for k in range(len(examples))]
-    if not any(counts):
+    if not is_any_marked:
         raise InvalidProblemError("No mask marks any pixel; there is nothing to learn.")
+    if not any(counts):
+        raise InvalidProblemError(
+            f"What the masks mark is too small to be seen once images are shrunk to {max_side} "
+            "pixels a side; learn at more pixels a side (max_side)."
+        )
     if counts == list(examples.sizes):
         raise InvalidProblemError("The masks mark every pixel; there is nothing to learn.")

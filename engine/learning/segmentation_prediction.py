@@ -1,6 +1,7 @@
 """Prediction of masks: the best labelling, the probability of every pixel, and their errors."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,6 +74,15 @@ class MaskEvaluation:
     log_loss: float
 
 
+def check_image(name: str, image: NDArray[Any]) -> None:
+    """Raise InvalidProblemError unless ``image`` holds bytes of shape (height, width, 3)."""
+    if image.ndim != 3 or image.shape[2] != 3 or image.dtype != np.uint8 or image.size == 0:
+        raise InvalidProblemError(
+            f"{name}: expected bytes of shape (height, width, 3), received "
+            f"{image.dtype} of shape {image.shape}."
+        )
+
+
 def predict_segmentation(model: SegmentationModel, image: NDArray[np.uint8]) -> Prediction:
     """Segment one picture.
 
@@ -97,11 +107,7 @@ def predict_segmentation(model: SegmentationModel, image: NDArray[np.uint8]) -> 
     -----
     About 60 ms for any photograph, and 15 bytes a pixel of the original beside the image.
     """
-    if image.ndim != 3 or image.shape[2] != 3 or image.dtype != np.uint8 or image.size == 0:
-        raise InvalidProblemError(
-            "image: expected bytes of shape (height, width, 3), received "
-            f"{image.dtype} of shape {image.shape}."
-        )
+    check_image("image", image)
     features = model.features(image)
     labels, score, bound = best_labelling(features, model.theta)
     nodes, converged = predict_marginals(features, model.theta, model.rho)
