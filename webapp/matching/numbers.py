@@ -16,7 +16,7 @@ from engine import (
     explain_pair,
     load_roommate_model,
 )
-from webapp.cohorts.selectors.surveys import cohort_survey
+from webapp.cohorts.selectors.surveys import cohort_survey, questionnaire_of
 from webapp.common.storage import read_arrays
 from webapp.matching.models import Proposal
 from webapp.matching.rules import proposal_rules
@@ -51,7 +51,7 @@ class ProposalNumbers:
     @cached_property
     def survey(self) -> Survey:
         """The cohort's answers, read by the model's questions."""
-        return cohort_survey(self.proposal.cohort, self.model.questionnaire)
+        return cohort_survey(self.proposal.cohort, questionnaire_of(self.proposal.model.questions))
 
     @cached_property
     def position(self) -> dict[int, int]:

@@ -1,9 +1,12 @@
 """Deciding: every state, undo, two people at once, and the table that shows it."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from webapp.accounts.models import User
@@ -17,7 +20,10 @@ from webapp.matching.models import (
     Proposal,
     ProposedPair,
 )
+from webapp.matching.rules import HELD_STATES
 from webapp.matching.services.decisions import decision_undo, pairs_decide
+
+HTMX = {"HX-Request": "true"}
 
 
 def decide(user: User, proposal: Proposal, decision: Decision, *pairs: ProposedPair) -> Any:
@@ -194,6 +200,37 @@ def test_the_card_adds_up_as_printed(alice: User, client_of: Callable, proposal:
         assert pair.second_number not in [p.number for p in card.next_of_first]
         assert all(partner.partner_now for partner in card.next_of_first)
         assert len(partners) == 6
+
+
+def test_a_card_reads_the_answers_of_the_cohort_once(
+    alice: User, client_of: Callable, proposal: Proposal
+) -> None:
+    """Every click on a row read them twice, and counted and summed what a card does not show."""
+    client, pair = client_of(alice), proposal.pairs.first()
+    card = reverse("matching:pair", args=[proposal.pk, pair.pk])
+    page = reverse("matching:proposal", args=[proposal.pk]) + f"?pair={pair.pk}"
+    for address, headers, most in ((card, HTMX, 16), (page, {}, 40)):
+        with CaptureQueriesContext(connection) as queries:
+            assert "For and against" in client.get(address, headers=headers).content.decode()
+        reads = [q for q in queries if q["sql"].startswith('SELECT "cohorts_student"."number"')]
+        assert len(reads) == 1
+        assert len(queries) <= most
+
+
+@pytest.mark.parametrize("state", list(PairState))
+def test_the_card_offers_every_other_decision(
+    bob: User, client_of: Callable, proposal: Proposal, state: PairState
+) -> None:
+    """Rejecting stood in the bar of marked rows alone, and a phone marks no rows."""
+    pair = proposal.pairs.first()
+    ProposedPair.objects.filter(pk=pair.pk).update(state=state)
+    address = reverse("matching:pair", args=[proposal.pk, pair.pk])
+    card = client_of(bob).get(address, headers=HTMX).content.decode()
+    offered = set(re.findall(r'name="decision" value="(\w+)"', card))
+    first = "reopen" if state in HELD_STATES else "accept"
+    others = {PairState.REJECTED: {"lock", "never"}, PairState.NEVER: {"lock", "reject"}}
+    others[PairState.LOCKED] = set()
+    assert offered == {first} | others.get(state, {"lock", "reject", "never"})
 
 
 def test_the_card_says_where_shares_are_rough(

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from webapp.matching.models import Proposal, ProposedPair
+from webapp.matching.models import ProposedPair
 from webapp.matching.numbers import Candidate, ProposalNumbers
 from webapp.matching.selectors.proposals import current_pairs
 
@@ -51,9 +51,8 @@ class PairCard:
     next_of_second: tuple[NextPartner, ...]
 
 
-def pair_card(proposal: Proposal, pair: ProposedPair) -> PairCard:
+def pair_card(numbers: ProposalNumbers, pair: ProposedPair) -> PairCard:
     """Return the card of a pair; exact contributions, rounded so that the sums hold."""
-    numbers = ProposalNumbers(proposal)
     explanation = numbers.explain(pair.first_number, pair.second_number)
     score = round(explanation.score, DIGITS)
     in_favour = round(explanation.in_favour, DIGITS)
@@ -66,7 +65,7 @@ def pair_card(proposal: Proposal, pair: ProposedPair) -> PairCard:
     rest = in_favour - against - sum(reason.amount for reason in shown)
     firsts = numbers.next_best(pair.first_number, pair.second_number)
     seconds = numbers.next_best(pair.second_number, pair.first_number)
-    now = current_pairs(proposal, [c.number for c in firsts + seconds])
+    now = current_pairs(numbers.proposal, [c.number for c in firsts + seconds])
     return PairCard(
         pair=pair,
         reasons=tuple(shown),

@@ -6,7 +6,9 @@ from typing import Any
 from django.db.models import Sum
 
 from webapp.common.parameters import whole_number
+from webapp.matching.conflicts import Conflict
 from webapp.matching.models import Proposal
+from webapp.matching.numbers import ProposalNumbers
 from webapp.matching.selectors.cards import pair_card
 from webapp.matching.selectors.proposals import (
     APART,
@@ -20,11 +22,11 @@ from webapp.matching.services.proposals import proposal_conflicts
 
 def proposal_context(proposal: Proposal, parameters: Mapping[str, str]) -> dict[str, Any]:
     """Return the context of a proposal's page under the parameters of its address."""
-    is_running = proposal.job is not None and proposal.job.is_active
-    conflicts = [] if is_running else proposal_conflicts(proposal)
+    numbers = ProposalNumbers(proposal)
+    conflicts = _conflicts(numbers)
     context: dict[str, Any] = {
         "proposal": proposal,
-        "is_running": is_running,
+        "is_running": _is_running(proposal),
         "conflicts": conflicts,
         "questions": [q["name"] for q in proposal.model.questions],
         "kept": _kept(parameters),
@@ -35,6 +37,7 @@ def proposal_context(proposal: Proposal, parameters: Mapping[str, str]) -> dict[
     decided, total = proposal_progress(proposal)
     forbidden = set(forbidden_pairs(proposal).values_list("pk", flat=True))
     table = pair_table(proposal, parameters, conflicts)
+    rows = list(table.page.object_list)
     context |= {
         "table": table,
         "decided": decided,
@@ -44,17 +47,40 @@ def proposal_context(proposal: Proposal, parameters: Mapping[str, str]) -> dict[
         "n_forbidden": len(forbidden),
         "n_unpaired": proposal.cohort.n_students - 2 * standing_pairs(proposal).count(),
         "total_score": proposal.pairs.aggregate(sum=Sum("score"))["sum"],
-        "rows": list(table.page.object_list),
+        "rows": rows,
         "is_apart_tab": table.tab in APART,
     }
+    return context | _card(numbers, parameters, rows)
+
+
+def drawer_context(proposal: Proposal, parameters: Mapping[str, str]) -> dict[str, Any]:
+    """Return the context of the card alone, for a click on a row of the page."""
+    numbers = ProposalNumbers(proposal)
+    table = pair_table(proposal, parameters, _conflicts(numbers))
+    rows = list(table.page.object_list)
+    context = {"proposal": proposal, "kept": _kept(parameters)}
+    return context | _card(numbers, parameters, rows)
+
+
+def _is_running(proposal: Proposal) -> bool:
+    return proposal.job is not None and proposal.job.is_active
+
+
+def _conflicts(numbers: ProposalNumbers) -> list[Conflict]:
+    proposal = numbers.proposal
+    return [] if _is_running(proposal) else proposal_conflicts(proposal, numbers)
+
+
+def _card(
+    numbers: ProposalNumbers, parameters: Mapping[str, str], rows: list[Any]
+) -> dict[str, Any]:
+    """Return the opened pair's card and its neighbours in the table; nothing when none is open."""
     opened = whole_number(parameters.get("pair", ""))
-    if opened is not None:
-        pair = proposal.pairs.filter(pk=opened).first()
-        if pair is not None:
-            context["card"] = pair_card(proposal, pair)
-            context["opened"] = pair.pk
-            context |= _neighbours(context["rows"], pair.pk)
-    return context
+    pair = numbers.proposal.pairs.filter(pk=opened).first()
+    if pair is None:
+        return {}
+    card = {"card": pair_card(numbers, pair), "opened": pair.pk}
+    return card | _neighbours(rows, pair.pk)
 
 
 def _neighbours(rows: list[Any], key: int) -> dict[str, int | None]:

@@ -21,6 +21,7 @@ from webapp.jobs.services import job_enqueue
 from webapp.matching.conflicts import Conflict, find_conflicts
 from webapp.matching.errors import MatchingError
 from webapp.matching.models import LearnedModel, PairState, Proposal, ProposedPair
+from webapp.matching.numbers import ProposalNumbers
 from webapp.matching.rules import HELD_STATES
 from webapp.matching.services.decisions import lock_proposal
 
@@ -68,10 +69,15 @@ def proposal_create(
     return proposal
 
 
-def proposal_conflicts(proposal: Proposal) -> list[Conflict]:
-    """Return what must be decided before the proposal can be computed."""
-    survey = cohort_survey(proposal.cohort, questionnaire_of(proposal.model.questions))
-    return find_conflicts(proposal, survey, lambda: engine.load_roommate_model(proposal.model.path))
+def proposal_conflicts(
+    proposal: Proposal, numbers: ProposalNumbers | None = None
+) -> list[Conflict]:
+    """Return what must be decided before the proposal can be computed.
+
+    Whoever has ``numbers`` passes them: reading the answers of a cohort takes most of the time.
+    """
+    numbers = numbers or ProposalNumbers(proposal)
+    return find_conflicts(proposal, numbers.survey, lambda: numbers.model)
 
 
 @with_fresh_count

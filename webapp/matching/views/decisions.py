@@ -16,7 +16,7 @@ from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import attempt, toast
 from webapp.matching.errors import DecisionError
 from webapp.matching.models import Decision, DecisionEvent, Proposal, ProposedPair
-from webapp.matching.selectors.pages import proposal_context
+from webapp.matching.selectors.pages import drawer_context, proposal_context
 from webapp.matching.services.decisions import decision_undo, pairs_decide
 from webapp.matching.services.proposals import proposal_compute, proposal_conflicts
 from webapp.matching.services.rules import rule_change
@@ -168,7 +168,7 @@ def pair(request: HttpRequest, uuid: str, pair_id: int) -> HttpResponse:
     if not request.htmx:
         address = reverse("matching:proposal", args=[proposal.pk])
         return redirect(f"{address}?{urlencode(parameters)}")
-    context = proposal_context(proposal, parameters)
+    context = drawer_context(proposal, parameters)
     response = render(request, "matching/_drawer.html", context)
     address = reverse("matching:proposal", args=[proposal.pk])
     response["HX-Push-Url"] = f"{address}?{urlencode(parameters)}"
