@@ -7,6 +7,7 @@ from engine import InvalidProblemError, simulate_pairs
 from webapp.cohorts.models import Cohort, PairsOrigin
 from webapp.cohorts.selectors.surveys import cohort_survey
 from webapp.cohorts.services.cohorts import cohort_set_pairs
+from webapp.common.formats import counted
 from webapp.jobs.context import JobContext
 from webapp.jobs.registry import Subject, job_kind
 
@@ -44,7 +45,7 @@ def simulate(context: JobContext) -> Callable[[], dict[str, Any]]:
             note=f"Drawn at random from invented weights (seed {context.job.seed}{rule}).",
             seed=context.job.seed,
         )
-        left = len(drawn.single)
-        return {"sentence": f"{len(pairs):,} pairs simulated, {left} students left over."}
+        left = counted(len(drawn.single), "student")
+        return {"sentence": f"{counted(len(pairs), 'pair')} simulated, {left} left over."}
 
     return save

@@ -16,8 +16,8 @@ from webapp.cohorts.selectors.cohorts import (
     students_by_number,
     students_by_original_id,
 )
-from webapp.cohorts.tables.problems import count_words
 from webapp.common import hooks
+from webapp.common.formats import counted
 from webapp.common.parameters import whole_number
 from webapp.common.selectors import owned_by
 
@@ -54,7 +54,7 @@ def home_panel(user: User) -> dict[str, Any] | None:
 def home_fact(user: User) -> str:
     """Return '4 cohorts'."""
     count = owned_by(Cohort, user).count()
-    return count_words(count, "cohort") if count else ""
+    return counted(count, "cohort") if count else ""
 
 
 def next_steps(user: User) -> Iterable[hooks.NextStep]:
@@ -73,7 +73,7 @@ def next_steps(user: User) -> Iterable[hooks.NextStep]:
     for draft in open_drafts(user)[:3]:
         yield hooks.NextStep(
             f"Finish importing {draft.filename}",
-            f"{count_words(draft.n_rows, 'row is', 'rows are')} waiting to be checked. "
+            f"{counted(draft.n_rows, 'row is', 'rows are')} waiting to be checked. "
             "Nothing is imported yet.",
             _draft_address(draft),
             "Go on",
@@ -93,7 +93,7 @@ def search(user: User, query: str) -> Iterable[hooks.SearchHit]:
     """Find cohorts by name and students by the id on screen; for staff, by the original id too."""
     for cohort in owned_by(Cohort, user).filter(name__icontains=query)[:MAX_HITS]:
         address = reverse("cohorts:cohort", args=[cohort.pk])
-        detail = f"Cohort of {count_words(cohort.n_students, 'student')}"
+        detail = f"Cohort of {counted(cohort.n_students, 'student')}"
         yield hooks.SearchHit(cohort.name, detail, address, "users")
     for student in students_by_original_id(user, query)[:MAX_HITS]:
         audit(user, "looked up ids", student.cohort, students=[student.label])

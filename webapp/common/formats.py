@@ -19,6 +19,11 @@ def number(value: Any, digits: int = 0) -> str:
     return f"{MINUS}{text}" if rounded < 0 else text
 
 
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """Return '1 blank' or '1,058 blanks'."""
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
 def signed(value: Any, digits: int = 2) -> str:
     """Return a number with '+' or '−'; zero after rounding has no sign."""
     text = number(value, digits)

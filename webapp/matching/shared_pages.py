@@ -9,6 +9,7 @@ from django.urls import reverse
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
 from webapp.common import hooks
+from webapp.common.formats import counted
 from webapp.common.selectors import owned_by
 from webapp.matching.models import LearnedModel, Proposal, ProposedPair
 from webapp.matching.selectors.models import models_of
@@ -50,10 +51,10 @@ def home_fact(user: User) -> str:
     facts = []
     models = owned_by(LearnedModel, user).filter(learned_at__isnull=False).count()
     if models:
-        facts.append(f"{models} model{'' if models == 1 else 's'}")
+        facts.append(counted(models, "model"))
     deciding = proposals_of(user).filter(n_open__gt=0).count()
     if deciding:
-        facts.append(f"{deciding} proposal{'' if deciding == 1 else 's'} being decided")
+        facts.append(f"{counted(deciding, 'proposal')} being decided")
     return ", ".join(facts)
 
 
@@ -96,9 +97,11 @@ def next_steps(user: User) -> Iterable[hooks.NextStep]:
 def _decide_steps(user: User) -> Iterable[hooks.NextStep]:
     for proposal in proposals_of(user).filter(n_open__gt=0)[:2]:
         decided = proposal.n_pairs - proposal.n_open
-        rest = f"the last {proposal.n_open:,}" if decided else f"{proposal.n_open:,}"
+        rest = counted(proposal.n_open, "pair")
+        if decided:
+            rest = "the last pair" if proposal.n_open == 1 else f"the last {rest}"
         yield hooks.NextStep(
-            f"Decide {rest} pairs of {proposal.name}",
+            f"Decide {rest} of {proposal.name}",
             f"{decided:,} of {proposal.n_pairs:,} are decided. "
             "The rest are sorted so that the least certain come first.",
             reverse("matching:proposal", args=[proposal.pk]),

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from webapp.common import formats
+from webapp.common.templatetags import interface
 
 
 @pytest.mark.parametrize(
@@ -78,3 +79,11 @@ def test_mantissa_and_exponent() -> None:
     assert formats.mantissa_and_exponent(7.4e-4) == ("7.4", -4)
     assert formats.mantissa_and_exponent(0.0) == ("0", 0)
     assert formats.mantissa_and_exponent(-123.0) == ("−1.2", 2)
+
+
+@pytest.mark.parametrize(
+    ("count", "words"), [(0, "0 pairs"), (1, "1 pair"), (2, "2 pairs"), (1058, "1,058 pairs")]
+)
+def test_a_count_and_its_noun_agree(count: int, words: str) -> None:
+    assert formats.counted(count, "pair") == words
+    assert interface.counted(count, "pair") == words

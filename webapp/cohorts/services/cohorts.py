@@ -256,7 +256,7 @@ def cohort_purge(*, user: User, cohort: Cohort, typed_name: str) -> None:
     cohort.
     """
     if typed_name.strip() != cohort.name:
-        raise CohortError("The name does not match. Nothing was removed.")
+        raise CohortError("The name does not match. Nothing was purged.")
     with transaction.atomic():
         _locked(cohort)
         for part in reversed([cohort, *halves_within(cohort)]):  # a half before its whole

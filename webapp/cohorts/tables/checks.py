@@ -4,8 +4,9 @@ from collections import Counter, defaultdict
 
 from webapp.cohorts.tables.choices import MAX_LEVELS, Choices, ColumnChoice, Kind, Role
 from webapp.cohorts.tables.numerals import as_finite_number, is_numeral
-from webapp.cohorts.tables.problems import Fix, Problem, Severity, count_words, small_number
+from webapp.cohorts.tables.problems import Fix, Problem, Severity, small_number
 from webapp.cohorts.tables.table import Table
+from webapp.common.formats import counted
 
 MAX_QUESTIONS = 60
 MAX_GROUPS = 50
@@ -22,7 +23,7 @@ def check_whole(table: Table, choices: Choices, n_students: int) -> list[Problem
         problems.append(
             Problem(
                 Severity.ERROR,
-                f"Only {count_words(n_students, 'student')}: at least 2 are needed to make a pair.",
+                f"Only {counted(n_students, 'student')}: at least 2 are needed to make a pair.",
             )
         )
     if not roles[Role.QUESTION]:
@@ -76,7 +77,7 @@ def check_short_rows(table: Table, choices: Choices) -> list[Problem]:
     ]
     hidden = len(short) - MAX_LISTED
     if hidden > 0:
-        more = count_words(hidden, "more row has", "more rows have")
+        more = counted(hidden, "more row has", "more rows have")
         problems.append(Problem(Severity.WARNING, f"{more} one cell fewer than the header."))
     return problems
 
@@ -228,7 +229,7 @@ def _unknown_answer(
     name: str, index: int, choice: ColumnChoice, value: str, row: int, times: int
 ) -> Problem:
     shown = value if len(value) <= 40 else value[:39] + "…"
-    more = f" (and {count_words(times - 1, 'other row')})" if times > 1 else ""
+    more = f" (and {counted(times - 1, 'other row')})" if times > 1 else ""
     blank = Fix("Treat as blank", "meaning", column=index, answer=value)
     if is_numeral(value) and as_finite_number(value) is None:
         return Problem(
@@ -257,7 +258,7 @@ def _blanks(name: str, index: int, n_blank: int, total: int) -> list[Problem]:
     return [
         Problem(
             Severity.WARNING,
-            f"{name}: {count_words(n_blank, 'blank')} ({100 * n_blank / total:.0f} %).",
+            f"{name}: {counted(n_blank, 'blank')} ({100 * n_blank / total:.0f} %).",
             "A blank is a case of its own, never read as an answer. "
             "Pairs with blanks have less certain scores.",
             column=index,
@@ -297,7 +298,7 @@ def check_constraint(name: str, index: int, counter: Counter[str], n_blank: int)
         problems.append(
             Problem(
                 Severity.WARNING,
-                f"{name}: {count_words(n_blank, 'blank')}.",
+                f"{name}: {counted(n_blank, 'blank')}.",
                 "Students without a value form a group of their own when pairs must share it.",
                 column=index,
             )

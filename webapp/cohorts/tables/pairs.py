@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from webapp.cohorts.tables.problems import Problem, Severity, count_words
+from webapp.cohorts.tables.problems import Problem, Severity
 from webapp.cohorts.tables.table import Table
+from webapp.common.formats import counted
 
 MAX_LISTED = 20
 
@@ -101,7 +102,7 @@ def _paired_twice(number: int, label: str, first: int) -> Problem:
 def _left_over(count: int, total: int) -> Problem:
     return Problem(
         Severity.WARNING,
-        f"{count_words(count, 'student')} of {total:,} {'is' if count == 1 else 'are'} in no pair.",
+        f"{counted(count, 'student')} of {total:,} {'is' if count == 1 else 'are'} in no pair.",
         "They are left out when the model learns, as it learns only from those who chose.",
     )
 
@@ -117,6 +118,6 @@ def _shortened(problems: list[Problem]) -> list[Problem]:
         else:
             hidden[problem.severity] += 1
     for severity, count in hidden.items():
-        kept.append(Problem(severity, f"{count_words(count, 'more row')} with such problems."))
+        kept.append(Problem(severity, f"{counted(count, 'more row')} with such problems."))
     kept.sort(key=lambda problem: not problem.is_error)
     return kept

@@ -44,11 +44,6 @@ class Problem:
         return self.severity is Severity.ERROR
 
 
-def count_words(count: int, noun: str, plural: str = "") -> str:
-    """Return '1 blank' or '41 blanks'."""
-    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
-
-
 _SMALL = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 

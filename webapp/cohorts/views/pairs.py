@@ -16,6 +16,7 @@ from webapp.cohorts.services.drafts import (
 from webapp.cohorts.views.drafts import LIMITS, sent_version
 from webapp.common.decorators import staff_required
 from webapp.common.errors import Refusal
+from webapp.common.formats import counted
 from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
@@ -97,5 +98,5 @@ def confirm(request: HttpRequest, uuid: str, draft_uuid: str) -> HttpResponse:
         toast(request, str(problem), error=True)
         return redirect("cohorts:pairs-draft", cohort.pk, found.pk)
     cohort.refresh_from_db()
-    toast(request, f"{cohort.n_pairs:,} pairs imported.")
+    toast(request, f"{counted(cohort.n_pairs, 'pair')} imported.")
     return redirect("cohorts:cohort", cohort.pk)

@@ -153,6 +153,12 @@ def number(value: Any, digits: int = 0) -> str:
 
 
 @register.filter
+def counted(count: int, noun: str) -> str:
+    """A count with its noun: 1 pair, 1,058 pairs."""
+    return formats.counted(count, noun)
+
+
+@register.filter
 def signed(value: Any, digits: int = 2) -> str:
     """A number with its sign: +0.70, −0.34."""
     return formats.signed(value, digits)

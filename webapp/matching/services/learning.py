@@ -10,6 +10,7 @@ from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.selectors.surveys import cohort_survey, common_questionnaire, questionnaire_of
+from webapp.common.formats import counted
 from webapp.common.quota import with_fresh_count
 from webapp.jobs.services import job_cancel, job_enqueue
 from webapp.matching.errors import MatchingError
@@ -34,7 +35,8 @@ def check_learning(cohorts: Sequence[Cohort]) -> list[dict[str, Any]]:
         raise MatchingError("Choose at least one cohort with pairs.")
     for cohort in cohorts:
         if cohort.n_pairs < 2:
-            raise MatchingError(f"{cohort.name} has {cohort.n_pairs} pairs; at least 2 are needed.")
+            pairs = counted(cohort.n_pairs, "pair")
+            raise MatchingError(f"{cohort.name} has {pairs}; at least 2 are needed.")
     try:
         questionnaire = common_questionnaire(cohorts)
     except InvalidProblemError as error:
@@ -106,9 +108,8 @@ def model_learn(
 def _check_checkable(cohort: Cohort, questions: Sequence[dict[str, Any]]) -> None:
     """Refuse a cohort whose pairs cannot be compared with a model of these questions."""
     if cohort.n_pairs < 2:
-        raise MatchingError(
-            f"{cohort.name} has {cohort.n_pairs} pairs; at least 2 are needed to check."
-        )
+        pairs = counted(cohort.n_pairs, "pair")
+        raise MatchingError(f"{cohort.name} has {pairs}; at least 2 are needed to check.")
     try:
         cohort_survey(cohort, questionnaire_of(questions))
     except InvalidProblemError as error:
