@@ -341,6 +341,7 @@ def _simulate_from_responses(args: argparse.Namespace) -> dict[str, Any]:
         else infer_questionnaire([args.responses], invent_ids=True)
     )
     survey = read_survey_csv(args.responses, questionnaire, invent_ids=True)
+    _check_enough(args, survey.n_students)
     rng = np.random.default_rng(args.seed or 0)
     order = rng.permutation(survey.n_students)
     if args.students is not None:
@@ -368,6 +369,16 @@ def _simulate_from_responses(args: argparse.Namespace) -> dict[str, Any]:
         "left_over": singles,
         "out": str(folder),
     }
+
+
+def _check_enough(args: argparse.Namespace, n_students: int) -> None:
+    """Refuse more years than the students of the file can fill, before anything is written."""
+    wanted = args.students or 2
+    if args.cohorts * wanted > n_students:
+        raise InvalidProblemError(
+            f"--cohorts: {args.cohorts} years of {wanted} students need {args.cohorts * wanted}, "
+            f"but {args.responses} has {n_students}."
+        )
 
 
 def _write_schema(folder: Path, questionnaire: Questionnaire) -> None:

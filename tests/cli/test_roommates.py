@@ -141,6 +141,28 @@ def test_years_of_one_file_are_paired_under_the_same_weights(capsys, monkeypatch
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
+        (["--cohorts", "31"], "--cohorts: 31 years of 2 students need 62, but"),
+        (["--cohorts", "2", "--students", "40"], "--cohorts: 2 years of 40 students need 80, but"),
+    ],
+)
+def test_more_years_than_students_are_refused_before_anything_is_written(
+    capsys, tmp_path, words, sentence
+):
+    rows = ["id,Tidiness,Smokes", *(f"N{k:02d},{1 + k % 5},{k % 2}" for k in range(61))]
+    (tmp_path / "all.csv").write_text("\n".join(rows))
+    made = tmp_path / "made"
+    code, _, error = call(
+        capsys, "simulate", "--responses", tmp_path / "all.csv", *words, "--out", made
+    )
+    assert code == 2
+    assert sentence in error
+    assert error.rstrip().endswith("has 61.")
+    assert not made.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
         (["train", "--cohort", "only.csv", "--out", "m.npz"], "expected SURVEY.csv:PAIRS.csv"),
         (["train", "--cohort", "no.csv:p.csv", "--out", "m.npz"], "no.csv cannot be read"),
         (["simulate", "--students", "7", "--out", "x"], "even number of students"),
