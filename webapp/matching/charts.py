@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from webapp.common.charts import (
     Bar,
@@ -94,20 +95,14 @@ def probability_heatmap(numbers: ProposalNumbers) -> Chart:
     """Return the probability of pairs between groups of like students, as multiples of even draw.
 
     Students are put in the order of the question that matters most, then of the next, and cut into
-    equal groups: a cell is the mean probability between two groups over that of an even draw.
+    equal groups.
     """
     proposal: Proposal = numbers.proposal
     weights = sorted(proposal.model.weights, key=lambda row: -row["importance"])
     order = _order_by(numbers, weights[:3])
-    marginals = np.asarray(numbers.marginals, dtype=np.float64)[np.ix_(order, order)]
     n = len(order)
-    cells = min(HEATMAP_CELLS, n)
-    cuts = np.linspace(0, n, cells + 1).round().astype(int)[:-1]
-    sums = np.add.reduceat(np.add.reduceat(marginals, cuts, axis=0), cuts, axis=1)
-    sizes = np.diff(np.append(cuts, n)).astype(np.float64)
-    pairs = np.outer(sizes, sizes) - np.diag(sizes)
-    even = sums.sum() / max(1.0, float(n * (n - 1)))
-    relative = np.divide(sums, pairs * even, out=np.full_like(sums, np.nan), where=pairs > 0)
+    cuts = np.linspace(0, n, min(HEATMAP_CELLS, n) + 1).round().astype(int)[:-1]
+    relative = _multiples_of_even_draw(numbers, order, cuts)
     leading = weights[0]
     names_of_groups = [_group_label(numbers, leading, order[start]) for start in cuts.tolist()]
     labels = [
@@ -124,7 +119,26 @@ def probability_heatmap(numbers: ProposalNumbers) -> Chart:
     )
 
 
-def _order_by(numbers: ProposalNumbers, rows: list[dict[str, Any]]) -> np.ndarray:
+def _multiples_of_even_draw(
+    numbers: ProposalNumbers, order: NDArray[np.int64], cuts: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return, group by group, the probability of all allowed pairs over that of an even draw.
+
+    An even draw is that of a pair's own figure: one over the mean number of the two students'
+    allowed partners. Pairs that are not allowed count in neither; nan where none is allowed.
+    """
+    allowed = np.maximum(numbers.arrays["n_allowed"][order], 1).astype(np.float64)
+    relative = np.full((len(cuts), len(cuts)), np.nan)
+    for cell, rows in enumerate(np.split(np.arange(len(order)), cuts[1:])):
+        chances = numbers.marginals[order[rows]][:, order]
+        even = np.where(chances > 0, 2.0 / (allowed[rows, None] + allowed), 0.0)
+        sums = np.add.reduceat(chances.sum(axis=0, dtype=np.float64), cuts)
+        evens = np.add.reduceat(even.sum(axis=0), cuts)
+        np.divide(sums, evens, out=relative[cell], where=evens > 0)
+    return relative
+
+
+def _order_by(numbers: ProposalNumbers, rows: list[dict[str, Any]]) -> NDArray[np.int64]:
     """Return the students in the order of their answers, the first question weighing most."""
     names = list(numbers.survey.questionnaire.names)
     keys = [numbers.survey.answers[:, names.index(row["question"])] for row in rows]
