@@ -15,14 +15,16 @@ function arm(toast) {
   start();
 }
 
-/** Show a toast made in the browser; the server makes its own through messages. */
+/** Show a toast made in the browser, once at a time: what polls fails every second. */
 export function showToast(text, { error = false } = {}) {
+  const region = document.getElementById(error ? "toasts-assertive" : "toasts");
+  if ([...region.children].some((shown) => shown.textContent === text)) return;
   const toast = document.createElement("div");
   toast.className = error ? "toast toast--error" : "toast";
   const sentence = document.createElement("span");
   sentence.textContent = text;
   toast.append(sentence);
-  document.getElementById(error ? "toasts-assertive" : "toasts").append(toast);
+  region.append(toast);
   arm(toast);
 }
 

@@ -50,7 +50,7 @@ def home_panel(user: User) -> dict[str, Any] | None:
 
 
 def next_steps(user: User) -> Iterator[hooks.NextStep]:
-    """Learn where masks wait, predict where a model waits."""
+    """Learn where masks wait."""
     if not user.is_staff_member:
         return
     for image_set in image_sets_of(user).filter(n_masked__gte=2, segmenters=None)[:STEPS]:
