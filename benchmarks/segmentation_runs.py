@@ -28,6 +28,7 @@ from engine.learning.segmentation_solvers import (
 from engine.objectives.grid_inner import GridChains
 from engine.objectives.grid_losses import LossOptions
 from engine.solvers.control import Limits, Watch
+from engine.solvers.frank_wolfe import follow_average
 
 HORSES = REAL_DATA / "weizmann_horses"
 RIDGE = 1e-3  # of the mean loss a pixel: lambda = 3420 for the 3.42 million pixels of the paper
@@ -171,10 +172,9 @@ class _WalkRecorder(SegmentationReporter):
         if value is None or (self._last is not None and np.array_equal(value, self._last)):
             return  # a certificate asks for all pictures at one theta: that is no step
         now = time.perf_counter() - self._start
-        share = 2.0 / (self._steps + 2.0)
-        old = value if self._average is None else self._average
-        self._last, self._average = value, (1 - share) * old + share * value
         self._steps += 1
+        old = value if self._average is None else self._average
+        self._last, self._average = value, follow_average(old, value, self._steps)
         keep(self._run, now, value)
         keep(self._average_run, now, self._average)
 

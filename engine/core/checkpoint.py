@@ -1,5 +1,6 @@
 """Where long work leaves what it needs to go on after its process was killed."""
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -7,15 +8,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.core.errors import InvalidProblemError
-from engine.core.npz_file import read_npz, write_npz
+from engine.core.npz_file import open_npz, write_npz
 
 State = dict[str, NDArray[Any]]  # arrays that a checkpoint can keep
+SavedState = Mapping[str, NDArray[Any]]  # the same, each perhaps read only when it is asked for
+
+
+class StatePart(Mapping[str, NDArray[Any]]):
+    """The arrays of a saved state whose names begin alike, without that beginning; copies none."""
+
+    def __init__(self, state: SavedState, prefix: str) -> None:
+        self._state, self._prefix = state, prefix
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        """Return the array; one in a file is read now."""
+        return self._state[self._prefix + name]
+
+    def __iter__(self) -> Iterator[str]:
+        """Go through the names, without the beginning."""
+        start = self._prefix
+        return (name.removeprefix(start) for name in self._state if name.startswith(start))
+
+    def __len__(self) -> int:
+        """Return the number of arrays."""
+        return sum(1 for _ in self)
 
 
 class Checkpoint(Protocol):
     """A place that keeps the last saved state, whole or not at all."""
 
-    def load(self) -> State | None:
+    def load(self) -> SavedState | None:
         """Return the last saved state, or None when there is none that can be read."""
 
     def save(self, state: State) -> None:
@@ -37,10 +59,10 @@ class FileCheckpoint:
         self._path = path
         self.is_private = is_private
 
-    def load(self) -> State | None:
-        """Return the saved state; None when the file is absent or cannot be read."""
+    def load(self) -> SavedState | None:
+        """Return the saved state, which stays in its file; None when that is absent or damaged."""
         try:
-            return read_npz(self._path)
+            return open_npz(self._path)
         except (OSError, InvalidProblemError):
             return None
 
@@ -64,7 +86,7 @@ class OwnCheckpoint:
         self._place = place
         self._settings = settings
 
-    def load(self) -> State | None:
+    def load(self) -> SavedState | None:
         """Return the saved state; None when there is none, or a private one is out of date.
 
         Raises
@@ -80,7 +102,7 @@ class OwnCheckpoint:
             return None
         raise InvalidProblemError(difference)
 
-    def _difference(self, saved: State) -> str | None:
+    def _difference(self, saved: SavedState) -> str | None:
         """Say in what the work that left a state differs from this; None for nothing."""
         for name, value in self._settings.items():
             theirs = saved.get(f"setting_{name}")

@@ -5,7 +5,8 @@ import struct
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -44,12 +45,43 @@ def read_npz(path: Path | str, names: Collection[str] | None = None) -> dict[str
     InvalidProblemError
         If it is no ``.npz`` file, is damaged, or holds objects.
     """
+    with _refused_in_words(path), _open(path) as archive:
+        return {k: archive[k] for k in archive.files if names is None or k in names}
+
+
+def open_npz(path: Path | str) -> Mapping[str, NDArray[Any]]:
+    """Open a file of arrays, each of which is read anew whenever it is asked for.
+
+    All are read once beforehand, one after the other: damage shows before anything is used, and
+    memory has to hold the largest array only. The file stays open as long as the mapping is kept.
+
+    Raises
+    ------
+    OSError, InvalidProblemError
+        See `read_npz`.
+    """
+    with _refused_in_words(path):
+        archive = _open(path)
+        try:
+            for name in archive.files:
+                archive[name]
+        except BaseException:
+            archive.close()
+            raise
+        return archive
+
+
+def _open(path: Path | str) -> NpzFile:
+    archive = np.load(path, allow_pickle=False)
+    if not isinstance(archive, NpzFile):
+        raise InvalidProblemError("one array alone")
+    return archive
+
+
+@contextmanager
+def _refused_in_words(path: Path | str) -> Iterator[None]:
     try:
-        archive = np.load(path, allow_pickle=False)
-        if not isinstance(archive, NpzFile):
-            raise InvalidProblemError("one array alone")
-        with archive:
-            return {k: archive[k] for k in archive.files if names is None or k in names}
+        yield
     except _DAMAGE as error:
         raise InvalidProblemError(f"{Path(path).name} is no file of arrays, or damaged.") from error
 

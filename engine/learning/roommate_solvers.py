@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from engine.core.arguments import IntArray, read_only
-from engine.core.checkpoint import Checkpoint, State
+from engine.core.checkpoint import Checkpoint, SavedState, State
 from engine.core.status import Status
 from engine.crf.survey import Survey
 from engine.crf.survey_features import SurveyFeatures
@@ -103,7 +103,7 @@ class _Beside:
     place: Checkpoint
     in_theta: LearningResult
 
-    def load(self) -> State | None:
+    def load(self) -> SavedState | None:
         """Return the saved state."""
         return self.place.load()
 
@@ -115,7 +115,7 @@ class _Beside:
         self.place.save(state | solution)
 
 
-def _solution_beside(saved: State) -> LearningResult | None:
+def _solution_beside(saved: SavedState) -> LearningResult | None:
     """The solution in theta that a walk's checkpoint keeps, if there was a certified one."""
     if "in_theta" not in saved:
         return None

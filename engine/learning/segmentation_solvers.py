@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from engine.core.arguments import FloatArray
-from engine.core.checkpoint import Checkpoint, State
+from engine.core.checkpoint import Checkpoint, SavedState, State
 from engine.core.errors import StoppedError
 from engine.core.status import Status
 from engine.crf.grid_features import GridExample
@@ -123,39 +123,58 @@ def solve_by_frank_wolfe(
     by_blocks: bool,
     rng: np.random.Generator,
     step_rule: str = "line-search",
-    averaged: bool = False,
 ) -> LearningResult:
     """Walk in the local polytopes by calls of roof duality (Tang 2015, algorithm 1).
 
-    ``by_blocks`` moves as many pictures at a time as there are threads, else all at once.
-    ``step_rule`` is "line-search" or "open-loop"; ``averaged`` returns the weighted average of
-    the parameters visited.
+    ``by_blocks`` moves as many pictures at a time as there are threads, else all at once; a
+    resumed walk as many as when it began, whatever the machine. ``step_rule`` is "line-search" or
+    "open-loop".
 
     Raises
     ------
     StoppedError
         If stopped within a pass.
     """
-    reporter.begin_stage(f"Learning from {len(task.examples)} images", 0.0, is_rehearsal=False)
+    count = len(task.examples)
+    reporter.begin_stage(f"Learning from {count} images", 0.0, is_rehearsal=False)
+    size = _pictures_a_block(watch.checkpoint) if by_blocks else count
     if watch.checkpoint is not None:
-        watch = replace(watch, checkpoint=_SparseCheckpoint(watch.checkpoint))
+        watch = replace(watch, checkpoint=_WalkCheckpoint(watch.checkpoint, size))
+    rule = STEP_RULES[step_rule]
     with ThreadPoolExecutor(THREADS) as pool:
-        shelf, size = ArrayShelf(), THREADS if by_blocks else len(task.examples)
-        blocks = [
-            _ReportingBlock(task, start, size, shelf, pool, watch, reporter)
-            for start in range(0, len(task.examples), size)
-        ]
-        rule = STEP_RULES[step_rule]
+        blocks = _make_blocks(task, size, pool, watch, reporter)
         solver = (
-            BlockCoordinateFrankWolfe(
-                blocks, task.ridge, rng, rule, averaged=averaged, limits=limits, watch=watch
-            )
+            BlockCoordinateFrankWolfe(blocks, task.ridge, rng, rule, limits=limits, watch=watch)
             if by_blocks
-            else FrankWolfe(blocks, task.ridge, rule, averaged, limits, watch)
+            else FrankWolfe(blocks, task.ridge, rule, limits=limits, watch=watch)
         )
         result = solver.solve()
-    calls = result.oracle_calls * len(task.examples) // len(blocks)
+    calls = result.oracle_calls * count // len(blocks)
+    del blocks, solver  # and all points: the messages of the true gap take as much room again
     return _with_true_gap(task, watch, replace(result, oracle_calls=calls))
+
+
+def _pictures_a_block(checkpoint: Checkpoint | None) -> int:
+    """How many pictures a block holds: as in the walk to go on from, else one a thread.
+
+    The number decides what a step is: on another machine the saved points would not fit.
+    """
+    saved = None if checkpoint is None else checkpoint.load()
+    return THREADS if saved is None else int(saved.get("pictures_a_block", THREADS))
+
+
+def _make_blocks(
+    task: SegmentationTask,
+    size: int,
+    pool: ThreadPoolExecutor,
+    watch: Watch,
+    reporter: SegmentationReporter,
+) -> list["_ReportingBlock"]:
+    shelf = ArrayShelf()
+    return [
+        _ReportingBlock(task, start, size, shelf, pool, watch, reporter)
+        for start in range(0, len(task.examples), size)
+    ]
 
 
 def _with_true_gap(task: SegmentationTask, watch: Watch, result: LearningResult) -> LearningResult:
@@ -281,13 +300,17 @@ def _stage_limits(limits: Limits, seconds_before: float, *, is_last: bool) -> Li
 
 
 @dataclass(slots=True)
-class _SparseCheckpoint:
-    """A checkpoint that takes at most a twentieth of the time, since points are large."""
+class _WalkCheckpoint:
+    """A checkpoint that takes at most a twentieth of the time, since points are large.
+
+    It keeps how many pictures a block holds beside them: see ``_pictures_a_block``.
+    """
 
     place: Checkpoint
+    pictures_a_block: int
     _ready: float = 0.0
 
-    def load(self) -> State | None:
+    def load(self) -> SavedState | None:
         """Return the saved state."""
         return self.place.load()
 
@@ -295,7 +318,7 @@ class _SparseCheckpoint:
         """Save, unless the last save was too recent for what it cost."""
         started = time.perf_counter()
         if started >= self._ready:
-            self.place.save(state)
+            self.place.save(state | {"pictures_a_block": np.array(self.pictures_a_block)})
             ended = time.perf_counter()
             self._ready = ended + CHECKPOINT_PATIENCE * (ended - started)
 
@@ -308,7 +331,7 @@ class _StagedCheckpoint:
     stage: _Stage
     problem: GridSetInnerProblem
 
-    def load(self) -> State | None:
+    def load(self) -> SavedState | None:
         """Return the state if it was saved in this stage."""
         state = self.place.load()
         if state is None or int(state.get("stage", np.array(-1))) != self.stage.index:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.core.arguments import FloatArray
-from engine.core.checkpoint import State
+from engine.core.checkpoint import SavedState, State
 from engine.core.errors import InvalidProblemError
 from engine.crf.grid_features import GridExample, GridFeatures
 from engine.graphs.grid import Grid, GridTables
@@ -132,7 +132,7 @@ class GridBlock:
         """Return the arrays from which ``unpack`` restores the point."""
         return {"point": point}
 
-    def unpack(self, state: State) -> FloatArray:
+    def unpack(self, state: SavedState) -> FloatArray:
         """Restore a point from ``pack``.
 
         Raises

@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 
 from engine.core.arguments import FloatArray
-from engine.core.checkpoint import State
+from engine.core.checkpoint import SavedState, State
 from engine.core.errors import StoppedError
 from engine.core.progress import StopCallback, never_stop
 from engine.crf.grid_features import GridExample
@@ -138,7 +138,7 @@ class GridSetBlock:
         """Return the arrays from which ``unpack`` restores the point."""
         return {f"picture{k}": tables for k, tables in enumerate(point)}
 
-    def unpack(self, state: State) -> Tables:
+    def unpack(self, state: SavedState) -> Tables:
         """Restore a point from ``pack``."""
         return [
             self._shelf.keep(block.unpack({"point": state[f"picture{k}"]}))

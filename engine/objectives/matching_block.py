@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from engine.core.arguments import FloatArray, IntArray, check_shape
-from engine.core.checkpoint import State
+from engine.core.checkpoint import SavedState, State
 from engine.core.errors import InvalidProblemError
 from engine.crf.bipartite import BipartiteItems, check_assignment
 from engine.crf.survey import Survey, check_pairs, partners_of
@@ -128,7 +128,7 @@ class MatchingBlock:
         """Return the point as arrays."""
         return {"tau": point}
 
-    def unpack(self, state: State) -> FloatArray:
+    def unpack(self, state: SavedState) -> FloatArray:
         """Restore a point."""
         return np.array(state["tau"], dtype=np.float64)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from engine.core.arguments import FloatArray
-from engine.core.checkpoint import State
+from engine.core.checkpoint import SavedState, State
 
 Point = Any  # a point of T_m in the layout that the block chose
 Vertex = Any  # an extreme point of T_m in the layout that its oracle returns
@@ -76,7 +76,7 @@ class LearningBlock(Protocol):
     def pack(self, point: Point) -> State:
         """Return the arrays from which ``unpack`` restores the point, for checkpoints."""
 
-    def unpack(self, state: State) -> Point:
+    def unpack(self, state: SavedState) -> Point:
         """Restore a point from ``pack``."""
 
 

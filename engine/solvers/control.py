@@ -7,7 +7,7 @@ from math import log
 import numpy as np
 
 from engine.core.arguments import FloatArray
-from engine.core.checkpoint import Checkpoint, State
+from engine.core.checkpoint import Checkpoint, SavedState, State
 from engine.core.gap import relative_gap
 from engine.core.progress import (
     Progress,
@@ -83,7 +83,7 @@ class Origin:
             "origin_ridge": np.array(self.ridge),
         }
 
-    def recognises(self, state: State) -> bool:
+    def recognises(self, state: SavedState) -> bool:
         """Whether the state was left by the same kind of solver on the same data and ridge."""
         mine = self.stamp()
         if any(name not in state or state[name].shape != mine[name].shape for name in mine):
@@ -96,7 +96,7 @@ class Origin:
         )
 
 
-def solver_of(state: State) -> str | None:
+def solver_of(state: SavedState) -> str | None:
     """Return the kind of solver that left a state, None where it does not say."""
     return str(state["origin_solver"]) if "origin_solver" in state else None
 
@@ -202,7 +202,7 @@ class Run:
         self._saved = now
         return True
 
-    def load(self, origin: Origin) -> State | None:
+    def load(self, origin: Origin) -> SavedState | None:
         """Return the state to go on from and set the clock; None to start anew."""
         saved = self.watch.checkpoint.load() if self.watch.checkpoint is not None else None
         if saved is None or not origin.recognises(saved):

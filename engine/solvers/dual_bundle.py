@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from engine.core.arguments import FloatArray
-from engine.core.checkpoint import State
+from engine.core.checkpoint import SavedState, State
 
 MAX_POINTS = 120
 """Points kept; those of smallest weight are dropped first."""
@@ -75,7 +75,7 @@ class DualBundle:
             "bundle_weights": self._weights,
         }
 
-    def unpack(self, state: State) -> None:
+    def unpack(self, state: SavedState) -> None:
         """Go back to the points of a saved bundle of the same problem."""
         self._residuals = list(state["bundle_residuals"])
         self._gram, self._entropies = state["bundle_gram"], state["bundle_entropies"]

@@ -148,9 +148,10 @@ class BlockCoordinateFrankWolfe:
 def start_or_resume(
     walk: Walk, run: Run, origin: Origin, rng: np.random.Generator | None = None
 ) -> FloatArray:
-    """Restore a checkpoint of the same origin if there is one; return theta's average so far."""
+    """Restore a checkpoint of the same origin, else begin; return theta's average so far."""
     saved = run.load(origin)
     if saved is None:
+        walk.begin()
         return np.zeros(len(walk.dual.observed))
     walk.restore(saved, rng)
     return saved["average"].copy()

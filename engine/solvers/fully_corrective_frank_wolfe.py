@@ -109,6 +109,7 @@ class FullyCorrectiveFrankWolfe:
         """
         with one_blas_thread():
             walk = Walk(self.blocks, self.ridge)
+            walk.begin()
             run = Run(self.limits, self.watch)
             self._atoms = [_Atoms([], row[None], np.ones(1)) for row in walk.statistics.copy()]
             self._contraction = CONTRACTION

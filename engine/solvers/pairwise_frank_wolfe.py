@@ -72,6 +72,7 @@ class PairwiseFrankWolfe:
         """Walk until the certified gap is small enough or a limit is hit."""
         with one_blas_thread():
             walk = Walk(self.blocks, self.ridge)
+            walk.begin()
             run = Run(self.limits, self.watch)
             self._atoms = [{} for _ in self.blocks]
             while True:

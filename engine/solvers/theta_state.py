@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from engine.core.arguments import FloatArray
-from engine.core.checkpoint import State
+from engine.core.checkpoint import SavedState, State, StatePart
 from engine.objectives.learning_dual import Bounds, LearningDual
 from engine.objectives.protocol import InnerSolution
 
@@ -66,7 +66,7 @@ class Climb:
         }
 
 
-def unpack_climb(saved: State, dual: LearningDual, n_problems: int) -> Climb:
+def unpack_climb(saved: SavedState, dual: LearningDual, n_problems: int) -> Climb:
     """Restore a climb of the same problem."""
     return Climb(
         now=_unpack_evaluation(saved, dual, n_problems),
@@ -95,24 +95,23 @@ def _pack_evaluation(evaluation: Evaluation) -> State:
     return state
 
 
-def _unpack_evaluation(saved: State, dual: LearningDual, n_problems: int) -> Evaluation:
+def _unpack_evaluation(saved: SavedState, dual: LearningDual, n_problems: int) -> Evaluation:
     theta = saved["theta"]
     upper, lower, is_certified = (float(x) for x in saved["bounds"])
-    inner = [_unpack_solution(f"inner{index}_", saved) for index in range(n_problems)]
+    inner = [_unpack_solution(StatePart(saved, f"inner{index}_")) for index in range(n_problems)]
     gradient = dual.primal_gradient(theta, sum_statistics(inner))
     return Evaluation(theta, inner, Bounds(upper, lower, bool(is_certified)), gradient)
 
 
-def _unpack_solution(prefix: str, saved: State) -> InnerSolution:
-    log_partition, entropy, sweeps, is_feasible = (float(x) for x in saved[f"{prefix}numbers"])
-    start = f"{prefix}state_"
+def _unpack_solution(saved: SavedState) -> InnerSolution:
+    log_partition, entropy, sweeps, is_feasible = (float(x) for x in saved["numbers"])
     return InnerSolution(
         log_partition=log_partition,
-        statistics=saved[f"{prefix}statistics"],
+        statistics=saved["statistics"],
         entropy=entropy,
         sweeps=int(sweeps),
         is_feasible=bool(is_feasible),
-        state={k.removeprefix(start): v for k, v in saved.items() if k.startswith(start)},
+        state=dict(StatePart(saved, "state_")),
     )
 
 

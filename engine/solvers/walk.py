@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from engine.core.arguments import FloatArray
-from engine.core.checkpoint import State
+from engine.core.checkpoint import SavedState, State, StatePart
 from engine.objectives.learning_dual import LearningDual, make_learning_dual
 from engine.objectives.protocol import ExtremeDirection, LearningBlock, Point, Segment
 from engine.solvers.step_rules import LineProblem
@@ -15,18 +15,23 @@ REFRESH = 50  # moves of a block after which its statistics are computed anew, n
 
 
 class Walk:
-    """Points, statistics and entropies of all blocks; knows how to move, save and restore them."""
+    """Points, statistics and entropies of all blocks; knows how to move, save and restore them.
+
+    It has no points before ``begin`` or ``restore``: initial points that are not walked from
+    would take the room of those that are.
+    """
 
     def __init__(self, blocks: Sequence[LearningBlock], ridge: float) -> None:
         self.blocks = blocks
         self.dual: LearningDual = make_learning_dual([block.observed for block in blocks], ridge)
-        self.points: list[Point] = [block.initial_point() for block in blocks]
+        self.points: list[Point] = []
         self.oracle_calls = 0
         self.iteration = 0
         self._moves = [0] * len(blocks)
-        self._measure()
 
-    def _measure(self) -> None:
+    def begin(self) -> None:
+        """Go to the initial points."""
+        self.points = [block.initial_point() for block in self.blocks]
         pairs = list(zip(self.blocks, self.points, strict=True))
         self.statistics = np.array([block.statistics(point) for block, point in pairs])
         self.entropies = np.array([block.entropy(point) for block, point in pairs])
@@ -83,14 +88,12 @@ class Walk:
             state |= {f"block{index}_{name}": part for name, part in block.pack(point).items()}
         return state
 
-    def restore(self, state: State, rng: np.random.Generator | None = None) -> None:
+    def restore(self, state: SavedState, rng: np.random.Generator | None = None) -> None:
         """Go back to a saved state of the same problem."""
-        points = []
-        for index, block in enumerate(self.blocks):
-            prefix = f"block{index}_"
-            part = {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}
-            points.append(block.unpack(part))
-        self.points = points
+        self.points = [
+            block.unpack(StatePart(state, f"block{index}_"))
+            for index, block in enumerate(self.blocks)
+        ]
         self.statistics = state["statistics"].copy()
         self.entropies = state["entropies"].copy()
         self.iteration = int(state["iteration"])

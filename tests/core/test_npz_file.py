@@ -3,13 +3,14 @@
 import errno
 import io
 import os
+import tracemalloc
 import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from engine.core.checkpoint import FileCheckpoint
+from engine.core.checkpoint import FileCheckpoint, StatePart
 from engine.core.errors import InvalidProblemError
 from engine.core.npz_file import read_npz, write_npz
 from engine.crf.survey_features import make_survey_features
@@ -138,3 +139,31 @@ def test_a_damaged_checkpoint_reads_as_none(tmp_path):
     path = Path(tmp_path / "state.npz")
     path.write_bytes(b"PK\x03\x04 cut off")
     assert FileCheckpoint(path).load() is None
+
+
+def test_a_checkpoint_is_read_array_by_array(tmp_path):
+    """All points of a large job were read at once, and again at every retry."""
+    state = {f"block{k}_point": np.full(2**17, float(k)) for k in range(24)}  # 1 MB each
+    place = FileCheckpoint(tmp_path / "state.npz")
+    place.save(state)
+    tracemalloc.start()
+    try:
+        saved = place.load()
+        for k in range(24):
+            part = StatePart(saved, f"block{k}_")
+            assert list(part) == ["point"]
+            assert part["point"][-1] == k
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 8 * 2**20
+
+
+def test_a_part_of_a_state_has_the_arrays_whose_names_begin_so():
+    state = {"inner1_a": np.zeros(1), "inner10_a": np.ones(1), "inner1_b": np.zeros(2)}
+    part = StatePart(state, "inner1_")
+    assert set(part) == {"a", "b"}
+    assert len(part) == 2
+    assert "c" not in part
+    assert part.get("c") is None
+    assert part["a"] is state["inner1_a"]

@@ -75,3 +75,13 @@ def test_the_checkpoint_of_another_ridge_is_left_alone(kind, tmp_path):
     solver(kind, Watch(checkpoint=checkpoint), random_cohorts(10), 2 * RIDGE).solve()
     assert checkpoint.load() is not None
     expect_a_new_start(kind, checkpoint, random_cohorts(10))
+
+
+@pytest.mark.parametrize("kind", ["batch", "block"])
+def test_a_resumed_walk_makes_no_initial_points(kind, tmp_path, monkeypatch):
+    """They took the room in memory of the points that it goes on from."""
+    checkpoint = FileCheckpoint(tmp_path / "state.npz")
+    solver(kind, Watch(checkpoint=checkpoint), random_cohorts(10)).solve()
+    resumed = solver(kind, Watch(checkpoint=checkpoint), random_cohorts(10))
+    monkeypatch.setattr(type(resumed.blocks[0]), "initial_point", None)
+    assert resumed.solve().iterations >= LIMITS.max_iterations
