@@ -159,3 +159,22 @@ def test_shrinking_averages_and_enlarging_interpolates() -> None:
     back = enlarge(small.astype(float), (40, 60))
     assert_array_equal(back >= 0.5, mask)
     assert ((back > 0.1) & (back < 0.9)).any()
+
+
+def test_the_picture_stays_its_owners() -> None:
+    """It became read-only, and features changed with it."""
+    picture = np.random.default_rng(8).integers(0, 256, (12, 16, 3), dtype=np.uint8)
+    features = compute_image_features(picture)
+    weights = np.random.default_rng(9).normal(size=N_NODE_FEATURES)
+    before = features.nodes.scores(weights)
+    picture[:] = 0
+    assert_array_equal(features.nodes.scores(weights), before)
+
+
+def test_pictures_share_the_vectors_of_edge_codes() -> None:
+    """Each had its own 81 kB, which the budget of the features did not know of."""
+    flat = np.full((8, 8, 3), 128, dtype=np.uint8)
+    first, second = (compute_image_features(flat).edges for _ in range(2))
+    assert first.horizontal_basis is second.horizontal_basis
+    assert first.vertical_basis is second.vertical_basis
+    assert not first.vertical_basis.flags.writeable
