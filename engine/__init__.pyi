@@ -19,6 +19,7 @@ from .crf.questionnaire import Question, QuestionKind, Questionnaire
 from .crf.rules import Rules
 from .crf.survey import BLANK, Survey, check_pairs, partners_of
 from .datasets.answer_order import order_answers
+from .datasets.image_names import is_lossy, mask_stem, picture_stem
 from .datasets.images import read_image
 from .datasets.masks import mask_fits, match_mask, read_mask, write_mask
 from .datasets.matching_sampler import MatchingSample, sample_matching
@@ -165,18 +166,21 @@ __all__ = [
     "infer_questionnaire",
     "invent_weights",
     "is_blank",
+    "is_lossy",
     "load_roommate_model",
     "load_segmentation_model",
     "map_by_expansion",
     "map_by_linear_programme",
     "map_by_roof_duality",
     "mask_fits",
+    "mask_stem",
     "match_mask",
     "max_weight_matching",
     "mean_field",
     "never_stop",
     "order_answers",
     "partners_of",
+    "picture_stem",
     "predict_segmentation",
     "propose_pairs",
     "question_weights",

@@ -4,14 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.core.errors import InvalidProblemError
+from engine.datasets.image_names import EXTENSIONS, is_lossy, mask_stem, picture_stem
 from engine.datasets.images import ByteImage, read_image
 from engine.datasets.masks import MaskArray, match_mask, read_mask
-
-EXTENSIONS = frozenset(
-    {".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff", ".gif", ".ppm", ".pgm"}
-)
-PHOTOGRAPH_EXTENSIONS = frozenset({".jpg", ".jpeg", ".webp"})
-MASK_SUFFIX = ".mask"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,65 +37,74 @@ class ImageFile:
 def list_images(folder: Path, masks: Path | None = None) -> tuple[ImageFile, ...]:
     """List the pictures of a folder with their masks, sorted by name.
 
-    A mask is NAME.mask.png beside NAME.jpg, or carries the same NAME in the folder ``masks``
-    (with or without ``.mask``). Without any of these, NAME.png beside a photograph NAME.jpg is
-    taken for its mask. Hidden files, folders and files of other kinds are passed over.
+    A mask is NAME.mask.png (also NAME_mask.png, NAME-mask.png) beside NAME.jpg, or carries the same
+    NAME in the folder ``masks``, with or without ``.mask``. Without any of these, a lossless
+    NAME.png beside a photograph NAME.jpg is taken for its mask. Case does not matter. Hidden files,
+    folders and files of other kinds are passed over.
 
     Raises
     ------
     InvalidProblemError
-        If a folder does not exist, holds no pictures, or holds two pictures of one name.
+        If a folder does not exist or holds no pictures, two pictures have one name, or a picture
+        has two masks.
     """
     files = _picture_files(folder)
-    own_masks = {_stem(path): path for path in files if path.stem.endswith(MASK_SUFFIX)}
-    pictures = [path for path in files if not path.stem.endswith(MASK_SUFFIX)]
-    photographs = {path.stem for path in pictures if _is_photograph(path)}
-    beside = {
-        path.stem: path
-        for path in pictures
-        if path.suffix.lower() == ".png" and path.stem in photographs
-    }
-    pictures = [path for path in pictures if path not in beside.values()]
-    elsewhere = _masks_of_folder(masks, folder, beside) if masks is not None else {}
-    listed: dict[str, ImageFile] = {}
-    for path in pictures:
-        name = path.stem
-        if name in listed:
-            raise InvalidProblemError(
-                f"{path.name} and {listed[name].image_path.name} have the same name; rename one."
-            )
-        found = elsewhere.get(name) or own_masks.get(name) or beside.get(name)
-        listed[name] = ImageFile(name, path, found)
-    if not listed:
-        raise InvalidProblemError(f"{folder}: no pictures were found in this folder.")
-    return tuple(listed[name] for name in sorted(listed))
+    photographs = {picture_stem(path.name) for path in files if is_lossy(path.name)}
+    named, beside, others = [], [], []
+    for path in files:
+        if mask_stem(path.name) is not None:
+            named.append(path)
+        elif not is_lossy(path.name) and picture_stem(path.name) in photographs:
+            beside.append(path)
+        else:
+            others.append(path)
+    pictures = _by_stem(others, "pictures of one name")
+    own, unnamed = _by_stem(named, "masks of one picture"), _by_stem(beside, "masks of one picture")
+    elsewhere = {} if masks is None else _masks_of_folder(masks, folder)
+    if not pictures:
+        raise InvalidProblemError(_nothing_found(folder))
+    listed = [
+        ImageFile(path.stem, path, elsewhere.get(stem) or own.get(stem) or unnamed.get(stem))
+        for stem, path in pictures.items()
+    ]
+    return tuple(sorted(listed, key=lambda file: file.name))
 
 
-def _masks_of_folder(masks: Path, folder: Path, beside: dict[str, Path]) -> dict[str, Path]:
-    """Masks by name; in the pictures' own folder only those that are no pictures themselves."""
+def _masks_of_folder(masks: Path, folder: Path) -> dict[str, Path]:
+    """Masks by the stem of their pictures; none more in the pictures' own folder."""
     if masks.resolve() == folder.resolve():
-        return dict(beside)
-    return {_stem(path): path for path in _picture_files(masks)}
+        return {}
+    return _by_stem(_picture_files(masks), "masks of one picture")
+
+
+def _by_stem(paths: list[Path], what: str) -> dict[str, Path]:
+    """Files by the stem that a picture shares with its mask; each only once."""
+    found: dict[str, Path] = {}
+    for path in paths:
+        stem = mask_stem(path.name) or picture_stem(path.name)
+        if stem in found:
+            raise InvalidProblemError(
+                f"{found[stem].name} and {path.name} are two {what}; rename or remove one."
+            )
+        found[stem] = path
+    return found
 
 
 def _picture_files(folder: Path) -> list[Path]:
-    """Visible files of a picture's extension, sorted; symbolic links are not followed."""
+    """Visible files of a picture's ending, sorted."""
     if not folder.is_dir():
         raise InvalidProblemError(f"{folder}: there is no such folder.")
-    return sorted(
-        path
-        for path in folder.iterdir()
-        if path.suffix.lower() in EXTENSIONS
-        and not path.name.startswith(".")
-        and path.is_file()
-        and not path.is_symlink()
-    )
+    return sorted(path for path in _visible(folder) if path.suffix.casefold() in EXTENSIONS)
 
 
-def _stem(path: Path) -> str:
-    """NAME of NAME.png and of NAME.mask.png."""
-    return path.stem.removesuffix(MASK_SUFFIX)
+def _visible(folder: Path) -> list[Path]:
+    return [path for path in folder.iterdir() if not path.name.startswith(".") and path.is_file()]
 
 
-def _is_photograph(path: Path) -> bool:
-    return path.suffix.lower() in PHOTOGRAPH_EXTENSIONS
+def _nothing_found(folder: Path) -> str:
+    """One sentence that names the endings, and what was passed over for another ending."""
+    endings = ", ".join(sorted(EXTENSIONS))
+    names = (path.name for path in _visible(folder) if path.suffix.casefold() not in EXTENSIONS)
+    other = sorted(names)
+    passed = f"; passed over {len(other)}, such as {other[0]}" if other else ""
+    return f"{folder}: no pictures were found in this folder (files ending in {endings}{passed})."

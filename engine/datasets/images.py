@@ -25,7 +25,8 @@ MAX_PIXELS = 50_000_000
 """Largest picture that is decoded.
 
 Decoding takes eight bytes a pixel, 400 MB for 50 megapixels: four for the decoded picture, and
-three for the result or four for the copy that is turned upright. WebP takes twice that.
+three for the result or four for the copy that is turned upright. Formats that are decoded as a
+whole take up to twice that, WebP for one.
 """
 
 MAX_BYTES = 256 * 2**20

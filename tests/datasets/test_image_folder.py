@@ -8,6 +8,7 @@ from PIL import Image
 
 from engine.core.errors import InvalidProblemError
 from engine.datasets.image_folder import list_images
+from engine.datasets.image_names import mask_stem
 from tests.shared_data import shared_data
 
 
@@ -44,15 +45,52 @@ def test_a_png_beside_a_photograph_of_its_name_is_its_mask(tmp_path: Path) -> No
     assert pairs(folder, folder) == {"horse1.jpg": "horse1.png", "horse2.jpg": None}
 
 
+def test_masks_may_be_called_as_on_the_pages(tmp_path: Path) -> None:
+    folder = touch(tmp_path / "a", "Leaf.JPG", "leaf.MASK.png", "b.png", "b_mask.png")
+    touch(folder, "c.webp", "c.tif", "d.png", "d-mask.bmp")
+    assert pairs(folder) == {
+        "Leaf.JPG": "leaf.MASK.png", "b.png": "b_mask.png", "c.webp": "c.tif", "d.png": "d-mask.bmp"
+    }  # fmt: skip
+
+
+def test_a_second_mask_is_refused(tmp_path: Path) -> None:
+    """The last one used to win without a word."""
+    folder = touch(tmp_path / "a", "x.jpg", "x.mask.png", "x_mask.png")
+    with pytest.raises(InvalidProblemError, match="are two masks of one picture"):
+        list_images(folder)
+    masks = touch(tmp_path / "m", "x.png", "x.mask.png")
+    with pytest.raises(InvalidProblemError, match="are two masks of one picture"):
+        list_images(touch(tmp_path / "b", "x.jpg"), masks)
+
+
+def test_every_ending_of_a_format_and_links_are_listed(tmp_path: Path) -> None:
+    folder = tmp_path / "a"
+    folder.mkdir()
+    for number, ending in enumerate((".jfif", ".jpe", ".pnm", ".pbm")):
+        (folder / f"{number}{ending}").write_bytes(b"never read")
+    (tmp_path / "elsewhere.png").write_bytes(b"never read")
+    (folder / "link.png").symlink_to(tmp_path / "elsewhere.png")
+    (folder / "broken.png").symlink_to(tmp_path / "nowhere.png")
+    assert list(pairs(folder)) == ["0.jfif", "1.jpe", "2.pnm", "3.pbm", "link.png"]
+
+
+def test_the_stem_of_a_name_that_is_only_the_ending() -> None:
+    assert mask_stem(".mask.png") is None
+    assert mask_stem("a.b.mask.png") == "a.b"
+
+
 def test_two_pictures_of_one_name_are_refused(tmp_path: Path) -> None:
-    folder = touch(tmp_path / "a", "x.bmp", "x.gif")
-    with pytest.raises(InvalidProblemError, match="the same name"):
+    folder = touch(tmp_path / "a", "x.bmp", "X.gif")
+    with pytest.raises(InvalidProblemError, match="two pictures of one name"):
         list_images(folder)
 
 
 def test_no_pictures_and_no_folder_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidProblemError, match="no pictures"):
+    with pytest.raises(InvalidProblemError, match=r"no pictures .*\.jpeg, .*\.webp\)"):
         list_images(touch(tmp_path / "empty"))
+    (tmp_path / "empty" / "IMG_1.heic").write_bytes(b"no decoder")
+    with pytest.raises(InvalidProblemError, match=r"passed over 1, such as IMG_1\.heic"):
+        list_images(tmp_path / "empty")
     with pytest.raises(InvalidProblemError, match="no such folder"):
         list_images(tmp_path / "nowhere")
 

@@ -21,7 +21,7 @@ from webapp.jobs.context import JobContext
 from webapp.jobs.models import Job
 from webapp.jobs.registry import Subject, job_kind, nothing_is_kept
 from webapp.segmentation.errors import SegmentationError
-from webapp.segmentation.lazy_images import StoredImages, StoredMasks
+from webapp.segmentation.labelled_files import LabelledFiles, left_out_sentence
 from webapp.segmentation.models import (
     HeldOutPoint,
     ImageFile,
@@ -35,7 +35,6 @@ from webapp.segmentation.store import StorageFullError, full_disk_explained
 
 PREVIEW_SIDE = 240  # pixels; small maps are enlarged, so that single pixels stay visible
 PREVIEWS = 2
-RIDGE_PER_PIXEL = 1e-3
 DISK_FULL = "The server's disk is full."
 DELETED = "The model was deleted meanwhile."
 
@@ -51,19 +50,18 @@ DELETED = "The model was deleted meanwhile."
 def learn(context: JobContext) -> Any:
     """Learn a model from masked images, showing its error on held-out ones as it falls."""
     segmenter = Segmenter.objects.get(pk=context.parameters["segmenter"])
-    learned = _files(context.parameters["learned"])
-    held_out = _files(context.parameters["held_out"])
-    context.report("Reading the images")
+    learned = _labelled(context, segmenter, "learned")
+    held_out = _labelled(context, segmenter, "held_out")
     watcher = _Watcher(context, segmenter)
     trained = train_segmentation(
-        *_pictures(learned),
-        ridge=_ridge(segmenter, learned),
+        *learned.in_step(),
+        ridge_factor=segmenter.restraint,
         rho=segmenter.rho,
         max_side=segmenter.max_side,
         solver=segmenter.solver,
         relative_gap=segmenter.relative_gap,
         max_seconds=segmenter.max_seconds,
-        holdout=_pictures(held_out) if held_out else None,
+        holdout=held_out.in_step(),
         on_progress=watcher,
         should_stop=context.should_stop,
         checkpoint=context.checkpoint,
@@ -78,7 +76,7 @@ def learn(context: JobContext) -> Any:
         raise InvalidProblemError(DISK_FULL) from error
 
     def finish() -> dict[str, Any]:
-        outcome = _outcome(trained, watcher.steps, len(learned), len(held_out))
+        outcome = _outcome(trained, watcher.steps, learned, held_out)
         if not Segmenter.objects.filter(pk=segmenter.pk).update(outcome=outcome):
             raise SegmentationError(DELETED)
         os.replace(weights_file, segmenter.path)
@@ -139,15 +137,28 @@ def _seconds_left(context: JobContext, done_now: int, left: int) -> float | None
     return context.seconds / done_now * left if done_now else None
 
 
-def _ridge(segmenter: Segmenter, files: list[ImageFile]) -> float | None:
-    """The engine's own lambda, or a multiple of it: 0.001 per pixel of the shrunken images."""
-    if segmenter.restraint == 1.0:
-        return None
-    pixels = 0.0
-    for file in files:
-        shrunken = min(1.0, segmenter.max_side / max(file.width, file.height))
-        pixels += file.width * file.height * shrunken**2
-    return max(segmenter.restraint * RIDGE_PER_PIXEL * pixels, RIDGE_PER_PIXEL)
+def _labelled(context: JobContext, segmenter: Segmenter, purpose: str) -> LabelledFiles:
+    """The files of the job that serve to learn from, or that are held out.
+
+    Once they are read the model notes the very images used: some may have been left out, removed or
+    replaced since the job was queued.
+    """
+
+    def on_next() -> None:
+        context.raise_if_stopped()
+        context.report("Reading the images")
+
+    def when_read(used: list[ImageFile]) -> None:
+        if purpose == "learned" and not used:
+            raise InvalidProblemError(
+                f"None of the images can be used. {left_out_sentence(labelled.left_out)}".strip()
+            )
+        digests = {f"{purpose}_digests": [file.digest for file in used]}
+        Segmenter.objects.filter(pk=segmenter.pk).update(**digests)
+
+    files = _files(context.parameters[purpose])
+    labelled = LabelledFiles(files, on_next=on_next, when_read=when_read)
+    return labelled
 
 
 def _files(keys: list[str]) -> list[ImageFile]:
@@ -155,18 +166,6 @@ def _files(keys: list[str]) -> list[ImageFile]:
     found = ImageFile.objects.filter(pk__in=keys, mask__isnull=False)
     by_key = {str(file.pk): file for file in found.select_related("mask", "image_set")}
     return [by_key[key] for key in keys if key in by_key]
-
-
-def _pictures(files: list[ImageFile]) -> tuple[StoredImages, StoredMasks]:
-    return (
-        StoredImages([(file.store.path(file.digest), file.name) for file in files]),
-        StoredMasks(
-            [
-                (file.store.path(file.mask.digest), file.mask.name, (file.height, file.width))
-                for file in files
-            ]
-        ),
-    )
 
 
 class _Watcher:
@@ -216,26 +215,31 @@ def _write_preview(path: Path, marginals: np.ndarray) -> None:
     replace_file(path, png_bytes(enlarged))
 
 
-def _outcome(trained: Any, steps: int, n_learned: int, n_held_out: int) -> dict[str, Any]:
+def _outcome(
+    trained: Any, steps: int, learned: LabelledFiles, held_out: LabelledFiles
+) -> dict[str, Any]:
     """What pages say of the learned model, as JSON values.
 
     ``iterations`` are the engine's, of the last stage, which alone looks at all images. ``steps``
     counts those of all stages: what was reported last, and what came after that report.
     """
     figures = trained.result.figures()
+    n_learned, left_out = len(learned.used), learned.left_out + held_out.left_out
     outcome = {
         **{name: _finite(value) for name, value in figures.items()},
         "steps": steps - trained.result.trajectory[-1].iteration + trained.result.iterations,
         "ridge": float(trained.model.ridge),
         "converged": trained.result.status.is_converged,
         "n_learned": n_learned,
-        "n_held_out": n_held_out,
+        "n_held_out": len(held_out.used),
+        "left_out": left_out,
     }
     words = "Certified" if outcome["converged"] else "Stopped early"
     gap = outcome["relative_gap"]
     if gap is not None:
         words += f": within {formats.gap(gap)} of the best fit"
-    outcome["sentence"] = f"{words}, from {n_learned} images."
+    words += f", from {n_learned} image{'s'[: n_learned != 1]}. {left_out_sentence(left_out)}"
+    outcome["sentence"] = words.strip()
     return outcome
 
 

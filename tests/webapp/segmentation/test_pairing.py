@@ -1,9 +1,10 @@
 """Masks find their images by name."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webapp.segmentation.pairing import PairingFile, mask_stem, pair_by_name, same_proportions
+from webapp.segmentation.pairing import NO_MASK, PairingFile, pair_by_name
 
 
 def file(key: int, name: str, *, size=(40, 30), mask_like=True, **fixed: object) -> PairingFile:
@@ -41,8 +42,16 @@ def test_another_size_is_a_problem_in_words() -> None:
 
 
 def test_a_smaller_copy_of_the_frame_pairs() -> None:
-    assert same_proportions((20, 15), (40, 30))
-    assert not same_proportions((20, 20), (40, 30))
+    mask = file(2, "a.mask.png", size=(20, 15))
+    assert pair_by_name([file(1, "a.jpg"), mask]).image_of == {2: 1}
+
+
+def test_a_tiny_mask_fits_no_image() -> None:
+    """One pixel more or less is most of its side; learning would refuse what was paired here."""
+    tiny = file(2, "a.mask.png", size=(8, 6))
+    pairing = pair_by_name([file(1, "a.jpg", size=(640, 480)), tiny])
+    assert not pairing.image_of
+    assert pairing.problems[2] == "The mask is 8 × 6 pixels, but a.jpg is 640 × 480."
 
 
 def test_a_mask_without_image_is_told() -> None:
@@ -57,7 +66,7 @@ def test_a_second_mask_of_one_image_is_told() -> None:
 
 def test_a_grey_photograph_named_like_a_mask_is_told() -> None:
     pairing = pair_by_name([file(1, "a.jpg"), file(2, "a.mask.png", mask_like=False)])
-    assert "neither dark nor light" in pairing.problems[2]
+    assert pairing.problems == {2: NO_MASK}
 
 
 def test_what_a_person_paired_stays() -> None:
@@ -72,9 +81,15 @@ def test_what_a_person_unpaired_stays_unpaired() -> None:
     assert not pair_by_name([file(1, "a.jpg"), fixed]).image_of
 
 
-def test_the_stem_of_a_name_that_is_only_the_ending() -> None:
-    assert mask_stem(".mask.png") is None
-    assert mask_stem("a.b.mask.png") == "a.b"
+@pytest.mark.parametrize(
+    ("changed", "problem"),
+    [({"size": (40, 40)}, "The mask is 40 × 40"), ({"mask_like": False}, NO_MASK)],
+)
+def test_what_a_person_paired_ends_when_the_two_no_longer_fit(changed, problem) -> None:
+    fixed = file(2, "x.mask.png", fixed=True, fixed_image=1, fixed_role="mask", **changed)
+    pairing = pair_by_name([file(1, "a.jpg"), fixed, file(3, "a.mask.png")])
+    assert pairing.image_of == {3: 1}
+    assert pairing.problems[2].startswith(problem)
 
 
 @given(

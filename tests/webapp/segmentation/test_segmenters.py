@@ -15,7 +15,7 @@ from engine import (
     load_segmentation_model,
 )
 from engine.learning.segmentation import SOLVERS
-from tests.webapp.segmentation.conftest import make_segmenter
+from tests.webapp.segmentation.conftest import block_mask, encoded, make_segmenter
 from webapp.common.formats import duration
 from webapp.jobs.context import JobContext
 from webapp.jobs.models import Job, JobState, JobTracePoint
@@ -30,6 +30,7 @@ from webapp.segmentation.services.segmenters import (
     segmenter_learn,
     split_images,
 )
+from webapp.segmentation.store import FileStore
 
 QUICK = LearningChoices(max_side=40, max_seconds=20, relative_gap=0.5, holdout_percent=30)
 
@@ -142,6 +143,43 @@ def test_a_model_deleted_while_it_is_learned_leaves_no_weights(bob, image_set, m
     assert job.state == JobState.CANCELLED
     assert job.sentence.endswith(" s. Nothing was changed.")
     assert not path.exists()
+
+
+@pytest.mark.slow
+def test_one_bad_file_stops_no_learning(client_of, bob, make_set) -> None:
+    """One damaged image or one mask that does not fit used to fail the whole job."""
+    image_set = make_set(bob, images=6, masks=6)
+    segmenter = learn(bob, image_set)
+    learned, held_out = (
+        [ImageFile.objects.get(pk=key) for key in segmenter.job.parameters[purpose]]
+        for purpose in ("learned", "held_out")
+    )
+    learned[0].store.path(learned[0].digest).write_bytes(b"damaged on the disk")
+    tiny = FileStore(bob.organisation_id).put([encoded(block_mask((8, 6)), "PNG")])
+    ImageFile.objects.filter(pk=held_out[0].mask.pk).update(digest=tiny.digest)
+    run_job(segmenter.job_id, watched=False)
+    segmenter.refresh_from_db()
+    assert segmenter.job.state == JobState.SUCCEEDED, segmenter.job.error
+    assert segmenter.learned_digests == [file.digest for file in learned[1:]]
+    assert segmenter.held_out_digests == [file.digest for file in held_out[1:]]
+    left_out = segmenter.outcome["left_out"]
+    assert [one["name"] for one in left_out] == [learned[0].name, held_out[0].name]
+    assert f"Left out: {learned[0].name}: this is not a picture" in segmenter.job.sentence
+    page = client_of(bob).get(segmenter.get_absolute_url()).content.decode()
+    assert "2 images could not be used and were left out." in page
+    assert f"{held_out[0].mask.name}: the mask is 8 x 6 pixels" in page
+
+
+def test_when_no_image_can_be_used_the_first_is_named(bob, image_set) -> None:
+    segmenter = learn(bob, image_set)
+    for key in segmenter.job.parameters["learned"]:
+        file = ImageFile.objects.get(pk=key)
+        file.store.path(file.digest).unlink()
+    run_job(segmenter.job_id, watched=False)
+    job = Job.objects.get(pk=segmenter.job_id)
+    assert job.state == JobState.FAILED
+    assert "None of the images can be used. Left out: leaf_0.jpg: cannot be opened" in job.error
+    assert "And 1 more." in job.error
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from webapp.audit.models import AuditLine
 from webapp.segmentation.inspection import FileFacts, inspect_file
 from webapp.segmentation.models import ImageFile
 from webapp.segmentation.services import image_sets, uploads
-from webapp.segmentation.services.image_sets import contents_release
+from webapp.segmentation.services.image_sets import contents_release, mask_pair
 from webapp.segmentation.services.uploads import upload_take
 from webapp.segmentation.store import FileStore
 
@@ -159,6 +159,19 @@ def test_a_replacement_of_another_size_loses_the_mask_in_words(bob, image_set, i
     mask = image_set.files.get(name="leaf_0.mask.png")
     assert mask.mask_of is None
     assert "36 × 24" in mask.problem
+
+
+def test_a_replacement_of_another_size_ends_a_pair_made_by_hand(bob, image_set, image) -> None:
+    """It used to stay paired without a word, and every learning failed on it."""
+    mask = image_set.files.get(name="leaf_0.mask.png")
+    mask_pair(user=bob, mask=mask, image=image)
+    take(bob, image_set, image.name, encoded(picture(1, size=(50, 50))))
+    mask.refresh_from_db()
+    assert (mask.mask_of, mask.fixed) == (None, False)
+    assert mask.problem == "The mask is 36 × 24 pixels, but leaf_0.jpg is 50 × 50."
+    take(bob, image_set, image.name, encoded(picture(0)))
+    mask.refresh_from_db()
+    assert (mask.mask_of, mask.problem) == (image, "")
 
 
 def test_as_name_replaces_under_the_old_name(bob, image_set, image) -> None:

@@ -14,7 +14,7 @@ from webapp.jobs.models import ACTIVE_STATES
 from webapp.jobs.services import job_cancel
 from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.models import ImageFile, ImageSet, PredictedImage
-from webapp.segmentation.pairing import PairingFile, pair_by_name, same_proportions, size_problem
+from webapp.segmentation.pairing import PairingFile, pair_by_name, pair_problem
 from webapp.segmentation.store import FileStore, StoredContent, content_remove
 
 
@@ -131,13 +131,15 @@ def mask_pair(*, user: User, mask: ImageFile, image: ImageFile | None) -> None:
 def _check_pair(mask: ImageFile, image: ImageFile) -> None:
     if image.image_set_id != mask.image_set_id or image.role != ImageFile.Role.IMAGE:
         raise SegmentationError("Choose an image of the same set.")
-    sizes = (mask.width, mask.height), (image.width, image.height)
-    if not same_proportions(*sizes):
-        raise SegmentationError(size_problem(sizes[0], image.name, sizes[1]))
+    if problem := pair_problem(_pairing_file(mask), _pairing_file(image)):
+        raise SegmentationError(problem)
 
 
 def pairing_refresh(*, image_set: ImageSet) -> None:
-    """Pair by name again whatever no person has decided, and note what stands in the way."""
+    """Pair by name again whatever no person has decided, and note what stands in the way.
+
+    A pair made by hand ends when the two no longer fit each other: the mask is to be paired again.
+    """
     with transaction.atomic():
         files = {file.pk: file for file in image_set.files.select_for_update()}
         pairing = pair_by_name(_pairing_file(file) for file in files.values())
@@ -147,10 +149,13 @@ def pairing_refresh(*, image_set: ImageSet) -> None:
             problem = pairing.problems.get(key, "")
             if (file.role, file.mask_of_id, file.problem) != (pairing.roles[key], partner, problem):
                 file.role, file.mask_of_id, file.problem = pairing.roles[key], partner, problem
+                file.fixed = file.fixed and not problem
                 changed.append(file)
         # Partners are unique: all changed ones are freed before any is set.
         ImageFile.objects.filter(pk__in=[file.pk for file in changed]).update(mask_of=None)
-        ImageFile.objects.bulk_update(changed, ["role", "mask_of", "problem"], batch_size=100)
+        ImageFile.objects.bulk_update(
+            changed, ["role", "mask_of", "fixed", "problem"], batch_size=100
+        )
 
 
 def _pairing_file(file: ImageFile) -> PairingFile:
