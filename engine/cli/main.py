@@ -23,6 +23,7 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 from engine.cli.json_line import to_json_line
+from engine.cli.option_types import whole_number_from
 from engine.cli.terminal_progress import progress_callback
 from engine.core.errors import (
     CertificateError,
@@ -99,7 +100,7 @@ def _parse_shared(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[st
     """Take out the options that every verb has, wherever on the line they stand."""
     parser = _Parser(prog="python -m engine", add_help=False, allow_abbrev=False)
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--seed", type=_seed)
+    parser.add_argument("--seed", type=whole_number_from(0))
     return parser.parse_known_args(list(arguments))
 
 
@@ -125,13 +126,6 @@ def _parse_verb(arguments: list[str]) -> tuple[ModuleType, argparse.Namespace]:
     if seconds is not None and not seconds >= 0:  # nan too
         verb_parser.error(f"argument --max-seconds: expected seconds from 0, received {seconds}")
     return module, args
-
-
-def _seed(text: str) -> int:
-    """A seed is a whole number from 0, as NumPy's generators want it."""
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"expected a whole number from 0, received {text!r}")
-    return int(text)
 
 
 def _print_result(verb: ModuleType, result: dict[str, Any], *, as_json: bool) -> None:

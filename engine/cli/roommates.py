@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.cli.option_types import above_zero, share
 from engine.cli.output_paths import check_writable, make_folder, open_checkpoint
 from engine.cli.roc_files import write_roc_csv, write_roc_svg
 from engine.core.errors import InvalidProblemError
@@ -58,14 +59,14 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--lambda",
         dest="ridge",
-        type=float,
+        type=above_zero,
         default=100.0,
         metavar="LAMBDA",
         help="ridge weight (default 100)",
     )
     parser.add_argument(
         "--rho",
-        type=float,
+        type=share,
         default=1.0,
         help="reweighting of the entropy, 0 to 1 (default 1: Bethe)",
     )
@@ -78,7 +79,7 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--gap",
-        type=float,
+        type=above_zero,
         default=1e-4,
         metavar="RELATIVE_GAP",
         help="certified relative gap to reach (default 0.0001)",

@@ -10,10 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from engine.cli.option_types import above_zero, above_zero_to, whole_number_from
 from engine.cli.output_paths import check_writable, make_folder, open_checkpoint
 from engine.core.errors import InvalidProblemError
 from engine.core.progress import Progress
-from engine.datasets.image_folder import MASK_SUFFIX, ImageFile, list_images
+from engine.crf.image_grid import MIN_SIDE
+from engine.datasets.image_folder import ImageFile, list_images
+from engine.datasets.image_names import MASK_SUFFIX
 from engine.datasets.images import ByteImage
 from engine.datasets.masks import MaskArray, write_mask
 from engine.learning.segmentation import SOLVERS, train_segmentation
@@ -32,15 +35,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     train.add_argument(
         "--lambda",
         dest="ridge",
-        type=float,
+        type=above_zero,
         help="ridge weight; by default 0.001 times the number of training pixels",
     )
     train.add_argument(
-        "--rho", type=float, default=0.5, help="edge weight in (0, 0.5] (default 0.5)"
+        "--rho", type=above_zero_to(0.5), default=0.5, help="edge weight in (0, 0.5] (default 0.5)"
     )
     train.add_argument(
         "--max-side",
-        type=int,
+        type=whole_number_from(MIN_SIDE),
         default=200,
         help="longest side within the model, pixels; larger images are shrunk (default 200)",
     )
@@ -49,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     train.add_argument(
         "--gap",
-        type=float,
+        type=above_zero,
         default=1e-3,
         help="certified relative gap to reach (default 0.001)",
     )
@@ -175,12 +178,14 @@ def _predict(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _spare_masks(images: Path, files: Sequence[ImageFile], folder: Path) -> None:
-    """Refuse to write over masks beside the pictures: they may be drawn by hand."""
-    if folder.resolve() != images.resolve():
-        return
+    """Refuse to write over masks that may be drawn by hand.
+
+    All beside the pictures may be. Elsewhere ours are told by the marginals written with them.
+    """
+    is_beside = folder.resolve() == images.resolve()
     for file in files:
-        path = _mask_path(images, file)
-        if path.exists():
+        path = _mask_path(folder, file)
+        if path.exists() and (is_beside or not _marginals_path(folder, file).exists()):
             raise InvalidProblemError(
                 f"{path}: this mask would be overwritten by a prediction; choose another folder."
             )
@@ -190,12 +195,15 @@ def _mask_path(folder: Path, file: ImageFile) -> Path:
     return folder / f"{file.name}{MASK_SUFFIX}.png"
 
 
+def _marginals_path(folder: Path, file: ImageFile) -> Path:
+    return folder / f"{file.name}.marginals.npy"
+
+
 def _predict_one(model: SegmentationModel, file: ImageFile, folder: Path) -> dict[str, Any]:
     prediction = predict_segmentation(model, file.read_image())
-    mask_path = _mask_path(folder, file)
-    marginals_path = folder / f"{file.name}.marginals.npy"
-    write_mask(mask_path, prediction.mask)
+    mask_path, marginals_path = _mask_path(folder, file), _marginals_path(folder, file)
     np.save(marginals_path, prediction.marginals, allow_pickle=False)
+    write_mask(mask_path, prediction.mask)  # after what marks it as ours
     return {
         "name": file.name,
         "foreground": float(prediction.mask.mean()),

@@ -85,6 +85,81 @@ def test_predictions_never_replace_masks_beside_the_pictures(
     assert (tmp_path / "leaf1.mask.png").exists()
 
 
+def test_predictions_never_replace_masks_of_another_folder(
+    folder: Path, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The folder of --masks holds the same names; predictions may replace predictions alone."""
+    drawn = folder / "leaf1.mask.png"
+    (tmp_path / drawn.name).write_bytes(drawn.read_bytes())
+    words = ("predict", "--images", str(folder), "--model", str(model), "--out", str(tmp_path))
+    code, refused = run(capsys, *words)
+    assert code == 2
+    assert "leaf1.mask.png: this mask would be overwritten" in refused["error"]
+    assert [path.name for path in tmp_path.iterdir()] == [drawn.name]
+    (tmp_path / drawn.name).unlink()
+    assert [run(capsys, *words)[0] for _ in range(2)] == [0, 0]
+
+
+@pytest.fixture
+def mixed(folder: Path, tmp_path: Path) -> Path:
+    """Two good pairs; a mask of another size; a photograph for a mask."""
+    place = tmp_path / "mixed"
+    place.mkdir()
+    for number in range(4):
+        name = f"leaf{number}"
+        for path in (folder / f"{name}.jpg", folder / f"{name}.mask.png"):
+            (place / path.name).write_bytes(path.read_bytes())
+    write_mask(place / "leaf1.mask.png", np.ones((60, 60), dtype=bool))
+    grey = np.linspace(0, 255, 60 * 80).reshape(60, 80).astype(np.uint8)
+    Image.fromarray(grey).save(place / "leaf3.mask.png")
+    return place
+
+
+def test_a_bad_mask_stops_neither_learning_nor_comparing(
+    mixed: Path, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ("--out", str(tmp_path / "m.npz"), "--gap", "0.5", "--max-side", "32")
+    code, trained = run(capsys, "train", "--images", str(mixed), *options)
+    assert code == 0
+    assert trained["n_images"] == 2
+    code, compared = run(capsys, "evaluate", "--images", str(mixed), "--model", str(model))
+    assert code == 0
+    assert [row["name"] for row in compared["images"]] == ["leaf0", "leaf2"]
+    for result in (trained, compared):
+        reasons = {row["name"]: row["reason"] for row in result["skipped"]}
+        assert set(reasons) == {"leaf1.jpg", "leaf3.jpg"}
+        assert "the mask is 60 x 60 pixels" in reasons["leaf1.jpg"]
+        assert "does not look like a mask" in reasons["leaf3.jpg"]
+
+
+def test_features_are_kept_from_run_to_run(
+    mixed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("train", "--images", str(mixed), "--gap", "0.5", "--max-side", "32")
+    cache = tmp_path / "cache"
+    results = [
+        run(capsys, *words, "--out", str(tmp_path / "m.npz"), "--cache", str(cache))[1]
+        for _ in range(2)
+    ]
+    assert len(list(cache.glob("*.npz"))) == 2
+    assert results[0]["objective"] == results[1]["objective"]
+
+
+def test_a_killed_training_goes_on_from_its_checkpoint(
+    mixed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state, out = str(tmp_path / "state.npz"), str(tmp_path / "m.npz")
+    words = ("train", "--images", str(mixed), "--max-side", "32", "--checkpoint", state)
+    _, first = run(capsys, *words, "--out", out, "--gap", "1e-6", "--max-seconds", "0")
+    assert first["status"] == "time limit"
+    code, refused = run(capsys, *words, "--out", out, "--lambda", "7")
+    assert code == 2, "the checkpoint is read: it belongs to another lambda"
+    assert "checkpoint" in refused["error"]
+    code, second = run(capsys, *words, "--out", out, "--gap", "1e-2")
+    assert code == 0
+    assert second["relative_gap"] <= 1e-2
+
+
 def test_evaluate_compares_with_masks_beside_or_elsewhere(
     folder: Path, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -114,9 +189,14 @@ def test_evaluate_compares_with_masks_beside_or_elsewhere(
             ],
             "does not exist",
         ),
-        (["train", "--images", "{folder}", "--out", "{empty}/m.npz", "--rho", "2"], "rho"),
-        (["train", "--images", "{folder}", "--out", "{empty}/m.npz", "--gap", "0"], "gap"),
-        (["train", "--images", "{folder}", "--out", "{empty}/m.npz", "--gap", "nan"], "gap"),
+        (["train", "--images", "{folder}", "--out", "{empty}/m.npz", "--rho", "2"], "--rho: exp"),
+        (["train", "--images", "{folder}", "--out", "{empty}/m.npz", "--gap", "0"], "--gap: exp"),
+        (["train", "--images", "{folder}", "--out", "{empty}/m.npz", "--gap", "nan"], "--gap: exp"),
+        (["train", "--images", "{folder}", "--out", "{empty}/m.npz", "--lambda", "0"], "--lambda:"),
+        (
+            ["train", "--images", "{folder}", "--out", "{empty}/m.npz", "--max-side", "4"],
+            "--max-side: expected a whole number from 8",
+        ),
         (
             ["train", "--images", "{folder}", "--out", "{empty}/m.npz", "--max-seconds", "-1"],
             "--max-seconds",
