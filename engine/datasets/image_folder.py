@@ -11,11 +11,11 @@ from engine.datasets.masks import MaskArray, match_mask, read_mask
 
 @dataclass(frozen=True, slots=True)
 class ImageFile:
-    """A picture, the name shared with its results, and its mask when there is one."""
+    """A picture, the name shared with its results, and the files named as its mask: one at best."""
 
     name: str
     image_path: Path
-    mask_path: Path | None
+    mask_paths: tuple[Path, ...]
 
     def read_image(self) -> ByteImage:
         """The picture, shape (height, width, 3); see `engine.datasets.images.read_image`."""
@@ -27,11 +27,17 @@ class ImageFile:
         Raises
         ------
         InvalidProblemError
-            If there is no mask, it cannot be read, or it belongs to another picture.
+            If there is no mask or a second one, or it cannot be read or is of another picture.
         """
-        if self.mask_path is None:
+        if not self.mask_paths:
             raise InvalidProblemError(f"{self.image_path.name}: no mask was found for it.")
-        return match_mask(read_mask(self.mask_path), shape, name=self.mask_path.name)
+        path, *others = self.mask_paths
+        if others:
+            raise InvalidProblemError(
+                f"{path.name} and {others[0].name} are both masks of {self.image_path.name}; "
+                "remove one."
+            )
+        return match_mask(read_mask(path), shape, name=path.name)
 
 
 def list_images(folder: Path, masks: Path | None = None) -> tuple[ImageFile, ...]:
@@ -45,48 +51,45 @@ def list_images(folder: Path, masks: Path | None = None) -> tuple[ImageFile, ...
     Raises
     ------
     InvalidProblemError
-        If a folder does not exist or holds no pictures, two pictures have one name, or a picture
-        has two masks.
+        If a folder does not exist, holds no pictures, or holds two pictures of one name.
     """
-    files = _picture_files(folder)
+    pictures, named, beside = _tell_apart(_picture_files(folder))
+    if not pictures:
+        raise InvalidProblemError(_nothing_found(folder))
+    elsewhere = []
+    if masks is not None and masks.resolve() != folder.resolve():
+        elsewhere = _picture_files(masks)
+    choices = [_by_stem(paths) for paths in (elsewhere, named, beside)]
+    listed = []
+    for stem, (path, *twins) in _by_stem(pictures).items():
+        if twins:
+            raise InvalidProblemError(
+                f"{path.name} and {twins[0].name} have the same name; rename one."
+            )
+        found = next((masks_of[stem] for masks_of in choices if stem in masks_of), [])
+        listed.append(ImageFile(path.stem, path, tuple(found)))
+    return tuple(sorted(listed, key=lambda file: file.name))
+
+
+def _tell_apart(files: list[Path]) -> tuple[list[Path], list[Path], list[Path]]:
+    """Pictures, files named as masks, and lossless files beside a photograph of their name."""
     photographs = {picture_stem(path.name) for path in files if is_lossy(path.name)}
-    named, beside, others = [], [], []
+    pictures, named, beside = [], [], []
     for path in files:
         if mask_stem(path.name) is not None:
             named.append(path)
         elif not is_lossy(path.name) and picture_stem(path.name) in photographs:
             beside.append(path)
         else:
-            others.append(path)
-    pictures = _by_stem(others, "pictures of one name")
-    own, unnamed = _by_stem(named, "masks of one picture"), _by_stem(beside, "masks of one picture")
-    elsewhere = {} if masks is None else _masks_of_folder(masks, folder)
-    if not pictures:
-        raise InvalidProblemError(_nothing_found(folder))
-    listed = [
-        ImageFile(path.stem, path, elsewhere.get(stem) or own.get(stem) or unnamed.get(stem))
-        for stem, path in pictures.items()
-    ]
-    return tuple(sorted(listed, key=lambda file: file.name))
+            pictures.append(path)
+    return pictures, named, beside
 
 
-def _masks_of_folder(masks: Path, folder: Path) -> dict[str, Path]:
-    """Masks by the stem of their pictures; none more in the pictures' own folder."""
-    if masks.resolve() == folder.resolve():
-        return {}
-    return _by_stem(_picture_files(masks), "masks of one picture")
-
-
-def _by_stem(paths: list[Path], what: str) -> dict[str, Path]:
-    """Files by the stem that a picture shares with its mask; each only once."""
-    found: dict[str, Path] = {}
+def _by_stem(paths: list[Path]) -> dict[str, list[Path]]:
+    """Files by the stem that a picture shares with its mask."""
+    found: dict[str, list[Path]] = {}
     for path in paths:
-        stem = mask_stem(path.name) or picture_stem(path.name)
-        if stem in found:
-            raise InvalidProblemError(
-                f"{found[stem].name} and {path.name} are two {what}; rename or remove one."
-            )
-        found[stem] = path
+        found.setdefault(mask_stem(path.name) or picture_stem(path.name), []).append(path)
     return found
 
 

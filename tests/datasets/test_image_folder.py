@@ -21,7 +21,7 @@ def touch(folder: Path, *names: str) -> Path:
 
 def pairs(folder: Path, masks: Path | None = None) -> dict[str, str | None]:
     return {
-        file.image_path.name: file.mask_path.name if file.mask_path else None
+        file.image_path.name: file.mask_paths[0].name if file.mask_paths else None
         for file in list_images(folder, masks)
     }
 
@@ -53,14 +53,15 @@ def test_masks_may_be_called_as_on_the_pages(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-def test_a_second_mask_is_refused(tmp_path: Path) -> None:
-    """The last one used to win without a word."""
+def test_a_second_mask_is_named_when_a_mask_is_wanted(tmp_path: Path) -> None:
+    """The last one used to win without a word; whoever only predicts needs neither."""
     folder = touch(tmp_path / "a", "x.jpg", "x.mask.png", "x_mask.png")
-    with pytest.raises(InvalidProblemError, match="are two masks of one picture"):
-        list_images(folder)
     masks = touch(tmp_path / "m", "x.png", "x.mask.png")
-    with pytest.raises(InvalidProblemError, match="are two masks of one picture"):
-        list_images(touch(tmp_path / "b", "x.jpg"), masks)
+    for elsewhere, names in ((None, "x.mask.png and x_mask.png"), (masks, "x.mask.png and x.png")):
+        (file,) = list_images(folder, elsewhere)
+        assert file.read_image().shape == (4, 4, 3)
+        with pytest.raises(InvalidProblemError, match=f"{names} are both masks of x.jpg"):
+            file.read_mask((4, 4))
 
 
 def test_every_ending_of_a_format_and_links_are_listed(tmp_path: Path) -> None:
@@ -81,7 +82,7 @@ def test_the_stem_of_a_name_that_is_only_the_ending() -> None:
 
 def test_two_pictures_of_one_name_are_refused(tmp_path: Path) -> None:
     folder = touch(tmp_path / "a", "x.bmp", "X.gif")
-    with pytest.raises(InvalidProblemError, match="two pictures of one name"):
+    with pytest.raises(InvalidProblemError, match="the same name"):
         list_images(folder)
 
 
@@ -104,6 +105,6 @@ def test_a_missing_mask_is_named(tmp_path: Path) -> None:
 def test_the_horses_pair_up() -> None:
     files = list_images(shared_data("weizmann_horses/train"))
     assert len(files) == 200
-    assert all(file.mask_path is not None for file in files)
+    assert all(len(file.mask_paths) == 1 for file in files)
     image = files[0].read_image()
     assert 0.02 < files[0].read_mask((image.shape[0], image.shape[1])).mean() < 0.8
