@@ -11,8 +11,11 @@ class AuditConfig(AppConfig):
 
     def ready(self) -> None:
         """Register the rail's line."""
+        from webapp.accounts.models import Role
         from webapp.common.hooks import NavigationItem, register_navigation
 
         register_navigation(
-            NavigationItem("Workspace", "Audit log", "scroll-text", "audit:log", order=20)
+            NavigationItem(
+                "Workspace", "Audit log", "scroll-text", "audit:log", order=20, role=Role.STAFF
+            )
         )

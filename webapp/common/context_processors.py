@@ -25,6 +25,8 @@ def interface(request: HttpRequest) -> dict[str, Any]:
 def _rail(request: HttpRequest) -> list[dict[str, Any]]:
     sections: dict[str, list[dict[str, Any]]] = {name: [] for name in hooks.SECTIONS}
     for item in hooks.navigation_items():
+        if item.role is not None and not request.user.has_role(item.role):
+            continue
         url = reverse(item.url_name)
         prefix = item.prefix or url
         is_current = request.path == url if prefix == "/" else request.path.startswith(prefix)

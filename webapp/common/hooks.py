@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from webapp.accounts.models import Organisation, User
+from webapp.accounts.models import Organisation, Role, User
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,7 @@ class NavigationItem:
     order: int = 50
     count: Callable[[User], int | str] | None = None
     prefix: str = ""  # addresses under this path select the item; default: the item's own address
+    role: Role | None = None  # who sees it, so that nobody is led to a page that is refused
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from webapp.api.services import token_create, token_revoke
 from webapp.audit.models import AuditLine
 
 ClientOf = Callable[[User], Client]
+PEOPLE = "/accounts/people/"
 
 
 def actions_on(user: User) -> list[tuple[str, dict[str, str]]]:
@@ -156,3 +157,19 @@ def test_a_new_password_of_ones_own_names_them_too(client_of: ClientOf, bob: Use
         "/accounts/password/", {**fields, "new_password2": "x-lamp-77-orbit"}, follow=True
     )
     assert "Password changed. Your 1 API token still works." in page.content.decode()
+
+
+def test_the_rail_leads_nobody_to_a_page_that_is_refused(
+    client_of: ClientOf, alice: User, bob: User, carol: User
+) -> None:
+    """Viewers used to see the audit log there, and got 403 for it."""
+    for user, links in ((alice, set()), (bob, {"/audit/"}), (carol, {"/audit/", PEOPLE})):
+        rail = client_of(user).get("/help/").content.decode().partition("<main")[0]
+        assert {link for link in ("/audit/", PEOPLE) if f'href="{link}"' in rail} == links
+
+
+def test_who_is_alone_is_asked_to_add_the_others(client_of: ClientOf, carol: User) -> None:
+    client = client_of(carol)
+    assert [s.url for s in client.get("/").context["steps"]][:1] == [PEOPLE]
+    client.post(PEOPLE, {"username": "dave", "role": "staff"})
+    assert PEOPLE not in [s.url for s in client.get("/").context["steps"]]

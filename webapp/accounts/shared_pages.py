@@ -1,0 +1,37 @@
+"""What people add to the rail and the home page."""
+
+from collections.abc import Iterable
+
+from django.urls import reverse
+
+from webapp.accounts.models import Role, User
+from webapp.common import hooks
+from webapp.common.selectors import owned_by
+
+
+def register() -> None:
+    """Add the line of the rail and the next step; called once when Django has started."""
+    hooks.register_navigation(
+        hooks.NavigationItem(
+            "Workspace",
+            "People",
+            "user-check",
+            "accounts:people",
+            order=30,
+            role=Role.ADMINISTRATOR,
+        )
+    )
+    hooks.register_next_steps(next_steps)
+
+
+def next_steps(user: User) -> Iterable[hooks.NextStep]:
+    """Ask the administrator of a new organisation to add the others."""
+    if user.is_administrator and owned_by(User, user).count() == 1:
+        yield hooks.NextStep(
+            f"Add the people of {user.organisation}",
+            "You are alone here. Give each of the others a sign-in name and a role.",
+            reverse("accounts:people"),
+            "Add people",
+            icon="user-plus",
+            order=8,
+        )
