@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from html import unescape
 from unittest.mock import patch
 
 import pytest
@@ -179,6 +180,30 @@ def test_home_leads_to_the_years_that_are_suggested(
         [str(returning.pk)],
         str(later_year.pk),
     )
+
+
+def test_a_chosen_year_gets_one_to_be_checked_on(
+    bob: User, client_of: Callable, returning: Cohort, later_year: Cohort
+) -> None:
+    context = client_of(bob).get("/models/new/", {"cohort": str(later_year.pk)}).context
+    assert context["chosen"] == [str(later_year.pk)]
+    assert context["posted"]["check_on"] == str(returning.pk)
+
+
+def test_learning_again_begins_with_the_same_settings(
+    bob: User, client_of: Callable, returning: Cohort, later_year: Cohort
+) -> None:
+    """The cohorts came back, but neither the settings nor the year to check on."""
+    client = client_of(bob)
+    sent = {"name": "Both & more", "ridge": "10.0", "gap": "1e-06", "method": "theta", "rho": "0.5"}
+    learn(client, returning, check_on=str(later_year.pk), **sent)
+    model = LearnedModel.objects.get()
+    job_cancel(user=bob, job=model.job)
+    page = client.get(reverse("matching:model", args=[model.pk])).content.decode()
+    address = unescape(re.search(r'href="(/models/new/[^"]+)"', page)[1])
+    context = client.get(address).context
+    assert context["chosen"] == [str(returning.pk)]
+    assert context["posted"] == {**sent, "check_on": str(later_year.pk), "seed": ""}
 
 
 def test_viewers_look_and_others_see_nothing(

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from urllib.parse import urlencode
 
 from django.db.models import QuerySet
 
@@ -73,6 +74,29 @@ def suggest_sources(cohorts: Sequence[Cohort]) -> tuple[list[str], str]:
     if not alike:
         return [str(latest.pk)], ""
     return [str(cohort.pk) for cohort in alike], str(latest.pk)
+
+
+def suggest_check(cohorts: Sequence[Cohort], chosen: Sequence[str]) -> str:
+    """Return the key of the latest other cohort that asks what a chosen one asks; '' if none."""
+    asked = [cohort.questions for cohort in cohorts if str(cohort.pk) in chosen]
+    others = [c for c in cohorts if str(c.pk) not in chosen and c.questions in asked]
+    latest = max(others, key=lambda cohort: cohort.created_at, default=None)
+    return str(latest.pk) if latest else ""
+
+
+def again_query(model: LearnedModel) -> str:
+    """Return the query with which the form for a new model shows the settings of this one."""
+    options = model.options
+    fields = {
+        "cohort": [source["cohort"] for source in model.sources],
+        "check_on": str(model.checked_on_id or ""),
+        "name": model.name,
+        "ridge": options["ridge"],
+        "gap": options["relative_gap"],
+        "method": options["method"],
+        "rho": options["rho"],
+    }
+    return urlencode(fields, doseq=True)
 
 
 def _unlearned(model: LearnedModel) -> ModelState:

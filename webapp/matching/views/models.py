@@ -16,10 +16,12 @@ from webapp.common.toasts import attempt
 from webapp.matching.charts import model_charts, question_chart
 from webapp.matching.models import LearnedModel
 from webapp.matching.selectors.models import (
+    again_query,
     certificate_of,
     live_certificate_of,
     model_state,
     models_of,
+    suggest_check,
     suggest_sources,
 )
 from webapp.matching.services.exports import weights_export
@@ -58,10 +60,12 @@ def model_new(request: HttpRequest) -> HttpResponse:
             error = str(refusal)
         except ValueError:
             error = "A number is missing."
-    posted = request.POST
-    chosen, check_on = posted.getlist("cohort") or request.GET.getlist("cohort"), ""
-    if not chosen and request.method == "GET":
-        chosen, check_on = suggest_sources(cohorts)
+    sent = request.POST or request.GET
+    chosen, check_on = sent.getlist("cohort"), sent.get("check_on", "")
+    if request.method == "GET" and "check_on" not in sent:
+        chosen, check_on = (
+            (chosen, suggest_check(cohorts, chosen)) if chosen else suggest_sources(cohorts)
+        )
     context = {
         "cohorts": cohorts,
         "chosen": chosen,
@@ -70,13 +74,13 @@ def model_new(request: HttpRequest) -> HttpResponse:
         "gaps": zip(GAPS, ("Quick", "Usual", "Very exact"), strict=True),
         "methods": METHODS,
         "posted": {
-            "name": posted.get("name", ""),
-            "ridge": posted.get("ridge", "100.0"),
-            "gap": posted.get("gap", "0.0001"),
-            "method": posted.get("method", "auto"),
-            "rho": posted.get("rho", "1.0"),
-            "check_on": posted.get("check_on", check_on),
-            "seed": posted.get("seed", ""),
+            "name": sent.get("name", ""),
+            "ridge": sent.get("ridge", "100.0"),
+            "gap": sent.get("gap", "0.0001"),
+            "method": sent.get("method", "auto"),
+            "rho": sent.get("rho", "1.0"),
+            "check_on": check_on,
+            "seed": sent.get("seed", ""),
         },
     }
     return render(request, "matching/model_new.html", context, status=422 if error else 200)
@@ -127,7 +131,7 @@ def model(request: HttpRequest, uuid: str) -> HttpResponse:
             "proposals": found.proposals.all()[:5],
         }
         return render(request, "matching/model.html", context)
-    context["certificate"] = live_certificate_of(found)
+    context |= {"certificate": live_certificate_of(found), "again": again_query(found)}
     return render(request, "matching/model_learning.html", context)
 
 
