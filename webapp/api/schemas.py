@@ -241,6 +241,7 @@ SCHEMAS: dict[str, Schema] = {
         is_computed=YES_NO,
         best_at=maybe(TIME, "when the certificate was made"),
         changes=told(WHOLE, "decisions since then"),
+        forbidden=told(WHOLE, "its pairs that are by now rejected or never to be paired"),
         figures={"type": "object"},
         conflicts=told(listed(TEXT), "what must be decided before pairs can be proposed"),
         job=maybe(KEY),

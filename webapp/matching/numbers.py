@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -63,15 +64,19 @@ class ProposalNumbers:
         """With whom anybody might live: what pairs are compared with."""
         return proposal_rules(self.proposal, self.survey, with_locks=False)
 
+    @property
+    def _files(self) -> tuple[Path, Path]:
+        return self.proposal.files_of(self.proposal.arrays)
+
     @cached_property
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Doubt and number of allowed partners of every student at the last computation."""
-        return read_arrays(self.proposal.arrays_path)
+        return read_arrays(self._files[0])
 
     @cached_property
     def marginals(self) -> NDArray[np.float32]:
         """Probabilities of all pairs, mapped from disk: only the rows that are read are loaded."""
-        return np.load(self.proposal.marginals_path, mmap_mode="r", allow_pickle=False)
+        return np.load(self._files[1], mmap_mode="r", allow_pickle=False)
 
     def number(self, position: int) -> int:
         """Return the number on screen of a position."""

@@ -32,7 +32,7 @@ def cancel_jobs_of_cohort(cohort: Cohort, user: User, **kwargs: Any) -> None:
 def remove_proposal_files(instance: Proposal, **kwargs: Any) -> None:
     """Remove arrays and marginals of a proposal once its deletion is certain."""
     if instance.arrays is not None:
-        paths = (instance.arrays_path, instance.marginals_path)
+        paths = instance.files_of(instance.arrays)
         transaction.on_commit(lambda: [remove_path(path) for path in paths])
 
 

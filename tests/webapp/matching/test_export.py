@@ -4,10 +4,16 @@ import csv
 import io
 from collections.abc import Callable
 
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from openpyxl import load_workbook
 
+from tests.webapp.api.conftest import Program
 from webapp.accounts.models import User
+from webapp.api.openapi import PREFIX
+from webapp.api.services import token_create
 from webapp.audit.models import AuditLine
 from webapp.matching.models import Decision, Proposal
 from webapp.matching.services.decisions import pairs_decide
@@ -82,3 +88,35 @@ def test_rights_and_walls(
     assert client_of(alice).get(address).status_code == 403
     assert client_of(mallory).get(address).status_code == 404
     assert not AuditLine.objects.filter(verb="exported").exists()
+
+
+def test_a_program_asking_for_headers_alone_takes_nothing(bob: User, proposal: Proposal) -> None:
+    """It used to leave an audit line of an export."""
+    _, secret = token_create(user=bob, name="sync", may_change=True, days=30)
+    address = f"/proposals/{proposal.pk}/export/csv"
+    headers = {"authorization": f"Bearer {secret}"}
+    assert Client().head(PREFIX + address, headers=headers).status_code == 200
+    assert not AuditLine.objects.filter(verb="exported").exists()
+    assert Program(secret).get(address).status_code == 200
+    assert AuditLine.objects.filter(verb="exported").count() == 1
+
+
+def test_a_program_is_told_how_many_pairs_are_forbidden_by_now(
+    bob: User, proposal: Proposal, make_proposal: Callable
+) -> None:
+    """The other proposal has no change of its own, and is not the best any more all the same."""
+    other = make_proposal()
+    pair = proposal.pairs.first()
+    versions = {pair.pk: pair.version}
+    pairs_decide(user=bob, proposal=proposal, decision=Decision.NEVER, versions=versions)
+    _, secret = token_create(user=bob, name="sync", may_change=False, days=30)
+    program = Program(secret)
+    one = program.get(f"/proposals/{other.pk}").data
+    assert (one["changes"], one["forbidden"]) == (0, 1)
+    with CaptureQueriesContext(connection) as queries:
+        listed = program.get("/proposals").data["items"]
+    assert {item["id"]: item["forbidden"] for item in listed} == {
+        str(proposal.pk): 1,
+        str(other.pk): 1,
+    }
+    assert sum('FROM "matching_proposedpair"' in q["sql"] for q in queries) == 1

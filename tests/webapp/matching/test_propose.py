@@ -29,7 +29,6 @@ from webapp.matching.services.proposals import (
     proposal_compute,
     proposal_conflicts,
     proposal_create,
-    proposal_files,
     proposal_rename,
     result_store,
 )
@@ -265,7 +264,7 @@ def test_a_run_that_fails_leaves_no_marginals(
     proposal_compute(user=bob, proposal=proposal)
     (job,) = run_waiting()
     assert job.state == JobState.FAILED
-    assert files_of(proposal) == before == set(proposal_files(proposal, proposal.arrays))
+    assert files_of(proposal) == before == set(proposal.files_of(proposal.arrays))
 
 
 def test_a_proposal_purged_while_it_is_computed_leaves_nothing(
@@ -355,7 +354,7 @@ def test_the_proposed_pairs_are_compared_with_all_that_the_rules_allow(
 
 
 def test_a_proposal_reserves_what_it_may_write(proposal: Proposal, learned: LearnedModel) -> None:
-    written = sum(path.stat().st_size for path in proposal_files(proposal, proposal.arrays))
+    written = sum(path.stat().st_size for path in proposal.files_of(proposal.arrays))
     assert 0.5 * proposal.job.stores_bytes < written <= proposal.job.stores_bytes
     assert learned.path.stat().st_size <= MODEL_BYTES
 

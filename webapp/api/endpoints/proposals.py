@@ -1,5 +1,6 @@
 """Proposals of pairs, decisions and exports."""
 
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -14,7 +15,7 @@ from webapp.common.file_headers import as_attachment
 from webapp.common.selectors import get_owned_or_404
 from webapp.matching.errors import DecisionError, MatchingError
 from webapp.matching.models import Decision, LearnedModel, Proposal, ProposedPair
-from webapp.matching.selectors.proposals import proposals_of
+from webapp.matching.selectors.proposals import forbidden_counts, proposals_of
 from webapp.matching.services.decisions import pairs_decide
 from webapp.matching.services.exports import proposal_export
 from webapp.matching.services.proposals import (
@@ -27,23 +28,33 @@ TAG = "Proposals"
 DECISIONS = ("accept", "reject", "lock", "never", "reopen")
 
 
-def proposal_json(proposal: Proposal, *, with_conflicts: bool = False) -> dict[str, Any]:
-    """Return a proposal as the interface shows it."""
-    conflicts = proposal_conflicts(proposal) if with_conflicts else []
-    return {
-        "id": str(proposal.pk),
-        "name": proposal.name,
-        "cohort": str(proposal.cohort_id),
-        "model": str(proposal.model_id),
-        "same": list(proposal.same),
-        "is_computed": proposal.is_computed,
-        "best_at": time_json(proposal.best_at),
-        "changes": proposal.changes,
-        "figures": proposal.figures,
-        "conflicts": [f"{one.headline}{one.detail}" for one in conflicts],
-        "job": str(proposal.job_id) if proposal.job_id else None,
-        "created_at": time_json(proposal.created_at),
-    }
+def proposals_json(proposals: Sequence[Proposal]) -> list[dict[str, Any]]:
+    """Return proposals as the interface shows them; conflicts are told when looking at one."""
+    forbidden = forbidden_counts(proposals)
+    return [
+        {
+            "id": str(proposal.pk),
+            "name": proposal.name,
+            "cohort": str(proposal.cohort_id),
+            "model": str(proposal.model_id),
+            "same": list(proposal.same),
+            "is_computed": proposal.is_computed,
+            "best_at": time_json(proposal.best_at),
+            "changes": proposal.changes,
+            "forbidden": forbidden.get(proposal.pk, 0),
+            "figures": proposal.figures,
+            "conflicts": [],
+            "job": str(proposal.job_id) if proposal.job_id else None,
+            "created_at": time_json(proposal.created_at),
+        }
+        for proposal in proposals
+    ]
+
+
+def proposal_json(proposal: Proposal) -> dict[str, Any]:
+    """Return a proposal as the interface shows it, with its conflicts."""
+    conflicts = [f"{one.headline}{one.detail}" for one in proposal_conflicts(proposal)]
+    return proposals_json([proposal])[0] | {"conflicts": conflicts}
 
 
 def pair_json(pair: ProposedPair) -> dict[str, Any]:
@@ -64,9 +75,9 @@ def pair_json(pair: ProposedPair) -> dict[str, Any]:
     "GET", "/proposals", tag=TAG, summary="List proposals", answer="ProposalPage", queries=PAGING
 )
 def list_proposals(request: Request) -> dict[str, Any]:
-    """Return the organisation's proposals; conflicts are told when looking at one."""
+    """Return the organisation's proposals."""
     found, numbers = page_of(request, proposals_of(request.user))
-    return {"items": [proposal_json(proposal) for proposal in found], **numbers}
+    return {"items": proposals_json(found), **numbers}
 
 
 @endpoint(
@@ -90,7 +101,7 @@ def create_proposal(request: Request) -> dict[str, Any]:
         same=[str(column) for column in read_field(body, "same", list, [])],
     )
     proposal.refresh_from_db()
-    return proposal_json(proposal, with_conflicts=True)
+    return proposal_json(proposal)
 
 
 @endpoint(
@@ -99,7 +110,7 @@ def create_proposal(request: Request) -> dict[str, Any]:
 def get_proposal(request: Request, proposal_id: UUID) -> dict[str, Any]:
     """Return one proposal with its conflicts."""
     proposal = get_owned_or_404(Proposal, request.user, proposal_id)
-    return proposal_json(proposal, with_conflicts=True)
+    return proposal_json(proposal)
 
 
 @endpoint(
@@ -117,7 +128,7 @@ def propose_again(request: Request, proposal_id: UUID) -> dict[str, Any]:
         proposal = proposal_compute(user=request.user, proposal=proposal)
     except (MatchingError, DecisionError) as error:
         raise Problem(409, str(error)) from error
-    return proposal_json(proposal, with_conflicts=True)
+    return proposal_json(proposal)
 
 
 @endpoint(
@@ -182,8 +193,11 @@ def export_pairs(request: Request, proposal_id: UUID, file_format: str) -> HttpR
     proposal = get_owned_or_404(Proposal, request.user, proposal_id)
     if file_format not in {"csv", "xlsx"}:
         raise Http404("There is no such format.")
-    data, media_type, _ = proposal_export(
-        user=request.user, proposal=proposal, file_format=file_format
+    data, media_type = proposal_export(
+        user=request.user,
+        proposal=proposal,
+        file_format=file_format,
+        is_taken=request.method == "GET",
     )
     response = HttpResponse(data, content_type=media_type)
     return as_attachment(response, f"{proposal.name}.{file_format}")

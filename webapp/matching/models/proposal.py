@@ -2,6 +2,7 @@
 
 import uuid
 from pathlib import Path
+from uuid import UUID
 
 from django.db import models
 from django.utils import timezone
@@ -47,15 +48,15 @@ class Proposal(OrganisationOwned):
         """Whether there are pairs to decide."""
         return self.revision > 0
 
-    @property
-    def arrays_path(self) -> Path:
-        """Folder-less path of the arrays of the present revision."""
-        return array_path(self.organisation_id, "proposals", self.arrays)
+    def files_of(self, arrays: UUID) -> tuple[Path, Path]:
+        """Where one computation keeps its small arrays (npz) and its marginals (npy).
 
-    @property
-    def marginals_path(self) -> Path:
-        """The (n, n) float32 marginals of the present revision, read by memory mapping."""
-        return array_path(self.organisation_id, "proposals", self.arrays, ".npy")
+        The marginals are (n, n) float32, read by memory mapping.
+        """
+        return (
+            array_path(self.organisation_id, "proposals", arrays),
+            array_path(self.organisation_id, "proposals", arrays, ".npy"),
+        )
 
 
 class PairState(models.TextChoices):

@@ -1,8 +1,9 @@
 """The table of a proposal: tabs, sorting, filtering and paging, all from the address."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import UUID
 
 from django.core.paginator import Page, Paginator
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
@@ -83,15 +84,21 @@ def proposal_progress(proposal: Proposal) -> tuple[int, int]:
     return counts["total"] - counts["is_open"], counts["total"]
 
 
-def forbidden_pairs(proposal: Proposal) -> QuerySet[ProposedPair]:
-    """Return the pairs of a proposal that a rule of it, or of its cohort, forbids by now."""
+def forbidden_pairs(*proposals: Proposal) -> QuerySet[ProposedPair]:
+    """Return the pairs of proposals that a rule of theirs, or of their cohort, forbids by now."""
     rules = ForbiddenPair.objects.filter(
-        Q(proposal=None) | Q(proposal=proposal),
-        cohort_id=proposal.cohort_id,
+        Q(proposal=None) | Q(proposal=OuterRef("proposal")),
+        cohort=OuterRef("proposal__cohort"),
         first=OuterRef("first"),
         second=OuterRef("second"),
     )
-    return proposal.pairs.filter(Exists(rules))
+    return ProposedPair.objects.filter(Exists(rules), proposal__in=proposals)
+
+
+def forbidden_counts(proposals: Sequence[Proposal]) -> dict[UUID, int]:
+    """Return how many of its pairs are forbidden by now, for the proposals that have such pairs."""
+    pairs = forbidden_pairs(*proposals).order_by().values_list("proposal")
+    return dict(pairs.annotate(count=Count("pk")))
 
 
 def standing_pairs(proposal: Proposal) -> QuerySet[ProposedPair]:

@@ -44,14 +44,21 @@ def proposal_rows(proposal: Proposal, *, decided_only: bool = False) -> Iterator
 
 
 def proposal_export(
-    *, user: User, proposal: Proposal, file_format: str, decided_only: bool = False
-) -> tuple[bytes, str, int]:
-    """Return the file, its content type and the number of pairs, and write the audit line.
+    *,
+    user: User,
+    proposal: Proposal,
+    file_format: str,
+    decided_only: bool = False,
+    is_taken: bool = True,
+) -> tuple[bytes, str]:
+    """Return the file and its content type, and write the audit line.
 
     Parameters
     ----------
     file_format : "csv" or "xlsx"
         Cells that a spreadsheet could take for a formula are defused in CSV, and are text in XLSX.
+    is_taken : bool
+        False where nothing of the file is sent (HEAD): that leaves no line.
     """
     rows = list(proposal_rows(proposal, decided_only=decided_only))
     if file_format == "xlsx":
@@ -60,16 +67,17 @@ def proposal_export(
     else:
         data = _as_csv(rows)
         kind = "text/csv; charset=utf-8"
-    audit(
-        user,
-        "exported",
-        proposal,
-        pairs=len(rows),
-        format=file_format,
-        decided_only=decided_only,
-        original_ids=True,
-    )
-    return data, kind, len(rows)
+    if is_taken:
+        audit(
+            user,
+            "exported",
+            proposal,
+            pairs=len(rows),
+            format=file_format,
+            decided_only=decided_only,
+            original_ids=True,
+        )
+    return data, kind
 
 
 def _as_csv(rows: list[tuple[Any, ...]]) -> bytes:

@@ -16,7 +16,7 @@ from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort, Student
 from webapp.cohorts.selectors.surveys import cohort_survey, questionnaire_of
 from webapp.common.quota import with_fresh_count
-from webapp.common.storage import array_path, remove_path, write_arrays
+from webapp.common.storage import remove_path, write_arrays
 from webapp.jobs.services import job_enqueue
 from webapp.matching.conflicts import Conflict, find_conflicts
 from webapp.matching.errors import MatchingError
@@ -112,15 +112,6 @@ def proposed_bytes(n_students: int) -> int:
     return 4 * n_students**2 + 20 * n_students + 2_000
 
 
-def proposal_files(proposal: Proposal, arrays: UUID) -> tuple[Path, Path]:
-    """Return the paths of arrays and marginals of one computation."""
-    organisation = proposal.organisation_id
-    return (
-        array_path(organisation, "proposals", arrays),
-        array_path(organisation, "proposals", arrays, ".npy"),
-    )
-
-
 def write_result(folder: Path, result: engine.Proposal) -> None:
     """Write what pages read later: small arrays as npz, the marginals as npy for memory mapping."""
     small, large = _result_files(folder)
@@ -152,7 +143,7 @@ def result_store(
     if proposal is None:
         raise MatchingError("The proposal was removed meanwhile.")
     _store_pairs(proposal, arrays, values, figures)
-    for computed, kept in zip(_result_files(folder), proposal_files(proposal, arrays), strict=True):
+    for computed, kept in zip(_result_files(folder), proposal.files_of(arrays), strict=True):
         os.replace(computed, kept)
 
 
@@ -193,7 +184,7 @@ def _store_pairs(
     proposal.figures = figures
     proposal.save()
     if old is not None:
-        transaction.on_commit(lambda: [remove_path(path) for path in proposal_files(proposal, old)])
+        transaction.on_commit(lambda: [remove_path(path) for path in proposal.files_of(old)])
 
 
 _KEPT = (

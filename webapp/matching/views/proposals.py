@@ -129,7 +129,7 @@ def compute(request: HttpRequest, uuid: str) -> HttpResponse:
 def export(request: HttpRequest, uuid: str, file_format: str) -> HttpResponseBase:
     """Download the pairs with original ids; an audit line says who did."""
     found = find_proposal(request, uuid)
-    data, content_type, _ = proposal_export(
+    data, content_type = proposal_export(
         user=request.user,
         proposal=found,
         file_format=file_format,
