@@ -89,8 +89,8 @@ def train_segmentation(
     max_seconds : float, optional
         From 0: the first parameters are always looked at.
     holdout : (images, masks), optional
-        Pictures not learned from; every report then carries a `SegmentationPreview`, unless
-        there turn out to be none.
+        Pictures not learned from; reports then carry a `SegmentationPreview`, unless there turn
+        out to be none: the last report, and as many before it as a fifth of the time allows.
     on_progress, should_stop, checkpoint
         See `engine.core`.
     rng : numpy.random.Generator, optional
@@ -129,7 +129,7 @@ def train_segmentation(
     if holdout:
         _append(held_out, *holdout, max_side)
     task = SegmentationTask(examples, examples.sizes, weight, rho)
-    reporter = SegmentationReporter(held_out, rho, on_progress)
+    reporter = SegmentationReporter(held_out, rho, on_progress, should_stop)
     limits = Limits(relative_gap=relative_gap, max_seconds=max_seconds)
     watch = Watch(reporter, should_stop, _own(checkpoint, task, solver, examples.digest))
     with one_blas_thread():
@@ -141,6 +141,7 @@ def train_segmentation(
             result = solve_by_frank_wolfe(
                 task, limits, watch, reporter, by_blocks=by_blocks, rng=order
             )
+        reporter.finish(result)
     model = make_segmentation_model(result.theta, ridge=weight, rho=rho, max_side=max_side)
     return TrainedSegmentation(model, result, n_pixels)
 

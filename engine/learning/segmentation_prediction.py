@@ -162,10 +162,13 @@ def best_labelling(
 
 
 def predict_marginals(
-    features: GridFeatures, theta: FloatArray, rho: float
+    features: GridFeatures, theta: FloatArray, rho: float, messages: FloatArray | None = None
 ) -> tuple[FloatArray, bool]:
-    """Return tau_i(1) on the grid, shape (rows, columns), and whether the messages converged."""
-    chains = GridChains(features, rho, theta)
+    """Return tau_i(1) on the grid, shape (rows, columns), and whether the messages converged.
+
+    ``messages``, (4, rows, columns), are started from and left at where they came to rest.
+    """
+    chains = GridChains(features, rho, theta, messages)
     change, sweeps = float("inf"), 0
     while change > MESSAGE_TOLERANCE and sweeps < MAX_SWEEPS:
         change = chains.sweep(5)

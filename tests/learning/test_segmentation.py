@@ -57,8 +57,9 @@ def test_likelihood_by_l_bfgs_finds_the_same_parameters() -> None:
 def test_reports_carry_the_error_and_the_marginals_of_held_out_pictures() -> None:
     reports: list[Any] = []
     train_segmentation(*leaves(14), holdout=leaves(3, seed=4), on_progress=reports.append)
-    previews = [report.preview for report in reports]
-    assert all(preview is not None and len(preview.marginals) == 2 for preview in previews)
+    assert reports[-1].preview is not None
+    previews = [report.preview for report in reports if report.preview is not None]
+    assert all(len(preview.marginals) == 2 for preview in previews)
     assert previews[-1].marginals[0].shape == (48, 64)
     assert previews[-1].error < 0.1 < previews[0].error
     rehearsals = [report for report in reports if report.sentence.startswith("Rehearsing")]
