@@ -84,6 +84,7 @@ _SCALES: tuple[tuple[tuple[str, ...], ...], ...] = (
 )
 
 _NUMBER = re.compile(r"\d+(?:[.:]\d+)?")
+_CLOCK = re.compile(r"\b([01]?\d|2[0-4]):[0-5]\d\b")  # of 24 hours
 
 
 def is_whole_number(text: str) -> bool:
@@ -109,7 +110,8 @@ def order_answers(answers: Iterable[str]) -> tuple[tuple[str, ...], bool]:
         ranks = _ranks(levels, scale)
         if ranks is not None:
             return tuple(x for _, x in sorted(zip(ranks, levels, strict=True))), True
-    keys = [_number_key(x) for x in levels]
+    night = _runs_past_midnight(levels)
+    keys = [_number_key(x, night) for x in levels]
     known = [key for key in keys if key is not None]
     if len(known) == len(levels) and len(set(known)) == len(levels) and len(levels) > 2:
         return tuple(x for _, x in sorted(zip(known, levels, strict=True))), True
@@ -125,8 +127,17 @@ def _ranks(levels: Sequence[str], scale: Sequence[Sequence[str]]) -> list[int] |
     return ranks
 
 
-def _number_key(text: str) -> tuple[float, float] | None:
-    """Return where a phrase with a number or a clock time stands: "after 1 am" behind "12-1 am"."""
+def _runs_past_midnight(levels: Sequence[str]) -> bool:
+    """Whether times by the 24-hour clock run from an evening into the night: 22:30 to 01:00."""
+    hours = [int(hour) for text in levels for hour in _CLOCK.findall(text)]
+    return max(hours, default=0) >= 18 and all(hour >= 18 or hour < 5 for hour in hours)
+
+
+def _number_key(text: str, night: bool) -> tuple[float, float] | None:
+    """Return where a phrase with a number or a clock time stands: "after 1 am" behind "12-1 am".
+
+    With ``night``, the hours after midnight stand behind those of the evening.
+    """
     lowered = text.lower().replace("midnight", "12 am").replace("noon", "12 pm")
     numbers = [float(x.replace(":", ".")) for x in _NUMBER.findall(lowered)]
     if not numbers:
@@ -140,6 +151,8 @@ def _number_key(text: str) -> tuple[float, float] | None:
         half = {"am": "pm", "pm": "am"}[half] if crossing and first < 12 else half
         hour = first % 12 + (12 if half == "pm" else 0)
         first = hour + 24 if hour < 5 else hour
+    elif night and first < 5:
+        first += 24
     shift = 0.0
     if re.match(r"\s*(?:<|less|under|before|earlier|up to|at most|fewer|until)", lowered):
         shift = -1.0

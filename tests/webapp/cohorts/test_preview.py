@@ -202,3 +202,42 @@ def test_the_young_people_survey_is_classified_sensibly() -> None:
     assert better.can_import
     assert better.role_counts["question"] == 24
     assert better.role_counts["constraint"] == 1
+
+
+def test_an_answer_written_in_several_ways_is_made_one() -> None:
+    table = make_table(Smokes={1: "YES", 4: "YES", 5: "yes", 7: "yes", 3: "NO", 6: "NO"})
+    preview = preview_of(table)
+    warnings = [problem for problem in preview.warnings if problem.column == 2]
+    assert [problem.sentence for problem in warnings] == [
+        "Smokes: “Yes” and “YES” and “yes” count as different.",
+        "Smokes: “No” and “NO” count as different.",
+    ]
+    choices = preview.choices
+    for fix in (fix for problem in warnings for fix in problem.fixes):
+        choices = press(table, choices, fix.action, [2], answer=fix.answer, value=fix.meaning)
+    preview = build_preview(table, choices)
+    assert (choices.columns[2].kind, choices.columns[2].levels) == (Kind.BINARY, ("No", "Yes"))
+    assert preview.columns[2].counts == (14, 26)
+    assert not [problem for problem in preview.problems if problem.column == 2]
+
+
+def test_a_group_written_in_two_ways_is_made_one() -> None:
+    table = make_table(Gender={1: "f"})
+    preview = preview_of(table)
+    fix = next(p for p in preview.warnings if p.column == 4).fixes[0]
+    assert fix.label == "Count “f” as “F”"
+    choices = press(table, preview.choices, "meaning", [4], answer=fix.answer, value=fix.meaning)
+    assert not [p for p in build_preview(table, choices).problems if p.column == 4]
+
+
+def test_a_slip_of_capitals_can_count_as_the_answer_that_it_is() -> None:
+    table = make_table(rows=60, Bedtime={9: "after 1 AM"})
+    labels = [fix.label for fix in preview_of(table).errors[0].fixes]
+    assert labels == ["Count “after 1 AM” as “After 1 am”", "Treat as blank", "Add it as an answer"]
+
+
+def test_what_was_counted_as_an_answer_follows_it() -> None:
+    table = make_table(Smokes={1: "YES", 4: "YES", 5: "yes", 7: "yes"})
+    choices = press(table, guess_choices(table), "meaning", [2], answer="YES", value="yes")
+    choices = press(table, choices, "meaning", [2], answer="yes", value="Yes")
+    assert build_preview(table, choices).columns[2].counts == (14, 26)

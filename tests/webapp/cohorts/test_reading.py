@@ -1,5 +1,6 @@
 """Every kind of file that is not a survey gets one sentence naming row, column or kind."""
 
+import datetime
 import io
 import zipfile
 from collections.abc import Callable
@@ -178,3 +179,8 @@ def test_it_reads_the_young_people_survey_as_it_is() -> None:
     data = (shared_data("young_people_survey") / "responses.csv").read_bytes()
     table = read_table(data)
     assert (table.n_rows, table.n_columns) == (1010, 150)
+
+
+def test_times_are_written_as_in_a_csv_file() -> None:
+    table = read_table(xlsx_of([["id", "Bedtime"], ["a", datetime.time(22)], ["b", "23:30"]]))
+    assert table.column(1) == ("22:00", "23:30")

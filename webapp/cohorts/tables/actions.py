@@ -1,6 +1,6 @@
 """Every button of the import preview as a function from choices to choices."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from engine import is_blank, order_answers
@@ -82,6 +82,10 @@ def _with_some_levels(choices: Choices, table: Table, column: int) -> Choices:
     answers = {cell for cell in table.column(column) if not is_blank(cell)}
     if not 2 <= len(answers) <= MAX_LEVELS:
         return choices
+    return _with_guessed_order(choices, column, answers)
+
+
+def _with_guessed_order(choices: Choices, column: int, answers: Iterable[str]) -> Choices:
     levels, has_order = order_answers(answers)
     kind = Kind.BINARY if len(levels) == 2 else Kind.ORDINAL if has_order else Kind.NOMINAL
     return choices.with_column(column, kind=kind, levels=levels)
@@ -109,10 +113,19 @@ def _reverse(choices: Choices, request: Request) -> Choices:
 
 
 def _set_meaning(choices: Choices, request: Request) -> Choices:
-    levels = choices.columns[request.column].levels
-    if request.value and request.value not in levels:
+    column = choices.columns[request.column]
+    known = column.levels or request.table.column(request.column)
+    if request.value and request.value not in known:
         raise ActionError("Choose one of the answers of this question.")
-    return choices.with_meaning(request.column, request.answer, request.value)
+    if request.value == request.answer:
+        raise ActionError("An answer counts as itself already.")
+    choices = choices.with_meaning(request.column, request.answer, request.value)
+    if request.answer not in column.levels:
+        return choices
+    left = tuple(level for level in column.levels if level != request.answer)
+    if column.kind is Kind.NOMINAL:  # fewer ways of writing may show an order
+        return _with_guessed_order(choices, request.column, left)
+    return choices.with_column(request.column, levels=left)
 
 
 def _add_level(choices: Choices, request: Request) -> Choices:

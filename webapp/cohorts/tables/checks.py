@@ -1,6 +1,7 @@
 """The checks of an import, one function per role; each returns problems in the product's words."""
 
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 
 from webapp.cohorts.tables.choices import MAX_LEVELS, Choices, ColumnChoice, Kind, Role
 from webapp.cohorts.tables.numerals import as_finite_number, is_numeral
@@ -178,6 +179,7 @@ def check_question(
             )
         )
     problems += _unknown_answers(name, index, choice, numbers, cells)
+    problems += _spellings(name, index, {level: counter[level] for level in choice.levels})
     problems += _blanks(name, index, n_blank, len(cells))
     problems += _one_sided(name, index, counter)
     return problems
@@ -228,7 +230,7 @@ def _unknown_answers(
 def _unknown_answer(
     name: str, index: int, choice: ColumnChoice, value: str, row: int, times: int
 ) -> Problem:
-    shown = value if len(value) <= 40 else value[:39] + "…"
+    shown = _short(value)
     more = f" (and {counted(times - 1, 'other row')})" if times > 1 else ""
     blank = Fix("Treat as blank", "meaning", column=index, answer=value)
     if is_numeral(value) and as_finite_number(value) is None:
@@ -240,6 +242,8 @@ def _unknown_answer(
             column=index,
             fixes=(blank,),
         )
+    meant = [level for level in choice.levels if _folded(level) == _folded(value)]
+    same = tuple(_count_as(index, value, level) for level in meant[:1])
     count = small_number(len(choice.levels))
     add = Fix("Add it as an answer", "add_level", column=index, answer=value)
     return Problem(
@@ -248,8 +252,39 @@ def _unknown_answer(
         "Expected one of: " + ", ".join(choice.levels) + ".",
         row=row,
         column=index,
-        fixes=(blank, add),
+        fixes=(*same, blank, add),
     )
+
+
+def _spellings(name: str, index: int, counts: Mapping[str, int]) -> list[Problem]:
+    """Return one warning per answer that is written in several ways, with a button per way."""
+    ways: dict[str, list[str]] = defaultdict(list)
+    for value in sorted(counts, key=lambda value: -counts[value]):
+        ways[_folded(value)].append(value)
+    return [
+        Problem(
+            Severity.WARNING,
+            f"{name}: {' and '.join(f'“{_short(value)}”' for value in found)} count as different.",
+            "They differ only in capitals or spaces.",
+            column=index,
+            fixes=tuple(_count_as(index, value, found[0]) for value in found[1:]),
+        )
+        for found in ways.values()
+        if len(found) > 1
+    ]
+
+
+def _folded(value: str) -> str:
+    return " ".join(value.casefold().split())
+
+
+def _short(value: str) -> str:
+    return value if len(value) <= 40 else value[:39] + "…"
+
+
+def _count_as(index: int, value: str, meaning: str) -> Fix:
+    label = f"Count “{_short(value)}” as “{_short(meaning)}”"
+    return Fix(label, "meaning", column=index, answer=value, meaning=meaning)
 
 
 def _blanks(name: str, index: int, n_blank: int, total: int) -> list[Problem]:
@@ -293,7 +328,7 @@ def check_constraint(name: str, index: int, counter: Counter[str], n_blank: int)
                 fixes=(Fix("Ignore this column", "role", column=index, meaning="ignore"),),
             )
         ]
-    problems = []
+    problems = _spellings(name, index, counter)
     if n_blank:
         problems.append(
             Problem(

@@ -66,9 +66,10 @@ class Choices:
 
     def with_meaning(self, index: int, answer: str, meaning: str) -> "Choices":
         """Return the choices with one answer of a column read as another, or as a blank."""
-        meanings = {key: dict(value) for key, value in self.meanings.items()}
-        meanings.setdefault(index, {})[answer] = meaning
-        return replace(self, meanings=meanings)
+        before = self.meanings.get(index, {})
+        column = {other: meaning if meant == answer else meant for other, meant in before.items()}
+        column[answer] = meaning
+        return replace(self, meanings={**self.meanings, index: column})
 
     def without_row(self, number: int) -> "Choices":
         """Return the choices with one row left out."""

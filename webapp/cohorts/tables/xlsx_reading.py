@@ -123,6 +123,8 @@ def _as_text(value: Any) -> str:
         return str(int(value))
     if isinstance(value, datetime.datetime) and value.time() == datetime.time(0):
         return value.date().isoformat()
+    if isinstance(value, datetime.time) and not value.second and not value.microsecond:
+        return value.isoformat("minutes")  # as a CSV file of the same survey has it
     if isinstance(value, ArrayFormula | DataTableFormula):
         text = getattr(value, "text", "") or "table"  # a data table keeps no text
         return f"={text.lstrip('=')}"
