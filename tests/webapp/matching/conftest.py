@@ -13,7 +13,7 @@ from webapp.cohorts.models import Cohort, PairsOrigin, Student
 from webapp.cohorts.services.cohorts import cohort_set_pairs
 from webapp.jobs.models import Job
 from webapp.jobs.runner import run_job
-from webapp.matching.models import LearnedModel, Proposal
+from webapp.matching.models import LearnedModel, Proposal, ProposedPair
 from webapp.matching.results import learning_figures, weight_rows
 from webapp.matching.services.proposals import proposal_create
 
@@ -143,3 +143,8 @@ def make_proposal(bob: User, first_years: Cohort, learned: LearnedModel) -> Call
 @pytest.fixture
 def proposal(make_proposal: Callable[..., Proposal]) -> Proposal:
     return make_proposal()
+
+
+def two_of(proposal: Proposal, gender: str = "F") -> list[ProposedPair]:
+    """Return two proposed pairs of one gender."""
+    return list(proposal.pairs.filter(first__attributes__Gender=gender)[:2])

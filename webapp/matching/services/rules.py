@@ -113,29 +113,39 @@ def _student(proposal: Proposal, number: int) -> Student:
 
 
 def _lock(user: User, proposal: Proposal, first: Student, second: Student) -> str:
-    """Lock two students; a rejection in this proposal gives way, as it does to a decision."""
-    already = proposal.pairs.filter(first=first, second=second, state=PairState.LOCKED)
-    if already.exists():
-        raise DecisionError(f"{first} and {second} are locked already.")
-    LockRule.objects.get_or_create(
-        proposal=proposal,
-        first=first,
-        second=second,
-        defaults={"created_by": user.get_username()},
+    """Lock two students: at once where they are proposed together, else when proposed anew.
+
+    A rejection in this proposal gives way, as it does to a decision; "never" stays, a conflict.
+    """
+    was_rejected = _let_pair(proposal, first, second, (PairState.REJECTED,))
+    proposed = proposal.pairs.filter(first=first, second=second).exclude(state=PairState.NEVER)
+    if proposed.exists():
+        _decide(user, proposed, PairState.LOCKED)
+    else:
+        LockRule.objects.get_or_create(
+            proposal=proposal,
+            first=first,
+            second=second,
+            defaults={"created_by": user.get_username()},
+        )
+    rest = "; they are no longer rejected" if was_rejected else ""
+    return f"{first} + {second} locked together{rest}."
+
+
+def _decide(user: User, pairs: QuerySet[ProposedPair], state: PairState) -> None:
+    """Bring pairs into a state, those that are not in it already."""
+    pairs.exclude(state=state).update(
+        state=state,
+        version=F("version") + 1,
+        decided_by=user.get_username(),
+        decided_at=timezone.now(),
     )
-    if _let_pair(proposal, first, second, (PairState.REJECTED,)):
-        return f"{first} + {second} locked together; they are no longer rejected."
-    return f"{first} + {second} locked together."
 
 
 def _release(user: User, proposal: Proposal, first: Student, second: Student) -> str:
-    _release_pair(proposal, first, second)
-    return f"{first} + {second} released."
-
-
-def _release_pair(proposal: Proposal, first: Student, second: Student) -> None:
     proposal.locks.filter(first=first, second=second).delete()
     _open(proposal.pairs.filter(first=first, second=second, state__in=HELD_STATES))
+    return f"{first} + {second} released."
 
 
 def _keep_lock(user: User, proposal: Proposal, student: Student, partner: Student) -> str:
@@ -151,12 +161,7 @@ def _never(user: User, proposal: Proposal, first: Student, second: Student) -> s
     if proposal.pairs.filter(first=first, second=second, state=PairState.LOCKED).exists():
         raise DecisionError(f"{first} + {second} is locked. Release the lock first.")
     _let_pair(proposal, first, second, (PairState.REJECTED,))  # one rule a pair, the stronger one
-    proposal.pairs.filter(first=first, second=second).exclude(state=PairState.NEVER).update(
-        state=PairState.NEVER,
-        version=F("version") + 1,
-        decided_by=user.get_username(),
-        decided_at=timezone.now(),
-    )
+    _decide(user, proposal.pairs.filter(first=first, second=second), PairState.NEVER)
     ForbiddenPair.objects.get_or_create(
         cohort_id=proposal.cohort_id,
         proposal=None,
