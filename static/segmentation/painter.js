@@ -1,5 +1,6 @@
 // Corrections: a brush that adds to or takes from the mask, with undo, by pointer or keyboard.
 
+import { showToast } from "../js/toasts.js";
 import { packed } from "./colour.js";
 
 const TINT = packed(0x2f, 0xd0, 0xa8, 115);
@@ -37,6 +38,11 @@ export class Painter {
     return this.done.length > 0;
   }
 
+  /** Whether anything would be lost with the page, also after the brush was put away. */
+  get isUnsaved() {
+    return this.mask.some((value, at) => value !== this.saved[at]);
+  }
+
   listen() {
     for (const button of document.querySelectorAll("[data-correct]")) {
       button.addEventListener("click", (event) => {
@@ -55,7 +61,7 @@ export class Painter {
     this.find("[data-leave]").addEventListener("click", () => this.leave());
     this.find("[data-save]").addEventListener("click", () => this.save());
     window.addEventListener("beforeunload", (event) => {
-      if (this.open && this.isChanged) event.preventDefault();
+      if (this.isUnsaved) event.preventDefault();
     });
   }
 
@@ -86,11 +92,17 @@ export class Painter {
     this.viewer.refresh();
   }
 
+  /** Put the predicted mask back as one more step, so that the correction is not lost by a slip. */
   leave() {
-    this.mask.set(this.saved);
-    this.done = [];
-    this.undone = [];
+    const isChanged = this.isChanged;
+    if (isChanged) {
+      const box = [0, 0, this.width, this.height];
+      this.done.push({ box, before: this.mask.slice(), after: this.saved.slice() });
+      this.undone = [];
+      this.mask.set(this.saved);
+    }
     this.setOpen(false);
+    if (isChanged) showToast("Corrections discarded. To have them back, correct the mask again and press Undo.");
   }
 
   setTool(tool) {
@@ -287,7 +299,9 @@ export class Painter {
       this.saved = this.mask.slice();
       this.done = [];
       this.undone = [];
-      window.location.assign(answer.url);
+      const values = new URLSearchParams(window.location.search);
+      values.delete("correct");
+      window.location.assign(`${answer.url}?${values}`);
     } catch (error) {
       message.textContent =
         error instanceof TypeError || error instanceof SyntaxError

@@ -16,6 +16,12 @@ async function fetched(url, read) {
   return read(response);
 }
 
+/** Those of the named parameters that the address has; they belong to the page, not to the view. */
+function kept(...names) {
+  const values = new URLSearchParams(window.location.search);
+  return names.filter((name) => values.has(name)).map((name) => `${name}=${encodeURIComponent(values.get(name))}`);
+}
+
 class Viewer {
   constructor(root) {
     this.root = root;
@@ -87,14 +93,12 @@ class Viewer {
   writeAddress() {
     const { state, layers } = this;
     const at = state.at === null ? null : state.at.map((value) => value * layers.factor);
-    const query = writeState({ ...state, at });
-    const correcting = new URLSearchParams(window.location.search).has("correct");
-    const full = [query, correcting ? "correct=1" : ""].filter(Boolean).join("&");
+    const full = [...kept("order", "correct"), writeState({ ...state, at })].filter(Boolean).join("&");
     window.history.replaceState(null, "", full ? `?${full}` : window.location.pathname);
-    const kept = writeState(state, false);
+    const shown = [...kept("order"), writeState(state, false)].filter(Boolean).join("&");
     for (const link of document.querySelectorAll("a[data-keep-view]")) {
       const url = new URL(link.href);
-      url.search = kept;
+      url.search = shown;
       link.href = url.href;
     }
   }

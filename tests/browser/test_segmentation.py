@@ -289,6 +289,12 @@ def test_corrections_by_keyboard_can_be_undone(page_as, prepared) -> None:
     expect(page.locator("[data-scale]")).to_be_hidden()  # it measures no layer that is shown
     page.get_by_role("button", name="Discard").click()
     expect(page.locator("[data-painter]")).to_be_hidden()
+    expect(page.locator("#toasts")).to_contain_text("Corrections discarded.")
+    page.keyboard.press("c")
+    page.keyboard.press("z")  # what was discarded by a slip comes back
+    page.keyboard.press("z")
+    expect(save).to_be_disabled()
+    page.keyboard.press("c")
     expect(page.locator("[data-scale]")).to_be_visible()
 
 

@@ -16,7 +16,7 @@ from tests.webapp.segmentation.test_uploads import files_in, release_after_inspe
 from webapp.accounts.models import Organisation
 from webapp.common.quota import stored_bytes
 from webapp.segmentation import rendering
-from webapp.segmentation.models import ImageFile
+from webapp.segmentation.models import ImageFile, PredictedImage
 from webapp.segmentation.rendering import read_mask_png
 from webapp.segmentation.services import corrections
 from webapp.segmentation.services.corrections import enlarged, mask_correct
@@ -62,6 +62,25 @@ def test_neighbours_follow_the_order(client_of, alice, batch) -> None:
     assert 'rel="next"' in page
     assert 'rel="prev"' not in page
     assert page.index("Image 1 of 3") > 0
+
+
+def test_links_to_neighbours_keep_the_order(client_of, alice, batch) -> None:
+    """They led on in the usual order, whatever the list had been sorted by."""
+    row = batch.images.get(name="leaf_1.jpg")
+    page = client_of(alice).get(f"{row.get_absolute_url()}?order=name").content.decode()
+    for name in ("leaf_0.jpg", "leaf_2.jpg"):
+        neighbour = batch.images.get(name=name)
+        assert page.count(f'href="{neighbour.get_absolute_url()}?order=name"') == 2
+
+
+def test_an_image_that_waits_says_so_and_has_no_place(client_of, alice, batch) -> None:
+    batch.images.filter(name="leaf_1.jpg").update(state=PredictedImage.State.WAITING)
+    row = batch.images.get(name="leaf_1.jpg")
+    page = client_of(alice).get(row.get_absolute_url()).content.decode()
+    assert "This image is not predicted yet." in page
+    assert "Not predicted yet by “Leaf model”." in page
+    assert "Image 1 of" not in page
+    assert 'rel="next"' not in page
 
 
 @pytest.mark.parametrize(

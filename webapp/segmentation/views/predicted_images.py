@@ -45,17 +45,18 @@ def predicted_image_page(request: HttpRequest, pk: str, image_pk: str) -> HttpRe
     order = request.GET.get("order", "")
     order = order if order in ORDERS else default_order(row.batch)
     rows = list(images_in_order(row.batch, order).exclude(state=PredictedImage.State.WAITING))
-    place = next((k for k, other in enumerate(rows) if other.pk == row.pk), 0)
+    place = next((k for k, other in enumerate(rows, start=1) if other.pk == row.pk), 0)
     context = {
         "row": row,
         "batch": row.batch,
         "layers": LAYER_ROWS,
         "foreground": row.batch.segmenter.foreground,
         "numbers": batch_numbers(row.batch),
+        "order": order,
         "order_label": ORDERS[order][0],
-        "previous": rows[place - 1] if place > 0 else None,
-        "next": rows[place + 1] if place + 1 < len(rows) else None,
-        "place": place + 1,
+        "previous": rows[place - 2] if place > 1 else None,
+        "next": rows[place] if 0 < place < len(rows) else None,
+        "place": place,
         "total": len(rows),
         "strip": _strip(rows, place),
     }

@@ -53,7 +53,9 @@ class PredictForm(forms.Form):
         sets = self.fields["image_set"]
         sets.queryset = image_sets_of(user).filter(n_images__gt=0)
         sets.label_from_instance = lambda s: f"{s.name} ({s.n_images} images)"
-        self.fields["segmenter"].queryset = ready_segmenters(user)
+        models = self.fields["segmenter"]
+        models.queryset = ready_segmenters(user)
+        models.label_from_instance = lambda model: f"{model.name} (finds “{model.foreground}”)"
 
 
 @require_GET

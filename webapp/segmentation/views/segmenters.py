@@ -134,13 +134,13 @@ def segmenter_new(request: HttpRequest) -> HttpResponse:
 
 
 def _initial(request: HttpRequest) -> dict[str, Any]:
-    wanted = request.GET.get("set")
+    wanted = [get_owned_or_404(ImageSet, request.user, pk) for pk in request.GET.getlist("set")]
     if not wanted:
         return {}
-    image_set = get_owned_or_404(ImageSet, request.user, wanted)
-    count = image_set.segmenters.count()
-    name = image_set.name if count == 0 else f"{image_set.name}, {count + 1}"
-    return {"image_sets": [image_set.pk], "name": name}
+    first = wanted[0]
+    count = first.segmenters.count()
+    name = first.name if count == 0 else f"{first.name}, {count + 1}"
+    return {"image_sets": [image_set.pk for image_set in wanted], "name": name}
 
 
 @require_GET
@@ -169,23 +169,25 @@ def _context(segmenter: Segmenter) -> dict[str, Any]:
         digest__in=segmenter.held_out_digests[:2],
     ).select_related("image_set")
     by_digest = {file.digest: file for file in previews}
+    is_active = segmenter.job is not None and segmenter.job.is_active
+    shown = [
+        {
+            "number": number,
+            "file": by_digest.get(digest),
+            "is_there": segmenter.preview_path(number).exists(),
+            "version": points[-1].iteration if points else 0,
+        }
+        for number, digest in enumerate(segmenter.held_out_digests[:2])
+    ]
     return {
         "segmenter": segmenter,
         "job": segmenter.job,
-        "is_active": segmenter.job is not None and segmenter.job.is_active,
+        "is_active": is_active,
         "badge": segmenter_badge(segmenter),
         "held_out": points,
         "held_out_chart": held_out_chart(points) if len(points) > 1 else "",
         "last_error": points[-1].error if points else None,
-        "previews": [
-            {
-                "number": number,
-                "file": by_digest.get(digest),
-                "is_there": segmenter.preview_path(number).exists(),
-                "version": points[-1].iteration if points else 0,
-            }
-            for number, digest in enumerate(segmenter.held_out_digests[:2])
-        ],
+        "previews": [one for one in shown if is_active or one["is_there"]],
         "n_learned": len(segmenter.learned_digests),
         "n_held_out": len(segmenter.held_out_digests),
         "n_copies": segmenter.job.parameters.get("copies", 0) if segmenter.job else 0,

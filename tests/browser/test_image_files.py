@@ -1,0 +1,31 @@
+"""The files of an image set, one by one."""
+
+import numpy as np
+from playwright.sync_api import expect
+
+from engine import generate_leaf_images
+from tests.browser.image_pages import make_set, upload
+from tests.browser.labelled_pictures import zip_file
+
+
+def test_a_file_leaves_its_set_only_after_a_question(page_as, tmp_path, assert_accessible) -> None:
+    images = list(generate_leaf_images(2, rng=np.random.default_rng(5)))
+    page = page_as("bob")
+    make_set(page, "Small")
+    upload(page, zip_file(tmp_path / "small.zip", images, masks=2))
+    files = page.locator(".gallery__item")
+    expect(files).to_have_count(2)
+    more = files.first.locator("summary")
+    more.click()
+    page.get_by_role("link", name="Remove the image…").click()
+    dialog = page.get_by_role("dialog", name="Remove this image")
+    expect(dialog).to_contain_text("It cannot be undone.")
+    assert_accessible(page)
+    dialog.get_by_role("link", name="Keep it").click()
+    expect(dialog).to_be_hidden()
+    expect(more).to_be_focused()
+    more.click()
+    page.get_by_role("link", name="Remove the image…").click()
+    dialog.get_by_role("button", name="Remove").click()
+    expect(page.locator("#toasts")).to_contain_text("was removed from the set.")
+    expect(files).to_have_count(1)

@@ -1,0 +1,29 @@
+"""What the page of a model offers when learning has not come to its end."""
+
+from webapp.jobs.models import Job, JobState
+from webapp.segmentation.services.segmenters import LearningChoices, segmenter_learn
+
+
+def test_learning_again_starts_from_all_the_sets(client_of, bob, make_set) -> None:
+    """Only the first was chosen, so that the second try learned from less."""
+    sets = [make_set(bob, name=name) for name in ("First", "Second")]
+    model = segmenter_learn(user=bob, name="Both", image_sets=sets, choices=LearningChoices())
+    Job.objects.filter(pk=model.job_id).update(state=JobState.CANCELLED)
+    client = client_of(bob)
+    page = client.get(model.get_absolute_url()).content.decode()
+    address = page.split('href="/image-models/new/')[1].split('"')[0].replace("&amp;", "&")
+    form = client.get(f"/image-models/new/{address}").content.decode()
+    assert form.count("checked") == 2 + 1  # both sets, and the usual restraint
+
+
+def test_a_model_that_failed_waits_for_no_picture(client_of, bob, make_set) -> None:
+    image_set = make_set(bob, images=4, masks=4)
+    model = segmenter_learn(
+        user=bob, name="Four", image_sets=[image_set], choices=LearningChoices()
+    )
+    client = client_of(bob)
+    assert "After the first steps" in client.get(model.get_absolute_url()).content.decode()
+    Job.objects.filter(pk=model.job_id).update(state=JobState.FAILED)
+    page = client.get(model.get_absolute_url()).content.decode()
+    assert "After the first steps" not in page
+    assert "what it believed at the end" not in page
