@@ -85,21 +85,24 @@ def _record(
 
     Raises DecisionError when the rules and the pairs are what they were.
     """
-    versions = dict(proposal.pairs.filter(pk__in=pairs).values_list("pk", "version"))
-    changed = [row for key, row in pairs.items() if versions[key] != row["version"]]
-    if not changed and not any(change["removed"] or change["added"] for change in changes.values()):
+    now = {pair.pk: pair for pair in proposal.pairs.filter(pk__in=pairs)}
+    changed = [row for key, row in pairs.items() if now[key].version != row["version"]]
+    is_new = any(change["removed"] or change["added"] for change in changes.values())
+    if not changed and not is_new:
         raise DecisionError("That is so already. Nothing was changed.")
+    # Pairs that are proposed and now locked are as good as they were.
+    unsettles = is_new or any(now[row["pk"]].state != PairState.LOCKED for row in changed)
     event = DecisionEvent.objects.create(
         proposal=proposal,
         revision=proposal.revision,
         user=user,
         decision=Decision.RULE,
         sentence=sentence[:300],
-        before={"pairs": changed, "changes": 1},
-        after={"versions": {str(row["pk"]): versions[row["pk"]] for row in changed}, **changes},
+        before={"pairs": changed, "changes": int(unsettles)},
+        after={"versions": {str(row["pk"]): now[row["pk"]].version for row in changed}, **changes},
     )
     Proposal.objects.filter(pk=proposal.pk).update(
-        changes=F("changes") + 1, updated_at=timezone.now()
+        changes=F("changes") + int(unsettles), updated_at=timezone.now()
     )
     audit(user, "changed a rule", proposal, rule=sentence)
     return event
