@@ -182,7 +182,8 @@ def _spare_masks(images: Path, files: Sequence[ImageFile], folder: Path) -> None
 
     All beside the pictures may be. Elsewhere ours are told by the marginals written with them.
     """
-    is_beside = folder.resolve() == images.resolve()
+    folder = folder.resolve()  # of a folder that is not there yet, ".." leads nowhere
+    is_beside = folder == images.resolve()
     for file in files:
         path = _mask_path(folder, file)
         if path.exists() and (is_beside or not _marginals_path(folder, file).exists()):

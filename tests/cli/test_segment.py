@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from engine.cli.main import main
+from engine.core.progress import Progress
 from engine.datasets.masks import write_mask
 from engine.datasets.synthetic_images import generate_leaf_images
 
@@ -146,18 +147,33 @@ def test_features_are_kept_from_run_to_run(
 
 
 def test_a_killed_training_goes_on_from_its_checkpoint(
-    mixed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    mixed: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    state, out = str(tmp_path / "state.npz"), str(tmp_path / "m.npz")
-    words = ("train", "--images", str(mixed), "--max-side", "32", "--checkpoint", state)
-    _, first = run(capsys, *words, "--out", out, "--gap", "1e-6", "--max-seconds", "0")
-    assert first["status"] == "time limit"
-    code, refused = run(capsys, *words, "--out", out, "--lambda", "7")
-    assert code == 2, "the checkpoint is read: it belongs to another lambda"
-    assert "checkpoint" in refused["error"]
-    code, second = run(capsys, *words, "--out", out, "--gap", "1e-2")
+    state, out = tmp_path / "state.npz", str(tmp_path / "m.npz")
+    words = ("train", "--images", str(mixed), "--max-side", "32", "--gap", "1e-6", "--out", out)
+    words += ("--checkpoint", str(state))
+    steps: list[int] = []
+
+    def interrupt(progress: Progress) -> None:
+        if progress.iteration == 4:
+            raise KeyboardInterrupt
+
+    def count(progress: Progress) -> None:
+        if progress.objective is not None:
+            steps.append(progress.iteration)
+
+    monkeypatch.setattr("engine.solvers.control.CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr("engine.cli.main.progress_callback", lambda: interrupt)
+    assert main(["segment", *words]) == 130
+    assert state.exists()
+    monkeypatch.setattr("engine.cli.main.progress_callback", lambda: count)
+    code, result = run(capsys, *words)
     assert code == 0
-    assert second["relative_gap"] <= 1e-2
+    assert result["relative_gap"] <= 1e-6
+    assert steps[0] >= 3
 
 
 def test_evaluate_compares_with_masks_beside_or_elsewhere(
