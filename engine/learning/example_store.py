@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from engine.core.errors import InvalidProblemError
 from engine.core.npz_file import read_npz
+from engine.core.spill_folder import spill_folder
 from engine.crf.grid_features import GridExample, GridFeatures
 from engine.crf.image_features import (
     COLOUR_THRESHOLDS,
@@ -133,7 +134,8 @@ class SpillFile:
     """
 
     def __init__(self) -> None:
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the store
+        folder = spill_folder()
+        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - it lives with the store
 
     def append(self, features: "StoredFeatures") -> "SpilledFeatures":
         """Write the features of a picture."""

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.core.arguments import FloatArray
+from engine.core.spill_folder import spill_folder
 
 MEMORY_BYTES = 768 * 2**20
 """Room in memory: a training set of 300 pictures of 30,000 pixels, or of 700 when only messages
@@ -29,7 +30,7 @@ class ArrayShelf:
     Parameters
     ----------
     memory_bytes : int, budget in memory.
-    folder : Path, optional, where to make the files; the system's place for such files if None.
+    folder : Path, optional, where to make the files; `spill_folder` if None.
     """
 
     def __init__(self, memory_bytes: int = MEMORY_BYTES, folder: Path | None = None) -> None:
@@ -59,7 +60,7 @@ class ArrayShelf:
 
     def _next_pages(self, needed: int) -> NDArray[np.uint8]:
         size = max(needed, FILE_BYTES)
-        with tempfile.TemporaryFile(dir=self._folder) as file:
+        with tempfile.TemporaryFile(dir=self._folder or spill_folder()) as file:
             _reserve(file.fileno(), size)
             mapped = np.memmap(file, dtype=np.uint8, mode="r+", shape=(size,))
         # As plain array on the same pages: compiled code then sees one type, not two.

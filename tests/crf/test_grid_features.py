@@ -16,6 +16,7 @@ from engine.crf.image_features import (
     sobel_response,
 )
 from engine.crf.image_grid import enlarge, model_shape, shrink_image, shrink_mask
+from tests.reference.gradient_blocks import gradient_blocks
 
 
 @pytest.fixture(scope="module")
@@ -82,9 +83,24 @@ def test_edge_codes_stand_for_exceeded_thresholds(features: GridFeatures) -> Non
         assert vector.shape == (N_EDGE_FEATURES,)
         assert vector[half] == 1.0
         assert_array_equal(vector[half + 1 : half + 11], distance > COLOUR_THRESHOLDS)
-        assert vector[half + 11 : half + 21].sum() == codes[i, j] % 11
         assert not vector[21 - half : 42 - half].any()
         assert len(SOBEL_THRESHOLDS) == 10
+
+
+def test_the_larger_sobel_response_of_an_edges_ends_is_compared(features: GridFeatures) -> None:
+    colours = features.nodes.colours / 255.0  # type: ignore[attr-defined]
+    lightness = 0.299 * colours[..., 0] + 0.587 * colours[..., 1] + 0.114 * colours[..., 2]
+    response = np.hypot(*(sobel(lightness, axis, mode="nearest") for axis in (0, 1)))
+    edges, exceeded = features.edges, response[..., None] > SOBEL_THRESHOLDS
+    right = edges.horizontal_basis[edges.horizontal][..., 11:21]
+    down = edges.vertical_basis[edges.vertical][..., 32:42]
+    assert_array_equal(right, exceeded[:, 1:] | exceeded[:, :-1])
+    assert_array_equal(down, exceeded[1:] | exceeded[:-1])
+
+
+def test_gradient_blocks_are_those_of_the_definition(features: GridFeatures) -> None:
+    expected = gradient_blocks(features.nodes.colours / 255.0)  # type: ignore[attr-defined]
+    assert_allclose(features.nodes.gradients, expected, atol=1e-6)  # type: ignore[attr-defined]
 
 
 def test_sobel_is_the_library_one() -> None:

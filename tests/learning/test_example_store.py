@@ -56,6 +56,7 @@ def test_the_digest_tells_pictures_labels_and_their_order_apart() -> None:
 
 def test_nothing_can_leave_files_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A killed process left them for ever while they had names."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     store = filled(ExampleStore(memory_bytes=0))
     assert not list(tmp_path.iterdir())
@@ -95,7 +96,7 @@ def test_a_cache_spares_the_second_run_the_work(
         same(fresh[k], repaired[k])
 
 
-@pytest.mark.parametrize("solver", ["theta", "frank-wolfe"])
+@pytest.mark.parametrize("solver", ["theta", "frank-wolfe", "block-coordinate"])
 def test_learning_from_files_gives_the_same_answer(
     solver: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

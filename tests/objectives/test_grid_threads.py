@@ -4,6 +4,7 @@ import importlib
 import pkgutil
 import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -12,8 +13,10 @@ from numba.core.dispatcher import Dispatcher
 import engine.kernels
 from engine.crf.grid_features import GridExample
 from engine.learning import marginal_fitting
+from engine.objectives.array_shelf import ArrayShelf
 from engine.objectives.grid_inner import GridSetInnerProblem
 from engine.objectives.grid_losses import LossOptions
+from engine.objectives.grid_set_block import GridSetBlock
 from tests.reference.tiny_grids import tiny_example
 
 PATIENCE = 60.0  # seconds; only a failure waits so long
@@ -49,6 +52,20 @@ def test_two_pictures_are_solved_at_the_same_time() -> None:
     assert np.array_equal(one.statistics, two.statistics)
 
 
+def test_two_pictures_of_a_block_are_asked_at_the_same_time() -> None:
+    theta, meeting = np.random.default_rng(9).normal(size=14), Meeting(examples()[:2])
+    answers = []
+    for pictures, threads in ((examples()[:2], 1), (meeting, 2)):
+        with ThreadPoolExecutor(threads) as pool:
+            block = GridSetBlock(pictures, 0.5, shelf=ArrayShelf(), pool=pool)
+            if pictures is meeting:
+                meeting.barrier = threading.Barrier(2)
+            answers.append(block.compute_extreme_direction(theta, block.initial_point()))
+    alone, together = answers
+    assert alone.gap == together.gap
+    assert np.array_equal(alone.statistics, together.statistics)
+
+
 def test_two_losses_are_computed_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
     options = LossOptions("clique-logistic", iterations=3)
     alone = marginal_fitting.fit_marginals(examples(), options, ridge=1.0, threads=1)
@@ -67,7 +84,7 @@ def test_the_kernels_of_pictures_release_the_lock() -> None:
     names = {module.name for module in pkgutil.iter_modules(engine.kernels.__path__)}
     of_pictures = {"backpropagation", "edge_codes", "gradient_blocks", "grid_chains"}
     of_pictures |= {"grid_segment", "mean_field_grid", "pseudolikelihood_grid", "sinusoids"}
-    of_pictures |= {"maxflow_grid"}
+    of_pictures |= {"ising_grid", "maxflow_grid"}
     assert of_pictures <= names
     for name in of_pictures:
         module = importlib.import_module(f"engine.kernels.{name}")

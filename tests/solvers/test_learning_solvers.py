@@ -1,7 +1,10 @@
 """All solvers of the learning problem share one optimum, and no certificate is ever too good."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from engine.core.checkpoint import FileCheckpoint
 from engine.core.errors import InvalidProblemError
@@ -13,8 +16,9 @@ from engine.solvers.block_orders import CyclicOrder, RandomOrder, ShuffledOrder
 from engine.solvers.control import Limits, Watch
 from engine.solvers.frank_wolfe import BlockCoordinateFrankWolfe, FrankWolfe
 from engine.solvers.pairwise_frank_wolfe import PairwiseFrankWolfe
-from engine.solvers.step_rules import LineSearch, OpenLoop
+from engine.solvers.step_rules import LineProblem, LineSearch, OpenLoop
 from engine.solvers.theta_ascent import ThetaAscent
+from engine.solvers.walk import Walk
 from tests.learning.roommate_cohorts import random_cohorts
 from tests.reference import perfect_matchings as reference
 
@@ -126,6 +130,43 @@ def test_averaged_iterates_come_close_too():
         make_blocks(10, 1.0), RIDGE, OpenLoop(), averaged=True, limits=limits
     ).solve()
     assert np.abs(result.theta - best.theta).max() < 0.1 * np.abs(best.theta).max()
+
+
+def test_the_average_weighs_each_step_by_its_number(monkeypatch):
+    """theta_bar_t = (1 - r) theta_bar_{t-1} + r theta_t, r = 2 / (t + 2) for t = 0, 1, ..."""
+    visited = []
+    ask = Walk.ask
+
+    def noted(walk, block, theta):
+        visited.append(theta)
+        return ask(walk, block, theta)
+
+    monkeypatch.setattr(Walk, "ask", noted)
+    limits, rng = Limits(1e-12, max_iterations=6), np.random.default_rng(0)
+    batch = FrankWolfe(make_blocks(10, 1.0), RIDGE, OpenLoop(), averaged=True, limits=limits)
+    blocks = BlockCoordinateFrankWolfe(
+        make_blocks(10, 1.0, count=6), RIDGE, rng, OpenLoop(), averaged=True, limits=limits
+    )
+    for solver, asks in ((batch, 2), (blocks, 1)):
+        visited.clear()
+        theta = solver.solve().theta
+        steps = np.array(visited[: 6 * asks : asks])
+        weights = np.arange(1, 7)
+        assert_allclose(theta, weights @ steps / weights.sum(), rtol=1e-10, atol=1e-12)
+        assert np.abs(theta - steps[-1]).max() > 1e-3 * np.abs(theta).max()
+
+
+def test_the_open_loop_steps_are_those_of_the_papers():
+    """2 / (t + 2) for all at once, 2 M / (2 M + t) for one of M."""
+    segment = SimpleNamespace(longest=1.0)
+    everyone = LineProblem(np.zeros(1), np.zeros(1), RIDGE, [segment] * 5)
+    alone = LineProblem(np.zeros(1), np.zeros(1), RIDGE, [segment])
+    for t in (1, 2, 10, 1000):
+        assert OpenLoop().choose(t, 5, everyone) == 2 / (t + 2)
+        assert OpenLoop().choose(t, 5, alone) == 2 * 5 / (2 * 5 + t)
+    short = LineProblem(np.zeros(1), np.zeros(1), RIDGE, [SimpleNamespace(longest=0.1)])
+    assert OpenLoop().choose(1, 1, short) == pytest.approx(0.1, rel=1e-8)
+    assert OpenLoop().choose(1, 1, short) < 0.1
 
 
 def test_line_search_beats_the_fixed_rule_per_step():
