@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 from django.urls import reverse
 
+from tests.webapp.cohorts.conftest import survey_csv
 from tests.webapp.cohorts.test_reading import xlsx_of
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, Draft, PairsOrigin
@@ -68,6 +69,35 @@ def test_a_wrong_row_is_named_and_stops_everything(
     assert "Nothing was imported" in press_import(client, cohort)
     cohort.refresh_from_db()
     assert cohort.n_pairs == 0
+
+
+def test_ids_that_a_spreadsheet_cut_are_told_from_unknown_ones(
+    bob: User, client_of: Callable, make_cohort: Callable, as_upload: Callable
+) -> None:
+    data = survey_csv().replace(b"N0", b"00")
+    cohort = make_cohort(bob, data=data)
+    page = send(client_of(bob), cohort, as_upload, xlsx_of([["a", "b"], [2, 3], [4, 5]]))
+    assert page.count("begin with zeros that this file has lost") == 1
+    assert "Row 2: 2 is not a student of this cohort." in page
+
+
+def test_ids_on_screen_are_not_taken_for_those_of_the_survey(
+    bob: User, client_of: Callable, make_cohort: Callable, as_upload: Callable
+) -> None:
+    cohort, client = make_cohort(bob), client_of(bob)
+    page = send(client, cohort, as_upload, b"a,b\nS-1003,S-1004\nS-1001,S-1002\n")
+    assert page.count("S-1001 is an id on screen; the ids that the survey used are needed.") == 1
+    assert "Nothing was imported" in press_import(client, cohort)
+
+
+def test_where_ids_were_made_those_on_screen_are_the_ids(
+    bob: User, client_of: Callable, make_cohort: Callable, as_upload: Callable
+) -> None:
+    lines = [line.split(b",", 1)[1] for line in survey_csv().splitlines()]
+    cohort, client = make_cohort(bob, data=b"\n".join(lines)), client_of(bob)
+    page = send(client, cohort, as_upload, b"a,b\nS-1003,S-1004\nS-1001,S-9999\n")
+    assert "Row 3: S-9999 is not a student of this cohort." in page
+    assert "is an id on screen" not in page
 
 
 def test_a_repeated_pair_counts_once(

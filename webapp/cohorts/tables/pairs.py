@@ -1,5 +1,6 @@
 """Check a table of past pairs against the ids of a cohort: every row is judged, none guessed."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from webapp.cohorts.tables.table import Table
 from webapp.common.formats import counted
 
 MAX_LISTED = 20
+_ON_SCREEN = re.compile(r"S-\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,7 @@ def check_pairs(table: Table, known: Mapping[str, int], columns: tuple[int, int]
     header = [table.header[column] for column in columns]
     if all(name in known for name in header):
         problems.append(_no_header(header))
+    problems += _wrong_ids({row[column] for row in table.rows for column in columns}, known)
     for number, row in zip(table.row_numbers, table.rows, strict=True):
         a, b = row[columns[0]], row[columns[1]]
         fault = _fault(number, a, b, known)
@@ -75,6 +78,29 @@ def _no_header(ids: list[str]) -> Problem:
         "Add a row above it that names the columns.",
         row=1,
     )
+
+
+def _wrong_ids(cells: set[str], known: Mapping[str, int]) -> list[Problem]:
+    """Say once why many ids are unknown, where the file as a whole tells."""
+    unknown = cells - known.keys() - {""}
+    bare = {label.lstrip("0") for label in known if label.startswith("0")}
+    if any(cell.isdecimal() and cell.lstrip("0") in bare for cell in unknown):
+        return [
+            Problem(
+                Severity.ERROR,
+                "Ids of the survey begin with zeros that this file has lost.",
+                "Spreadsheets remove them. Format the columns of ids as text, then enter the ids.",
+            )
+        ]
+    on_screen = sorted(cell for cell in unknown if _ON_SCREEN.fullmatch(cell))
+    if on_screen and not any(_ON_SCREEN.fullmatch(label) for label in known):
+        return [
+            Problem(
+                Severity.ERROR,
+                f"{on_screen[0]} is an id on screen; the ids that the survey used are needed.",
+            )
+        ]
+    return []
 
 
 def _fault(number: int, a: str, b: str, known: Mapping[str, int]) -> Problem | None:
