@@ -92,6 +92,11 @@ class PairwiseGraph:
         return int(self.message_start[-1])
 
     @property
+    def largest_degree(self) -> int:
+        """Largest number of edges at a node."""
+        return int(np.diff(self.incident_start).max())
+
+    @property
     def layout(self) -> "Layout":
         """All arrays that say where tables and messages lie, as kernels take them."""
         return (

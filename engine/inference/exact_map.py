@@ -7,11 +7,12 @@ import numpy as np
 from engine.core.arguments import FloatArray, IntArray, read_only
 from engine.core.errors import InvalidProblemError
 from engine.core.progress import StopCallback, never_stop
+from engine.core.rounding import UNIT_ROUNDOFF
 from engine.core.status import Status
 from engine.graphs.factor_graph import Factor, FactorGraph, PairwiseForm
 from engine.inference.elimination import Elimination
 from engine.inference.map_estimate import EXACT_TOLERANCE, MapEstimate
-from engine.inference.map_linear_programme import UNIT_ROUNDOFF, SmoothedDual
+from engine.inference.map_linear_programme import SmoothedDual
 
 
 def possible_labels(dual: SmoothedDual, value: float) -> list[IntArray]:

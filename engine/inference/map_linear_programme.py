@@ -15,6 +15,7 @@ from engine.core.progress import (
     never_stop,
 )
 from engine.core.status import Status
+from engine.graphs.dual_rounding import dual_allowance
 from engine.graphs.pairwise import PairwiseModel
 from engine.inference.map_estimate import EXACT_TOLERANCE, MapEstimate, meets_bound
 from engine.kernels.local_polytope import decode_in_order, improve_labels, project_tables
@@ -26,8 +27,6 @@ from engine.kernels.star_updates import (
     update_greedily,
     update_in_order,
 )
-
-UNIT_ROUNDOFF = float(np.finfo(np.float64).eps)
 
 DualSchedule = Literal["cyclic", "stochastic", "greedy"]
 
@@ -69,7 +68,6 @@ class SmoothedDual:
         self.model = model
         graph = model.graph
         self.scores = with_finite_penalty(model)
-        self._magnitude = float(np.abs(model.scores[np.isfinite(model.scores)]).sum())
         self.layout = graph.layout
         self.messages = np.zeros(graph.n_messages)
         self._sent = np.zeros(graph.n_messages)
@@ -101,9 +99,8 @@ class SmoothedDual:
 
         Messages are as large as 1 / beta even where scores are tiny, so their rounding counts.
         """
-        magnitude = np.abs(self.messages).sum() + self._magnitude
         value = dual_value(np.inf, self.layout, self.scores, self.messages)
-        return float(value + 4 * UNIT_ROUNDOFF * magnitude)
+        return float(value) + dual_allowance(self.model, self.messages)
 
     def smoothed_value(self) -> float:
         """Return F(delta), the objective of the star updates at the present beta."""

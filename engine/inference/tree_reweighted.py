@@ -14,9 +14,11 @@ from engine.core.progress import (
     ignore_progress,
     never_stop,
 )
+from engine.core.rounding import sum_allowance
 from engine.core.status import Status
 from engine.entropies.pairwise import edge_weights, graph_entropy
 from engine.graphs.conditioning_shares import conditioning_shares
+from engine.graphs.dual_rounding import dual_allowance
 from engine.graphs.pairwise import PairwiseGraph, PairwiseModel
 from engine.inference.marginals import CONSISTENT, Marginals
 from engine.kernels.messages_pairwise import (
@@ -116,7 +118,8 @@ class TreeReweighted:
     ) -> Marginals:
         """Iterate until no log message moves by more than ``tolerance`` (nats).
 
-        ``accuracy`` (nats): stop also once upper bound - value is at most that.
+        ``accuracy`` (nats): stop also once upper bound - value is at most that. ``warm``: start
+        from the messages of the last solve, of whichever model.
 
         Raises
         ------
@@ -125,8 +128,9 @@ class TreeReweighted:
         """
         if model.graph is not self.graph:
             raise InvalidProblemError("The model lives on another graph than this solver.")
-        if not warm:
-            self._messages[:] = 0.0
+        # Two labels that another model has ruled out would rule each other out for ever.
+        kept = np.isfinite(self._messages) & warm
+        self._messages[~kept] = 0.0
         passes = self._passes(schedule)
         change = 0.0
         met = False
@@ -183,18 +187,21 @@ class TreeReweighted:
             change = max(change, moved)
         return change
 
-    def upper_bound(self, model: PairwiseModel) -> float | None:
+    def _upper_bound(self, model: PairwiseModel) -> float | None:
         """Return the bound that the present messages prove, or None for loopy propagation."""
         if self._shares is None:
             return None
-        return reweighted_bound(
+        bound = reweighted_bound(
             self._shares, self._layout, model.scores, self.rho, self._messages, self._work
         )
+        # Besides scores and messages, the terms of each sum of exponentials are rounded.
+        summed = sum_allowance(int(self.graph.cardinalities.max()), self.graph.n_nodes)
+        return float(bound) + dual_allowance(model, self._messages, self.rho) + summed
 
     def _result(
         self, model: PairwiseModel, iterations: int, status: Status, change: float
     ) -> Marginals:
-        bound = self.upper_bound(model)
+        bound = self._upper_bound(model)
         tables = np.zeros(self.graph.size)
         if bound == -np.inf:
             raise InfeasibleError("Every configuration of this model has probability zero.")

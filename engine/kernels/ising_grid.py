@@ -27,25 +27,28 @@ def ising_form(
     field: FloatArray,
     right: FloatArray,
     down: FloatArray,
-) -> tuple[float, float]:
-    """Fill field (H, W), right (H, W) and down (H, W) couplings; return (constant, smallest J).
+) -> tuple[float, float, float]:
+    """Fill field (H, W), right (H, W) and down (H, W) couplings; return constant, size and least.
 
     nodes (H, W, 2), horizontal (H, W-1, 2, 2), vertical (H-1, W, 2, 2). Couplings that would
-    leave the grid are set to zero.
+    leave the grid are set to zero. The size is the sum of |scores|, the least the smallest J.
     """
     height, width = field.shape
     constant = 0.0
+    size = 0.0
     least = 0.0
     for i in range(height):
-        row = 0.0
+        row, row_size = 0.0, 0.0
         for j in range(width):
             low = nodes[i, j, 0]
             high = nodes[i, j, 1]
             row += 0.5 * (low + high)
+            row_size += abs(low) + abs(high)
             field[i, j] = 0.5 * (high - low)
         constant += row
+        size += row_size
     for i in range(height):
-        row = 0.0
+        row, row_size = 0.0, 0.0
         right[i, width - 1] = 0.0
         for j in range(width - 1):
             a = horizontal[i, j, 0, 0]
@@ -53,29 +56,33 @@ def ising_form(
             c = horizontal[i, j, 1, 0]
             d = horizontal[i, j, 1, 1]
             row += 0.25 * (a + b + c + d)
+            row_size += abs(a) + abs(b) + abs(c) + abs(d)
             field[i, j] += 0.25 * (c + d - a - b)
             field[i, j + 1] += 0.25 * (b + d - a - c)
             coupling = 0.25 * ((a - b) - (c - d))
             right[i, j] = coupling
             least = min(least, coupling)
         constant += row
+        size += row_size
     for j in range(width):
         down[height - 1, j] = 0.0
     for i in range(height - 1):
-        row = 0.0
+        row, row_size = 0.0, 0.0
         for j in range(width):
             a = vertical[i, j, 0, 0]
             b = vertical[i, j, 0, 1]
             c = vertical[i, j, 1, 0]
             d = vertical[i, j, 1, 1]
             row += 0.25 * (a + b + c + d)
+            row_size += abs(a) + abs(b) + abs(c) + abs(d)
             field[i, j] += 0.25 * (c + d - a - b)
             field[i + 1, j] += 0.25 * (b + d - a - c)
             coupling = 0.25 * ((a - b) - (c - d))
             down[i, j] = coupling
             least = min(least, coupling)
         constant += row
-    return constant, least
+        size += row_size
+    return constant, size, least
 
 
 @njit(cache=True, nogil=True)
@@ -180,21 +187,17 @@ def dual_bound(
     copies: int,
     residual: FloatArray,
     spare: FloatArray,
-) -> tuple[float, float]:
-    """Return the dual value of the flow and the sum of the magnitudes that went into it.
+) -> float:
+    """Return the dual value of the flow.
 
     max sum h s + sum J s s <= sum_i |h_i - outflow_i| + sum_e max(|J|, 2|g| - |J|) for any edge
     flow g, so the bound holds whatever the flow algorithm did. ``spare`` (H, W) is work space.
     """
     height, width = field.shape
     total = 0.0
-    magnitude = 0.0
     for i in range(height):
-        row = 0.0
         for j in range(width):
             spare[i, j] = field[i, j]
-            row += abs(field[i, j]) + 2.0 * (abs(right[i, j]) + abs(down[i, j]))
-        magnitude += row
     for direction in (0, 2):
         rows = height if direction == 0 else height - 1
         columns = width - 1 if direction == 0 else width
@@ -220,7 +223,7 @@ def dual_bound(
         for j in range(width):
             row += abs(spare[i, j])
         total += row
-    return total, magnitude
+    return total
 
 
 @njit(cache=True, nogil=True)

@@ -9,21 +9,22 @@ References: Boros and Hammer 2002.
 from numba import njit
 
 from engine.core.arguments import FloatArray, IntArray
+from engine.kernels.compiling import inner
+from engine.kernels.long_sums import add_exactly
 
 
 @njit(cache=True, nogil=True)
 def read_ising(
     edges: IntArray, scores: FloatArray, field: FloatArray, coupling: FloatArray
-) -> tuple[float, float, float]:
-    """Write ``field`` (n,) and ``coupling`` (m,) of the tables; return constant, size and least.
+) -> tuple[float, float]:
+    """Write ``field`` (n,) and ``coupling`` (m,) of the tables; return size and least.
 
-    The size is the sum of |scores| and |field|, the least that of the couplings (0 without edges).
+    The size is the sum of |scores|, the least that of the couplings (0 without edges).
     """
     n = field.shape[0]
-    constant, size, least = 0.0, 0.0, 0.0
+    size, least = 0.0, 0.0
     for i in range(n):
         field[i] = 0.5 * (scores[2 * i + 1] - scores[2 * i])
-        constant += 0.5 * (scores[2 * i + 1] + scores[2 * i])
         size += abs(scores[2 * i + 1]) + abs(scores[2 * i])
     for e in range(edges.shape[0]):
         k = 2 * n + 4 * e
@@ -32,12 +33,9 @@ def read_ising(
         coupling[e] = 0.25 * ((t00 - t01) - (t10 - t11))
         field[edges[e, 0]] += 0.25 * ((t10 + t11) - (t00 + t01))
         field[edges[e, 1]] += 0.25 * ((t01 + t11) - (t00 + t10))
-        constant += 0.25 * ((t00 + t01) + (t10 + t11))
         size += abs(t00) + abs(t01) + abs(t10) + abs(t11)
         least = min(least, coupling[e])
-    for i in range(n):
-        size += abs(field[i])
-    return constant, size, least
+    return size, least
 
 
 @njit(cache=True, nogil=True)
@@ -97,18 +95,49 @@ def write_vertex(
             vertex[k + 3] = p * q
 
 
-@njit(cache=True, nogil=True)
-def flow_bound(edges: IntArray, field: FloatArray, coupling: FloatArray, flow: FloatArray) -> float:
-    """Return an upper bound on the score without its constant, for any ``flow`` (m,).
+@inner
+def _twice_precise(first: float, second: float, third: float) -> tuple[float, float]:
+    """Return the sum of three numbers as a number and a far smaller rest."""
+    total, lost = add_exactly(first, 0.0, second)
+    return add_exactly(total, lost, third)
 
-    The flow moves score from fields to edges; ``field`` is lowered by it in place.
+
+@njit(cache=True, nogil=True)
+def flow_bound(
+    edges: IntArray, scores: FloatArray, coupling: FloatArray, flow: FloatArray, moved: FloatArray
+) -> float:
+    """Return an upper bound on the score of every labelling, for any ``flow`` (m,).
+
+    Each edge gives its two fields, and what flows over it, to its nodes; the bound is the sum of
+    the largest entries that are left of all tables. Large numbers may cancel in it, as where
+    penalties stand for impossible entries: it is summed in twice the precision. ``moved`` (2, n)
+    is work space.
     """
-    total = 0.0
+    n = moved.shape[1]
+    moved[:] = 0.0
+    total, lost = 0.0, 0.0
     for e in range(edges.shape[0]):
-        size = abs(coupling[e])
-        field[edges[e, 0]] -= flow[e]
-        field[edges[e, 1]] += flow[e] if coupling[e] > 0.0 else -flow[e]
-        total += max(size, 2.0 * abs(flow[e]) - size)
-    for i in range(field.shape[0]):
-        total += abs(field[i])
-    return total
+        i, j = edges[e, 0], edges[e, 1]
+        k = 2 * n + 4 * e
+        t00, t01, t10, t11 = scores[k], scores[k + 1], scores[k + 2], scores[k + 3]
+        given = 0.25 * ((t10 + t11) - (t00 + t01)) - flow[e]
+        arrived = 0.25 * ((t01 + t11) - (t00 + t10)) + (flow[e] if coupling[e] > 0.0 else -flow[e])
+        moved[0, i], moved[1, i] = add_exactly(moved[0, i], moved[1, i], given)
+        moved[0, j], moved[1, j] = add_exactly(moved[0, j], moved[1, j], arrived)
+        best, rest = _twice_precise(t00, given, arrived)
+        for score, first, second in (
+            (t01, given, -arrived),
+            (t10, -given, arrived),
+            (t11, -given, -arrived),
+        ):
+            value, left = _twice_precise(score, first, second)
+            if value + left > best + rest:
+                best, rest = value, left
+        total, lost = add_exactly(total, lost + rest, best)
+    for i in range(n):
+        low, low_rest = add_exactly(scores[2 * i], -moved[1, i], -moved[0, i])
+        high, high_rest = add_exactly(scores[2 * i + 1], moved[1, i], moved[0, i])
+        if high + high_rest > low + low_rest:
+            low, low_rest = high, high_rest
+        total, lost = add_exactly(total, lost + low_rest, low)
+    return total + lost

@@ -1,11 +1,30 @@
 """Sums over long vectors in one thread, so that two images on two threads do not fight over BLAS.
 
-Sums are reordered for speed ("reassoc"); infinities and NaN keep their meaning.
+Sums are reordered for speed ("reassoc"); infinities and NaN keep their meaning. Only the sums of
+proven bounds keep their order, and what each addition loses.
 """
+
+import math
 
 from numba import njit
 
 from engine.core.arguments import FloatArray
+from engine.kernels.compiling import inner
+
+
+@inner
+def add_exactly(total: float, lost: float, term: float) -> tuple[float, float]:
+    """Return total + term, and ``lost`` with what that addition rounded away.
+
+    ``total + lost`` at the end is off by two roundings of the sum, however many the terms.
+
+    References: Neumaier 1974.
+    """
+    new = total + term
+    if not math.isfinite(new):
+        return new, 0.0
+    rest = (total - new) + term if abs(total) >= abs(term) else (term - new) + total
+    return new, lost + rest
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})

@@ -14,9 +14,29 @@ import numpy as np
 from numba import njit
 
 from engine.core.arguments import FloatArray, IntArray
+from engine.kernels.long_sums import add_exactly
 
 Layout = tuple[IntArray, IntArray, IntArray, IntArray, IntArray, IntArray, IntArray]
 # (cardinalities, edges, node_start, edge_start, incident_start, incident_edge, message_start)
+
+
+LOST = -40.0  # exp of this is lost in rounding when it is added to 1
+
+
+@njit(cache=True, nogil=True)
+def soft_max(values: FloatArray, length: int, beta: float) -> float:
+    """Return (1/beta) log sum exp(beta values) over the first entries; the maximum if inf."""
+    largest = -np.inf
+    for x in range(length):
+        largest = max(largest, values[x])
+    if beta == np.inf or largest == -np.inf:
+        return largest
+    total = 0.0
+    for x in range(length):
+        shifted = beta * (values[x] - largest)
+        if shifted > LOST:
+            total += math.exp(shifted)
+    return float(largest + math.log(total) / beta)
 
 
 @njit(cache=True, nogil=True)
@@ -76,7 +96,7 @@ def send(
         for y in range(cards[source]):
             place = base + (x * row + y if side == 0 else y * row + x)
             shifted = scores[place] * inverse + work[y] - largest
-            if shifted > -40.0:  # below, the term is lost in rounding
+            if shifted > LOST:
                 total += math.exp(shifted)
         out[x] = largest + math.log(total)
 
@@ -139,20 +159,6 @@ def sweep_nodes(
 
 
 @njit(cache=True, nogil=True)
-def log_sum(values: FloatArray, length: int) -> float:
-    """Return log sum exp of the first ``length`` values."""
-    largest = -np.inf
-    for x in range(length):
-        largest = max(largest, values[x])
-    if largest == -np.inf:
-        return largest
-    total = 0.0
-    for x in range(length):
-        total += math.exp(values[x] - largest)
-    return float(largest + math.log(total))
-
-
-@njit(cache=True, nogil=True)
 def reweighted_bound(
     share: FloatArray,
     layout: Layout,
@@ -161,14 +167,18 @@ def reweighted_bound(
     messages: FloatArray,
     work: FloatArray,
 ) -> float:
-    """Return an upper bound of the reweighted log Z that holds for any messages.
+    """Return an upper bound of the reweighted log Z, but for rounding.
+
+    It holds for any finite messages, and where -inf stands only for labels that messages of this
+    model, started from finite ones, have ruled out: put there otherwise, two impossible labels at
+    the ends of an edge would justify each other.
 
     ``share[e, k]`` >= 0 is the part of rho_e that conditions the other end on end k; the two
     parts add up to rho_e, and the parts charged to a node add up to at most 1. The bound is
     sum_i kept_i log sum exp L_i + sum over ends share max_x (S - M), tight at a fixed point.
     """
     cards, edges, _, _, incident_start, incident_edge, message_start = layout
-    total = 0.0
+    total, lost = 0.0, 0.0
     for node in range(cards.shape[0]):
         node_belief(node, layout, scores, rho, messages, work[0])
         kept = 1.0
@@ -187,12 +197,12 @@ def reweighted_bound(
             weight = share[end // 2, target_end % 2]
             if slack == -np.inf:
                 return -np.inf
-            total += weight * slack
-        value = log_sum(work[0], cards[node])
+            total, lost = add_exactly(total, lost, weight * slack)
+        value = soft_max(work[0], cards[node], 1.0)
         if value == -np.inf:
             return -np.inf
-        total += max(0.0, kept) * value
-    return total
+        total, lost = add_exactly(total, lost, max(0.0, kept) * value)
+    return total + lost
 
 
 @njit(cache=True, nogil=True)
@@ -208,7 +218,7 @@ def read_beliefs(
     cards, edges, node_start, edge_start, _, _, message_start = layout
     for node in range(cards.shape[0]):
         node_belief(node, layout, scores, rho, messages, work[0])
-        norm = log_sum(work[0], cards[node])
+        norm = soft_max(work[0], cards[node], 1.0)
         for x in range(cards[node]):
             tables[node_start[node] + x] = math.exp(work[0][x] - norm)
     for e in range(edges.shape[0]):
@@ -291,9 +301,9 @@ def make_consistent(
                     total += table[x, y]
                 wanted = rows[x]
                 error = max(error, abs(total - wanted))
-                if total > 0.0:
+                if total > 0.0:  # perhaps so small that wanted / total would overflow
                     for y in range(cards[j]):
-                        table[x, y] *= wanted / total
+                        table[x, y] = table[x, y] / total * wanted
             for y in range(cards[j]):
                 total = 0.0
                 for x in range(cards[i]):
@@ -302,7 +312,7 @@ def make_consistent(
                 error = max(error, abs(total - wanted))
                 if total > 0.0:
                     for x in range(cards[i]):
-                        table[x, y] *= wanted / total
+                        table[x, y] = table[x, y] / total * wanted
             if error <= tolerance:
                 break
         if error > tolerance:

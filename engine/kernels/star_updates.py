@@ -17,23 +17,8 @@ import numpy as np
 from numba import njit
 
 from engine.core.arguments import FloatArray, IntArray
-from engine.kernels.messages_pairwise import Layout
-
-
-@njit(cache=True, nogil=True)
-def soft_max(values: FloatArray, length: int, beta: float) -> float:
-    """Return (1/beta) log sum exp(beta values) over the first entries; the maximum if inf."""
-    largest = -np.inf
-    for x in range(length):
-        largest = max(largest, values[x])
-    if beta == np.inf:
-        return largest
-    total = 0.0
-    for x in range(length):
-        shifted = beta * (values[x] - largest)
-        if shifted > -40.0:
-            total += math.exp(shifted)
-    return float(largest + math.log(total) / beta)
+from engine.kernels.long_sums import add_exactly
+from engine.kernels.messages_pairwise import Layout, soft_max
 
 
 @njit(cache=True, nogil=True)
@@ -207,19 +192,19 @@ def update_greedily(
 
 @njit(cache=True, nogil=True)
 def dual_value(beta: float, layout: Layout, scores: FloatArray, messages: FloatArray) -> float:
-    """Return F(delta); for beta = inf an upper bound of the best score, whatever delta is."""
+    """Return F(delta); for beta = inf an upper bound of the best score, but for rounding."""
     cards, edges, node_start, edge_start, incident_start, incident_edge, message_start = layout
     widest = 1
     for e in range(edges.shape[0]):
         widest = max(widest, cards[edges[e, 0]] * cards[edges[e, 1]])
     work = np.empty(max(widest, cards.max()))
-    total = 0.0
+    total, lost = 0.0, 0.0
     for node in range(cards.shape[0]):
         for x in range(cards[node]):
             work[x] = scores[node_start[node] + x]
             for k in range(incident_start[node], incident_start[node + 1]):
                 work[x] += messages[message_start[incident_edge[k]] + x]
-        total += soft_max(work, cards[node], beta)
+        total, lost = add_exactly(total, lost, soft_max(work, cards[node], beta))
     for e in range(edges.shape[0]):
         columns = cards[edges[e, 1]]
         for x in range(cards[edges[e, 0]]):
@@ -229,8 +214,9 @@ def dual_value(beta: float, layout: Layout, scores: FloatArray, messages: FloatA
                     - messages[message_start[2 * e] + x]
                     - messages[message_start[2 * e + 1] + y]
                 )
-        total += soft_max(work, cards[edges[e, 0]] * columns, beta)
-    return total
+        highest = soft_max(work, cards[edges[e, 0]] * columns, beta)
+        total, lost = add_exactly(total, lost, highest)
+    return total + lost
 
 
 @njit(cache=True, nogil=True)

@@ -4,12 +4,14 @@ import numpy as np
 
 from engine.core.arguments import FloatArray, IntArray, read_only
 from engine.core.errors import InvalidProblemError
+from engine.core.rounding import sum_allowance
 from engine.graphs.grid import Grid, GridTables
 from engine.kernels.ising_grid import dual_bound, fill_flow_graph, ising_form, read_tables
 from engine.kernels.maxflow_grid import SOURCE, max_flow_four_arcs
 from engine.oracles.protocol import ExtremePoint
 
-UNIT_ROUNDOFF = float(np.finfo(np.float64).eps)
+# Roundings of a score on its way into the bound, besides one a pixel of its row and one a row.
+ROUNDINGS = 16
 
 
 class GridRoofDuality:
@@ -74,9 +76,9 @@ class GridRoofDuality:
         self._stamp, self._distance = (np.zeros(size, dtype=np.int32) for _ in range(2))
         self._queue, self._orphans = (np.zeros(size, dtype=np.uint32) for _ in range(2))
 
-    def _cut(self, tables: GridTables) -> tuple[float, int]:
-        """Solve the minimum cut; return the constant of the Ising form and the copies used."""
-        constant, least = ising_form(
+    def _cut(self, tables: GridTables) -> tuple[float, float, int]:
+        """Solve the minimum cut; return constant and size of the Ising form, and the copies."""
+        constant, magnitude, least = ising_form(
             tables.nodes, tables.horizontal, tables.vertical, self._field, self._right, self._down
         )
         if not np.isfinite(constant):  # a sum over all entries: one bad entry shows
@@ -106,7 +108,7 @@ class GridRoofDuality:
             self._orphans[:size],
             self._around,
         )
-        return constant, copies
+        return constant, magnitude, copies
 
     def compute_extreme_point(self, scores: FloatArray) -> ExtremePoint:
         """Return a vertex of the local polytope that maximises <vertex, scores>.
@@ -137,9 +139,9 @@ class GridRoofDuality:
                 f"{scores.shape} of {scores.dtype}."
             )
         tables = GridTables(self.grid, scores)
-        constant, copies = self._cut(tables)
+        constant, magnitude, copies = self._cut(tables)
         size = self.grid.n_nodes * copies + 1
-        bound, magnitude = dual_bound(
+        bound = dual_bound(
             self._field, self._right, self._down, copies, self._residual[:size], self._spare
         )
         vertex = self._vertex or GridTables(self.grid, np.empty(self.grid.size))
@@ -152,8 +154,7 @@ class GridRoofDuality:
             (tables.nodes, tables.horizontal, tables.vertical),
             (vertex.nodes, vertex.horizontal, vertex.vertical),
         )
-        terms = self.grid.height + self.grid.width + 16
-        allowance = 2.0 * terms * UNIT_ROUNDOFF * (magnitude + abs(constant))
+        allowance = sum_allowance(self.grid.height + self.grid.width + ROUNDINGS, magnitude)
         return ExtremePoint(
             vertex=vertex.flat if self._vertex else read_only(vertex.flat),
             value=value,

@@ -7,6 +7,7 @@ import scipy  # its parts load when first used: a verb that needs no programme s
 
 from engine.core.arguments import FloatArray, read_only
 from engine.core.errors import CertificateError, InfeasibleError
+from engine.graphs.dual_rounding import dual_allowance
 from engine.graphs.pairwise import PairwiseGraph, PairwiseModel
 from engine.kernels.star_updates import dual_value
 from engine.oracles.protocol import ExtremePoint
@@ -58,7 +59,8 @@ class LocalPolytopeProgramme:
             If the solver does not return an optimum.
         """
         graph = self.graph
-        scores = PairwiseModel(graph, scores).scores  # checks them
+        model = PairwiseModel(graph, scores)
+        scores = model.scores
         possible = np.isfinite(scores)
         finite = np.where(possible, scores, 0.0)
         scale = float(np.abs(finite).max(initial=0.0)) or 1.0  # its tolerances are absolute
@@ -71,8 +73,10 @@ class LocalPolytopeProgramme:
             raise InfeasibleError("Every configuration of this model has probability zero.")
         if answer.status != 0:
             raise CertificateError(f"The linear programme was not solved: {answer.message}")
-        messages = -scale * np.asarray(answer.eqlin.marginals)[graph.n_nodes :]
-        bound = float(dual_value(np.inf, graph.layout, scores, np.ascontiguousarray(messages)))
+        marginals = np.asarray(answer.eqlin.marginals, dtype=np.float64)
+        messages = np.ascontiguousarray(-scale * marginals[graph.n_nodes :])
+        bound = float(dual_value(np.inf, graph.layout, scores, messages))
+        bound += dual_allowance(model, messages)
         vertex = np.maximum(answer.x, 0.0)
         value = float(vertex @ finite)
         return ExtremePoint(vertex=read_only(vertex), value=value, upper_bound=max(bound, value))

@@ -4,6 +4,7 @@ import numpy as np
 
 from engine.core.arguments import FloatArray, check_shape, read_only
 from engine.core.errors import InvalidProblemError
+from engine.core.rounding import UNIT_ROUNDOFF, sum_allowance
 from engine.graphs.pairwise import PairwiseGraph
 from engine.kernels.ising_sparse import flow_bound, read_cut, read_ising, write_vertex
 from engine.kernels.maxflow_sparse import (
@@ -14,7 +15,8 @@ from engine.kernels.maxflow_sparse import (
 )
 from engine.oracles.protocol import ExtremePoint
 
-UNIT_ROUNDOFF = float(np.finfo(np.float64).eps)
+# Of the bound, which is summed in twice the precision.
+ROUNDINGS = 4
 
 
 class RoofDuality:
@@ -49,7 +51,7 @@ class RoofDuality:
         self._pushed, self._level = np.zeros(m), np.zeros(2 * n, dtype=np.int64)
         self._work = np.zeros((3, 2 * n + 1), dtype=np.int64)
         self._field, self._coupling = np.zeros(n), np.zeros(m)
-        self._high, self._flow = np.zeros(n), np.zeros(m)
+        self._high, self._flow, self._moved = np.zeros(n), np.zeros(m), np.zeros((2, n))
 
     def compute_extreme_point(self, scores: FloatArray) -> ExtremePoint:
         """Return a vertex of the local polytope that maximises <vertex, scores>.
@@ -71,16 +73,17 @@ class RoofDuality:
         graph, field, coupling = self.graph, self._field, self._coupling
         scores = np.ascontiguousarray(scores, dtype=np.float64)
         check_shape("scores", scores, (graph.size,))
-        constant, magnitude, least = read_ising(graph.edges, scores, field, coupling)
-        if not np.isfinite(constant):  # a sum over all entries: one bad entry shows
+        size, least = read_ising(graph.edges, scores, field, coupling)
+        if not np.isfinite(size):  # a sum over all entries: one bad entry shows
             raise InvalidProblemError("scores: every entry must be a finite number.")
         self._cut(copies=2 if least < 0.0 else 1)
         vertex = np.empty(graph.size) if self._vertex is None else self._vertex
         write_vertex(graph.edges, coupling, self._high, vertex)
         value = float(vertex @ scores)
-        bound = constant + flow_bound(graph.edges, field, coupling, self._flow)
-        # Sums of that many terms, one after the other, may be off by this much.
-        allowance = 2.0 * graph.size * UNIT_ROUNDOFF * magnitude
+        bound = flow_bound(graph.edges, scores, coupling, self._flow, self._moved)
+        # What twice the precision loses of each of the numbers that cancel.
+        smallest = sum_allowance(graph.size, UNIT_ROUNDOFF * size)
+        allowance = sum_allowance(ROUNDINGS, abs(bound)) + smallest
         return ExtremePoint(
             vertex=read_only(vertex) if self._vertex is None else vertex,
             value=value,

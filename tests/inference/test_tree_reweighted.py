@@ -210,6 +210,42 @@ def test_a_warm_start_needs_fewer_iterations():
     np.testing.assert_allclose(again.tables, first.tables, atol=1e-7)
 
 
+def test_a_warm_start_forgets_what_another_model_ruled_out():
+    """Two labels that were impossible there ruled each other out: log Z was 0 and not 10."""
+    graph = PairwiseGraph(np.array([2, 2]), np.array([[0, 1]]))
+    same = [0.0, -np.inf, -np.inf, 0.0]
+    without, likely = (
+        PairwiseModel(graph, np.array([0.0, own, 0.0, 0.0, *same])) for own in (-np.inf, 10.0)
+    )
+    solver = TreeReweighted(graph, 1.0)
+    assert solver.solve(without).upper_bound == pytest.approx(0.0, abs=1e-9)
+    answer = solver.solve(likely, warm=True)
+    assert answer.upper_bound == pytest.approx(np.logaddexp(0.0, 10.0))
+    assert answer.lower_bound == pytest.approx(np.logaddexp(0.0, 10.0))
+
+
+def test_rows_of_the_smallest_numbers_are_scaled_to_numbers():
+    """The factor was infinite, and the zeros beside them became NaN."""
+    graph = PairwiseGraph(np.array([2, 2]), np.array([[0, 1]]))
+    rare = np.log(1e-313)
+    model = PairwiseModel(graph, np.array([0.0, 0.0, 0.0, 0.0, rare, rare, 0.0, 0.0]))
+    answer = TreeReweighted(graph, 1.0).solve(model, damping=0.99, max_iterations=1)
+    assert np.isfinite(answer.log_partition)
+    assert np.isfinite(answer.tables).all()
+
+
+@pytest.mark.parametrize("rho", ["trees", 1.0])
+def test_a_single_node_is_its_own_sum(rho):
+    graph = PairwiseGraph(np.array([3]), np.zeros((0, 2)))
+    model = PairwiseModel(graph, np.log([1.0, 2.0, 5.0]))
+    weights = uniform_tree_probabilities(graph) if rho == "trees" else rho
+    answer = TreeReweighted(graph, weights).solve(model)
+    assert answer.is_converged
+    for value in (answer.log_partition, answer.lower_bound, answer.upper_bound):
+        assert value == pytest.approx(np.log(8.0))
+    np.testing.assert_allclose(answer.tables, [0.125, 0.25, 0.625])
+
+
 def test_a_caller_can_stop_it():
     model = random_model(5, 8, scale=3.0)
     answer = solver_of(model).solve(model, should_stop=lambda: True)

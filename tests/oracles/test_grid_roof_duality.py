@@ -128,7 +128,7 @@ def test_the_bound_holds_for_a_sabotaged_flow():
         scores = random_scores(grid, seed)
         point = oracle.compute_extreme_point(scores)
         oracle._residual += rng.normal(size=oracle._residual.shape)
-        bound, _ = dual_bound(
+        bound = dual_bound(
             oracle._field,
             oracle._right,
             oracle._down,

@@ -1,6 +1,8 @@
 """Roof duality on arbitrary graphs against a generic linear programme and enumeration."""
 
+import itertools
 import tracemalloc
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -8,7 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.core.errors import InvalidProblemError
-from engine.graphs.pairwise import PairwiseGraph
+from engine.graphs.grid import Grid
+from engine.graphs.pairwise import PairwiseGraph, PairwiseModel
+from engine.inference.map_linear_programme import SmoothedDual
+from engine.kernels.maxflow_sparse import max_flow_sparse
+from engine.oracles.grid_roof_duality import GridRoofDuality
 from engine.oracles.local_polytope import LocalPolytopeProgramme
 from engine.oracles.roof_duality import RoofDuality
 from tests.reference.pairwise_models import (
@@ -49,6 +55,42 @@ def test_the_generic_programme_bounds_and_attains(seed):
     assert point.value == pytest.approx(reference, abs=1e-7)
     assert reference - 1e-9 <= point.upper_bound <= reference + 1e-6
     assert infeasibility(cards, model.graph.edges, point.vertex) < 1e-9
+
+
+@pytest.mark.parametrize("seed", range(20, 30))
+def test_bounds_hold_where_large_numbers_cancel(seed):
+    """Exactly, in fractions: the grid's allowance counted only what the cancelling had left."""
+    rng = np.random.default_rng(seed)
+    grid = Grid(2, 3)
+    graph = grid.to_pairwise()
+    scores = rng.normal(size=grid.size)
+    tables = scores[2 * graph.n_nodes :].reshape(-1, 4)
+    tables += 1e9 * rng.choice([-1, 1], size=(len(tables), 1)) * rng.random((len(tables), 1))
+    best = max(
+        sum(Fraction(float(entry)) for entry in scores[graph.indicator(np.array(labels)) == 1.0])
+        for labels in itertools.product(range(2), repeat=6)
+    )
+    dual = SmoothedDual(PairwiseModel(graph, scores), np.inf)
+    dual.run(300, "cyclic")
+    assert Fraction(dual.upper_bound()) >= best
+    for oracle in (GridRoofDuality(grid), RoofDuality(graph), LocalPolytopeProgramme(graph)):
+        assert Fraction(oracle.compute_extreme_point(scores).upper_bound) >= best
+
+
+@pytest.mark.parametrize(("repelling", "copies"), [(0, 1), (1, 2)])
+def test_only_a_repelling_edge_doubles_the_graph(monkeypatch, repelling, copies):
+    sizes = []
+
+    def record(start, head, mate, residual, excess, level, work):
+        sizes.append(len(excess))
+        return max_flow_sparse(start, head, mate, residual, excess, level, work)
+
+    monkeypatch.setattr("engine.oracles.roof_duality.max_flow_sparse", record)
+    graph = PairwiseGraph(np.full(4, 2), np.array([[0, 1], [1, 2], [2, 3], [3, 0]]))
+    scores = np.concatenate([np.arange(8.0), np.tile(np.eye(2).ravel(), 4)])
+    scores[8 : 8 + 4 * repelling] *= -1.0
+    RoofDuality(graph).compute_extreme_point(scores)
+    assert sizes == [4 * copies]
 
 
 def test_relabelling_nodes_changes_nothing():

@@ -1,0 +1,39 @@
+"""What rounding may take from a bound that messages of a pairwise model prove."""
+
+import numpy as np
+
+from engine.core.arguments import FloatArray, IntArray
+from engine.core.rounding import sum_allowance
+from engine.graphs.pairwise import PairwiseModel
+
+ROUNDINGS = 8  # of a number on its way into a bound, besides one a message at its node
+
+
+def dual_allowance(
+    model: PairwiseModel, messages: FloatArray, weights: float | FloatArray = 1.0
+) -> float:
+    """Return a bound on the rounding error of a dual bound of ``model`` (nats).
+
+    The bound is a compensated sum of one number a node and end of an edge: a maximum of scores
+    with messages added. Impossible entries are not counted: no labelling that has a score has them.
+
+    Parameters
+    ----------
+    messages : ndarray, flat, one entry a label at each end of an edge.
+    weights : by which the messages of an edge are multiplied, shape (n_edges,).
+    """
+    graph = model.graph
+    tables = np.concatenate([graph.node_start[:-1], graph.edge_start[:-1]])
+    ends = np.repeat(np.broadcast_to(weights, graph.n_edges), 2)
+    magnitude = float(_peaks(model.scores, tables).sum())
+    magnitude += 3.0 * float(ends @ _peaks(messages, graph.message_start[:-1]))
+    return sum_allowance(graph.largest_degree + ROUNDINGS, magnitude)
+
+
+def _peaks(flat: FloatArray, starts: IntArray) -> FloatArray:
+    """Return the largest finite |entry| of each part of a flat vector; no part is empty."""
+    if len(starts) == 0:
+        return np.zeros(0)
+    sizes = np.where(np.isfinite(flat), np.abs(flat), 0.0)
+    peaks: FloatArray = np.maximum.reduceat(sizes, starts)
+    return peaks
