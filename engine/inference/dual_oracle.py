@@ -29,7 +29,10 @@ class DualOracle:
         self._messages: FloatArray | None = None
 
     def compute_extreme_point(self, scores: FloatArray) -> ExtremePoint:
-        """Return a point with a large <point, scores>; scores (graph.size,), -inf allowed."""
+        """Return a point with a large <point, scores>; scores (graph.size,), -inf allowed.
+
+        Its value is -inf where no point was found that avoids the impossible entries.
+        """
         dual = SmoothedDual(PairwiseModel(self._graph, scores), BETAS[0])
         if self._messages is not None:
             dual.messages[:] = self._messages

@@ -68,7 +68,7 @@ def frank_wolfe_marginals(
     Marginals
         ``upper_bound`` is the smallest value + duality gap met on the way: at least log Z_rho,
         and so at least log Z where rho are edge probabilities of spanning trees. None if no
-        point was consistent.
+        point was consistent. STALLED where an inexact oracle found no possible point.
 
     References
     ----------
@@ -90,6 +90,9 @@ def frank_wolfe_marginals(
             break
         if should_stop():
             status = Status.CANCELLED
+            break
+        if point.value == -np.inf:  # the oracle met no possible point: there is none to step to
+            status = Status.STALLED
             break
         direction = point.vertex - tables
         step = energy.line_search(tables, direction)

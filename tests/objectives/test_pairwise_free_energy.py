@@ -7,6 +7,7 @@ from engine.core.errors import InvalidProblemError
 from engine.core.status import Status
 from engine.entropies.pairwise import graph_entropy, grid_entropy
 from engine.graphs.grid import Grid
+from engine.graphs.pairwise import PairwiseGraph, PairwiseModel
 from engine.graphs.spanning_trees import uniform_tree_probabilities
 from engine.inference.dual_oracle import DualOracle
 from engine.inference.grid_tree_reweighted import GridTreeReweighted
@@ -50,6 +51,33 @@ def test_frank_wolfe_and_messages_agree_for_many_labels():
     assert answer.log_partition <= messages.log_partition + 1e-6
     assert messages.log_partition <= answer.upper_bound + 1e-6
     assert answer.log_partition == pytest.approx(messages.log_partition, abs=0.05)
+
+
+def test_frank_wolfe_and_propagation_agree_on_the_bethe_energy_of_a_tree():
+    graph = PairwiseGraph(np.full(5, 2), np.array([[0, 1], [1, 2], [1, 3], [3, 4]]))
+    model = PairwiseModel(graph, np.random.default_rng(0).normal(size=graph.size))
+    energy = PairwiseFreeEnergy(model.scores, graph_entropy(graph, 1.0), RoofDuality(graph))
+    answer = frank_wolfe_marginals(energy, graph.uniform(), max_iterations=5000, tolerance=0.01)
+    messages = TreeReweighted(graph, 1.0).solve(model)
+    assert answer.is_converged
+    assert messages.log_partition == pytest.approx(exact_node_marginals(model)[0])
+    assert answer.log_partition <= messages.log_partition + 1e-9 <= answer.upper_bound + 2e-9
+
+
+def test_a_step_is_never_made_to_an_impossible_point():
+    """Its mass on impossible entries counted as 0, and the value could exceed the bound."""
+    same, other = np.where(np.eye(2) > 0, 0.0, -np.inf), np.where(np.eye(2) > 0, -np.inf, 0.0)
+    graph = PairwiseGraph(np.full(3, 2), np.array([[0, 1], [1, 2], [0, 2]]))
+    scores = np.concatenate([[0.0, 0.3], np.zeros(4), *(t.ravel() for t in (same, same, other))])
+    model = PairwiseModel(graph, scores)  # no labelling fits, but margins of one half do
+    oracle = DualOracle(graph)
+    energy = PairwiseFreeEnergy(scores, graph_entropy(graph, 2 / 3), oracle)
+    start = interior_start(model).tables
+    answer = frank_wolfe_marginals(energy, start, max_iterations=20, tolerance=0.0)
+    assert oracle.compute_extreme_point(scores).value == -np.inf
+    assert answer.status is Status.STALLED
+    assert (answer.tables[np.isneginf(scores)] == 0).all()
+    assert answer.log_partition <= answer.upper_bound + 1e-9
 
 
 @pytest.mark.parametrize("oracle_of", [LocalPolytopeProgramme, DualOracle])
