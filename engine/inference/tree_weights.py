@@ -103,7 +103,9 @@ def mutual_information(graph: PairwiseGraph, tables: FloatArray) -> FloatArray:
     information = np.zeros(graph.n_edges)
     for e in range(graph.n_edges):
         table = graph.edge_table(tables, e)
-        product = np.outer(table.sum(axis=1), table.sum(axis=0))
-        used = table > 0.0
-        information[e] = float((table[used] * np.log(table[used] / product[used])).sum())
+        rows, columns = np.nonzero(table)
+        used = table[rows, columns]
+        # The product of two margins may be too small for a number: their logarithms are not.
+        logs = np.log(used) - np.log(table.sum(axis=1))[rows] - np.log(table.sum(axis=0))[columns]
+        information[e] = float(used @ logs)
     return information

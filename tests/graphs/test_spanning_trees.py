@@ -15,6 +15,7 @@ from engine.graphs.spanning_trees import (
     balanced_tree_probabilities,
     constant_tree_probability,
     maximum_spanning_tree,
+    tree_probabilities,
     uniform_tree_probabilities,
 )
 from tests.reference.grid_resistances import grid_tree_probabilities
@@ -67,6 +68,22 @@ def test_balanced_probabilities_are_those_of_a_mixture_of_trees(seed):
     trees = spanning_trees(graph)
     system = np.vstack([trees.T, np.ones(len(trees))])
     assert linprog(np.zeros(len(trees)), A_eq=system, b_eq=[*rho, 1.0]).status == 0
+
+
+@pytest.mark.parametrize(
+    ("n_nodes", "mixture"),
+    [(2000, uniform_tree_probabilities), (2001, balanced_tree_probabilities)],
+)
+def test_beyond_two_thousand_nodes_trees_are_balanced(n_nodes, mixture):
+    nodes = np.arange(n_nodes)
+    chords = np.stack([nodes[::500], (nodes[::500] + 250) % n_nodes], axis=1)
+    ring = np.stack([nodes, (nodes + 1) % n_nodes], axis=1)
+    graph = PairwiseGraph(np.full(n_nodes, 2), np.concatenate([ring, chords]))
+    rho = tree_probabilities(graph)
+    np.testing.assert_array_equal(rho, mixture(graph))
+    assert rho.sum() == pytest.approx(n_nodes - 1)
+    assert (rho > 0.0).all()
+    assert (rho <= 1.0).all()
 
 
 @pytest.mark.parametrize("shape", [(1, 5), (4, 1), (3, 4), (6, 5)])
