@@ -63,6 +63,10 @@ class _Tokens:
                 except ValueError:
                     break
             raise self.fail(f"expected {wanted}, received {word[:20]!r}") from None
+        for k in np.flatnonzero(values == 0.0):
+            if words[k].lower().partition("e")[0].strip("+-.0"):
+                self._next += int(k) + 1
+                raise self.fail(f"{words[k][:20]!r} is not zero, but too small to be told from it")
         self._next += count
         return values
 
@@ -142,7 +146,8 @@ def _read_table(tokens: _Tokens, scope: tuple[int, ...], cards: list[int]) -> Fl
 def write_uai(path: Path, graph: FactorGraph) -> None:
     """Write a MARKOV network (gzip if the name ends in .gz); -inf becomes 0.
 
-    Log tables are exponentiated as they are: entries above 709 nats cannot be written.
+    Log tables are exponentiated as they are: entries above 709 nats, and finite ones below -745,
+    which would read as impossible, are refused.
     """
     lines = ["MARKOV", str(graph.n_variables), " ".join(str(int(c)) for c in graph.cardinalities)]
     lines.append(str(len(graph.factors)))
@@ -150,7 +155,10 @@ def write_uai(path: Path, graph: FactorGraph) -> None:
     for factor in graph.factors:
         if factor.table.size and factor.table.max() > 709:
             raise InvalidProblemError("A log table entry above 709 does not fit into a UAI file.")
-        entries = " ".join(repr(float(value)) for value in np.exp(factor.table).ravel())
+        values = np.exp(factor.table)
+        if (np.isfinite(factor.table) & (values == 0.0)).any():
+            raise InvalidProblemError("A log table entry below -745 does not fit into a UAI file.")
+        entries = " ".join(repr(float(value)) for value in values.ravel())
         lines += ["", str(factor.table.size), entries]
     text = "\n".join(lines) + "\n"
     path = Path(path)

@@ -12,6 +12,7 @@ from engine.datasets.uai import (
     read_uai,
     write_uai,
 )
+from engine.graphs.factor_graph import Factor, FactorGraph
 from tests.graphs.test_factor_graph import third_order
 from tests.reference.uai_answers import read_uai_log_partition, read_uai_marginals
 from tests.shared_data import shared_data
@@ -38,6 +39,33 @@ def test_the_last_variable_moves_fastest_and_zeros_are_impossible(tmp_path):
     assert graph.factors[1].table[1, 1] == -np.inf
 
 
+def test_zeros_may_be_written_in_any_way(tmp_path):
+    path = tmp_path / "model.uai"
+    path.write_text("MARKOV 1 5 1 1 0 5 0 0.00 -0 0e7 1e-300")
+    table = read_uai(path).factors[0].table
+    assert np.isneginf(table).tolist() == [True, True, True, True, False]
+
+
+def test_a_bayes_network_is_read_as_the_product_of_its_tables(tmp_path):
+    tables = "2 2 2 2 1 0 2 0 1 2 0.3 0.7 4 0.9 0.1 0.2 0.8"
+    for kind in ("BAYES", "MARKOV"):
+        (tmp_path / kind).write_text(f"{kind} {tables}")
+    bayes, markov = (read_uai(tmp_path / kind) for kind in ("BAYES", "MARKOV"))
+    for one, two in zip(bayes.factors, markov.factors, strict=True):
+        np.testing.assert_array_equal(one.table, two.table)
+    scores = [bayes.score(np.array(x)) for x in np.ndindex(2, 2)]
+    assert np.logaddexp.reduce(scores) == pytest.approx(0.0, abs=1e-12)  # probabilities
+
+
+@pytest.mark.parametrize(("entry", "words"), [(-746.0, "below -745"), (710.0, "above 709")])
+def test_entries_that_would_read_as_others_are_not_written(tmp_path, entry, words):
+    """The small ones were written as 0: impossible, although they are not."""
+    graph = FactorGraph(np.array([2]), (Factor((0,), np.array([0.0, entry])),))
+    with pytest.raises(InvalidProblemError, match=words):
+        write_uai(tmp_path / "model.uai", graph)
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -55,6 +83,7 @@ def test_the_last_variable_moves_fastest_and_zeros_are_impossible(tmp_path):
         ("MARKOV 1 2 1 1 0 2 1 two", "received 'two'"),
         ("MARKOV 1 2 1 1 0 2 1 -2", "negative or not finite"),
         ("MARKOV 1 2 1 1 0 2 1 nan", "negative or not finite"),
+        ("MARKOV 1 2 1 1 0 2 1 1e-400", "word 9: '1e-400' is not zero, but too small"),
         ("MARKOV 1 2 1 1 0 2 1 1 5", "goes on after the last table"),
         ("MARKOV 3 99999 99999 99999 1 3 0 1 2 999970000299999 1", "too large"),
     ],
@@ -89,7 +118,7 @@ def test_marginals_are_written_in_the_format_that_is_read(tmp_path):
         np.testing.assert_allclose(one, two, rtol=1e-11)
 
 
-def test_every_model_of_the_collections_is_read():
+def test_every_uai_model_and_some_of_the_proteins_are_read():
     for path in sorted(shared_data("uai").glob("*.uai")):
         graph = read_uai(path)
         assert len(read_uai_marginals(path.with_name(path.name + ".MAR"))) == graph.n_variables
