@@ -184,7 +184,7 @@ def _best_estimate(
 
 def _bounding_methods(method: str | None, form: PairwiseForm) -> tuple[str, ...]:
     """Return the methods that come before elimination, from quick to costly."""
-    if method is None and form.model.graph.is_binary:
+    if method is None and form.model.graph.cardinalities.max() <= 2:
         return ("roof-duality", "lp")
     return ("lp",) if method in (None, "exact") else (method,)
 
@@ -217,11 +217,13 @@ def _on_graph(
     labels = estimate.labels[: form.n_variables]
     value = graph.score(labels)
     if value == -np.inf:
-        raise InfeasibleError(
-            f"The method {method} found no configuration of probability above zero."
-        )
+        raise _nothing_found(method)
     bound = max(value, estimate.upper_bound + form.constant)
     return replace(estimate, labels=labels, value=value, upper_bound=bound)
+
+
+def _nothing_found(method: str) -> InfeasibleError:
+    return InfeasibleError(f"The method {method} found no configuration of probability above zero.")
 
 
 def _map_result(method: str, estimate: MapEstimate) -> dict[str, Any]:
@@ -253,6 +255,8 @@ def _run_marginals(
         return _marginal_result(method, log10, log10, "exact", True, True, 1, exact_marginals)
     form = to_pairwise(graph)
     answer = METHODS[method](args, form, should_stop)
+    if answer.log_partition == -np.inf:
+        raise _nothing_found(method)
     bound, kind = answer.upper_bound, "upper"
     if method == "mean-field":
         bound, kind = answer.lower_bound, "lower"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.core.arguments import FloatArray, IntArray
-from engine.core.errors import InvalidProblemError
+from engine.core.errors import InfeasibleError, InvalidProblemError
 from engine.graphs.pairwise import PairwiseModel, build_pairwise_model
 
 
@@ -71,6 +71,11 @@ def to_pairwise(graph: FactorGraph) -> PairwiseForm:
     becomes an auxiliary node whose states are its possible configurations, tied to its variables
     by 0 / -inf tables. The local polytope, tree-reweighted and Bethe values of the pairwise model
     are those of the factor graph with one clique a factor.
+
+    Raises
+    ------
+    InfeasibleError
+        If a factor without variables is zero.
     """
     cards = [int(c) for c in graph.cardinalities]
     nodes = [np.zeros(c) for c in cards]
@@ -89,6 +94,8 @@ def to_pairwise(graph: FactorGraph) -> PairwiseForm:
             edges[pair] = edges[pair] + table if pair in edges else table
         else:
             _add_auxiliary(factor, cards, nodes, edges)
+    if constant == -np.inf:
+        raise InfeasibleError("Every configuration of this model has probability zero.")
     model = build_pairwise_model(np.array(cards), nodes, edges)
     return PairwiseForm(model, graph.n_variables, constant)
 

@@ -6,8 +6,8 @@ from engine.core.arguments import IntArray, read_only
 from engine.core.progress import StopCallback, never_stop
 from engine.core.status import Status
 from engine.graphs.pairwise import PairwiseModel
-from engine.inference.fusion import FusionMoves
-from engine.inference.map_estimate import MapEstimate
+from engine.inference.fusion import FusionMoves, move_scores
+from engine.inference.map_estimate import IMPOSSIBLE, MapEstimate
 from engine.inference.map_linear_programme import SmoothedDual, with_finite_penalty
 
 # Rounds of star updates that give the result its bound; they do not influence the labelling.
@@ -24,6 +24,8 @@ def map_by_expansion(
 ) -> MapEstimate:
     """Improve a labelling by expansion moves until no label can be expanded with a gain.
 
+    ``should_stop`` is asked before every move, and before every sweep for the bound.
+
     A move lets every node keep its label or take alpha. Where all edges of a move are attractive
     the best such move is found; otherwise roof duality finds the nodes that persistency decides,
     and the others keep their labels: the score never falls.
@@ -31,8 +33,8 @@ def map_by_expansion(
     Returns
     -------
     MapEstimate
-        status CONVERGED once a whole round brought no gain; ``guarantee`` says whether every move
-        of that round was optimal. The upper bound comes from a linear-programme dual.
+        status CONVERGED once a move of each label in turn brought no gain; ``guarantee`` says
+        whether all of these were optimal. The upper bound comes from a linear-programme dual.
 
     References
     ----------
@@ -43,38 +45,39 @@ def map_by_expansion(
     labels = _best_alone(model) if start is None else np.array(start, dtype=np.int64)
     value = graph.score(scores, labels)
     moves = FusionMoves(graph, scores)
-    status = Status.ITERATION_LIMIT
-    rounds, all_exact = 0, False
-    while rounds < max_rounds:
-        rounds += 1
-        gained, all_exact = False, True
-        for alpha in range(int(graph.cardinalities.max())):
-            # A node without the label alpha keeps its own in both choices of the move.
-            expanded = np.where(graph.cardinalities > alpha, alpha, labels)
-            proposal, exact = moves.fuse(labels, expanded)
-            all_exact = all_exact and exact
-            score = graph.score(scores, proposal)
-            if score > value + 1e-12 * abs(value):
-                labels, value, gained = proposal, score, True
-        if not gained:
-            status = Status.CONVERGED
+    n_labels = int(graph.cardinalities.max())
+    status = Status.CONVERGED
+    tried, quiet, all_exact = 0, 0, True  # moves; those since the last gain, and if all optimal
+    while quiet < n_labels:
+        if tried == max_rounds * n_labels:
+            status = Status.ITERATION_LIMIT
             break
         if should_stop():
             status = Status.CANCELLED
             break
+        alpha = tried % n_labels
+        # A node without the label alpha keeps its own in both choices of the move.
+        proposal, exact = moves.fuse(labels, np.where(graph.cardinalities > alpha, alpha, labels))
+        tried, quiet, all_exact = tried + 1, quiet + 1, all_exact and exact
+        score = graph.score(scores, proposal)
+        if score > value + 1e-12 * abs(value):
+            labels, value, quiet, all_exact = proposal, score, 0, True
     value = graph.score(model.scores, labels)
+    converged = status.is_converged
     return MapEstimate(
         labels=read_only(labels),
         value=value,
-        upper_bound=max(value, _dual_bound(model)),
+        upper_bound=max(value, _dual_bound(model, should_stop)),
         status=status,
-        iterations=rounds,
-        guarantee=_guarantee(status, all_exact, _is_attractive(model)),
+        iterations=-(-tried // n_labels),
+        guarantee=_guarantee(converged, all_exact, _is_attractive(model))
+        if value > -np.inf
+        else IMPOSSIBLE,
     )
 
 
-def _guarantee(status: Status, all_exact: bool, attractive: bool) -> str:
-    if status is not Status.CONVERGED:
+def _guarantee(converged: bool, all_exact: bool, attractive: bool) -> str:
+    if not converged:
         return "None: stopped while moves still improved the labelling."
     if all_exact and attractive:
         return "Optimal: the model is binary and attractive, and both expansions were optimal."
@@ -90,10 +93,13 @@ def _guarantee(status: Status, all_exact: bool, attractive: bool) -> str:
 
 
 def _is_attractive(model: PairwiseModel) -> bool:
-    """Whether the model is binary with theta_00 + theta_11 >= theta_01 + theta_10 everywhere."""
-    if not model.graph.is_binary:
+    """Whether labels are 0 and 1 and theta_00 + theta_11 >= theta_01 + theta_10 everywhere."""
+    graph = model.graph
+    highest = graph.cardinalities - 1
+    if highest.max() > 1:
         return False
-    tables = with_finite_penalty(model)[2 * model.graph.n_nodes :].reshape(-1, 2, 2)
+    scores = move_scores(graph, with_finite_penalty(model), 0 * highest, highest)
+    tables = scores[2 * graph.n_nodes :].reshape(-1, 2, 2)
     signed = (tables[:, 0, 0] - tables[:, 0, 1]) - (tables[:, 1, 0] - tables[:, 1, 1])
     return bool((signed >= 0.0).all())
 
@@ -106,9 +112,12 @@ def _best_alone(model: PairwiseModel) -> IntArray:
     )
 
 
-def _dual_bound(model: PairwiseModel) -> float:
+def _dual_bound(model: PairwiseModel, should_stop: StopCallback) -> float:
     dual = SmoothedDual(model, BOUND_BETA)
-    dual.run(BOUND_ROUNDS * model.graph.n_nodes, "cyclic")
-    dual.set_beta(np.inf)
-    dual.run(BOUND_ROUNDS * model.graph.n_nodes, "cyclic")
+    for beta in (BOUND_BETA, np.inf):
+        dual.set_beta(beta)
+        for _ in range(BOUND_ROUNDS):
+            if should_stop():  # the bound holds, if not as tightly
+                return dual.upper_bound()
+            dual.run(model.graph.n_nodes, "cyclic")
     return dual.upper_bound()

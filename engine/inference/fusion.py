@@ -8,7 +8,7 @@ import numpy as np
 from engine.core.arguments import FloatArray, IntArray, read_only
 from engine.graphs.pairwise import PairwiseGraph, PairwiseModel
 from engine.inference.map_estimate import MapEstimate
-from engine.inference.map_linear_programme import SmoothedDual
+from engine.inference.map_linear_programme import with_finite_penalty
 from engine.kernels.local_polytope import improve_labels
 from engine.oracles.roof_duality import RoofDuality
 
@@ -41,18 +41,30 @@ class FusionMoves:
         Nodes that roof duality leaves undecided keep ``labels``, which by persistency cannot
         lower the score.
         """
-        graph, scores = self._graph, self._scores
-        n, m = graph.n_nodes, graph.n_edges
-        options = np.stack([labels, proposal], axis=1)
-        move = np.empty(2 * n + 4 * m)
-        move[: 2 * n] = scores[graph.node_start[:-1, None] + options].ravel()
-        first, second = graph.edges[:, 0], graph.edges[:, 1]
-        rows = options[first][:, :, None] * graph.cardinalities[second][:, None, None]
-        places = graph.edge_start[:-1, None, None] + rows + options[second][:, None, :]
-        move[2 * n :] = scores[places].ravel()
+        move = move_scores(self._graph, self._scores, labels, proposal)
+        n = self._graph.n_nodes
         high = self._oracle.compute_extreme_point(move).vertex[1 : 2 * n : 2]
         undecided = (high == 0.5) & (labels != proposal)
         return np.where(high == 1.0, proposal, labels), not undecided.any()
+
+
+def move_scores(
+    graph: PairwiseGraph, scores: FloatArray, labels: IntArray, proposal: IntArray
+) -> FloatArray:
+    """Return the scores of the binary model whose label 0 keeps ``labels`` and 1 takes the other's.
+
+    Flat, in the layout of the same graph with two labels a node; where both choices of a node are
+    one label its entries are repeated.
+    """
+    n = graph.n_nodes
+    options = np.stack([labels, proposal], axis=1)
+    move = np.empty(2 * n + 4 * graph.n_edges)
+    move[: 2 * n] = scores[graph.node_start[:-1, None] + options].ravel()
+    first, second = graph.edges[:, 0], graph.edges[:, 1]
+    rows = options[first][:, :, None] * graph.cardinalities[second][:, None, None]
+    places = graph.edge_start[:-1, None, None] + rows + options[second][:, None, :]
+    move[2 * n :] = scores[places].ravel()
+    return move
 
 
 def polish(
@@ -69,20 +81,20 @@ def polish(
     """
     started = perf_counter()
     graph = model.graph
-    dual = SmoothedDual(model, np.inf)
-    moves = FusionMoves(graph, dual.scores)
+    scores = with_finite_penalty(model)
+    moves = FusionMoves(graph, scores)
     labels = np.array(estimate.labels)
-    value = graph.score(dual.scores, labels)
+    value = graph.score(scores, labels)
     for _ in range(max_proposals):
         if estimate.is_exact or perf_counter() - started > max_seconds:
             break
         drawn = rng.integers(0, graph.cardinalities)
         redrawn = rng.random(graph.n_nodes) < rng.uniform(*REDRAWN)
         proposal = np.where(redrawn, drawn, labels)
-        improve_labels(dual.layout, dual.scores, proposal, 100)
+        improve_labels(graph.layout, scores, proposal, 100)
         for candidate in (moves.fuse(labels, proposal)[0], proposal):
-            improve_labels(dual.layout, dual.scores, candidate, 100)
-            score = graph.score(dual.scores, candidate)
+            improve_labels(graph.layout, scores, candidate, 100)
+            score = graph.score(scores, candidate)
             if score > value:
                 labels, value = candidate, score
                 estimate = replace(

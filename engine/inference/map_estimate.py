@@ -9,6 +9,8 @@ from engine.core.status import Status
 # A bound within this share of the value counts as met: above the rounding of long sums, far
 # below any difference that a model with six-digit tables can express.
 EXACT_TOLERANCE = 1e-8
+# What a method guarantees that returns a labelling of score -inf.
+IMPOSSIBLE = "None: no labelling of probability above zero was found."
 
 
 @dataclass(frozen=True, slots=True)

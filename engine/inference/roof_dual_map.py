@@ -3,10 +3,12 @@
 import numpy as np
 
 from engine.core.arguments import read_only
+from engine.core.errors import InvalidProblemError
 from engine.core.status import Status
-from engine.graphs.pairwise import PairwiseModel
-from engine.inference.map_estimate import MapEstimate
-from engine.inference.map_linear_programme import SmoothedDual, with_finite_penalty
+from engine.graphs.pairwise import PairwiseGraph, PairwiseModel
+from engine.inference.fusion import move_scores
+from engine.inference.map_estimate import IMPOSSIBLE, MapEstimate
+from engine.inference.map_linear_programme import with_finite_penalty
 from engine.kernels.local_polytope import improve_labels
 from engine.oracles.roof_duality import RoofDuality
 
@@ -20,23 +22,32 @@ def map_by_roof_duality(model: PairwiseModel) -> MapEstimate:
     Raises
     ------
     InvalidProblemError
-        If a node has not exactly two labels.
+        If a node has more than two labels.
     """
-    oracle = RoofDuality(model.graph)
-    point = oracle.compute_extreme_point(with_finite_penalty(model))
-    n = model.graph.n_nodes
-    labels = (point.vertex[1 : 2 * n : 2] >= 0.5).astype(np.int64)
-    dual = SmoothedDual(model, np.inf)
-    improve_labels(dual.layout, dual.scores, labels, 1000)
-    value = model.graph.score(model.scores, labels)
-    undecided = oracle.n_undecided
+    graph = model.graph
+    n, highest = graph.n_nodes, graph.cardinalities - 1
+    if highest.max() > 1:
+        raise InvalidProblemError("Roof duality needs one or two labels at every node.")
+    scores = with_finite_penalty(model)
+    oracle = RoofDuality(PairwiseGraph(np.full(n, 2), graph.edges))
+    point = oracle.compute_extreme_point(move_scores(graph, scores, 0 * highest, highest))
+    high = point.vertex[1 : 2 * n : 2]
+    labels = np.where(high >= 0.5, highest, 0)
+    improve_labels(graph.layout, scores, labels, 1000)
+    value = graph.score(model.scores, labels)
+    undecided = int(((high == 0.5) & (highest == 1)).sum())
     return MapEstimate(
         labels=read_only(labels),
         value=value,
         upper_bound=max(value, point.upper_bound),
         status=Status.CONVERGED,
         iterations=1,
-        guarantee="Optimal: the minimum cut decides every node."
-        if undecided == 0
-        else f"{n - undecided} of {n} labels are those of a best labelling; the rest is a guess.",
+        guarantee=_guarantee(n, undecided) if value > -np.inf else IMPOSSIBLE,
     )
+
+
+def _guarantee(n_nodes: int, undecided: int) -> str:
+    if undecided == 0:
+        return "Optimal: the minimum cut decides every node."
+    decided = n_nodes - undecided
+    return f"{decided} of {n_nodes} labels are those of a best labelling; the rest is a guess."

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from engine.core.errors import InvalidProblemError
+from engine.core.errors import InfeasibleError, InvalidProblemError
 from engine.graphs.factor_graph import Factor, FactorGraph, to_pairwise
 from tests.reference.pairwise_models import enumerate_model
 
@@ -42,6 +42,12 @@ def test_scores_of_all_configurations_are_kept(seed, zeros):
         for x in itertools.product(*(range(int(c)) for c in graph.cardinalities))
     )
     assert len(finite) == possible
+
+
+def test_a_factor_without_variables_that_is_zero_is_named():
+    graph = FactorGraph(np.array([2]), (Factor((), np.array(-np.inf)),))
+    with pytest.raises(InfeasibleError, match="probability zero"):
+        to_pairwise(graph)
 
 
 def test_factors_that_do_not_fit_are_refused():

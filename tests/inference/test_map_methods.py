@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from engine.core.errors import InvalidProblemError
 from engine.core.status import Status
+from engine.graphs.grid import Grid
 from engine.graphs.pairwise import PairwiseGraph, PairwiseModel
 from engine.inference.expansion import map_by_expansion
 from engine.inference.fusion import FusionMoves, polish
@@ -195,6 +196,53 @@ def test_expansion_that_is_stopped_guarantees_nothing():
     assert stopped.value > values.min()
 
 
+def test_expansion_is_stopped_between_two_moves():
+    """It was asked once a round, and never while the bound was computed."""
+    model = random_model(1, 6, density=1.0, scale=3.0)
+    values, labellings = enumerate_model(model)
+    asked = []
+
+    def should_stop():
+        asked.append(True)
+        return len(asked) > 1
+
+    stopped = map_by_expansion(model, start=labellings[values.argmin()], should_stop=should_stop)
+    assert len(asked) == 3  # before each of two moves, and before a sweep for the bound
+    assert stopped.status is Status.CANCELLED
+    assert stopped.guarantee.startswith("None")
+    assert stopped.upper_bound >= values.max()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_single_node_has_its_best_label(method):
+    graph = PairwiseGraph(np.array([3]), np.zeros((0, 2)))
+    estimate = method(PairwiseModel(graph, np.array([0.5, 2.0, 1.0])))
+    assert estimate.labels.tolist() == [1]
+    assert estimate.value == 2.0
+    assert estimate.is_exact
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_roof_duality_serves_nodes_of_a_single_label(seed):
+    model = random_model(seed, 8, most_labels=2, density=0.6)
+    assert set(model.graph.cardinalities) == {1, 2}
+    best = enumerate_model(model)[0].max()
+    estimate = map_by_roof_duality(model)
+    assert estimate.value <= best + 1e-12 <= estimate.upper_bound + 2e-12
+    if estimate.guarantee.startswith("Optimal"):
+        assert estimate.value == pytest.approx(best)
+
+
+def test_a_cut_is_proven_optimal_beside_many_impossible_pairs():
+    """Their penalties, larger than any score, made the allowance for rounding far too large."""
+    graph = Grid(60, 60).to_pairwise()
+    scores = np.random.default_rng(0).normal(size=graph.size)
+    scores[2 * graph.n_nodes :].reshape(-1, 2, 2)[:, 1, 0] = -np.inf
+    estimate = map_by_roof_duality(PairwiseModel(graph, scores))
+    assert estimate.guarantee.startswith("Optimal")
+    assert estimate.is_exact
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_fusions_never_lose_and_are_best_when_they_say_so(seed):
     model = random_model(seed, 7, most_labels=4, density=0.5)
@@ -239,6 +287,9 @@ def test_an_impossible_model_is_never_called_solved():
         estimate = method(model)
         assert estimate.value == -np.inf
         assert not estimate.is_exact
+        assert "Optimal" not in estimate.guarantee
+        if method is not map_by_linear_programme:
+            assert estimate.guarantee.startswith("None")
     assert not map_by_linear_programme(model).status.is_converged
 
 

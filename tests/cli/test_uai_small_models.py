@@ -1,0 +1,107 @@
+"""The uai verb on models small enough to see through: forests, single nodes, impossible ones."""
+
+import numpy as np
+import pytest
+
+from engine.datasets.uai import write_uai
+from engine.graphs.factor_graph import Factor, FactorGraph
+from tests.cli.test_uai import run
+from tests.reference.pairwise_models import as_factor_graph, random_model
+from tests.shared_data import shared_data
+
+MAP_METHODS = ("roof-duality", "lp", "expansion", "exact")
+MARGINAL_METHODS = ("trw", "bp", "mean-field", "frank-wolfe", "exact")
+
+
+@pytest.mark.parametrize("method", ["trw", "bp"])
+def test_messages_are_exact_on_forests(capsys, tmp_path, method):
+    rng = np.random.default_rng(0)
+    pairs = [(0, 1), (1, 2), (1, 3), (4, 5)]
+    path = tmp_path / "forest.uai"
+    factors = tuple(Factor(pair, rng.normal(size=(2, 2))) for pair in pairs)
+    write_uai(path, FactorGraph(np.full(7, 2), factors))
+    exact = run(capsys, "pr", str(path), "--method", "exact")["value"]
+    answer = run(capsys, "pr", str(path), "--method", method)
+    assert answer["exact"]
+    assert answer["converged"]
+    assert answer["value"] == pytest.approx(exact)
+    assert answer["bound"] == pytest.approx(exact)
+
+
+def test_a_bayes_network_sums_to_one(capsys, tmp_path):
+    path = tmp_path / "bayes.uai"
+    path.write_text("BAYES 2 2 2 2 1 0 2 0 1 2 0.3 0.7 4 0.9 0.1 0.2 0.8")
+    answer = run(capsys, "mar", str(path), "--method", "exact")
+    assert answer["value"] == pytest.approx(0.0, abs=1e-12)
+    np.testing.assert_allclose(answer["marginals"], [[0.3, 0.7], [0.41, 0.59]])
+
+
+@pytest.mark.parametrize("method", MAP_METHODS)
+def test_the_best_label_of_a_single_variable(capsys, tmp_path, method):
+    path = tmp_path / "one.uai"
+    path.write_text("MARKOV 1 2 1 1 0 2 1 3")
+    answer = run(capsys, "map", str(path), "--method", method)
+    assert answer["labels"] == [1]
+    assert answer["exact"]
+    assert answer["value"] == pytest.approx(np.log(3))
+
+
+@pytest.mark.parametrize("method", MARGINAL_METHODS)
+def test_the_sum_over_a_single_variable(capsys, tmp_path, method):
+    path = tmp_path / "one.uai"
+    path.write_text("MARKOV 1 2 1 1 0 2 1 3")
+    answer = run(capsys, "mar", str(path), "--method", method)
+    assert answer["value"] == pytest.approx(np.log10(4), abs=1e-3)
+    np.testing.assert_allclose(answer["marginals"], [[0.25, 0.75]], atol=0.02)
+
+
+IMPOSSIBLE = [
+    "MARKOV 1 2 1 0 1 0",  # a factor without variables
+    "MARKOV 2 2 2 1 2 0 1 4 0 0 0 0",
+]
+
+
+@pytest.mark.parametrize("text", IMPOSSIBLE)
+@pytest.mark.parametrize(
+    ("task", "method"),
+    [("map", m) for m in MAP_METHODS] + [(t, m) for t in ("pr", "mar") for m in MARGINAL_METHODS],
+)
+def test_impossible_models_fail_by_every_method(capsys, tmp_path, task, method, text):
+    """Some printed null, or marginals of a model that has none, and ended as if all were well."""
+    path = tmp_path / "model.uai"
+    path.write_text(text)
+    answer = run(capsys, task, str(path), "--method", method)
+    assert answer["code"] == 1
+    assert "probability" in answer["error"]
+
+
+def test_a_variable_of_one_state_does_not_keep_others_from_the_cut(capsys, tmp_path):
+    path = tmp_path / "model.uai"
+    path.write_text("MARKOV 3 1 2 2 2 2 0 1 2 1 2 2 1 2 4 3 1 1 3")
+    for method in ((), ("--method", "roof-duality")):
+        answer = run(capsys, "map", str(path), *method)
+        assert answer["method"] == "roof-duality"
+        assert answer["exact"]
+        assert answer["labels"] == [0, 1, 1]
+        assert answer["value"] == pytest.approx(np.log(6))
+
+
+def test_expansion_ends_with_its_time(capsys, tmp_path):
+    path = tmp_path / "model.uai"
+    write_uai(path, as_factor_graph(random_model(1, 8, density=1.0, scale=3.0)))
+    answer = run(capsys, "map", str(path), "--method", "expansion", "--max-seconds", "0")
+    assert answer["code"] == 0
+    assert not answer["converged"]
+    assert answer["guarantee"].startswith("None")
+    best = run(capsys, "map", str(path), "--method", "exact")
+    assert answer["value"] <= best["value"] <= answer["bound"]
+
+
+def test_frank_wolfe_bounds_a_protein(capsys):
+    """Large enough for the bounded oracle, and with impossible pairs."""
+    path = str(shared_data("protein_sidechain") / "pdb1fxd.uai.gz")
+    best = run(capsys, "map", path)["value"] / np.log(10)
+    answer = run(capsys, "pr", path, "--method", "frank-wolfe", "--max-iterations", "3")
+    assert answer["code"] == 0
+    assert answer["bound"] >= best
+    assert not answer["exact"]
