@@ -8,10 +8,12 @@ forward pass still read the messages from the right and from below of the sweep 
 References: Domke 2013, algorithm 3.
 """
 
-from math import exp, log, sqrt
+from math import exp, log
 
 import numpy as np
 from numba import njit
+
+from engine.kernels.grid_chains import raise_to
 
 UNIVARIATE_LOGISTIC = 0
 UNIVARIATE_QUADRATIC = 1
@@ -20,12 +22,7 @@ CLIQUE_LOGISTIC = 3
 SURROGATE_LIKELIHOOD = 4
 
 FLOOR = 1e-300
-"""Marginals below this count as this much in logarithms; their derivative is that of the floor."""
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _raise(product, rho):  # type: ignore[no-untyped-def]
-    return sqrt(product) if rho == 0.5 else product**rho
+"""Marginals below this count as this much in logarithms; derivatives are those without it."""
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -77,7 +74,7 @@ def reverse_sweep(  # type: ignore[no-untyped-def]
     for i in range(height):
         for j in range(width):
             a, u = left[i, j], up[i, j]
-            belief = odds[i, j] * _raise((a * right[i, j]) * (u * down[i, j]), rho)
+            belief = odds[i, j] * raise_to((a * right[i, j]) * (u * down[i, j]), rho)
             total = 0.0
             if j > 0:
                 code, weight = h_codes[i, j - 1], to_right[i, j - 1]
@@ -96,7 +93,7 @@ def reverse_sweep(  # type: ignore[no-untyped-def]
     for i in range(height - 1, -1, -1):
         for j in range(width - 1, -1, -1):
             r, d = right[i, j], down[i, j]
-            belief = odds[i, j] * _raise((left[i, j] * r) * (up[i, j] * d), rho)
+            belief = odds[i, j] * raise_to((left[i, j] * r) * (up[i, j] * d), rho)
             total = 0.0
             if j + 1 < width:
                 code, weight = h_codes[i, j], to_left[i, j + 1]
@@ -114,15 +111,18 @@ def reverse_sweep(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def univariate_loss(kind, sharpness, probability):  # type: ignore[no-untyped-def]
-    """Return the loss of the true label's marginal and its derivative."""
+def univariate_loss(kind, sharpness, true, false):  # type: ignore[no-untyped-def]
+    """Return the loss of the true label's marginal and its derivative in the label's log odds.
+
+    The other label's marginal is given too: beside a ``true`` that rounds to 0 or 1 the
+    difference 1 - true has lost all its digits.
+    """
     if kind == UNIVARIATE_LOGISTIC:
-        safe = max(probability, FLOOR)
-        return -log(safe), -1.0 / safe
+        return -log(max(true, FLOOR)), -false
     if kind == UNIVARIATE_QUADRATIC:
-        return (1.0 - probability) ** 2, -2.0 * (1.0 - probability)
-    value = 1.0 / (1.0 + exp(-sharpness * (1.0 - 2.0 * probability)))
-    return value, -2.0 * sharpness * value * (1.0 - value)
+        return false * false, -2.0 * false * (true * false)
+    value = 1.0 / (1.0 + exp(sharpness * (true - false)))
+    return value, -2.0 * sharpness * value * (1.0 - value) * (true * false)
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -203,22 +203,26 @@ def begin_adjoint(  # type: ignore[no-untyped-def]
             product = (messages[0, i, j] * messages[1, i, j]) * (
                 messages[2, i, j] * messages[3, i, j]
             )
-            beliefs[i, j] = odds[i, j] * _raise(product, rho)
-            p = beliefs[i, j] / (1.0 + beliefs[i, j])
-            slope = 0.0
+            beliefs[i, j] = odds[i, j] * raise_to(product, rho)
+            not_p = 1.0 / (1.0 + beliefs[i, j])
+            p = beliefs[i, j] * not_p
+            slope = 0.0  # in the log belief
             if kind == SURROGATE_LIKELIHOOD:
                 degree = (i > 0) + (i + 1 < height) + (j > 0) + (j + 1 < width)
                 weight = 1.0 - rho * degree
-                a, b = log(max(p, FLOOR)), log(max(1.0 - p, FLOOR))
+                a, b = log(max(p, FLOOR)), log(max(not_p, FLOOR))
                 observed = 1.0 if labels[i, j] else 0.0
-                total += scores[i, j] * (p - observed) - weight * (p * a + (1.0 - p) * b)
-                slope = scores[i, j] - weight * (a - b)
+                total += scores[i, j] * (p - observed) - weight * (p * a + not_p * b)
+                slope = (scores[i, j] - weight * (a - b)) * p * not_p
                 s_adj[i, j] += p - observed
-            elif kind != CLIQUE_LOGISTIC:
-                value, slope = univariate_loss(kind, sharpness, p if labels[i, j] else 1.0 - p)
+            elif kind != CLIQUE_LOGISTIC and labels[i, j]:
+                value, slope = univariate_loss(kind, sharpness, p, not_p)
                 total += value
-                slope = slope if labels[i, j] else -slope
-            _add_score_adjoint(slope * p * (1.0 - p), i, j, rho, adjoint, s_adj)
+            elif kind != CLIQUE_LOGISTIC:
+                value, slope = univariate_loss(kind, sharpness, not_p, p)
+                total += value
+                slope = -slope
+            _add_score_adjoint(slope, i, j, rho, adjoint, s_adj)
     if kind < CLIQUE_LOGISTIC:
         return total
     for i in range(height):

@@ -66,13 +66,17 @@ def sum_over_edges(codes, values):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _raise(product, rho):  # type: ignore[no-untyped-def]
+def raise_to(product, rho):  # type: ignore[no-untyped-def]
+    """Return product^rho, by a root at the usual rho of 1/2."""
     return sqrt(product) if rho == 0.5 else product**rho
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def sweep(odds, horizontal, vertical, h_tables, v_tables, rho, messages):  # type: ignore[no-untyped-def]
-    """One forward and one backward pass over the pixels; return the largest change of odds.
+    """One forward and one backward pass over the pixels; return the largest relative change.
+
+    It is |new - old| / (new + old), at most 1, of the messages to the left and up, from which the
+    next forward pass makes all others. What is not a number counts as no change.
 
     The result is that of raster order; `BAND` rows advance together, each one column behind the
     row above, so that their divisions overlap in the processor. Flat arrays and unsigned places,
@@ -95,7 +99,7 @@ def sweep(odds, horizontal, vertical, h_tables, v_tables, rho, messages):  # typ
                 i = first + k
                 here = np.uint64(i * width + j)
                 r, d = right[here], down[here]
-                belief = node_odds[here] * _raise((left[here] * r) * (up[here] * d), rho)
+                belief = node_odds[here] * raise_to((left[here] * r) * (up[here] * d), rho)
                 if j + 1 < width:
                     t = 4 * np.intp(h_codes[np.uint64(i * (width - 1) + j)])
                     upper = ht[t + 1] * r + ht[t + 3] * belief
@@ -116,7 +120,7 @@ def sweep(odds, horizontal, vertical, h_tables, v_tables, rho, messages):  # typ
                 i = last - k
                 here = np.uint64(i * width + j)
                 a, u = left[here], up[here]
-                belief = node_odds[here] * _raise((a * right[here]) * (u * down[here]), rho)
+                belief = node_odds[here] * raise_to((a * right[here]) * (u * down[here]), rho)
                 if j > 0:
                     t = 4 * np.intp(h_codes[np.uint64(i * (width - 1) + j - 1)])
                     upper = ht[t + 2] * a + ht[t + 3] * belief
@@ -194,7 +198,7 @@ def _chain_odds(
     total = 0.0
     for j in range(odds.size):
         h, v = messages[0, j] * messages[1, j], messages[2, j] * messages[3, j]
-        belief = odds[j] * _raise(h * v, rho)
+        belief = odds[j] * raise_to(h * v, rho)
         if rho != 0.5:
             total += log(1.0 + belief)
         row_odds[j], column_odds[j] = belief / h, belief / v
@@ -209,7 +213,7 @@ def node_marginals(odds, rho, messages, nodes):  # type: ignore[no-untyped-def]
             product = (messages[0, i, j] * messages[1, i, j]) * (
                 messages[2, i, j] * messages[3, i, j]
             )
-            belief = odds[i, j] * _raise(product, rho)
+            belief = odds[i, j] * raise_to(product, rho)
             nodes[i, j] = belief / (1.0 + belief)
 
 

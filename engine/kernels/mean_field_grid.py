@@ -11,7 +11,7 @@ are listed by edge code with entries (00, 01, 10, 11), nats; so are couplings, o
 References: Domke 2013, section 3.2 and algorithm 2.
 """
 
-from math import exp, log
+from math import exp, isnan, log
 
 from numba import njit
 
@@ -60,7 +60,7 @@ def pull_edge_bases(codes, down, b_adj, j_adj, t_adj):  # type: ignore[no-untype
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def mean_field_pass(bases, h_codes, v_codes, h_coupling, v_coupling, forward, q):  # type: ignore[no-untyped-def]
-    """Update every pixel once in place; return the largest change of a marginal.
+    """Update every pixel once in place; return the largest change of a marginal, NaN if one is.
 
     The result is that of raster order (or of its reverse); four rows advance together, each one
     column behind the row before, so that their exponentials overlap in the processor.
@@ -86,25 +86,61 @@ def mean_field_pass(bases, h_codes, v_codes, h_coupling, v_coupling, forward, q)
                     logit += v_coupling[v_codes[i - 1, j]] * q[i - 1, j]
                 if i + 1 < height:
                     logit += v_coupling[v_codes[i, j]] * q[i + 1, j]
-                new = 1.0 / (1.0 + exp(-logit)) if logit > -700.0 else 0.0
+                new = 0.0 if logit <= -700.0 else 1.0 / (1.0 + exp(-logit))
                 change = max(change, abs(new - q[i, j]))
                 q[i, j] = new
-    return change
+    last = q[height - 1, width - 1] if forward else q[0, 0]  # a NaN anywhere has come this far
+    return last if isnan(last) else change
+
+
+@njit(cache=True, nogil=True)
+def fill_logits(bases, h_codes, v_codes, h_coupling, v_coupling, before, after, logits):  # type: ignore[no-untyped-def]
+    """Write the log odds, (H, W), of the marginals that a backward pass left behind.
+
+    They tell apart the marginals that round to 1. The pass saw what it had left already to the
+    right and below, and what it had found to the left and above.
+    """
+    height, width = bases.shape
+    for i in range(height):
+        for j in range(width):
+            logit = bases[i, j]
+            if j > 0:
+                logit += h_coupling[h_codes[i, j - 1]] * before[i, j - 1]
+            if j + 1 < width:
+                logit += h_coupling[h_codes[i, j]] * after[i, j + 1]
+            if i > 0:
+                logit += v_coupling[v_codes[i - 1, j]] * before[i - 1, j]
+            if i + 1 < height:
+                logit += v_coupling[v_codes[i, j]] * after[i + 1, j]
+            logits[i, j] = logit
 
 
 @njit(cache=True, nogil=True)
 def reverse_mean_field_pass(  # type: ignore[no-untyped-def]
-    h_codes, v_codes, h_coupling, v_coupling, forward, before, after, adjoint, b_adj, h_adj, v_adj
+    h_codes,
+    v_codes,
+    h_coupling,
+    v_coupling,
+    forward,
+    before,
+    after,
+    logit_adj,
+    adjoint,
+    b_adj,
+    h_adj,
+    v_adj,
 ):
     """Undo one pass: adjoints of the new marginals become those of the old ones.
 
     Parameters
     ----------
     before, after : (H, W) float64, marginals before and after the pass
+    logit_adj : (H, W) float64, adjoint of the new marginals' log odds beside ``adjoint``; or (0, 0)
     adjoint : (H, W) float64, changed in place
     b_adj : (H, W), h_adj, v_adj : (n_codes,) float64, added to: adjoints of b and of J
     """
     height, width = before.shape
+    has_logit_adjoint = logit_adj.shape[0] > 0
     earlier, later = (after, before) if forward else (before, after)
     start, end, move = (height - 1, -1, -1) if forward else (0, height, 1)
     for i in range(start, end, move):
@@ -112,6 +148,8 @@ def reverse_mean_field_pass(  # type: ignore[no-untyped-def]
             j = width - 1 - column if forward else column
             p = after[i, j]
             weight = adjoint[i, j] * p * (1.0 - p)
+            if has_logit_adjoint:
+                weight += logit_adj[i, j]
             adjoint[i, j] = 0.0
             b_adj[i, j] += weight
             if j > 0:
@@ -159,35 +197,39 @@ def begin_mean_field_adjoint(  # type: ignore[no-untyped-def]
     v_codes,
     h_theta,
     v_theta,
+    logits,
     q,
+    logit_adj,
     adjoint,
     s_adj,
     h_adj,
     v_adj,
 ):
-    """Return the loss of the last marginals and begin their adjoint; edges are products."""
+    """Return the loss of the last marginals and begin the adjoints; edges are products.
+
+    What pixels add alone is derived in ``logits``, what edges add in ``q``.
+    """
     height, width = q.shape
     total = 0.0
     for i in range(height):
         for j in range(width):
-            p = q[i, j]
+            p, not_p = q[i, j], 1.0 / (1.0 + exp(logits[i, j]))
             sign = 1.0 if labels[i, j] else -1.0
-            correct = p if labels[i, j] else 1.0 - p
+            true, false = (p, not_p) if labels[i, j] else (not_p, p)
             if kind == SURROGATE_LIKELIHOOD:
-                a, b = log(max(p, FLOOR)), log(max(1.0 - p, FLOOR))
+                a, b = log(max(p, FLOOR)), log(max(not_p, FLOOR))
                 observed = 1.0 if labels[i, j] else 0.0
-                total += scores[i, j] * (p - observed) - p * a - (1.0 - p) * b
-                adjoint[i, j] += scores[i, j] - a + b
+                total += scores[i, j] * (p - observed) - p * a - not_p * b
+                logit_adj[i, j] = (scores[i, j] - a + b) * p * not_p
                 s_adj[i, j] += p - observed
             elif kind == CLIQUE_LOGISTIC:
                 degree = (i > 0) + (i + 1 < height) + (j > 0) + (j + 1 < width)
-                safe = max(correct, FLOOR)
-                total -= degree * log(safe)
-                adjoint[i, j] -= sign * degree / safe
+                total -= degree * log(max(true, FLOOR))
+                logit_adj[i, j] = -sign * degree * false
             else:
-                value, slope = univariate_loss(kind, sharpness, correct)
+                value, slope = univariate_loss(kind, sharpness, true, false)
                 total += value
-                adjoint[i, j] += sign * slope
+                logit_adj[i, j] = sign * slope
             if kind != SURROGATE_LIKELIHOOD:
                 continue
             first = 1 if labels[i, j] else 0

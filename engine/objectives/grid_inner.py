@@ -104,11 +104,15 @@ class GridChains:
         self.messages = np.ones((4, *features.shape)) if messages is None else messages
 
     def sweep(self, count: int) -> float:
-        """Pass ``count`` times forward and backward; return the last largest relative change."""
+        """Pass ``count`` times forward and backward; return the last largest relative change.
+
+        It is NaN if a message is not a number: backward passes lead from all pixels to the first.
+        """
         change = 0.0
         for _ in range(count):
             change = sweep(self.odds, *self.codes, *self.tables, self._rho, self.messages)
-        return change
+        into_first = self.messages[1, 0, 0] * self.messages[3, 0, 0]
+        return float("nan") if np.isnan(into_first) else change
 
     def upper_bound(self) -> float:
         """Return a certified upper bound of log Z_rho(theta), nats."""

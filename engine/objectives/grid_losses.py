@@ -15,7 +15,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from engine.core.arguments import FloatArray
+from engine.core.arguments import FloatArray, check_positive
 from engine.core.errors import InvalidProblemError
 from engine.crf.grid_features import GridExample, GridScores
 from engine.kernels import backpropagation as back
@@ -23,6 +23,7 @@ from engine.kernels.edge_codes import count_label_pairs
 from engine.kernels.mean_field_grid import (
     add_edge_bases,
     begin_mean_field_adjoint,
+    fill_logits,
     mean_field_pass,
     pull_edge_bases,
     reverse_mean_field_pass,
@@ -43,6 +44,9 @@ INFERENCES = ("trw", "mean-field")
 COUPLING = np.array([1.0, -1.0, -1.0, 1.0])
 """J_ij of a table (00, 01, 10, 11)."""
 
+NOTHING = np.empty((0, 0))
+"""No adjoint of log odds: only the last pass has one."""
+
 MAX_SWEEPS = 500
 """Sweeps after which a threshold counts as unreachable, and the loss is that of so many sweeps."""
 
@@ -57,7 +61,8 @@ class LossOptions:
     inference : "trw" or "mean-field"; local losses ignore it
     iterations : int, sweeps (forward and backward) when no threshold is given
     threshold : float, optional
-        Sweep until no marginal or message changes (relatively) by more than this.
+        Sweep until no marginal changes by more than this, or no message m by more than this in
+        |new - old| / (new + old).
     sharpness : float, alpha of the smoothed classification loss
     rho : float, in (0, 1/2], edge appearance probability of "trw"
     """
@@ -80,6 +85,7 @@ class LossOptions:
             )
         if self.iterations < 1 or (self.threshold is not None and not self.threshold > 0.0):
             raise InvalidProblemError("iterations and threshold must be above 0.")
+        check_positive("sharpness", self.sharpness)
         check_rho(self.rho)
 
 
@@ -202,7 +208,8 @@ def _mean_field_loss(
         tape.keep(q)
         if options.threshold is not None and change <= options.threshold:
             break
-    adjoint = np.zeros_like(q)
+    logits, logit_adjoint, adjoint = np.empty_like(q), np.empty_like(q), np.zeros_like(q)
+    fill_logits(bases, *codes, *couplings, *tape.states[-2:], logits)
     value = begin_mean_field_adjoint(
         MARGINAL_LOSSES[options.loss],
         options.sharpness,
@@ -210,7 +217,9 @@ def _mean_field_loss(
         scores.node,
         *codes,
         *tables,
+        logits,
         q,
+        logit_adjoint,
         adjoint,
         adjoints.node,
         *sums,
@@ -220,7 +229,8 @@ def _mean_field_loss(
     totals = (adjoint, base_adjoint, *coupling_adjoints)
     for index in range(len(tape.states) - 1, 0, -1):
         before, after = tape.states[index - 1 : index + 1]
-        reverse_mean_field_pass(*codes, *couplings, index % 2 == 1, before, after, *totals)
+        alone = logit_adjoint if index == len(tape.states) - 1 else NOTHING
+        reverse_mean_field_pass(*codes, *couplings, index % 2 == 1, before, after, alone, *totals)
     adjoints.node += base_adjoint
     for down in range(2):
         pull_edge_bases(codes[down], down, base_adjoint, coupling_adjoints[down], sums[down])

@@ -28,16 +28,20 @@ SHARP = [
 ]
 
 
+N_NODE = 6  # parameters of the nodes of a tiny example
+
+
 def name_of(options: LossOptions) -> str:
     parts = (options.loss, options.inference, options.iterations, options.rho, options.sharpness)
     return "-".join(str(part) for part in parts)
 
 
-def check_gradient(options: LossOptions, shape: tuple[int, int]) -> None:
+def check_gradient(options: LossOptions, shape: tuple[int, int], node_scale: float = 0.8) -> None:
     """Compare the derivative in every parameter with a difference quotient."""
     rng = np.random.default_rng(0)
     example = tiny_example(rng, *shape)
     theta = 0.8 * rng.normal(size=example.features.n_parameters)
+    theta[:N_NODE] *= node_scale / 0.8
     _, gradient = loss_and_gradient(example, theta, options)
     step = 1e-6
     for k in range(len(theta)):
@@ -61,7 +65,30 @@ def test_gradient_of_steep_losses_by_finite_differences(options: LossOptions) ->
     check_gradient(options, (6, 5))
 
 
-@pytest.mark.parametrize("loss", ["univariate-logistic", "surrogate-likelihood"])
+@pytest.mark.parametrize("loss", MARGINAL_LOSSES)
+@pytest.mark.parametrize("inference", INFERENCES)
+@pytest.mark.parametrize("node_scale", [10.0, 30.0])
+def test_gradient_where_marginals_round_to_0_and_1(
+    loss: str, inference: str, node_scale: float
+) -> None:
+    """1 - p was 0 where the wrong label is sure: a loss of 691 nats, and no slope."""
+    check_gradient(LossOptions(loss, inference, iterations=4, sharpness=5.0), (3, 4), node_scale)
+
+
+def test_what_is_no_number_never_counts_as_rest() -> None:
+    """Every comparison with it fails, that of a change with a threshold too."""
+    example = tiny_example(np.random.default_rng(5), 7, 9)
+    theta = np.random.default_rng(6).normal(size=14)
+    for place in (0, 7, 13):
+        spoiled = theta.copy()
+        spoiled[place] = np.nan
+        assert np.isnan(GridChains(example.features, 0.5, spoiled).sweep(3))
+        for inference in INFERENCES:
+            options = LossOptions("univariate-logistic", inference, threshold=1e-3)
+            assert np.isnan(loss_and_gradient(example, spoiled, options)[0])
+
+
+@pytest.mark.parametrize("loss", MARGINAL_LOSSES)
 @pytest.mark.parametrize("inference", INFERENCES)
 def test_a_threshold_gives_the_loss_of_converged_marginals(loss: str, inference: str) -> None:
     rng = np.random.default_rng(1)
@@ -106,11 +133,13 @@ def test_pseudolikelihood_by_enumeration() -> None:
     assert value == pytest.approx(expected, rel=1e-10)
 
 
-def test_losses_without_coupling_agree_with_the_likelihood() -> None:
+@pytest.mark.parametrize("scale", [1.0, 25.0])
+def test_losses_without_coupling_agree_with_the_likelihood(scale: float) -> None:
+    """Also where marginals round to 0 and 1: a loss of 40 nats for a false label was one of 691."""
     rng = np.random.default_rng(4)
     example = tiny_example(rng)
-    theta = rng.normal(size=14)
-    theta[6:] = 0.0
+    theta = scale * rng.normal(size=14)
+    theta[N_NODE:] = 0.0
     log_z = np.logaddexp.reduce(all_statistics(example.features) @ theta)
     expected = log_z - theta @ example.features.observed_statistics(example.labels)
     for loss in ("independent", "pseudolikelihood", "univariate-logistic", "surrogate-likelihood"):
@@ -126,3 +155,6 @@ def test_unknown_options_are_refused() -> None:
         LossOptions(inference="gibbs")
     with pytest.raises(InvalidProblemError, match="above 0"):
         LossOptions(iterations=0)
+    for sharpness in (0.0, -1.0, float("nan"), float("inf")):
+        with pytest.raises(InvalidProblemError, match="sharpness"):
+            LossOptions("smoothed-classification", sharpness=sharpness)
