@@ -2,6 +2,7 @@
 
 import pytest
 
+from webapp.audit.models import AuditLine
 from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.models import ImageFile, ImageSet, PredictedImage, PredictionBatch
 from webapp.segmentation.services.image_sets import (
@@ -149,11 +150,24 @@ def test_a_removal_is_asked_for_before_it_is_done(client_of, bob, image_set, ima
     address = f"{removal_url(image)}?show=with-mask"
     assert f'hx-get="{address}"' in page
     question = client.get(address).content.decode()
-    assert "Its mask leaf_0.mask.png stays in the set" in question
+    assert "Remove its mask leaf_0.mask.png too" in question
     assert image_set.files.filter(pk=image.pk).exists()
     answer = client.post(removal_url(image), {"back": "show=with-mask&page=2&next=//evil"})
     assert answer["Location"] == f"/image-sets/{image_set.pk}/?show=with-mask&page=2"
     assert not image_set.files.filter(pk=image.pk).exists()
+    assert image_set.files.filter(name="leaf_0.mask.png").exists()
+
+
+def test_an_image_is_removed_with_its_mask_where_that_is_ticked(
+    client_of, bob, image_set, image, media_root
+) -> None:
+    """A mask left behind may be taken for an image by its name."""
+    client_of(bob).post(removal_url(image), {"with_mask": "on"})
+    assert sorted(image_set.files.values_list("name", flat=True)) == [
+        "leaf_1.jpg", "leaf_1.mask.png", "leaf_2.jpg"
+    ]  # fmt: skip
+    removed = AuditLine.objects.filter(verb="removed a file from")
+    assert {line.details["name"] for line in removed} == {"leaf_0.jpg", "leaf_0.mask.png"}
 
 
 def test_the_question_says_that_a_painted_mask_has_no_copy(client_of, bob, image_set) -> None:

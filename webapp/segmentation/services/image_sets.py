@@ -75,14 +75,17 @@ def image_set_purge(*, user: User, image_set: ImageSet) -> None:
         remove_path(path)
 
 
-def image_file_remove(*, user: User, file: ImageFile) -> None:
-    """Take one file out of its set."""
-    organisation_id, digest, image_set = file.image_set.organisation_id, file.digest, file.image_set
+def image_file_remove(*, user: User, file: ImageFile, with_mask: bool = False) -> None:
+    """Take one file out of its set; an image with its mask, where that is asked for."""
+    image_set, mask = file.image_set, file.paired_mask
+    files = [file, mask] if with_mask and mask else [file]
     with transaction.atomic():
-        audit(user, "removed a file from", image_set, name=file.name)
-        file.delete()
+        for one in files:
+            audit(user, "removed a file from", image_set, name=one.name)
+            one.delete()
         pairing_refresh(image_set=image_set)
-    contents_release(organisation_id=organisation_id, digests=[digest])
+    digests = [one.digest for one in files]
+    contents_release(organisation_id=image_set.organisation_id, digests=digests)
 
 
 def image_file_set_role(*, user: User, file: ImageFile, role: str) -> None:

@@ -113,7 +113,7 @@ def image_file_remove_view(request: HttpRequest, pk: str, file_pk: str) -> HttpR
     """Say what goes with a file; remove it on POST."""
     file = image_file_of(request.user, pk, file_pk)
     if request.method == "POST":
-        image_file_remove(user=request.user, file=file)
+        image_file_remove(user=request.user, file=file, with_mask="with_mask" in request.POST)
         toast(request, f"{file.name} was removed from the set.")
         return _back(request, file)
     context = {
