@@ -144,6 +144,10 @@ SCHEMAS: dict[str, Schema] = {
         image_sets=listed(KEY),
         images_learned=WHOLE,
         images_held_out=WHOLE,
+        left_out=told(
+            listed(record(name=TEXT, reason=TEXT)),
+            "images that could not be used",
+        ),
         held_out_error=maybe(NUMBER, "share of wrong pixels on held-out images"),
         relative_gap=maybe(NUMBER),
         iterations=maybe(WHOLE, "of all stages: rehearsals on fewer images, then all images"),

@@ -159,6 +159,15 @@ def test_originals_come_with_safe_headers(program_of, bob, image_set, image) -> 
     assert AuditLine.objects.get(verb="exported").target_id == str(image.pk)
 
 
+def test_a_model_names_what_was_left_out(program_of, bob, segmenter) -> None:
+    left_out = [{"name": "leaf_1.jpg", "reason": "leaf_1.jpg: the file is empty."}]
+    for outcome in ({}, {"left_out": left_out}):
+        segmenter.outcome |= outcome
+        segmenter.save()
+        answer = program_of(bob).get(f"/image-models/{segmenter.pk}")
+        assert answer.data["left_out"] == outcome.get("left_out", [])
+
+
 def test_a_model_file_is_an_export(program_of, bob, segmenter) -> None:
     answer = program_of(bob).get(f"/image-models/{segmenter.pk}/file")
     assert body(answer) == segmenter.path.read_bytes()

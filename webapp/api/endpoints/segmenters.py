@@ -32,6 +32,7 @@ def segmenter_json(segmenter: Segmenter) -> dict[str, Any]:
         "image_sets": [str(one.pk) for one in segmenter.image_sets.all()],
         "images_learned": len(segmenter.learned_digests),
         "images_held_out": len(segmenter.held_out_digests),
+        "left_out": segmenter.outcome.get("left_out", []),
         "held_out_error": points[-1].error if points else None,
         "relative_gap": segmenter.outcome.get("relative_gap"),
         "iterations": segmenter.outcome.get("steps"),
