@@ -5,7 +5,7 @@ from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.forms import PasswordChangeForm
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import reverse_lazy
+from django.urls import reverse
 from django.utils.decorators import method_decorator
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -36,7 +36,11 @@ class PasswordView(auth_views.PasswordChangeView):
 
     template_name = "accounts/password.html"
     form_class = PasswordChangeForm
-    success_url = reverse_lazy("accounts:settings")
+
+    def get_success_url(self) -> str:
+        """Begin with the work after the first sign-in; else go back to the settings."""
+        is_first = self.request.user.must_change_password
+        return reverse("common:home" if is_first else "accounts:settings")
 
     def form_valid(self, form: PasswordChangeForm) -> HttpResponse:
         """Store it, end the other sessions, and lift the duty to change it."""
