@@ -99,6 +99,6 @@ def test_a_file_that_gets_its_row_before_the_lock_stays(
 def test_other_names_are_nobody_elses_business(bob: User, image_set: ImageSet) -> None:
     path = array_path(bob.organisation, "proposals", uuid4()).with_name("README.txt")
     path.write_bytes(b"x")
-    drafts = write(bob, "drafts", ".json")
-    age(path, drafts)
+    strangers = write(bob, "strangers", ".json")
+    age(path, strangers)
     assert remove_left_files() == 0
