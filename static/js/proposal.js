@@ -51,6 +51,7 @@ function onSettle(event) {
   if (event.target.id !== "proposal") return;
   document.getElementById("swap-dialog")?.close();
   showMarks();
+  showTab();
   if (place < 0) return;
   const rows = [...document.querySelectorAll("tr.pair")];
   const next = rows[Math.min(place, rows.length - 1)];
@@ -59,6 +60,13 @@ function onSettle(event) {
   if (!drawer().querySelector("[data-drawer]")) selectRow(next.id.slice(5));
   next.focus({ preventScroll: true });
   next.scrollIntoView({ block: "nearest" });
+}
+
+/* On a phone the tabs are wider than the screen: bring the current one into sight. */
+function showTab() {
+  const tabs = document.querySelector(".pair-panel .tabs");
+  const current = tabs?.querySelector("[aria-current]");
+  if (current) tabs.scrollLeft += current.getBoundingClientRect().left - tabs.getBoundingClientRect().left;
 }
 
 function showMarks() {
@@ -79,3 +87,4 @@ document.addEventListener("change", (event) => {
 document.body.addEventListener("htmx:beforeRequest", onBeforeRequest);
 document.body.addEventListener("htmx:afterSettle", onSettle);
 window.addEventListener("popstate", () => location.reload());
+showTab();

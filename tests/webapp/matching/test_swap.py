@@ -3,6 +3,8 @@
 from collections.abc import Callable
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from tests.webapp.matching.conftest import run_waiting, two_of
@@ -37,7 +39,10 @@ def test_the_offer_is_what_the_swap_does_and_undo_takes_it_back(
     first, second = two_of(proposal)
     offer = swap_offer(proposal, first.first_number, second.first_number)
     assert offer.change <= 1e-9  # the proposal was the best set of pairs
-    event = do_swap(bob, proposal, first, second)
+    with CaptureQueriesContext(connection) as queries:
+        event = do_swap(bob, proposal, first, second)
+    reads = [q for q in queries if q["sql"].startswith('SELECT "cohorts_student"."number" AS')]
+    assert len([q for q in reads if "answers" in q["sql"]]) == 1
     swapped = list(proposal.pairs.filter(pk__in=(first.pk, second.pk)))
     assert {pair.label for pair in swapped} == {pair.label for pair in offer.new}
     assert all(pair.state == PairState.SWAPPED for pair in swapped)

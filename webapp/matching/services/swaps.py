@@ -66,8 +66,12 @@ class SwapOffer:
         return self.change < 0
 
 
-def swap_offer(proposal: Proposal, student: int, partner: int) -> SwapOffer:
+def swap_offer(
+    proposal: Proposal, student: int, partner: int, numbers: ProposalNumbers | None = None
+) -> SwapOffer:
     """Return what pairing two students of different pairs would make of both pairs.
+
+    Whoever has ``numbers`` passes them: reading the answers of a cohort takes most of the time.
 
     Raises DecisionError naming the lock or rule that forbids it.
     """
@@ -84,7 +88,7 @@ def swap_offer(proposal: Proposal, student: int, partner: int) -> SwapOffer:
         if pair.state == PairState.LOCKED:
             raise DecisionError(f"{pair.label} is locked. Release the lock first.")
     left = [_other(first, student), _other(second, partner)]
-    numbers = ProposalNumbers(proposal)
+    numbers = numbers or ProposalNumbers(proposal)
     pairs = [tuple(sorted((student, partner))), tuple(sorted(left))]
     for a, b in pairs:
         _check_allowed(proposal, numbers, a, b)
@@ -134,11 +138,11 @@ def pairs_swap(
         If a lock or rule forbids it.
     """
     proposal = lock_proposal(proposal)
-    offer = swap_offer(proposal, student, partner)
+    numbers = ProposalNumbers(proposal)
+    offer = swap_offer(proposal, student, partner, numbers)
     if {pair.pk for pair in offer.old} != set(versions):
         raise ChangedElsewhereError("One of the two pairs changed meanwhile. Nothing was changed.")
     before = [pair_row(pair) for pair in offer.old]
-    numbers = ProposalNumbers(proposal)
     rows = {
         old.pk: _row_after(user, proposal, numbers, old, new)
         for old, new in zip(offer.old, offer.new, strict=True)
