@@ -105,6 +105,13 @@ def user_reset_password(*, by: User, user: User) -> str:
     return password
 
 
+def user_changed_password(*, user: User) -> None:
+    """Note that a person chose a password; a temporary one is due no more."""
+    User.objects.filter(pk=user.pk).update(must_change_password=False)
+    if user.organisation_id:
+        audit(user, "changed password", user)
+
+
 def _name(organisation: Organisation, name: str, department: str) -> None:
     organisation.name = " ".join(name.split())[:120]
     organisation.department = " ".join(department.split())[:120]

@@ -3,6 +3,7 @@
 from django.contrib.auth import views as auth_views
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.forms import PasswordChangeForm
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -44,8 +45,9 @@ class PasswordView(auth_views.PasswordChangeView):
 
     def form_valid(self, form: PasswordChangeForm) -> HttpResponse:
         """Store it, end the other sessions, and lift the duty to change it."""
-        response = super().form_valid(form)
-        User.objects.filter(pk=self.request.user.pk).update(must_change_password=False)
+        with transaction.atomic():
+            response = super().form_valid(form)
+            services.user_changed_password(user=self.request.user)
         tokens = working_tokens(self.request.user)
         rest = f" Your {tokens} API token{' still works' if tokens == 1 else 's still work'}."
         toast(self.request, "Password changed." + (rest if tokens else ""), icon="key-round")

@@ -78,7 +78,7 @@ def next_steps(user: User) -> Iterable[hooks.NextStep]:
             icon="link",
             order=15,
         )
-    checked = models.exclude(findings={}).first()
+    checked = models.filter(proposals=None).exclude(findings={}).first()  # read before it is used
     if checked is not None:
         auc, baseline = checked.findings["auc"], checked.findings["baseline_auc"]
         verb = "beats" if auc > baseline else "does not beat"

@@ -31,6 +31,7 @@ def test_it_makes_an_organisation_whose_administrator_invites(
     assert client.get("/").url == "/accounts/password/"
     own = {"new_password1": "x-lamp-77-orbit", "new_password2": "x-lamp-77-orbit"}
     assert client.post("/accounts/password/", {"old_password": password, **own}).url == "/"
+    assert AuditLine.objects.get(verb="changed password").user == erin
     client.post("/accounts/people/", {"username": "frank", "role": "staff"})
     assert User.objects.get(username="frank").organisation == erin.organisation
 

@@ -22,7 +22,7 @@ from webapp.jobs.models import Job, JobState
 from webapp.jobs.services import job_cancel
 from webapp.matching import jobs
 from webapp.matching.errors import MatchingError
-from webapp.matching.models import LearnedModel
+from webapp.matching.models import LearnedModel, Proposal
 from webapp.matching.results import effect_in_words
 from webapp.matching.selectors.models import model_state
 from webapp.matching.services.learning import METHODS, model_check, model_delete, model_learn
@@ -148,6 +148,10 @@ def test_what_a_check_was_made_on_outlives_its_cohort(
     for page in pages:
         text = client.get(page, {"cohort": cohort}).content.decode()
         assert "simulated pairs of Returning 2025" in text, page
+    Proposal.objects.create(
+        organisation=bob.organisation, cohort=learned.cohorts.get(), model=learned, name="Used"
+    )
+    assert "Read the check" not in client.get("/").content.decode()
     learned.refresh_from_db()
     findings = {name: value for name, value in learned.findings.items() if name != "is_simulated"}
     LearnedModel.objects.filter(pk=learned.pk).update(findings=findings)  # of an earlier version
