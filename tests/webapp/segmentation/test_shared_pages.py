@@ -60,6 +60,7 @@ def test_a_found_image_is_found_in_its_set_too(client_of, bob, image_set, image,
     assert page.count("gallery__item") == 1
     assert 'href="?">Clear</a>' in page
     assert 'All<span class="tabs__count">1</span>' in page
+    assert 'id="search-input" type="search" name="q" value=""' in page  # that one searches students
 
 
 def test_the_home_panel_appears_with_the_first_set(bob, mallory, image_set) -> None:

@@ -81,7 +81,7 @@ def image_set_page(request: HttpRequest, pk: str) -> HttpResponse:
         "image_set": image_set,
         "tabs": file_tabs(image_set, query),
         "choice": choice,
-        "query": query,
+        "part_of_name": query,
         "page": page,
         "free_images": _images_without_mask(image_set) if unpaired else [],
         "max_megabytes": MAX_ENTRY_BYTES // 1024**2,
