@@ -209,7 +209,8 @@ def _mean_field_loss(
         if options.threshold is not None and change <= options.threshold:
             break
     logits, logit_adjoint, adjoint = np.empty_like(q), np.empty_like(q), np.zeros_like(q)
-    fill_logits(bases, *codes, *couplings, *tape.states[-2:], logits)
+    before, after = tape.states[-2:]
+    fill_logits(bases, *codes, *couplings, before, after, logits)
     value = begin_mean_field_adjoint(
         MARGINAL_LOSSES[options.loss],
         options.sharpness,

@@ -17,6 +17,10 @@ REFRESH = 50  # moves of a block after which its statistics are computed anew, n
 class Walk:
     """Points, statistics and entropies of all blocks; knows how to move, save and restore them.
 
+    theta and the quadratic part of a step need no more than the statistics, K numbers a block, to
+    which a move adds those of its direction (Tang 2015, E.2.2). Points are kept for the entropy,
+    whose gradient depends on tau itself.
+
     It has no points before ``begin`` or ``restore``: initial points that are not walked from
     would take the room of those that are.
     """

@@ -156,6 +156,23 @@ def test_the_average_weighs_each_step_by_its_number(monkeypatch):
         assert np.abs(theta - steps[-1]).max() > 1e-3 * np.abs(theta).max()
 
 
+def test_moves_carry_statistics_on_without_computing_them(monkeypatch):
+    blocks = make_blocks(10, 1.0)
+    walk = Walk(blocks, RIDGE)
+    walk.begin()
+    with monkeypatch.context() as patch:
+        patch.setattr(type(blocks[0]), "statistics", None)
+        for step in range(6):
+            m = step % 2
+            direction = walk.ask(m, walk.theta)
+            segment = blocks[m].segment(walk.points[m], direction.vertex)
+            walk.move(m, segment, direction.statistics - walk.statistics[m], 0.3)
+    exact = [block.statistics(point) for block, point in zip(blocks, walk.points, strict=True)]
+    assert_allclose(walk.statistics, exact, atol=1e-10)
+    observed = sum(block.observed for block in blocks)
+    assert_allclose(walk.theta, (observed - np.sum(exact, axis=0)) / RIDGE, atol=1e-9)
+
+
 def test_the_open_loop_steps_are_those_of_the_papers():
     """2 / (t + 2) for all at once, 2 M / (2 M + t) for one of M."""
     segment = SimpleNamespace(longest=1.0)
