@@ -93,3 +93,14 @@ def test_errors_are_announced_assertively() -> None:
 def test_help_says_what_numbers_do_not_mean(client_of: ClientOf, alice: User) -> None:
     page = client_of(alice).get("/help/").content.decode()
     assert "not the chance that they get along" in page
+
+
+def test_lines_of_the_rail_with_one_name_tell_their_section(client_of: ClientOf, bob: User) -> None:
+    """Both read "Models" where the rail is only icons."""
+    bob.organisation.department = ""
+    bob.organisation.save()
+    page = client_of(bob).get("/help/").content.decode()
+    assert 'title="Roommates: Models"' in page
+    assert 'title="Images: Models"' in page
+    assert 'title="Home"' in page
+    assert "<span>" not in page.split("rail__organisation")[1].split("</div>")[0]

@@ -85,6 +85,7 @@ def test_the_certificate_of_a_running_job_comes_from_its_trace(
     model.job.trace.create(iteration=9, seconds=0.2, relative_gap=7.4e-4)
     page = client_of(alice).get(address).content.decode()
     assert "0.074 %" in page
+    assert "from the best fit, by the bounds so far" in page  # nothing is certified yet
     assert "hx-trigger" in page
     assert "Waiting to learn" in page
     Job.objects.update(state="running")
