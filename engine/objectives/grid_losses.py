@@ -17,7 +17,7 @@ import numpy as np
 
 from engine.core.arguments import FloatArray, check_positive
 from engine.core.errors import InvalidProblemError
-from engine.crf.grid_features import GridExample, GridScores
+from engine.crf.grid_features import CodeArray, GridExample, GridScores
 from engine.kernels import backpropagation as back
 from engine.kernels.edge_codes import count_label_pairs
 from engine.kernels.mean_field_grid import (
@@ -199,15 +199,7 @@ def _mean_field_loss(
     bases = scores.node.copy()
     for down in range(2):
         add_edge_bases(codes[down], tables[down], down, bases)
-    q = np.full(example.features.shape, 0.5)
-    tape.keep(q)
-    for _ in range(options.iterations if options.threshold is None else MAX_SWEEPS):
-        mean_field_pass(bases, *codes, *couplings, True, q)
-        tape.keep(q)
-        change = mean_field_pass(bases, *codes, *couplings, False, q)
-        tape.keep(q)
-        if options.threshold is not None and change <= options.threshold:
-            break
+    q = _pass_forth_and_back(bases, codes, couplings, options, tape)
     logits, logit_adjoint, adjoint = np.empty_like(q), np.empty_like(q), np.zeros_like(q)
     before, after = tape.states[-2:]
     fill_logits(bases, *codes, *couplings, before, after, logits)
@@ -236,6 +228,26 @@ def _mean_field_loss(
     for down in range(2):
         pull_edge_bases(codes[down], down, base_adjoint, coupling_adjoints[down], sums[down])
     return float(value)
+
+
+def _pass_forth_and_back(
+    bases: FloatArray,
+    codes: tuple[CodeArray, CodeArray],
+    couplings: tuple[FloatArray, FloatArray],
+    options: LossOptions,
+    tape: Tape,
+) -> FloatArray:
+    """Keep the marginals before and after every pass, and return the last."""
+    q = np.full(bases.shape, 0.5)
+    tape.keep(q)
+    for _ in range(options.iterations if options.threshold is None else MAX_SWEEPS):
+        mean_field_pass(bases, *codes, *couplings, True, q)
+        tape.keep(q)
+        change = mean_field_pass(bases, *codes, *couplings, False, q)
+        tape.keep(q)
+        if options.threshold is not None and change <= options.threshold:
+            break
+    return q
 
 
 def _local_loss(example: GridExample, scores: GridScores, loss: str, adjoints: _Adjoints) -> float:
