@@ -49,7 +49,7 @@ solver, wanted, place = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
 peak = 0
 class Killed(Exception):
     pass
-def sample(progress):
+def sample(*anything):
     global peak
     lines = Path("/proc/self/status").read_text().splitlines()
     status = dict(line.split(":", 1) for line in lines)
@@ -81,8 +81,9 @@ def sampled(block, state):
     sample(state)
     return unpack(block, state)
 GridBlock.unpack = sampled
-learn(6, 3.0)  # compiled code and the buffers of linear algebra belong to no picture
-learn(6, 3.0)
+learn(6, None, reports=10)  # compiled code and the buffers of linear algebra belong to no picture
+learn(6, 1.0)
+sample()
 if place:
     learn(6, None, FileCheckpoint(Path(place[0] + "small")), 3)
     learn(6, None, FileCheckpoint(Path(place[0] + "small")), 2)
@@ -100,9 +101,12 @@ print(json.dumps({"before": before / 1024, "megabytes": peak / 1024, "restored":
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peaks are read from /proc")
 @pytest.mark.parametrize("solver", ["theta", "frank-wolfe", "block-coordinate"])
 def test_memory_stays_flat_in_the_number_of_pictures(solver: str) -> None:
-    """Features alone are 0.3 MB a picture; held in memory, 40 of them would show."""
-    result = run(MANY_SMALL, solver, "46")
-    assert result["megabytes"] < result["before"] + 9
+    """Features alone are 0.3 MB a picture; held in memory, 80 of them would show.
+
+    How many oracles' work spaces happen to live at once changes the peak by up to 12 MB.
+    """
+    result = run(MANY_SMALL, solver, "86")
+    assert result["megabytes"] < result["before"] + 16
 
 
 @pytest.mark.slow
@@ -115,7 +119,7 @@ def test_going_on_from_a_checkpoint_takes_no_more_memory(solver: str, tmp_path: 
     """
     result = run(MANY_SMALL, solver, "46", str(tmp_path / "state.npz"))
     assert result["restored"] == 46
-    assert result["megabytes"] < result["before"] + 9
+    assert result["megabytes"] < result["before"] + 20  # of 70 for all points
 
 
 def run(program: str, *words: str) -> dict[str, Any]:
