@@ -180,7 +180,8 @@ def _predict(args: argparse.Namespace) -> dict[str, Any]:
 def _spare_masks(images: Path, files: Sequence[ImageFile], folder: Path) -> None:
     """Refuse to write over masks that may be drawn by hand.
 
-    All beside the pictures may be. Elsewhere ours are told by the marginals written with them.
+    All beside the pictures may be. Elsewhere ours are told by the marginals written with them;
+    one that was corrected since then is written over like any result of an earlier run.
     """
     folder = folder.resolve()  # of a folder that is not there yet, ".." leads nowhere
     is_beside = folder == images.resolve()

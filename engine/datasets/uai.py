@@ -63,10 +63,10 @@ class _Tokens:
                 except ValueError:
                     break
             raise self.fail(f"expected {wanted}, received {word[:20]!r}") from None
-        for k in np.flatnonzero(values == 0.0):
-            if words[k].lower().partition("e")[0].strip("+-.0"):
-                self._next += int(k) + 1
-                raise self.fail(f"{words[k][:20]!r} is not zero, but too small to be told from it")
+        for word in dict.fromkeys(words[k] for k in np.flatnonzero(values == 0.0)):
+            if word.lower().partition("e")[0].strip("+-.0"):
+                self._next += words.index(word) + 1
+                raise self.fail(f"{word[:20]!r} is not zero, but too small to be told from it")
         self._next += count
         return values
 

@@ -4,28 +4,36 @@ import numpy as np
 
 from engine.core.arguments import FloatArray, IntArray
 from engine.core.rounding import sum_allowance
-from engine.graphs.pairwise import PairwiseModel
+from engine.graphs.pairwise import PairwiseGraph, PairwiseModel
 
 ROUNDINGS = 8  # of a number on its way into a bound, besides one a message at its node
 
 
+def score_magnitude(model: PairwiseModel) -> float:
+    """Return the sum over all tables of the largest |score| that is finite (nats)."""
+    graph = model.graph
+    tables = np.concatenate([graph.node_start[:-1], graph.edge_start[:-1]])
+    return float(_peaks(model.scores, tables).sum())
+
+
 def dual_allowance(
-    model: PairwiseModel, messages: FloatArray, weights: float | FloatArray = 1.0
+    graph: PairwiseGraph,
+    magnitude: float,
+    messages: FloatArray,
+    weights: float | FloatArray = 1.0,
 ) -> float:
-    """Return a bound on the rounding error of a dual bound of ``model`` (nats).
+    """Return a bound on the rounding error of a dual bound of a model on ``graph`` (nats).
 
     The bound is a compensated sum of one number a node and end of an edge: a maximum of scores
     with messages added. Impossible entries are not counted: no labelling that has a score has them.
 
     Parameters
     ----------
+    magnitude : of the model's scores, see `score_magnitude`.
     messages : ndarray, flat, one entry a label at each end of an edge.
     weights : by which the messages of an edge are multiplied, shape (n_edges,).
     """
-    graph = model.graph
-    tables = np.concatenate([graph.node_start[:-1], graph.edge_start[:-1]])
     ends = np.repeat(np.broadcast_to(weights, graph.n_edges), 2)
-    magnitude = float(_peaks(model.scores, tables).sum())
     magnitude += 3.0 * float(ends @ _peaks(messages, graph.message_start[:-1]))
     return sum_allowance(graph.largest_degree + ROUNDINGS, magnitude)
 

@@ -15,7 +15,7 @@ from engine.core.progress import (
     never_stop,
 )
 from engine.core.status import Status
-from engine.graphs.dual_rounding import dual_allowance
+from engine.graphs.dual_rounding import dual_allowance, score_magnitude
 from engine.graphs.pairwise import PairwiseModel
 from engine.inference.map_estimate import EXACT_TOLERANCE, MapEstimate, meets_bound
 from engine.kernels.local_polytope import decode_in_order, improve_labels, project_tables
@@ -68,6 +68,7 @@ class SmoothedDual:
         self.model = model
         graph = model.graph
         self.scores = with_finite_penalty(model)
+        self._magnitude = score_magnitude(model)
         self.layout = graph.layout
         self.messages = np.zeros(graph.n_messages)
         self._sent = np.zeros(graph.n_messages)
@@ -100,7 +101,7 @@ class SmoothedDual:
         Messages are as large as 1 / beta even where scores are tiny, so their rounding counts.
         """
         value = dual_value(np.inf, self.layout, self.scores, self.messages)
-        return float(value) + dual_allowance(self.model, self.messages)
+        return float(value) + dual_allowance(self.model.graph, self._magnitude, self.messages)
 
     def smoothed_value(self) -> float:
         """Return F(delta), the objective of the star updates at the present beta."""

@@ -18,7 +18,7 @@ from engine.core.rounding import sum_allowance
 from engine.core.status import Status
 from engine.entropies.pairwise import edge_weights, graph_entropy
 from engine.graphs.conditioning_shares import conditioning_shares
-from engine.graphs.dual_rounding import dual_allowance
+from engine.graphs.dual_rounding import dual_allowance, score_magnitude
 from engine.graphs.pairwise import PairwiseGraph, PairwiseModel
 from engine.inference.marginals import CONSISTENT, Marginals
 from engine.kernels.messages_pairwise import (
@@ -196,7 +196,9 @@ class TreeReweighted:
         )
         # Besides scores and messages, the terms of each sum of exponentials are rounded.
         summed = sum_allowance(int(self.graph.cardinalities.max()), self.graph.n_nodes)
-        return float(bound) + dual_allowance(model, self._messages, self.rho) + summed
+        magnitude = score_magnitude(model)
+        allowance = dual_allowance(self.graph, magnitude, self._messages, self.rho)
+        return float(bound) + allowance + summed
 
     def _result(
         self, model: PairwiseModel, iterations: int, status: Status, change: float

@@ -131,13 +131,13 @@ def flow_bound(
             (t11, -given, -arrived),
         ):
             value, left = _twice_precise(score, first, second)
-            if value + left > best + rest:
+            if (value - best) + (left - rest) > 0.0:  # sums would round the rests away
                 best, rest = value, left
         total, lost = add_exactly(total, lost + rest, best)
     for i in range(n):
         low, low_rest = add_exactly(scores[2 * i], -moved[1, i], -moved[0, i])
         high, high_rest = add_exactly(scores[2 * i + 1], moved[1, i], moved[0, i])
-        if high + high_rest > low + low_rest:
+        if (high - low) + (high_rest - low_rest) > 0.0:
             low, low_rest = high, high_rest
         total, lost = add_exactly(total, lost + low_rest, low)
     return total + lost

@@ -14,6 +14,7 @@ import numpy as np
 from numba import njit
 
 from engine.core.arguments import FloatArray, IntArray
+from engine.kernels.compiling import inner
 from engine.kernels.long_sums import add_exactly
 
 Layout = tuple[IntArray, IntArray, IntArray, IntArray, IntArray, IntArray, IntArray]
@@ -275,6 +276,14 @@ def _move_missing(
     return float(max(worst, np.abs(lacks).max()))
 
 
+@inner
+def _scale(values: FloatArray, total: float, wanted: float) -> None:
+    """Bring values of this total to the one wanted, in place; even where the ratio overflows."""
+    factor = wanted / total
+    for k in range(len(values)):
+        values[k] = values[k] * factor if factor < np.inf else values[k] / total * wanted
+
+
 @njit(cache=True, nogil=True)
 def make_consistent(
     layout: Layout, scores: FloatArray, tables: FloatArray, rounds: int, tolerance: float
@@ -301,9 +310,8 @@ def make_consistent(
                     total += table[x, y]
                 wanted = rows[x]
                 error = max(error, abs(total - wanted))
-                if total > 0.0:  # perhaps so small that wanted / total would overflow
-                    for y in range(cards[j]):
-                        table[x, y] = table[x, y] / total * wanted
+                if total > 0.0:
+                    _scale(table[x], total, wanted)
             for y in range(cards[j]):
                 total = 0.0
                 for x in range(cards[i]):
@@ -311,8 +319,7 @@ def make_consistent(
                 wanted = columns[y]
                 error = max(error, abs(total - wanted))
                 if total > 0.0:
-                    for x in range(cards[i]):
-                        table[x, y] = table[x, y] / total * wanted
+                    _scale(table[:, y], total, wanted)
             if error <= tolerance:
                 break
         if error > tolerance:

@@ -114,7 +114,7 @@ class SegmentationReporter:
         self._on_progress = on_progress
         self._ready = float("-inf")  # when the held-out pictures have rested
         self._seconds = 0.0  # of the last report
-        self._is_previewed = False
+        self._looked_at: FloatArray | None = None  # the parameters of the last preview
         self.theta: FloatArray | None = None
         self.sentence = "Learning"
         self.is_rehearsal = False
@@ -133,7 +133,6 @@ class SegmentationReporter:
         preview = None
         if self.theta is not None and perf_counter() >= self._ready:
             preview = self._preview(self.theta)
-        self._is_previewed = preview is not None
         self._seconds = progress.seconds + self.seconds_before
         fields = {name: getattr(progress, name) for name in Progress.__slots__}
         self._last_iteration = self._iterations_before + progress.iteration
@@ -148,8 +147,9 @@ class SegmentationReporter:
         self._on_progress(SegmentationProgress(**fields, preview=preview))
 
     def finish(self, result: LearningResult) -> None:
-        """Report how the final parameters do, unless the last report did or nobody waits for it."""
-        if self._is_previewed or result.status is Status.CANCELLED:
+        """Report how the final parameters do, unless a report did or nobody waits for it."""
+        is_known = self._looked_at is not None and np.array_equal(self._looked_at, result.theta)
+        if is_known or result.status is Status.CANCELLED:
             return
         preview = self._preview(result.theta)
         if preview is not None:
@@ -173,4 +173,5 @@ class SegmentationReporter:
             return None
         ended = perf_counter()
         self._ready = ended + PREVIEW_PATIENCE * (ended - started)
+        self._looked_at = np.array(theta)
         return preview

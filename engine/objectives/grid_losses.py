@@ -161,7 +161,7 @@ def _tree_reweighted_loss(
     for _ in range(options.iterations if options.threshold is None else MAX_SWEEPS):
         change = chains.sweep(1)
         tape.keep(chains.messages)
-        if options.threshold is not None and change <= options.threshold:
+        if options.threshold is not None and not change > options.threshold:  # or NaN
             break
     adjoint = np.zeros_like(chains.messages)
     sums = (adjoints.node, adjoints.horizontal, adjoints.vertical)
@@ -245,7 +245,7 @@ def _pass_forth_and_back(
         tape.keep(q)
         change = mean_field_pass(bases, *codes, *couplings, False, q)
         tape.keep(q)
-        if options.threshold is not None and change <= options.threshold:
+        if options.threshold is not None and not change > options.threshold:  # or NaN
             break
     return q
 

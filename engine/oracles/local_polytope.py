@@ -7,7 +7,7 @@ import scipy  # its parts load when first used: a verb that needs no programme s
 
 from engine.core.arguments import FloatArray, read_only
 from engine.core.errors import CertificateError, InfeasibleError
-from engine.graphs.dual_rounding import dual_allowance
+from engine.graphs.dual_rounding import dual_allowance, score_magnitude
 from engine.graphs.pairwise import PairwiseGraph, PairwiseModel
 from engine.kernels.star_updates import dual_value
 from engine.oracles.protocol import ExtremePoint
@@ -76,7 +76,7 @@ class LocalPolytopeProgramme:
         marginals = np.asarray(answer.eqlin.marginals, dtype=np.float64)
         messages = np.ascontiguousarray(-scale * marginals[graph.n_nodes :])
         bound = float(dual_value(np.inf, graph.layout, scores, messages))
-        bound += dual_allowance(model, messages)
+        bound += dual_allowance(graph, score_magnitude(model), messages)
         vertex = np.maximum(answer.x, 0.0)
         value = float(vertex @ finite)
         return ExtremePoint(vertex=read_only(vertex), value=value, upper_bound=max(bound, value))

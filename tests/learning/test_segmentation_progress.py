@@ -23,8 +23,8 @@ EXAMPLES = [tiny_example(np.random.default_rng(seed)) for seed in range(3)]
 THETA = np.random.default_rng(9).normal(size=14)
 
 
-def result(status: Status) -> LearningResult:
-    return LearningResult(THETA, 1.0, 0.0, True, 1, 1, 1.0, status, ())
+def result(status: Status, theta: np.ndarray = THETA) -> LearningResult:
+    return LearningResult(theta, 1.0, 0.0, True, 1, 1, 1.0, status, ())
 
 
 class Clock:
@@ -73,7 +73,7 @@ def test_the_final_parameters_are_looked_at_once(clock: Clock, status: Status) -
     reporter.finish(result(status))
     assert len(reports) == 1
     reporter(Progress("", iteration=1))
-    reporter.finish(result(status))
+    reporter.finish(result(status, THETA + 1.0))  # the best are not always those looked at last
     assert [report.iteration for report in reports] == [0, 1] + [1] * (
         status is not Status.CANCELLED
     )

@@ -13,6 +13,7 @@ from engine.core.errors import InvalidProblemError
 from engine.graphs.grid import Grid
 from engine.graphs.pairwise import PairwiseGraph, PairwiseModel
 from engine.inference.map_linear_programme import SmoothedDual
+from engine.kernels.ising_sparse import flow_bound
 from engine.kernels.maxflow_sparse import max_flow_sparse
 from engine.oracles.grid_roof_duality import GridRoofDuality
 from engine.oracles.local_polytope import LocalPolytopeProgramme
@@ -23,6 +24,17 @@ from tests.reference.pairwise_models import (
     random_model,
     solve_local_polytope,
 )
+
+
+def test_a_bound_takes_the_larger_of_two_entries_that_round_alike():
+    """Their rests decide: compared as rounded sums, the bound came out below the optimum."""
+    big = float(2**53 - 2**51 + 1)
+    table = [big, big - 3, big - 4, big + 2]
+    scores = np.array([0.0, 0.0, 0.0, 0.0, -big, -big, *table])  # the third node stands alone
+    room = np.empty((2, 3))
+    edges, coupling = np.array([[0, 1]]), np.array([0.25 * 9.0])
+    bound = flow_bound(edges, scores, coupling, np.zeros(1), room)
+    assert bound >= 2.0  # both labels 1: (big + 2) - big
 
 
 @settings(max_examples=60, deadline=None)
