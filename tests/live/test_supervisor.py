@@ -33,8 +33,10 @@ def wait_until(is_true: object, seconds: float = 20.0) -> None:
 
 def test_it_stops_everything_on_sigterm(product: Product) -> None:
     assert product.process is not None
-    pids = all_descendants(product.process.pid)
-    assert len(pids) >= 6  # broker, web and two of its own, worker and two of its own
+    supervisor = product.process.pid
+    # Broker, web and two of its own, worker and two of its own, which it has perhaps yet to fork.
+    wait_until(lambda: len(all_descendants(supervisor)) >= 6)
+    pids = all_descendants(supervisor)
     started = time.monotonic()
     assert product.stop() == 0
     assert time.monotonic() - started < 15
