@@ -163,6 +163,15 @@ def test_a_never_pair_is_allowed_before_it_is_held(
     assert ForbiddenPair.objects.get().proposal is None
 
 
+def test_a_rejection_does_not_lift_never(bob: User, proposal: Proposal) -> None:
+    """It used to leave the pair apart in this proposal alone, and not in the cohort's others."""
+    pair = proposal.pairs.first()
+    decide(bob, proposal, Decision.NEVER, pair)
+    with pytest.raises(DecisionError, match="never to be paired, so not in this proposal either"):
+        decide(bob, proposal, Decision.REJECT, pair)
+    assert ForbiddenPair.objects.get().proposal is None
+
+
 def test_tabs_filters_and_order_live_in_the_address(
     alice: User, bob: User, client_of: Callable, proposal: Proposal
 ) -> None:
@@ -228,7 +237,7 @@ def test_the_card_offers_every_other_decision(
     card = client_of(bob).get(address, headers=HTMX).content.decode()
     offered = set(re.findall(r'name="decision" value="(\w+)"', card))
     first = "reopen" if state in HELD_STATES else "accept"
-    others = {PairState.REJECTED: {"lock", "never"}, PairState.NEVER: {"lock", "reject"}}
+    others = {PairState.REJECTED: {"lock", "never"}, PairState.NEVER: {"lock"}}
     others[PairState.LOCKED] = set()
     assert offered == {first} | others.get(state, {"lock", "reject", "never"})
 

@@ -1,5 +1,6 @@
 """Rules contradict each other by name, offer ways out, and can be undone."""
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -116,13 +117,39 @@ def test_a_rejected_pair_stays_listed_and_can_be_allowed_again(
     assert [str(rule) for rule in page.context["rows"]] == [pair.label]
     assert "Allow again" in page.content.decode()
     assert not client.get(address, {"tab": "never"}).context["rows"]
-    client.post(reverse("matching:rule", args=[proposal.pk]), {"action": "allow", **numbers})
+    client.post(reverse("matching:rule", args=[proposal.pk]), {"action": "unreject", **numbers})
     assert not ForbiddenPair.objects.exists()
     assert "tab-rejected" not in client.get(address).content.decode()
     proposal.refresh_from_db()
     proposal_compute(user=bob, proposal=proposal)
     run_waiting()
     assert proposal.pairs.filter(**{f"{k}_number": n for k, n in numbers.items()}).exists()
+
+
+def test_allowing_a_rejected_pair_leaves_never_of_another_proposal(
+    bob: User, client_of: Callable, proposal: Proposal, make_proposal: Callable
+) -> None:
+    """The button of the tab "Rejected" used to lift what holds for the whole cohort."""
+    other, pair = make_proposal(), two_of(proposal)[0]
+    numbers = {"first": pair.first_number, "second": pair.second_number}
+    versions = {pair.pk: pair.version}
+    pairs_decide(user=bob, proposal=proposal, decision=Decision.REJECT, versions=versions)
+    rule_change(user=bob, proposal=other, action="never", **numbers)
+    client, address = client_of(bob), reverse("matching:proposal", args=[proposal.pk])
+    actions = {}
+    for tab in ("rejected", "never"):
+        page = client.get(address, {"tab": tab}).content.decode()
+        table = page.split('class="table table--cards"')[1].split("</table>")[0]
+        actions[tab] = re.search(r'name="action" value="(\w+)"', table)[1]
+    sent = {"action": actions["rejected"], **numbers}
+    client.post(reverse("matching:rule", args=[proposal.pk]), sent)
+    assert ForbiddenPair.objects.get().proposal is None
+    pair.refresh_from_db()
+    assert pair.state == PairState.OPEN
+    assert "no longer rejected, but never to be paired." in proposal.events.first().sentence
+    sent["action"] = actions["never"]
+    client.post(reverse("matching:rule", args=[proposal.pk]), sent)
+    assert not ForbiddenPair.objects.exists()
 
 
 @pytest.mark.parametrize("action", ["lock", "never"])
@@ -185,6 +212,7 @@ def test_senseless_rules_change_nothing(
     [
         ("", "release"),
         ("", "allow"),
+        ("never", "unreject"),
         ("", "unsingle"),
         ("", "require"),
         ("relax", "relax"),

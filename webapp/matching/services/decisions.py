@@ -116,6 +116,9 @@ def _check_may_change(pair: ProposedPair, state: PairState, *, bulk: bool) -> No
         )
         if never.exists():
             raise DecisionError(f"{pair.label} are never to be paired. Allow them first.")
+    if state == PairState.REJECTED and pair.state == PairState.NEVER:
+        # A rejection holds for this proposal only: it would lift what holds for the whole cohort.
+        raise DecisionError(f"{pair.label} are never to be paired, so not in this proposal either.")
 
 
 def _set_state(user: User, pair: ProposedPair, state: PairState, version: int) -> None:

@@ -39,7 +39,7 @@ def rule_change(
     Parameters
     ----------
     action : str
-        lock, release, keep_lock, never, allow, single, unsingle, relax or require.
+        lock, release, keep_lock, never, unreject, allow, single, unsingle, relax or require.
     first, second : int
         Numbers of students as on screen (1001 for S-1001), where the action is about students.
     column : str
@@ -175,6 +175,14 @@ def _never(user: User, proposal: Proposal, first: Student, second: Student) -> s
     return f"{first} + {second} are never to be paired."
 
 
+def _unreject(user: User, proposal: Proposal, first: Student, second: Student) -> str:
+    """Take a rejection back; "never", which holds for every proposal of the cohort, stays."""
+    _let_pair(proposal, first, second, (PairState.REJECTED,))
+    never = ForbiddenPair.objects.filter(proposal=None, first=first, second=second)
+    rest = ", but never to be paired" if never.exists() else ""
+    return f"{first} + {second} are no longer rejected{rest}."
+
+
 def _allow(user: User, proposal: Proposal, first: Student, second: Student) -> str:
     _let_pair(proposal, first, second, (PairState.NEVER, PairState.REJECTED))
     return f"{first} + {second} may be paired again."
@@ -237,6 +245,7 @@ _ACTIONS = {
     "release": _release,
     "keep_lock": _keep_lock,
     "never": _never,
+    "unreject": _unreject,
     "allow": _allow,
     "single": _single,
     "unsingle": _unsingle,
