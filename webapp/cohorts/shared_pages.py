@@ -11,14 +11,13 @@ from webapp.cohorts import demonstration
 from webapp.cohorts.models import Cohort, Draft, Student
 from webapp.cohorts.selectors.cohorts import (
     cohorts_of,
-    digits_asked,
     open_drafts,
     students_by_number,
     students_by_original_id,
 )
 from webapp.common import hooks
 from webapp.common.formats import counted
-from webapp.common.parameters import whole_number
+from webapp.common.parameters import digits_of, whole_number
 from webapp.common.selectors import owned_by
 
 HOME_COHORTS = 5
@@ -98,7 +97,7 @@ def search(user: User, query: str) -> Iterable[hooks.SearchHit]:
     for student in students_by_original_id(user, query)[:MAX_HITS]:
         audit(user, "looked up ids", student.cohort, students=[student.label])
         yield _hit(student, f"Found by the original id, student of {student.cohort.name}")
-    number = whole_number(digits_asked(query))
+    number = whole_number(digits_of(query))
     if number is not None:
         for student in students_by_number(user, number)[:MAX_HITS]:
             yield _hit(student, f"Student of {student.cohort.name}")

@@ -3,7 +3,7 @@
 import re
 
 MAX_DIGITS = 9  # what a database column of any kind still holds
-_ID_ON_SCREEN = re.compile(r"\s*(?:s-?)?([0-9]+)\s*", re.IGNORECASE)
+_ID_ON_SCREEN = re.compile(r"\s*(?:s[\s-]*)?([0-9]+)\s*", re.IGNORECASE)
 
 
 def whole_number(text: str) -> int | None:
@@ -16,7 +16,7 @@ def whole_number(text: str) -> int | None:
 
 
 def digits_of(text: str) -> str:
-    """Return the digits of an id on screen or of a part of one: "1376" of "S-1376" or "s1376".
+    """Return the digits of an id on screen or of a part of one: "1376" of "S-1376" or "s 1376".
 
     Empty for anything else: the housing system's A-1376 is likely to be another student.
     """

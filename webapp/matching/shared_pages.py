@@ -12,7 +12,7 @@ from webapp.common import hooks
 from webapp.common.formats import counted
 from webapp.common.selectors import owned_by
 from webapp.matching.models import LearnedModel, Proposal, ProposedPair
-from webapp.matching.selectors.models import models_of
+from webapp.matching.selectors.models import models_of, worth_learning
 from webapp.matching.selectors.proposals import proposals_of
 
 MAX_HITS = 10
@@ -113,7 +113,7 @@ def _decide_steps(user: User) -> Iterable[hooks.NextStep]:
 
 def _first_model_step(user: User, past: QuerySet[Cohort]) -> Iterable[hooks.NextStep]:
     """Lead to the form without choosing a year: it suggests some, and one to check on."""
-    sizes = list(past.values_list("n_pairs", flat=True))
+    sizes = [cohort.n_pairs for cohort in worth_learning(past)]
     if sizes and not owned_by(LearnedModel, user).exists():
         years = "one cohort" if len(sizes) == 1 else f"{len(sizes)} cohorts"
         yield hooks.NextStep(

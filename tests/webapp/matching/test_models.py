@@ -173,28 +173,6 @@ def test_one_check_runs_at_a_time(
     assert Job.objects.count() == 2
 
 
-def test_home_leads_to_the_years_that_are_suggested(
-    bob: User, client_of: Callable, returning: Cohort, later_year: Cohort
-) -> None:
-    """It used to name one year, which was then learned from without a check on the other."""
-    client = client_of(bob)
-    step = next(s for s in client.get("/").context["steps"] if s.action == "Learn a model")
-    assert step.detail.startswith("32 pairs of 2 cohorts tell")
-    context = client.get(step.url).context
-    assert (context["chosen"], context["posted"]["check_on"]) == (
-        [str(returning.pk)],
-        str(later_year.pk),
-    )
-
-
-def test_a_chosen_year_gets_one_to_be_checked_on(
-    bob: User, client_of: Callable, returning: Cohort, later_year: Cohort
-) -> None:
-    context = client_of(bob).get("/models/new/", {"cohort": str(later_year.pk)}).context
-    assert context["chosen"] == [str(later_year.pk)]
-    assert context["posted"]["check_on"] == str(returning.pk)
-
-
 def test_learning_again_begins_with_the_same_settings(
     bob: User, client_of: Callable, returning: Cohort, later_year: Cohort
 ) -> None:

@@ -52,7 +52,7 @@ def test_an_id_of_another_kind_is_refused_not_read_as_a_student(
     ]
 
 
-@pytest.mark.parametrize("typed", ["S-{}", "s{}", " {} ", "s-{}"])
+@pytest.mark.parametrize("typed", ["S-{}", "s{}", " {} ", "s-{}", "S {}"])
 def test_an_id_on_screen_is_read_however_it_is_typed(
     bob: User, client_of: Callable, proposal: Proposal, typed: str
 ) -> None:

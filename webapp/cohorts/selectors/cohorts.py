@@ -1,6 +1,5 @@
 """Lists and tables of cohorts for pages."""
 
-import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any
@@ -9,9 +8,8 @@ from django.db.models import Count, Q, QuerySet
 
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, Draft, PastPair, Student
+from webapp.common.parameters import digits_of
 from webapp.common.selectors import owned_by
-
-_ON_SCREEN = re.compile(r"(?:s[\s-]*)?(\d+)", re.IGNORECASE | re.ASCII)
 
 
 def cohorts_of(user: User) -> QuerySet[Cohort]:
@@ -27,6 +25,18 @@ def halves_within(cohort: Cohort) -> list[Cohort]:
     while level:
         level = list(Cohort.objects.filter(half_of__in=level).order_by("name"))
         found += level
+    return found
+
+
+def wholes_of(cohort: Cohort) -> list[Cohort]:
+    """Return the cohort that this one is a half of, the one that is a half of, and so on.
+
+    Two cohorts have students in common just where one of them is a whole of the other.
+    """
+    found: list[Cohort] = []
+    while cohort.half_of is not None:
+        cohort = cohort.half_of
+        found.append(cohort)
     return found
 
 
@@ -100,12 +110,6 @@ def constraint_groups(cohort: Cohort) -> list[tuple[str, list[tuple[str, int]]]]
     return [(name, sorted(counter.items())) for name, counter in counters.items()]
 
 
-def digits_asked(query: str) -> str:
-    """Return "1042" of "S-1042", "s1042" or "1042"; empty for what is no id on screen."""
-    found = _ON_SCREEN.fullmatch(query)
-    return found.group(1) if found else ""
-
-
 def find_students(cohort: Cohort, query: str, *, originals: bool = False) -> QuerySet[Student]:
     """Return the students whose number on screen contains the digits of the query.
 
@@ -114,7 +118,7 @@ def find_students(cohort: Cohort, query: str, *, originals: bool = False) -> Que
     """
     if not query:
         return cohort.students.all()
-    digits = digits_asked(query)
+    digits = digits_of(query)
     is_meant = Q(number__contains=digits) if digits else Q(pk__in=())
     if originals:
         is_meant |= Q(original_id=query)

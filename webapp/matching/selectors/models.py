@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
+from webapp.cohorts.selectors.cohorts import wholes_of
 from webapp.common import formats
 from webapp.common.selectors import owned_by
 from webapp.jobs.models import JobState
@@ -61,12 +62,20 @@ def model_state(model: LearnedModel) -> ModelState:
 _CHECK = "circle-check"
 
 
+def worth_learning(cohorts: Sequence[Cohort]) -> list[Cohort]:
+    """Leave out simulated pairs where there are real ones, and the halves of what is kept."""
+    real = [cohort for cohort in cohorts if not cohort.is_simulated]
+    kept = real or list(cohorts)
+    return [cohort for cohort in kept if not any(whole in kept for whole in wholes_of(cohort))]
+
+
 def suggest_sources(cohorts: Sequence[Cohort]) -> tuple[list[str], str]:
     """Return keys of cohorts to learn from, and of one to check on, out of those with pairs.
 
     The latest is kept for the check where earlier ones ask the same questions: only pairs that
     were not learned from tell how well a model ranks.
     """
+    cohorts = worth_learning(cohorts)
     latest = max(cohorts, key=lambda cohort: cohort.created_at, default=None)
     if latest is None:
         return [], ""
@@ -77,11 +86,23 @@ def suggest_sources(cohorts: Sequence[Cohort]) -> tuple[list[str], str]:
 
 
 def suggest_check(cohorts: Sequence[Cohort], chosen: Sequence[str]) -> str:
-    """Return the key of the latest other cohort that asks what a chosen one asks; '' if none."""
-    asked = [cohort.questions for cohort in cohorts if str(cohort.pk) in chosen]
-    others = [c for c in cohorts if str(c.pk) not in chosen and c.questions in asked]
-    latest = max(others, key=lambda cohort: cohort.created_at, default=None)
+    """Return the key of the latest other cohort that can check what is learned; '' if none.
+
+    It asks what a chosen one asks, has no student of them, and its pairs are real where theirs are.
+    """
+    sources = [cohort for cohort in cohorts if str(cohort.pk) in chosen]
+    others = [c for c in cohorts if any(_can_check(c, source) for source in sources)]
+    apart = [c for c in others if not any(_share_students(c, source) for source in sources)]
+    latest = max(apart, key=lambda cohort: cohort.created_at, default=None)
     return str(latest.pk) if latest else ""
+
+
+def _can_check(cohort: Cohort, source: Cohort) -> bool:
+    return cohort.questions == source.questions and (source.is_simulated or not cohort.is_simulated)
+
+
+def _share_students(one: Cohort, other: Cohort) -> bool:
+    return one == other or one in wholes_of(other) or other in wholes_of(one)
 
 
 def again_query(model: LearnedModel) -> str:
