@@ -15,6 +15,7 @@ from webapp.jobs.services import jobs_sweep
 log = structlog.get_logger(__name__)
 
 _TIDY_SECONDS = 24 * 3600  # between two walks over all files
+_RETRY_SECONDS = 3600  # after a walk that failed
 
 
 class Sweeper:
@@ -41,13 +42,14 @@ class Sweeper:
                 if any(counts.values()):
                     log.info("swept", **counts)
                 if time.monotonic() >= tidy_at:
-                    tidy_at += _TIDY_SECONDS
+                    tidy_at = time.monotonic() + _RETRY_SECONDS
                     log.info(
                         "tidied",
                         expired_uploads=drafts_expire(),
                         unfinished_files=remove_unfinished(),
                         left_files=remove_left_files(),
                     )
+                    tidy_at = time.monotonic() + _TIDY_SECONDS
             except (DatabaseError, OSError) as error:
                 log.warning("sweep failed, it will be tried again", error=str(error))
             except Exception:  # a fault of ours must not end all later sweeps

@@ -58,6 +58,36 @@ def test_the_worker_looks_for_such_files_when_it_starts(monkeypatch: pytest.Monk
     assert looked == ["old", "part", "left"]
 
 
+def test_a_tidying_that_failed_is_tried_again_within_the_hour(
+    monkeypatch: pytest.MonkeyPatch, settings: LazySettings
+) -> None:
+    """It used to wait a day, like one that was done."""
+    settings.JOB_SWEEP_SECONDS = 0
+    sweeper, looks, tidied = Sweeper(), [], []
+
+    def sweep() -> dict[str, int]:
+        looks.append(1)
+        if len(looks) == 26:
+            sweeper.stop()
+        return {}
+
+    def expire() -> int:
+        tidied.append(len(looks))
+        if len(tidied) == 1:
+            raise OSError("no disk")
+        return 0
+
+    clock = iter(range(0, 10**9, 1800))
+    monkeypatch.setattr("tasks.sweeper.connection", Mock())
+    monkeypatch.setattr("tasks.sweeper.time", Mock(monotonic=lambda: next(clock)))
+    monkeypatch.setattr("tasks.sweeper.jobs_sweep", sweep)
+    monkeypatch.setattr("tasks.sweeper.drafts_expire", expire)
+    monkeypatch.setattr("tasks.sweeper.remove_unfinished", lambda: 0)
+    monkeypatch.setattr("tasks.sweeper.remove_left_files", lambda: 0)
+    sweeper._run()
+    assert tidied == [1, 3]
+
+
 def test_the_worker_sweeps_again_after_any_error(
     monkeypatch: pytest.MonkeyPatch, settings: LazySettings
 ) -> None:
