@@ -151,6 +151,7 @@ def test_a_removal_is_asked_for_before_it_is_done(client_of, bob, image_set, ima
     assert f'hx-get="{address}"' in page
     question = client.get(address).content.decode()
     assert "Remove its mask leaf_0.mask.png too" in question
+    assert f'name="with_mask" value="{image.mask.pk}"' in question
     assert image_set.files.filter(pk=image.pk).exists()
     answer = client.post(removal_url(image), {"back": "show=with-mask&page=2&next=//evil"})
     assert answer["Location"] == f"/image-sets/{image_set.pk}/?show=with-mask&page=2"
@@ -162,12 +163,23 @@ def test_an_image_is_removed_with_its_mask_where_that_is_ticked(
     client_of, bob, image_set, image, media_root
 ) -> None:
     """A mask left behind may be taken for an image by its name."""
-    client_of(bob).post(removal_url(image), {"with_mask": "on"})
+    client_of(bob).post(removal_url(image), {"with_mask": str(image.mask.pk)})
     assert sorted(image_set.files.values_list("name", flat=True)) == [
         "leaf_1.jpg", "leaf_1.mask.png", "leaf_2.jpg"
     ]  # fmt: skip
     removed = AuditLine.objects.filter(verb="removed a file from")
     assert {line.details["name"] for line in removed} == {"leaf_0.jpg", "leaf_0.mask.png"}
+
+
+def test_no_other_mask_is_removed_than_the_one_named(client_of, bob, image_set, image) -> None:
+    """The mask that was paired when the answer came used to go, whichever was asked about."""
+    address, sent = removal_url(image), {"with_mask": str(image.mask.pk)}
+    image.mask.delete()
+    sentence = "The mask of leaf_0.jpg was changed meanwhile. Nothing was removed."
+    assert sentence in client_of(bob).post(address, sent, follow=True).content.decode()
+    image_set.files.filter(name="leaf_1.mask.png").update(mask_of=image)
+    assert sentence in client_of(bob).post(address, sent, follow=True).content.decode()
+    assert image_set.files.count() == 4
 
 
 def test_the_question_says_that_a_painted_mask_has_no_copy(client_of, bob, image_set) -> None:

@@ -75,9 +75,14 @@ def image_set_purge(*, user: User, image_set: ImageSet) -> None:
         remove_path(path)
 
 
-def image_file_remove(*, user: User, file: ImageFile, with_mask: bool = False) -> None:
-    """Take one file out of its set; an image with its mask, where that is asked for."""
+def image_file_remove(*, user: User, file: ImageFile, with_mask: str = "") -> None:
+    """Take one file out of its set; an image with its mask, where the key of that mask is given.
+
+    Raises SegmentationError when the image has another mask by now, or none.
+    """
     image_set, mask = file.image_set, file.paired_mask
+    if with_mask and (mask is None or str(mask.pk) != with_mask):
+        raise SegmentationError(f"The mask of {file.name} was changed meanwhile.")
     files = [file, mask] if with_mask and mask else [file]
     with transaction.atomic():
         for one in files:

@@ -113,8 +113,13 @@ def image_file_remove_view(request: HttpRequest, pk: str, file_pk: str) -> HttpR
     """Say what goes with a file; remove it on POST."""
     file = image_file_of(request.user, pk, file_pk)
     if request.method == "POST":
-        image_file_remove(user=request.user, file=file, with_mask="with_mask" in request.POST)
-        toast(request, f"{file.name} was removed from the set.")
+        with_mask = request.POST.get("with_mask", "")
+        try:
+            image_file_remove(user=request.user, file=file, with_mask=with_mask)
+        except Refusal as error:
+            toast(request, f"{error} Nothing was removed.", error=True)
+        else:
+            toast(request, f"{file.name} was removed from the set.")
         return _back(request, file)
     context = {
         "file": file,
