@@ -36,7 +36,7 @@ from webapp.segmentation.store import StorageFullError, full_disk_explained
 PREVIEW_SIDE = 240  # pixels; small maps are enlarged, so that single pixels stay visible
 PREVIEWS = 2
 DISK_FULL = "The server's disk is full."
-DELETED = "The model was deleted meanwhile."
+REMOVED = "The model was removed meanwhile."
 
 
 @job_kind(
@@ -78,7 +78,7 @@ def learn(context: JobContext) -> Any:
     def finish() -> dict[str, Any]:
         outcome = _outcome(trained, watcher.steps, learned, held_out)
         if not Segmenter.objects.filter(pk=segmenter.pk).update(outcome=outcome):
-            raise SegmentationError(DELETED)
+            raise SegmentationError(REMOVED)
         os.replace(weights_file, segmenter.path)
         return {"segmenter": str(segmenter.pk), "sentence": outcome["sentence"]}
 
@@ -189,7 +189,7 @@ class _Watcher:
             return
         self._last_iteration = progress.iteration
         if not Segmenter.objects.filter(pk=self._segmenter.pk).exists():
-            raise StoppedError(DELETED)
+            raise StoppedError(REMOVED)
         if preview.error is not None:
             self._keep_error(progress.iteration, preview.error)
         for number, marginals in enumerate(preview.marginals[:PREVIEWS]):
@@ -203,7 +203,7 @@ class _Watcher:
                 defaults={"seconds": self._context.seconds, "error": error},
             )
         except IntegrityError as no_segmenter:
-            raise StoppedError(DELETED) from no_segmenter
+            raise StoppedError(REMOVED) from no_segmenter
 
 
 def _write_preview(path: Path, marginals: np.ndarray) -> None:

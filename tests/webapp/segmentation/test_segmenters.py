@@ -237,10 +237,10 @@ def test_a_model_deleted_between_two_previews_stops_its_job(bob, monkeypatch) ->
     watcher(SegmentationProgress(sentence="Learning", iteration=1, preview=preview))
     Segmenter.objects.get(pk=segmenter.pk).delete()
     segmenter.preview_path(0).unlink()
-    with pytest.raises(StoppedError, match="deleted meanwhile"):
+    with pytest.raises(StoppedError, match="model was removed meanwhile"):
         watcher(SegmentationProgress(sentence="Learning", iteration=2, preview=preview))
     monkeypatch.setattr(QuerySet, "exists", lambda rows: True)  # it is deleted in this very moment
-    with pytest.raises(StoppedError, match="deleted meanwhile"):
+    with pytest.raises(StoppedError, match="model was removed meanwhile"):
         watcher(SegmentationProgress(sentence="Learning", iteration=3, preview=preview))
     assert not segmenter.preview_path(0).exists()
 

@@ -167,7 +167,7 @@ def _settle(row: PredictedImage, job: Job, **fields: Any) -> None:
     if not found:
         for path in paths:
             remove_path(path)
-        raise StoppedError("The prediction was deleted meanwhile.")
+        raise StoppedError("The prediction was removed meanwhile.")
 
 
 def _known_mask(
