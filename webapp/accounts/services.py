@@ -119,7 +119,10 @@ def _name(organisation: Organisation, name: str, department: str) -> None:
         raise AccountError("The organisation needs a name.")
     try:
         with transaction.atomic():
-            organisation.save()
+            if organisation.pk is None:
+                organisation.save()
+            else:  # the count of its stored files may have gone on since the row was read
+                organisation.save(update_fields=["name", "department"])
     except IntegrityError as error:
         raise AccountError(f"The name {organisation.name} is taken. Choose another one.") from error
 

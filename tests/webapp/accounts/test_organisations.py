@@ -6,12 +6,15 @@ from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from webapp.accounts.models import Organisation, Role, User
 from webapp.audit.models import AuditLine
 from webapp.cohorts.models import Cohort
+from webapp.common.management.commands.load_demonstration import ORGANISATION
 
 ClientOf = Callable[[User], Client]
 RENAME = "/accounts/organisation/rename/"
@@ -64,6 +67,17 @@ def test_administrators_rename_their_own_organisation(
     assert "Lakeside College" in client_of(bob).get("/").content.decode()
 
 
+def test_a_rename_writes_nothing_but_the_names(client_of: ClientOf, carol: User) -> None:
+    """It used to write back how much was stored when the row was read, and uploads went on."""
+    client = client_of(carol)
+    with CaptureQueriesContext(connection) as queries:
+        client.post(RENAME, {"name": "Lakeside College"})
+    start = 'UPDATE "accounts_organisation"'
+    (written,) = [query["sql"] for query in queries if query["sql"].startswith(start)]
+    assert "Lakeside College" in written
+    assert "stored" not in written
+
+
 @pytest.mark.parametrize(("name", "words"), [("Southgate", "is taken"), ("  ", "needs a name")])
 def test_a_name_that_cannot_be_is_refused(
     client_of: ClientOf, carol: User, southgate: Organisation, name: str, words: str
@@ -99,7 +113,32 @@ def test_a_renamed_demonstration_stays_one_organisation(db: None, instance: Path
     assert Cohort.objects.count() == 3
 
 
-def test_nobody_signs_in_to_a_closed_demonstration(db: None, instance: Path) -> None:
+def test_the_demonstrations_name_is_not_suggested_for_ones_own(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Its name is taken wherever it is loaded."""
+    with pytest.raises(SystemExit):
+        call_command("make_organisation", "--help")
+    words = capsys.readouterr().out
+    assert "Lakeside College" in words
+    assert ORGANISATION not in words
+
+
+def test_whoever_was_added_to_a_closed_demonstration_is_named(
+    db: None, instance: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """README said that nobody signs in to it any more, and they still did."""
+    call_command("load_demonstration")
+    organisation = Organisation.objects.get()
+    frank = User.objects.create_user(username="frank", organisation=organisation)
+    call_command("close_demonstration")
+    said = capsys.readouterr().out
+    assert "demo-admin cannot sign in any more." in said
+    assert "Others of their organisation still can: frank." in said
+    assert User.objects.get(is_active=True) == frank
+
+
+def test_nobody_signs_in_as_the_people_of_a_closed_demonstration(db: None, instance: Path) -> None:
     call_command("load_demonstration")
     words = (instance / "demonstration_password").read_text()
     client = Client()

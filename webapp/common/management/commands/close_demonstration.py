@@ -1,4 +1,4 @@
-"""Close the demonstration: nobody signs in as its people any more."""
+"""Close the demonstration: nobody signs in as one of its three people any more."""
 
 from typing import Any
 
@@ -14,15 +14,23 @@ from webapp.common.management.commands.load_demonstration import PASSWORD_FILE, 
 class Command(BaseCommand):
     """Pages cannot do it, since each organisation keeps an administrator who can sign in."""
 
-    help = "Switch the people of the demonstration off and forget their password."
+    help = "Switch the three people of the demonstration off and forget their password."
 
     @transaction.atomic
     def handle(self, *args: Any, **options: Any) -> None:
-        """Switch off who can sign in; what the demonstration made stays, and nobody sees it."""
-        people = User.objects.filter(username__in=[name for name, _ in PEOPLE], is_active=True)
-        for user in people:
+        """Switch the three off; what the demonstration made stays, and so do people who were added.
+
+        They are named: an organisation that somebody went on to use must not be locked out.
+        """
+        people = User.objects.filter(username__in=[name for name, _ in PEOPLE])
+        for user in people.filter(is_active=True):
             user.is_active = False
             user.save(update_fields=["is_active"])
             audit(None, "switched off", user, organisation=user.organisation)
         (settings.INSTANCE_DIR / PASSWORD_FILE).unlink(missing_ok=True)
-        self.stdout.write("The people of the demonstration cannot sign in any more.")
+        self.stdout.write("demo-staff, demo-viewer and demo-admin cannot sign in any more.")
+        organisations = people.values("organisation")
+        added = User.objects.filter(organisation__in=organisations, is_active=True)
+        if added:
+            names = ", ".join(user.get_username() for user in added)
+            self.stdout.write(f"Others of their organisation still can: {names}.")

@@ -16,7 +16,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """The names, and where it says so the department that stands under the name."""
-        parser.add_argument("name", help="of the organisation, such as “Northfield University”")
+        parser.add_argument("name", help="of the organisation, such as “Lakeside College”")
         parser.add_argument("--department", default="", help="such as “Residential Life”")
         parser.add_argument(
             "--administrator", required=True, metavar="USER", help="the sign-in name of a person"
