@@ -16,7 +16,8 @@ from webapp.matching.selectors.models import models_of, worth_learning
 from webapp.matching.selectors.proposals import proposals_of
 
 MAX_HITS = 10
-_IDS = re.compile(r"\d{3,8}")
+# Whole words only: the housing system's A-1376 is likely to be another student than S-1376.
+_IDS = re.compile(r"(?<![^\s,+&])(?:s-?)?(\d{3,8})(?![^\s,+&])", re.IGNORECASE)
 
 
 def register() -> None:

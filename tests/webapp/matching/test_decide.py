@@ -293,8 +293,20 @@ def test_nonsense_is_refused_with_a_sentence(
     assert not proposal.pairs.exclude(state=PairState.OPEN).exists()
 
 
-def test_search_finds_a_pair(bob: User, client_of: Callable, proposal: Proposal) -> None:
+@pytest.mark.parametrize("words", ["S-{}  S-{}", "S-{} + S-{}", "{}, s{}", "S {} & {}"])
+def test_search_finds_a_pair(
+    bob: User, client_of: Callable, proposal: Proposal, words: str
+) -> None:
     pair = proposal.pairs.first()
-    found = client_of(bob).get(f"/search/?q={pair.label.replace(' + ', ' ')}")
+    query = words.format(pair.first_number, pair.second_number)
+    found = client_of(bob).get("/search/", {"q": query})
     assert found.status_code == 302
     assert f"pair={pair.pk}" in found.headers["Location"]
+
+
+def test_search_takes_no_other_id_for_one_on_screen(
+    bob: User, client_of: Callable, proposal: Proposal
+) -> None:
+    pair = proposal.pairs.first()
+    page = client_of(bob).get("/search/", {"q": f"A-{pair.first_number}"})
+    assert f"pair={pair.pk}" not in page.content.decode()
