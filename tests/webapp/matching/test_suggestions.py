@@ -7,6 +7,9 @@ import pytest
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, PairsOrigin
 from webapp.cohorts.services.cohorts import cohort_set_pairs, cohort_split
+from webapp.matching.errors import MatchingError
+from webapp.matching.selectors.models import cohorts_to_check
+from webapp.matching.services.learning import model_learn
 
 FORM = "/models/new/"
 
@@ -25,6 +28,18 @@ def halves(bob: User, returning: Cohort) -> tuple[Cohort, Cohort]:
             note="",
         )
     return halves
+
+
+def test_a_half_of_what_was_learned_from_checks_nothing(
+    bob: User, returning: Cohort, halves: tuple[Cohort, Cohort]
+) -> None:
+    """Its students are those learned from, so the check would praise the model."""
+    first, second = halves
+    for source, check in ((returning, first), (first, returning)):
+        with pytest.raises(MatchingError, match=f"whose students are also in {check.name}"):
+            model_learn(user=bob, name="", cohorts=[source], check_on=check)
+    model = model_learn(user=bob, name="", cohorts=[first], check_on=second)
+    assert cohorts_to_check(bob, model) == [second]
 
 
 def test_home_leads_to_the_years_that_are_suggested(

@@ -29,15 +29,17 @@ def halves_within(cohort: Cohort) -> list[Cohort]:
 
 
 def wholes_of(cohort: Cohort) -> list[Cohort]:
-    """Return the cohort that this one is a half of, the one that is a half of, and so on.
-
-    Two cohorts have students in common just where one of them is a whole of the other.
-    """
+    """Return the cohort that this one is a half of, the one that is a half of, and so on."""
     found: list[Cohort] = []
     while cohort.half_of is not None:
         cohort = cohort.half_of
         found.append(cohort)
     return found
+
+
+def share_students(one: Cohort, other: Cohort) -> bool:
+    """Whether they have students in common: one of them is the other, or a whole of the other."""
+    return one == other or one in wholes_of(other) or other in wholes_of(one)
 
 
 def open_drafts(user: User) -> QuerySet[Draft]:

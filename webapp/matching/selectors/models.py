@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
-from webapp.cohorts.selectors.cohorts import wholes_of
+from webapp.cohorts.selectors.cohorts import share_students, wholes_of
 from webapp.common import formats
 from webapp.common.selectors import owned_by
 from webapp.jobs.models import JobState
@@ -92,17 +92,20 @@ def suggest_check(cohorts: Sequence[Cohort], chosen: Sequence[str]) -> str:
     """
     sources = [cohort for cohort in cohorts if str(cohort.pk) in chosen]
     others = [c for c in cohorts if any(_can_check(c, source) for source in sources)]
-    apart = [c for c in others if not any(_share_students(c, source) for source in sources)]
+    apart = [c for c in others if not any(share_students(c, source) for source in sources)]
     latest = max(apart, key=lambda cohort: cohort.created_at, default=None)
     return str(latest.pk) if latest else ""
 
 
+def cohorts_to_check(user: User, model: LearnedModel) -> list[Cohort]:
+    """Return the cohorts with pairs that have no student of those learned from."""
+    sources = list(model.cohorts.select_related("half_of"))
+    past = owned_by(Cohort, user).filter(n_pairs__gt=1).select_related("half_of")
+    return [c for c in past if not any(share_students(c, source) for source in sources)]
+
+
 def _can_check(cohort: Cohort, source: Cohort) -> bool:
     return cohort.questions == source.questions and (source.is_simulated or not cohort.is_simulated)
-
-
-def _share_students(one: Cohort, other: Cohort) -> bool:
-    return one == other or one in wholes_of(other) or other in wholes_of(one)
 
 
 def again_query(model: LearnedModel) -> str:

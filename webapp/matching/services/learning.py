@@ -1,6 +1,6 @@
 """Starting to learn and to check a model; the jobs do the work, this makes the rows."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.db import transaction
@@ -9,6 +9,7 @@ from engine import InvalidProblemError
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort
+from webapp.cohorts.selectors.cohorts import share_students
 from webapp.cohorts.selectors.surveys import cohort_survey, common_questionnaire, questionnaire_of
 from webapp.common.formats import counted
 from webapp.common.quota import with_fresh_count
@@ -68,10 +69,8 @@ def model_learn(
     name = " ".join(name.split())[:120] or " + ".join(cohort.name for cohort in cohorts)[:120]
     questions = check_learning(cohorts)
     _check_options(ridge, relative_gap, rho, method)
-    if check_on is not None and check_on in cohorts:
-        raise MatchingError(f"{check_on.name} is learned from, so it cannot check the model.")
     if check_on is not None:
-        _check_checkable(check_on, questions)
+        _check_checkable(check_on, questions, cohorts)
     model = LearnedModel.objects.create(
         organisation=user.organisation,
         created_by=user,
@@ -105,8 +104,18 @@ def model_learn(
     return model
 
 
-def _check_checkable(cohort: Cohort, questions: Sequence[dict[str, Any]]) -> None:
-    """Refuse a cohort whose pairs cannot be compared with a model of these questions."""
+def _check_checkable(
+    cohort: Cohort, questions: Sequence[dict[str, Any]], learned_from: Iterable[Cohort]
+) -> None:
+    """Refuse a cohort that cannot check a model of these questions, or that the model knows."""
+    for source in learned_from:
+        if cohort == source:
+            raise MatchingError(f"The model learns from {cohort.name}, which cannot check it.")
+        if share_students(cohort, source):
+            raise MatchingError(
+                f"The model learns from {source.name}, whose students are also in {cohort.name}: "
+                "that cannot check it."
+            )
     if cohort.n_pairs < 2:
         pairs = counted(cohort.n_pairs, "pair")
         raise MatchingError(f"{cohort.name} has {pairs}; at least 2 are needed to check.")
@@ -138,9 +147,7 @@ def model_check(*, user: User, model: LearnedModel, cohort: Cohort) -> None:
         raise MatchingError("The model is not learned yet.")
     if found.check_job is not None and found.check_job.is_active:
         raise MatchingError("The model is being checked. Wait for that, or cancel it first.")
-    if model.cohorts.filter(pk=cohort.pk).exists():
-        raise MatchingError(f"{cohort.name} was learned from, so it cannot check the model.")
-    _check_checkable(cohort, model.questions)
+    _check_checkable(cohort, model.questions, model.cohorts.all())
     model.check_job = job_enqueue(
         user=user,
         kind="roommates.check",

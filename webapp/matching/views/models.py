@@ -18,6 +18,7 @@ from webapp.matching.models import LearnedModel
 from webapp.matching.selectors.models import (
     again_query,
     certificate_of,
+    cohorts_to_check,
     live_certificate_of,
     model_state,
     models_of,
@@ -125,9 +126,7 @@ def model(request: HttpRequest, uuid: str) -> HttpResponse:
             "opened": index,
             "question": found.weights[index] if index is not None else None,
             "question_chart": question_chart(found.weights[index]) if index is not None else None,
-            "checkable": owned_by(Cohort, request.user)
-            .filter(n_pairs__gt=1)
-            .exclude(pk__in=found.cohorts.values("pk")),
+            "checkable": cohorts_to_check(request.user, found),
             "proposals": found.proposals.all()[:5],
         }
         return render(request, "matching/model.html", context)
