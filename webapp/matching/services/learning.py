@@ -110,11 +110,11 @@ def _check_checkable(
     """Refuse a cohort that cannot check a model of these questions, or that the model knows."""
     for source in learned_from:
         if cohort == source:
-            raise MatchingError(f"The model learns from {cohort.name}, which cannot check it.")
+            raise MatchingError(f"{cohort.name} cannot check the model, which learns from it.")
         if share_students(cohort, source):
             raise MatchingError(
-                f"The model learns from {source.name}, whose students are also in {cohort.name}: "
-                "that cannot check it."
+                f"{cohort.name} cannot check the model: it shares students with {source.name}, "
+                "which the model learns from."
             )
     if cohort.n_pairs < 2:
         pairs = counted(cohort.n_pairs, "pair")
