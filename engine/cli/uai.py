@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.cli.option_types import whole_number_from
 from engine.cli.output_paths import check_writable
 from engine.core.arguments import FloatArray
 from engine.core.errors import InfeasibleError, InvalidProblemError, StoppedError
@@ -73,7 +74,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         sub.add_argument("--method", choices=methods, help=f"how; {usual} if not given")
         sub.add_argument("--out", metavar="FILE", help="write the answer there in the UAI format")
         sub.add_argument(
-            "--max-iterations", type=_positive, default=2000, metavar="N", help="default 2000"
+            "--max-iterations",
+            type=whole_number_from(1),
+            default=2000,
+            metavar="N",
+            help="default 2000",
         )
         sub.add_argument(
             "--max-seconds",
@@ -134,12 +139,6 @@ def render(result: dict[str, Any]) -> str:
     line += ", exact" if result["exact"] else ""
     line += "" if result["converged"] else ", not converged"
     return f"{result['text']}\n{line}"
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"expected a whole number from 1, received {text!r}")
-    return int(text)
 
 
 def _run_map(
