@@ -3,14 +3,11 @@
 import uuid
 from typing import Any
 
-from celery.signals import worker_init, worker_ready, worker_shutting_down
+from celery.signals import worker_init
 
 from tasks.celery import app
-from tasks.sweeper import Sweeper
 from webapp.common.checks import refuse_unsafe_settings
 from webapp.jobs.runner import run_job
-
-_sweeper = Sweeper()
 
 
 @app.task(name="tasks.run_job", acks_late=False)
@@ -26,15 +23,3 @@ def run(job_id: str) -> None:
 def check_settings(**kwargs: Any) -> None:
     """Do not start with settings that are not safe."""
     refuse_unsafe_settings()
-
-
-@worker_ready.connect
-def start_sweeping(**kwargs: Any) -> None:
-    """Requeue, at the start and from then on, what a dead worker or broker left behind."""
-    _sweeper.start()
-
-
-@worker_shutting_down.connect
-def stop_sweeping(**kwargs: Any) -> None:
-    """Stop the sweep; the next worker goes on with it."""
-    _sweeper.stop()

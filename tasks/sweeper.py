@@ -1,7 +1,9 @@
-"""A thread of the worker that looks after abandoned jobs, uploads and files."""
+"""Looking after abandoned jobs, uploads and files, in a process of its own."""
 
+import math
 import threading
 import time
+from typing import Any
 
 import structlog
 from django.conf import settings
@@ -23,38 +25,38 @@ class Sweeper:
 
     def __init__(self) -> None:
         self._stopped = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._tidy_at = -math.inf
 
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread = threading.Thread(target=self._run, name="job sweep", daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Ask the thread to end."""
+    def stop(self, *_: Any) -> None:
+        """Ask the loop to end; serves as a signal handler too."""
         self._stopped.set()
 
-    def _run(self) -> None:
-        tidy_at = time.monotonic()
+    def run(self) -> None:
+        """Sweep until asked to stop. A sweep that fails is tried again at the next turn."""
         while not self._stopped.is_set():
             try:
-                counts = jobs_sweep()
-                if any(counts.values()):
-                    log.info("swept", **counts)
-                if time.monotonic() >= tidy_at:
-                    tidy_at = time.monotonic() + _RETRY_SECONDS
-                    log.info(
-                        "tidied",
-                        expired_uploads=drafts_expire(),
-                        unfinished_files=remove_unfinished(),
-                        left_files=remove_left_files(),
-                    )
-                    tidy_at = time.monotonic() + _TIDY_SECONDS
+                self._sweep()
             except (DatabaseError, OSError) as error:
                 log.warning("sweep failed, it will be tried again", error=str(error))
+                connection.close()
             except Exception:  # a fault of ours must not end all later sweeps
                 log.exception("sweep failed, it will be tried again")
-            finally:
-                # No connection is held between two looks: pool children are forked meanwhile.
                 connection.close()
             self._stopped.wait(settings.JOB_SWEEP_SECONDS)
+
+    def _sweep(self) -> None:
+        """Look once after the jobs and, when it is time, after uploads and files."""
+        counts = jobs_sweep()
+        if any(counts.values()):
+            log.info("swept", **counts)
+        now = time.monotonic()
+        if now < self._tidy_at:
+            return
+        self._tidy_at = now + _RETRY_SECONDS
+        log.info(
+            "tidied",
+            expired_uploads=drafts_expire(),
+            unfinished_files=remove_unfinished(),
+            left_files=remove_left_files(),
+        )
+        self._tidy_at = now + _TIDY_SECONDS

@@ -110,8 +110,13 @@ class Product:
         return done.stdout
 
     def pid_of(self, name: str) -> int:
-        """The process id of a child of the supervisor: broker, worker (the parent one) or web."""
-        marks = {"broker": "valkey-server", "worker": "celery", "web": "gunicorn"}
+        """The process id of a child of the supervisor: broker, worker (the parent one), sweep or web."""
+        marks = {
+            "broker": "valkey-server",
+            "worker": "celery",
+            "sweep": "tasks.sweep",
+            "web": "gunicorn",
+        }
         assert self.process is not None
         for pid in children_of(self.process.pid):
             if marks[name] in _command_line(pid):

@@ -4,3 +4,4 @@ from webapp.settings import *  # noqa: F403
 from webapp.settings import INSTALLED_APPS
 
 INSTALLED_APPS = [*INSTALLED_APPS, "tests.webapp.counting"]
+JOB_SWEEP_SECONDS = 1.0

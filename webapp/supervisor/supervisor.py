@@ -89,6 +89,7 @@ class Supervisor:
         self._write_state(environment)
         self._add("web", self._web_command(), environment)
         self._add("worker", self._worker_command(), environment, stop_seconds=8.0)
+        self._add("sweep", (sys.executable, "-m", "tasks.sweep"), environment)
         self._wait_for("web", self._web_answers)
         log.info("serving", host=self._host, port=self._port)
 

@@ -46,7 +46,7 @@ def test_what_a_killed_process_left_half_written_is_removed_after_a_day(media_ro
     assert set(folder.iterdir()) == {new, whole}
 
 
-def test_the_worker_looks_for_such_files_when_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_sweep_looks_for_such_files_when_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     looked = []
     sweeper = Sweeper()
     monkeypatch.setattr("tasks.sweeper.connection", Mock())
@@ -54,7 +54,7 @@ def test_the_worker_looks_for_such_files_when_it_starts(monkeypatch: pytest.Monk
     monkeypatch.setattr("tasks.sweeper.drafts_expire", lambda: looked.append("old") or 0)
     monkeypatch.setattr("tasks.sweeper.remove_unfinished", lambda: looked.append("part") or 0)
     monkeypatch.setattr("tasks.sweeper.remove_left_files", lambda: looked.append("left") or 0)
-    sweeper._run()
+    sweeper.run()
     assert looked == ["old", "part", "left"]
 
 
@@ -84,14 +84,14 @@ def test_a_tidying_that_failed_is_tried_again_within_the_hour(
     monkeypatch.setattr("tasks.sweeper.drafts_expire", expire)
     monkeypatch.setattr("tasks.sweeper.remove_unfinished", lambda: 0)
     monkeypatch.setattr("tasks.sweeper.remove_left_files", lambda: 0)
-    sweeper._run()
+    sweeper.run()
     assert tidied == [1, 3]
 
 
-def test_the_worker_sweeps_again_after_any_error(
+def test_it_sweeps_again_after_any_error(
     monkeypatch: pytest.MonkeyPatch, settings: LazySettings
 ) -> None:
-    """An error of another kind used to end the thread without a word."""
+    """An error of another kind used to end the sweep without a word."""
     settings.JOB_SWEEP_SECONDS = 0
     sweeper, looks = Sweeper(), []
 
@@ -106,7 +106,7 @@ def test_the_worker_sweeps_again_after_any_error(
     monkeypatch.setattr("tasks.sweeper.jobs_sweep", sweep)
     monkeypatch.setattr("tasks.sweeper.drafts_expire", lambda: 0)
     monkeypatch.setattr("tasks.sweeper.remove_unfinished", lambda: 0)
-    sweeper._run()
+    sweeper.run()
     assert len(looks) == 2
 
 
