@@ -110,7 +110,7 @@ class Product:
         return done.stdout
 
     def pid_of(self, name: str) -> int:
-        """The process id of a child of the supervisor: broker, worker (the parent one), sweep or web."""
+        """The process id of a child of the supervisor: broker, worker, its sweep or web."""
         marks = {
             "broker": "valkey-server",
             "worker": "celery",
