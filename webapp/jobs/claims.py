@@ -4,7 +4,7 @@ import uuid
 from typing import Any
 
 from django.db import models
-from django.utils import timezone
+from django.db.models.functions import Coalesce, Now
 
 from webapp.jobs.liveness import this_process
 from webapp.jobs.models import Job, JobState
@@ -16,16 +16,15 @@ class ClaimLostError(Exception):
 
 def job_claim(*, job_id: uuid.UUID) -> Job | None:
     """Claim a queued job for this process; None when it is not ours to run (any more)."""
-    now = timezone.now()
     claim = uuid.uuid4()
     claimed = Job.objects.filter(pk=job_id, state=JobState.QUEUED).update(
         state=JobState.RUNNING,
         claim=claim,
         worker=this_process(),
         attempt=models.F("attempt") + 1,
-        heartbeat_at=now,
-        started_at=models.functions.Coalesce("started_at", now),
-        attempt_started_at=now,
+        heartbeat_at=Now(),  # of the database: the clocks of several hosts differ
+        started_at=Coalesce("started_at", Now()),
+        attempt_started_at=Now(),
         sentence="Starting",
         progress=None,
         seconds_left=None,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from django.utils import timezone
+from django.db.models.functions import Now
 
 from engine import Checkpoint, FileCheckpoint, Progress, StoppedError
 from webapp.jobs.claims import job_update
@@ -124,7 +124,7 @@ class JobContext:
             sentence=progress.sentence[:300],
             progress=None if progress.fraction is None else min(max(progress.fraction, 0.0), 1.0),
             seconds_left=progress.seconds_left,
-            heartbeat_at=timezone.now(),
+            heartbeat_at=Now(),
         )
 
     def _begin(self, progress: Progress) -> None:

@@ -2,24 +2,43 @@
 
 import os
 import socket
+from functools import cache
 from pathlib import Path
+
+_LONGEST_HOST = 40  # characters; a host's name is for people, what follows it tells machines apart
 
 
 def this_process() -> str:
-    """Return a name of this process that no later process gets: host, id, start time."""
-    return f"{socket.gethostname()}:{os.getpid()}:{_start_of(os.getpid())}"
+    """Return a name of this process that no other process ever gets: machine, id, start time."""
+    return f"{_machine()}:{os.getpid()}:{_start_of(os.getpid())}"
 
 
 def is_alive(worker: str) -> bool | None:
     """Return whether the named process lives; None when only its own machine could tell."""
-    host, _, rest = worker.rpartition(":")
-    host, _, process_id = host.rpartition(":")
-    if host != socket.gethostname() or not process_id.isdigit():
+    machine, _, rest = worker.rpartition(":")
+    machine, _, process_id = machine.rpartition(":")
+    if machine != _machine() or not process_id.isdigit():
         return None
     start = _start_of(int(process_id))
     if not start and not Path("/proc/self/stat").exists():
         return None
     return start == rest and start != ""
+
+
+@cache
+def _machine() -> str:
+    """Name of what process ids belong to: host, boot, and namespace of process ids.
+
+    Containers and copies of one machine may share a host name, and with it ids and even start
+    times; no two running systems share a boot id, no two containers of one system a namespace.
+    """
+    host = socket.gethostname()[:_LONGEST_HOST]
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        namespace = Path("/proc/self/ns/pid").stat().st_ino
+    except OSError:  # not Linux
+        return host
+    return f"{host}/{boot}/{namespace}"
 
 
 def _start_of(process_id: int) -> str:

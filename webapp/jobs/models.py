@@ -58,7 +58,7 @@ class Job(OrganisationOwned):
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )
     claim = models.UUIDField(null=True)  # of the process that runs it
-    worker = models.CharField(max_length=120, blank=True)  # host, process id, start of the process
+    worker = models.CharField(max_length=120, blank=True)  # the name that liveness.py gives
     dispatched_at = models.DateTimeField(null=True)
     dispatch_count = models.PositiveIntegerField(default=0)
 
@@ -93,7 +93,8 @@ class Job(OrganisationOwned):
         before = timedelta(seconds=self.ran_before)
         if self.attempt_started_at is None:
             return before
-        return before + (self.finished_at or timezone.now()) - self.attempt_started_at
+        this_attempt = (self.finished_at or timezone.now()) - self.attempt_started_at
+        return before + max(this_attempt, timedelta())  # a clock may have been set back
 
     @property
     def time_left(self) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import structlog
 from billiard.exceptions import SoftTimeLimitExceeded
 from django.db import transaction
-from django.utils import timezone
+from django.db.models.functions import Now
 
 from engine import InfeasibleError, InvalidProblemError, StoppedError
 from webapp.audit.services import audit
@@ -82,7 +82,7 @@ def _finish(job: Job, save: Callable[[], dict[str, Any] | None]) -> None:
     The row of the job is locked first: nobody ends the job while what it made is being kept.
     """
     with transaction.atomic():
-        job_update(job=job, heartbeat_at=timezone.now())
+        job_update(job=job, heartbeat_at=Now())
         result = save() or {}
         services.job_succeed(job=job, result=result)
         audit(job.created_by, "finished", job, organisation=job.organisation, kind=job.kind)

@@ -3,14 +3,14 @@
 import secrets
 import shutil
 import uuid
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import structlog
 from django.conf import settings
 from django.db import models, transaction
-from django.db.models.functions import Greatest
+from django.db.models.functions import Greatest, Now
 from django.utils import timezone
 
 from webapp.accounts.models import User
@@ -30,6 +30,7 @@ MAX_ERROR = Job._meta.get_field("error").max_length
 
 _FIRST_RESEND_SECONDS = 10
 _LAST_RESEND_SECONDS = 300
+_CLOCK_SLACK = timedelta(seconds=5)  # a heartbeat this far ahead shows that a clock was set back
 
 
 @transaction.atomic
@@ -88,7 +89,7 @@ def job_dispatch(*, job_id: uuid.UUID) -> bool:
     """Send a queued job to the broker; return whether the broker took it."""
     # The time is written first: when the send succeeds and this process dies, the sweep waits.
     Job.objects.filter(pk=job_id, state=JobState.QUEUED).update(
-        dispatched_at=timezone.now(), dispatch_count=models.F("dispatch_count") + 1
+        dispatched_at=Now(), dispatch_count=models.F("dispatch_count") + 1
     )
     return dispatch.send(job_id)
 
@@ -186,11 +187,13 @@ def jobs_sweep() -> dict[str, int]:
     Returns how many jobs were requeued, given up and sent again.
     """
     counts = {"requeued": 0, "given_up": 0, "cancelled": 0, "sent_again": 0}
-    for job in Job.objects.filter(state=JobState.RUNNING):
-        if _is_orphan(job):
+    # What the database's clock says, since the clocks of the hosts that wrote the rows differ.
+    jobs = Job.objects.annotate(now=Now(output_field=models.DateTimeField()))
+    for job in jobs.filter(state=JobState.RUNNING):
+        if _is_orphan(job, now=job.now):
             counts[_requeue(job)] += 1
-    for job in Job.objects.filter(state=JobState.QUEUED):
-        if _is_send_due(job):
+    for job in jobs.filter(state=JobState.QUEUED):
+        if _is_send_due(job, now=job.now):
             counts["sent_again"] += job_dispatch(job_id=job.pk)
     _discard_left_files()
     return counts
@@ -209,14 +212,16 @@ def _discard_left_files() -> None:
             remove_path(folder)
 
 
-def _is_orphan(job: Job) -> bool:
+def _is_orphan(job: Job, *, now: datetime) -> bool:
     """Whether the process that runs the job is gone, or silent for too long to be counted on."""
     alive = is_alive(job.worker)
-    if alive is False:
+    if alive is False or job.heartbeat_at is None:
         return True
-    patience = settings.JOB_ORPHAN_SECONDS * (4 if alive else 1)
-    silent_since = timezone.now() - timedelta(seconds=patience)
-    return job.heartbeat_at is None or job.heartbeat_at < silent_since
+    patience = timedelta(seconds=settings.JOB_ORPHAN_SECONDS * (4 if alive else 1))
+    if job.heartbeat_at > now + _CLOCK_SLACK:  # the clock was set back: count from now on
+        Job.objects.filter(pk=job.pk, heartbeat_at=job.heartbeat_at).update(heartbeat_at=now)
+        return False
+    return job.heartbeat_at < now - patience
 
 
 def _requeue(job: Job) -> str:
@@ -262,12 +267,13 @@ def _close_attempt(job: Job) -> None:
 def _attempt_seconds(job: Job) -> float:
     if job.attempt_started_at is None or job.heartbeat_at is None:
         return 0.0
-    return (job.heartbeat_at - job.attempt_started_at).total_seconds()
+    return max((job.heartbeat_at - job.attempt_started_at).total_seconds(), 0.0)
 
 
-def _is_send_due(job: Job) -> bool:
+def _is_send_due(job: Job, *, now: datetime) -> bool:
     """Whether a queued job's message may be lost; waits double, so that messages do not pile up."""
     if job.dispatched_at is None:
         return True
     wait = min(_FIRST_RESEND_SECONDS * 2 ** min(job.dispatch_count, 10), _LAST_RESEND_SECONDS)
-    return job.dispatched_at < timezone.now() - timedelta(seconds=wait)
+    # An hour ahead of the clock is as telling as an hour behind it: one of them was set.
+    return abs(now - job.dispatched_at) > timedelta(seconds=wait)

@@ -10,7 +10,7 @@ from types import TracebackType
 import structlog
 from django.conf import settings
 from django.db import DatabaseError, connection
-from django.utils import timezone
+from django.db.models.functions import Now
 
 from webapp.jobs.models import Job, JobState
 from webapp.jobs.services import job_finish_cancelled
@@ -87,7 +87,7 @@ class Watchdog:
 
     def _beat(self) -> None:
         Job.objects.filter(pk=self._job.pk, claim=self._job.claim, state=JobState.RUNNING).update(
-            heartbeat_at=timezone.now()
+            heartbeat_at=Now()
         )
 
     def _end_process(self, reason: str) -> None:

@@ -8,12 +8,13 @@ from django.utils import timezone
 
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
-from webapp.jobs import claims, registry, services
+from webapp.jobs import claims, liveness, registry, services
 from webapp.jobs.context import JobContext
 from webapp.jobs.liveness import is_alive, this_process
 from webapp.jobs.models import Job, JobState
 from webapp.jobs.registry import Outcome
 from webapp.jobs.runner import run_job
+from webapp.jobs.watchdog import Watchdog
 
 
 @pytest.fixture(autouse=True)
@@ -198,6 +199,63 @@ def test_liveness_tells_the_living_from_the_dead_and_the_unknown() -> None:
     assert is_alive(f"{host}:999999:{start}") is False
     assert is_alive("elsewhere:1:1") is None
     assert is_alive("") is None
+
+
+@pytest.mark.parametrize("differs", ["boot_id", "namespace"])
+def test_a_host_of_the_same_name_is_another_host(
+    bob: User, differs: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Containers and copies of a machine share a name: each took the other's jobs for dead."""
+    machine, _, _ = this_process().rpartition(":")[0].rpartition(":")
+    host, boot, namespace = machine.split("/")
+    other = f"{host}/{boot}/1" if differs == "namespace" else f"{host}/0{boot[1:]}x/{namespace}"
+    name = f"{other}:999999:12"
+    assert is_alive(name) is None
+    assert is_alive(f"{machine}:999999:12") is False
+    job = claimed(bob, worker=name)
+    services.jobs_sweep()
+    job.refresh_from_db()
+    assert job.state == JobState.RUNNING
+
+
+def test_the_name_of_a_process_fits_its_column(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("webapp.jobs.liveness.socket.gethostname", lambda: "h" * 64)
+    liveness._machine.cache_clear()
+    longest = this_process().rpartition(":")[0].rpartition(":")[0] + f":{2**22}:{10**12}"
+    liveness._machine.cache_clear()
+    assert len(longest) <= Job._meta.get_field("worker").max_length
+
+
+def test_heartbeats_are_of_the_databases_clock(bob: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A host whose clock is an hour late used to lose every job to the sweep of another."""
+    before = timezone.now()
+    late = before - timedelta(hours=1)
+    monkeypatch.setattr("django.utils.timezone.now", lambda: late)
+    job = claims.job_claim(job_id=enqueue(bob).pk)
+    Job.objects.update(worker="elsewhere:12:34")
+    Watchdog(job)._beat()
+    JobContext(job).report("Counting")
+    monkeypatch.undo()
+    job.refresh_from_db()
+    assert job.heartbeat_at >= before - timedelta(seconds=1)
+    assert job.attempt_started_at >= before - timedelta(seconds=1)
+    assert services.jobs_sweep()["requeued"] == 0
+    assert job.elapsed < timedelta(minutes=1)
+
+
+def test_a_clock_set_back_an_hour_neither_kills_jobs_nor_keeps_dead_ones(bob: User) -> None:
+    ahead = timezone.now() + timedelta(hours=1)
+    job = claimed(bob, worker="elsewhere:12:34")
+    Job.objects.filter(pk=job.pk).update(heartbeat_at=ahead, attempt_started_at=ahead)
+    assert services.jobs_sweep()["requeued"] == 0
+    job.refresh_from_db()
+    assert job.heartbeat_at <= timezone.now() + timedelta(seconds=1)
+    assert job.elapsed == timedelta()
+    quiet = job.heartbeat_at - timedelta(seconds=settings.JOB_ORPHAN_SECONDS + 1)
+    Job.objects.filter(pk=job.pk).update(heartbeat_at=quiet)
+    assert services.jobs_sweep()["requeued"] == 1
+    Job.objects.filter(pk=job.pk).update(dispatched_at=ahead, dispatch_count=1)
+    assert services.jobs_sweep()["sent_again"] == 1
 
 
 def test_the_broker_away_leaves_the_job_queued(
