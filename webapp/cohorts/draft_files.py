@@ -1,14 +1,18 @@
-"""The private file behind a draft: the rows of the upload, read once and written as plain JSON."""
+"""The private file behind a draft: the upload as it stands, read once and written as plain JSON."""
 
 import json
 import os
+from functools import lru_cache
 from pathlib import Path
 from uuid import UUID
 
-from webapp.cohorts.tables.table import Table
+from webapp.cohorts.tables.layout import Layout, find_layout
+from webapp.cohorts.tables.source import Line, Sheet, Source
+from webapp.cohorts.tables.table import Table, build_table
 from webapp.common.storage import array_path
 
 DRAFTS = "drafts"
+_REMEMBERED = 6  # files a process keeps parsed; one of 2,500 rows takes about 20 MB
 
 
 def draft_path(organisation_id: int, uuid: UUID) -> Path:
@@ -16,17 +20,21 @@ def draft_path(organisation_id: int, uuid: UUID) -> Path:
     return array_path(organisation_id, DRAFTS, uuid, ".json")
 
 
-def write_draft_table(path: Path, table: Table) -> None:
-    """Write the rows, whole or not at all, readable by the server's account only."""
+def write_draft_source(path: Path, source: Source) -> None:
+    """Write the file, whole or not at all, readable by the server's account only."""
     part = path.with_suffix(".part")
     data = {
-        "header": table.header,
-        "rows": table.rows,
-        "row_numbers": table.row_numbers,
-        "file_format": table.file_format,
-        "encoding": table.encoding,
-        "delimiter": table.delimiter,
-        "short_rows": table.short_rows,
+        "sheets": [
+            {
+                "name": sheet.name,
+                "numbers": [line.number for line in sheet.lines],
+                "cells": [line.cells for line in sheet.lines],
+            }
+            for sheet in source.sheets
+        ],
+        "file_format": source.file_format,
+        "encoding": source.encoding,
+        "delimiter": source.delimiter,
     }
     handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -36,16 +44,44 @@ def write_draft_table(path: Path, table: Table) -> None:
     os.replace(part, path)
 
 
-def read_draft_table(path: Path) -> Table:
-    """Read what :func:`write_draft_table` wrote."""
+def read_draft_source(path: Path) -> Source:
+    """Read what :func:`write_draft_source` wrote, or the one table of a draft of before."""
     with path.open(encoding="utf-8") as file:
         data = json.load(file)
-    return Table(
-        header=tuple(data["header"]),
-        rows=tuple(tuple(row) for row in data["rows"]),
-        row_numbers=tuple(data["row_numbers"]),
-        file_format=data["file_format"],
-        encoding=data["encoding"],
-        delimiter=data["delimiter"],
-        short_rows=tuple(data.get("short_rows", ())),  # drafts of before have none
+    if "sheets" not in data:
+        numbered = [(1, data["header"]), *zip(data["row_numbers"], data["rows"], strict=True)]
+        data["sheets"] = [
+            {"name": "", "numbers": [n for n, _ in numbered], "cells": [c for _, c in numbered]}
+        ]
+    sheets = tuple(
+        Sheet(
+            sheet["name"],
+            tuple(
+                Line(number, tuple(cells))
+                for number, cells in zip(sheet["numbers"], sheet["cells"], strict=True)
+            ),
+        )
+        for sheet in data["sheets"]
     )
+    return Source(sheets, data["file_format"], data["encoding"], data["delimiter"])
+
+
+def draft_source(path: Path) -> Source:
+    """Return the file behind a draft, parsed once in a process: it never changes."""
+    return _source(path, path.stat().st_mtime_ns)
+
+
+def draft_file_table(path: Path, layout: Layout | None) -> Table:
+    """Return the table of a draft under a layout, with what was worked out of it before."""
+    return _table(path, path.stat().st_mtime_ns, layout)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _source(path: Path, changed: int) -> Source:
+    return read_draft_source(path)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _table(path: Path, changed: int, layout: Layout | None) -> Table:
+    source = _source(path, changed)
+    return build_table(source, layout or find_layout(source))

@@ -131,4 +131,4 @@ def test_columns_of_pairs_that_somebody_else_chose_are_not_overwritten(
     late = client.post(address, chosen | {"second": "0"}, follow=True)
     assert "Somebody else changed this import" in late.content.decode()
     draft.refresh_from_db()
-    assert draft.choices == {"columns": [2, 1]}
+    assert draft.choices["columns"] == [2, 1]

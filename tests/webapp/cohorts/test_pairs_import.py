@@ -117,7 +117,7 @@ def test_the_columns_with_ids_are_found_and_can_be_chosen(
     cohort, client = make_cohort(bob), client_of(bob)
     send(client, cohort, as_upload, b"room,left,right\n12,N000,N001\n14,N002,N003\n")
     draft = Draft.objects.get(cohort=cohort)
-    assert draft.choices == {"columns": [1, 2]}
+    assert draft.choices["columns"] == [1, 2]
     address = reverse("cohorts:pairs-draft", args=[cohort.pk, draft.pk])
     page = client.post(address, {"first": "0", "second": "0"}, follow=True).content.decode()
     assert "Choose two different columns" in page

@@ -45,7 +45,15 @@ BAD_FILES = {
     "a web page": (b"<!DOCTYPE html><html></html>", "a web page"),
     "a control character": (b"id,Tidy\na\x01,1\nb,2\n", "Row 2, id: the cell holds a control"),
     "binary": (b"abc\x00\x01,def\n1,2\n", "a binary file"),
-    "Latin-1": ("id,Stra\xdfe\n1,2\n".encode("latin-1"), "Row 1, column 2: the text is not UTF-8"),
+    "code page 1250": (
+        "id,Město\n1,2\n".encode("cp1250"),
+        "Row 1, column 2: the text is not UTF-8",
+    ),
+    "code page 1251": ("id,Пол\n1,2\n".encode("cp1251"), "Row 1, column 2: the text is not UTF-8"),
+    "Mac letters": (
+        "id,Größe\n1,2\n".encode("mac-roman"),
+        "Row 1, column 2: the text is not UTF-8",
+    ),
     "repeated header": (b"id,Tidy,tidy\n1,2,3\n", "Columns 2 and 3 are both called"),
     "unnamed column": (b"id,,Tidy\n1,2,3\n", "Column 2 has no name"),
     "long row": (b"id,Tidy\n1,2\n2,3,4\n", "Row 3 has 3 cells, but the header has 2 columns"),

@@ -15,7 +15,8 @@ from webapp.cohorts.selectors.cohorts import halves_within
 from webapp.cohorts.services.drafts import ChangedElsewhereError, draft_preview, pairs_preview
 from webapp.cohorts.signals import cohort_purging
 from webapp.cohorts.tables.choices import Role
-from webapp.cohorts.tables.preview import Preview, column_cells
+from webapp.cohorts.tables.columns import column_cells, kept_positions
+from webapp.cohorts.tables.preview import Preview
 from webapp.common.errors import Refusal
 
 
@@ -75,7 +76,12 @@ def _create_cohort(user: User, draft: Draft, preview: Preview, name: str) -> Coh
         name=name,
         filename=draft.filename,
         questions=[
-            {"name": c.name, "kind": c.choice.kind.value, "levels": list(c.choice.levels)}
+            {
+                "name": c.name,
+                "kind": c.choice.kind.value,
+                "levels": list(c.choice.levels),
+                **({"wording": c.wording} if c.wording else {}),
+            }
             for c in questions
         ],
         constraints=[column.name for column in constraints],
@@ -87,11 +93,7 @@ def _create_cohort(user: User, draft: Draft, preview: Preview, name: str) -> Coh
 
 
 def _students(cohort: Cohort, preview: Preview) -> list[Student]:
-    kept = [
-        position
-        for position, number in enumerate(preview.table.row_numbers)
-        if number not in preview.choices.left_out
-    ]
+    kept = kept_positions(preview.table, preview.choices)
 
     def cells(index: int) -> list[str]:
         return column_cells(preview.table, preview.choices, index, kept)

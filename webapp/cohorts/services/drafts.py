@@ -10,14 +10,21 @@ from django.utils import timezone
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
-from webapp.cohorts.draft_files import draft_path, read_draft_table, write_draft_table
+from webapp.cohorts.draft_files import (
+    draft_file_table,
+    draft_path,
+    draft_source,
+    write_draft_source,
+)
 from webapp.cohorts.models import Cohort, Draft
 from webapp.cohorts.tables.choices import Choices
 from webapp.cohorts.tables.guesses import guess_choices
+from webapp.cohorts.tables.layout import Layout, find_layout, layout_at, sheet_layout
 from webapp.cohorts.tables.pairs import PairsPreview, check_pairs, choose_id_columns
 from webapp.cohorts.tables.preview import Preview, build_preview
-from webapp.cohorts.tables.reading import check_file_size, read_table
-from webapp.cohorts.tables.table import Table, TableError
+from webapp.cohorts.tables.reading import check_file_size, read_source
+from webapp.cohorts.tables.source import Source, TableError
+from webapp.cohorts.tables.table import Table, build_table
 from webapp.common.errors import Refusal
 from webapp.common.quota import check_quota, with_fresh_count
 from webapp.common.storage import remove_path
@@ -53,7 +60,8 @@ def draft_create(
         One sentence; nothing was saved.
     """
     check_file_size(size)
-    table = read_table(read())
+    source = read_source(read())
+    table = build_table(source, find_layout(source))
     if cohort is None:
         choices = guess_choices(table).to_json()
     elif table.n_columns < 2:
@@ -61,10 +69,11 @@ def draft_create(
             "The file has one column; two columns of ids are expected. Nothing was saved."
         )
     else:
-        choices = {"columns": list(choose_id_columns(table, known_ids(cohort)))}
+        columns = list(choose_id_columns(table, known_ids(cohort)))
+        choices = {"columns": columns, "layout": table.layout.to_json()}
     uuid = uuid4()
     path = draft_path(user.organisation_id, uuid)
-    write_draft_table(path, table)
+    write_draft_source(path, source)
     try:
         with transaction.atomic():
             draft = Draft.objects.create(
@@ -105,7 +114,32 @@ def known_ids(cohort: Cohort) -> dict[str, int]:
 
 def draft_table(draft: Draft) -> Table:
     """Return the rows of a draft."""
-    return read_draft_table(draft_path(draft.organisation_id, draft.uuid))
+    layout = Layout.from_json(draft.choices.get("layout"))
+    return draft_file_table(draft_path(draft.organisation_id, draft.uuid), layout)
+
+
+def draft_file(draft: Draft) -> Source:
+    """Return the file of a draft as it stands, all its sheets."""
+    return draft_source(draft_path(draft.organisation_id, draft.uuid))
+
+
+def draft_read_anew(*, draft: Draft, sheet: int, header_row: int | None, version: int) -> Draft:
+    """Read the file of a draft from another sheet or header row, and guess its columns anew.
+
+    Raises TableError where the file cannot be read so, ChangedElsewhereError when somebody was
+    quicker; nothing is changed then.
+    """
+    source = draft_file(draft)
+    now = Layout.from_json(draft.choices.get("layout")) or find_layout(source)
+    is_other = sheet != now.sheet or header_row is None
+    layout = sheet_layout(source, sheet) if is_other else layout_at(source, sheet, header_row)
+    table = build_table(source, layout)
+    updated = draft_update(draft=draft, choices=guess_choices(table).to_json(), version=version)
+    Draft.objects.filter(pk=draft.pk).update(
+        n_rows=table.n_rows, n_columns=table.n_columns, read_as=table.description
+    )
+    updated.refresh_from_db()
+    return updated
 
 
 def pairs_preview(draft: Draft) -> PairsPreview:

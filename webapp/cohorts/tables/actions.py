@@ -3,14 +3,25 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from engine import is_blank, order_answers
+from engine import order_answers
+from webapp.cohorts.tables.cause_proposals import (
+    group_column,
+    group_sizes,
+    split_column,
+    suggested,
+)
 from webapp.cohorts.tables.checks import MAX_QUESTIONS
 from webapp.cohorts.tables.choices import MAX_LEVELS, Choices, Kind, Role, move_level
-from webapp.cohorts.tables.guesses import guess_choices
+from webapp.cohorts.tables.columns import cells_of_file, column_cells, name_of
+from webapp.cohorts.tables.guesses import guess_choices, numbers_in, several_in
+from webapp.cohorts.tables.numerals import Groups, read_edges
 from webapp.cohorts.tables.preview import build_preview, most_telling_questions
+from webapp.cohorts.tables.review import Review, review, use_all
 from webapp.cohorts.tables.table import Table
 from webapp.common.errors import Refusal
 from webapp.common.parameters import whole_number
+
+MAX_NAME = 60
 
 
 class ActionError(Refusal):
@@ -36,15 +47,24 @@ class Request:
         return self.columns[0]
 
 
-def read_request(table: Table, data: Mapping[str, str], columns: Sequence[str]) -> Request:
-    """Return the checked request; raise ActionError when a number is out of range."""
+def read_request(
+    table: Table,
+    data: Mapping[str, str],
+    columns: Sequence[str],
+    n_columns: int | None = None,
+) -> Request:
+    """Return the checked request; raise ActionError when a number is out of range.
+
+    ``n_columns`` counts the columns made of others as well; those of the file where it is None.
+    """
+    n_columns = table.n_columns if n_columns is None else n_columns
     try:
         chosen = tuple(dict.fromkeys(int(column) for column in columns))
         row = int(data["row"]) if data.get("row") else None
         position = int(data.get("position") or 0)
     except ValueError as error:
         raise ActionError("The request cannot be read. Load the page again.") from error
-    if any(not 0 <= column < table.n_columns for column in chosen):
+    if any(not 0 <= column < n_columns for column in chosen):
         raise ActionError("There is no such column in the file.")
     if row is not None and row not in table.row_numbers:
         raise ActionError(f"There is no row {row:,} in the file.")
@@ -65,9 +85,9 @@ def _set_role(choices: Choices, request: Request) -> Choices:
     try:
         role = Role(request.value)
     except ValueError as error:
-        raise ActionError("Choose id, question, constraint or ignore.") from error
-    if role is Role.ID and len(request.columns) > 1:
-        raise ActionError("Only one column can be the id.")
+        raise ActionError("Choose id, question, constraint, e-mail, name or ignore.") from error
+    if role in (Role.ID, Role.EMAIL, Role.NAME) and len(request.columns) > 1:
+        raise ActionError(f"Only one column can be the {role.value}.")
     choices = choices.with_role(list(request.columns), role)
     if role is Role.QUESTION:
         for column in request.columns:
@@ -79,7 +99,7 @@ def _with_some_levels(choices: Choices, table: Table, column: int) -> Choices:
     """Give a column that looked like text or numbers its answers, when staff make it a question."""
     if choices.columns[column].levels:
         return choices
-    answers = {cell for cell in table.column(column) if not is_blank(cell)}
+    answers = {cell for cell in column_cells(table, choices, column, None) if cell}
     if not 2 <= len(answers) <= MAX_LEVELS:
         return choices
     return _with_guessed_order(choices, column, answers)
@@ -114,7 +134,7 @@ def _reverse(choices: Choices, request: Request) -> Choices:
 
 def _set_meaning(choices: Choices, request: Request) -> Choices:
     column = choices.columns[request.column]
-    known = column.levels or request.table.column(request.column)
+    known = column.levels or cells_of_file(request.table, choices, request.column)
     if request.value and request.value not in known:
         raise ActionError("Choose one of the answers of this question.")
     if request.value == request.answer:
@@ -130,7 +150,7 @@ def _set_meaning(choices: Choices, request: Request) -> Choices:
 
 def _add_level(choices: Choices, request: Request) -> Choices:
     column = choices.columns[request.column]
-    if request.answer not in request.table.column(request.column):
+    if request.answer not in column_cells(request.table, choices, request.column, None):
         raise ActionError("Nobody gave this answer.")
     if request.answer in column.levels:
         return choices
@@ -142,7 +162,7 @@ def _add_level(choices: Choices, request: Request) -> Choices:
 def _leave_out(choices: Choices, request: Request) -> Choices:
     if request.row is None:
         raise ActionError("Choose a row first.")
-    return choices.without_row(request.row)
+    return choices.without_rows([request.row])
 
 
 def _keep_best(choices: Choices, request: Request) -> Choices:
@@ -160,6 +180,72 @@ def _start_over(choices: Choices, request: Request) -> Choices:
     return guess_choices(request.table)
 
 
+def _rename(choices: Choices, request: Request) -> Choices:
+    name = " ".join(request.value.split())
+    index = request.column
+    others = {
+        name_of(request.table, choices, k).casefold()
+        for k in range(len(choices.columns))
+        if k != index
+    }
+    if not name or len(name) > MAX_NAME:
+        raise ActionError(f"A name has 1 to {MAX_NAME} letters.")
+    if name.casefold() in others:
+        raise ActionError(f"Another column is called “{name}”.")
+    return choices.with_column(index, name=name)
+
+
+def _split(choices: Choices, request: Request) -> Choices:
+    if several_in(request.table, request.column) is None:
+        raise ActionError("The cells of this column do not hold several answers.")
+    choices = choices.without_parts(request.column)
+    return split_column(request.table, request.column)(choices)
+
+
+def _group(choices: Choices, request: Request) -> Choices:
+    """Read a column as groups with the borders that were typed, or with those proposed."""
+    style = numbers_in(request.table, request.column)
+    if style is None:
+        raise ActionError("The cells of this column are no numbers.")
+    groups = suggested(request.table, request.column)
+    if request.value:
+        edges = read_edges(request.value, style)
+        if edges is None:
+            raise ActionError("Type the borders in order, such as 6, 7, 8: at most 11 numbers.")
+        groups = Groups(edges, style, groups.is_whole if groups else False)
+        sizes = group_sizes(request.table, request.column, groups)
+        empty = [level for level, count in sizes if not count]
+        if empty:
+            raise ActionError(f"Nobody is in the group “{empty[0]}”. Move its border.")
+    if groups is None:
+        raise ActionError("All numbers of this column are the same.")
+    choices = choices.with_column(request.column, groups=None)
+    return group_column(request.column, groups)(choices)
+
+
+def _fix(choices: Choices, request: Request) -> Choices:
+    return _used(choices, request, "fix")
+
+
+def _other(choices: Choices, request: Request) -> Choices:
+    return _used(choices, request, "other")
+
+
+def _used(choices: Choices, request: Request, way: str) -> Choices:
+    cause = review(build_preview(request.table, choices)).cause(request.value)
+    chosen = cause.fix if way == "fix" else cause.other
+    if chosen is None:
+        raise ActionError("There is no such button any more.")
+    return chosen.act(choices)
+
+
+def _fix_all(choices: Choices, request: Request) -> Choices:
+    def again(now: Choices) -> Review:
+        return review(build_preview(request.table, now))
+
+    return use_all(again(choices), again)
+
+
 _ACTIONS: dict[str, Callable[[Choices, Request], Choices]] = {
     "role": _set_role,
     "kind": _set_kind,
@@ -170,4 +256,10 @@ _ACTIONS: dict[str, Callable[[Choices, Request], Choices]] = {
     "leave_out": _leave_out,
     "keep_best": _keep_best,
     "start_over": _start_over,
+    "rename": _rename,
+    "split": _split,
+    "group": _group,
+    "fix": _fix,
+    "other": _other,
+    "fix_all": _fix_all,
 }

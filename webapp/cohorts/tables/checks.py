@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 
 from webapp.cohorts.tables.choices import MAX_LEVELS, Choices, ColumnChoice, Kind, Role
+from webapp.cohorts.tables.columns import person_key
 from webapp.cohorts.tables.numerals import as_finite_number, is_numeral
 from webapp.cohorts.tables.problems import Fix, Problem, Severity, small_number
 from webapp.cohorts.tables.table import Table
@@ -33,8 +34,8 @@ def check_whole(table: Table, choices: Choices, n_students: int) -> list[Problem
         problems.append(_too_many_questions(roles[Role.QUESTION]))
     if roles[Role.ID] > 1:
         names = [
-            name
-            for name, column in zip(table.header, choices.columns, strict=True)
+            column.name or table.header[index]
+            for index, column in enumerate(choices.columns)
             if column.role is Role.ID
         ]
         problems.append(
@@ -119,7 +120,7 @@ def check_ids(name: str, index: int, numbers: list[int], cells: list[str]) -> li
     """Return one problem per repeated or missing id, with a button per row to leave out."""
     rows: dict[str, list[int]] = defaultdict(list)
     for number, cell in zip(numbers, cells, strict=True):
-        rows[cell].append(number)
+        rows[person_key(cell)].append(number)
     problems = []
     for number in rows.pop("", [])[:MAX_LISTED]:
         problems.append(
@@ -133,8 +134,9 @@ def check_ids(name: str, index: int, numbers: list[int], cells: list[str]) -> li
             )
         )
     repeated = [(value, found) for value, found in rows.items() if len(found) > 1]
+    written = {person_key(cell): cell for cell in reversed(cells)}
     for value, found in repeated[:MAX_LISTED]:
-        problems.append(_repeated_id(value, found, index))
+        problems.append(_repeated_id(written[value], found, index))
     hidden = len(repeated) - MAX_LISTED
     if hidden > 0:
         sentence = f"{hidden:,} more ids appear more than once. Is {name} really the id?"
@@ -176,6 +178,7 @@ def check_question(
                 f"{name} has {small_number(len(choice.levels))} answers, so it is not binary.",
                 "Choose ordinal if the answers have an order, else nominal.",
                 column=index,
+                kind="not binary",
             )
         )
     problems += _unknown_answers(name, index, choice, numbers, cells)
@@ -191,6 +194,7 @@ def _too_many_answers(name: str, index: int, count: int) -> Problem:
         f"{name} has {count:,} different answers; at most {MAX_LEVELS} can be learned from.",
         "Ignore it, or group its values in the file.",
         column=index,
+        kind="many answers",
         fixes=(Fix("Ignore this column", "role", column=index, meaning="ignore"),),
     )
 
@@ -202,6 +206,7 @@ def _constant(name: str, index: int, value: str) -> Problem:
         f"{name}: {what}.",
         "It cannot tell one pair from another.",
         column=index,
+        kind="constant",
         fixes=(Fix("Ignore this column", "role", column=index, meaning="ignore"),),
     )
 
@@ -267,6 +272,7 @@ def _spellings(name: str, index: int, counts: Mapping[str, int]) -> list[Problem
             f"{name}: {' and '.join(f'“{_short(value)}”' for value in found)} count as different.",
             "They differ only in capitals or spaces.",
             column=index,
+            kind="spelling",
             fixes=tuple(_count_as(index, value, found[0]) for value in found[1:]),
         )
         for found in ways.values()
@@ -297,6 +303,7 @@ def _blanks(name: str, index: int, n_blank: int, total: int) -> list[Problem]:
             "A blank is a case of its own, never read as an answer. "
             "Pairs with blanks have less certain scores.",
             column=index,
+            kind="blanks",
         )
     ]
 
@@ -311,6 +318,7 @@ def _one_sided(name: str, index: int, counter: Counter[str]) -> list[Problem]:
             f"{name}: almost everyone answered “{value}”.",
             "It can still be learned from; it will separate few pairs.",
             column=index,
+            kind="one-sided",
         )
     ]
 
@@ -325,6 +333,7 @@ def check_constraint(name: str, index: int, counter: Counter[str], n_blank: int)
                 f"a constraint may have {MAX_GROUPS}.",
                 "Pairs must share the value, so most students would stay single.",
                 column=index,
+                kind="many values",
                 fixes=(Fix("Ignore this column", "role", column=index, meaning="ignore"),),
             )
         ]
@@ -336,6 +345,7 @@ def check_constraint(name: str, index: int, counter: Counter[str], n_blank: int)
                 f"{name}: {counted(n_blank, 'blank')}.",
                 "Students without a value form a group of their own when pairs must share it.",
                 column=index,
+                kind="blanks",
             )
         )
     alone = [value for value, count in counter.items() if count == 1]
@@ -346,6 +356,7 @@ def check_constraint(name: str, index: int, counter: Counter[str], n_blank: int)
                 f"{name}: only one student has “{value}”.",
                 "Under a rule on this column that student stays single.",
                 column=index,
+                kind="alone",
             )
         )
     return problems

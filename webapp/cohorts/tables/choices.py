@@ -1,10 +1,16 @@
 """What staff chose about the columns and rows of a draft: plain data, stored as JSON."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from webapp.cohorts.tables.layout import Layout
+from webapp.cohorts.tables.numerals import Groups
+from webapp.cohorts.tables.several import Part
+
 MAX_LEVELS = 15
+BY_HAND = "hand"
 
 
 class Role(StrEnum):
@@ -13,7 +19,17 @@ class Role(StrEnum):
     ID = "id"
     QUESTION = "question"
     CONSTRAINT = "constraint"
+    EMAIL = "email"
+    NAME = "name"
     IGNORE = "ignore"
+
+
+class Keep(StrEnum):
+    """Which answer of a person counts who answered more than once."""
+
+    ALL = ""
+    LATEST = "latest"
+    FIRST = "first"
 
 
 class Kind(StrEnum):
@@ -26,25 +42,37 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ColumnChoice:
-    """The use of one column, its answers in order, and why it was preset so."""
+    """The use of one column, its answers in order, and why it was preset so.
+
+    ``name`` replaces the name in the header where it is not empty; ``groups`` reads numbers as
+    groups; a column with a ``part`` is not in the file but made of one option of another column.
+    """
 
     role: Role
     kind: Kind = Kind.NOMINAL
     levels: tuple[str, ...] = ()
     reason: str = ""
+    name: str = ""
+    groups: Groups | None = None
+    part: Part | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Choices:
     """Everything staff decided about one table.
 
-    ``left_out`` holds row numbers; ``meanings`` maps a column index to {answer: what it counts as},
-    where the empty text means a blank.
+    ``left_out`` maps row numbers to why they are left out; ``meanings`` maps a column index to
+    {answer: what it counts as}, where the empty text means a blank; ``settled`` holds the keys of
+    the proposals that staff declined; columns made of others stand behind those of the file.
     """
 
     columns: tuple[ColumnChoice, ...]
-    left_out: frozenset[int] = frozenset()
+    left_out: dict[int, str] = field(default_factory=dict)
     meanings: dict[int, dict[str, str]] = field(default_factory=dict)
+    keep: Keep = Keep.ALL
+    settled: frozenset[str] = frozenset()
+    layout: Layout = field(default_factory=Layout)
+    recipe: str = ""
 
     def with_column(self, index: int, **changes: Any) -> "Choices":
         """Return the choices with one column changed."""
@@ -53,11 +81,14 @@ class Choices:
         return replace(self, columns=tuple(columns))
 
     def with_role(self, indices: list[int], role: Role) -> "Choices":
-        """Return the choices with the columns used as ``role``; a new id replaces the old one."""
+        """Return the choices with the columns used as ``role``.
+
+        A new id replaces the old one, and so do a new column of names and one of e-mails.
+        """
         columns = list(self.columns)
-        if role is Role.ID:
+        if role in (Role.ID, Role.EMAIL, Role.NAME):
             columns = [
-                replace(column, role=Role.IGNORE) if column.role is Role.ID else column
+                replace(column, role=Role.IGNORE) if column.role is role else column
                 for column in columns
             ]
         for index in indices:
@@ -71,35 +102,91 @@ class Choices:
         column[answer] = meaning
         return replace(self, meanings={**self.meanings, index: column})
 
-    def without_row(self, number: int) -> "Choices":
-        """Return the choices with one row left out."""
-        return replace(self, left_out=self.left_out | {number})
+    def without_rows(self, numbers: Iterable[int], why: str = BY_HAND) -> "Choices":
+        """Return the choices with some rows left out."""
+        return replace(self, left_out={**dict.fromkeys(numbers, why), **self.left_out})
+
+    def with_rows_of(self, why: str) -> "Choices":
+        """Return the choices without what was left out for one reason."""
+        left = {number: reason for number, reason in self.left_out.items() if reason != why}
+        return replace(self, left_out=left)
+
+    def with_parts(self, parent: int, parts: Iterable[ColumnChoice]) -> "Choices":
+        """Return the choices with columns made of ``parent``, which is itself not used then."""
+        columns = list(self.columns)
+        columns[parent] = replace(columns[parent], role=Role.IGNORE)
+        return replace(self, columns=(*columns, *parts))
+
+    def without_parts(self, parent: int) -> "Choices":
+        """Return the choices without the columns made of ``parent``."""
+        kept = [k for k, c in enumerate(self.columns) if c.part is None or c.part.parent != parent]
+        position = {old: new for new, old in enumerate(kept)}
+        meanings = {position[k]: m for k, m in self.meanings.items() if k in position}
+        return replace(self, columns=tuple(self.columns[k] for k in kept), meanings=meanings)
+
+    def settle(self, *keys: str) -> "Choices":
+        """Return the choices with proposals declined."""
+        return replace(self, settled=self.settled | set(keys))
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data for a JSON field."""
         return {
-            "columns": [
-                {
-                    "role": c.role.value,
-                    "kind": c.kind.value,
-                    "levels": list(c.levels),
-                    "reason": c.reason,
-                }
-                for c in self.columns
-            ],
-            "left_out": sorted(self.left_out),
+            "columns": [column_to_json(column) for column in self.columns],
+            "left_out": {str(number): why for number, why in sorted(self.left_out.items())},
             "meanings": {str(key): value for key, value in self.meanings.items()},
+            "keep": self.keep.value,
+            "settled": sorted(self.settled),
+            "layout": self.layout.to_json(),
+            "recipe": self.recipe,
         }
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Choices":
-        """Return the choices that ``to_json`` wrote."""
-        columns = tuple(
-            ColumnChoice(Role(c["role"]), Kind(c["kind"]), tuple(c["levels"]), c["reason"])
-            for c in data["columns"]
+        """Return the choices that ``to_json`` wrote; older drafts say less."""
+        left_out = data["left_out"]
+        if isinstance(left_out, list):
+            left_out = dict.fromkeys(left_out, BY_HAND)
+        return cls(
+            tuple(column_from_json(column) for column in data["columns"]),
+            {int(number): why for number, why in left_out.items()},
+            {int(key): dict(value) for key, value in data["meanings"].items()},
+            Keep(data.get("keep", "")),
+            frozenset(data.get("settled", ())),
+            Layout.from_json(data.get("layout")) or Layout(),
+            data.get("recipe", ""),
         )
-        meanings = {int(key): dict(value) for key, value in data["meanings"].items()}
-        return cls(columns, frozenset(data["left_out"]), meanings)
+
+
+def column_to_json(column: ColumnChoice) -> dict[str, Any]:
+    """Return one column as plain data."""
+    data: dict[str, Any] = {
+        "role": column.role.value,
+        "kind": column.kind.value,
+        "levels": list(column.levels),
+        "reason": column.reason,
+    }
+    if column.name:
+        data["name"] = column.name
+    if column.groups:
+        data["groups"] = column.groups.to_json()
+    if column.part:
+        part = column.part
+        data["part"] = [part.parent, part.separator, part.option, list(part.options)]
+    return data
+
+
+def column_from_json(data: dict[str, Any]) -> ColumnChoice:
+    """Return what :func:`column_to_json` wrote."""
+    part = data.get("part")
+    return ColumnChoice(
+        Role(data["role"]),
+        Kind(data["kind"]),
+        tuple(data["levels"]),
+        data["reason"],
+        data.get("name", ""),
+        Groups.from_json(data.get("groups")),
+        Part(part[0], part[1], part[2], tuple(part[3])) if part else None,
+    )
 
 
 def move_level(levels: tuple[str, ...], position: int, step: int) -> tuple[str, ...]:

@@ -3,68 +3,49 @@
 import csv
 import io
 import re
+from collections import Counter
 
-from webapp.cohorts.tables.table import (
-    MAX_CELL_CHARACTERS,
-    MAX_COLUMNS,
-    MAX_FILE_BYTES,
-    MAX_ROWS,
-    NOT_TEXT,
-    Table,
-    TableError,
-    build_table,
-    check_cell,
-)
+from webapp.cohorts.tables.decoding import decode
+from webapp.cohorts.tables.source import Line, Sheet, Source, TableError, clean_cell
+from webapp.cohorts.tables.table import MAX_COLUMNS, MAX_FILE_BYTES, MAX_ROWS
 
 _DELIMITERS = {",": "comma-separated", ";": "semicolon-separated", "\t": "tab-separated"}
 _DELIMITERS["|"] = "bar-separated"
+_SNIFFED_ROWS = 60
 
 # A line that Excel writes and reads before the header, and shows to nobody.
 _SEPARATOR_LINE = re.compile(r"sep=([,;\t|])(?:\r\n|\n|\r)", re.IGNORECASE)
 
-# The csv module's own limit (131,072) would end in an error without a row; cells are checked here.
+# The csv module's own limit (131,072) would end in an error without a row; cells are checked
+# where the table is built.
 csv.field_size_limit(MAX_FILE_BYTES)
 
 
-def read_csv(data: bytes) -> Table:
-    """Read the bytes of a CSV file into a table; raise TableError naming row and column."""
-    text, encoding = _decode(data)
+def read_csv(data: bytes) -> Source:
+    """Read the bytes of a CSV file into one sheet; raise TableError naming row and column."""
+    text, encoding = decode(data, "".join(_DELIMITERS))
     told = _SEPARATOR_LINE.match(text)
     text = text[told.end() :] if told else text
     delimiter = _sniff_delimiter(text, told[1] if told else "")
-    lines: list[tuple[int, tuple[str, ...]]] = []
+    lines: list[Line] = []
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    row_number, header = 0, ()
+    row_number = 0
     try:
         for row_number, cells in enumerate(reader, start=1):
-            if row_number == 1:
-                header = tuple(cells)
-                _check_width(len(cells))
+            _check_width(len(cells))
             if len(lines) > MAX_ROWS:
                 raise TableError(
                     f"The file has more than {MAX_ROWS:,} rows; at most that many are read."
                 )
-            lines.append((row_number, _clean_cells(cells, row_number, header)))
+            if any(cells):
+                cleaned = tuple(map(clean_cell, cells))
+                if any(cleaned):
+                    lines.append(Line(row_number, cleaned))
     except csv.Error as error:
         raise TableError(
             f"Row {row_number + 1:,}: a quotation mark is not closed or not doubled."
         ) from error
-    return build_table(
-        lines, file_format="CSV", encoding=encoding, delimiter=_DELIMITERS[delimiter]
-    )
-
-
-def _clean_cells(cells: list[str], row_number: int, header: tuple[str, ...]) -> tuple[str, ...]:
-    _check_width(len(cells))
-    for position, cell in enumerate(cells):
-        if len(cell) > MAX_CELL_CHARACTERS or NOT_TEXT.search(cell):
-            check_cell(cell, row_number, _column_name(header, position))
-    return tuple(cell.strip() for cell in cells)
-
-
-def _column_name(header: tuple[str, ...], position: int) -> str:
-    name = header[position] if position < len(header) else ""
-    return name if 0 < len(name) <= 80 else f"column {position + 1}"
+    return Source((Sheet("", tuple(lines)),), "CSV", encoding, _DELIMITERS[delimiter])
 
 
 def _check_width(width: int) -> None:
@@ -75,50 +56,34 @@ def _check_width(width: int) -> None:
         )
 
 
-def _decode(data: bytes) -> tuple[str, str]:
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return _decode_utf16(data), "UTF-16"
-    try:
-        return data.decode("utf-8-sig"), "UTF-8"
-    except UnicodeDecodeError as error:
-        before = data[: error.start]
-        row = before.count(b"\n") + 1
-        line = before.rsplit(b"\n", 1)[-1].decode("utf-8", "replace")
-        header = data.split(b"\n", 1)[0].decode("utf-8", "replace")
-        delimiter = _most_frequent_delimiter(header)
-        position = line.count(delimiter) + 1
-        raise TableError(
-            f"Row {row:,}, column {position}: the text is not UTF-8 (it looks like Latin-1). "
-            "Save the file as “CSV UTF-8”."
-        ) from error
-
-
-def _decode_utf16(data: bytes) -> str:
-    try:
-        return data.decode("utf-16")
-    except UnicodeDecodeError as error:
-        raise TableError(
-            "The file begins like UTF-16 text but is not. Save the file as “CSV UTF-8”."
-        ) from error
-
-
-def _most_frequent_delimiter(line: str) -> str:
-    return max(_DELIMITERS, key=line.count)
-
-
 def _sniff_delimiter(text: str, told: str) -> str:
-    """Choose the delimiter of the header, read with quotes respected; ``told`` if it fits."""
-    head = text[:200_000].lstrip("\r\n")
-    widths = {}
-    for delimiter in _DELIMITERS:
-        try:
-            first = next(csv.reader(io.StringIO(head, newline=""), delimiter=delimiter), [])
-        except csv.Error:
-            first = []
-        widths[delimiter] = len(first)
-    best = told if widths.get(told, 0) > 1 else max(widths, key=lambda one: widths[one])
-    if widths[best] < 2:
+    """Choose the delimiter under which most first rows are equally wide; ``told`` if it fits.
+
+    Of two that fit alike a comma is the less likely one: decimals and phrases hold commas.
+    """
+    fits = {delimiter: _fit(text, delimiter) for delimiter in _DELIMITERS}
+    best = told if fits.get(told, (0, 0))[1] > 1 else max(fits, key=lambda d: (*fits[d], d != ","))
+    if fits[best][1] < 2:
         raise TableError(
             "Row 1 has only one column. Separate columns by commas, semicolons or tabs."
         )
     return best
+
+
+def _fit(text: str, delimiter: str) -> tuple[float, int]:
+    """Return (share of the first rows that have the usual width, that width)."""
+    head = text[:400_000].lstrip("\r\n")
+    widths: list[int] = []
+    try:
+        for cells in csv.reader(io.StringIO(head, newline=""), delimiter=delimiter):
+            if any(cells):
+                widths.append(len(cells))
+            if len(widths) >= _SNIFFED_ROWS:
+                break
+    except csv.Error:
+        pass  # the rows before it tell enough; the reader will name the row
+    wide = Counter(width for width in widths if width > 1)
+    if not wide:
+        return 0.0, 0
+    usual, times = max(wide.items(), key=lambda one: (one[1], one[0]))
+    return times / len(widths), usual

@@ -1,9 +1,9 @@
 """Check a table against the choices: what every column holds, and what stops the import."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from engine import is_blank
 from webapp.cohorts.tables.checks import (
     check_constraint,
     check_ids,
@@ -12,22 +12,38 @@ from webapp.cohorts.tables.checks import (
     check_whole,
 )
 from webapp.cohorts.tables.choices import Choices, ColumnChoice, Kind, Role
+from webapp.cohorts.tables.columns import (
+    column_cells,
+    dropped_rows,
+    kept_positions,
+    name_of,
+    wording_of,
+)
 from webapp.cohorts.tables.problems import Problem, Severity
 from webapp.cohorts.tables.table import Table
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnPreview:
-    """One column as the preview shows it. ``counts`` belong to ``choice.levels``."""
+    """One column as the preview shows it. ``counts`` belong to ``choice.levels``.
+
+    ``header`` is its name in the file, ``wording`` the question as asked, where they say more.
+    ``unknown`` are the answers of a question that are none of its levels, ``others`` the most
+    frequent values of a column that is no question, each with its rows.
+    """
 
     index: int
     name: str
+    header: str
+    wording: str
     choice: ColumnChoice
     examples: tuple[str, ...]
     n_blank: int
     n_distinct: int
     counts: tuple[int, ...]
     problems: tuple[Problem, ...]
+    unknown: tuple[tuple[str, int], ...] = ()
+    others: tuple[tuple[str, int], ...] = ()
 
     @property
     def number(self) -> int:
@@ -64,6 +80,7 @@ class Preview:
     choices: Choices
     columns: tuple[ColumnPreview, ...]
     problems: tuple[Problem, ...]
+    dropped: Mapping[int, str]
 
     @property
     def errors(self) -> tuple[Problem, ...]:
@@ -88,7 +105,7 @@ class Preview:
     @property
     def n_students(self) -> int:
         """Rows that would become students."""
-        return sum(number not in self.choices.left_out for number in self.table.row_numbers)
+        return sum(number not in self.dropped for number in self.table.row_numbers)
 
     def columns_as(self, role: Role) -> tuple[ColumnPreview, ...]:
         """Return the columns used as ``role``."""
@@ -101,58 +118,72 @@ class Preview:
         return {role.value: counts[role.value] for role in Role}
 
 
+_MEMO_LIMIT = 4_000  # columns under different choices that are remembered for one file
+
+
 def build_preview(table: Table, choices: Choices) -> Preview:
-    """Return the preview of ``table`` under ``choices``; cost is one pass over the cells."""
-    kept = [
-        position
-        for position, number in enumerate(table.row_numbers)
-        if number not in choices.left_out
-    ]
-    numbers = [table.row_numbers[position] for position in kept]
-    columns = []
-    for index in range(table.n_columns):
-        cells = column_cells(table, choices, index, kept)
-        columns.append(_preview_column(table, choices, index, numbers, cells))
+    """Return the preview of ``table`` under ``choices``.
+
+    A column is looked at once for every way in which it and the rows were chosen: a change of one
+    column costs one pass over its cells, not over all.
+    """
+    kept = kept_positions(table, choices)
+    dropped = dropped_rows(table, choices)
+    if len(table.memo) > _MEMO_LIMIT:
+        table.memo.clear()
+    rows_key = (frozenset(dropped), choices.keep)
+    columns = tuple(
+        _remembered(table, choices, index, kept, rows_key) for index in range(len(choices.columns))
+    )
     whole = check_whole(table, choices, len(kept)) + check_short_rows(table, choices)
     problems = whole + [problem for column in columns for problem in column.problems]
     order = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
     problems.sort(key=lambda problem: order[problem.severity])
-    return Preview(table, choices, tuple(columns), tuple(problems))
+    return Preview(table, choices, columns, tuple(problems), dropped)
 
 
-def column_cells(table: Table, choices: Choices, index: int, kept: list[int]) -> list[str]:
-    """Return the kept cells of a column as they count: meanings applied, blanks empty."""
-    meanings = choices.meanings.get(index, {})
-    cells = [table.rows[position][index] for position in kept]
-    read = {cell: meanings.get(cell, cell) for cell in set(cells)}  # few differ among many
-    if choices.columns[index].role is not Role.ID:
-        read = {cell: "" if is_blank(meant) else meant for cell, meant in read.items()}
-    return [read[cell] for cell in cells]
-
-
-def _preview_column(
-    table: Table, choices: Choices, index: int, numbers: list[int], cells: list[str]
+def _remembered(
+    table: Table, choices: Choices, index: int, kept: list[int], rows_key: object
 ) -> ColumnPreview:
-    choice = choices.columns[index]
+    meanings = tuple(choices.meanings.get(index, {}).items())
+    parent = choices.columns[index].part
+    names = (name_of(table, choices, index), wording_of(table, choices, index))
+    key = ("preview", index, choices.columns[index], meanings, rows_key, parent, names)
+    found = table.memo.get(key)
+    if found is None:
+        found = table.memo[key] = _preview_column(table, choices, index, kept)
+    return found
+
+
+def _preview_column(table: Table, choices: Choices, index: int, kept: list[int]) -> ColumnPreview:
+    choice, name = choices.columns[index], name_of(table, choices, index)
+    cells = column_cells(table, choices, index, kept)
+    numbers = [table.row_numbers[position] for position in kept]
     counter = Counter(cells)
     n_blank = counter.pop("", 0)
     problems: list[Problem] = []
     if choice.role is Role.ID:
-        problems = check_ids(table.header[index], index, numbers, cells)
+        problems = check_ids(name, index, numbers, cells)
     elif choice.role is Role.QUESTION:
-        problems = check_question(table.header[index], index, choice, numbers, cells)
+        problems = check_question(name, index, choice, numbers, cells)
     elif choice.role is Role.CONSTRAINT:
-        problems = check_constraint(table.header[index], index, counter, n_blank)
+        problems = check_constraint(name, index, counter, n_blank)
     levels = choice.levels if choice.role is not Role.ID else ()
+    is_question = choice.role is Role.QUESTION and levels
+    known = set(levels)
     return ColumnPreview(
         index=index,
-        name=table.header[index],
+        name=name,
+        header=table.header[index] if index < table.n_columns else "",
+        wording=wording_of(table, choices, index),
         choice=replace(choice, levels=levels),
         examples=tuple(value for value, _ in counter.most_common(3)),
         n_blank=n_blank,
         n_distinct=len(counter),
         counts=tuple(counter.get(level, 0) for level in levels),
         problems=tuple(problems),
+        unknown=tuple((v, n) for v, n in counter.items() if v not in known) if is_question else (),
+        others=() if is_question else tuple(counter.most_common(50)),
     )
 
 

@@ -28,7 +28,8 @@ class Fix:
 class Problem:
     """One sentence, a reason below it, and its fixes.
 
-    ``row`` is the row number of the file and ``column`` the zero-based column, where they apply.
+    ``row`` is the row number of the file and ``column`` the zero-based column, where they apply;
+    problems of one ``kind`` have one cause and one fix.
     """
 
     severity: Severity
@@ -37,6 +38,7 @@ class Problem:
     row: int | None = None
     column: int | None = None
     fixes: tuple[Fix, ...] = ()
+    kind: str = ""
 
     @property
     def is_error(self) -> bool:

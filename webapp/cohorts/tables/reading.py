@@ -1,8 +1,10 @@
 """The one door for uploaded tables."""
 
 from webapp.cohorts.tables.csv_reading import read_csv
+from webapp.cohorts.tables.layout import find_layout
 from webapp.cohorts.tables.sniffing import sniff_format
-from webapp.cohorts.tables.table import MAX_FILE_BYTES, Table, TableError
+from webapp.cohorts.tables.source import Source, TableError
+from webapp.cohorts.tables.table import MAX_FILE_BYTES, Table, build_table
 from webapp.cohorts.tables.xlsx_reading import read_xlsx
 
 
@@ -13,26 +15,16 @@ def check_file_size(size: int) -> None:
         raise TableError(f"The file has {size / 1024**2:.1f} MB; at most {limit} MB are read.")
 
 
-def read_table(data: bytes) -> Table:
-    """Read the bytes of an uploaded CSV or XLSX file.
+def read_source(data: bytes) -> Source:
+    """Read the bytes of an uploaded CSV or XLSX file as they stand, all sheets.
 
     Raises TableError with one sentence naming what is wrong and where.
     """
     check_file_size(len(data))
-    if sniff_format(data) == "XLSX":
-        table = read_xlsx(data)
-    else:
-        table = read_csv(data)
-    _check_formulas(table)
-    return table
+    return read_xlsx(data) if sniff_format(data) == "XLSX" else read_csv(data)
 
 
-def _check_formulas(table: Table) -> None:
-    for number, row in zip(table.row_numbers, table.rows, strict=True):
-        for name, cell in zip(table.header, row, strict=True):
-            if cell.startswith("=") and len(cell) > 1:
-                shown = cell if len(cell) <= 40 else cell[:39] + "…"
-                raise TableError(
-                    f"Row {number:,}, {name}: the cell holds a formula ({shown}). "
-                    "Replace formulas by their values."
-                )
+def read_table(data: bytes) -> Table:
+    """Read a file and take from it the table that it most likely means."""
+    source = read_source(data)
+    return build_table(source, find_layout(source))

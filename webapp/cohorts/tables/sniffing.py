@@ -3,7 +3,7 @@
 import io
 import zipfile
 
-from webapp.cohorts.tables.table import TableError
+from webapp.cohorts.tables.source import TableError
 
 _SIGNATURES = (
     (b"%PDF", "a PDF"),
@@ -41,9 +41,18 @@ def sniff_format(data: bytes) -> str:
         return _sniff_zip(data)
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "CSV"
+    if _is_unmarked_utf16(data):
+        return "CSV"
     if b"\x00" in data[:4096]:
         raise TableError(_not_a_table("a binary file"))
     return "CSV"
+
+
+def _is_unmarked_utf16(data: bytes) -> bool:
+    """Every second byte is zero and no other: UTF-16 that lost its mark."""
+    head = data[:400]
+    even, odd = head[::2].count(0), head[1::2].count(0)
+    return len(head) >= 8 and min(even, odd) == 0 and max(even, odd) > 0.4 * len(head)
 
 
 def _looks_like_text(data: bytes, signature: bytes) -> bool:

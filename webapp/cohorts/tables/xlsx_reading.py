@@ -1,4 +1,4 @@
-"""Read the first sheet of an XLSX workbook without trusting its size, its XML or its formulas."""
+"""Read the sheets of an XLSX workbook without trusting its size, its XML or its formulas."""
 
 import datetime
 import io
@@ -11,34 +11,33 @@ from defusedxml.common import DefusedXmlException
 from openpyxl.utils.exceptions import InvalidFileException
 from openpyxl.worksheet.formula import ArrayFormula, DataTableFormula
 
-from webapp.cohorts.tables.table import (
-    MAX_COLUMNS,
-    MAX_ROWS,
-    MAX_UNZIPPED_BYTES,
-    Table,
-    TableError,
-    build_table,
-    check_cell,
-)
+from webapp.cohorts.tables.source import Line, Sheet, Source, TableError, clean_cell
+from webapp.cohorts.tables.table import MAX_COLUMNS, MAX_ROWS, MAX_UNZIPPED_BYTES
 
 # openpyxl reads XML through defusedxml when that is installed, as it is: entity bombs are refused.
 _MAX_MEMBERS = 2_000
 _MAX_RATIO = 200
+_MAX_SHEETS = 40
+_MAX_CELLS = 4_000_000  # of all sheets together
 
 
-def read_xlsx(data: bytes) -> Table:
-    """Read the first sheet into a table of text; raise TableError naming row and column."""
+def read_xlsx(data: bytes) -> Source:
+    """Read the sheets that are shown as text; raise TableError naming what is wrong.
+
+    Hidden sheets hold lists for menus, or what somebody meant to be rid of; they are read only
+    where no other has cells.
+    """
     _check_unzipped_size(data)
     try:
         workbook = openpyxl.load_workbook(io.BytesIO(data), read_only=True, keep_links=False)
     except (InvalidFileException, DefusedXmlException, *_PARSE_ERRORS) as error:
         raise TableError("The XLSX file is damaged and cannot be read.") from error
     try:
-        return _read_first_sheet(workbook)
+        return _read_sheets(workbook)
     except (DefusedXmlException, *_PARSE_ERRORS) as error:
         if isinstance(error, TableError):
             raise
-        raise TableError("The first sheet of the XLSX file is damaged.") from error
+        raise TableError("A sheet of the XLSX file is damaged.") from error
     finally:
         workbook.close()
 
@@ -75,29 +74,40 @@ def _check_unzipped_size(data: bytes) -> None:
         )
 
 
-def _read_first_sheet(workbook: Any) -> Table:
-    sheets = workbook.worksheets
-    if not sheets:
-        raise TableError("The XLSX file has no sheet with cells.")
-    sheet = sheets[0]
+def _read_sheets(workbook: Any) -> Source:
+    shown = [sheet for sheet in workbook.worksheets if sheet.sheet_state == "visible"]
+    hidden = [sheet for sheet in workbook.worksheets if sheet not in shown]
+    for some in (shown, hidden):
+        if len(some) > _MAX_SHEETS:
+            raise TableError(f"The file has {len(some)} sheets; at most {_MAX_SHEETS} are read.")
+        sheets, n_cells = [], 0
+        for sheet in some:
+            read = _read_sheet(sheet, several=len(some) > 1)
+            n_cells += sum(len(line.cells) for line in read.lines)
+            if n_cells > _MAX_CELLS:
+                raise TableError(f"The file has more than {_MAX_CELLS:,} cells, the most read.")
+            sheets.append(read)
+        if any(sheet.lines for sheet in sheets):
+            return Source(tuple(sheets), "XLSX")
+    raise TableError("The XLSX file has no sheet with cells.")
+
+
+def _read_sheet(sheet: Any, *, several: bool) -> Sheet:
+    name = f"sheet “{sheet.title[:40]}”" if several else "sheet"
     # A sheet may declare more cells than it has; what is really there is counted below.
     sheet.reset_dimensions()
-    lines: list[tuple[int, tuple[str, ...]]] = []
-    header: tuple[str, ...] = ()
+    lines: list[Line] = []
     for row_number, values in enumerate(sheet.iter_rows(values_only=True), start=1):
         width = _used_width(values)
         if width > MAX_COLUMNS:
-            raise TableError(f"The sheet has {width:,} columns; at most {MAX_COLUMNS} are read.")
-        if row_number > MAX_ROWS + 1:
-            raise TableError(f"The sheet has more than {MAX_ROWS:,} rows, the most that is read.")
-        cells = tuple(
-            _cell_text(value, row_number, position, header)
-            for position, value in enumerate(values[:width])
-        )
-        header = header or cells
-        padded = cells + ("",) * max(0, len(header) - len(cells))
-        lines.append((row_number, padded))
-    return build_table(lines, file_format="XLSX")
+            raise TableError(f"The {name} has {width:,} columns; at most {MAX_COLUMNS} are read.")
+        cells = tuple(clean_cell(_as_text(value)) for value in values[:width])
+        if not any(cells):
+            continue
+        if len(lines) > MAX_ROWS:
+            raise TableError(f"The {name} has more than {MAX_ROWS:,} rows, the most that is read.")
+        lines.append(Line(row_number, cells))
+    return Sheet(sheet.title, tuple(lines))
 
 
 def _used_width(values: tuple[Any, ...]) -> int:
@@ -105,13 +115,6 @@ def _used_width(values: tuple[Any, ...]) -> int:
     while width and values[width - 1] is None:
         width -= 1
     return width
-
-
-def _cell_text(value: Any, row_number: int, position: int, header: tuple[str, ...]) -> str:
-    text = _as_text(value)
-    name = header[position] if position < len(header) else f"column {position + 1}"
-    check_cell(text, row_number, name)
-    return text.strip()
 
 
 def _as_text(value: Any) -> str:

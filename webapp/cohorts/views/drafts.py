@@ -153,10 +153,15 @@ def _render(request: HttpRequest, draft: Draft) -> HttpResponse:
 
 def _first_rows(preview: Preview) -> dict[str, Any]:
     """The first rows as the file has them, but for ignored columns: those may hold names."""
-    used = [column.index for column in preview.columns if column.choice.role is not Role.IGNORE]
+    n_columns = preview.table.n_columns
+    used = [
+        column.index
+        for column in preview.columns[:n_columns]
+        if column.choice.role is not Role.IGNORE
+    ]
     numbers = preview.table.row_numbers[:ROWS_SHOWN]
     rows = [
-        (number, number in preview.choices.left_out, [row[index] for index in used])
+        (number, number in preview.dropped, [row[index] for index in used])
         for number, row in zip(numbers, preview.table.rows, strict=False)
     ]
     return {"header": [preview.table.header[index] for index in used], "rows": rows}

@@ -60,7 +60,7 @@ def draft(request: HttpRequest, uuid: str, draft_uuid: str) -> HttpResponse:
         exist = all(column is not None and column < table.n_columns for column in columns)
         if exist and columns[0] != columns[1]:
             try:
-                choices = {"columns": columns}
+                choices = {**found.choices, "columns": columns}
                 draft_update(draft=found, choices=choices, version=sent_version(request))
             except ChangedElsewhereError as problem:
                 toast(request, str(problem), error=True)

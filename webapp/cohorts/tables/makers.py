@@ -1,0 +1,186 @@
+"""Known programs that write survey files: how their header rows and own columns are told.
+
+Qualtrics: a row of short names, a row of wordings, a row of {"ImportId": ...}; older and trimmed
+exports have one or two of them. Google Forms: a timestamp, then wordings. Microsoft Forms: ID,
+start, completion, e-mail, name, then wordings. SurveyMonkey: wordings, then the options below.
+"""
+
+import itertools
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from webapp.cohorts.tables.source import Line
+
+QUALTRICS = "Qualtrics"
+GOOGLE = "Google Forms"
+MICROSOFT = "Microsoft Forms"
+SURVEYMONKEY = "SurveyMonkey"
+_SEARCHED = 15  # rows; a maker's header stands at the top, under a short cover at most
+_IMPORT_ID = re.compile(r'\{\s*"+ImportId"+')
+
+
+class Own(StrEnum):
+    """What a column that the maker adds by itself holds."""
+
+    RESPONSE_ID = "response id"
+    TIME = "time"
+    E_MAIL = "e-mail"
+    PERSON = "person"  # an id that the university gave to the maker
+    NAME = "name"
+    STATUS = "status"
+    FINISHED = "finished"
+    OTHER = "other"
+
+
+_QUALTRICS_OWN = {
+    "startdate": Own.TIME, "enddate": Own.TIME, "recordeddate": Own.TIME,
+    "status": Own.STATUS, "responsetype": Own.STATUS, "responseset": Own.OTHER,
+    "ipaddress": Own.OTHER, "progress": Own.OTHER, "durationinseconds": Own.OTHER,
+    "finished": Own.FINISHED, "responseid": Own.RESPONSE_ID,
+    "recipientlastname": Own.NAME, "recipientfirstname": Own.NAME, "name": Own.NAME,
+    "recipientemail": Own.E_MAIL, "emailaddress": Own.E_MAIL,
+    "externalreference": Own.PERSON, "externaldatareference": Own.PERSON,
+    "locationlatitude": Own.OTHER, "locationlongitude": Own.OTHER,
+    "locationaccuracy": Own.OTHER,
+    "distributionchannel": Own.OTHER, "userlanguage": Own.OTHER,
+}  # fmt: skip
+# The parts of the set that only Qualtrics has; "Status" and "Name" alone tell nothing.
+_QUALTRICS_MARKS = {
+    "startdate", "enddate", "recordeddate", "ipaddress", "durationinseconds", "finished",
+    "responseid", "recipientlastname", "recipientemail", "externalreference",
+    "externaldatareference", "distributionchannel", "userlanguage", "responseset",
+}  # fmt: skip
+# "Q3_First Click" (timing), "Q5_DO_2" (order of display), Q_RelevantIDScore and their like.
+_QUALTRICS_TECHNICAL = re.compile(
+    r"^Q_\w+|_(?:First Click|Last Click|Page Submit|Click Count)$|_DO(?:_\w+)?$"
+)
+_TIMESTAMPS = {
+    "timestamp", "zeitstempel", "marcatemporal", "horodateur", "carimbodedatahora",
+    "informazionicronologiche", "tijdstempel", "tidsstampel", "tidsstempel", "aikaleima",
+    "sygnaturaczasowa", "casovarazitko", "отметкавремени",
+    "タイムスタンプ", "时间戳记",
+}  # fmt: skip
+_E_MAILS = {
+    "email", "emailaddress", "username", "mail", "emailadresse", "correoelectronico",
+    "direcciondecorreoelectronico", "nombredeusuario", "adresseemail", "adresseemailcourrier",
+    "enderecodeemail", "indirizzoemail", "emailadres", "nutzername", "adressemail",
+    "universityemail", "studentemail", "schoolemail", "campusemail", "eposta", "epost",
+}  # fmt: skip
+_MICROSOFT_TIMES = (
+    {"starttime", "startzeit", "horadeinicio", "heurededebut", "oradiinizio", "begintijd",
+     "horadeinicio1"},
+    {"completiontime", "fertigstellungszeit", "horadefinalizacion", "heuredefin",
+     "oradicompletamento", "voltooiingstijd", "horadeconclusao"},
+)  # fmt: skip
+_MICROSOFT_OWN = {
+    "id": Own.RESPONSE_ID, "name": Own.NAME, "nombre": Own.NAME, "nom": Own.NAME, "nome": Own.NAME,
+    "naam": Own.NAME,
+    "lastmodifiedtime": Own.OTHER, "language": Own.OTHER, "sprache": Own.OTHER,
+    "uhrzeitderletztenanderung": Own.OTHER, "horadelaultimamodificacion": Own.OTHER,
+    "totalpoints": Own.OTHER, "quizfeedback": Own.OTHER,
+}  # fmt: skip
+_SURVEYMONKEY_OWN = {
+    "respondentid": Own.RESPONSE_ID, "collectorid": Own.OTHER, "startdate": Own.TIME,
+    "datecreated": Own.TIME, "datemodified": Own.TIME,
+    "enddate": Own.TIME, "ipaddress": Own.OTHER, "emailaddress": Own.E_MAIL,
+    "firstname": Own.NAME, "lastname": Own.NAME, "customdata1": Own.OTHER,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A maker and where it put its header rows, as row numbers; 0 where there is none."""
+
+    maker: str
+    header_row: int
+    wording_row: int = 0
+    extra_rows: tuple[int, ...] = ()
+
+
+def folded(text: str) -> str:
+    """Return letters and digits only, small, without accents: how headers are compared."""
+    plain = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(c for c in plain if c.isalnum())
+
+
+def recognise(lines: Sequence[Line]) -> Found | None:
+    """Return the maker of a sheet, told from its first rows; None when no one is known."""
+    top = lines[:_SEARCHED]
+    for position, line in enumerate(top):
+        found = _by_import_ids(top, position) or _by_header(line, lines[position + 1 :][:1])
+        if found is not None:
+            return found
+    return None
+
+
+def _by_import_ids(top: Sequence[Line], position: int) -> Found | None:
+    """Qualtrics' third header row is sure; the two rows above it are names and wordings."""
+    line = top[position]
+    marked = sum(_IMPORT_ID.match(cell) is not None for cell in line.cells)
+    if position + 2 < len(top):  # look ahead, so that the first row is not judged alone
+        later = top[position + 2]
+        ahead = sum(_IMPORT_ID.match(cell) is not None for cell in later.cells)
+        if ahead and 2 * ahead >= later.n_filled:
+            return Found(QUALTRICS, line.number, top[position + 1].number, (later.number,))
+    if position and marked and 2 * marked >= line.n_filled:
+        return Found(QUALTRICS, top[position - 1].number, 0, (line.number,))
+    return None
+
+
+def _by_header(line: Line, below: Sequence[Line]) -> Found | None:
+    names = [folded(cell) for cell in line.cells]
+    following = [folded(cell) for cell in below[0].cells] if below else []
+    if "respondentid" in names and {"collectorid", "startdate"} & set(names):
+        options = below[0].number if below and not any(following[:2]) else 0
+        return Found(SURVEYMONKEY, line.number, options)
+    if len(_QUALTRICS_MARKS.intersection(names)) >= 3:
+        return Found(QUALTRICS, line.number, _qualtrics_wordings(names, following, below))
+    if names and names[0] in _TIMESTAMPS and line.n_filled >= 3:
+        return Found(GOOGLE, line.number)
+    if names[:1] == ["id"] and any(
+        start in _MICROSOFT_TIMES[0] and end in _MICROSOFT_TIMES[1]
+        for start, end in itertools.pairwise(names)
+    ):
+        return Found(MICROSOFT, line.number)
+    return None
+
+
+def _qualtrics_wordings(names: list[str], following: list[str], below: Sequence[Line]) -> int:
+    """Return the row of wordings where only the row of ImportIds was removed; 0 otherwise."""
+    pairs = [
+        (name, said)
+        for name, said in zip(names, following, strict=False)
+        if name in _QUALTRICS_OWN and said
+    ]
+    same = sum(said in _QUALTRICS_OWN for _, said in pairs)
+    return below[0].number if below and pairs and 2 * same > len(pairs) else 0
+
+
+def own_column(maker: str, name: str, position: int) -> Own | None:
+    """Return what a column of the maker's own holds; None for a question of the survey."""
+    key = folded(name)
+    if maker == QUALTRICS:
+        if _QUALTRICS_TECHNICAL.search(name):
+            return Own.OTHER
+        return _QUALTRICS_OWN.get(key)
+    if maker == GOOGLE:
+        if position == 0:
+            return Own.TIME
+        return Own.E_MAIL if key in _E_MAILS else Own.OTHER if key == "score" else None
+    if maker == MICROSOFT:
+        if any(key in times for times in _MICROSOFT_TIMES):
+            return Own.TIME
+        if re.match(r"(?:Points|Feedback) - ", name):
+            return Own.OTHER
+        if position < 6 and key in _E_MAILS:
+            return Own.E_MAIL
+        return _MICROSOFT_OWN.get(key) if position < 8 or key != "name" else None
+    return _SURVEYMONKEY_OWN.get(key) if maker == SURVEYMONKEY else None
+
+
+def is_e_mail_name(name: str) -> bool:
+    """Whether the name of a column says e-mail, in one of several languages."""
+    return folded(name) in _E_MAILS or "email" in folded(name)

@@ -1,0 +1,103 @@
+"""Which column tells who answered: told from what repeats, not from which values all differ.
+
+The id of a response differs in every row whatever people do; a person who answers twice shows in
+their own number or e-mail only. So those come first, and the id of the response only where the
+file has nothing of the person.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engine import is_blank
+from webapp.cohorts.tables.dates import read_times
+from webapp.cohorts.tables.makers import Own, is_e_mail_name, own_column
+from webapp.cohorts.tables.table import Table
+
+_MIN_FILLED = 0.6
+_MIN_DIFFERENT = 0.5
+_PERSON = re.compile(
+    r"\b(?:student|university|uni|campus|banner|person|peoplesoft|emplid|employee)\b.{0,12}"
+    r"\b(?:id|no|nr|number|code|#)\b|\b(?:uin|netid|net id|sid|puid|unid|emplid|matric\w*)\b|"
+    r"matrikel|matrícula|matricula|kennung|n[uú]mero de (?:estudiante|alumno)|numéro étudiant|"
+    r"^student(?:[ _-]?(?:id|no|nr|number))?$|student_?id|studentid",
+    re.I,
+)
+_RESPONSE = re.compile(r"^(?:response|respondent|submission|entry|record|answer|antwort)s?[ _-]?"
+                       r"(?:id|no|nr|number|#)?$", re.I)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class PersonColumn:
+    """The column of ids with the reason for it; ``n_repeats`` rows are further ones of a person."""
+
+    index: int
+    reason: str
+    n_repeats: int
+
+
+def find_person_column(table: Table, guessed: int | None) -> PersonColumn | None:
+    """Return the column of ids; ``guessed`` is what the names of columns alone suggest."""
+    persons = [_judged(table, index) for index in range(table.n_columns)]
+    usable = [one for one in persons if one is not None]
+    own = [one for one in usable if one.rank == 0]
+    mails = [one for one in usable if one.rank == 1]
+    best = min(own, key=lambda one: (one.n_blank, one.index), default=None) or min(
+        mails, key=lambda one: (one.n_blank, one.index), default=None
+    )
+    plain = next((one for one in usable if one.index == guessed and one.rank != 4), None)
+    if plain is not None and (best is None or _is_better(plain, best)):
+        return PersonColumn(plain.index, "Every row has its own value.", plain.n_repeats)
+    if best is not None:
+        reason = "It tells one person from another."
+        if best.n_repeats:
+            reason = "Some people have several rows; an id of the response would hide that."
+        return PersonColumn(best.index, reason, best.n_repeats)
+    response = next((one for one in usable if one.rank == 2 and not one.n_repeats), None)
+    if response is not None:
+        return PersonColumn(response.index, "The file has nothing else that tells people apart.", 0)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    index: int
+    rank: int  # 0 a number of the person, 1 an e-mail, 2 the response, 3 other, 4 never an id
+    n_blank: int
+    n_repeats: int
+
+
+def _is_better(plain: _Judged, best: _Judged) -> bool:
+    """Keep a plain id where it repeats as well, or where nothing of the person repeats."""
+    if plain.rank == 2 and best.rank < 2:
+        return False
+    if plain.index == best.index or best.rank == 0:
+        return plain.index == best.index
+    return not (best.n_repeats and not plain.n_repeats)
+
+
+def _judged(table: Table, index: int) -> _Judged | None:
+    cells = table.column(index)
+    filled = [cell for cell in cells if not is_blank(cell)]
+    different = {cell.casefold() for cell in filled}
+    if len(filled) < _MIN_FILLED * len(cells) or len(different) < _MIN_DIFFERENT * len(filled):
+        return None
+    rank = _rank(table, index, filled)
+    return _Judged(index, rank, len(cells) - len(filled), len(filled) - len(different))
+
+
+def _rank(table: Table, index: int, filled: Sequence[str]) -> int:
+    name = table.header[index]
+    wording = table.wordings[index] if index < len(table.wordings) else ""
+    own = own_column(table.layout.maker, name, index)
+    if own is Own.RESPONSE_ID or (own is None and _RESPONSE.match(name)):
+        return 2
+    if own in (Own.TIME, Own.STATUS, Own.OTHER, Own.FINISHED, Own.NAME) or read_times(filled):
+        return 4
+    is_short = sum(len(cell) for cell in filled) <= 60 * len(filled)
+    mails = sum("@" in cell for cell in filled)
+    if own is Own.E_MAIL or (mails > 0.9 * len(filled)) or (mails and is_e_mail_name(name)):
+        return 1
+    if own is Own.PERSON or (is_short and (_PERSON.search(name) or _PERSON.search(wording))):
+        return 0
+    return 3
