@@ -10,9 +10,19 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Request, expect, sync_playwright
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    Error,
+    Page,
+    Request,
+    expect,
+    sync_playwright,
+)
 
 from tests.live.product import PASSWORD, ROOT, Product, new_product
 
@@ -24,6 +34,8 @@ CHROMIUM_FLAGS = [
     "--force-color-profile=srgb",
 ]
 PATIENCE_MS = 15_000  # for every wait: the machine that tests may be busy
+# What the browser says when a page goes away under a script: jobs' pages do when the job ends.
+LOADED_ANEW = ("context was destroyed", "axe is not defined", "navigat")
 WIDTHS = {"phone": (360, 780), "desk": (1400, 900)}
 SCREENS = ROOT / "results" / "screens"
 
@@ -156,20 +168,13 @@ def screenshot() -> Callable[..., None]:
 @pytest.fixture
 def assert_accessible() -> Callable[..., None]:
     """A function that fails when axe finds anything, or when the page scrolls sideways at 360."""
-    from axe_playwright_python.sync_playwright import Axe
 
     def check(page: Page) -> None:
         found = []
         before = page.viewport_size
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-            page.evaluate(
-                "() => new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))"
-            )
-            page.wait_for_timeout(
-                150
-            )  # colours have no transition now, but the machine may be slow
-            for violation in Axe().run(page).response["violations"]:
+            for violation in run_axe(page):
                 nodes = "; ".join(node["html"][:160] for node in violation["nodes"][:4])
                 found.append(f"{scheme} {violation['id']}: {violation['help']}: {nodes}")
         page.emulate_media(color_scheme="light", reduced_motion="reduce")
@@ -183,3 +188,19 @@ def assert_accessible() -> Callable[..., None]:
         assert not found, f"{page.url}:\n" + "\n".join(found)
 
     return check
+
+
+def run_axe(page: Page) -> list[dict[str, Any]]:
+    """What axe finds on the page; a page that loads itself again meanwhile is looked at anew."""
+    for _ in range(5):
+        try:
+            page.evaluate(
+                "() => new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))"
+            )
+            page.wait_for_timeout(150)  # the machine may be slow to paint
+            return Axe().run(page).response["violations"]
+        except Error as error:
+            if not any(sign in error.message for sign in LOADED_ANEW):
+                raise
+            page.wait_for_load_state()
+    raise AssertionError(f"{page.url} never stood still for axe")

@@ -10,19 +10,15 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from engine import simulate_university
-from tests.shared_data import FOLDER
 from webapp.cohorts.demonstration import survey_as_csv
 
 pytestmark = pytest.mark.browser
 
-SURVEY = FOLDER / "young_people_survey" / "responses.csv"
 JOB_MS = 120_000
 
 
 def survey_file(folder: Path) -> Path:
-    """Return the real survey where it lies beside the checkout, else a generated one."""
-    if SURVEY.exists():
-        return SURVEY
+    """Write the survey of a generated year: 210 and 190 students, who are paired by gender."""
     path = folder / "generated.csv"
     university = simulate_university(400, 1, rng=np.random.default_rng(1), by_gender=True)
     path.write_bytes(survey_as_csv(university.cohorts[0].survey))

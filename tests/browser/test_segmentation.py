@@ -10,6 +10,7 @@ from PIL import Image
 from playwright.sync_api import Page, expect
 
 from engine import LabelledImage, generate_leaf_images
+from tests.browser.conftest import PATIENCE_MS, sign_in
 from tests.browser.image_pages import (
     learn,
     make_set,
@@ -19,31 +20,42 @@ from tests.browser.image_pages import (
     upload,
     wait_till_learned,
 )
-from tests.browser.labelled_pictures import encoded, horses, zip_file
-from tests.shared_data import FOLDER
+from tests.browser.labelled_pictures import encoded, zip_file
 
 LEARNED, NEW = 20, 10
 
 
 @pytest.fixture(scope="module")
 def pictures() -> tuple[list[LabelledImage], list[LabelledImage]]:
-    """Real photographs where they are there, generated leaves otherwise."""
-    real = FOLDER / "weizmann_horses"
-    if real.exists():
-        return horses(real / "train", LEARNED), horses(real / "test", NEW)
+    """Generated leaves: what is learned from, and what is new."""
     made = list(generate_leaf_images(LEARNED + NEW, rng=np.random.default_rng(3)))
     return made[:LEARNED], made[LEARNED:]
 
 
 @pytest.fixture(scope="module")
-def prepared() -> dict[str, str]:
-    """Addresses that the first test leaves to the others."""
-    return {}
+def prepared(browser, product, pictures, tmp_path_factory) -> dict[str, str]:
+    """Addresses of a model and of a prediction of ten images, six of them with masks."""
+    folder = tmp_path_factory.mktemp("prepared")
+    context = browser.new_context(base_url=product.url, viewport={"width": 1400, "height": 900})
+    context.set_default_timeout(PATIENCE_MS)
+    page = context.new_page()
+    sign_in(page, "bob")
+    make_set(page, "Prepared to learn from")
+    upload(page, zip_file(folder / "learn.zip", pictures[0][:6], masks=6))
+    learn(page)
+    wait_till_learned(page)
+    addresses = {"model": page.url}
+    make_set(page, "Prepared to predict")
+    upload(page, zip_file(folder / "new.zip", pictures[1], masks=6))
+    predict(page)
+    addresses["prediction"] = page.url
+    context.close()
+    return addresses
 
 
 @pytest.mark.slow
 def test_from_upload_to_learning_again(
-    page_as, pictures, prepared, tmp_path, assert_accessible, screenshot
+    page_as, pictures, tmp_path, assert_accessible, screenshot
 ) -> None:
     page = page_as("bob")
     page.goto("/image-sets/")
@@ -69,7 +81,6 @@ def test_from_upload_to_learning_again(
     wait_till_learned(page)
     assert_accessible(page)
     screenshot(page, "seg-learned")
-    prepared["model"] = page.url
 
     make_set(page, "New things")
     upload(page, zip_file(tmp_path / "new.zip", pictures[1], masks=6))
@@ -77,7 +88,7 @@ def test_from_upload_to_learning_again(
     expect(page.locator(".page-header__facts")).to_contain_text("10 of 10 images predicted")
     assert_accessible(page)
     screenshot(page, "seg-prediction")
-    prepared["prediction"] = page.url
+    prediction = page.url
 
     open_viewer(page)
     page.get_by_role("button", name="Correct the mask").click()
@@ -94,7 +105,7 @@ def test_from_upload_to_learning_again(
     expect(page.locator("#toasts")).to_contain_text("corrected-1.mask.png")
     ready(page)
 
-    page.goto(prepared["prediction"])
+    page.goto(prediction)
     page.get_by_role("link", name="Predictions").first.click()
     page.goto("/image-sets/")
     page.get_by_role("link", name="New things").click()
@@ -103,8 +114,6 @@ def test_from_upload_to_learning_again(
 
 
 def viewer_of(page: Page, prepared: dict[str, str], number: int = 1) -> None:
-    if "prediction" not in prepared:
-        pytest.fail("the first test of this file did not leave a prediction")
     page.goto(prepared["prediction"])
     open_viewer(page, number)
 
@@ -299,7 +308,7 @@ def test_corrections_by_keyboard_can_be_undone(page_as, prepared) -> None:
 
 
 def test_a_four_megapixel_image_is_interactive_within_two_seconds(
-    page_as, product, tmp_path
+    page_as, prepared, tmp_path
 ) -> None:
     """From the click to the first picture, with everything that the viewer needs."""
     (large,) = generate_leaf_images(1, rng=np.random.default_rng(1), shape=(300, 450))
@@ -344,7 +353,9 @@ def test_an_upload_by_drag_and_drop_and_one_that_fails(page_as, tmp_path) -> Non
     expect(page.locator(".uploads__row").first).to_contain_text("notes.txt")
 
 
-def test_an_upload_shows_in_the_page_and_leaves_results_and_focus(page_as, tmp_path) -> None:
+def test_an_upload_shows_in_the_page_and_leaves_results_and_focus(
+    page_as, prepared, tmp_path
+) -> None:
     page = page_as("bob")
     make_set(page, "Filled")
     page.locator("#upload-files").focus()

@@ -57,7 +57,7 @@ def test_keys_open_the_search_and_their_own_list(page_as: Callable[..., Page]) -
 
 
 def test_keys_can_be_switched_off(page_as: Callable[..., Page]) -> None:
-    page = page_as("alice")
+    page = page_as("erin")  # nobody else's settings: other tests use keys
     page.goto("/accounts/settings/")
     page.get_by_label("Keyboard shortcuts").uncheck()
     page.get_by_label("Dark").check()

@@ -21,7 +21,7 @@ from webapp.accounts.models import Organisation, User
 make = Organisation.objects.get_or_create
 north, _ = make(name="Northfield University", department="Residential Life")
 south, _ = make(name="Southgate College", department="Housing")
-people = [("alice", north, "viewer"), ("bob", north, "staff"),
+people = [("alice", north, "viewer"), ("erin", north, "viewer"), ("bob", north, "staff"),
           ("carol", north, "administrator"), ("mallory", south, "staff")]
 for name, organisation, role in people:
     if not User.objects.filter(username=name).exists():

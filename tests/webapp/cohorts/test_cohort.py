@@ -1,6 +1,7 @@
 """One cohort: who sees it, splitting, practice pairs, renaming, purging."""
 
 import re
+from collections import Counter
 from collections.abc import Callable
 
 import pytest
@@ -67,6 +68,29 @@ def test_the_same_seed_gives_the_same_halves(bob: User, make_cohort: Callable) -
     assert not ids[0] & ids[1]
     assert len(ids[0] | ids[1]) == 24
     assert set(again.students.values_list("original_id", flat=True)) == ids[0]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_group_that_can_be_paired_still_can_in_each_half(
+    bob: User, make_cohort: Callable, seed: int
+) -> None:
+    """Halves of 210 women and 190 men had 105 and 95: nobody could be proposed for."""
+    women = dict.fromkeys(range(14), "F") | dict.fromkeys(range(14, 26), "M")
+    cohort = make_cohort(bob, data=survey_csv(26, Gender=women))
+    for half in cohort_split(user=bob, cohort=cohort, seed=seed):
+        genders = Counter(student.attributes["Gender"] for student in half.students.all())
+        assert set(genders) == {"F", "M"}
+        assert not any(count % 2 for count in genders.values())
+
+
+@pytest.mark.parametrize(("students", "first"), [(4, 2), (5, 2), (7, 2), (24, 12), (27, 12)])
+def test_the_first_half_is_even_and_not_the_larger(
+    bob: User, make_cohort: Callable, students: int, first: int
+) -> None:
+    alike = dict.fromkeys(range(students), "F")
+    cohort = make_cohort(bob, data=survey_csv(students, Gender=alike))
+    halves = cohort_split(user=bob, cohort=cohort, seed=1)
+    assert [half.n_students for half in halves] == [first, students - first]
 
 
 @pytest.mark.parametrize("seed", ["", "7"])

@@ -127,19 +127,36 @@ def cohort_split(*, user: User, cohort: Cohort, seed: int) -> tuple[Cohort, Coho
     """
     if cohort.n_students < 4:
         raise CohortError("At least 4 students are needed to split a cohort into two halves.")
-    order = np.random.default_rng(seed).permutation(cohort.n_students)
-    # An even first half can be paired completely, so that nobody is left over in practice.
-    middle = cohort.n_students // 2 - (cohort.n_students // 2) % 2
-    parts = (sorted(order[:middle].tolist()), sorted(order[middle:].tolist()))
     with transaction.atomic():
         _locked(cohort)
         students = list(cohort.students.all())
+        groups = [
+            [student.attributes.get(c, "") for c in cohort.constraints] for student in students
+        ]
+        parts = _deal(groups, np.random.default_rng(seed))
         halves = tuple(
             _create_half(user, cohort, letter, [students[k] for k in part], seed)
             for letter, part in zip("AB", parts, strict=True)
         )
         audit(user, "split", cohort, seed=seed, halves=[half.name for half in halves])
     return halves[0], halves[1]
+
+
+def _deal(groups: Sequence[Sequence[str]], rng: np.random.Generator) -> tuple[list[int], list[int]]:
+    """Deal positions to two halves, two of one group at a time.
+
+    So every group that can be paired completely still can be in each half, and nobody is left over
+    in practice. Who has no second of the group comes last, and an odd one to the second half.
+    """
+    members: dict[tuple[str, ...], list[int]] = {}
+    for k in rng.permutation(len(groups)).tolist():
+        members.setdefault(groups[k], []).append(k)
+    in_twos = [k for group in members.values() for k in group[: len(group) // 2 * 2]]
+    in_twos += [group[-1] for group in members.values() if len(group) % 2]
+    twos = [in_twos[k : k + 2] for k in range(0, len(in_twos), 2)]
+    second = [two for place, two in enumerate(twos) if place % 2 == 0 or len(two) == 1]
+    first = [two for place, two in enumerate(twos) if place % 2 == 1 and len(two) == 2]
+    return sorted(k for two in first for k in two), sorted(k for two in second for k in two)
 
 
 def _create_half(
