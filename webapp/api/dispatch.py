@@ -6,8 +6,21 @@ from typing import Any
 
 import structlog
 from django.contrib.auth.decorators import login_not_required
-from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.core.exceptions import (
+    BadRequest,
+    PermissionDenied,
+    RequestDataTooBig,
+    SuspiciousOperation,
+)
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+    JsonResponse,
+    UnreadablePostError,
+)
+from django.http.multipartparser import MultiPartParserError
 from django.views.decorators.csrf import csrf_exempt
 
 from engine import InfeasibleError, InvalidProblemError
@@ -15,12 +28,15 @@ from webapp.accounts.models import Role
 from webapp.api.problems import Problem, problem_response
 from webapp.api.registry import Endpoint
 from webapp.api.services import token_find
+from webapp.common.error_views import AWAY_ADVICE, AWAY_ERRORS
 from webapp.common.errors import Refusal
 from webapp.segmentation.store import FULL_DISK_ERRORS, StorageFullError
 
 log = structlog.get_logger(__name__)
 
 MAX_JSON_BYTES = 1024**2
+# A form without a boundary, cut off, with too many fields, in an unknown encoding.
+UNREADABLE = (MultiPartParserError, BadRequest, SuspiciousOperation, UnreadablePostError)
 MAX_SEED = 2**31 - 1
 MAX_OFFSET = 10**9  # beyond any table, and within what a database counts to
 
@@ -92,6 +108,13 @@ def _as_problem(error: Exception) -> Problem:
         return Problem(507, str(StorageFullError()))
     if isinstance(error, Refusal | InvalidProblemError | InfeasibleError):
         return Problem(422, str(error))
+    if isinstance(error, RequestDataTooBig):
+        return Problem(413, "The body is larger than is taken.")
+    if isinstance(error, UNREADABLE):
+        return Problem(400, "The body cannot be read. Send it again, whole.")
+    if isinstance(error, AWAY_ERRORS):
+        log.warning("database away", error=str(error))
+        return Problem(503, f"The database does not answer. {AWAY_ADVICE}")
     log.exception("api request failed")
     return Problem(500, "Something failed on our side. Nothing was changed.")
 

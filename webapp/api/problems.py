@@ -4,6 +4,8 @@ from http import HTTPStatus
 
 from django.http import JsonResponse
 
+from webapp.common.error_views import RETRY_SECONDS
+
 
 class Problem(Exception):
     """A refusal. ``sentence`` is for people, ``problems`` lists more of the same."""
@@ -24,6 +26,8 @@ def problem_response(problem: Problem) -> JsonResponse:
     if problem.problems:
         body["problems"] = problem.problems
     response = JsonResponse(body, status=problem.status, content_type="application/problem+json")
+    if problem.status == HTTPStatus.SERVICE_UNAVAILABLE:
+        response["Retry-After"] = str(RETRY_SECONDS)
     if problem.status == HTTPStatus.UNAUTHORIZED:
         response["WWW-Authenticate"] = 'Bearer realm="Bethe Hall"'
     return response

@@ -1,13 +1,21 @@
 """Error pages: what happened and what to do, nothing of the inside."""
 
+import sys
+
+from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+
+RETRY_SECONDS = 10  # after which a page or a program may ask again while the database is away
+AWAY_ERRORS = (OperationalError, InterfaceError)
+AWAY_ADVICE = "Nothing was changed. Wait a few seconds and try again."
 
 _PAGES = {
     400: ("The request cannot be read", "Go back and send it again. Nothing was changed."),
     403: ("This is not open to you", "Ask an administrator of your organisation for the role."),
     404: ("There is no such page", "The address is wrong, or what stood here was removed."),
     500: ("Something failed on our side", "Nothing was changed. Try again in a moment."),
+    503: ("The database does not answer", AWAY_ADVICE),
 }
 
 
@@ -33,10 +41,18 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Answer 500 without touching the database or the session, which may be what failed."""
-    title, advice = _PAGES[500]
-    context = {"title": title, "advice": advice, "status": 500}
-    return render(None, "common/error.html", context, status=500)
+    """Answer 500, or 503 while the database is away, without touching what may have failed.
+
+    Django calls this while it handles the error.
+    """
+    status = 503 if isinstance(sys.exception(), AWAY_ERRORS) else 500
+    title, advice = _PAGES[status]
+    context = {"title": title, "advice": advice, "status": status}
+    response = render(None, "common/error.html", context, status=status)
+    if status == 503:
+        response["Retry-After"] = str(RETRY_SECONDS)
+        response["Cache-Control"] = "no-store"
+    return response
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:

@@ -5,7 +5,9 @@ unsupported entries are refused one by one; a file that unpacks to far more than
 or an archive with too many entries, is refused whole, before anything is read.
 """
 
+import errno
 import stat
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -23,8 +25,18 @@ MAX_TOTAL_BYTES = 4 * 1024**3
 MAX_RATIO = 600
 RATIO_MATTERS_ABOVE_BYTES = 1024**2
 SUPPORTED = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
-# Read errors of a damaged entry, from the container, from DEFLATE and from the end of the file.
-DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
+# Read errors of a damaged entry: from the container, from DEFLATE, from the end of the file, and
+# from a directory that points before the beginning or beyond all ends.
+DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    ValueError,
+    OverflowError,
+)
 
 
 class ArchiveError(Refusal):
@@ -58,7 +70,7 @@ def open_archive(file: BinaryIO) -> zipfile.ZipFile:
     check_entry_count(file)
     try:
         archive = zipfile.ZipFile(file)
-    except (zipfile.BadZipFile, ValueError, OSError, EOFError, NotImplementedError) as error:
+    except (*DAMAGED, OSError) as error:
         raise ArchiveError(
             "The ZIP is damaged or was cut off on the way. Nothing was saved."
         ) from error
@@ -154,5 +166,7 @@ def entry_chunks(archive: zipfile.ZipFile, entry: ArchiveEntry) -> Iterator[byte
                 if taken > min(entry.info.file_size, MAX_ENTRY_BYTES):
                     raise ArchiveError(f"{entry.name} is longer than it claims; it was left out.")
                 yield chunk
-    except DAMAGED as error:
+    except (*DAMAGED, OSError) as error:
+        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
+            raise  # of the disk, not of the archive
         raise ArchiveError(f"{entry.name} is damaged in the ZIP and was left out.") from error

@@ -1,0 +1,324 @@
+"""Uploads that somebody damaged: no answer may be an error of ours, slow, or large in memory.
+
+    python -m benchmarks.mutated_uploads [--count 20000] [--seed 1]
+
+Every kind of file that is taken (pictures, masks, ZIPs, surveys and pairs as CSV and XLSX) and the
+form around it is mutated by seeded random edits and sent through pages and API, in an installation
+of its own. Each answer of 500 or above, each of more than ten seconds and a peak memory above 2 GB
+is printed with the seed that makes it again. Ends with 1 if there is any.
+"""
+
+import argparse
+import io
+import logging
+import os
+import sys
+import tempfile
+import time
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from benchmarks.peak_memory import forget_peak, peak_gigabytes
+from benchmarks.reporting import print_machine, print_table
+
+ALLOWED_SECONDS = 10.0
+ALLOWED_GIGABYTES = 2.0
+_EXTREMES = (b"\x00", b"\xff", b"\xff\xff\xff\xff", b"\x00\x00\x00\x80", b"\xff" * 8, b"\n", b'"')
+_BOUNDARY = "----bethe"
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """One request: where it goes, and its body with its type."""
+
+    kind: str
+    seed: int
+    address: str
+    body: bytes
+    content_type: str
+    is_program: bool  # with a token instead of a session
+
+    @property
+    def way(self) -> str:
+        """Through what it goes."""
+        return "API" if self.is_program else "page"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """An upload with an answer that must not be."""
+
+    upload: Upload
+    what: str
+
+    def __str__(self) -> str:
+        upload = self.upload
+        return f"{upload.kind} through the {upload.way}, seed {upload.seed}: {self.what}"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Addresses in an installation that take uploads, and the clients that may send them."""
+
+    person: Any  # django.test.Client, signed in
+    program: Any  # the same, with a token
+    image_set: str
+    cohort: str
+
+    def addresses(self, kind: str) -> tuple[str, str]:
+        """Page and API address that take this kind."""
+        if kind.startswith("survey"):
+            return "/cohorts/import/", "/api/v1/cohorts"
+        if kind.startswith("pairs"):
+            return f"/cohorts/{self.cohort}/pairs/", f"/api/v1/cohorts/{self.cohort}/pairs"
+        return f"/image-sets/{self.image_set}/files/", f"/api/v1/image-sets/{self.image_set}/files"
+
+
+def originals() -> dict[str, tuple[str, bytes]]:
+    """A small whole file of every kind: name and content."""
+    rng = np.random.default_rng(0)
+    pixels = rng.integers(0, 256, (24, 36, 3), dtype=np.uint8)
+    made = {
+        kind: (f"a.{suffix}", _picture(pixels, kind))
+        for kind, suffix in {
+            "JPEG": "jpg", "PNG": "png", "TIFF": "tif", "GIF": "gif",
+            "WEBP": "webp", "BMP": "bmp", "PPM": "ppm",
+        }.items()
+    }  # fmt: skip
+    made["mask"] = ("a.mask.png", _picture((pixels[:, :, 0] > 128).astype(np.uint8), "PNG"))
+    for name, packing in (("ZIP", zipfile.ZIP_DEFLATED), ("stored ZIP", zipfile.ZIP_STORED)):
+        made[name] = ("a.zip", _zip([made["JPEG"], made["mask"], made["PNG"]], packing))
+    survey = _survey_rows()
+    pairs = [["student_a", "student_b"], *([f"N{k}", f"N{k + 1}"] for k in range(0, 12, 2))]
+    made["survey CSV"] = ("survey.csv", _csv(survey))
+    made["survey XLSX"] = ("survey.xlsx", _xlsx(survey))
+    made["pairs CSV"] = ("pairs.csv", _csv(pairs))
+    made["pairs XLSX"] = ("pairs.xlsx", _xlsx(pairs))
+    return made
+
+
+def _picture(pixels: np.ndarray, kind: str) -> bytes:
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, kind)
+    return buffer.getvalue()
+
+
+def _zip(files: list[tuple[str, bytes]], packing: int) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", packing) as archive:
+        for name, content in files:
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+def _survey_rows() -> list[list[str]]:
+    answers = (("Early", "Late"), ("Yes", "No"), ("1", "2", "3", "4", "5"))
+    rows = [["student_id", "Bedtime", "Smokes", "Tidiness", "Gender"]]
+    for k in range(24):
+        rows.append([f"N{k}", *(row[k % len(row)] for row in answers), "FM"[k % 2]])
+    return rows
+
+
+def _csv(rows: list[list[str]]) -> bytes:
+    return "".join(",".join(row) + "\r\n" for row in rows).encode()
+
+
+def _xlsx(rows: list[list[str]]) -> bytes:
+    import openpyxl
+
+    workbook = openpyxl.Workbook(write_only=True)
+    sheet = workbook.create_sheet()
+    for row in rows:
+        sheet.append(row)
+    buffer = io.BytesIO()
+    workbook.save(buffer)
+    return buffer.getvalue()
+
+
+def mutate(content: bytes, rng: np.random.Generator) -> bytes:
+    """Return the bytes after one to six edits: flips, cuts, repeats, swaps, extreme values."""
+    data = bytearray(content)
+    for _ in range(int(rng.integers(1, 7))):
+        size = max(len(data), 1)
+        # Formats keep what steers a reader at both ends: half of all edits go there.
+        place = int(rng.integers(size))
+        if rng.random() < 0.5:
+            place = int(rng.choice([place % 64, max(size - 1 - place % 128, 0)]))
+        length = int(rng.integers(1, 33))
+        edit = int(rng.integers(7))
+        if edit == 0 and data:
+            data[min(place, len(data) - 1)] ^= 1 << int(rng.integers(8))
+        elif edit == 1:
+            data[place : place + length] = rng.bytes(length)
+        elif edit == 2:
+            del data[place : place + length]
+        elif edit == 3:
+            data[place:place] = data[place : place + length] * int(rng.integers(1, 4))
+        elif edit == 4:
+            extreme = _EXTREMES[int(rng.integers(len(_EXTREMES)))]
+            data[place : place + len(extreme)] = extreme
+        elif edit == 5 and rng.random() < 0.3:
+            del data[place:]
+        else:
+            other = int(rng.integers(size))
+            data[place : place + length] = bytes(data[other : other + length])
+    return bytes(data)
+
+
+def uploads(target: Target, count: int, seed: int) -> Iterator[Upload]:
+    """Yield ``count`` uploads, kinds in turn; each has a seed of its own, from ``seed`` on."""
+    kinds = sorted(originals().items())
+    for number in range(count):
+        kind, (name, content) = kinds[number % len(kinds)]
+        rng = np.random.default_rng(seed + number)
+        is_program = bool(rng.random() < 0.5)
+        address = target.addresses(kind)[is_program]
+        is_envelope = bool(rng.random() < 0.15)
+        body = _form(name, content if is_envelope else mutate(content, rng))
+        content_type = f"multipart/form-data; boundary={_BOUNDARY}"
+        if is_envelope:
+            head = mutate(content_type.encode(), rng).decode("latin-1")
+            content_type = head.translate({10: " ", 13: " ", 0: " "})
+            body = mutate(body, rng) if rng.random() < 0.5 else body
+        yield Upload(kind, seed + number, address, body, content_type, is_program)
+
+
+def _form(name: str, content: bytes) -> bytes:
+    head = (
+        f'--{_BOUNDARY}\r\nContent-Disposition: form-data; name="name"\r\n\r\nMutated\r\n'
+        f'--{_BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n'
+        "Content-Type: application/octet-stream\r\n\r\n"
+    )
+    return head.encode() + content + f"\r\n--{_BOUNDARY}--\r\n".encode()
+
+
+def send(target: Target, upload: Upload) -> tuple[int, float]:
+    """Send one upload as a browser or a program would; return the worst status and the seconds.
+
+    A page is followed to where it leads, which reads the stored file again.
+    """
+    started = time.perf_counter()
+    client = target.program if upload.is_program else target.person
+    response = client.generic("POST", upload.address, upload.body, content_type=upload.content_type)
+    statuses = [_status(response)]
+    if response.status_code == 302:
+        statuses.append(_status(client.get(response["Location"])))
+    return max(statuses), time.perf_counter() - started
+
+
+def _status(response: Any) -> int:
+    """Status of an answer, once all of it was made; 599 where making it failed half-way."""
+    if getattr(response, "streaming", False):
+        try:
+            b"".join(response.streaming_content)
+        except Exception:
+            return 599
+    return int(response.status_code)
+
+
+def try_uploads(
+    target: Target, count: int, seed: int, between: Callable[[int], None] = lambda number: None
+) -> tuple[list[Finding], Counter[tuple[str, int]], float]:
+    """Send ``count`` uploads; return findings, how often each kind got each status, the slowest."""
+    findings: list[Finding] = []
+    statuses: Counter[tuple[str, int]] = Counter()
+    slowest = 0.0
+    for number, upload in enumerate(uploads(target, count, seed)):
+        status, seconds = send(target, upload)
+        statuses[upload.kind, status] += 1
+        slowest = max(slowest, seconds)
+        if status >= 500:
+            findings.append(Finding(upload, f"answer {status}"))
+        if seconds > ALLOWED_SECONDS:
+            findings.append(Finding(upload, f"{seconds:.1f} s"))
+        between(number)
+    return findings, statuses, slowest
+
+
+def make_target(user: Any) -> Target:
+    """Make a set and a cohort of this person to upload to, and clients."""
+    from django.test import Client
+
+    from webapp.api.services import token_create
+    from webapp.cohorts.services.cohorts import draft_import
+    from webapp.cohorts.services.drafts import draft_create
+    from webapp.segmentation.services.image_sets import image_set_create
+
+    _, secret = token_create(user=user, name="mutated", may_change=True, days=1)
+    data = originals()["survey CSV"][1]
+    draft = draft_create(user=user, filename="s.csv", size=len(data), read=lambda: data)
+    cohort = draft_import(user=user, draft=draft, name="Whole", version=draft.version)
+    person = Client(raise_request_exception=False)
+    person.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    return Target(
+        person=person,
+        program=Client(
+            raise_request_exception=False, headers={"authorization": f"Bearer {secret}"}
+        ),
+        image_set=str(image_set_create(user=user, name="Mutated", foreground="thing").pk),
+        cohort=str(cohort.pk),
+    )
+
+
+def _installation(folder: str) -> Any:
+    """Set up an installation in a folder; return its one person."""
+    os.environ |= {
+        "BETHE_HALL_INSTANCE": folder,
+        "DJANGO_SETTINGS_MODULE": "webapp.settings",
+        "SECURE_COOKIES": "0",
+        "ALLOWED_HOSTS": "testserver",
+    }
+    for name in ("DATABASE_URL", "REDIS_URL", "DEBUG"):
+        os.environ.pop(name, None)
+    import django
+
+    django.setup()
+    logging.disable(logging.WARNING)  # a refusal is what most uploads are for
+    from django.core.management import call_command
+
+    from webapp.accounts.models import Organisation, User
+
+    call_command("migrate", verbosity=0)
+    call_command("collectstatic", interactive=False, verbosity=0)
+    organisation = Organisation.objects.create(name="Northfield", department="Housing")
+    return User.objects.create_user(username="bob", organisation=organisation, role="staff")
+
+
+def main() -> int:
+    """Run the long form; return the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=20_000)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    print_machine()
+    with tempfile.TemporaryDirectory() as folder:
+        target = make_target(_installation(folder))
+        forget_peak()
+        findings, statuses, slowest = try_uploads(
+            target, options.count, options.seed, between=_say_progress
+        )
+    peak = peak_gigabytes()
+    kinds = sorted({kind for kind, _ in statuses})
+    seen = sorted({status for _, status in statuses})
+    rows = [[kind, *(statuses[kind, status] for status in seen)] for kind in kinds]
+    print_table("Answers by kind and status", ["kind", *map(str, seen)], rows)
+    print(f"{options.count} uploads from seed {options.seed}: {len(findings)} findings, "
+          f"slowest {slowest:.2f} s, peak memory {peak:.2f} GB")  # fmt: skip
+    for finding in findings:
+        print(finding)
+    return int(bool(findings) or peak > ALLOWED_GIGABYTES)
+
+
+def _say_progress(number: int) -> None:
+    if number % 1000 == 999:
+        print(f"{number + 1} sent", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
