@@ -16,6 +16,8 @@ from .core.progress import (
 )
 from .core.status import Status
 from .crf.questionnaire import Question, QuestionKind, Questionnaire
+from .crf.room_rules import Designation, Need, Preference, Request, RoomRules
+from .crf.rooms import Rooms
 from .crf.rules import Rules
 from .crf.survey import BLANK, Survey, check_pairs, partners_of
 from .datasets.answer_order import order_answers
@@ -86,6 +88,8 @@ from .oracles.one_hot_scores import OneHotScores
 from .oracles.perfect_matching import CompleteGraphMatcher
 from .oracles.roof_duality import RoofDuality
 from .oracles.sparse_matching import max_weight_matching
+from .rooms.conflicts import RoomConflict, check_room_rules
+from .rooms.placement import Placement, place_in_rooms
 from .solvers.result import LearningResult, TrajectoryPoint
 
 __all__ = [
@@ -96,6 +100,7 @@ __all__ = [
     "ColumnGuess",
     "CompleteGraphMatcher",
     "Contribution",
+    "Designation",
     "Elimination",
     "Evaluation",
     "Explanation",
@@ -115,14 +120,17 @@ __all__ = [
     "MaskEvaluation",
     "Matching",
     "MatchingSample",
+    "Need",
     "NextBest",
     "OneHotScores",
     "PairwiseGraph",
     "PairwiseModel",
     "PartnerMeans",
+    "Placement",
     "PracticePairs",
     "PracticeWeights",
     "Prediction",
+    "Preference",
     "Progress",
     "ProgressCallback",
     "Proposal",
@@ -131,9 +139,13 @@ __all__ = [
     "QuestionWeight",
     "Questionnaire",
     "ReliabilityBin",
+    "Request",
     "RocCurve",
     "RoofDuality",
+    "RoomConflict",
+    "RoomRules",
     "RoommateModel",
+    "Rooms",
     "RuleConflict",
     "Rules",
     "SegmentationModel",
@@ -154,6 +166,7 @@ __all__ = [
     "assign",
     "bipartite_b_matching",
     "check_pairs",
+    "check_room_rules",
     "check_rules",
     "classify_columns",
     "compute_partner_means",
@@ -181,6 +194,7 @@ __all__ = [
     "order_answers",
     "partners_of",
     "picture_stem",
+    "place_in_rooms",
     "predict_segmentation",
     "propose_pairs",
     "question_weights",

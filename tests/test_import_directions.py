@@ -21,9 +21,10 @@ ENGINE_LAYERS = {
     "metrics": 7,
     "datasets": 7,
     "learning": 8,
-    "cli": 9,
-    "__init__": 9,
-    "__main__": 10,
+    "rooms": 9,
+    "cli": 10,
+    "__init__": 10,
+    "__main__": 11,
 }
 
 

@@ -1,5 +1,7 @@
 """The three ways in which a call can fail; everything else is a bug."""
 
+from typing import Any
+
 
 class InvalidProblemError(ValueError):
     """Bad input. The message says what was expected, what was received, and where."""
@@ -15,11 +17,19 @@ class InfeasibleError(ValueError):
     deficient_set : tuple[int, ...], optional
         For matchings, nodes whose removal leaves more odd components than the set has members
         (Tutte-Berge); empty when the cause is of another kind.
+    conflicts : tuple, optional
+        For placements, the reasons as ``RoomConflict``, smallest clash first.
     """
 
-    def __init__(self, message: str, deficient_set: tuple[int, ...] = ()) -> None:
+    def __init__(
+        self,
+        message: str,
+        deficient_set: tuple[int, ...] = (),
+        conflicts: tuple[Any, ...] = (),
+    ) -> None:
         super().__init__(message)
         self.deficient_set = deficient_set
+        self.conflicts = conflicts
 
 
 class CertificateError(AssertionError):

@@ -1,0 +1,67 @@
+"""Groups found so far, each with the kind of room it takes: the columns of the master."""
+
+import numpy as np
+
+from engine.core.arguments import FloatArray, IntArray
+from engine.rooms.problem import LARGEST_ROOM, RoomProblem
+
+
+class Columns:
+    """A growing list of different groups.
+
+    ``members`` (g, 8) atoms, ascending, padded with -1; ``kind`` (g,); ``row`` (g,) the room that
+    some of them stay in, or -1; ``value`` (g,) what the group is worth there.
+    """
+
+    def __init__(self, problem: RoomProblem) -> None:
+        self._problem = problem
+        self._seen: set[bytes] = set()
+        self.members = np.empty((0, LARGEST_ROOM), dtype=np.int64)
+        self.kind = np.empty(0, dtype=np.int64)
+        self.row = np.empty(0, dtype=np.int64)
+        self.value = np.empty(0)
+
+    def __len__(self) -> int:
+        """Return the number of groups."""
+        return len(self.kind)
+
+    def add(self, members: IntArray, kind: IntArray, row: IntArray) -> int:
+        """Add the groups that are new; return how many were."""
+        members = pad(members)
+        keys = np.column_stack((members, kind, row)).astype(np.int32)
+        fresh = np.zeros(len(keys), dtype=bool)
+        for k in range(len(keys)):
+            key = keys[k].tobytes()
+            if key not in self._seen:
+                self._seen.add(key)
+                fresh[k] = True
+        members, kind, row = members[fresh], kind[fresh], row[fresh]
+        self.members = np.concatenate((self.members, members))
+        self.kind = np.concatenate((self.kind, kind))
+        self.row = np.concatenate((self.row, row))
+        values = self._problem.group_values(members, kind, row)
+        self.value = np.concatenate((self.value, values))
+        return len(kind)
+
+    def reduced_values(self, atoms: FloatArray, kinds: FloatArray, rows: FloatArray) -> FloatArray:
+        """Return what every group is worth above the prices of its atoms, kind and room."""
+        padded = np.append(atoms, 0.0)
+        spent = padded[self.members].sum(axis=1) + kinds[self.kind]
+        return np.asarray(self.value - spent - np.append(rows, 0.0)[self.row])
+
+    def keep(self, chosen: IntArray) -> None:
+        """Drop all groups but the chosen ones."""
+        self.members, self.kind = self.members[chosen], self.kind[chosen]
+        self.row, self.value = self.row[chosen], self.value[chosen]
+        keys = np.column_stack((self.members, self.kind, self.row)).astype(np.int32)
+        self._seen = {key.tobytes() for key in keys}
+
+
+def pad(members: IntArray) -> IntArray:
+    """Return groups of up to 8 atoms as rows of 8, ascending, padded with -1 at the end."""
+    out = np.full((len(members), LARGEST_ROOM), -1, dtype=np.int64)
+    out[:, : members.shape[1]] = members
+    out[out < 0] = np.iinfo(np.int64).max
+    out.sort(axis=1)
+    out[out == np.iinfo(np.int64).max] = -1
+    return out

@@ -1,0 +1,246 @@
+"""Exchange search: better placements by swaps, moves, and assignments of one atom a room."""
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from engine.core.arguments import FloatArray, IntArray
+from engine.core.progress import StopCallback, never_stop
+from engine.kernels.room_exchange import fill_tables, move_atoms, swap_while_better
+from engine.rooms.columns import pad
+from engine.rooms.problem import LARGEST_ROOM, RoomProblem
+
+NEVER = -1e7  # stands for -inf in sums that are later subtracted again
+LEAST_GAIN = 1e-9
+
+
+class Exchange:
+    """A placement of every atom, in one of the rooms or outside, that exchanges improve.
+
+    ``room_of`` (n,) numbers the rooms kind by kind; ``outside`` is the place of the unplaced.
+    """
+
+    def __init__(self, problem: RoomProblem, penalty: float) -> None:
+        self.problem = problem
+        self.kind_of_room = np.repeat(np.arange(problem.n_kinds), problem.count)
+        self.outside = len(self.kind_of_room)
+        self.row_of_room = np.full(self.outside, -1, dtype=np.int64)
+        first = np.concatenate(([0], np.cumsum(problem.count)))
+        taken = np.zeros(problem.n_kinds, dtype=np.int64)
+        for row, kind in enumerate(problem.row_kind):
+            self.row_of_room[first[kind] + taken[kind]] = row
+            taken[kind] += 1
+        self.capacity = np.append(problem.capacity[self.kind_of_room], problem.sizes.sum() + 1)
+        self._scores = np.maximum(problem.scores, NEVER)
+        self._likes = self._make_likes(penalty)
+        n, rooms = problem.n_atoms, self.outside + 1
+        self._sums = np.zeros((n, rooms))
+        self._wishes = np.zeros((n, rooms) if len(problem.bonus) else (0, 0))
+        self._scored, self._liked = np.zeros(rooms), np.zeros(rooms)
+        self._people = np.zeros(rooms, dtype=np.int64)
+        self.room_of = np.full(n, self.outside, dtype=np.int64)
+        self._fill()
+
+    def _make_likes(self, penalty: float) -> FloatArray:
+        problem = self.problem
+        views = problem.view[self.kind_of_room]
+        likes = np.empty((problem.n_atoms, self.outside + 1))
+        here = problem.preference[views] + problem.own_bonus
+        likes[:, :-1] = np.where(problem.allowed[views], here, NEVER).T
+        room_of_row = np.empty(len(problem.row_kind), dtype=np.int64)
+        mine = np.flatnonzero(self.row_of_room >= 0)
+        room_of_row[self.row_of_room[mine]] = mine
+        np.add.at(likes, (problem.stay_atom, room_of_row[problem.stay_row]), problem.stay_refund)
+        likes[:, -1] = -penalty * problem.sizes
+        return likes
+
+    @property
+    def value(self) -> float:
+        """Total, penalties of the unplaced included."""
+        return float(self._worth(self._scored, self._liked, self._people).sum())
+
+    def start(self, room_of: IntArray) -> None:
+        """Begin from a placement."""
+        self.room_of = room_of.astype(np.int64).copy()
+        self._fill()
+
+    def place_greedily(self, rng: np.random.Generator) -> None:
+        """Put those who are outside, large atoms first, wherever the total rises most."""
+        problem = self.problem
+        waiting = np.flatnonzero(self.room_of == self.outside)
+        order = rng.permutation(waiting)
+        freedom = problem.allowed[problem.view].sum(axis=0)[order]
+        order = order[np.lexsort((freedom, -problem.sizes[order]))]
+        for atom in order:
+            gain = self._gains_of_joining(int(atom))
+            room = int(np.argmax(gain))
+            if gain[room] > NEVER / 2:
+                self._move(np.array([atom]), np.array([room]))
+        if problem.must_fill:
+            self._empty_rooms_with_free_beds()
+
+    def _empty_rooms_with_free_beds(self) -> None:
+        short = self._people < self.capacity
+        atoms = np.flatnonzero(short[self.room_of] & (self.room_of != self.outside))
+        self._move(atoms, np.full(len(atoms), self.outside))
+
+    def _gains_of_joining(self, atom: int) -> FloatArray:
+        """What each room would gain by one more atom; very low where it does not fit."""
+        own = self.problem.own_score[atom]
+        wish = self._wishes[atom] if len(self._wishes) else 0.0
+        size = self.problem.sizes[atom]
+        scored = self._scored + self._sums[atom] + own
+        after = self._worth(scored, self._liked + self._likes[atom] + wish, self._people + size)
+        gain = after - self._worth(self._scored, self._liked, self._people)
+        gain[self._people + size > self.capacity] = -np.inf
+        gain[-1] = -np.inf
+        return gain
+
+    def swap(self, rng: np.random.Generator) -> float:
+        """Give every atom its best exchange once; return the gain."""
+        problem = self.problem
+        gain: float = swap_while_better(
+            self._scores,
+            problem.bonus,
+            problem.own_score,
+            problem.sizes,
+            self._likes,
+            self.capacity,
+            rng.permutation(problem.n_atoms),
+            self.outside,
+            problem.must_fill,
+            LEAST_GAIN,
+            self.room_of,
+            self._sums,
+            self._wishes,
+            self._scored,
+            self._liked,
+            self._people,
+        )
+        return gain
+
+    def reassign(self, rng: np.random.Generator) -> float:
+        """Take one person from every room and one of the free beds, assign them again at best."""
+        problem = self.problem
+        rooms, atoms = self._draw_one_a_room(rng)
+        if len(rooms) < 2:
+            return 0.0
+        present = np.flatnonzero(atoms >= 0)
+        people = self._people[rooms].copy()
+        scored, liked = self._scored[rooms].copy(), self._liked[rooms].copy()
+        sums = self._sums[np.ix_(atoms[present], rooms)]
+        wishes = self._wishes[np.ix_(atoms[present], rooms)] if len(self._wishes) else None
+        taken, own = atoms[present], problem.own_score[atoms[present]]
+        diagonal = (np.arange(len(present)), present)
+        scored[present] -= sums[diagonal] + own
+        liked[present] -= self._likes[taken, rooms[present]]
+        people[present] -= 1
+        sums[:, present] -= self._scores[np.ix_(taken, taken)]
+        if wishes is not None:
+            liked[present] -= wishes[diagonal]
+            wishes[:, present] -= problem.bonus[np.ix_(taken, taken)]
+        left = self._worth(scored, liked, people)
+        joined = liked + self._likes[np.ix_(taken, rooms)]
+        if wishes is not None:
+            joined = joined + wishes
+        gain = self._worth(scored + sums + own[:, np.newaxis], joined, people + 1) - left
+        chosen = linear_sum_assignment(np.maximum(gain, NEVER), maximize=True)[1]
+        change = float(gain[np.arange(len(taken)), chosen].sum() - gain[diagonal].sum())
+        if change <= LEAST_GAIN:
+            return 0.0
+        moves = chosen != present
+        self._move(taken[moves], rooms[chosen[moves]])
+        return change
+
+    def _draw_one_a_room(self, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+        """Draw rooms with an atom of one person each, or, with room to spare, none (-1)."""
+        problem = self.problem
+        lone = np.flatnonzero(problem.sizes == 1)
+        order = rng.permutation(lone)
+        pick = np.full(self.outside + 1, -1, dtype=np.int64)
+        pick[self.room_of[order]] = order
+        spare = self._people < self.capacity
+        spare[-1] = False
+        if problem.must_fill:
+            spare[:] = False
+        rooms = np.flatnonzero((pick >= 0) | spare)
+        rooms = rooms[rooms != self.outside]
+        draws = rng.random(len(rooms)) < 0.5
+        atoms = np.where(spare[rooms] & draws, -1, pick[rooms])
+        keep = (atoms >= 0) | spare[rooms]
+        return rooms[keep], atoms[keep]
+
+    def groups(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Return the groups of now: members (g, 8), kinds and rows (g,)."""
+        inside = np.flatnonzero(self.room_of < self.outside)
+        order = inside[np.argsort(self.room_of[inside], kind="stable")]
+        rooms, start = np.unique(self.room_of[order], return_index=True)
+        members = np.full((len(rooms), LARGEST_ROOM), -1, dtype=np.int64)
+        place = np.arange(len(order)) - np.repeat(start, np.diff(np.append(start, len(order))))
+        members[np.searchsorted(rooms, self.room_of[order]), place] = order
+        return pad(members), self.kind_of_room[rooms], self.row_of_room[rooms]
+
+    def is_allowed(self) -> bool:
+        """Whether nobody is where they may not be."""
+        inside = self.room_of < self.outside
+        worst = self._liked[: self.outside].min(initial=0.0)
+        return bool(worst > NEVER / 2 and self._scored.min(initial=0.0) > NEVER / 2) or not any(
+            inside
+        )
+
+    def _fill(self) -> None:
+        fill_tables(
+            self._scores,
+            self.problem.bonus,
+            self.problem.own_score,
+            self.problem.sizes,
+            self._likes,
+            self.room_of,
+            self.outside,
+            self._sums,
+            self._wishes,
+            self._scored,
+            self._liked,
+            self._people,
+        )
+
+    def _move(self, atoms: IntArray, rooms: IntArray) -> None:
+        move_atoms(
+            atoms,
+            rooms,
+            self._scores,
+            self.problem.bonus,
+            self.problem.own_score,
+            self.problem.sizes,
+            self._likes,
+            self.outside,
+            self.room_of,
+            self._sums,
+            self._wishes,
+            self._scored,
+            self._liked,
+            self._people,
+        )
+
+    def _worth(self, scored: FloatArray, liked: FloatArray, people: IntArray) -> FloatArray:
+        """Value of rooms; the last, outside, has no scores in its sums."""
+        worth: FloatArray = liked + np.where(people > 1, scored / np.maximum(people - 1, 1), 0.0)
+        return worth
+
+
+def improve(
+    exchange: Exchange,
+    rng: np.random.Generator,
+    *,
+    reassignments: int = 20,
+    should_stop: StopCallback = never_stop,
+) -> None:
+    """Swap to a local optimum, then reassign until so many assignments in a row gain nothing."""
+    while exchange.swap(rng) > 0.0 and not should_stop():
+        pass
+    idle = 0
+    while idle < reassignments and not should_stop():
+        if exchange.reassign(rng) > 0.0:
+            idle = 0
+            exchange.swap(rng)
+        else:
+            idle += 1

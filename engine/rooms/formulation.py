@@ -1,0 +1,278 @@
+"""From scores, rooms and rules to the arrays that the solver works on, and back."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from engine.core.arguments import BoolArray, FloatArray, IntArray
+from engine.core.errors import InvalidProblemError
+from engine.crf.room_rules import ANYBODY, Designation, RoomRules
+from engine.crf.rooms import Rooms, plain_value
+from engine.rooms.atoms import join_students, sum_over_atoms
+from engine.rooms.problem import RoomProblem
+
+Attributes = Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Formulation:
+    """A problem with what leads back from it to students and rooms.
+
+    Parameters
+    ----------
+    problem : RoomProblem
+    atom_of : ndarray, shape (n,), the atom of every student.
+    kind_of : ndarray, shape (r,), the kind of every room, -1 for one that takes nobody.
+    room_of_row : ndarray, shape (R,), the room of every row that somebody may stay in.
+    offset : float, what is added to the value of every placement: minus the price of all moves.
+    """
+
+    problem: RoomProblem
+    atom_of: IntArray
+    kind_of: IntArray
+    room_of_row: IntArray
+    offset: float
+
+
+def formulate(
+    scores: FloatArray,
+    attributes: Attributes,
+    rooms: Rooms,
+    rules: RoomRules,
+    previous: IntArray | None = None,
+    move_cost: float = 0.0,
+) -> Formulation:
+    """Turn a placement into arrays.
+
+    Parameters
+    ----------
+    scores : ndarray, shape (n, n), symmetric, nats.
+    attributes : survey columns by name.
+    previous : ndarray, shape (n,), room of each student so far, -1 for none.
+    move_cost : float, nats for each student who leaves a room.
+    """
+    n = len(scores)
+    musts = tuple((r.student, r.wants) for r in rules.requests if r.is_must)
+    same_room = _students_by_room(rules.assigned)
+    atom_of = join_students(n, (*rules.locks, *musts, *same_room))
+    sizes = np.bincount(atom_of, minlength=int(atom_of.max(initial=-1)) + 1).astype(np.int64)
+    pair_scores = _forbid(_add_alike(scores, attributes, rules), attributes, rules)
+    atom_scores, own_score = sum_over_atoms(pair_scores, atom_of)
+    bonus, own_bonus = _wishes(rules, atom_of, len(sizes))
+    kind_of, capacity, count, view, views = _kinds(rooms, rules)
+    allowed, preference = _views(attributes, rooms, rules, views, atom_of, sizes)
+    stays = _stays(previous, move_cost, kind_of, atom_of)
+    offset = 0.0 if previous is None else -move_cost * int((np.asarray(previous) >= 0).sum())
+    problem = RoomProblem(
+        atom_scores,
+        bonus,
+        sizes,
+        own_score,
+        own_bonus,
+        capacity,
+        count,
+        view,
+        allowed,
+        preference,
+        *stays[:3],
+        kind_of[stays[3]],
+        rules.must_fill,
+    )
+    return Formulation(problem, atom_of, kind_of, stays[3], offset)
+
+
+def _students_by_room(assigned: tuple[tuple[int, int], ...]) -> list[tuple[int, ...]]:
+    by_room: dict[int, list[int]] = {}
+    for student, room in assigned:
+        by_room.setdefault(room, []).append(student)
+    return [tuple(students) for students in by_room.values()]
+
+
+def _add_alike(scores: FloatArray, attributes: Attributes, rules: RoomRules) -> FloatArray:
+    total = np.array(scores, dtype=np.float64, copy=True)
+    for name, weight in rules.alike:
+        column = np.unique(survey_column(attributes, name), return_inverse=True)[1]
+        total += weight * (column[:, np.newaxis] == column)
+    return total
+
+
+def _forbid(scores: FloatArray, attributes: Attributes, rules: RoomRules) -> FloatArray:
+    """Write -inf where two students never share a room."""
+    for name in rules.same:
+        column = np.unique(survey_column(attributes, name), return_inverse=True)[1]
+        scores[column[:, np.newaxis] != column] = -np.inf
+    for i, j in rules.forbids:
+        scores[i, j] = scores[j, i] = -np.inf
+    alone = list(rules.single)
+    scores[alone, :] = -np.inf
+    scores[:, alone] = -np.inf
+    return scores
+
+
+def survey_column(attributes: Attributes, name: str) -> tuple[str, ...]:
+    """Return a column of the survey; raise InvalidProblemError naming those there are."""
+    if name not in attributes:
+        known = ", ".join(attributes) or "none"
+        raise InvalidProblemError(f"{name} names no column of the survey; there are: {known}.")
+    return attributes[name]
+
+
+def _wishes(rules: RoomRules, atom_of: IntArray, n_atoms: int) -> tuple[FloatArray, FloatArray]:
+    own = np.zeros(n_atoms)
+    wishes = [r for r in rules.requests if not r.is_must and r.weight != 0.0]
+    if not wishes:
+        return np.empty((0, 0)), own
+    bonus = np.zeros((n_atoms, n_atoms))
+    for wish in wishes:
+        a, b = atom_of[wish.student], atom_of[wish.wants]
+        if a == b:
+            own[a] += wish.weight
+        else:
+            bonus[a, b] += wish.weight
+            bonus[b, a] += wish.weight
+    return bonus, own
+
+
+def _kinds(
+    rooms: Rooms, rules: RoomRules
+) -> tuple[IntArray, IntArray, IntArray, IntArray, list[int]]:
+    """Sort rooms into kinds: kind of each, and of each kind capacity, count, view; a room a view.
+
+    Rooms are of one view when no rule can tell them apart but by their capacity.
+    """
+    named = dict.fromkeys(
+        [d.room_column for d in rules.designations]
+        + [need.column for need in rules.needs]
+        + [preference.column for preference in rules.preferences]
+    )
+    columns = [[plain_value(cell) for cell in rooms.column(name)] for name in named]
+    special = {room for _, room in rules.assigned} | set(rules.kept)
+    view_of: dict[tuple[object, ...], int] = {}
+    kinds: dict[tuple[int, int], int] = {}
+    examples: list[int] = []
+    kind_of = np.full(rooms.n_rooms, -1, dtype=np.int64)
+    closed = set(rules.closed)
+    for room in range(rooms.n_rooms):
+        if room in closed:
+            continue
+        own = room if room in special else -1
+        signature = (own, *(column[room] for column in columns))
+        if signature not in view_of:
+            view_of[signature] = len(view_of)
+            examples.append(room)
+        key = (int(rooms.capacities[room]), view_of[signature])
+        kind_of[room] = kinds.setdefault(key, len(kinds))
+    table = np.array(list(kinds), dtype=np.int64).reshape(-1, 2)
+    count = np.bincount(kind_of[kind_of >= 0], minlength=len(kinds)).astype(np.int64)
+    return kind_of, table[:, 0].copy(), count, table[:, 1].copy(), examples
+
+
+def _views(
+    attributes: Attributes,
+    rooms: Rooms,
+    rules: RoomRules,
+    examples: list[int],
+    atom_of: IntArray,
+    sizes: IntArray,
+) -> tuple[BoolArray, FloatArray]:
+    """Return who may live in, and likes, the rooms of every view; examples are a room of each."""
+    n = len(atom_of)
+    allowed = np.ones((len(examples), n), dtype=bool)
+    liked = np.zeros((len(examples), n))
+    home = dict(rules.assigned)
+    kept = set(rules.kept)
+    for v, room in enumerate(examples):
+        for student, assigned in home.items():
+            allowed[v, student] = assigned == room
+        if room in kept:
+            allowed[v, [s for s in range(n) if home.get(s) != room]] = False
+        for designation in rules.designations:
+            allowed[v] &= designation_admits(designation, attributes, rooms, room)
+        for need in rules.needs:
+            cell = plain_value(rooms.column(need.column)[room])
+            allowed[v, need.student] &= cell == plain_value(need.value)
+        for preference in rules.preferences:
+            cell = plain_value(rooms.column(preference.column)[room])
+            ranked = [plain_value(value) for value in preference.values]
+            if cell in ranked:
+                share = (len(ranked) - ranked.index(cell)) / len(ranked)
+                liked[v, preference.student] += preference.weight * share
+    atom_allowed = np.ones((len(examples), len(sizes)), dtype=bool)
+    atom_liked = np.zeros((len(examples), len(sizes)))
+    for v in range(len(examples)):
+        atom_allowed[v] = np.bincount(atom_of[allowed[v]], minlength=len(sizes)) == sizes
+        atom_liked[v] = np.bincount(atom_of, weights=liked[v], minlength=len(sizes))
+    return atom_allowed, atom_liked
+
+
+def designation_admits(
+    designation: Designation, attributes: Attributes, rooms: Rooms, room: int
+) -> BoolArray:
+    """Return which students a room's designation lets in, shape (n,)."""
+    column = survey_column(attributes, designation.student_column)
+    cell = rooms.column(designation.room_column)[room].strip().lower()
+    if cell in ANYBODY:
+        return np.ones(len(column), dtype=bool)
+    wanted = {part.strip() for part in cell.split("|")}
+    return np.array([value.strip().lower() in wanted for value in column], dtype=bool)
+
+
+def _stays(
+    previous: IntArray | None, move_cost: float, kind_of: IntArray, atom_of: IntArray
+) -> tuple[IntArray, IntArray, FloatArray, IntArray]:
+    """Return atom, row and refund of everybody who may stay, and the room of each row."""
+    none = np.empty(0, dtype=np.int64)
+    if previous is None or move_cost == 0.0:
+        return none, none, np.empty(0), none
+    previous = np.asarray(previous, dtype=np.int64)
+    may = (previous >= 0) & (np.append(kind_of, -1)[previous] >= 0)
+    keys = np.column_stack((atom_of[may], previous[may]))
+    pairs, counts = np.unique(keys, axis=0, return_counts=True)
+    room_of_row, row = np.unique(pairs[:, 1], return_inverse=True)
+    return (
+        pairs[:, 0].copy(),
+        row.astype(np.int64),
+        np.asarray(move_cost * counts, dtype=np.float64),
+        room_of_row,
+    )
+
+
+def rooms_of_groups(
+    formulation: Formulation,
+    members: IntArray,
+    kind: IntArray,
+    row: IntArray,
+    previous: IntArray | None,
+) -> IntArray:
+    """Return the room of every student, shape (n,), -1 for those in no group.
+
+    Groups that stay in a room have it; the others get rooms of their kind, those in which most of
+    them lived before.
+    """
+    problem = formulation.problem
+    room_of_group = np.where(row >= 0, np.append(formulation.room_of_row, -1)[row], -1)
+    group_of_atom = np.full(problem.n_atoms, -1, dtype=np.int64)
+    for k in range(members.shape[1]):
+        there = members[:, k] >= 0
+        group_of_atom[members[there, k]] = np.flatnonzero(there)
+    group_of = group_of_atom[formulation.atom_of]
+    for t in np.unique(kind):
+        groups = np.flatnonzero((kind == t) & (row < 0))
+        free = np.flatnonzero(formulation.kind_of == t)
+        free = np.setdiff1d(free, room_of_group)
+        stay = np.zeros((len(groups), len(free)))
+        if previous is not None:
+            _count_stays(group_of, np.asarray(previous), groups, free, stay)
+        rows, columns = linear_sum_assignment(stay, maximize=True)
+        room_of_group[groups[rows]] = free[columns]
+    return np.where(group_of >= 0, np.append(room_of_group, -1)[group_of], -1)
+
+
+def _count_stays(
+    group_of: IntArray, previous: IntArray, groups: IntArray, rooms: IntArray, out: FloatArray
+) -> None:
+    here = np.isin(group_of, groups) & np.isin(previous, rooms)
+    places = np.searchsorted(groups, group_of[here]), np.searchsorted(rooms, previous[here])
+    np.add.at(out, places, 1.0)

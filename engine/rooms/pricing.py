@@ -1,0 +1,428 @@
+"""Pricing: the groups worth more than the prices of their atoms and room, all of them or the best.
+
+An exact search proves a bound: no group is worth more than its prices once every atom's price is
+raised by the best share, reduced value over number of atoms, of the groups that it is in.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from engine.core.arguments import FloatArray, IntArray
+from engine.core.progress import StopCallback, never_stop
+from engine.core.rounding import sum_allowance
+from engine.kernels.room_groups import KEPT, extend_pairs, largest_sums, positive_pairs
+from engine.rooms.prices import Prices
+from engine.rooms.problem import LARGEST_ROOM, RoomProblem
+from engine.rooms.stays import Stays
+
+SLICE = 40_000  # sets looked at between two looks at the clock
+ROOT_BUDGET = 20_000  # sets below one pair: more means prices far from their optimum
+MAX_PAIRS = 1_500_000
+MAX_GROUPS = 200_000
+HEURISTIC_WIDTH = 2
+HEURISTIC_ROOTS = 3  # pairs an atom
+
+
+@dataclass(frozen=True, slots=True)
+class Priced:
+    """What a search found.
+
+    Parameters
+    ----------
+    members (g, 8), kind (g,), row (g,) : the groups, to add to the master.
+    reduced : (g,) their values above prices.
+    bound : what no placement is worth more than; inf when the search was not exact.
+    feasible : the prices raised so that no group is worth more; the bound is their sum.
+    """
+
+    members: IntArray
+    kind: IntArray
+    row: IntArray
+    reduced: FloatArray
+    bound: float
+    feasible: Prices
+
+
+@dataclass(slots=True)
+class _Quest:
+    """What is searched for, and what was found so far over the sizes and views.
+
+    ``least`` is what a group must be worth above its prices: so much an atom, or, where groups
+    below their prices are wanted, as much for every group.
+    """
+
+    prices: Prices
+    tolerance: float
+    width: int
+    should_stop: StopCallback
+    share: FloatArray
+    shortfall: float | None = None
+    members: list[IntArray] = field(default_factory=list)
+    kind: list[IntArray] = field(default_factory=list)
+    row: list[IntArray] = field(default_factory=list)
+    reduced: list[FloatArray] = field(default_factory=list)
+    is_whole: bool = True
+
+    def least(self, m: int) -> float:
+        """Return what groups of m atoms must be worth above their prices."""
+        return self.tolerance * m if self.shortfall is None else -self.shortfall
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether every extension is followed."""
+        return self.width >= len(self.share)
+
+    def put(self, members: IntArray, kind: IntArray, row: IntArray, reduced: FloatArray) -> None:
+        """Take groups in and raise the shares of their atoms."""
+        for k in range(members.shape[1]):
+            np.maximum.at(self.share, members[:, k], reduced / members.shape[1])
+        out = np.full((len(members), LARGEST_ROOM), -1, dtype=np.int64)
+        out[:, : members.shape[1]] = members
+        self.members.append(out)
+        self.kind.append(kind)
+        self.row.append(row)
+        self.reduced.append(reduced)
+
+
+class Pricer:
+    """Searches one problem again and again at changing prices; keeps its large buffers."""
+
+    def __init__(self, problem: RoomProblem) -> None:
+        self._problem = problem
+        self._pairs = np.empty((MAX_PAIRS, 2), dtype=np.int64)
+        self._groups = np.empty((MAX_GROUPS, LARGEST_ROOM + 1), dtype=np.int64)
+        self._values = np.empty(MAX_GROUPS)
+        self._largest = _largest_entry(problem)
+        self._shapes = tuple(_shapes(problem))
+
+    def search(
+        self,
+        prices: Prices,
+        *,
+        is_exact: bool,
+        tolerance: float,
+        should_stop: StopCallback = never_stop,
+    ) -> Priced:
+        """Look for groups worth more than ``tolerance`` an atom above their prices.
+
+        An exact search looks at all of them; the other follows the best few of each atom.
+        """
+        n = self._problem.n_atoms
+        width = n if is_exact else HEURISTIC_WIDTH
+        quest = _Quest(prices, tolerance, width, should_stop, np.full(n, tolerance))
+        self._run(quest)
+        share = quest.share
+        if is_exact and not quest.is_whole:
+            share = self._pair_shares(prices)
+        bound = self._bound(prices, share) if is_exact else np.inf
+        feasible = Prices(prices.atoms + share, prices.kinds, prices.rows)
+        return Priced(*_gathered(quest), bound, feasible)
+
+    def all_within(
+        self, prices: Prices, shortfall: float, should_stop: StopCallback = never_stop
+    ) -> tuple[IntArray, IntArray, IntArray] | None:
+        """Return every group worth its prices minus ``shortfall`` or more, in every kind of room.
+
+        None when they are too many to list.
+        """
+        problem = self._problem
+        n = problem.n_atoms
+        quest = _Quest(prices, 0.0, n, should_stop, np.full(n, -np.inf), shortfall)
+        self._run(quest)
+        members, kind, row, reduced = _gathered(quest)
+        if not quest.is_whole or len(kind) * problem.n_kinds > MAX_GROUPS:
+            return None
+        people = np.where(members >= 0, problem.sizes[members], 0).sum(axis=1)
+        rows = [(members, kind, row)]
+        for t in range(problem.n_kinds):
+            fits = (people == problem.capacity[t]) | (
+                (people < problem.capacity[t]) & (not problem.must_fill)
+            )
+            fits &= (problem.view[kind] == problem.view[t]) & (kind != t) & (row < 0)
+            fits &= reduced - prices.kinds[t] + prices.kinds[kind] >= -shortfall
+            other = np.full(int(fits.sum()), t, dtype=np.int64)
+            rows.append((members[fits], other, row[fits]))
+        joined = [np.concatenate(column) for column in zip(*rows, strict=True)]
+        return joined[0], joined[1], joined[2]
+
+    def _run(self, quest: _Quest) -> None:
+        """Go through all numbers of atoms and people."""
+        self._search_lone_atoms(quest)
+        for m, s in self._shapes:
+            if m > 1:
+                self._search_shape(quest, m, s)
+            if quest.should_stop():
+                quest.is_whole = False
+                return
+
+    def quick_bound(self, prices: Prices) -> float:
+        """Return a bound that looks at pairs only: weak, but cheap whatever the prices."""
+        return self._bound(prices, self._pair_shares(prices))
+
+    def _views(self, s: int) -> Iterator[tuple[int, IntArray]]:
+        """Yield the views that have rooms for s people, and the kinds of those rooms."""
+        problem = self._problem
+        fits = (problem.capacity == s) if problem.must_fill else (problem.capacity >= s)
+        fits &= problem.count > 0
+        for view in np.unique(problem.view[fits]):
+            yield int(view), np.flatnonzero(fits & (problem.view == view))
+
+    def _search_lone_atoms(self, quest: _Quest) -> None:
+        """Price groups of one atom."""
+        problem, prices = self._problem, quest.prices
+        least = quest.least(1)
+        for s in np.unique(problem.sizes):
+            atoms = np.flatnonzero(problem.sizes == s)
+            for view, kinds in self._views(int(s)):
+                here = atoms[problem.allowed[view, atoms]]
+                value = problem.own_score[here] / max(s - 1, 1) + problem.own_bonus[here]
+                value = value + problem.preference[view, here] - prices.atoms[here]
+                cheapest = kinds[np.argmin(prices.kinds[kinds])]
+                self._put_lone(quest, here, value - prices.kinds[cheapest], cheapest, -1, least)
+                for e in np.flatnonzero(np.isin(problem.stay_atom, here)):
+                    kind, row = problem.row_kind[problem.stay_row[e]], problem.stay_row[e]
+                    if kind in kinds:
+                        k = int(np.searchsorted(here, problem.stay_atom[e]))
+                        gain = value[k] + problem.stay_refund[e]
+                        gain -= prices.kinds[kind] + prices.rows[row]
+                        self._put_lone(quest, here[k : k + 1], np.array([gain]), kind, row, least)
+
+    def _put_lone(
+        self,
+        quest: _Quest,
+        atoms: IntArray,
+        reduced: FloatArray,
+        kind: int,
+        row: int,
+        least: float,
+    ) -> None:
+        good = reduced > least - self._slack
+        ones = np.ones(int(good.sum()), dtype=np.int64)
+        quest.put(atoms[good, np.newaxis], kind * ones, row * ones, reduced[good])
+
+    def _search_shape(self, quest: _Quest, m: int, s: int) -> None:
+        """Price groups of m atoms and s people in every view."""
+        views = list(self._views(s))
+        if not views:
+            return
+        costs = [self._node_prices(quest.prices, view, s) for view, _ in views]
+        bases = [float(quest.prices.kinds[kinds].min()) for _, kinds in views]
+        pairs = self._positive_pairs(quest, np.min(costs, axis=0), min(bases), m, s)
+        for (view, kinds), cost, base in zip(views, costs, bases, strict=True):
+            if quest.should_stop():
+                quest.is_whole = False
+                return
+            stays = Stays.of(self._problem, view, kinds, quest.prices, base)
+            roots, values = self._roots(cost, base, m, s, quest.least(m), pairs, stays)
+            if not quest.is_exact:
+                chosen = _best_roots(roots, values, self._problem.n_atoms)
+                roots, values = roots[chosen], values[chosen]
+            if m == 2:
+                fits = self._problem.sizes[roots[:, :2]].sum(axis=1) == s
+                groups, values = roots[fits], values[fits]
+            else:
+                groups, values = self._extend(quest, cost, base, m, s, roots, stays)
+            self._put(quest, groups, values, kinds, stays)
+
+    def _node_prices(self, prices: Prices, view: int, s: int) -> FloatArray:
+        problem = self._problem
+        own = problem.own_score / max(s - 1, 1) + problem.own_bonus + problem.preference[view]
+        return np.where(problem.allowed[view], prices.atoms - own, np.inf)
+
+    def _positive_pairs(
+        self, quest: _Quest, price: FloatArray, base: float, m: int, s: int
+    ) -> IntArray:
+        """List the pairs that may be positive in some view."""
+        problem = self._problem
+        threshold = (quest.least(m) + base) / (m * (m - 1) / 2) - self._slack
+        count = positive_pairs(
+            problem.scores, problem.bonus, price / (m - 1), 1.0 / (s - 1), threshold, self._pairs
+        )
+        if count > len(self._pairs):
+            quest.is_whole = False
+        return self._pairs[: min(count, len(self._pairs))].copy()
+
+    @property
+    def _slack(self) -> float:
+        return sum_allowance(4 * LARGEST_ROOM**2, self._largest)
+
+    def _extend(
+        self,
+        quest: _Quest,
+        cost: FloatArray,
+        base: float,
+        m: int,
+        s: int,
+        roots: IntArray,
+        stays: Stays,
+    ) -> tuple[IntArray, FloatArray]:
+        """Extend pairs to whole groups: (g, m + 1) with their room, and values (g,)."""
+        problem = self._problem
+        top = np.repeat((quest.share * m)[:, np.newaxis], KEPT, axis=1)
+        progress = np.zeros(4, dtype=np.int64)
+        while progress[0] < len(roots):
+            extend_pairs(
+                problem.scores,
+                problem.bonus,
+                problem.sizes,
+                cost,
+                1.0 / (s - 1),
+                base,
+                self._slack * m * (m - 1) / 2,
+                m,
+                s,
+                quest.least(m),
+                roots,
+                stays.start,
+                stays.room,
+                stays.refund,
+                stays.room_start,
+                stays.room_atom,
+                stays.room_refund,
+                stays.room_base,
+                quest.width,
+                quest.shortfall is not None,
+                SLICE,
+                ROOT_BUDGET,
+                top,
+                self._groups,
+                self._values,
+                progress,
+            )
+            if quest.should_stop():
+                progress[3] += 1
+                break
+        if progress[3]:
+            quest.is_whole = False
+        quest.share = np.maximum(quest.share, top[:, -1] / m)
+        count = int(progress[1])
+        values, groups = self._values[:count].copy(), self._groups[:count, : m + 1].copy()
+        if quest.shortfall is not None:
+            return groups, values
+        # What was among the best when it was found may no longer be.
+        good = (values[:, np.newaxis] >= top[groups[:, :m], 0]).any(axis=1)
+        return groups[good], values[good]
+
+    def _roots(
+        self,
+        cost: FloatArray,
+        base: float,
+        m: int,
+        s: int,
+        least: float,
+        pairs: IntArray,
+        stays: Stays,
+    ) -> tuple[IntArray, FloatArray]:
+        """Return the pairs positive in a view with their room (r, 3), and their values (r,)."""
+        scale = 1.0 / (s - 1)
+        whole = m * (m - 1) / 2
+        first, second = pairs[:, 0], pairs[:, 1]
+        value = self._pair_values(first, second, scale)
+        value -= (cost[first] + cost[second]) / (m - 1) + base / whole
+        bar = least / whole - self._slack
+        good = value > bar
+        rows = [np.column_stack((pairs[good], np.full(int(good.sum()), -1)))]
+        values = [value[good]]
+        n = self._problem.n_atoms
+        everyone = np.arange(n)
+        for r in np.flatnonzero(np.diff(stays.room_start)):
+            here = slice(stays.room_start[r], stays.room_start[r + 1])
+            price = cost.copy()
+            price[stays.room_atom[here]] -= stays.room_refund[here]
+            for a in stays.room_atom[here]:
+                value = self._pair_values(np.full(n, a), everyone, scale)
+                value -= (price[a] + price) / (m - 1) + (base + stays.room_base[r]) / whole
+                ok = (value > bar) & (everyone != a)
+                ok[stays.room_atom[here]] &= stays.room_atom[here] > a
+                others = np.flatnonzero(ok)
+                full = np.column_stack((np.full(len(others), a), others, np.full(len(others), r)))
+                rows.append(full)
+                values.append(value[others])
+        return np.concatenate(rows).astype(np.int64), np.concatenate(values)
+
+    def _pair_values(self, first: IntArray, second: IntArray, scale: float) -> FloatArray:
+        problem = self._problem
+        value: FloatArray = problem.scores[first, second] * scale
+        return value + problem.bonus[first, second] if len(problem.bonus) else value
+
+    def _put(
+        self, quest: _Quest, groups: IntArray, values: FloatArray, kinds: IntArray, stays: Stays
+    ) -> None:
+        """Hand over groups whose last column is the room that they stay in, -1 for none."""
+        cheapest = int(kinds[np.argmin(quest.prices.kinds[kinds])])
+        fixed = groups[:, -1] >= 0
+        row = np.where(fixed, np.append(stays.rows, -1)[groups[:, -1]], -1)
+        kind = np.where(fixed, np.append(self._problem.row_kind, -1)[row], cheapest)
+        quest.put(groups[:, :-1], kind, row, values)
+
+    def _bound(self, prices: Prices, share: FloatArray) -> float:
+        """Return the dual value once every atom costs its share more."""
+        problem = self._problem
+        kinds, rows = np.maximum(prices.kinds, 0.0), np.maximum(prices.rows, 0.0)
+        terms = np.concatenate((prices.atoms, share, problem.count * kinds, rows))
+        size = float(np.abs(terms).sum()) + self._largest
+        return float(terms.sum()) + sum_allowance(len(terms), size)
+
+    def _pair_shares(self, prices: Prices) -> FloatArray:
+        """Return half the sum of the best pairs of each atom: enough for any group, seen or not."""
+        problem = self._problem
+        quest = _Quest(prices, 0.0, 0, never_stop, np.zeros(problem.n_atoms))
+        self._search_lone_atoms(quest)
+        share = quest.share
+        out = np.empty(problem.n_atoms)
+        for m, s in self._shapes:
+            if m == 1:
+                continue
+            for view, kinds in self._views(s):
+                price = self._node_prices(prices, view, s)
+                stays = Stays.of(problem, view, kinds, prices, 0.0)
+                np.subtract.at(price, stays.atom, stays.refund)
+                base = float(prices.kinds[kinds].min())
+                node = price / (m - 1) + base / (m * (m - 1))
+                largest_sums(problem.scores, problem.bonus, node, 1 / (s - 1), m - 1, out)
+                share = np.maximum(share, out + self._slack * m)
+        return share
+
+
+def _best_roots(roots: IntArray, values: FloatArray, n_atoms: int) -> IntArray:
+    """Return the places of the best few pairs of each atom."""
+    order = np.argsort(-values, kind="stable")
+    ends = roots[order, :2].ravel()  # best pairs first
+    by_atom = np.argsort(ends, kind="stable")
+    start = np.searchsorted(ends[by_atom], np.arange(n_atoms))
+    rank = np.arange(len(ends)) - start[ends[by_atom]]
+    return np.unique(order[by_atom[rank < HEURISTIC_ROOTS] // 2])
+
+
+def _gathered(quest: _Quest) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
+    """Join what was found: members, kinds, rows and reduced values."""
+    if not quest.members:
+        none = np.empty(0, dtype=np.int64)
+        return np.empty((0, LARGEST_ROOM), dtype=np.int64), none, none, np.empty(0)
+    return (
+        np.concatenate(quest.members),
+        np.concatenate(quest.kind),
+        np.concatenate(quest.row),
+        np.concatenate(quest.reduced),
+    )
+
+
+def _largest_entry(problem: RoomProblem) -> float:
+    finite = np.abs(problem.scores[np.isfinite(problem.scores)]).max(initial=0.0)
+    others = (problem.bonus, problem.own_score, problem.own_bonus, problem.preference)
+    return float(finite + sum(np.abs(x).max(initial=0.0) for x in others))
+
+
+def _shapes(problem: RoomProblem) -> Iterator[tuple[int, int]]:
+    """Yield (atoms, people) of the groups that the sizes of atoms and rooms allow."""
+    largest = int(problem.capacity[problem.count > 0].max(initial=0))
+    counts = np.bincount(problem.sizes, minlength=largest + 1)
+    sums = {(0, 0)}
+    for size in range(1, largest + 1):
+        for _ in range(min(int(counts[size]), largest // size)):
+            sums |= {(m + 1, s + size) for m, s in sums if s + size <= largest}
+    for m, s in sorted(sums):
+        if m > 0:
+            yield m, s

@@ -1,0 +1,98 @@
+"""A placement problem as arrays: atoms, kinds of rooms, and what a group is worth in each."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.core.arguments import BoolArray, FloatArray, IntArray
+
+LARGEST_ROOM = 8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RoomProblem:
+    """Atoms to be grouped, and kinds of rooms to put the groups in.
+
+    An atom is one student, or students who must share a room. A group of s people in a room of kind
+    t is worth
+
+        sum over pairs (scores / (s - 1) + bonus) + sum over atoms (own_score / (s - 1) + own_bonus
+        + preference of the view of t) + refunds of those who stay in the room
+
+    with scores counted as 0 where s = 1.
+
+    Parameters
+    ----------
+    scores : ndarray, shape (n, n), symmetric, diagonal 0; -inf where two atoms never share a room.
+    bonus : ndarray, shape (n, n) or (0, 0) for none
+        What a shared room adds whatever its size: wishes.
+    sizes : ndarray, shape (n,), people of each atom.
+    own_score, own_bonus : ndarray, shape (n,), sums over the pairs inside each atom.
+    capacity, count, view : ndarray, shape (T,), of each kind of room.
+    allowed, preference : ndarray, shape (V, n), who may live in rooms of a view, and likes to.
+    stay_atom, stay_row, stay_refund : ndarray, shape (e,)
+        Atoms that may stay in a room, which one, and what that gains.
+    row_kind : ndarray, shape (R,), the kind of each room that somebody may stay in.
+    must_fill : bool, whether a room that is used has no free bed.
+    """
+
+    scores: FloatArray
+    bonus: FloatArray
+    sizes: IntArray
+    own_score: FloatArray
+    own_bonus: FloatArray
+    capacity: IntArray
+    count: IntArray
+    view: IntArray
+    allowed: BoolArray
+    preference: FloatArray
+    stay_atom: IntArray
+    stay_row: IntArray
+    stay_refund: FloatArray
+    row_kind: IntArray
+    must_fill: bool = False
+
+    @property
+    def n_atoms(self) -> int:
+        """Number of atoms n."""
+        return len(self.sizes)
+
+    @property
+    def n_kinds(self) -> int:
+        """Number of kinds of rooms T."""
+        return len(self.capacity)
+
+    def group_values(self, members: IntArray, kind: IntArray, row: IntArray) -> FloatArray:
+        """Return what groups are worth, shape (g,).
+
+        ``members`` (g, 8) padded with -1, ``kind`` (g,), ``row`` (g,) the room they stay in or -1.
+        """
+        present = members >= 0
+        safe = np.where(present, members, 0)
+        people = np.where(present, self.sizes[safe], 0).sum(axis=1)
+        scale = 1.0 / np.maximum(people - 1, 1)
+        scored, liked = np.zeros(len(members)), np.zeros(len(members))
+        for a in range(members.shape[1]):
+            scored += np.where(present[:, a], self.own_score[safe[:, a]], 0.0)
+            liked += np.where(
+                present[:, a],
+                self.own_bonus[safe[:, a]] + self.preference[self.view[kind], safe[:, a]],
+                0.0,
+            )
+            for b in range(a + 1, members.shape[1]):
+                both = present[:, a] & present[:, b]
+                if not both.any():
+                    break
+                scored[both] += self.scores[safe[both, a], safe[both, b]]
+                if len(self.bonus):
+                    liked[both] += self.bonus[safe[both, a], safe[both, b]]
+        total: FloatArray = scored * scale + liked
+        for a, r, refund in zip(self.stay_atom, self.stay_row, self.stay_refund, strict=True):
+            staying = np.flatnonzero(row == r)
+            if len(staying):
+                total[staying[(members[staying] == a).any(axis=1)]] += refund
+        return total
+
+
+PaddedGroups = NDArray[np.int32]

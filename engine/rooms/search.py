@@ -1,0 +1,235 @@
+"""Column generation: bounds from prices above, whole placements below, until they meet."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.core.arguments import IntArray
+from engine.core.gap import relative_gap
+from engine.rooms.clock import Clock
+from engine.rooms.closing import solve_whole
+from engine.rooms.columns import Columns
+from engine.rooms.dive import dive
+from engine.rooms.exchange import Exchange, improve
+from engine.rooms.master import Master
+from engine.rooms.prices import Prices
+from engine.rooms.pricing import Pricer
+from engine.rooms.problem import RoomProblem
+
+SWEEPS = 12  # halvings of what the prices lack, before the first master
+SMOOTHING = 0.5  # share of the way from the master's prices to the best ones so far
+LP_SHARE = 0.2  # of the wanted gap: how near the master's value its bound must come
+COLUMNS_A_ROUND = 6_000
+RESTARTS = 2
+CLOSED_ANYWAY = 60  # atoms up to which the gap is closed after every dive
+CLOSING_SECONDS = 10.0
+QUIET_DIVES = 3  # dives without a better placement before the search gives up
+
+Report = Callable[[str, float, float], None]  # sentence, value of the best placement, bound
+
+
+@dataclass(slots=True)
+class Best:
+    """The best whole placement so far, and the bound: values of the problem, penalties included."""
+
+    room_of: IntArray
+    value: float
+    bound: float = np.inf
+
+    def take(self, exchange: Exchange) -> bool:
+        """Keep a placement that is better; whether it was."""
+        value = exchange.value
+        if value <= self.value:
+            return False
+        self.room_of, self.value = exchange.room_of.copy(), value
+        return True
+
+    @property
+    def gap(self) -> float:
+        """Relative gap between the two."""
+        return relative_gap(self.bound, self.value)
+
+
+class Search:
+    """One run over one problem; holds what a later run can go on from."""
+
+    def __init__(
+        self,
+        problem: RoomProblem,
+        *,
+        penalty: float,
+        gap: float,
+        rng: np.random.Generator,
+        clock: Clock,
+        report: Report,
+    ) -> None:
+        self.problem, self._rng, self._clock, self._report = problem, rng, clock, report
+        self._wanted, self._penalty = gap, penalty
+        self._feasible: Prices | None = None
+        self.exchange = Exchange(problem, penalty)
+        self.columns = Columns(problem)
+        self._pricer = Pricer(problem)
+        self._master = Master(problem, self.columns, penalty)
+        self.best = Best(self.exchange.room_of.copy(), self.exchange.value)
+        self.prices = Prices(
+            np.zeros(problem.n_atoms), np.zeros(problem.n_kinds), np.zeros(len(problem.row_kind))
+        )
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the gap is small enough."""
+        return self.best.gap <= self._wanted
+
+    def run(self, start: IntArray | None = None) -> None:
+        """Search until the gap is reached, nothing more is found, or time is up."""
+        self._start(start)
+        self._sweep()
+        target = self._wanted * LP_SHARE
+        quiet = 0
+        while not self._clock.is_over() and not self.is_done and quiet < QUIET_DIVES:
+            is_optimal = self._generate(target)
+            if self._clock.is_over() or self.is_done:
+                return
+            quiet = 0 if self._dive() else quiet + 1
+            if not is_optimal:
+                quiet = 0
+            target /= 2.0
+            if self.problem.n_atoms <= CLOSED_ANYWAY or quiet == QUIET_DIVES:
+                self._close()
+
+    def _start(self, start: IntArray | None) -> None:
+        """Find first placements by exchange; every one gives columns."""
+        n = self.problem.n_atoms
+        for attempt in range(1 if start is not None else RESTARTS):
+            if attempt and self._clock.is_over():
+                return
+            outside = np.full(n, self.exchange.outside, dtype=np.int64)
+            self.exchange.start(outside if start is None else start)
+            self.exchange.place_greedily(self._rng)
+            self.best.take(self.exchange)
+            self.columns.add(*self.exchange.groups())
+            while self.exchange.swap(self._rng) > 0.0:
+                self.columns.add(*self.exchange.groups())
+                if self._clock.is_over():
+                    break
+            for _ in range(30):
+                self.exchange.reassign(self._rng)
+                self.columns.add(*self.exchange.groups())
+                if self._clock.is_over():
+                    break
+            self.best.take(self.exchange)
+            self._tell("Looking for a first placement")
+
+    def _sweep(self) -> None:
+        """Start prices at each atom's part of its room; raise them by half of what they lack."""
+        problem = self.problem
+        prices = self._prices_of_placement()
+        for _ in range(SWEEPS):
+            if self._clock.is_over():
+                break
+            found = self._pricer.search(prices, is_exact=False, tolerance=1e-9)
+            share = np.zeros(problem.n_atoms)
+            counts = (found.members >= 0).sum(axis=1)
+            for k in range(found.members.shape[1]):
+                there = found.members[:, k] >= 0
+                np.maximum.at(share, found.members[there, k], found.reduced[there] / counts[there])
+            self.columns.add(found.members, found.kind, found.row)
+            prices = Prices(prices.atoms + share / 2.0, prices.kinds, prices.rows)
+        self.prices = prices
+        self._feasible = None
+        self.best.bound = min(self.best.bound, self._pricer.quick_bound(prices))
+
+    def _prices_of_placement(self) -> Prices:
+        members, kind, row = self._groups_of_best()
+        value = self.problem.group_values(members, kind, row)
+        counts = np.maximum((members >= 0).sum(axis=1), 1)
+        atoms = np.zeros(self.problem.n_atoms)
+        for k in range(members.shape[1]):
+            there = members[:, k] >= 0
+            atoms[members[there, k]] = value[there] / counts[there]
+        return Prices(atoms, np.zeros(self.problem.n_kinds), np.zeros(len(self.problem.row_kind)))
+
+    def _groups_of_best(self) -> tuple[IntArray, IntArray, IntArray]:
+        self.exchange.start(self.best.room_of)
+        return self.exchange.groups()
+
+    def _generate(self, target: float) -> bool:
+        """Add columns until the master's value is proved to ``target``; whether it was."""
+        smoothing = SMOOTHING
+        while not self._clock.is_over():
+            self._master.add_new_columns()
+            if not self._master.solve(self._clock.left):
+                return False
+            value = self._master.value
+            if relative_gap(self.best.bound, value) <= target or self.is_done:
+                return True
+            prices = self._master.prices().toward(self.prices, smoothing)
+            floor = target * max(abs(value), 1.0) / (4.0 * max(self.problem.n_atoms, 1))
+            found = self._pricer.search(
+                prices, is_exact=True, tolerance=floor, should_stop=self._clock.is_over
+            )
+            if found.bound < self.best.bound:
+                self.best.bound, self.prices = found.bound, prices
+                self._feasible = found.feasible
+            order = np.argsort(-found.reduced, kind="stable")[:COLUMNS_A_ROUND]
+            added = self.columns.add(found.members[order], found.kind[order], found.row[order])
+            self._tell("Proving how good a placement can be")
+            if added == 0:
+                if smoothing == 0.0:
+                    return True
+                smoothing = 0.0
+            else:
+                smoothing = SMOOTHING
+        return False
+
+    def _dive(self) -> bool:
+        """Make a whole placement of the mixture, improve it, keep it if better."""
+        chosen = dive(self._master, self.columns, self._clock.is_over)
+        columns = self.columns
+        groups = columns.members[chosen], columns.kind[chosen], columns.row[chosen]
+        self.exchange.start(self._place(*groups))
+        self.exchange.place_greedily(self._rng)
+        improve(self.exchange, self._rng, should_stop=self._clock.is_over)
+        self.columns.add(*self.exchange.groups())
+        is_better = self.best.take(self.exchange)
+        self._tell("Making a whole placement")
+        return is_better
+
+    def _close(self) -> None:
+        """Solve the whole model over all groups that a better placement could use, if few."""
+        if self._feasible is None or self._clock.is_over():
+            return
+        shortfall = self.best.bound - self.best.value
+        groups = self._pricer.all_within(self._feasible, shortfall, self._clock.is_over)
+        if groups is None:
+            return
+        limit = min(self._clock.left, CLOSING_SECONDS)
+        chosen, bound = solve_whole(self.problem, groups, self._penalty, limit)
+        if len(chosen):
+            members, kind, row = (column[chosen] for column in groups)
+            self.columns.add(members, kind, row)
+            self.exchange.start(self._place(members, kind, row))
+            self.best.take(self.exchange)
+        self.best.bound = min(self.best.bound, max(bound, self.best.value))
+        self._tell("Comparing all placements that could be better")
+
+    def _place(self, members: IntArray, kinds: IntArray, rows: IntArray) -> IntArray:
+        """Give groups rooms of their kinds; the rest stays outside."""
+        exchange = self.exchange
+        room_of = np.full(self.problem.n_atoms, exchange.outside, dtype=np.int64)
+        room_of_row = {int(r): k for k, r in enumerate(exchange.row_of_room) if r >= 0}
+        fixed = {room_of_row[int(r)] for r in rows if r >= 0}
+        free: dict[int, list[int]] = {}
+        for room in range(exchange.outside - 1, -1, -1):
+            if room not in fixed:
+                free.setdefault(int(exchange.kind_of_room[room]), []).append(room)
+        for group, kind, row in zip(members, kinds.tolist(), rows.tolist(), strict=True):
+            if row < 0 and not free.get(kind):
+                continue
+            room = room_of_row[row] if row >= 0 else free[kind].pop()
+            room_of[group[group >= 0]] = room
+        return room_of
+
+    def _tell(self, sentence: str) -> None:
+        self._report(sentence, self.best.value, self.best.bound)

@@ -1,0 +1,53 @@
+"""Who may stay in which room of a view, and what that room costs."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.core.arguments import FloatArray, IntArray
+from engine.rooms.prices import Prices
+from engine.rooms.problem import RoomProblem
+
+
+@dataclass(frozen=True, slots=True)
+class Stays:
+    """Who may stay in rooms of a view, by atom and by room, and what those rooms cost more."""
+
+    atom: IntArray
+    start: IntArray
+    room: IntArray
+    refund: FloatArray
+    room_start: IntArray
+    room_atom: IntArray
+    room_refund: FloatArray
+    room_base: FloatArray
+    rows: IntArray
+
+    @staticmethod
+    def of(
+        problem: RoomProblem, view: int, kinds: IntArray, prices: Prices, base: float
+    ) -> "Stays":
+        """Gather those of the kinds of a view; ``base`` is what its cheapest kind costs."""
+        rows = np.flatnonzero(np.isin(problem.row_kind, kinds))
+        number = np.full(len(problem.row_kind), -1, dtype=np.int64)
+        number[rows] = np.arange(len(rows))
+        mine = number[problem.stay_row] >= 0
+        mine &= problem.allowed[view, problem.stay_atom]
+        atom, room = problem.stay_atom[mine], number[problem.stay_row[mine]]
+        refund = problem.stay_refund[mine]
+        by_atom = np.argsort(atom, kind="stable")
+        by_room = np.argsort(room, kind="stable")
+        n_start = np.searchsorted(atom[by_atom], np.arange(problem.n_atoms + 1))
+        r_start = np.searchsorted(room[by_room], np.arange(len(rows) + 1))
+        extra = prices.kinds[problem.row_kind[rows]] + prices.rows[rows] - base
+        return Stays(
+            atom[by_atom],
+            n_start.astype(np.int64),
+            room[by_atom],
+            refund[by_atom],
+            r_start.astype(np.int64),
+            atom[by_room],
+            refund[by_room],
+            extra,
+            rows,
+        )

@@ -1,0 +1,122 @@
+"""Placements against enumeration, and what the certificate promises."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from engine.core.arguments import FloatArray
+from engine.core.errors import InfeasibleError
+from engine.core.status import Status
+from engine.crf.room_rules import Need, Preference, Request, RoomRules
+from engine.crf.rooms import Rooms
+from engine.rooms.placement import place_in_rooms
+from tests.reference.room_placements import best_by_enumeration, group_value
+
+CASES = range(25)
+
+
+def random_scores(rng: np.random.Generator, n: int) -> FloatArray:
+    """Symmetric scores; every third draw is rounded, for ties."""
+    scores = rng.normal(size=(n, n))
+    scores = scores + scores.T
+    return np.round(scores) if rng.random() < 0.3 else scores
+
+
+def named_rooms(capacities: list[int], **attributes: tuple[str, ...]) -> Rooms:
+    return Rooms(tuple(f"R{k}" for k in range(len(capacities))), np.array(capacities), attributes)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_it_is_the_best_of_all_placements_under_every_kind_of_soft_rule(case: int) -> None:
+    rng = np.random.default_rng(case)
+    n = int(rng.integers(1, 8))
+    capacities: list[int] = []
+    while sum(capacities) < n + rng.integers(0, 3):
+        capacities.append(int(rng.integers(1, 5)))
+    scores = random_scores(rng, n)
+    previous = np.array([k % len(capacities) if k < len(capacities) else -1 for k in range(n)])
+    price = float(rng.choice([0.0, 0.7]))
+    halls = tuple(rng.choice(["East", "West"], size=len(capacities)).tolist())
+    wishes = tuple(
+        Request(int(a), int(b), weight=0.8) for a, b in [rng.permutation(n)[:2]] * (n > 1)
+    )
+    likes = tuple(Preference(k, "hall", ("West", "East"), 0.5) for k in range(0, n, 2))
+
+    def worth(members: tuple[int, ...], room: int) -> float:
+        total = group_value(scores, members)
+        total += sum(w.weight for w in wishes if {w.student, w.wants} <= set(members))
+        total -= price * sum(previous[k] not in (-1, room) for k in members)
+        return total + sum(0.5 if halls[room] == "West" else 0.25 for k in members if k % 2 == 0)
+
+    found = place_in_rooms(
+        scores,
+        named_rooms(capacities, hall=halls),
+        RoomRules(requests=wishes, preferences=likes),
+        previous=previous,
+        move_cost=price,
+        gap=1e-9,
+        max_seconds=20,
+    )
+    best = best_by_enumeration(worth, tuple(capacities), n)
+    assert found.weight == pytest.approx(best, abs=1e-9)
+    assert found.upper_bound >= best - 1e-9
+    assert found.status is Status.CONVERGED
+    assert (np.bincount(found.room, minlength=len(capacities)) <= capacities).all()
+    assert found.n_moved == sum(previous[k] not in (-1, found.room[k]) for k in range(n))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_hard_rules_hold_and_cost_no_more_than_they_must(case: int) -> None:
+    rng = np.random.default_rng(100 + case)
+    n, capacities = 7, [1, 2, 3, 3]
+    scores = random_scores(rng, n)
+    a, b, c, d, e = (int(k) for k in rng.permutation(n)[:5])
+    halls = ("East", "East", "West", "West")
+    rules = RoomRules(
+        locks=((a, b),),
+        forbids=((c, d), (a, c)),
+        assigned=((e, 3),),
+        needs=(Need(d, "hall", "east"),),
+        must_fill=bool(case % 2),
+    )
+
+    def worth(members: tuple[int, ...], room: int) -> float:
+        inside = set(members)
+        broken = len(inside & {a, b}) == 1 or {c, d} <= inside or {a, c} <= inside
+        broken |= (e in inside and room != 3) or (d in inside and halls[room] != "East")
+        broken |= rules.must_fill and len(inside) < capacities[room]
+        return -np.inf if broken else group_value(scores, members)
+
+    best = best_by_enumeration(worth, tuple(capacities), n)
+    found = place_in_rooms(
+        scores, named_rooms(capacities, hall=halls), rules, gap=1e-9, max_seconds=20
+    )
+    assert found.weight == pytest.approx(best, abs=1e-9)
+    assert found.upper_bound >= best - 1e-9
+    by_room = [tuple(np.flatnonzero(found.room == r).tolist()) for r in range(4)]
+    assert all(worth(m, r) > -np.inf for r, m in enumerate(by_room) if m)
+
+
+def test_too_few_beds_are_said_before_any_work() -> None:
+    with pytest.raises(
+        InfeasibleError, match="5 students need a bed, and the rooms have 4"
+    ) as error:
+        place_in_rooms(np.zeros((5, 5)), named_rooms([2, 2]))
+    assert error.value.conflicts[0].kind == "too_few_beds"
+
+
+def test_who_cannot_have_a_bed_is_left_out_when_that_is_allowed() -> None:
+    scores = np.ones((5, 5))
+    found = place_in_rooms(scores, named_rooms([2, 2]), allow_unplaced=True, gap=1e-9)
+    assert len(found.unplaced) == 1
+    assert found.weight == pytest.approx(2.0)
+    assert found.upper_bound == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_nobody_and_one_person_are_placed_too(n: int) -> None:
+    found = place_in_rooms(np.zeros((n, n)), named_rooms([8, 1]))
+    assert len(found.room) == n
+    assert found.weight == found.upper_bound == 0.0
+    assert all(0 <= pair[0] <= pair[1] for pair in combinations(found.room.tolist(), 2))
