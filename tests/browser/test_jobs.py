@@ -27,8 +27,8 @@ def test_it_moves_by_itself_and_ends_without_a_reload(
     assert_accessible: Callable[[Page], None],
     screenshot: Callable[..., None],
 ) -> None:
+    page = page_as("bob")  # before the job starts: on a busy machine signing in takes a while
     pk = enqueue(product, "counting.sum", steps=60, seconds_a_step=0.15)
-    page = page_as("bob")
     page.goto(f"/jobs/{pk}/")
     expect(page.get_by_text("Narrowing the gap")).to_be_visible()
     expect(page.get_by_role("img", name="Convergence").first).to_be_visible()
@@ -52,8 +52,8 @@ def test_it_moves_by_itself_and_ends_without_a_reload(
 
 
 def test_it_is_cancelled_by_its_button(product: Product, page_as: Callable[..., Page]) -> None:
-    pk = enqueue(product, "counting.sum", steps=2000, seconds_a_step=0.05)
     page = page_as("bob")
+    pk = enqueue(product, "counting.sum", steps=2000, seconds_a_step=0.05)
     page.goto(f"/jobs/{pk}/")
     expect(page.get_by_text("Narrowing the gap")).to_be_visible()
     page.get_by_role("button", name="Cancel").click()

@@ -130,9 +130,8 @@ def cohort_split(*, user: User, cohort: Cohort, seed: int) -> tuple[Cohort, Coho
     with transaction.atomic():
         _locked(cohort)
         students = list(cohort.students.all())
-        groups = [
-            [student.attributes.get(c, "") for c in cohort.constraints] for student in students
-        ]
+        columns = cohort.constraints
+        groups = [tuple(student.attributes.get(c, "") for c in columns) for student in students]
         parts = _deal(groups, np.random.default_rng(seed))
         halves = tuple(
             _create_half(user, cohort, letter, [students[k] for k in part], seed)
