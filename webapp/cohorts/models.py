@@ -26,8 +26,11 @@ class Cohort(OrganisationOwned):
     """The students of one year with their answers.
 
     ``questions`` is [{"name", "kind", "levels"}]; a student's answers are positions in ``levels``
-    or -1 for a blank. ``constraints`` names the columns that a "same" rule can use.
+    or -1 for a blank. ``constraints`` names the columns that a "same" rule can use. Students and
+    questions never change once they are imported: what is read of them may be kept by the key.
     """
+
+    HEAVY = ("questions",)
 
     uuid = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     name = models.CharField(max_length=120)
@@ -78,6 +81,7 @@ class Draft(OrganisationOwned):
     """
 
     KEPT_DAYS = 14
+    HEAVY = ("choices",)
 
     uuid = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     cohort = models.ForeignKey(

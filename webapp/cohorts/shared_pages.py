@@ -10,7 +10,7 @@ from webapp.audit.services import audit
 from webapp.cohorts import demonstration
 from webapp.cohorts.models import Cohort, Draft, Student
 from webapp.cohorts.selectors.cohorts import (
-    cohorts_of,
+    cohort_listing,
     open_drafts,
     students_by_number,
     students_by_original_id,
@@ -46,8 +46,8 @@ def register() -> None:
 
 def home_panel(user: User) -> dict[str, Any] | None:
     """Return the last changed cohorts; None when there is none."""
-    cohorts = list(cohorts_of(user)[:HOME_COHORTS])
-    return {"cohorts": cohorts} if cohorts else None
+    listing = cohort_listing(user, {}, size=HOME_COHORTS)
+    return {"cohorts": listing.rows} if listing else None
 
 
 def home_fact(user: User) -> str:

@@ -33,6 +33,8 @@ class Job(OrganisationOwned):
     claim (it was thought dead and somebody else went on) changes nothing any more.
     """
 
+    HEAVY = ("result",)
+
     uuid = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     kind = models.CharField(max_length=60)
     title = models.CharField(max_length=200)

@@ -31,19 +31,19 @@ def model_charts(model: LearnedModel) -> dict[str, Chart]:
             value_label="Weight (nats)",
         )
     }
-    findings = model.findings
+    findings, curves = model.findings, model.curves
     if findings:
         charts["roc"] = roc_chart(
             [
-                ("Model", *_columns(findings["roc"]), findings["auc"]),
-                ("Plain distance", *_columns(findings["baseline_roc"]), findings["baseline_auc"]),
+                ("Model", *_columns(curves["roc"]), findings["auc"]),
+                ("Plain distance", *_columns(curves["baseline_roc"]), findings["baseline_auc"]),
             ]
         )
-        if findings["reliability"]:
+        if curves["reliability"]:
             charts["reliability"] = reliability_chart(
                 [
                     (b["predicted"], b["observed"], b["low"], b["high"], int(b["count"]))
-                    for b in findings["reliability"]
+                    for b in curves["reliability"]
                 ]
             )
     return charts

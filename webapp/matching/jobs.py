@@ -31,7 +31,12 @@ from webapp.jobs.registry import Subject, job_kind
 from webapp.matching.errors import MatchingError
 from webapp.matching.models import LearnedModel, Proposal
 from webapp.matching.numbers import pair_probability, reasons
-from webapp.matching.results import evaluation_figures, learning_figures, weight_rows
+from webapp.matching.results import (
+    evaluation_curves,
+    evaluation_figures,
+    learning_figures,
+    weight_rows,
+)
 from webapp.matching.rules import number_of, proposal_rules
 from webapp.matching.services.proposals import result_store, write_result
 
@@ -102,13 +107,13 @@ def _check_learned(
     context: JobContext, model: RoommateModel, year: UUID | None
 ) -> tuple[dict[str, Any], str]:
     """Return the fields of the check, and a sentence where it failed: what was learned stays."""
-    fields: dict[str, Any] = {"findings": {}, "checked_name": ""}
+    fields: dict[str, Any] = {"findings": {}, "curves": {}, "checked_name": ""}
     if year is None:
         return fields, ""
     context.report("Checking on pairs that were not learned from", 0.98)
     try:
         cohort = _find(Cohort, year, "cohort")
-        fields = {"findings": _findings(context, model, cohort), "checked_name": cohort.name}
+        fields = {**_findings(context, model, cohort), "checked_name": cohort.name}
     except InvalidProblemError as error:
         return fields, f" Not checked: {error}"
     return fields, ""
@@ -123,11 +128,15 @@ def _learned_sentence(figures: dict[str, Any]) -> str:
     return f"Stopped early at {gap} from the best fit."
 
 
-def _findings(context: JobContext, model: Any, cohort: Cohort) -> dict[str, Any]:
+def _findings(context: JobContext, model: Any, cohort: Cohort) -> dict[str, dict[str, Any]]:
+    """Return the fields ``findings`` and ``curves`` of a check."""
     survey, pairs = cohort_survey(cohort, model.questionnaire), cohort_pairs(cohort)
     found = evaluate_roommates(model, survey, pairs, should_stop=context.should_stop)
     # Kept beside the figures: the cohort may be purged, or get other pairs.
-    return {**evaluation_figures(found), "is_simulated": cohort.is_simulated}
+    return {
+        "findings": {**evaluation_figures(found), "is_simulated": cohort.is_simulated},
+        "curves": evaluation_curves(found),
+    }
 
 
 @job_kind("roommates.check", verb="Check", subject=MODEL)
@@ -136,15 +145,15 @@ def check(context: JobContext) -> Save:
     model = _find(LearnedModel, context.parameters["model"], "model")
     cohort = _find(Cohort, context.parameters["cohort"], "cohort")
     context.report("Comparing with pairs that were not learned from")
-    findings = _findings(context, load_roommate_model(model.path), cohort)
+    fields = _findings(context, load_roommate_model(model.path), cohort)
 
     def save() -> dict[str, Any]:
         if Cohort.objects.select_for_update().filter(pk=cohort.pk).first() is None:
             raise MatchingError("The cohort was removed meanwhile.")
         LearnedModel.objects.filter(pk=model.pk).update(
-            findings=findings, checked_on=cohort, checked_name=cohort.name
+            **fields, checked_on=cohort, checked_name=cohort.name
         )
-        auc, baseline = findings["auc"], findings["baseline_auc"]
+        auc, baseline = fields["findings"]["auc"], fields["findings"]["baseline_auc"]
         return {"sentence": f"AUC {auc:.2f} against {baseline:.2f} for plain distance."}
 
     return save

@@ -76,6 +76,12 @@ def evaluation_figures(evaluation: Evaluation) -> dict[str, Any]:
         "chance": 1.0 - evaluation.hamming_chance,
         "n_right": round((1.0 - evaluation.hamming_error) * evaluation.n_pairs),
         "hamming_error": evaluation.hamming_error,
+    }
+
+
+def evaluation_curves(evaluation: Evaluation) -> dict[str, Any]:
+    """Return what the charts of a check draw."""
+    return {
         "roc": _thinned(evaluation.roc),
         "baseline_roc": _thinned(evaluation.baseline_roc),
         "reliability": _bins(evaluation.reliability),

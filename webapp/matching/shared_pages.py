@@ -10,10 +10,11 @@ from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
 from webapp.common import hooks
 from webapp.common.formats import counted
+from webapp.common.listing import light
 from webapp.common.selectors import owned_by
 from webapp.matching.models import LearnedModel, Proposal, ProposedPair
-from webapp.matching.selectors.models import models_of, worth_learning
-from webapp.matching.selectors.proposals import proposals_of
+from webapp.matching.selectors.models import learned_models, worth_learning
+from webapp.matching.selectors.proposals import being_decided, with_progress
 
 MAX_HITS = 10
 # Whole words only: the housing system's A-1376 is likely to be another student than S-1376.
@@ -53,7 +54,7 @@ def home_fact(user: User) -> str:
     models = owned_by(LearnedModel, user).filter(learned_at__isnull=False).count()
     if models:
         facts.append(counted(models, "model"))
-    deciding = proposals_of(user).filter(n_open__gt=0).count()
+    deciding = being_decided(user).count()
     if deciding:
         facts.append(f"{counted(deciding, 'proposal')} being decided")
     return ", ".join(facts)
@@ -64,8 +65,8 @@ def next_steps(user: User) -> Iterable[hooks.NextStep]:
     if not user.is_staff_member:
         return
     yield from _decide_steps(user)
-    cohorts = owned_by(Cohort, user)
-    models = models_of(user).filter(learned_at__isnull=False)
+    cohorts = light(owned_by(Cohort, user))
+    models = learned_models(user)
     if not models.exists():
         yield from _first_model_step(user, cohorts.filter(n_pairs__gt=1))
         return
@@ -96,7 +97,7 @@ def next_steps(user: User) -> Iterable[hooks.NextStep]:
 
 
 def _decide_steps(user: User) -> Iterable[hooks.NextStep]:
-    for proposal in proposals_of(user).filter(n_open__gt=0)[:2]:
+    for proposal in with_progress(being_decided(user)[:2]):
         decided = proposal.n_pairs - proposal.n_open
         rest = counted(proposal.n_open, "pair")
         if decided:

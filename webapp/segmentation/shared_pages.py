@@ -11,11 +11,16 @@ from webapp.common import hooks
 from webapp.common.selectors import owned_by
 from webapp.segmentation.demonstration import load_demonstration
 from webapp.segmentation.models import ImageFile, ImageSet, PredictionBatch, Segmenter
-from webapp.segmentation.selectors.image_sets import image_sets_of
+from webapp.segmentation.selectors.image_sets import (
+    count_files,
+    image_set_listing,
+    sets_with_masks,
+)
 
 SETS_ON_HOME = 4
 HITS = 8
 STEPS = 20
+MASKS_TO_LEARN_FROM = 2
 RAIL = (
     ("Image sets", "images", "segmentation:image-sets", ImageSet),
     ("Models", "layers", "segmentation:segmenters", Segmenter),
@@ -45,15 +50,17 @@ def _counter(model: type) -> Any:
 
 def home_panel(user: User) -> dict[str, Any] | None:
     """The newest image sets with what has become of them; None while there are none."""
-    sets = list(image_sets_of(user).prefetch_related("segmenters", "batches")[:SETS_ON_HOME])
-    return {"image_sets": sets} if sets else None
+    listing = image_set_listing(user, {}, size=SETS_ON_HOME)
+    return {"image_sets": listing.rows} if listing else None
 
 
 def next_steps(user: User) -> Iterator[hooks.NextStep]:
     """Learn where masks wait."""
     if not user.is_staff_member:
         return
-    for image_set in image_sets_of(user).filter(n_masked__gte=2, segmenters=None)[:STEPS]:
+    waiting = list(sets_with_masks(user).filter(segmenters=None)[:STEPS])
+    count_files(waiting)
+    for image_set in (one for one in waiting if one.n_masked >= MASKS_TO_LEARN_FROM):
         yield hooks.NextStep(
             title=f"Learn from {image_set.name}",
             detail=f"{image_set.n_masked} images have masks that no model has learned from.",

@@ -12,7 +12,12 @@ from webapp.api.registry import Query, Request, endpoint
 from webapp.common.selectors import get_owned_or_404
 from webapp.segmentation.file_responses import exported, file_response
 from webapp.segmentation.models import ImageFile, ImageSet
-from webapp.segmentation.selectors.image_sets import image_file_of, image_set_of, image_sets_of
+from webapp.segmentation.selectors.image_sets import (
+    count_files,
+    image_file_of,
+    image_set_of,
+    image_sets_of,
+)
 from webapp.segmentation.services.image_sets import (
     image_file_remove,
     image_set_create,
@@ -59,6 +64,7 @@ def image_file_json(file: ImageFile) -> dict[str, Any]:
 def list_image_sets(request: Request) -> dict[str, Any]:
     """Return the organisation's sets, newest first."""
     found, numbers = page_of(request, image_sets_of(request.user))
+    count_files(found)
     return {"items": [image_set_json(one) for one in found], **numbers}
 
 

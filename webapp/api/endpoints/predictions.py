@@ -17,6 +17,7 @@ from webapp.segmentation.selectors.predictions import (
     batch_numbers,
     batch_of,
     batches_of,
+    count_images,
     images_in_order,
     predicted_image_of,
 )
@@ -90,7 +91,8 @@ def predicted_image_json(row: PredictedImage) -> dict[str, Any]:
 )
 def list_predictions(request: Request) -> dict[str, Any]:
     """Return the organisation's predictions, newest first."""
-    found, numbers = page_of(request, batches_of(request.user).prefetch_related("images"))
+    found, numbers = page_of(request, batches_of(request.user))
+    count_images(found)
     return {"items": [prediction_json(batch) for batch in found], **numbers}
 
 

@@ -8,7 +8,6 @@ from webapp.api.endpoints.jobs import PAGING, time_json
 from webapp.api.problems import Problem
 from webapp.api.registry import Request, endpoint
 from webapp.cohorts.models import Cohort
-from webapp.cohorts.selectors.cohorts import cohorts_of
 from webapp.cohorts.services.cohorts import draft_import, pairs_import
 from webapp.cohorts.services.drafts import (
     draft_create,
@@ -17,7 +16,7 @@ from webapp.cohorts.services.drafts import (
     pairs_preview,
 )
 from webapp.common.errors import Refusal
-from webapp.common.selectors import get_owned_or_404
+from webapp.common.selectors import get_owned_or_404, owned_by
 from webapp.matching.models import LearnedModel
 from webapp.matching.selectors.models import models_of
 from webapp.matching.services.learning import model_learn
@@ -46,7 +45,7 @@ def cohort_json(cohort: Cohort) -> dict[str, Any]:
 @endpoint("GET", "/cohorts", tag=TAG, summary="List cohorts", answer="CohortPage", queries=PAGING)
 def list_cohorts(request: Request) -> dict[str, Any]:
     """Return the organisation's cohorts."""
-    found, numbers = page_of(request, cohorts_of(request.user))
+    found, numbers = page_of(request, owned_by(Cohort, request.user))
     return {"items": [cohort_json(cohort) for cohort in found], **numbers}
 
 

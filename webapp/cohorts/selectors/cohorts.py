@@ -1,6 +1,7 @@
 """Lists and tables of cohorts for pages."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,14 +9,22 @@ from django.db.models import Count, Q, QuerySet
 
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, Draft, PastPair, Student
+from webapp.common.listing import ArrayLength, Listing, Tally, light, list_page
 from webapp.common.parameters import digits_of
 from webapp.common.selectors import owned_by
 
+_PROPOSALS = Tally(
+    Cohort.objects.filter(proposals__isnull=False), "pk", {"n_proposals": Count("proposals")}
+)
 
-def cohorts_of(user: User) -> QuerySet[Cohort]:
-    """Return the cohorts of the user's organisation with their proposals, last changed first."""
-    cohorts = owned_by(Cohort, user).select_related("created_by")
-    return cohorts.annotate(n_proposals=Count("proposals"))
+
+def cohort_listing(user: User, parameters: Mapping[str, str], **options: int) -> Listing[Cohort]:
+    """Return a page of the organisation's cohorts, last changed first.
+
+    Each knows ``n_questions`` and ``n_proposals``.
+    """
+    cohorts = light(owned_by(Cohort, user)).annotate(n_questions=ArrayLength("questions"))
+    return list_page(cohorts, parameters, _PROPOSALS, **options)
 
 
 def halves_within(cohort: Cohort) -> list[Cohort]:
@@ -44,7 +53,7 @@ def share_students(one: Cohort, other: Cohort) -> bool:
 
 def open_drafts(user: User) -> QuerySet[Draft]:
     """Return uploads that wait to be finished, newest first."""
-    return owned_by(Draft, user).select_related("cohort")
+    return light(owned_by(Draft, user), "cohort")
 
 
 @dataclass(frozen=True, slots=True)

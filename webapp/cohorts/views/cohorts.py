@@ -11,7 +11,7 @@ from django.views.decorators.http import require_GET, require_POST
 from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.selectors.cohorts import (
-    cohorts_of,
+    cohort_listing,
     constraint_groups,
     find_students,
     halves_within,
@@ -28,12 +28,14 @@ from webapp.cohorts.services.cohorts import (
 )
 from webapp.cohorts.services.practice import pairs_simulation_start
 from webapp.common.decorators import administrator_required, staff_required, viewer_required
+from webapp.common.listing import light
 from webapp.common.parameters import MAX_DIGITS, whole_number
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import attempt, toast
 from webapp.jobs.models import Job
 
 PAGE_SIZE = 50
+DRAFTS = 50
 TABS = ("questions", "students", "pairs")
 
 
@@ -42,8 +44,8 @@ TABS = ("questions", "students", "pairs")
 def cohort_list(request: HttpRequest) -> HttpResponse:
     """Show all cohorts and unfinished imports."""
     context = {
-        "cohorts": cohorts_of(request.user),
-        "drafts": open_drafts(request.user) if request.user.is_staff_member else [],
+        "listing": cohort_listing(request.user, request.GET),
+        "drafts": open_drafts(request.user)[:DRAFTS] if request.user.is_staff_member else [],
     }
     return render(request, "cohorts/cohort_list.html", context)
 
@@ -64,7 +66,7 @@ def cohort(request: HttpRequest, uuid: str) -> HttpResponse:
         "show_originals": originals,
         "groups": constraint_groups(found),
         "jobs": _open_jobs(found),
-        "models": found.models_learned.all()[:5],
+        "models": light(found.models_learned.all())[:5],
         "proposals": found.proposals.all()[:5],
         "halves": halves_within(found),
         "drafts": found.drafts.all() if request.user.is_staff_member else [],

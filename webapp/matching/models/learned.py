@@ -17,7 +17,10 @@ class LearnedModel(OrganisationOwned):
 
     It exists from the moment the job is queued; ``learned_at`` is set in the transaction in which
     the job succeeds. ``sources`` keeps names and counts as they were, since cohorts can be purged.
+    ``findings`` holds the numbers of the check, ``curves`` what its charts draw.
     """
+
+    HEAVY = ("questions", "weights", "curves")
 
     uuid = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     name = models.CharField(max_length=120)
@@ -40,6 +43,7 @@ class LearnedModel(OrganisationOwned):
         "jobs.Job", null=True, on_delete=models.SET_NULL, related_name="checked_model"
     )
     findings = models.JSONField(default=dict)
+    curves = models.JSONField(default=dict)
 
     class Meta:
         ordering = ["-created_at"]

@@ -104,6 +104,8 @@ class ProposedPair(models.Model):
         indexes = [
             models.Index(fields=["proposal", "state"]),
             models.Index(fields=["proposal", "doubt_share"]),
+            models.Index(fields=["proposal", "first_number"], name="pair_by_first_number"),
+            models.Index(fields=["proposal", "second_number"], name="pair_by_second_number"),
         ]
 
     def __str__(self) -> str:

@@ -1,7 +1,7 @@
 """Where a model stands, in the product's words."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
@@ -11,6 +11,7 @@ from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.selectors.cohorts import share_students, wholes_of
 from webapp.common import formats
+from webapp.common.listing import ArrayLength, Listing, light, list_page
 from webapp.common.selectors import owned_by
 from webapp.jobs.models import JobState
 from webapp.matching.models import LearnedModel
@@ -44,6 +45,21 @@ class Certificate:
 def models_of(user: User) -> QuerySet[LearnedModel]:
     """Return the models of the user's organisation, newest first."""
     return owned_by(LearnedModel, user).select_related("job")
+
+
+def _listed(user: User) -> QuerySet[LearnedModel]:
+    models = light(owned_by(LearnedModel, user), "job")
+    return models.annotate(n_questions=ArrayLength("questions"))
+
+
+def model_listing(user: User, parameters: Mapping[str, str]) -> Listing[LearnedModel]:
+    """Return a page of the models, newest first; each knows ``n_questions``."""
+    return list_page(_listed(user), parameters)
+
+
+def learned_models(user: User) -> QuerySet[LearnedModel]:
+    """Return the models that can propose, as a form lists them, newest first."""
+    return _listed(user).filter(learned_at__isnull=False)
 
 
 def model_state(model: LearnedModel) -> ModelState:

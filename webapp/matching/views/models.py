@@ -20,8 +20,8 @@ from webapp.matching.selectors.models import (
     certificate_of,
     cohorts_to_check,
     live_certificate_of,
+    model_listing,
     model_state,
-    models_of,
     suggest_check,
     suggest_sources,
 )
@@ -41,9 +41,12 @@ from webapp.matching.services.learning import (
 @viewer_required
 def model_list(request: HttpRequest) -> HttpResponse:
     """List the models, newest first."""
-    models = [(model, model_state(model)) for model in models_of(request.user)]
-    has_pairs = owned_by(Cohort, request.user).filter(n_pairs__gt=1).exists()
-    context = {"models": models, "has_pairs": has_pairs}
+    listing = model_listing(request.user, request.GET)
+    context = {
+        "listing": listing,
+        "models": [(model, model_state(model)) for model in listing.rows],
+        "has_pairs": owned_by(Cohort, request.user).filter(n_pairs__gt=1).exists(),
+    }
     return render(request, "matching/model_list.html", context)
 
 
@@ -51,7 +54,8 @@ def model_list(request: HttpRequest) -> HttpResponse:
 @staff_required
 def model_new(request: HttpRequest) -> HttpResponse:
     """Choose cohorts and settings, and start learning."""
-    cohorts = list(owned_by(Cohort, request.user).filter(n_pairs__gt=0))
+    past = owned_by(Cohort, request.user).filter(n_pairs__gt=0)
+    cohorts = list(past.select_related("half_of"))
     error = ""
     if request.method == "POST":
         try:

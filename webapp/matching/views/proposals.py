@@ -11,15 +11,16 @@ from webapp.cohorts.models import Cohort
 from webapp.common.decorators import administrator_required, staff_required, viewer_required
 from webapp.common.errors import Refusal
 from webapp.common.file_headers import as_attachment
+from webapp.common.listing import light
 from webapp.common.selectors import get_owned_or_404, owned_by
 from webapp.common.toasts import attempt
 from webapp.matching.charts import compare_scores, probability_heatmap
 from webapp.matching.errors import MatchingError
 from webapp.matching.models import Proposal
 from webapp.matching.numbers import ProposalNumbers
-from webapp.matching.selectors.models import models_of
+from webapp.matching.selectors.models import learned_models
 from webapp.matching.selectors.pages import proposal_context
-from webapp.matching.selectors.proposals import proposals_of
+from webapp.matching.selectors.proposals import proposal_listing
 from webapp.matching.services.exports import proposal_export
 from webapp.matching.services.proposals import (
     proposal_compute,
@@ -40,8 +41,8 @@ def find_proposal(request: HttpRequest, uuid: str) -> Proposal:
 def proposal_list(request: HttpRequest) -> HttpResponse:
     """List the proposals, last changed first."""
     context = {
-        "proposals": proposals_of(request.user),
-        "has_models": models_of(request.user).filter(learned_at__isnull=False).exists(),
+        "listing": proposal_listing(request.user, request.GET),
+        "has_models": learned_models(request.user).exists(),
     }
     return render(request, "matching/proposal_list.html", context)
 
@@ -50,8 +51,8 @@ def proposal_list(request: HttpRequest) -> HttpResponse:
 @staff_required
 def proposal_new(request: HttpRequest) -> HttpResponse:
     """Choose cohort, model and rules, and start proposing."""
-    cohorts = owned_by(Cohort, request.user)
-    models = models_of(request.user).filter(learned_at__isnull=False)
+    cohorts = light(owned_by(Cohort, request.user))
+    models = learned_models(request.user)
     error = ""
     sent = request.POST or request.GET
     cohort = next((c for c in cohorts if str(c.pk) == sent.get("cohort")), None)

@@ -41,6 +41,8 @@ class PredictedImage(models.Model):
     loss is in nats and entropy in bits per pixel.
     """
 
+    HEAVY = ("reliability",)
+
     class State(models.TextChoices):
         WAITING = "waiting", "Waiting"
         DONE = "done", "Predicted"

@@ -18,6 +18,8 @@ class Segmenter(OrganisationOwned):
     say whether its image was learned from. ``outcome`` is empty until learning has ended.
     """
 
+    HEAVY = ("learned_digests", "held_out_digests")
+
     class Solver(models.TextChoices):
         AUTO = "auto", "Chosen automatically"
         BLOCK = "block-coordinate", "One image at a time"

@@ -1,14 +1,32 @@
 """Reading image sets and their files."""
 
+from collections.abc import Iterable, Mapping
 from typing import Any
+from uuid import UUID
 
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 
 from webapp.accounts.models import User
+from webapp.common.listing import Listing, Tally, list_page
 from webapp.common.selectors import get_or_404, get_owned_or_404, owned_by
-from webapp.segmentation.models import ImageFile, ImageSet
+from webapp.segmentation.models import ImageFile, ImageSet, PredictionBatch, Segmenter
 
-_IMAGE = Q(files__role=ImageFile.Role.IMAGE)
+_IMAGE, _MASK = Q(role=ImageFile.Role.IMAGE), Q(role=ImageFile.Role.MASK)
+_HAS_MASK = _IMAGE & Q(mask__isnull=False)
+_FILES = Tally(
+    ImageFile.objects.all(),
+    "image_set",
+    {
+        "n_images": Count("pk", filter=_IMAGE),
+        "n_masked": Count("pk", filter=_HAS_MASK),
+        "n_masks": Count("pk", filter=_MASK),
+        "n_bytes": Sum("size", default=0),
+    },
+)
+_MODELS = Tally(
+    Segmenter.image_sets.through.objects.all(), "imageset", {"n_models": Count("segmenter")}
+)
+_BATCHES = Tally(PredictionBatch.objects.all(), "image_set", {"n_batches": Count("pk")})
 FILTERS = {
     "all": ("All", Q(role=ImageFile.Role.IMAGE)),
     "with-mask": ("With mask", Q(role=ImageFile.Role.IMAGE, mask__isnull=False)),
@@ -18,19 +36,47 @@ FILTERS = {
 
 
 def image_sets_of(user: User) -> QuerySet[ImageSet]:
-    """Return the sets of the user's organisation with counts of images and masks, and bytes."""
-    counted = owned_by(ImageSet, user).annotate(
-        n_images=Count("files", filter=_IMAGE),
-        n_masked=Count("files", filter=_IMAGE & Q(files__mask__isnull=False)),
-        n_masks=Count("files", filter=Q(files__role=ImageFile.Role.MASK)),
-        n_bytes=Sum("files__size", default=0),
-    )
-    return counted.order_by("-created_at", "pk")  # a query with counts forgets the model's order
+    """Return the sets of the user's organisation, newest first."""
+    return owned_by(ImageSet, user).order_by("-created_at", "pk")
+
+
+def count_files(image_sets: Iterable[ImageSet]) -> None:
+    """Have sets know ``n_images``, ``n_masked`` (those with a mask), ``n_masks``, ``n_bytes``."""
+    _FILES.add_to(image_sets)
+
+
+def image_set_listing(
+    user: User, parameters: Mapping[str, str], **options: int
+) -> Listing[ImageSet]:
+    """Return a page of the sets; each knows its counts of files, ``n_models``, ``n_batches``."""
+    return list_page(image_sets_of(user), parameters, _FILES, _MODELS, _BATCHES, **options)
 
 
 def image_set_of(user: User, pk: Any) -> ImageSet:
-    """Return one set of the user's organisation, or raise Http404."""
-    return get_owned_or_404(image_sets_of(user), user, pk)
+    """Return one set of the user's organisation with its counts, or raise Http404."""
+    image_set = get_owned_or_404(ImageSet, user, pk)
+    count_files([image_set])
+    return image_set
+
+
+def image_counts(user: User, *, masked: bool = False) -> dict[UUID, int]:
+    """Return how many images each set has that has any, or how many with a mask; for choices."""
+    files = ImageFile.objects.filter(
+        _HAS_MASK if masked else _IMAGE, image_set__in=owned_by(ImageSet, user)
+    )
+    return dict(files.order_by().values_list("image_set").annotate(Count("pk")))
+
+
+def sets_with_images(user: User) -> QuerySet[ImageSet]:
+    """Return the sets in which there is something to predict."""
+    images = ImageFile.objects.filter(_IMAGE, image_set=OuterRef("pk"))
+    return image_sets_of(user).filter(Exists(images))
+
+
+def sets_with_masks(user: User) -> QuerySet[ImageSet]:
+    """Return the sets in which there is something to learn from."""
+    masked = ImageFile.objects.filter(_HAS_MASK, image_set=OuterRef("pk"))
+    return image_sets_of(user).filter(Exists(masked))
 
 
 def image_file_of(user: User, image_set_pk: Any, pk: Any) -> ImageFile:

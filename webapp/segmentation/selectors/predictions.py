@@ -1,12 +1,16 @@
 """Reading predictions: progress, numbers with their uncertainty, neighbours of an image."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
+from uuid import UUID
 
 from django.db.models import Avg, Count, F, Q, QuerySet
 from django.shortcuts import get_object_or_404
 
 from webapp.accounts.models import User
+from webapp.common.listing import Listing, Tally, light, list_page
 from webapp.common.selectors import get_owned_or_404, owned_by
 from webapp.segmentation.models import PredictedImage, PredictionBatch
 from webapp.segmentation.uncertainty import (
@@ -18,7 +22,21 @@ from webapp.segmentation.uncertainty import (
     reliability_bins,
 )
 
-_DONE = Q(images__state=PredictedImage.State.DONE)
+KEPT_NUMBERS = 256  # batches whose numbers a process keeps: some kilobytes each
+_IMAGES = Tally(
+    PredictedImage.objects.all(),
+    "batch",
+    {
+        "n_images": Count("pk"),
+        "n_done": Count("pk", filter=Q(state=PredictedImage.State.DONE)),
+        "n_refused": Count("pk", filter=Q(state=PredictedImage.State.REFUSED)),
+        "mean_iou": Avg("iou", filter=Q(learned_from=False)),
+        "learned_iou": Avg("iou", filter=Q(learned_from=True)),
+        "n_known": Count("iou"),
+        "mean_error": Avg("error_map"),
+        "mean_log_loss": Avg("log_loss"),
+    },
+)
 ORDERS = {
     "worst": ("Lowest IoU first", [F("iou").asc(nulls_last=True), "name"]),
     "best": ("Highest IoU first", [F("iou").desc(nulls_last=True), "name"]),
@@ -57,27 +75,29 @@ class Comparison:
 
 
 def batches_of(user: User) -> QuerySet[PredictionBatch]:
-    """Return the batches of the user's organisation, counted as n_images, n_done, n_refused.
+    """Return the batches of the user's organisation, newest first."""
+    batches = light(owned_by(PredictionBatch, user), "segmenter", "image_set", "job")
+    return batches.order_by("-created_at", "pk")
+
+
+def count_images(batches: Iterable[PredictionBatch]) -> None:
+    """Have batches know ``n_images``, ``n_done``, ``n_refused``, ``mean_iou``, ``learned_iou``.
 
     ``mean_iou`` is over images that the model did not learn from, ``learned_iou`` over the others.
     """
-    return (
-        owned_by(PredictionBatch, user)
-        .select_related("segmenter", "image_set", "job")
-        .annotate(
-            n_images=Count("images"),
-            n_done=Count("images", filter=_DONE),
-            n_refused=Count("images", filter=Q(images__state=PredictedImage.State.REFUSED)),
-            mean_iou=Avg("images__iou", filter=Q(images__learned_from=False)),
-            learned_iou=Avg("images__iou", filter=Q(images__learned_from=True)),
-        )
-        .order_by("-created_at", "pk")  # a query with counts forgets the model's order
-    )
+    _IMAGES.add_to(batches)
+
+
+def batch_listing(user: User, parameters: Mapping[str, str]) -> Listing[PredictionBatch]:
+    """Return a page of the batches with their counts."""
+    return list_page(batches_of(user), parameters, _IMAGES)
 
 
 def batch_of(user: User, pk: Any) -> PredictionBatch:
-    """Return one batch of the user's organisation, or raise Http404."""
-    return get_owned_or_404(batches_of(user), user, pk)
+    """Return one batch of the user's organisation with its counts, or raise Http404."""
+    batch = get_owned_or_404(batches_of(user), user, pk)
+    count_images([batch])
+    return batch
 
 
 def predicted_image_of(user: User, batch_pk: Any, pk: Any) -> PredictedImage:
@@ -99,11 +119,19 @@ def default_order(batch: PredictionBatch) -> str:
 
 
 def batch_numbers(batch: PredictionBatch) -> BatchNumbers | None:
-    """Return the numbers of a batch; None where no known mask allows any.
+    """Return the numbers of a counted batch; None where no known mask allows any.
 
     Images that the model learned from are left out unless there are no others: they flatter.
+    A process keeps them as long as the batch's counts and means are what they were.
     """
-    known = [image for image in batch.images.all() if image.iou is not None]
+    means = (batch.mean_iou, batch.learned_iou, batch.mean_error, batch.mean_log_loss)
+    return _numbers(batch.pk, (batch.n_images, batch.n_known, *means))
+
+
+@lru_cache(maxsize=KEPT_NUMBERS)
+def _numbers(batch_pk: UUID, content: tuple[float | None, ...]) -> BatchNumbers | None:
+    columns = ("iou", "error_map", "log_loss", "learned_from", "reliability")
+    known = PredictedImage.objects.filter(batch=batch_pk, iou__isnull=False).only(*columns)
     fresh = [image for image in known if not image.learned_from]
     images = fresh or known
     if not images:
@@ -123,16 +151,11 @@ def batch_numbers(batch: PredictionBatch) -> BatchNumbers | None:
 def comparable_batches(batch: PredictionBatch) -> QuerySet[PredictionBatch]:
     """Return other batches that share an image with a known mask with this one."""
     digests = batch.images.filter(iou__isnull=False).values("image_digest")
-    return (
-        PredictionBatch.objects.filter(
-            organisation_id=batch.organisation_id,
-            images__image_digest__in=digests,
-            images__iou__isnull=False,
-        )
-        .exclude(pk=batch.pk)
-        .select_related("segmenter")
-        .distinct()
+    shared = PredictedImage.objects.filter(image_digest__in=digests, iou__isnull=False)
+    others = PredictionBatch.objects.filter(
+        organisation_id=batch.organisation_id, pk__in=shared.values("batch")
     )
+    return light(others.exclude(pk=batch.pk), "segmenter")
 
 
 def compare_batches(first: PredictionBatch, second: PredictionBatch) -> Comparison | None:

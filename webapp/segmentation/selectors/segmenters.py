@@ -1,19 +1,36 @@
 """Reading learned models and what is known of them while they are learned."""
 
+from collections.abc import Mapping
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import OuterRef, QuerySet, Subquery
 
 from webapp.accounts.models import User
 from webapp.common import formats
+from webapp.common.listing import ArrayLength, Listing, light, list_page
 from webapp.common.selectors import get_owned_or_404, owned_by
 from webapp.jobs.models import JobState
-from webapp.segmentation.models import Segmenter
+from webapp.segmentation.models import HeldOutPoint, Segmenter
 
 
 def segmenters_of(user: User) -> QuerySet[Segmenter]:
     """Return the models of the user's organisation, newest first."""
     return owned_by(Segmenter, user).select_related("job").prefetch_related("image_sets")
+
+
+def segmenter_listing(user: User, parameters: Mapping[str, str]) -> Listing[Segmenter]:
+    """Return a page of the models, newest first.
+
+    Each knows ``n_learned`` and ``n_held_out`` images, and ``last_error`` on the latter.
+    """
+    points = HeldOutPoint.objects.filter(segmenter=OuterRef("pk")).order_by("-iteration")
+    segmenters = light(owned_by(Segmenter, user), "job").prefetch_related("image_sets")
+    counted = segmenters.annotate(
+        n_learned=ArrayLength("learned_digests"),
+        n_held_out=ArrayLength("held_out_digests"),
+        last_error=Subquery(points.values("error")[:1]),
+    )
+    return list_page(counted, parameters)
 
 
 def segmenter_of(user: User, pk: Any) -> Segmenter:
@@ -23,7 +40,7 @@ def segmenter_of(user: User, pk: Any) -> Segmenter:
 
 def ready_segmenters(user: User) -> QuerySet[Segmenter]:
     """Return the models that can predict."""
-    return segmenters_of(user).exclude(outcome={})
+    return light(owned_by(Segmenter, user)).exclude(outcome={})
 
 
 def segmenter_badge(segmenter: Segmenter) -> dict[str, str]:

@@ -17,8 +17,8 @@ from webapp.segmentation.selectors.image_sets import (
     file_tabs,
     files_shown,
     image_file_of,
+    image_set_listing,
     image_set_of,
-    image_sets_of,
 )
 from webapp.segmentation.services.image_sets import (
     image_file_remove,
@@ -50,8 +50,8 @@ class ImageSetForm(forms.Form):
 @viewer_required
 def image_set_list(request: HttpRequest) -> HttpResponse:
     """All sets of the organisation."""
-    sets = image_sets_of(request.user).prefetch_related("segmenters", "batches")
-    return render(request, "segmentation/image_set_list.html", {"image_sets": sets})
+    listing = image_set_listing(request.user, request.GET)
+    return render(request, "segmentation/image_set_list.html", {"listing": listing})
 
 
 @require_http_methods(["GET", "POST"])

@@ -17,9 +17,10 @@ from webapp.common.toasts import attempt, toast
 from webapp.segmentation.charts import reliability_figure
 from webapp.segmentation.exports import batch_archive, numbers_csv
 from webapp.segmentation.models import ImageSet, PredictedImage, PredictionBatch, Segmenter
-from webapp.segmentation.selectors.image_sets import image_sets_of
+from webapp.segmentation.selectors.image_sets import image_counts, sets_with_images
 from webapp.segmentation.selectors.predictions import (
     ORDERS,
+    batch_listing,
     batch_numbers,
     batch_of,
     batches_of,
@@ -51,8 +52,9 @@ class PredictForm(forms.Form):
     def __init__(self, *args: Any, user: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         sets = self.fields["image_set"]
-        sets.queryset = image_sets_of(user).filter(n_images__gt=0)
-        sets.label_from_instance = lambda s: f"{s.name} ({s.n_images} images)"
+        sets.queryset = sets_with_images(user)
+        n_images = image_counts(user)
+        sets.label_from_instance = lambda s: f"{s.name} ({n_images[s.pk]} images)"
         models = self.fields["segmenter"]
         models.queryset = ready_segmenters(user)
         models.label_from_instance = lambda model: f"{model.name} (finds “{model.foreground}”)"
@@ -62,9 +64,8 @@ class PredictForm(forms.Form):
 @viewer_required
 def prediction_list(request: HttpRequest) -> HttpResponse:
     """All batches of the organisation."""
-    return render(
-        request, "segmentation/prediction_list.html", {"batches": batches_of(request.user)}
-    )
+    listing = batch_listing(request.user, request.GET)
+    return render(request, "segmentation/prediction_list.html", {"listing": listing})
 
 
 @require_http_methods(["GET", "POST"])

@@ -14,11 +14,11 @@ from webapp.common.toasts import toast
 from webapp.segmentation.charts import held_out_chart
 from webapp.segmentation.file_responses import exported, file_response
 from webapp.segmentation.models import ImageFile, ImageSet, Segmenter
-from webapp.segmentation.selectors.image_sets import image_sets_of
+from webapp.segmentation.selectors.image_sets import image_counts, sets_with_masks
 from webapp.segmentation.selectors.segmenters import (
     segmenter_badge,
+    segmenter_listing,
     segmenter_of,
-    segmenters_of,
 )
 from webapp.segmentation.services.segmenters import (
     LearningChoices,
@@ -79,10 +79,10 @@ class LearnForm(forms.Form):
 
     def __init__(self, *args: Any, user: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        sets = image_sets_of(user).filter(n_masked__gt=0)
         field = self.fields["image_sets"]
-        field.queryset = sets
-        field.label_from_instance = lambda s: f"{s.name}: {s.n_masked} images with masks"
+        field.queryset = sets_with_masks(user)
+        n_masked = image_counts(user, masked=True)
+        field.label_from_instance = lambda s: f"{s.name}: {n_masked[s.pk]} images with masks"
 
     def choices(self) -> LearningChoices:
         """Return what was chosen, as numbers."""
@@ -100,15 +100,10 @@ class LearnForm(forms.Form):
 @viewer_required
 def segmenter_list(request: HttpRequest) -> HttpResponse:
     """All models of the organisation that segment images."""
-    rows = [
-        {
-            "segmenter": segmenter,
-            "badge": segmenter_badge(segmenter),
-            "error": _last_error(segmenter),
-        }
-        for segmenter in segmenters_of(request.user).prefetch_related("held_out")
-    ]
-    return render(request, "segmentation/segmenter_list.html", {"rows": rows})
+    listing = segmenter_listing(request.user, request.GET)
+    rows = [(segmenter, segmenter_badge(segmenter)) for segmenter in listing.rows]
+    context = {"listing": listing, "rows": rows}
+    return render(request, "segmentation/segmenter_list.html", context)
 
 
 @require_http_methods(["GET", "POST"])
@@ -199,11 +194,6 @@ def _context(segmenter: Segmenter) -> dict[str, Any]:
 
 def _stopped_by(outcome: dict[str, Any]) -> str:
     return "as asked" if outcome.get("converged") else f"stopped: {outcome.get('status')}"
-
-
-def _last_error(segmenter: Segmenter) -> float | None:
-    points = list(segmenter.held_out.all())
-    return points[-1].error if points else None
 
 
 @require_GET

@@ -1,0 +1,127 @@
+"""The one way to list objects: filter by name, count, page.
+
+What a list costs depends on its page, not on how many objects there are nor on what they hold:
+
+- ``light`` leaves the heavy columns of a model (``HEAVY``: questions, curves, digests) where they
+  are;
+- ``list_page`` finds the keys of a page first, so that what is computed for a row is computed for
+  the rows that are shown;
+- a ``Tally`` counts the rows of another table for the objects of a page, by one query on that table
+  alone. A count that is joined would group by every column of every joined row instead.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from django.core.paginator import Page, Paginator
+from django.db import models
+
+M = TypeVar("M", bound=models.Model)
+
+PAGE_SIZE = 50
+MAX_QUERY = 100
+
+
+class ArrayLength(models.Func):
+    """The number of entries of a JSON column that holds a list."""
+
+    function = "jsonb_array_length"
+    output_field = models.IntegerField()
+
+    def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        """SQLite has another name for it."""
+        return super().as_sql(compiler, connection, function="json_array_length", **context)
+
+
+def light(queryset: models.QuerySet[M], *related: str) -> models.QuerySet[M]:
+    """Join the named relations and leave the heavy columns of all of them in the database."""
+    columns = list(getattr(queryset.model, "HEAVY", ()))
+    for path in related:
+        model = queryset.model
+        for name in path.split("__"):
+            model = model._meta.get_field(name).related_model
+        columns += [f"{path}__{column}" for column in getattr(model, "HEAVY", ())]
+    return (
+        queryset.select_related(*related).defer(*columns) if related else queryset.defer(*columns)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Numbers about the rows of another table, set on objects as attributes.
+
+    ``owner`` is the field of ``rows`` that holds an object's key, ``numbers`` {attribute: aggregate
+    over its rows}. An object without rows gets the aggregate's value of none: 0 for a count.
+    """
+
+    rows: models.QuerySet[Any]
+    owner: str
+    numbers: Mapping[str, models.Aggregate]
+
+    def add_to(self, objects: Iterable[models.Model]) -> None:
+        """Set the numbers on the objects, by one query."""
+        objects = list(objects)
+        if not objects:
+            return
+        mine = self.rows.filter(**{f"{self.owner}__in": [one.pk for one in objects]})
+        found = {
+            row.pop(self.owner): row
+            for row in mine.order_by().values(self.owner).annotate(**self.numbers)
+        }
+        none = {
+            name: number.empty_result_set_value if number.default is None else number.default
+            for name, number in self.numbers.items()
+        }
+        for one in objects:
+            for name, value in found.get(one.pk, none).items():
+                setattr(one, name, value)
+
+
+@dataclass(frozen=True, slots=True)
+class Listing(Generic[M]):
+    """One page of a list and the text that it was filtered by."""
+
+    page: Page
+    query: str
+
+    @property
+    def rows(self) -> Sequence[M]:
+        """The objects of the page."""
+        return self.page.object_list
+
+    @property
+    def is_long(self) -> bool:
+        """Whether a filter helps: there is more than a page, or one is set."""
+        return bool(self.query) or self.page.paginator.num_pages > 1
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to list; a filter that fits nothing is no empty list."""
+        return bool(self.query) or self.page.paginator.count > 0
+
+
+def list_page(
+    queryset: models.QuerySet[M],
+    parameters: Mapping[str, str],
+    *tallies: Tally,
+    search: Sequence[str] = ("name",),
+    size: int = PAGE_SIZE,
+) -> Listing[M]:
+    """Return the page of a list that an address asks for by ``q`` and ``page``.
+
+    Nonsense in ``page`` reads as the first page, a number beyond the end as the last.
+    """
+    query = parameters.get("q", "").strip()[:MAX_QUERY] if search else ""
+    if query:
+        fits = models.Q()
+        for field in search:
+            fits |= models.Q(**{f"{field}__icontains": query})
+        queryset = queryset.filter(fits)
+    keys = queryset.values_list("pk", flat=True)
+    page = Paginator(keys, size).get_page(parameters.get("page"))
+    order = list(page.object_list)
+    rows = queryset.order_by().in_bulk(order)
+    page.object_list = [rows[key] for key in order if key in rows]
+    for tally in tallies:
+        tally.add_to(page.object_list)
+    return Listing(page, query)
