@@ -7,11 +7,18 @@ from django.db.models.signals import post_delete
 from django.dispatch import Signal, receiver
 
 from webapp.cohorts.draft_files import draft_path
-from webapp.cohorts.models import Draft
+from webapp.cohorts.models import Cohort, Draft
+from webapp.cohorts.selectors.surveys import forget_surveys
 from webapp.common.storage import remove_path
 
 # Sent with ``cohort`` and ``user`` in the transaction of a purge, before anything is deleted.
 cohort_purging = Signal()
+
+
+@receiver(post_delete, sender=Cohort)
+def forget_answers(**kwargs: Any) -> None:
+    """Keep no answers of a cohort that is gone, not even in memory."""
+    transaction.on_commit(forget_surveys)
 
 
 @receiver(post_delete, sender=Draft)

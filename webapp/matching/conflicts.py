@@ -1,15 +1,17 @@
 """Conflicts of a proposal's rules as people read them: who, which rules, one button per way out."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 
-from engine import RoommateModel, RuleConflict, Survey, check_rules
+from engine import RoommateModel, RuleConflict, Rules, Survey, check_rules
 from webapp.matching.models import Proposal
 from webapp.matching.rules import number_of, proposal_rules
 
 MAX_BUTTONS = 3
+KEPT_CHECKS = 32  # a decision changes the rules, a look at the page does not
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +47,22 @@ def find_conflicts(
 
     The model is loaded only when somebody must stay single, to suggest who.
     """
-    found = check_rules(survey, proposal_rules(proposal, survey))
+    found = _check(_Case(id(survey), survey, proposal_rules(proposal)))
     return [_present(conflict, survey, load_model) for conflict in found]
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """A survey under rules. The survey is the same only if it is the very one that is kept."""
+
+    identity: int
+    survey: Survey = field(compare=False)
+    rules: Rules
+
+
+@lru_cache(maxsize=KEPT_CHECKS)
+def _check(case: _Case) -> tuple[RuleConflict, ...]:
+    return check_rules(case.survey, case.rules)
 
 
 def _present(conflict: RuleConflict, survey: Survey, load_model: ModelLoader | None) -> Conflict:

@@ -204,7 +204,7 @@ def _propose(
     A held pair is certain and leaves nobody else a chance: decisions, not what the model expects.
     Without locks the rules allow the very same pairs, so that the second run is always feasible.
     """
-    rules = proposal_rules(proposal, survey)
+    rules = proposal_rules(proposal)
     n_runs = 2 if rules.locks else 1
     result = propose_pairs(
         model,
@@ -218,7 +218,7 @@ def _propose(
     free = propose_pairs(
         model,
         survey,
-        proposal_rules(proposal, survey, with_locks=False),
+        proposal_rules(proposal, with_locks=False),
         on_progress=_part_of(context, 1, n_runs),
         should_stop=context.should_stop,
     )
@@ -249,7 +249,7 @@ def _pair_values(
     proposal: Proposal, model: RoommateModel, survey: Survey, result: EngineProposal
 ) -> list[dict[str, Any]]:
     """Return the row of every pair; reasons for all of them come from one pass over the cohort."""
-    rules = proposal_rules(proposal, survey, with_locks=False)
+    rules = proposal_rules(proposal, with_locks=False)
     parts = model.features.pair_scores(survey, model.theta, result.pairs)
     amounts = parts - compute_partner_means(model, survey, rules).of_pairs(result.pairs)
     names = model.questionnaire.names

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,13 @@ from engine import (
     explain_pair,
     load_roommate_model,
 )
-from webapp.cohorts.selectors.surveys import cohort_survey, questionnaire_of
+from webapp.cohorts.selectors.surveys import cohort_positions, cohort_survey, questionnaire_of
 from webapp.common.storage import read_arrays
 from webapp.matching.models import Proposal
 from webapp.matching.rules import proposal_rules
 
 NEXT_BEST = 3
+KEPT_MODELS = 32  # some 100 kB each
 MAX_CHIPS = 3
 SAMPLED_PAIRS = 50_000  # as many as a picture can tell from all of them
 SMALL_REASON = 0.05  # nats: reasons below this are not worth a chip
@@ -38,6 +39,23 @@ class Candidate:
     probability: float
 
 
+def kept_model(path: Path) -> RoommateModel:
+    """Return the model of a file; a process keeps those that it read last.
+
+    A file is replaced, never changed: the same time and size are the same content.
+    """
+    try:
+        stat = path.stat()
+    except FileNotFoundError:
+        return load_roommate_model(path)  # says so in its own words
+    return _read_model(path, stat.st_ino, stat.st_mtime_ns, stat.st_size)
+
+
+@lru_cache(maxsize=KEPT_MODELS)
+def _read_model(path: Path, *_: int) -> RoommateModel:
+    return load_roommate_model(path)
+
+
 class ProposalNumbers:
     """Reads what a proposal's computation stored; loads each part when it is first asked for."""
 
@@ -47,7 +65,7 @@ class ProposalNumbers:
     @cached_property
     def model(self) -> RoommateModel:
         """The weights."""
-        return load_roommate_model(self.proposal.model.path)
+        return kept_model(self.proposal.model.path)
 
     @cached_property
     def survey(self) -> Survey:
@@ -55,14 +73,14 @@ class ProposalNumbers:
         return cohort_survey(self.proposal.cohort, questionnaire_of(self.proposal.model.questions))
 
     @cached_property
-    def position(self) -> dict[int, int]:
+    def position(self) -> Mapping[int, int]:
         """Position in the survey of every number on screen."""
-        return {int(label.removeprefix("S-")): k for k, label in enumerate(self.survey.ids)}
+        return cohort_positions(self.proposal.cohort)
 
     @cached_property
     def rules(self) -> Rules:
         """With whom anybody might live: what pairs are compared with."""
-        return proposal_rules(self.proposal, self.survey, with_locks=False)
+        return proposal_rules(self.proposal, with_locks=False)
 
     @property
     def _files(self) -> tuple[Path, Path]:

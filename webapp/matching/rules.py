@@ -1,22 +1,12 @@
 """The rules of a proposal as the engine reads them."""
 
-from dataclasses import dataclass
+from django.db.models import Q
 
-from engine import Rules, Survey
+from engine import Rules
+from webapp.cohorts.selectors.surveys import cohort_positions
 from webapp.matching.models import ForbiddenPair, PairState, Proposal
 
 HELD_STATES = (PairState.ACCEPTED, PairState.LOCKED, PairState.SWAPPED)
-
-
-@dataclass(frozen=True, slots=True)
-class Lock:
-    """Two students who stay together, and why: a decided pair or a rule of its own."""
-
-    first: int
-    second: int
-    state: str
-    pair_id: int | None = None
-    rule_id: int | None = None
 
 
 def number_of(label: str) -> int:
@@ -24,43 +14,31 @@ def number_of(label: str) -> int:
     return int(label.removeprefix("S-"))
 
 
-def proposal_locks(proposal: Proposal) -> list[Lock]:
-    """Return held pairs and lock rules, by the students' numbers."""
-    held = proposal.pairs.filter(state__in=HELD_STATES)
-    locks = [
-        Lock(pair.first_number, pair.second_number, pair.state, pair_id=pair.pk) for pair in held
-    ]
-    paired = {(lock.first, lock.second) for lock in locks}
-    for rule in proposal.locks.select_related("first", "second"):
-        first, second = sorted((rule.first.number, rule.second.number))
-        if (first, second) not in paired:
-            locks.append(Lock(first, second, PairState.LOCKED, rule_id=rule.pk))
-    return locks
-
-
-def proposal_forbids(proposal: Proposal) -> list[ForbiddenPair]:
-    """Return what this proposal rejected and what must never be in its cohort."""
-    forbidden = ForbiddenPair.objects.filter(cohort_id=proposal.cohort_id)
-    mine = forbidden.filter(proposal=None) | forbidden.filter(proposal=proposal)
-    return list(mine.select_related("first", "second"))
-
-
-def proposal_rules(proposal: Proposal, survey: Survey, *, with_locks: bool = True) -> Rules:
-    """Return the rules of a proposal as positions in the survey.
+def proposal_rules(proposal: Proposal, *, with_locks: bool = True) -> Rules:
+    """Return the rules of a proposal as positions in the survey of its cohort.
 
     Without locks they say with whom anybody might live: what a pair is compared with.
     """
-    position = {label: k for k, label in enumerate(survey.ids)}
-
-    def place(number: int) -> int:
-        return position[f"S-{number}"]
-
-    locks = proposal_locks(proposal) if with_locks else []
+    place = cohort_positions(proposal.cohort).__getitem__
+    locks = _locks(proposal) if with_locks else []
     return Rules(
-        locks=tuple((place(lock.first), place(lock.second)) for lock in locks),
-        forbids=tuple(
-            (place(f.first.number), place(f.second.number)) for f in proposal_forbids(proposal)
-        ),
+        locks=tuple((place(first), place(second)) for first, second in locks),
+        forbids=tuple((place(first), place(second)) for first, second in _forbids(proposal)),
         same=tuple(proposal.same),
         single=tuple(place(number) for number in proposal.singles),
     )
+
+
+def _locks(proposal: Proposal) -> list[tuple[int, int]]:
+    """Return held pairs, then lock rules about other pairs, by the students' numbers."""
+    held = proposal.pairs.filter(state__in=HELD_STATES)
+    rules = proposal.locks.values_list("first__number", "second__number")
+    pairs = [*held.values_list("first_number", "second_number")]
+    return list(dict.fromkeys(pairs + [(min(rule), max(rule)) for rule in rules]))
+
+
+def _forbids(proposal: Proposal) -> list[tuple[int, int]]:
+    """Return what this proposal rejected and what must never be in its cohort."""
+    whose = Q(proposal=None) | Q(proposal=proposal)
+    rules = ForbiddenPair.objects.filter(whose, cohort_id=proposal.cohort_id)
+    return list(rules.values_list("first__number", "second__number"))

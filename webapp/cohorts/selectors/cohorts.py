@@ -9,6 +9,7 @@ from django.db.models import Count, Q, QuerySet
 
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, Draft, PastPair, Student
+from webapp.cohorts.selectors.surveys import cohort_survey
 from webapp.common.listing import ArrayLength, Listing, Tally, light, list_page
 from webapp.common.parameters import digits_of
 from webapp.common.selectors import owned_by
@@ -89,14 +90,11 @@ class QuestionSummary:
 
 def question_summaries(cohort: Cohort) -> list[QuestionSummary]:
     """Return every question of a cohort with the counts of its answers."""
-    counters: list[Counter[int]] = [Counter() for _ in cohort.questions]
-    for answers in cohort.students.values_list("answers", flat=True):
-        for counter, answer in zip(counters, answers, strict=True):
-            counter[answer] += 1
+    columns = cohort_survey(cohort).answers.T
     return [
-        _summary(number, question, counter)
-        for number, (question, counter) in enumerate(
-            zip(cohort.questions, counters, strict=True), start=1
+        _summary(number, question, Counter(column.tolist()))
+        for number, (question, column) in enumerate(
+            zip(cohort.questions, columns, strict=True), start=1
         )
     ]
 
@@ -114,11 +112,8 @@ def _summary(number: int, question: dict[str, Any], counter: Counter[int]) -> Qu
 
 def constraint_groups(cohort: Cohort) -> list[tuple[str, list[tuple[str, int]]]]:
     """Return [(column, [(value, students)])] for every constraint column; '' is a blank."""
-    counters: dict[str, Counter[str]] = {name: Counter() for name in cohort.constraints}
-    for attributes in cohort.students.values_list("attributes", flat=True):
-        for name, counter in counters.items():
-            counter[attributes.get(name, "")] += 1
-    return [(name, sorted(counter.items())) for name, counter in counters.items()]
+    columns = cohort_survey(cohort).attributes
+    return [(name, sorted(Counter(values).items())) for name, values in columns.items()]
 
 
 def find_students(cohort: Cohort, query: str, *, originals: bool = False) -> QuerySet[Student]:

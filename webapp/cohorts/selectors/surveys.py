@@ -1,13 +1,19 @@
 """Cohorts as the engine's surveys, read by another questionnaire where one is given."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine import InvalidProblemError, Question, Questionnaire, Survey
-from webapp.cohorts.models import Cohort
+from webapp.cohorts.models import Cohort, Student
+
+KEPT_SURVEYS = 16  # about 2 MB each at 10,000 students
 
 
 def questionnaire_of(questions: Sequence[dict[str, Any]]) -> Questionnaire:
@@ -21,20 +27,63 @@ def cohort_survey(cohort: Cohort, questionnaire: Questionnaire | None = None) ->
     """Return the answers of a cohort in the order of the students' numbers.
 
     With a questionnaire, answers are read by the text of its levels, in its order of questions.
+    A process keeps what it read last: students never change once they are imported.
 
     Raises
     ------
     InvalidProblemError
         If a question is missing, or somebody gave an answer that the questionnaire does not have.
     """
-    rows = list(cohort.students.values_list("number", "answers", "attributes"))
-    own = questionnaire_of(cohort.questions)
-    answers = np.array([row[1] for row in rows], dtype=np.int16).reshape(len(rows), own.n_questions)
+    own = _read(*_key_of(cohort)).survey
+    if questionnaire is None or questionnaire == own.questionnaire:
+        return own
+    return _recoded(*_key_of(cohort), questionnaire)
+
+
+def cohort_positions(cohort: Cohort) -> Mapping[int, int]:
+    """Return the position in the survey of every number on screen."""
+    return _read(*_key_of(cohort)).positions
+
+
+def forget_surveys() -> None:
+    """Forget the answers that this process keeps; call it when a cohort is purged."""
+    _read.cache_clear()
+    _recoded.cache_clear()
+
+
+@dataclass(frozen=True, slots=True)
+class _Answers:
+    survey: Survey
+    positions: Mapping[int, int]
+
+
+def _key_of(cohort: Cohort) -> tuple[UUID, Questionnaire, tuple[str, ...]]:
+    return cohort.pk, questionnaire_of(cohort.questions), tuple(cohort.constraints)
+
+
+@lru_cache(maxsize=KEPT_SURVEYS)
+def _read(cohort_pk: UUID, questionnaire: Questionnaire, columns: tuple[str, ...]) -> _Answers:
+    students = Student.objects.filter(cohort=cohort_pk).order_by("number")
+    rows = list(students.values_list("number", "answers", "attributes"))
+    shape = (len(rows), questionnaire.n_questions)
+    answers = np.array([row[1] for row in rows], dtype=np.int16).reshape(shape)
     labels = tuple(f"S-{row[0]}" for row in rows)
-    if questionnaire is not None and questionnaire != own:
-        answers = _recode(answers, own, questionnaire, labels)
-    attributes = {name: tuple(row[2].get(name, "") for row in rows) for name in cohort.constraints}
-    return Survey(labels, questionnaire or own, answers, attributes)
+    attributes = {name: tuple(row[2].get(name, "") for row in rows) for name in columns}
+    positions = {row[0]: k for k, row in enumerate(rows)}
+    survey = Survey(labels, questionnaire, answers, attributes)
+    return _Answers(survey, MappingProxyType(positions))
+
+
+@lru_cache(maxsize=KEPT_SURVEYS)
+def _recoded(
+    cohort_pk: UUID,
+    questionnaire: Questionnaire,
+    columns: tuple[str, ...],
+    wanted: Questionnaire,
+) -> Survey:
+    own = _read(cohort_pk, questionnaire, columns).survey
+    answers = _recode(own.answers, questionnaire, wanted, own.ids)
+    return Survey(own.ids, wanted, answers, own.attributes)
 
 
 def _recode(

@@ -7,6 +7,7 @@ Filters: number, signed, per_cent, scientific, duration, when.
 
 import math
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from django import template
@@ -23,6 +24,7 @@ register = template.Library()
 
 
 @register.simple_tag
+@lru_cache(maxsize=512)
 def icon(name: str, label: str = "", extra: str = "") -> SafeString:
     """One Lucide icon from the sprite; with a label it is an image, without it decoration."""
     href = f"{static('icons/lucide.svg')}#{name}"

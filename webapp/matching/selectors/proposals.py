@@ -13,7 +13,7 @@ from webapp.common.listing import Listing, Tally, light, list_page
 from webapp.common.parameters import digits_of, whole_number
 from webapp.common.selectors import owned_by
 from webapp.matching.conflicts import Conflict
-from webapp.matching.models import ForbiddenPair, PairState, Proposal, ProposedPair
+from webapp.matching.models import ForbiddenPair, LearnedModel, PairState, Proposal, ProposedPair
 
 PAGE_SIZE = 50
 SORTS = {
@@ -79,6 +79,12 @@ _PAIRS = Tally(
 def proposals_of(user: User) -> QuerySet[Proposal]:
     """Return the proposals of the user's organisation, last changed first."""
     return light(owned_by(Proposal, user), "cohort", "model", "job")
+
+
+def with_questions() -> QuerySet[Proposal]:
+    """Return all proposals as their pages need them: with the questions, without the weights."""
+    heavy = [f"model__{name}" for name in LearnedModel.HEAVY if name != "questions"]
+    return Proposal.objects.select_related("cohort", "model", "job").defer(*heavy)
 
 
 def proposal_listing(user: User, parameters: Mapping[str, str]) -> Listing[Proposal]:

@@ -17,6 +17,7 @@ from webapp.common.toasts import attempt, toast
 from webapp.matching.errors import DecisionError
 from webapp.matching.models import Decision, DecisionEvent, Proposal, ProposedPair
 from webapp.matching.selectors.pages import drawer_context, proposal_context
+from webapp.matching.selectors.proposals import with_questions
 from webapp.matching.services.decisions import decision_undo, pairs_decide
 from webapp.matching.services.proposals import proposal_compute, proposal_conflicts
 from webapp.matching.services.rules import rule_change
@@ -47,7 +48,7 @@ def _answer(request: HttpRequest, proposal: Proposal) -> HttpResponse:
     if not request.htmx:
         address = reverse("matching:proposal", args=[proposal.pk])
         return redirect(f"{address}?{urlencode(parameters)}" if parameters else address)
-    proposal = Proposal.objects.select_related("cohort", "model", "job").get(pk=proposal.pk)
+    proposal = with_questions().get(pk=proposal.pk)
     context = proposal_context(proposal, parameters)
     context["with_drawer"] = True
     return render(request, "matching/_proposal_body.html", context)

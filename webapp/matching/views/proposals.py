@@ -20,7 +20,7 @@ from webapp.matching.models import Proposal
 from webapp.matching.numbers import ProposalNumbers
 from webapp.matching.selectors.models import learned_models
 from webapp.matching.selectors.pages import proposal_context
-from webapp.matching.selectors.proposals import proposal_listing
+from webapp.matching.selectors.proposals import proposal_listing, with_questions
 from webapp.matching.services.exports import proposal_export
 from webapp.matching.services.proposals import (
     proposal_compute,
@@ -32,8 +32,7 @@ from webapp.matching.services.proposals import (
 
 def find_proposal(request: HttpRequest, uuid: str) -> Proposal:
     """Return a proposal of the user's organisation or answer 404."""
-    proposals = Proposal.objects.select_related("cohort", "model", "job")
-    return get_owned_or_404(proposals, request.user, uuid)
+    return get_owned_or_404(with_questions(), request.user, uuid)
 
 
 @require_GET
