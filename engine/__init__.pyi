@@ -15,6 +15,7 @@ from .core.progress import (
     never_stop,
 )
 from .core.status import Status
+from .core.whole_file import PartFile, part_file, whole_file
 from .crf.questionnaire import Question, QuestionKind, Questionnaire
 from .crf.room_rules import Designation, Need, Preference, Request, RoomRules
 from .crf.rooms import Rooms
@@ -125,6 +126,7 @@ __all__ = [
     "OneHotScores",
     "PairwiseGraph",
     "PairwiseModel",
+    "PartFile",
     "PartnerMeans",
     "Placement",
     "PracticePairs",
@@ -192,6 +194,7 @@ __all__ = [
     "mean_field",
     "never_stop",
     "order_answers",
+    "part_file",
     "partners_of",
     "picture_stem",
     "place_in_rooms",
@@ -211,6 +214,7 @@ __all__ = [
     "to_pairwise",
     "train_roommates",
     "train_segmentation",
+    "whole_file",
     "write_mask",
     "write_uai",
 ]

@@ -2,7 +2,6 @@
 
 import os
 import struct
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Collection, Iterator, Mapping
@@ -15,6 +14,7 @@ from numpy.lib.npyio import NpzFile
 from numpy.typing import NDArray
 
 from engine.core.errors import InvalidProblemError
+from engine.core.whole_file import whole_file
 
 NEW_FILE_MODE = 0o666  # what open() asks for; the umask takes its part
 
@@ -126,24 +126,7 @@ def write_npz(path: Path | str, arrays: Mapping[str, NDArray[Any]]) -> None:
         If the file cannot be written; the old one is untouched then.
     """
     path = Path(path)
-    handle, name = tempfile.mkstemp(dir=path.parent, suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez(file, allow_pickle=False, **arrays)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, _mode_of(path))
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
-def _mode_of(path: Path) -> int:
-    """Return the permissions of the file that is replaced, or those of a new one."""
-    try:
-        return path.stat().st_mode & 0o777
-    except FileNotFoundError:
-        umask = os.umask(0)
-        os.umask(umask)
-        return NEW_FILE_MODE & ~umask
+    with whole_file(path, mode=NEW_FILE_MODE) as file:
+        if path.exists():
+            os.fchmod(file.fileno(), path.stat().st_mode & 0o777)
+        np.savez(file, allow_pickle=False, **arrays)

@@ -6,28 +6,22 @@ thread: two levels of threads wait for each other, tenfold slower on a machine t
 """
 
 import os
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+from threadpoolctl import (  # type: ignore[import-untyped]
+    OpenBLASController,
+    ThreadpoolController,
+)
 
 SMALL = 256  # rows below which a hand-over to another thread costs more than it gains
 
 _pool: ThreadPoolExecutor | None = None
-
-
-def _forget_pool() -> None:
-    """A forked child has none of its parent's threads: it starts its own."""
-    global _pool
-    _pool = None
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_pool)
 
 
 @cache
@@ -35,10 +29,73 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def one_blas_thread() -> AbstractContextManager[Any]:
+def _take_control() -> None:
+    """Let this thread set the limit: threadpoolctl obeys only the first thread that ever did.
+
+    Several threads change it in turn here, under a lock of our own.
+    """
+    OpenBLASController.clear_controlling_thread(force=True)
+
+
+class _OneBlasThread:
+    """Holds linear algebra to one thread while anybody in the process asks for it.
+
+    The number of threads is one for the whole process. So the first who enters limits it and the
+    last who leaves restores it, however their uses overlap: each restoring what it found would
+    leave one thread for good.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = 0
+        self._limit: Any = None
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        """Limit the process from here to the end of the block."""
+        with self._lock:
+            if self._users == 0:
+                _take_control()
+                self._limit = _controller().limit(limits=1, user_api="blas")
+            self._users += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._users -= 1
+                if self._users == 0:
+                    self._restore()
+
+    def start_again(self) -> None:
+        """In a forked child: the threads that used the limit were left behind, and the lock too."""
+        self._lock = threading.Lock()
+        self._users = 0
+        self._restore()
+
+    def _restore(self) -> None:
+        if self._limit is not None:
+            _take_control()
+            self._limit.restore_original_limits()
+            self._limit = None
+
+
+_one_blas_thread = _OneBlasThread()
+
+
+def one_blas_thread() -> AbstractContextManager[None]:
     """Return a context in which linear algebra runs in the calling thread alone."""
-    context: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
-    return context
+    return _one_blas_thread()
+
+
+def _start_again_in_child() -> None:
+    """A forked child has none of its parent's threads: it starts its own."""
+    global _pool
+    _pool = None
+    _one_blas_thread.start_again()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_start_again_in_child)
 
 
 def count_threads() -> int:

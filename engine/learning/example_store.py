@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from engine.core.errors import InvalidProblemError
 from engine.core.npz_file import read_npz
 from engine.core.spill_folder import spill_folder
+from engine.core.whole_file import whole_file
 from engine.crf.grid_features import GridExample, GridFeatures
 from engine.crf.image_features import (
     COLOUR_THRESHOLDS,
@@ -223,15 +224,9 @@ class StoredFeatures:
         )
 
     def save(self, path: Path) -> None:
-        """Write to a neighbour file and rename it: readers see a whole file or none."""
-        handle, name = tempfile.mkstemp(dir=path.parent, suffix=".part")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                self.write(file)
-            os.replace(name, path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        """Write whole or not at all."""
+        with whole_file(path) as file:
+            self.write(file)
 
 
 def assemble(features: StoredFeatures) -> GridFeatures:

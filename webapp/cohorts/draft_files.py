@@ -1,11 +1,11 @@
 """The private file behind a draft: the upload as it stands, read once and written as plain JSON."""
 
 import json
-import os
 from functools import lru_cache
 from pathlib import Path
 from uuid import UUID
 
+from engine import whole_file
 from webapp.cohorts.tables.layout import Layout, find_layout
 from webapp.cohorts.tables.source import Line, Sheet, Source
 from webapp.cohorts.tables.table import Table, build_table
@@ -22,7 +22,6 @@ def draft_path(organisation_id: int, uuid: UUID) -> Path:
 
 def write_draft_source(path: Path, source: Source) -> None:
     """Write the file, whole or not at all, readable by the server's account only."""
-    part = path.with_suffix(".part")
     data = {
         "sheets": [
             {
@@ -36,12 +35,8 @@ def write_draft_source(path: Path, source: Source) -> None:
         "encoding": source.encoding,
         "delimiter": source.delimiter,
     }
-    handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        json.dump(data, file, ensure_ascii=False)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(part, path)
+    with whole_file(path) as file:
+        file.write(json.dumps(data, ensure_ascii=False).encode())
 
 
 def read_draft_source(path: Path) -> Source:

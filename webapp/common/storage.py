@@ -3,7 +3,6 @@
 import contextlib
 import os
 import shutil
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,8 @@ from uuid import UUID
 import numpy as np
 from django.conf import settings
 from numpy.typing import NDArray
+
+from engine import whole_file
 
 UNFINISHED_SECONDS = 24 * 3600  # longer than any upload is written and any job runs
 
@@ -37,16 +38,8 @@ def array_path(organisation: Any, kind: str, uuid: UUID, suffix: str = ".npz") -
 def write_arrays(path: Path, **arrays: NDArray[Any]) -> None:
     """Write arrays to one ``.npz`` file, whole or not at all."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez(file, **arrays)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with whole_file(path) as file:
+        np.savez(file, **arrays)
 
 
 def remove_unfinished() -> int:

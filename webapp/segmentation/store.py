@@ -7,14 +7,13 @@ beside its place, flushed to disk and renamed.
 
 import errno
 import hashlib
-import os
-import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from engine import PartFile, part_file
 from webapp.common.storage import organisation_folder
 
 CHUNK_BYTES = 1 << 16
@@ -82,19 +81,19 @@ class FileStore:
             If the disk is full. No part of the file stays behind.
         """
         digest, size = hashlib.sha256(), 0
-        with full_disk_explained(), self._part_file() as part:
+        with full_disk_explained(), self._new_part() as part:
             for chunk in chunks:
                 digest.update(chunk)
                 size += len(chunk)
-                part.write(chunk)
+                part.file.write(chunk)
             self._settle(part, self.path(digest.hexdigest()))
         return StoredContent(digest.hexdigest(), size)
 
     def put_derived(self, digest: str, suffix: str, content: bytes) -> Path:
         """Store something made from the file ``digest`` (a thumbnail, say) beside its name."""
         target = self.path(digest, suffix)
-        with full_disk_explained(), self._part_file() as part:
-            part.write(content)
+        with full_disk_explained(), self._new_part() as part:
+            part.file.write(content)
             self._settle(part, target)
         return target
 
@@ -105,24 +104,14 @@ class FileStore:
             for path in folder.glob(f"{digest}*"):
                 path.unlink(missing_ok=True)
 
-    @contextmanager
-    def _part_file(self) -> Iterator[BinaryIO]:
+    def _new_part(self) -> AbstractContextManager[PartFile]:
         self._root.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handle, name = tempfile.mkstemp(dir=self._root, suffix=".part")
-        os.close(handle)
-        try:
-            with open(name, "wb") as part:
-                yield part
-        finally:
-            Path(name).unlink(missing_ok=True)
+        return part_file(self._root)
 
     @staticmethod
-    def _settle(part: BinaryIO, target: Path) -> None:
-        """Flush ``part`` to disk and link it to its place; an equal file there stays."""
-        part.flush()
-        os.fsync(part.fileno())
+    def _settle(part: PartFile, target: Path) -> None:
         target.parent.mkdir(exist_ok=True, mode=0o700)
-        os.replace(part.name, target)
+        part.settle(target)
 
 
 def content_remove(*, organisation_id: int, digest: str) -> None:

@@ -211,7 +211,7 @@ def test_a_full_disk_saves_no_half_correction(client_of, bob, row, monkeypatch) 
         raise OSError(errno.ENOSPC, "No space left on device")
 
     drawn = ~read_mask_png(row.mask_path)
-    monkeypatch.setattr("webapp.segmentation.store.os.fsync", full)
+    monkeypatch.setattr("engine.core.whole_file.os.fsync", full)
     answer = correct(client_of(bob), row, painted(drawn))
     assert answer.status_code == 507
     assert not ImageFile.objects.filter(origin="corrected").exists()
@@ -244,7 +244,7 @@ def test_a_disk_that_fills_at_the_thumbnail_leaves_no_mask(
 ) -> None:
     before = files_in(media_root)
     monkeypatch.setattr(
-        "webapp.segmentation.store.os.fsync",
+        "engine.core.whole_file.os.fsync",
         Mock(side_effect=[None, OSError(errno.ENOSPC, "No space left on device")]),
     )
     answer = correct(client_of(bob), row, painted(~read_mask_png(row.mask_path)))

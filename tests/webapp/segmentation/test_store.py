@@ -46,7 +46,7 @@ def test_a_full_disk_while_flushing_leaves_nothing(media_root, monkeypatch, code
     def full(_: int) -> None:
         raise OSError(code, "No space left on device")
 
-    monkeypatch.setattr("webapp.segmentation.store.os.fsync", full)
+    monkeypatch.setattr("engine.core.whole_file.os.fsync", full)
     with pytest.raises(StorageFullError, match="disk is full"):
         FileStore(7).put([b"x" * 100_000])
     assert files_in(media_root) == []

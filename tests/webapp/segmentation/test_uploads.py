@@ -193,7 +193,7 @@ def test_a_full_disk_says_so_and_stores_nothing(bob, image_set, media_root, monk
     def full(_: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("webapp.segmentation.store.os.fsync", full)
+    monkeypatch.setattr("engine.core.whole_file.os.fsync", full)
     (result,) = take(bob, image_set, "new.jpg", encoded(picture(5)))
     assert result.sentence == "The server's disk is full. Nothing of this file was saved."
     assert files_in(media_root) == before
@@ -215,7 +215,7 @@ def test_a_disk_that_fills_at_the_thumbnail_leaves_no_original(
             raise OSError(errno.ENOSPC, "No space left on device")
         real(handle)
 
-    monkeypatch.setattr("webapp.segmentation.store.os.fsync", full_at_the_second)
+    monkeypatch.setattr("engine.core.whole_file.os.fsync", full_at_the_second)
     (result,) = take(bob, image_set, "new.jpg", encoded(picture(5)))
     assert "disk is full" in result.sentence
     assert files_in(media_root) == before
@@ -232,7 +232,7 @@ def test_a_full_disk_stops_a_zip_but_keeps_what_is_whole(bob, image_set, monkeyp
             raise OSError(errno.ENOSPC, "No space left on device")
         real(handle)
 
-    monkeypatch.setattr("webapp.segmentation.store.os.fsync", full_at_the_third)
+    monkeypatch.setattr("engine.core.whole_file.os.fsync", full_at_the_third)
     content = zipped({f"n{k}.jpg": encoded(picture(20 + k)) for k in range(4)})
     first, second, rest = take(bob, image_set, "all.zip", content)
     assert (first.outcome, second.outcome) == ("added", "refused")
