@@ -11,14 +11,15 @@ writes itself: the survey has 14 questions, every model has its curves, every pa
 import uuid
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from django.db import transaction
 from django.utils import timezone
 
-from engine import question_weights, simulate_university, train_roommates
-from engine.datasets.university import SimulatedUniversity
+from engine import TrainedRoommates, question_weights, simulate_university, train_roommates
+from engine.datasets.university import SimulatedCohort
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.cohorts.models import Cohort, PairsOrigin, PastPair, Student
@@ -40,10 +41,21 @@ BATCH = 2_000
 CURVE_POINTS = 160
 
 
-class Filler:
-    """Writes the rows of one organisation; ``scale`` shrinks every count for a quick look."""
+@lru_cache(maxsize=1)
+def learned_year() -> tuple[SimulatedCohort, TrainedRoommates]:
+    """Return one year of a small university and what was learned from it."""
+    year = simulate_university(120, 1, rng=np.random.default_rng(SEED), by_gender=True).cohorts[0]
+    return year, train_roommates([(year.survey, year.pairs)], ridge=10.0)
 
-    def __init__(self, user: User, scale: float = 1.0) -> None:
+
+class Filler:
+    """Writes the rows of one organisation; ``scale`` shrinks every count for a quick look.
+
+    ``prefix`` begins the names that must differ from those of another filling.
+    """
+
+    def __init__(self, user: User, scale: float = 1.0, prefix: str = "") -> None:
+        self.prefix = prefix
         self.user = user
         self.owner = {"organisation": user.organisation, "created_by": user}
         self.rng = np.random.default_rng(SEED)
@@ -66,13 +78,8 @@ class Filler:
                 step()
 
     def _model_data(self) -> None:
-        self.university: SimulatedUniversity = simulate_university(
-            120, 1, rng=self.rng, by_gender=True
-        )
-        year = self.university.cohorts[0]
+        year, self.trained = learned_year()
         self.survey = year.survey
-        self.pairs = year.pairs
-        self.trained = train_roommates([(year.survey, year.pairs)], ridge=10.0)
         self.questions = [
             {"name": q.name, "kind": q.kind, "levels": list(q.levels)}
             for q in year.survey.questionnaire.questions
@@ -89,7 +96,7 @@ class Filler:
     def _cohort(self, name: str, n_students: int, *, with_pairs: bool) -> Cohort:
         cohort = Cohort.objects.create(
             **self.owner,
-            name=name,
+            name=self.prefix + name,
             filename="survey.csv",
             questions=self.questions,
             constraints=["Gender"],

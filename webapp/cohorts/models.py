@@ -104,6 +104,8 @@ class Draft(OrganisationOwned):
 class Student(models.Model):
     """One student. ``number`` is what the screen shows (S-1001); ``original_id`` only an export."""
 
+    HEAVY = ("answers", "attributes")
+
     cohort = models.ForeignKey(Cohort, on_delete=models.CASCADE, related_name="students")
     number = models.PositiveIntegerField()
     original_id = models.CharField(max_length=1000)

@@ -17,6 +17,7 @@ from webapp.cohorts.selectors.cohorts import (
 )
 from webapp.common import hooks
 from webapp.common.formats import counted
+from webapp.common.listing import light
 from webapp.common.parameters import digits_of, whole_number
 from webapp.common.selectors import owned_by
 
@@ -90,7 +91,7 @@ def _draft_address(draft: Draft) -> str:
 
 def search(user: User, query: str) -> Iterable[hooks.SearchHit]:
     """Find cohorts by name and students by the id on screen; for staff, by the original id too."""
-    for cohort in owned_by(Cohort, user).filter(name__icontains=query)[:MAX_HITS]:
+    for cohort in light(owned_by(Cohort, user)).filter(name__icontains=query)[:MAX_HITS]:
         address = reverse("cohorts:cohort", args=[cohort.pk])
         detail = f"Cohort of {counted(cohort.n_students, 'student')}"
         yield hooks.SearchHit(cohort.name, detail, address, "users")

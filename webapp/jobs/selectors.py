@@ -11,6 +11,7 @@ from django.db.models import Q, QuerySet, Sum
 from django.urls import reverse
 
 from webapp.accounts.models import User
+from webapp.common.listing import light
 from webapp.common.selectors import owned_by
 from webapp.jobs.models import ACTIVE_STATES, Job, JobState
 from webapp.jobs.registry import Subject, subject_of
@@ -49,7 +50,7 @@ def reserved_bytes(organisation_id: int, since: datetime) -> int:
 
 def recent_jobs(user: User) -> dict[str, Any]:
     """Return the latest jobs for the side of the home page."""
-    jobs = list(jobs_of(user)[:6])
+    jobs = list(light(jobs_of(user))[:6])
     return {"jobs": jobs, "is_side": True, "any_active": any(job.is_active for job in jobs)}
 
 

@@ -9,6 +9,7 @@ from django.views.decorators.http import require_GET, require_POST
 from django_tables2 import RequestConfig
 
 from webapp.common.decorators import staff_required
+from webapp.common.listing import light
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
 from webapp.jobs import convergence, selectors, services
@@ -26,7 +27,7 @@ def job_list(request: HttpRequest) -> HttpResponse:
     is_part = request.htmx and request.htmx.target == "job-list"
     if not is_part:
         remember_seen(request.user)
-    jobs = JobFilter(request.GET, queryset=selectors.jobs_of(request.user))
+    jobs = JobFilter(request.GET, queryset=light(selectors.jobs_of(request.user)))
     table = JobTable(jobs.qs)
     RequestConfig(request, paginate={"per_page": JOBS_A_PAGE, "silent": True}).configure(table)
     active = any(row.record.is_active for row in table.paginated_rows)

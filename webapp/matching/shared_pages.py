@@ -130,7 +130,7 @@ def _first_model_step(user: User, past: QuerySet[Cohort]) -> Iterable[hooks.Next
 
 def search(user: User, query: str) -> Iterable[hooks.SearchHit]:
     """Find models and proposals by name, and pairs by one or two ids on screen."""
-    for model in owned_by(LearnedModel, user).filter(name__icontains=query)[:MAX_HITS]:
+    for model in light(owned_by(LearnedModel, user)).filter(name__icontains=query)[:MAX_HITS]:
         address = reverse("matching:model", args=[model.pk])
         yield hooks.SearchHit(model.name, "Model", address, "scale")
     for proposal in owned_by(Proposal, user).filter(name__icontains=query)[:MAX_HITS]:

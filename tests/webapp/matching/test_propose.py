@@ -8,6 +8,7 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils.html import escape
 
@@ -97,6 +98,20 @@ def test_files_are_counted_before_the_transaction_and_once(
     proposal = proposal_create(user=bob, name="", cohort=first_years, model=learned)
     assert proposal.job is not None
     assert depths == [0]
+
+
+def test_answers_are_read_once_and_before_the_transaction(
+    bob: User, first_years: Cohort, learned: LearnedModel
+) -> None:
+    """Three readings of 10,000 students held the only write lock that SQLite has."""
+    forget_surveys()
+    with CaptureQueriesContext(connection) as queries:
+        proposal_create(user=bob, name="", cohort=first_years, model=learned)
+    texts = [query["sql"] for query in queries]
+    reads = [k for k, text in enumerate(texts) if '"cohorts_student"."answers"' in text]
+    writes = [k for k, text in enumerate(texts) if text.startswith("SAVEPOINT")]
+    assert len(reads) == 1
+    assert reads[0] < writes[0]
 
 
 def test_an_odd_number_asks_who_stays_single(

@@ -158,7 +158,8 @@ def students_by_original_id(user: User, original_id: str) -> QuerySet[Student]:
 
 
 def _students_of(user: User) -> QuerySet[Student]:
-    return Student.objects.filter(cohort__in=owned_by(Cohort, user)).select_related("cohort")
+    students = Student.objects.filter(cohort__in=owned_by(Cohort, user))
+    return light(students, "cohort")
 
 
 def answers_in_words(cohort: Cohort, student: Student) -> list[tuple[str, str]]:

@@ -27,7 +27,6 @@ from webapp.matching.services.decisions import lock_proposal
 
 
 @with_fresh_count
-@transaction.atomic
 def proposal_create(
     *,
     user: User,
@@ -52,9 +51,24 @@ def proposal_create(
     if unknown:
         raise MatchingError(f"{unknown[0]} is not a constraint column of {cohort.name}.")
     try:
-        cohort_survey(cohort, questionnaire_of(model.questions))
+        read_answers(cohort, model)
     except engine.InvalidProblemError as error:
         raise MatchingError(str(error)) from error
+    return _create(user, name, cohort, model, same)
+
+
+def read_answers(cohort: Cohort, model: LearnedModel) -> None:
+    """Read the answers that a transaction will need before it begins: others wait for its end.
+
+    Raises engine.InvalidProblemError where the model does not fit the answers.
+    """
+    cohort_survey(cohort, questionnaire_of(model.questions))
+
+
+@transaction.atomic
+def _create(
+    user: User, name: str, cohort: Cohort, model: LearnedModel, same: Sequence[str]
+) -> Proposal:
     proposal = Proposal.objects.create(
         organisation=user.organisation,
         created_by=user,
@@ -81,16 +95,17 @@ def proposal_conflicts(
 
 
 @with_fresh_count
-@transaction.atomic
 def proposal_compute(*, user: User, proposal: Proposal) -> Proposal:
     """Queue the job that proposes pairs around the decisions.
 
     Raises MatchingError while a conflict stands, DecisionError while a job is running, QuotaError
     without room for the result.
     """
+    read_answers(proposal.cohort, proposal.model)
     return _compute(user, proposal)
 
 
+@transaction.atomic
 def _compute(user: User, proposal: Proposal) -> Proposal:
     proposal = lock_proposal(proposal)
     conflicts = proposal_conflicts(proposal)

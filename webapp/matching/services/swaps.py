@@ -25,6 +25,7 @@ from webapp.matching.services.decisions import (
     record_event,
     replace_pairs,
 )
+from webapp.matching.services.proposals import read_answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,6 @@ def _new_pair(numbers: ProposalNumbers, a: int, b: int) -> NewPair:
     return NewPair(a, b, values["score"], values["probability"], values["multiple"])
 
 
-@transaction.atomic
 def pairs_swap(
     *, user: User, proposal: Proposal, student: int, partner: int, versions: dict[int, int]
 ) -> DecisionEvent:
@@ -137,6 +137,14 @@ def pairs_swap(
     DecisionError
         If a lock or rule forbids it.
     """
+    read_answers(proposal.cohort, proposal.model)
+    return _swap(user, proposal, student, partner, versions)
+
+
+@transaction.atomic
+def _swap(
+    user: User, proposal: Proposal, student: int, partner: int, versions: dict[int, int]
+) -> DecisionEvent:
     proposal = lock_proposal(proposal)
     numbers = ProposalNumbers(proposal)
     offer = swap_offer(proposal, student, partner, numbers)
