@@ -61,33 +61,27 @@ def measure(solver: str, students: int, seconds: float) -> dict[str, object]:
 
 def make_solver(name: str, data: list, limit: float):
     """Return the solver of that name on the cohorts, aiming at the smallest gap."""
-    import numpy as np
-
     from engine.crf.survey_features import make_survey_features
-    from engine.learning.survey_problem import SurveyProblem
-    from engine.objectives.matching_block import make_survey_block
+    from engine.objectives.learning_dual import make_learning_dual
+    from engine.solvers.block_orders import AllTogether, ShuffledOrder
     from engine.solvers.control import Limits
-    from engine.solvers.frank_wolfe import BlockCoordinateFrankWolfe, FrankWolfe
+    from engine.solvers.frank_wolfe import FrankWolfe
     from engine.solvers.fully_corrective_frank_wolfe import FullyCorrectiveFrankWolfe
-    from engine.solvers.pairwise_frank_wolfe import PairwiseFrankWolfe
     from engine.solvers.step_rules import LineSearch, OpenLoop
     from engine.solvers.theta_ascent import ThetaAscent
+    from engine.structures.survey import SurveyStructure
 
     features = make_survey_features([survey for survey, _ in data])
     limits = Limits(GAPS[-1], max_seconds=limit)
+    structures = [SurveyStructure(survey, pairs, features, 1.0) for survey, pairs in data]
     if name == "theta":
-        problems = [SurveyProblem(survey, pairs, features, 1.0) for survey, pairs in data]
-        return ThetaAscent(problems, 100.0, limits)
-    blocks = [make_survey_block(survey, pairs, features, 1.0) for survey, pairs in data]
-    rule = LineSearch() if name.endswith("search") else OpenLoop()
-    if name.startswith("batch"):
-        return FrankWolfe(blocks, 100.0, rule, limits=limits)
-    if name.startswith("block"):
-        rng = np.random.default_rng(0)
-        return BlockCoordinateFrankWolfe(blocks, 100.0, rng, rule, limits=limits)
+        return ThetaAscent(structures, 100.0, limits)
     if name == "fully corrective":
-        return FullyCorrectiveFrankWolfe(blocks, 100.0, limits)
-    return PairwiseFrankWolfe(blocks, 100.0, limits)
+        return FullyCorrectiveFrankWolfe(structures, 100.0, limits)
+    rule = LineSearch() if name.endswith("search") else OpenLoop()
+    dual = make_learning_dual([structure.observed for structure in structures], 100.0)
+    order = AllTogether() if name.startswith("batch") else ShuffledOrder()
+    return FrankWolfe(structures, dual, order, rule, limits=limits)
 
 
 def run_apart(solver: str, students: int, seconds: float) -> dict:

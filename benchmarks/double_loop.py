@@ -21,7 +21,6 @@ from benchmarks.reporting import REAL_DATA, new_figure, print_machine, print_tab
 from engine.crf.bipartite import BipartiteItems
 from engine.inference.bipartite_bethe import certify_beliefs
 from engine.inference.bipartite_propagation import propagate_bipartite
-from engine.learning.bipartite_problem import BipartiteProblem
 from engine.learning.double_loop import (
     DoubleLoopResult,
     PropagatedExample,
@@ -30,6 +29,7 @@ from engine.learning.double_loop import (
 )
 from engine.solvers.control import Limits
 from engine.solvers.theta_ascent import ThetaAscent
+from engine.structures.bipartite import BipartiteStructure
 
 INNER = {
     "undamped, cold": Propagation(),
@@ -57,7 +57,7 @@ class Trial:
         return failed[0] if failed else None
 
 
-def likelihood(problems: Sequence[BipartiteProblem], theta: np.ndarray, ridge: float) -> float:
+def likelihood(problems: Sequence[BipartiteStructure], theta: np.ndarray, ridge: float) -> float:
     """A certified lower bound of the Bethe surrogate l(theta), tight where messages settle."""
     total = -0.5 * ridge * float(theta @ theta)
     for problem in problems:
@@ -67,16 +67,16 @@ def likelihood(problems: Sequence[BipartiteProblem], theta: np.ndarray, ridge: f
     return total
 
 
-def largest_curvature(problems: Sequence[BipartiteProblem], ridge: float) -> float:
+def largest_curvature(problems: Sequence[BipartiteStructure], ridge: float) -> float:
     """lambda plus the largest eigenvalue of the Hessian of sum_m log Z^m at theta = 0."""
     zero = np.zeros(problems[0].items.n_features)
-    hessian = sum(p.curvature(zero, p.solve(zero, None, 1e-6).state) for p in problems)
+    hessian = sum(p.curvature(zero, p.maximise(zero, None, 1e-6).state) for p in problems)
     return ridge + float(np.linalg.eigvalsh(hessian)[-1])
 
 
 def run_trials(items: list[BipartiteItems], ridge: float, steps: int) -> list[Trial]:
     """Run every combination and evaluate a few points of each path."""
-    problems = [BipartiteProblem(x, TRUTH) for x in items]
+    problems = [BipartiteStructure(x, TRUTH) for x in items]
     smoothness = largest_curvature(problems, ridge)
     trials = []
     for name, inner in INNER.items():
@@ -99,7 +99,7 @@ def run(folder: Path, *, gap: int, ridge: float, steps: int, max_pairs: int | No
     """Print the table and save the plot."""
     house = House(folder, max_pairs)
     items, test = house.items(gap, "train"), house.items(gap, "test")
-    problems = [BipartiteProblem(x, TRUTH) for x in items]
+    problems = [BipartiteStructure(x, TRUTH) for x in items]
     print_machine()
     start = time.perf_counter()
     optimum = ThetaAscent(problems, ridge, Limits(1e-3, max_seconds=60.0)).solve()

@@ -59,7 +59,7 @@ def frank_wolfe_gradients(
         gradient = scores + entropy.gradient(tables)
         if iteration in iterations:
             found.append((f"FW step {iteration}", gradient))
-        vertex = oracle.compute_extreme_point(gradient).vertex
+        vertex = oracle.compute_extreme_point(gradient).vertex.values
         tables = tables + 2.0 / (iteration + 2.0) * (vertex - tables)
     return found
 

@@ -20,14 +20,15 @@ from benchmarks.reporting import REAL_DATA, new_figure, print_machine, print_tab
 from engine.crf.bipartite import BipartiteItems, squared_difference_features
 from engine.datasets.house import GAPS, HouseFrame, read_house_frame, read_house_pairs
 from engine.inference.bipartite_bethe import compute_bethe_marginals
-from engine.learning.bipartite_problem import BipartiteProblem
-from engine.learning.matching_examples import BipartiteExample
+from engine.learning.decoding import decode
 from engine.learning.structured_svm import train_structured_svm
-from engine.objectives.matching_block import make_bipartite_block
+from engine.objectives.learning_dual import make_learning_dual
 from engine.oracles.assignment import assign
+from engine.solvers.block_orders import ShuffledOrder
 from engine.solvers.control import Limits
-from engine.solvers.frank_wolfe import BlockCoordinateFrankWolfe
+from engine.solvers.frank_wolfe import FrankWolfe
 from engine.solvers.theta_ascent import ThetaAscent
+from engine.structures.bipartite import BipartiteStructure
 
 Array = NDArray[np.float64]
 TRUTH = np.arange(30)  # landmark k is in row k of every frame
@@ -74,28 +75,28 @@ class Chosen:
 
 def hamming_loss(theta: Array, items: Sequence[BipartiteItems]) -> float:
     """Mean share of landmarks that the best assignment gets wrong."""
-    return float(np.mean([BipartiteExample(x, TRUTH).decode(theta).loss for x in items]))
+    return float(np.mean([decode(BipartiteStructure(x, TRUTH), theta).loss for x in items]))
 
 
 def likelihood_path(house: House, items: list[BipartiteItems], rho: float) -> list[Array]:
     """Approximate maximum likelihood for every ridge; in theta each starts from the one before."""
     path: list[Array] = []
-    problems = [BipartiteProblem(x, TRUTH, rho) for x in items]
+    problems = [BipartiteStructure(x, TRUTH, rho) for x in items]
     limits = Limits(relative_gap=3e-2, max_seconds=house.seconds)
     for ridge in LIKELIHOOD_RIDGES:
         if house.solver == "theta":
             ascent = ThetaAscent(problems, ridge, limits)
             path.append(ascent.solve(path[-1] if path else None).theta)
         else:
-            blocks = [make_bipartite_block(x, TRUTH, rho) for x in items]
-            rng = np.random.default_rng(0)
-            path.append(BlockCoordinateFrankWolfe(blocks, ridge, rng, limits=limits).solve().theta)
+            dual = make_learning_dual([p.observed for p in problems], ridge)
+            solver = FrankWolfe(problems, dual, ShuffledOrder(), limits=limits)
+            path.append(solver.solve().theta)
     return path
 
 
 def margin_path(house: House, items: list[BipartiteItems]) -> list[Array]:
     """Max-margin linear assignment for every ridge."""
-    examples = [BipartiteExample(x, TRUTH) for x in items]
+    examples = [BipartiteStructure(x, TRUTH) for x in items]
     trained = [
         train_structured_svm(
             examples, ridge=ridge, rng=np.random.default_rng(0), max_seconds=house.seconds

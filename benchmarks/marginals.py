@@ -95,7 +95,7 @@ def frank_wolfe_errors(
         steps=steps,
         tolerance=0.0,
         max_iterations=max(calls),
-        on_iterate=note,
+        note=note,
     )
     return [found[c] for c in calls]
 
@@ -185,7 +185,7 @@ def iterations_to(scores: Array, truth: Array, steps: str) -> list[int | None]:
         steps=steps,
         tolerance=0.0,
         max_iterations=MAX_STEPS,
-        on_iterate=note,
+        note=note,
         should_stop=lambda: None not in first,
     )
     return first

@@ -22,18 +22,18 @@ from engine.crf.survey import Survey, partners_of
 from engine.crf.survey_features import SurveyFeatures, make_survey_features
 from engine.datasets.matching_sampler import sample_matching
 from engine.datasets.university import simulate_university
-from engine.learning.matching_examples import SurveyExample
+from engine.learning.decoding import TrainedCompetitor
 from engine.learning.roommate_evaluation import Evaluation, evaluate_roommates
 from engine.learning.roommate_explanation import question_weights
 from engine.learning.roommate_model import RoommateModel, make_roommate_model
 from engine.learning.roommates import train_roommates
-from engine.learning.structured_example import TrainedCompetitor
 from engine.learning.structured_perceptron import train_structured_perceptron
 from engine.learning.structured_svm import train_structured_svm
 from engine.metrics.calibration import ReliabilityBin
 from engine.metrics.matching_error import hamming_error
 from engine.metrics.roc import RocCurve, compute_roc
 from engine.oracles.perfect_matching import CompleteGraphMatcher
+from engine.structures.survey import SurveyStructure
 
 STUDENTS = (2504, 2438, 2374)
 RIDGE = 100.0
@@ -100,7 +100,7 @@ def train_competitors(
     years: Years, svm_ridges: Sequence[float], seconds: float, rng: np.random.Generator
 ) -> dict[str, TrainedCompetitor]:
     """Train the perceptron, and the support vector machine at every ridge."""
-    examples = [SurveyExample(years.features, *cohort) for cohort in years.cohorts[:2]]
+    examples = [SurveyStructure(*cohort, years.features, 1.0) for cohort in years.cohorts[:2]]
     found = {
         "perceptron": train_structured_perceptron(
             examples, rng=rng, max_passes=50, max_seconds=seconds

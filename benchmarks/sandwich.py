@@ -21,10 +21,10 @@ from engine.inference.exact_matchings import (
     compute_bipartite_marginals,
     sample_bipartite_matchings,
 )
-from engine.learning.bipartite_problem import BipartiteProblem
 from engine.objectives.protocol import InnerSolution
 from engine.solvers.control import Limits
 from engine.solvers.theta_ascent import ThetaAscent
+from engine.structures.bipartite import BipartiteStructure
 
 Array = NDArray[np.float64]
 RIDGE = 1.0  # the published one is not stated
@@ -43,12 +43,12 @@ class SampleProblem:
     def __init__(self, partners: Array, rho: float) -> None:
         self.n = partners.shape[1]
         one_hot = np.eye(self.n * self.n).reshape(self.n, self.n, -1)
-        self.inner = BipartiteProblem(BipartiteItems(one_hot), partners[0], rho)
+        self.inner = BipartiteStructure(BipartiteItems(one_hot), partners[0], rho)
         rows = np.arange(self.n)
         self.observed = np.mean([one_hot[rows, p].sum(axis=0) for p in partners], axis=0)
 
-    def solve(self, theta: Array, state: State | None, accuracy: float) -> InnerSolution:
-        return self.inner.solve(theta, state, accuracy)
+    def maximise(self, theta: Array, state: State | None, accuracy: float) -> InnerSolution:
+        return self.inner.maximise(theta, state, accuracy)
 
     def curvature(self, theta: Array, state: State) -> Array:
         return self.inner.curvature(theta, state)
@@ -57,7 +57,7 @@ class SampleProblem:
 class ExactProblem(SampleProblem):
     """The same with the exact partition function; its curvature is taken from Bethe's."""
 
-    def solve(self, theta: Array, state: State | None, accuracy: float) -> InnerSolution:
+    def maximise(self, theta: Array, state: State | None, accuracy: float) -> InnerSolution:
         exact = compute_bipartite_marginals(theta.reshape(self.n, self.n))
         phi = exact.marginals.ravel()
         entropy = exact.log_partition - float(theta @ phi)
@@ -94,7 +94,7 @@ def estimate(partners: Array, n_samples: int) -> Likelihoods:
         penalty = 0.5 * ridge * float(theta @ theta)
         table[estimator] = {
             name: float(theta @ other.observed)
-            - other.solve(theta, None, 1e-9).log_partition
+            - other.maximise(theta, None, 1e-9).log_partition
             - penalty
             for name, other in problems.items()
         }

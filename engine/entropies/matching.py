@@ -9,7 +9,7 @@ general graphs as (edges,). Entries that are exactly 0 or 1 are clamped: they ad
 gradient 0.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -21,6 +21,7 @@ from engine.core.arguments import FloatArray, IntArray, as_finite_array
 from engine.core.errors import InvalidProblemError
 from engine.kernels.matching_entropy import add_entropy, entropy_of_multiple, write_gradient
 from engine.kernels.threads import for_row_ranges
+from engine.oracles.protocol import Vertex
 
 FLAT = 20_000  # entries from which two threads are worth their hand-over
 
@@ -153,64 +154,51 @@ class MatchingEntropy:
         free = np.maximum(1.0 - self.layout.degrees(tau), 0.0)
         return float(self.rho @ (free * np.log(np.where(free > 0.0, free, 1.0))))
 
-    def along_vertex(
-        self, tau: FloatArray, vertex: IntArray, step: float
-    ) -> tuple[float, float, float]:
-        """Return H, H', H'' at tau + g (v - tau), v the indicator of the entries ``vertex``.
+    def along(
+        self, tau: FloatArray, vertex: Vertex
+    ) -> Callable[[float], tuple[float, float, float]]:
+        """Return g -> H, H', H'' at tau + g (v - tau), for a vertex of ones and zeros."""
+        flat, places, share = tau.ravel(), vertex.support, self.layout.share
+        chosen, counts = flat[places], self._counts_at(places)
+        free = None if self.is_perfect else 1.0 - self.layout.degrees(tau)
+        change = None if free is None else self._indicator_degrees(places) - 1.0 + free
 
-        ``vertex`` holds flat places, both places of an edge in symmetric arrays.
-        """
-        flat = tau.ravel()
+        def evaluate(step: float) -> tuple[float, float, float]:
+            value, slope, curvature = self._sum_of_multiple(flat, 1.0 - step)
+            old = _terms((1.0 - step) * chosen, counts)
+            new = _terms((1.0 - step) * chosen + step, counts)
+            value += float(np.sum(new[0] - old[0]))
+            slope = -slope + float(np.sum(new[1] * (1.0 - chosen) + old[1] * chosen))
+            curvature += float(np.sum(new[2] * (1.0 - chosen) ** 2 - old[2] * chosen**2))
+            whole = share * value, share * slope, share * curvature
+            if free is None or change is None:
+                return whole
+            return self._with_free_part(whole, free - step * change, change)
+
+        return evaluate
+
+    def _sum_of_multiple(self, flat: FloatArray, factor: float) -> tuple[float, float, float]:
+        """Return the sum of h_c(factor t) with its derivatives in the factor, over all entries."""
         parts: list[tuple[float, float, float]] = []
 
         def work(first: int, last: int) -> None:
-            parts.append(entropy_of_multiple(flat, self.counts, 1.0 - step, first, last))
+            parts.append(entropy_of_multiple(flat, self.counts, factor, first, last))
 
         for_row_ranges(len(flat), work, FLAT)
         value, slope, curvature = (float(x) for x in np.sum(parts, axis=0))
-        chosen = flat[vertex]
-        counts = self._counts_at(vertex)
-        old = _terms((1.0 - step) * chosen, counts)
-        new = _terms((1.0 - step) * chosen + step, counts)
-        value += float(np.sum(new[0] - old[0]))
-        slope = -slope + float(np.sum(new[1] * (1.0 - chosen) + old[1] * chosen))
-        curvature += float(np.sum(new[2] * (1.0 - chosen) ** 2 - old[2] * chosen**2))
-        share = self.layout.share
-        return self._with_free_part(
-            tau, self._indicator_degrees(vertex) - self.layout.degrees(tau), step
-        )(share * value, share * slope, share * curvature)
-
-    def along_exchange(
-        self, tau: FloatArray, base: float, taker: IntArray, giver: IntArray, step: float
-    ) -> tuple[float, float, float]:
-        """Return H, H', H'' at tau + g (v - w), v and w indicators; ``base`` is H(tau). O(n)."""
-        places, inverse = np.unique(np.concatenate([taker, giver]), return_inverse=True)
-        direction = np.zeros(len(places))
-        np.add.at(direction, inverse, np.repeat([1.0, -1.0], [len(taker), len(giver)]))
-        chosen, counts = tau.ravel()[places], self._counts_at(places)
-        old = _terms(chosen, counts)
-        new = _terms(np.clip(chosen + step * direction, 0.0, 1.0), counts)
-        share = self.layout.share
-        moving = direction != 0.0
-        value = base + share * float(np.sum((new[0] - old[0])[moving]))
-        slope = share * float(np.sum((new[1] * direction)[moving]))
-        curvature = share * float(np.sum((new[2] * direction**2)[moving]))
-        if self.is_perfect:
-            return value, slope, curvature
-        change = self._indicator_degrees(taker) - self._indicator_degrees(giver)
-        whole = self._with_free_part(tau, change, step)(value, slope, curvature)
-        return whole[0] + self._free_part(tau), whole[1], whole[2]
+        return value, slope, curvature
 
     def curvature_among(
-        self, tau: FloatArray, start: FloatArray, vertices: Sequence[IntArray]
+        self, tau: FloatArray, start: FloatArray, vertices: Sequence[Vertex]
     ) -> FloatArray:
         """Return -<a, grad^2 H(tau) b> for every two of start and vertices, shape (k + 1, k + 1).
 
-        ``start`` has the layout of tau; vertices are flat places as in ``along_vertex``.
+        ``start`` has the layout of tau; vertices are of ones and zeros.
         """
         flat, dense = tau.ravel(), start.ravel()
-        places = np.concatenate([*vertices, np.empty(0, dtype=np.int64)])
-        ends = np.cumsum([0, *map(len, vertices)])
+        supports = [vertex.support for vertex in vertices]
+        places = np.concatenate([*supports, np.empty(0, dtype=np.int64)])
+        ends = np.cumsum([0, *map(len, supports)])
         chosen = csr_array((np.ones(len(places)), places, ends), shape=(len(vertices), len(flat)))
         bend = -_terms(flat, self.counts)[2]
         mixed = chosen @ (bend * dense)
@@ -220,7 +208,7 @@ class MatchingEntropy:
         out[1:, 1:] = ((chosen * bend[None, :]) @ chosen.T).toarray()
         out *= self.layout.share
         if not self.is_perfect:
-            degrees = [self.layout.degrees(start), *map(self._indicator_degrees, vertices)]
+            degrees = [self.layout.degrees(start), *map(self._indicator_degrees, supports)]
             free = np.maximum(1.0 - self.layout.degrees(tau), 1e-300)
             out += np.array(degrees) @ (self.rho / free * np.array(degrees)).T
         return out
@@ -233,29 +221,17 @@ class MatchingEntropy:
         count = np.bincount(ends, minlength=self.layout.n_nodes).astype(np.float64)
         return count * self.layout.share
 
-    def _with_free_part(self, tau: FloatArray, change: FloatArray, step: float) -> "_FreePart":
-        if self.is_perfect:
-            return _FreePart(None, change, self.rho)
-        return _FreePart(1.0 - self.layout.degrees(tau) - step * change, change, self.rho)
-
-
-@dataclass(frozen=True, slots=True)
-class _FreePart:
-    """Adds -sum rho f log f and its derivatives, f = 1 - d the chance of being alone."""
-
-    free: FloatArray | None
-    change: FloatArray
-    rho: FloatArray
-
-    def __call__(self, value: float, slope: float, curvature: float) -> tuple[float, float, float]:
-        if self.free is None:
-            return value, slope, curvature
-        free = np.maximum(self.free, 1e-300)
+    def _with_free_part(
+        self, whole: tuple[float, float, float], free: FloatArray, change: FloatArray
+    ) -> tuple[float, float, float]:
+        """Add -sum rho f log f and its derivatives, f = 1 - d the chance of being alone."""
+        free = np.maximum(free, 1e-300)
         logs = np.log(free)
-        value -= float(self.rho @ (free * logs))
-        slope += float(self.rho @ (self.change * (1.0 + logs)))
-        curvature -= float(self.rho @ (self.change**2 / free))
-        return value, slope, curvature
+        return (
+            whole[0] - float(self.rho @ (free * logs)),
+            whole[1] + float(self.rho @ (change * (1.0 + logs))),
+            whole[2] - float(self.rho @ (change**2 / free)),
+        )
 
 
 def _terms(t: FloatArray, counts: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

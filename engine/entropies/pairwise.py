@@ -1,5 +1,7 @@
 """Entropies of pairwise models on the local polytope: Bethe, tree-reweighted and mean field."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from engine.core.arguments import FloatArray, read_only
@@ -7,6 +9,7 @@ from engine.core.errors import InvalidProblemError
 from engine.graphs.grid import Grid
 from engine.graphs.pairwise import PairwiseGraph
 from engine.kernels.long_sums import entropy_derivatives, triple_product
+from engine.oracles.protocol import Vertex
 
 # Smallest probability whose logarithm is taken: keeps gradients finite at the boundary.
 SMALLEST_PROBABILITY = 1e-300
@@ -51,15 +54,20 @@ class PairwiseEntropy:
         return np.negative(result, out=result)
 
     def along(
-        self, tables: FloatArray, direction: FloatArray, step: float
-    ) -> tuple[float, float, float]:
-        """Return H(tau + g d), its first and its second derivative in g (nats)."""
-        point, log = self._point, self._log
-        np.multiply(direction, step, out=point)
-        point += tables
-        np.maximum(point, SMALLEST_PROBABILITY, out=point)
-        np.log(point, out=log)
-        return entropy_derivatives(self.coefficients, point, log, direction)
+        self, tables: FloatArray, vertex: Vertex
+    ) -> Callable[[float], tuple[float, float, float]]:
+        """Return g -> H(tau + g (v - tau)), its first and its second derivative in g (nats)."""
+        direction = vertex.dense(len(tables)) - tables
+
+        def evaluate(step: float) -> tuple[float, float, float]:
+            point, log = self._point, self._log
+            np.multiply(direction, step, out=point)
+            point += tables
+            np.maximum(point, SMALLEST_PROBABILITY, out=point)
+            np.log(point, out=log)
+            return entropy_derivatives(self.coefficients, point, log, direction)
+
+        return evaluate
 
 
 def grid_entropy(grid: Grid, rho: float | FloatArray) -> PairwiseEntropy:

@@ -5,7 +5,7 @@ import numpy as np
 from engine.core.arguments import FloatArray, read_only
 from engine.graphs.pairwise import PairwiseGraph, PairwiseModel
 from engine.inference.map_linear_programme import SmoothedDual
-from engine.oracles.protocol import ExtremePoint
+from engine.oracles.protocol import ExtremePoint, Vertex
 
 # Inverse temperatures (1 / nat) that each call runs through, and sweeps at each of them.
 BETAS = (2.0, 8.0, 64.0, 512.0, np.inf)
@@ -50,4 +50,4 @@ class DualOracle:
             inner = float(tables @ dual.scores) if possible else -np.inf
             if inner > value:
                 vertex, value = tables, inner
-        return ExtremePoint(read_only(vertex), value, max(bound, value))
+        return ExtremePoint(Vertex(read_only(vertex)), value, max(bound, value))

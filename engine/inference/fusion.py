@@ -43,7 +43,7 @@ class FusionMoves:
         """
         move = move_scores(self._graph, self._scores, labels, proposal)
         n = self._graph.n_nodes
-        high = self._oracle.compute_extreme_point(move).vertex[1 : 2 * n : 2]
+        high = self._oracle.compute_extreme_point(move).vertex.values[1 : 2 * n : 2]
         undecided = (high == 0.5) & (labels != proposal)
         return np.where(high == 1.0, proposal, labels), not undecided.any()
 

@@ -1,17 +1,22 @@
 """Marginals of pairwise models by Frank-Wolfe: only a MAP oracle is needed."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from engine.core.arguments import FloatArray, read_only
 from engine.core.progress import StopCallback, never_stop
-from engine.core.status import Status
 from engine.graphs.pairwise import PairwiseModel
 from engine.graphs.spanning_trees import tree_probabilities
 from engine.inference.marginals import CONSISTENT, Marginals
 from engine.inference.tree_reweighted import TreeReweighted
+from engine.objectives.objective import FixedScores
 from engine.objectives.pairwise_free_energy import PairwiseFreeEnergy
+from engine.oracles.protocol import ExtremePoint, LinearMinimizationOracle
+from engine.solvers.control import Limits, Watch
+from engine.solvers.frank_wolfe import FrankWolfe
+from engine.solvers.iterate import Direction, Iterate
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,39 +79,45 @@ def frank_wolfe_marginals(
     ----------
     Frank and Wolfe 1956; Jaggi 2013; Tang 2015, section 3.
     """
-    tables = np.array(start, dtype=np.float64)
-    value = energy.value(tables)
-    bound = np.inf
-    status = Status.ITERATION_LIMIT
-    change = np.inf
-    iteration = 0
-    while iteration < max_iterations:
-        iteration += 1
-        point, gap = energy.ascent_point(tables)
-        if inconsistency <= CONSISTENT:
-            bound = min(bound, value + gap)
-        if bound - value <= tolerance:
-            status = Status.CONVERGED
-            break
-        if should_stop():
-            status = Status.CANCELLED
-            break
-        if point.value == -np.inf:  # the oracle met no possible point: there is none to step to
-            status = Status.STALLED
-            break
-        direction = point.vertex - tables
-        step = energy.line_search(tables, direction)
-        tables += step * direction
-        inconsistency *= 1.0 - step
-        change = step * float(np.abs(direction).max())
-        value = energy.value(tables)
-    return Marginals(
-        tables=read_only(tables),
-        log_partition=value,
-        lower_bound=None,
-        upper_bound=float(bound) if bound < np.inf else None,
-        iterations=iteration,
-        status=status,
-        change=change,
-        inconsistency=inconsistency,
+    progress = _Consistency(inconsistency, energy.oracle)
+    structure = FixedScores(energy.scores, progress, energy.entropy, np.asarray(start))
+    solver = FrankWolfe(
+        [structure],
+        structure.free_energy,
+        limits=Limits(0.0, max_iterations, gap=tolerance),
+        watch=Watch(should_stop=should_stop),
+        on_step=progress.follow,
     )
+    result = solver.solve()
+    bound = -result.lower_bound
+    return Marginals(
+        tables=read_only(solver.iterate.points[0]),
+        log_partition=-solver.iterate.value,
+        lower_bound=None,
+        upper_bound=bound if bound < np.inf else None,
+        iterations=result.iterations,
+        status=result.status,
+        change=progress.change,
+        inconsistency=progress.inconsistency,
+    )
+
+
+@dataclass(slots=True)
+class _Consistency:
+    """The oracle, whose bound proves nothing while margins differ, and how far they still do."""
+
+    inconsistency: float
+    oracle: LinearMinimizationOracle
+    change: float = np.inf
+
+    def compute_extreme_point(self, scores: FloatArray) -> ExtremePoint:
+        """Ask the oracle."""
+        answer = self.oracle.compute_extreme_point(scores)
+        proves = self.inconsistency <= CONSISTENT
+        return answer if proves else replace(answer, upper_bound=np.inf)
+
+    def follow(self, iterate: Iterate, directions: Sequence[Direction]) -> None:
+        """Note a step towards a consistent vertex."""
+        left = np.abs(iterate.points[0] - directions[0].vertex.values).max()
+        self.change = iterate.step * float(left) / (1.0 - iterate.step)
+        self.inconsistency *= 1.0 - iterate.step

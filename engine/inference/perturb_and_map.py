@@ -36,7 +36,7 @@ def estimate_perturb_and_map(
     ----------
     scores : ndarray, shape (n, n), float64, nats; symmetric unless ``is_bipartite``
     oracle : LinearMinimizationOracle
-        Returns as vertex the partner of every row, shape (n,), -1 for none.
+        Its vertices are of points (n, n).
     n_samples : int, at least 1, calls of the oracle
     rng : numpy.random.Generator
     is_bipartite : bool
@@ -61,15 +61,12 @@ def estimate_perturb_and_map(
     scores = np.array(scores, dtype=np.float64)
     check_shape("scores", scores, (None, scores.shape[0] if scores.ndim else None))
     counts: FloatArray = np.zeros(scores.shape)
-    rows = np.arange(scores.shape[0])
     made = 0
     while made < n_samples and not should_stop():
         noise = rng.gumbel(-np.euler_gamma, 1.0, scores.shape)
         if not is_bipartite:
             noise = np.tril(noise, -1) + np.tril(noise, -1).T
-        partner = oracle.compute_extreme_point(scores + noise).vertex
-        matched = partner >= 0
-        counts[rows[matched], partner[matched]] += 1.0
+        oracle.compute_extreme_point(scores + noise).vertex.add_to(counts)
         made += 1
         on_progress(Progress("Sampling matchings", fraction=made / n_samples, iteration=made))
     if not made:

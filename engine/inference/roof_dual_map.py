@@ -31,7 +31,7 @@ def map_by_roof_duality(model: PairwiseModel) -> MapEstimate:
     scores = with_finite_penalty(model)
     oracle = RoofDuality(PairwiseGraph(np.full(n, 2), graph.edges))
     point = oracle.compute_extreme_point(move_scores(graph, scores, 0 * highest, highest))
-    high = point.vertex[1 : 2 * n : 2]
+    high = point.vertex.values[1 : 2 * n : 2]
     labels = np.where(high >= 0.5, highest, 0)
     improve_labels(graph.layout, scores, labels, 1000)
     value = graph.score(model.scores, labels)

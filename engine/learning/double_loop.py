@@ -10,7 +10,7 @@ from engine.core.progress import Progress
 from engine.core.status import Status
 from engine.crf.bipartite import BipartiteItems, check_assignment
 from engine.inference.bipartite_propagation import Messages, propagate_bipartite
-from engine.learning.structured_example import count_features
+from engine.learning.decoding import count_features
 from engine.solvers.control import Limits, Run, Watch
 
 

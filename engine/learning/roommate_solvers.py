@@ -10,20 +10,20 @@ from engine.core.checkpoint import Checkpoint, SavedState, State
 from engine.core.status import Status
 from engine.crf.survey import Survey
 from engine.crf.survey_features import SurveyFeatures
-from engine.learning.survey_problem import SurveyProblem
-from engine.objectives.matching_block import MatchingBlock, make_survey_block
+from engine.objectives.learning_dual import make_learning_dual
+from engine.solvers.block_orders import AllTogether, BlockOrder, ShuffledOrder
 from engine.solvers.control import Limits, Watch, solver_of
-from engine.solvers.frank_wolfe import BlockCoordinateFrankWolfe, FrankWolfe
+from engine.solvers.frank_wolfe import FrankWolfe
 from engine.solvers.fully_corrective_frank_wolfe import FullyCorrectiveFrankWolfe
-from engine.solvers.pairwise_frank_wolfe import PairwiseFrankWolfe
 from engine.solvers.result import LearningResult
 from engine.solvers.theta_ascent import ThetaAscent
+from engine.structures.survey import SurveyStructure
 
 AT_ROUNDING = 1e-9
 """Relative gap below which a certified solution that stalled is as good as it can be."""
 
 _CALLERS_WISH = (Status.CANCELLED, Status.TIME_LIMIT)
-SOLVERS = ("auto", "frank-wolfe", "block-coordinate", "theta", "pairwise", "fully-corrective")
+SOLVERS = ("auto", "frank-wolfe", "block-coordinate", "theta", "fully-corrective")
 
 
 def solve_roommates(
@@ -39,32 +39,32 @@ def solve_roommates(
 ) -> LearningResult:
     """Learn theta with the named solver; ``auto`` is `_solve_in_theta_first`."""
 
+    structures = [SurveyStructure(survey, pairs, features, rho) for survey, pairs in cohorts]
+    dual = make_learning_dual([structure.observed for structure in structures], ridge)
+
     def solve_in_theta(watch: Watch) -> LearningResult:
-        problems = [SurveyProblem(survey, pairs, features, rho) for survey, pairs in cohorts]
-        return ThetaAscent(problems, ridge, limits, watch).solve()
+        return ThetaAscent(structures, ridge, limits, watch).solve()
 
-    def walk_by_blocks(watch: Watch) -> LearningResult:
-        return BlockCoordinateFrankWolfe(blocks(), ridge, rng, limits=limits, watch=watch).solve()
+    def step_in_polytopes(order: BlockOrder, watch: Watch) -> LearningResult:
+        return FrankWolfe(structures, dual, order, rng=rng, limits=limits, watch=watch).solve()
 
-    def blocks() -> list[MatchingBlock]:
-        return [make_survey_block(survey, pairs, features, rho) for survey, pairs in cohorts]
+    def solve_by_blocks(watch: Watch) -> LearningResult:
+        return step_in_polytopes(ShuffledOrder(), watch)
 
     if solver == "theta":
         return solve_in_theta(watch)
     if solver == "block-coordinate":
-        return walk_by_blocks(watch)
+        return solve_by_blocks(watch)
     if solver == "frank-wolfe":
-        return FrankWolfe(blocks(), ridge, limits=limits, watch=watch).solve()
-    if solver == "pairwise":
-        return PairwiseFrankWolfe(blocks(), ridge, limits=limits, watch=watch).solve()
+        return step_in_polytopes(AllTogether(), watch)
     if solver == "fully-corrective":
-        return FullyCorrectiveFrankWolfe(blocks(), ridge, limits=limits, watch=watch).solve()
-    return _solve_in_theta_first(solve_in_theta, walk_by_blocks, watch)
+        return FullyCorrectiveFrankWolfe(structures, ridge, limits, watch).solve()
+    return _solve_in_theta_first(solve_in_theta, solve_by_blocks, watch)
 
 
 def _solve_in_theta_first(
     solve_in_theta: Callable[[Watch], LearningResult],
-    walk_by_blocks: Callable[[Watch], LearningResult],
+    solve_by_blocks: Callable[[Watch], LearningResult],
     watch: Watch,
 ) -> LearningResult:
     """Solve in theta, which measured faster at every size (``benchmarks/bench_training.py``).
@@ -74,7 +74,7 @@ def _solve_in_theta_first(
     oracle knows the whole matching polytope, and return the better of the two certified solutions.
     """
     saved = None if watch.checkpoint is None else watch.checkpoint.load()
-    if saved is not None and solver_of(saved) == BlockCoordinateFrankWolfe.__name__:
+    if saved is not None and solver_of(saved) == ShuffledOrder.__name__:
         in_theta = _solution_beside(saved)
     else:
         in_theta = solve_in_theta(watch)
@@ -84,10 +84,10 @@ def _solve_in_theta_first(
         in_theta = in_theta if in_theta.is_certified else None
     if watch.checkpoint is not None and in_theta is not None:
         watch = replace(watch, checkpoint=_Beside(watch.checkpoint, in_theta))
-    walked = walk_by_blocks(watch)
-    if in_theta is None or walked.relative_gap <= in_theta.relative_gap:
-        return walked
-    return replace(in_theta, seconds=walked.seconds, status=walked.status)
+    by_blocks = solve_by_blocks(watch)
+    if in_theta is None or by_blocks.relative_gap <= in_theta.relative_gap:
+        return by_blocks
+    return replace(in_theta, seconds=by_blocks.seconds, status=by_blocks.status)
 
 
 def _is_final(in_theta: LearningResult) -> bool:

@@ -58,7 +58,7 @@ def train_roommates(
         Students in no pair are left out of the year.
     ridge : float, lambda > 0.
     rho : float in [0, 1], 1 for Bethe, 1/2 for the reweighted bound.
-    solver : "auto", "theta", "frank-wolfe", "block-coordinate", "pairwise" or "fully-corrective"
+    solver : "auto", "theta", "frank-wolfe", "block-coordinate" or "fully-corrective"
     relative_gap : float, stop at this certified gap over the size of the log-likelihood.
     max_seconds : float, optional
         Of learning and calibration together; calibration is left out where too few are left.

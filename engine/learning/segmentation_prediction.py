@@ -156,7 +156,7 @@ def best_labelling(
     tables.horizontal[:] = scores.horizontal[edges.horizontal].reshape(tables.horizontal.shape)
     tables.vertical[:] = scores.vertical[edges.vertical].reshape(tables.vertical.shape)
     point = GridRoofDuality(grid).compute_extreme_point(tables.flat)
-    labels = decode_vertex(grid, point.vertex)
+    labels = decode_vertex(grid, point.vertex.values)
     value = float(np.dot(grid.indicator(labels).flat, tables.flat))
     return labels.astype(np.bool_), value + scores.offset, point.upper_bound + scores.offset
 

@@ -17,14 +17,15 @@ from engine.learning.example_store import ExampleView
 from engine.learning.segmentation_progress import SegmentationReporter
 from engine.objectives.array_shelf import ArrayShelf
 from engine.objectives.grid_inner import GridSetInnerProblem
-from engine.objectives.grid_set_block import GridSetBlock, Tables
 from engine.objectives.learning_dual import make_learning_dual
-from engine.objectives.protocol import ExtremeDirection, InnerSolution
+from engine.objectives.protocol import InnerSolution
+from engine.solvers.block_orders import AllTogether, BlockOrder, ShuffledOrder
 from engine.solvers.control import Limits, Watch
-from engine.solvers.frank_wolfe import BlockCoordinateFrankWolfe, FrankWolfe
+from engine.solvers.frank_wolfe import FrankWolfe
 from engine.solvers.result import LearningResult
 from engine.solvers.step_rules import LineSearch, OpenLoop, StepRule
 from engine.solvers.theta_ascent import ThetaAscent
+from engine.structures.grid import GridStructure
 
 SMALLEST_SUBSET = 4
 """Pictures of the first rehearsal."""
@@ -124,10 +125,10 @@ def solve_by_frank_wolfe(
     rng: np.random.Generator,
     step_rule: str = "line-search",
 ) -> LearningResult:
-    """Walk in the local polytopes by calls of roof duality (Tang 2015, algorithm 1).
+    """Frank-Wolfe in the local polytopes by calls of roof duality (Tang 2015, algorithm 1).
 
     ``by_blocks`` moves as many pictures at a time as there are threads, else all at once; a
-    resumed walk as many as when it began, whatever the machine. ``step_rule`` is "line-search" or
+    resumed run as many as when it began, whatever the machine. ``step_rule`` is "line-search" or
     "open-loop".
 
     Raises
@@ -139,42 +140,46 @@ def solve_by_frank_wolfe(
     reporter.begin_stage(f"Learning from {count} images", 0.0, is_rehearsal=False)
     size = _pictures_a_block(watch.checkpoint) if by_blocks else count
     if watch.checkpoint is not None:
-        watch = replace(watch, checkpoint=_WalkCheckpoint(watch.checkpoint, size))
-    rule = STEP_RULES[step_rule]
+        watch = replace(watch, checkpoint=_PatientCheckpoint(watch.checkpoint, size))
+    result = _solve_in_polytopes(task, limits, watch, reporter, size, rng, STEP_RULES[step_rule])
+    return _with_true_gap(task, watch, result)  # the points are gone: messages need their room
+
+
+def _solve_in_polytopes(
+    task: SegmentationTask,
+    limits: Limits,
+    watch: Watch,
+    reporter: SegmentationReporter,
+    size: int,
+    rng: np.random.Generator,
+    rule: StepRule,
+) -> LearningResult:
+    """Run Frank-Wolfe, ``size`` pictures at a time; its points live no longer than the call."""
+    count = len(task.examples)
+    structures = [_ReportingStructure(task, k, watch, reporter) for k in range(count)]
+    dual = make_learning_dual([structure.observed for structure in structures], task.ridge)
+    order: BlockOrder = AllTogether() if size >= count else ShuffledOrder(size)
     with ThreadPoolExecutor(THREADS) as pool:
-        blocks = _make_blocks(task, size, pool, watch, reporter)
-        solver = (
-            BlockCoordinateFrankWolfe(blocks, task.ridge, rng, rule, limits=limits, watch=watch)
-            if by_blocks
-            else FrankWolfe(blocks, task.ridge, rule, limits=limits, watch=watch)
-        )
-        result = solver.solve()
-    calls = result.oracle_calls * count // len(blocks)
-    del blocks, solver  # and all points: the messages of the true gap take as much room again
-    return _with_true_gap(task, watch, replace(result, oracle_calls=calls))
+        return FrankWolfe(
+            structures,
+            dual,
+            order,
+            rule,
+            rng=rng,
+            limits=limits,
+            watch=watch,
+            mapper=pool.map,
+            keep=ArrayShelf().keep,
+        ).solve()
 
 
 def _pictures_a_block(checkpoint: Checkpoint | None) -> int:
-    """How many pictures a block holds: as in the walk to go on from, else one a thread.
+    """How many pictures a block holds: as in the run to go on from, else one a thread.
 
     The number decides what a step is: on another machine the saved points would not fit.
     """
     saved = None if checkpoint is None else checkpoint.load()
     return THREADS if saved is None else int(saved.get("pictures_a_block", THREADS))
-
-
-def _make_blocks(
-    task: SegmentationTask,
-    size: int,
-    pool: ThreadPoolExecutor,
-    watch: Watch,
-    reporter: SegmentationReporter,
-) -> list["_ReportingBlock"]:
-    shelf = ArrayShelf()
-    return [
-        _ReportingBlock(task, start, size, shelf, pool, watch, reporter)
-        for start in range(0, len(task.examples), size)
-    ]
 
 
 def _with_true_gap(task: SegmentationTask, watch: Watch, result: LearningResult) -> LearningResult:
@@ -191,7 +196,7 @@ def _with_true_gap(task: SegmentationTask, watch: Watch, result: LearningResult)
     )
     dual = make_learning_dual([problem.observed], task.ridge)
     try:
-        bounds = dual.evaluate(result.theta, [problem.solve(result.theta, None, 1e-9)])
+        bounds = dual.evaluate(result.theta, [problem.maximise(result.theta, None, 1e-9)])
     except StoppedError:
         return result
     return replace(
@@ -202,35 +207,19 @@ def _with_true_gap(task: SegmentationTask, watch: Watch, result: LearningResult)
     )
 
 
-class _ReportingBlock(GridSetBlock):
+class _ReportingStructure(GridStructure):
     """Tells the reporter at which parameters the oracle was asked last."""
 
     def __init__(
-        self,
-        task: SegmentationTask,
-        start: int,
-        size: int,
-        shelf: ArrayShelf,
-        pool: ThreadPoolExecutor,
-        watch: Watch,
-        reporter: SegmentationReporter,
+        self, task: SegmentationTask, index: int, watch: Watch, reporter: SegmentationReporter
     ) -> None:
-        end = min(start + size, len(task.examples))
-        chosen = ExampleView(task.examples, range(start, end))  # read when asked for, not kept
-        super().__init__(
-            chosen,
-            task.rho,
-            shelf=shelf,
-            pool=pool,
-            vertex_shelf=shelf if len(chosen) > THREADS else None,
-            should_stop=watch.should_stop,
-        )
+        super().__init__(task.examples, task.rho, index, watch.should_stop)
         self._reporter = reporter
 
-    def compute_extreme_direction(self, theta: FloatArray, point: Tables) -> ExtremeDirection:
-        """See `GridSetBlock.compute_extreme_direction`."""
+    def scores(self, theta: FloatArray) -> FloatArray:
+        """See `GridStructure.scores`."""
         self._reporter.theta = theta
-        return super().compute_extreme_direction(theta, point)
+        return super().scores(theta)
 
 
 def subset_sizes(count: int) -> tuple[int, ...]:
@@ -282,9 +271,9 @@ class _ReportingProblem(GridSetInnerProblem):
         )
         self._reporter = reporter
 
-    def solve(self, theta: FloatArray, state: State | None, accuracy: float) -> InnerSolution:
-        """See `GridSetInnerProblem.solve`."""
-        solution = super().solve(theta, state, accuracy)
+    def maximise(self, theta: FloatArray, state: State | None, accuracy: float) -> InnerSolution:
+        """See `GridSetInnerProblem.maximise`."""
+        solution = super().maximise(theta, state, accuracy)
         self._reporter.theta = theta
         return solution
 
@@ -300,7 +289,7 @@ def _stage_limits(limits: Limits, seconds_before: float, *, is_last: bool) -> Li
 
 
 @dataclass(slots=True)
-class _WalkCheckpoint:
+class _PatientCheckpoint:
     """A checkpoint that takes at most a twentieth of the time, since points are large.
 
     It keeps how many pictures a block holds beside them: see ``_pictures_a_block``.

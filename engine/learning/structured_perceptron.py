@@ -6,16 +6,18 @@ import numpy as np
 
 from engine.core.arguments import read_only
 from engine.core.status import Status
-from engine.learning.structured_example import (
-    StructuredExample,
+from engine.learning.decoding import (
+    LabelledStructure,
     TrainedCompetitor,
     count_features,
+    decode,
 )
+from engine.objectives.protocol import check_parts
 from engine.solvers.control import Limits, Run, Watch
 
 
 def train_structured_perceptron(
-    examples: Sequence[StructuredExample],
+    examples: Sequence[LabelledStructure],
     *,
     rng: np.random.Generator,
     max_passes: int = 20,
@@ -30,7 +32,7 @@ def train_structured_perceptron(
 
     Parameters
     ----------
-    examples : sequence of StructuredExample
+    examples : sequence of structures with labels
     rng : numpy.random.Generator, the order within each pass
     max_passes : int
     max_seconds : float, optional
@@ -51,6 +53,7 @@ def train_structured_perceptron(
     ----------
     Collins (2002), Discriminative training methods for hidden Markov models, section 2.
     """
+    check_parts(examples, "labels", "oracle.compute_extreme_point", "scores", "statistics")
     observed = [example.observed for example in examples]
     n_features = count_features(observed)
     run = Run(Limits(-1.0, None, max_seconds), watch, "Training the perceptron")
@@ -60,7 +63,7 @@ def train_structured_perceptron(
     while passes < max_passes:
         mistakes = 0
         for m in rng.permutation(len(examples)):
-            answer = examples[m].decode(theta)
+            answer = decode(examples[m], theta)
             calls += 1
             if answer.loss > 0.0:
                 theta = theta + observed[m] - answer.statistics

@@ -7,11 +7,13 @@ import numpy as np
 from engine.core.arguments import FloatArray, check_positive, read_only
 from engine.core.status import Status
 from engine.kernels.threads import one_blas_thread
-from engine.learning.structured_example import (
-    StructuredExample,
+from engine.learning.decoding import (
+    LabelledStructure,
     TrainedCompetitor,
     count_features,
+    decode,
 )
+from engine.objectives.protocol import check_parts
 from engine.solvers.control import Limits, Run, Watch
 from engine.solvers.simplex_ascent import ascend_faces
 
@@ -33,7 +35,7 @@ one for each of both is enough."""
 
 
 def train_structured_svm(
-    examples: Sequence[StructuredExample],
+    examples: Sequence[LabelledStructure],
     *,
     ridge: float,
     rng: np.random.Generator,
@@ -52,7 +54,7 @@ def train_structured_svm(
 
     Parameters
     ----------
-    examples : sequence of StructuredExample
+    examples : sequence of structures with labels
     ridge : float
         lambda > 0, in the scale of a *sum* over examples.
     rng : numpy.random.Generator, the order within each pass
@@ -90,6 +92,7 @@ def train_structured_svm(
     Le and Smola (2009), Learning graph matching.
     """
     ridge = check_positive("ridge", ridge)
+    check_parts(examples, "labels", "oracle.compute_extreme_point", "scores", "statistics")
     dual = _HingeDual(examples, ridge)
     limits = Limits(RUN_NEVER_CONVERGES, max_passes, max_seconds)
     run = Run(limits, watch, "Training the support vectors")
@@ -134,7 +137,7 @@ class _HingeDual:
     itself: no loss, no change of theta.
     """
 
-    def __init__(self, examples: Sequence[StructuredExample], ridge: float) -> None:
+    def __init__(self, examples: Sequence[LabelledStructure], ridge: float) -> None:
         n_features = count_features([example.observed for example in examples])
         self._examples, self._ridge = examples, ridge
         self._parts = np.zeros((len(examples), n_features))
@@ -166,7 +169,7 @@ class _HingeDual:
         Returns a bound on the hinge loss at theta.
         """
         example = self._examples[m]
-        answer = example.decode(theta, 1.0)
+        answer = decode(example, theta, 1.0)
         difference = example.observed - answer.statistics
         hinge = answer.loss - float(theta @ difference)
         own = self._owners == m

@@ -176,7 +176,7 @@ class GridSetInnerProblem:
     visited : ndarray, shape (n, 2, K), optional
         What `visited` was when the solves of the same pictures were broken off.
     should_stop : StopCallback
-        Asked before every picture; ``solve`` then raises StoppedError.
+        Asked before every picture; ``maximise`` then raises StoppedError.
     """
 
     def __init__(
@@ -213,8 +213,8 @@ class GridSetInnerProblem:
         shelf = ArrayShelf()
         self._messages = [shelf.keep(np.ones((4, *shape))) for shape in shapes]
 
-    def solve(self, theta: FloatArray, state: State | None, accuracy: float) -> InnerSolution:
-        """Solve every picture from its last messages; see `InnerProblem.solve`.
+    def maximise(self, theta: FloatArray, state: State | None, accuracy: float) -> InnerSolution:
+        """Solve every picture from its last messages; see `InnerProblem.maximise`.
 
         Before any bound is known the caller cannot say which accuracy it needs; the first solve
         therefore settles for `FIRST_ACCURACY` a pixel.

@@ -44,6 +44,21 @@ class LearningDual:
         """Return theta(tau) = (observed - sum_m phi(tau^m)) / lambda, shape (K,)."""
         return (self.observed - statistics) / self.ridge
 
+    def value(self, statistics: FloatArray, entropy: float) -> float:
+        """Return L(tau), as ``Objective`` asks."""
+        return self.dual_value(statistics, entropy)
+
+    def slope(self, statistics: FloatArray, change: FloatArray) -> tuple[float, float]:
+        """Return the derivatives of the quadratic part along ``change``; see ``Objective``."""
+        residual = self.observed - statistics
+        square = float(change @ change) / self.ridge
+        return -float(residual @ change) / self.ridge, square
+
+    @property
+    def key(self) -> FloatArray:
+        """Numbers that tell this problem from others: lambda and the observed statistics."""
+        return np.append(self.observed, self.ridge)
+
     def dual_value(self, statistics: FloatArray, entropy: float) -> float:
         """Return L(tau), nats, from the sums of phi(tau^m) and H(tau^m): an upper bound."""
         residual = self.observed - statistics

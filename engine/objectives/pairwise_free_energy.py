@@ -7,13 +7,7 @@ import numpy as np
 from engine.core.arguments import FloatArray, as_finite_array
 from engine.entropies.pairwise import PairwiseEntropy
 from engine.kernels.long_sums import inner_product
-from engine.oracles.protocol import ExtremePoint, LinearMinimizationOracle
-
-# Longest step towards a vertex: a full step would reach the boundary, where H is not smooth.
-LONGEST_STEP = 1.0 - 1e-9
-NEWTON_STEPS = 30
-# Relative width of the step's bracket at which the line search stops.
-STEP_TOLERANCE = 1e-12
+from engine.oracles.protocol import LinearMinimizationOracle
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,29 +41,3 @@ class PairwiseFreeEnergy:
         ``tables`` must be zero at impossible entries.
         """
         return inner_product(tables, self.finite) + self.entropy.value(tables)
-
-    def ascent_point(self, tables: FloatArray) -> tuple[ExtremePoint, float]:
-        """Return the oracle's vertex at the gradient, and a bound on log Z_rho - value(tau)."""
-        gradient = self.entropy.gradient(tables)
-        here = inner_product(tables, gradient) + inner_product(tables, self.finite)
-        gradient += self.scores
-        point = self.oracle.compute_extreme_point(gradient)
-        return point, point.upper_bound - here
-
-    def line_search(self, tables: FloatArray, direction: FloatArray) -> float:
-        """Return the best step in [0, 1): safeguarded Newton on the concave restriction."""
-        linear = inner_product(direction, self.finite)
-        low, high = 0.0, LONGEST_STEP
-        step = 0.5
-        for _ in range(NEWTON_STEPS):
-            _, slope, curvature = self.entropy.along(tables, direction, step)
-            slope += linear
-            if slope > 0.0:
-                low = step
-            else:
-                high = step
-            if high - low <= STEP_TOLERANCE * high:
-                break
-            newton = step - slope / curvature if curvature < 0.0 else np.inf
-            step = newton if low < newton < high else 0.5 * (low + high)
-        return 0.5 * (low + high)

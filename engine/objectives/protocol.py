@@ -1,83 +1,112 @@
-"""What a solver of the learning problem asks of one observation, and nothing more.
+"""The contract: one observation is a structure, and learners and inference take nothing else.
 
-A *block* is one observation (X^m, Y^m): a polytope T_m with a concave entropy H_rho and the
-linear statistics phi^m. Solvers never look into a point or a vertex: they hold them and hand
-them back, so that a matching may keep its vertices as partner lists, a dense cohort its
-pseudomarginals as a triangle, and an image grid its node and edge tables as a tuple.
+A *structure* is one observation (X, Y): a polytope of points tau, given by an oracle that returns
+its vertices; a concave entropy H_rho on it; the scores A theta of its entries; and statistics phi,
+linear in tau. Points are float64 arrays of any shape, all of one structure alike; vertices are
+`engine.oracles.protocol.Vertex`. A new kind of problem writes a structure, and every learner
+(Frank-Wolfe, perceptron, support vectors) and every inference works on it.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Protocol
 
 from engine.core.arguments import FloatArray
-from engine.core.checkpoint import SavedState, State
+from engine.core.checkpoint import State
+from engine.core.errors import InvalidProblemError
+from engine.oracles.protocol import LinearMinimizationOracle, Vertex
 
-Point = Any  # a point of T_m in the layout that the block chose
-Vertex = Any  # an extreme point of T_m in the layout that its oracle returns
+Point = FloatArray  # a point of the polytope; its shape is the structure's choice
+EntropyAlong = Callable[[float], tuple[float, float, float]]  # step g -> H, H', H'' in g (nats)
 
 
-@dataclass(frozen=True, slots=True)
-class ExtremeDirection:
-    """The oracle's answer at one point of one block.
+class Entropy(Protocol):
+    """A concave function on the polytope, in nats."""
+
+    def value(self, point: Point) -> float:
+        """Return H(tau)."""
+
+    def gradient(self, point: Point) -> FloatArray:
+        """Return dH/dtau, in the shape of tau, as a new array."""
+
+    def along(self, point: Point, vertex: Vertex) -> EntropyAlong:
+        """Return the function of g that gives H(tau + g (v - tau)) with its first two derivatives.
+
+        It is asked before the point is moved, never after.
+        """
+
+
+class CurvedEntropy(Entropy, Protocol):
+    """An entropy for solvers that move along many directions at once."""
+
+    def curvature_among(self, point: Point, start: Point, vertices: Sequence[Vertex]) -> FloatArray:
+        """Return -<a, grad^2 H(tau) b> for every two of start and vertices, (k + 1, k + 1)."""
+
+
+class Structure(Protocol):
+    """One observation (X, Y).
 
     Parameters
     ----------
-    vertex : the extreme point s that maximises <s, A theta + grad H(tau)>.
-    statistics : ndarray, shape (K,), phi(s).
-    gap : float, nats
-        Certified upper bound of <s - tau, A theta + grad H(tau)> over the polytope: it uses the
-        oracle's upper bound, so it stays a certificate when the oracle stopped early.
+    observed : ndarray, shape (K,), phi(Y).
+    start : ndarray, a point in the relative interior of the polytope; solvers copy it.
+    oracle : returns a vertex that maximises <v, scores>, with a certified bound.
+    entropy : Entropy
+
+    Notes
+    -----
+    Some learners ask for more and say so by name: max-margin learning for ``labels``, Y as a
+    Vertex; the solve in theta for what ``InnerProblem`` lists; correction of all weights for a
+    ``CurvedEntropy``.
     """
-
-    vertex: Vertex
-    statistics: FloatArray
-    gap: float
-
-
-class Segment(Protocol):
-    """The points tau + g d, 0 <= g <= longest, along one direction d of one block."""
-
-    @property
-    def longest(self) -> float:
-        """The largest step that stays in the polytope: 1 towards a vertex."""
-
-    def entropy(self, step: float) -> tuple[float, float, float]:
-        """Return H(tau + g d) with its first and second derivative in g (nats)."""
-
-    def point(self, step: float) -> Point:
-        """Return tau + g d. May reuse the memory of tau: the old point is spent afterwards."""
-
-
-class LearningBlock(Protocol):
-    """One observation for the solvers that walk in the polytope (Frank-Wolfe and relatives)."""
 
     @property
     def observed(self) -> FloatArray:
         """phi(Y), shape (K,)."""
 
-    def initial_point(self) -> Point:
-        """Return a point in the relative interior of the polytope."""
+    @property
+    def start(self) -> Point:
+        """A point in the relative interior of the polytope."""
 
-    def statistics(self, point: Point) -> FloatArray:
-        """Return phi(tau), shape (K,)."""
+    @property
+    def oracle(self) -> LinearMinimizationOracle:
+        """The linear maximisation over the polytope."""
 
-    def entropy(self, point: Point) -> float:
-        """Return H_rho(tau) in nats."""
+    @property
+    def entropy(self) -> Entropy:
+        """H_rho."""
 
-    def compute_extreme_direction(self, theta: FloatArray, point: Point) -> ExtremeDirection:
-        """Answer the linear maximisation at the scores A theta + grad H(tau): one oracle call."""
+    def scores(self, theta: FloatArray) -> FloatArray:
+        """Return A theta in the shape of a point, nats; -inf where an entry is impossible."""
 
-    def segment(self, point: Point, vertex: Vertex, away: Vertex | None = None) -> Segment:
-        """Return the segment from ``point`` with direction vertex - point, or vertex - away."""
+    def statistics(self, at: Point | Vertex) -> FloatArray:
+        """Return phi of a point or of a vertex, shape (K,)."""
 
-    def directional_slope(self, theta: FloatArray, point: Point, vertex: Vertex) -> float:
-        """Return <s - tau, A theta + grad H(tau)> for a given vertex s (nats)."""
 
-    def pack(self, point: Point) -> State:
-        """Return the arrays from which ``unpack`` restores the point, for checkpoints."""
+def check_parts(structures: Sequence[Any], *names: str) -> None:
+    """Raise InvalidProblemError naming every part that a solver needs and a structure lacks.
 
-    def unpack(self, state: SavedState) -> Point:
-        """Restore a point from ``pack``."""
+    Examples
+    --------
+    >>> check_parts([1.0], "real", "oracle.compute_extreme_point", "labels")
+    Traceback (most recent call last):
+    engine.core.errors.InvalidProblemError: float has no oracle.compute_extreme_point and no labels.
+    """
+    for structure in structures:
+        missing = [name for name in names if not _has(structure, name)]
+        if missing:
+            kind = type(structure).__name__
+            raise InvalidProblemError(f"{kind} has no {' and no '.join(missing)}.")
+
+
+def _has(structure: Any, name: str) -> bool:
+    if hasattr(type(structure), name):
+        return True  # without asking for it: a start may be large
+    try:
+        return attrgetter(name)(structure) is not None
+    except AttributeError:
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +140,7 @@ class InnerProblem(Protocol):
     def observed(self) -> FloatArray:
         """phi(Y), shape (K,)."""
 
-    def solve(self, theta: FloatArray, state: State | None, accuracy: float) -> InnerSolution:
+    def maximise(self, theta: FloatArray, state: State | None, accuracy: float) -> InnerSolution:
         """Maximise <theta, phi(tau)> + H_rho(tau) from a warm state.
 
         ``accuracy`` (nats) is the wanted difference between ``log_partition`` and the value at

@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 from engine.core.arguments import FloatArray, IntArray, read_only
 from engine.core.errors import CertificateError, InfeasibleError
 from engine.oracles.matching import as_bipartite_scores
-from engine.oracles.protocol import ExtremePoint
+from engine.oracles.protocol import ExtremePoint, make_indicator
 
 ROUNDING = 64 * float(np.finfo(np.float64).eps)
 
@@ -46,12 +46,14 @@ class Assignment:
 
 
 class AssignmentOracle:
-    """Exact oracle for perfect bipartite matchings; the vertex is the array of columns."""
+    """Exact oracle for perfect bipartite matchings; points are (n_rows, n_columns)."""
 
     def compute_extreme_point(self, scores: FloatArray) -> ExtremePoint:
         """Return the best assignment under ``scores``, shape (n_rows, n_columns)."""
         assignment = assign(scores)
-        return ExtremePoint(assignment.columns, assignment.weight, assignment.upper_bound)
+        rows = np.flatnonzero(assignment.columns >= 0)
+        vertex = make_indicator(rows * np.shape(scores)[1] + assignment.columns[rows])
+        return ExtremePoint(vertex, assignment.weight, assignment.upper_bound)
 
 
 def assign(scores: FloatArray) -> Assignment:

@@ -8,7 +8,7 @@ from engine.core.rounding import sum_allowance
 from engine.graphs.grid import Grid, GridTables
 from engine.kernels.ising_grid import dual_bound, fill_flow_graph, ising_form, read_tables
 from engine.kernels.maxflow_grid import SOURCE, max_flow_four_arcs
-from engine.oracles.protocol import ExtremePoint
+from engine.oracles.protocol import ExtremePoint, Vertex
 
 # Roundings of a score on its way into the bound, besides one a pixel of its row and one a row.
 ROUNDINGS = 16
@@ -41,7 +41,7 @@ class GridRoofDuality:
     >>> grid = Grid(1, 2)
     >>> scores = grid.tables([[[0, 1], [0, 0]]], [[[[1, 0], [0, 1]]]], np.zeros((0, 2, 2, 2)))
     >>> point = GridRoofDuality(grid).compute_extreme_point(scores.flat)
-    >>> point.value, decode_vertex(grid, point.vertex).tolist()
+    >>> point.value, decode_vertex(grid, point.vertex.values).tolist()
     (2.0, [[1, 1]])
     """
 
@@ -156,7 +156,7 @@ class GridRoofDuality:
         )
         allowance = sum_allowance(self.grid.height + self.grid.width + ROUNDINGS, magnitude)
         return ExtremePoint(
-            vertex=vertex.flat if self._vertex else read_only(vertex.flat),
+            vertex=Vertex(vertex.flat if self._vertex else read_only(vertex.flat)),
             value=value,
             upper_bound=max(value, constant + bound + allowance),
         )

@@ -10,7 +10,7 @@ from engine.core.errors import CertificateError, InfeasibleError
 from engine.graphs.dual_rounding import dual_allowance, score_magnitude
 from engine.graphs.pairwise import PairwiseGraph, PairwiseModel
 from engine.kernels.star_updates import dual_value
-from engine.oracles.protocol import ExtremePoint
+from engine.oracles.protocol import ExtremePoint, Vertex
 
 
 class LocalPolytopeProgramme:
@@ -79,4 +79,6 @@ class LocalPolytopeProgramme:
         bound += dual_allowance(graph, score_magnitude(model), messages)
         vertex = np.maximum(answer.x, 0.0)
         value = float(vertex @ finite)
-        return ExtremePoint(vertex=read_only(vertex), value=value, upper_bound=max(bound, value))
+        return ExtremePoint(
+            vertex=Vertex(read_only(vertex)), value=value, upper_bound=max(bound, value)
+        )

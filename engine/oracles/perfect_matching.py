@@ -18,7 +18,7 @@ from engine.oracles.matching_certificate import (
     weight_bound,
 )
 from engine.oracles.one_hot_scores import OneHotScores
-from engine.oracles.protocol import ExtremePoint
+from engine.oracles.protocol import ExtremePoint, make_indicator
 from engine.oracles.score_rows import DenseRows, OneHotRows, for_all_rows, rows_of
 
 COLD_SWEEPS = 5
@@ -104,9 +104,11 @@ class CompleteGraphMatcher:
         return Matching(read_only(partner), weight, bound, time.perf_counter() - started, n // 2)
 
     def compute_extreme_point(self, scores: FloatArray | OneHotScores) -> ExtremePoint:
-        """Return the matching as an extreme point whose vertex is the array of partners."""
+        """Return the matching as an extreme point; points are symmetric, (n, n)."""
         matching = self.solve(scores)
-        return ExtremePoint(matching.partner, matching.weight, matching.upper_bound)
+        n = len(matching.partner)
+        places = np.arange(n, dtype=np.int64) * n + matching.partner
+        return ExtremePoint(make_indicator(places, 0.5), matching.weight, matching.upper_bound)
 
     def _solve_by_pricing(self, rows: DenseRows | OneHotRows, partner: IntArray) -> IntegerDuals:
         """Solve on candidate edges and add violated ones until nothing prices in."""

@@ -3,20 +3,119 @@
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from numpy.typing import NDArray
+import numpy as np
+
+from engine.core.arguments import BoolArray, FloatArray, IntArray
+from engine.kernels.long_sums import inner_product as long_inner_product
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Vertex:
+    """A vertex of a polytope of points: arrays of any shape, of which it knows the flat order.
+
+    Parameters
+    ----------
+    values : ndarray, float64
+        One number for each of ``places``; for every entry of a point, flat, where that is None.
+    places : ndarray of int64, optional
+        Flat places of a point, all different; the vertex is 0 at all others.
+    share : float
+        What an entry counts in inner products: 1/2 where points are symmetric matrices, which hold
+        every edge twice.
+
+    Examples
+    --------
+    >>> point = np.full(4, 0.5)
+    >>> make_indicator(np.array([1])).move(point, 0.5)
+    >>> point.tolist()
+    [0.25, 0.75, 0.25, 0.25]
+    """
+
+    values: FloatArray
+    places: IntArray | None = None
+    share: float = 1.0
+
+    def inner(self, scores: FloatArray) -> float:
+        """Return <vertex, scores>."""
+        flat = scores.ravel()
+        if self.places is None:
+            return self.share * inner_product(self.values, flat)
+        return self.share * float((flat[self.places] * self.values).sum())
+
+    def overlap(self, other: "Vertex") -> float:
+        """Return <vertex, other>, every entry counted once, whatever the share."""
+        if self.places is None or other.places is None:
+            size = len(self.values if self.places is None else other.values)
+            return inner_product(self.dense(size), other.dense(size))
+        _, mine, its = np.intersect1d(self.places, other.places, True, return_indices=True)
+        return float(self.values[mine] @ other.values[its])
+
+    def move(self, point: FloatArray, step: float) -> None:
+        """Replace the point by (1 - step) point + step vertex, in place; it must be contiguous."""
+        flat = point.reshape(-1)
+        if self.places is None:
+            flat += step * (self.values - flat)
+            np.maximum(flat, 0.0, out=flat)  # rounding must not leave the polytope
+        else:
+            flat *= 1.0 - step
+            flat[self.places] += step * self.values
+
+    def add_to(self, total: FloatArray, weight: float = 1.0) -> None:
+        """Add weight times the vertex to an array of the shape of a point, in place."""
+        flat = total.reshape(-1)
+        if self.places is None:
+            flat += weight * self.values
+        else:
+            flat[self.places] += weight * self.values
+
+    def equals(self, other: "Vertex") -> bool:
+        """Whether both are the same vertex in the same form."""
+        if (self.places is None) != (other.places is None):
+            return False
+        same_values = np.array_equal(self.values, other.values)
+        return same_values and np.array_equal(self.support, other.support)
+
+    @property
+    def support(self) -> IntArray:
+        """The flat places at which the vertex is not 0."""
+        return np.flatnonzero(self.values) if self.places is None else self.places
+
+    def dense(self, size: int) -> FloatArray:
+        """Return all entries, flat, shape (size,); not to be written to."""
+        if self.places is None:
+            return self.values
+        out = np.zeros(size)
+        out[self.places] = self.values
+        return out
+
+
+def make_indicator(places: IntArray, share: float = 1.0) -> Vertex:
+    """Return the vertex that is 1 at some flat places: matchings, cuts, trees, paths."""
+    return Vertex(np.broadcast_to(np.float64(1.0), len(places)), places, share)
+
+
+def inner_product(point: FloatArray, scores: FloatArray) -> float:
+    """Return <point, scores>; entries that are impossible (-inf) and have no weight count nothing.
+
+    One thread, whatever the length: pictures on two threads must not fight over BLAS.
+    """
+    first, second = point.reshape(-1), scores.reshape(-1)
+    product = float(long_inner_product(first, second))
+    if np.isnan(product):
+        impossible: BoolArray = np.isneginf(second) & (first == 0.0)
+        product = float(long_inner_product(first, np.where(impossible, 0.0, second)))
+    return product
 
 
 @dataclass(frozen=True, slots=True)
 class ExtremePoint:
     """A vertex of a polytope that maximises a linear function, and the proof of how well.
 
-    ``vertex`` is in whatever layout the polytope uses (partners for perfect matchings, columns
-    for assignments, tables for pairwise models). ``value`` is <vertex, scores> and
-    ``upper_bound`` a certified upper bound on the maximum, so that
-    ``upper_bound - value`` bounds the suboptimality (both in the unit of the scores, nats).
+    ``value`` is <vertex, scores> and ``upper_bound`` a certified upper bound on the maximum, so
+    that ``upper_bound - value`` bounds the suboptimality (both in the unit of the scores, nats).
     """
 
-    vertex: NDArray[Any]
+    vertex: Vertex
     value: float
     upper_bound: float
 

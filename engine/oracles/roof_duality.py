@@ -13,7 +13,7 @@ from engine.kernels.maxflow_sparse import (
     max_flow_sparse,
     push_over_edges,
 )
-from engine.oracles.protocol import ExtremePoint
+from engine.oracles.protocol import ExtremePoint, Vertex
 
 # Of the bound, which is summed in twice the precision.
 ROUNDINGS = 4
@@ -85,7 +85,7 @@ class RoofDuality:
         smallest = sum_allowance(graph.size, UNIT_ROUNDOFF * size)
         allowance = sum_allowance(ROUNDINGS, abs(bound)) + smallest
         return ExtremePoint(
-            vertex=read_only(vertex) if self._vertex is None else vertex,
+            vertex=Vertex(read_only(vertex) if self._vertex is None else vertex),
             value=value,
             upper_bound=max(value, bound + allowance),
         )

@@ -23,8 +23,31 @@ from engine.oracles.matching_certificate import (
     weight_bound,
 )
 from engine.oracles.matching_gadgets import Gadget, b_matching_gadget, doubled_graph
+from engine.oracles.protocol import ExtremePoint, make_indicator
 
 MatchingKind = Literal["perfect", "any", "b"]
+
+
+@dataclass(frozen=True, slots=True)
+class GraphMatchingOracle:
+    """Exact oracle for matchings of one graph; a point has one entry an edge.
+
+    Parameters
+    ----------
+    n_nodes : int
+    edges : ndarray, shape (e, 2)
+    kind : "perfect" or "any"
+    """
+
+    n_nodes: int
+    edges: IntArray
+    kind: MatchingKind = "perfect"
+
+    def compute_extreme_point(self, scores: FloatArray) -> ExtremePoint:
+        """Return the best matching under ``scores``, shape (e,), finite; see its function."""
+        matching = max_weight_matching(self.n_nodes, self.edges, scores, self.kind)
+        vertex = make_indicator(matching.edge_indices)
+        return ExtremePoint(vertex, matching.weight, matching.upper_bound)
 
 
 def max_weight_matching(

@@ -73,8 +73,9 @@ class CachingOracle:
             self._answers.move_to_end(key)
             return self._answers[key]
         answer = self._oracle.compute_extreme_point(scores)
-        if answer.vertex.flags.writeable:
-            answer = replace(answer, vertex=read_only(answer.vertex.copy()))
+        if answer.vertex.values.flags.writeable:
+            kept = replace(answer.vertex, values=read_only(answer.vertex.values.copy()))
+            answer = replace(answer, vertex=kept)
         self._answers[key] = answer
         if len(self._answers) > self._capacity:
             self._answers.popitem(last=False)

@@ -1,37 +1,61 @@
-"""In which order blocks are visited: one method per order."""
+"""Which structures a step moves: one method per order."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 
 class BlockOrder(Protocol):
-    """One choice of order."""
+    """One choice of order; the structures of a step move together, by one step length."""
 
-    def one_pass(self, count: int, rng: np.random.Generator) -> Iterable[int]:
-        """Return the blocks of the next ``count`` steps."""
+    def one_pass(self, count: int, rng: np.random.Generator) -> Iterable[Sequence[int]]:
+        """Return the structures of each of the next steps, until about ``count`` have moved."""
 
 
+class AllTogether:
+    """All structures at every step: batch Frank-Wolfe."""
+
+    def one_pass(self, count: int, rng: np.random.Generator) -> Iterable[Sequence[int]]:
+        """Return one step that moves all."""
+        return [range(count)]
+
+
+@dataclass(frozen=True, slots=True)
 class ShuffledOrder:
-    """Every block once per pass, in a new random order."""
+    """Every group of ``size`` neighbours once per pass, in a new random order."""
 
-    def one_pass(self, count: int, rng: np.random.Generator) -> Iterable[int]:
-        """Return a random permutation."""
-        return [int(m) for m in rng.permutation(count)]
+    size: int = 1
+
+    def one_pass(self, count: int, rng: np.random.Generator) -> Iterable[Sequence[int]]:
+        """Return a random permutation of the groups."""
+        groups = _groups(count, self.size)
+        return [groups[k] for k in rng.permutation(len(groups))]
 
 
+@dataclass(frozen=True, slots=True)
 class RandomOrder:
-    """Every step an independent uniform block, as in the analysis of Lacoste-Julien 2013."""
+    """Every step an independent uniform group, as in the analysis of Lacoste-Julien 2013."""
 
-    def one_pass(self, count: int, rng: np.random.Generator) -> Iterable[int]:
-        """Return ``count`` independent draws."""
-        return [int(m) for m in rng.integers(count, size=count)]
+    size: int = 1
+
+    def one_pass(self, count: int, rng: np.random.Generator) -> Iterable[Sequence[int]]:
+        """Return as many independent draws as there are groups."""
+        groups = _groups(count, self.size)
+        return [groups[k] for k in rng.integers(len(groups), size=len(groups))]
 
 
+@dataclass(frozen=True, slots=True)
 class CyclicOrder:
-    """0, 1, ..., M - 1, again and again."""
+    """The first group, the second, ..., again and again."""
 
-    def one_pass(self, count: int, rng: np.random.Generator) -> Iterable[int]:
-        """Return the blocks in their own order."""
-        return range(count)
+    size: int = 1
+
+    def one_pass(self, count: int, rng: np.random.Generator) -> Iterable[Sequence[int]]:
+        """Return the groups in their own order."""
+        return _groups(count, self.size)
+
+
+def _groups(count: int, size: int) -> list[range]:
+    return [range(first, min(first + size, count)) for first in range(0, count, size)]

@@ -30,13 +30,17 @@ class Limits:
     Parameters
     ----------
     relative_gap : float, certified gap over the size of the lower bound that counts as converged.
+        0 where ``gap`` alone decides.
     max_iterations : int or None
     max_seconds : float or None, wall clock of this and, when resumed, earlier parts.
+    gap : float or None
+        Certified gap of the present point that counts as converged, nats.
     """
 
     relative_gap: float = 1e-4
     max_iterations: int | None = None
     max_seconds: float | None = None
+    gap: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,7 @@ class Watch:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Which solver, of which problem, left a checkpoint: a stranger's is not gone on from.
+    """Which solver, of which problem, left a checkpoint; one of another solver is not used.
 
     A solver knows its observations by their statistics alone. Their entropies, hence rho, are not
     compared: see ``Watch``.
@@ -65,22 +69,19 @@ class Origin:
     ----------
     solver : str, its kind.
     n_blocks : int, observations.
-    observed : ndarray, shape (K,), their statistics: those of other data differ.
-    ridge : float, lambda.
+    key : ndarray, numbers that differ for other data or another lambda: ``Objective.key``.
     """
 
     solver: str
     n_blocks: int
-    observed: FloatArray
-    ridge: float
+    key: FloatArray
 
     def stamp(self) -> State:
         """Return what ``recognises`` looks for."""
         return {
             "origin_solver": np.array(self.solver),
             "origin_blocks": np.array(self.n_blocks),
-            "origin_observed": self.observed,
-            "origin_ridge": np.array(self.ridge),
+            "origin_key": self.key,
         }
 
     def recognises(self, state: SavedState) -> bool:
@@ -91,8 +92,7 @@ class Origin:
         return (
             str(state["origin_solver"]) == self.solver
             and int(state["origin_blocks"]) == self.n_blocks
-            and float(state["origin_ridge"]) == self.ridge
-            and np.allclose(state["origin_observed"], self.observed, SAME_DATA, SAME_DATA)
+            and np.allclose(state["origin_key"], self.key, SAME_DATA, SAME_DATA)
         )
 
 
@@ -111,6 +111,7 @@ class Run:
     seconds_before: float = field(init=False)
     upper: float = float("inf")
     lower: float = float("-inf")
+    present: float = float("inf")  # the objective where the solver stands
     trajectory: list[TrajectoryPoint] = field(default_factory=list)
     _start: float = field(default_factory=time.perf_counter)
     _saved: float = field(default_factory=time.perf_counter)
@@ -130,6 +131,7 @@ class Run:
 
     def record(self, iteration: int, oracle_calls: int, upper: float, lower: float | None) -> None:
         """Note the bounds of one iteration, keep the best of each, and report."""
+        self.present = upper
         self.upper = min(self.upper, upper)
         if lower is not None:
             self.lower = max(self.lower, lower)
@@ -142,6 +144,8 @@ class Run:
         self._report(iteration, known)
 
     def _report(self, iteration: int, known: bool) -> None:
+        if self.watch.on_progress is ignore_progress:
+            return
         gap = self.relative_gap if known else None
         self.watch.on_progress(
             Progress(
@@ -157,12 +161,20 @@ class Run:
             )
         )
 
+    @property
+    def _target(self) -> float:
+        """The wanted relative gap."""
+        absolute = (self.limits.gap or 0.0) / max(abs(self.lower), 1.0)
+        return max(self.limits.relative_gap, absolute)
+
     def _fraction(self, gap: float) -> float:
         """Share of the way on a logarithmic axis from the first gap to the target."""
         first = next((p.relative_gap for p in self.trajectory if p.relative_gap), None)
-        target = self.limits.relative_gap
+        target = self._target
         if first is None or first <= target or gap <= target:
             return 1.0 if gap <= target else 0.0
+        if target <= 0.0:
+            return 0.0
         return min(max(log(first / gap) / log(first / target), 0.0), 1.0)
 
     def _seconds_left(self) -> float | None:
@@ -172,9 +184,11 @@ class Run:
             return None
         past, now = points[len(points) // 2 - 1], points[-1]
         before, after = past.relative_gap or 0.0, now.relative_gap or 0.0
-        target = self.limits.relative_gap
+        target = self._target
         if after <= target:
             return 0.0
+        if target <= 0.0:
+            return None
         if before <= after or now.seconds <= past.seconds:
             return None
         rate = log(before / after) / (now.seconds - past.seconds)
@@ -183,6 +197,8 @@ class Run:
     def verdict(self, iteration: int) -> Status | None:
         """Return the reason to stop now, or None to go on."""
         if self.relative_gap <= self.limits.relative_gap:
+            return Status.CONVERGED
+        if self.limits.gap is not None and self.present - self.lower <= self.limits.gap:
             return Status.CONVERGED
         if self.watch.should_stop():
             return Status.CANCELLED

@@ -1,176 +1,165 @@
-"""Frank-Wolfe on the learning dual: all blocks at once, or one at a time (Tang 2015, algorithm 1).
+"""Frank-Wolfe for learning and inference, all structures at once or some at a time.
 
-A step needs one oracle call per block that moves. The duality gap of a full pass at one point,
-sum_m <s^m - tau^m, A_m theta + grad H>, is a certificate: L(tau) - gap is a lower bound of the
-optimum, and of l_rho at theta(tau). Gaps of single blocks taken at different points are only an
-estimate; the block version spends a full pass now and then to turn it into a certificate.
+The objective says which: with the learning dual it learns (Tang 2015, algorithm 1), with theta
+fixed it infers. A step needs one oracle call per structure that moves. The duality gap of all
+structures at one point, sum_m <s^m - tau^m, A_m theta + grad H>, is a certificate: L(tau) - gap is
+a lower bound of the minimum. Gaps taken at different points are only an estimate; where few move at
+a time, a full pass now and then turns it into a certificate.
 """
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from engine.core.arguments import FloatArray, read_only
+from engine.core.checkpoint import State
 from engine.core.status import Status
 from engine.kernels.threads import one_blas_thread
-from engine.objectives.protocol import ExtremeDirection, LearningBlock
-from engine.solvers.block_orders import BlockOrder, ShuffledOrder
+from engine.objectives.objective import Objective
+from engine.objectives.protocol import Structure, check_parts
+from engine.solvers.block_orders import AllTogether, BlockOrder
 from engine.solvers.control import Limits, Origin, Run, Watch
+from engine.solvers.iterate import Direction, Iterate
 from engine.solvers.result import LearningResult
-from engine.solvers.step_rules import LineSearch, StepRule
-from engine.solvers.walk import Walk
+from engine.solvers.step_rules import LineSearch, Mapper, StepRule
 
 CERTIFY_EVERY = 10  # passes of the block version between two certificates
+
+PARTS = (
+    "observed",
+    "start",
+    "oracle.compute_extreme_point",
+    "entropy.value",
+    "entropy.gradient",
+    "entropy.along",
+    "scores",
+    "statistics",
+)
+"""What a structure must have."""
+
+
+def ignore_step(iterate: Iterate, directions: Sequence[Direction]) -> None:
+    """Do nothing after a step."""
 
 
 @dataclass(slots=True)
 class FrankWolfe:
-    """Batch Frank-Wolfe.
+    """Frank-Wolfe over structures.
 
     Parameters
     ----------
-    blocks : sequence of LearningBlock
-    ridge : float, lambda > 0.
+    structures : sequence of Structure
+    objective : Objective
+        ``make_learning_dual`` to learn, ``FreeEnergy`` for the marginals at a fixed theta.
+    order : BlockOrder, which structures a step moves; ``AllTogether`` is the batch version.
     step_rule : StepRule, default exact line search; ``OpenLoop`` for 2 / (t + 2).
     averaged : bool
         Return theta_bar_t = (1 - r) theta_bar_{t-1} + r theta_t, r = 2 / (t + 2) ("wavg").
+    rng : Generator, for the order.
     limits : Limits
     watch : Watch
+    on_step : callable, given the iterate and the directions after every step.
+    mapper : ``map``, or a pool's where structures are asked on several threads.
+    keep : see ``Iterate``.
     """
 
-    blocks: Sequence[LearningBlock]
-    ridge: float
+    structures: Sequence[Structure]
+    objective: Objective
+    order: BlockOrder = field(default_factory=AllTogether)
     step_rule: StepRule = field(default_factory=LineSearch)
     averaged: bool = False
+    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
     limits: Limits = field(default_factory=Limits)
     watch: Watch = field(default_factory=Watch)
+    on_step: Callable[[Iterate, Sequence[Direction]], None] = ignore_step
+    mapper: Mapper = map
+    keep: Callable[[FloatArray], FloatArray] | None = None
+    iterate: Iterate = field(init=False)
+    _average: FloatArray = field(init=False)
 
     def solve(self) -> LearningResult:
-        """Walk until the certified gap is small enough or a limit is hit.
+        """Step until the certified gap is small enough or a limit is hit.
+
+        ``iterate`` then holds the points.
 
         Raises
         ------
         InvalidProblemError
-            If there is no block or ridge is not above 0.
+            If a structure lacks a part, which is named.
         """
-        with one_blas_thread():
-            walk = Walk(self.blocks, self.ridge)
-            run = Run(self.limits, self.watch)
-            average = start_or_resume(walk, run, _origin(self, walk))
-            while True:
-                walk.iteration += 1
-                theta = walk.theta
-                asked = [walk.ask(m, theta) for m in range(len(self.blocks))]
-                gap = sum(direction.gap for direction in asked)
-                value = walk.value
-                run.record(walk.iteration, walk.oracle_calls, value, value - gap)
-                average = follow_average(average, theta, walk.iteration)
-                status = run.verdict(walk.iteration)
-                if status is not None:
-                    chosen = average if self.averaged else theta
-                    return make_result(walk, run, chosen, status)
-                self._step(walk, asked)
-                save_if_due(walk, run, _origin(self, walk), average)
-
-    def _step(self, walk: Walk, asked: Sequence[ExtremeDirection]) -> None:
-        everyone = range(len(self.blocks))
-        segments = [self.blocks[m].segment(walk.points[m], asked[m].vertex) for m in everyone]
-        changes = [asked[m].statistics - walk.statistics[m] for m in everyone]
-        line = walk.line(everyone, segments, changes)
-        step = self.step_rule.choose(walk.iteration, len(self.blocks), line)
-        for m in everyone:
-            walk.move(m, segments[m], changes[m], step)
-
-
-@dataclass(slots=True)
-class BlockCoordinateFrankWolfe:
-    """One block per step; see ``FrankWolfe`` for the parameters.
-
-    Parameters
-    ----------
-    order : BlockOrder, which block is next.
-    rng : Generator, for the order.
-    """
-
-    blocks: Sequence[LearningBlock]
-    ridge: float
-    rng: np.random.Generator
-    step_rule: StepRule = field(default_factory=LineSearch)
-    order: BlockOrder = field(default_factory=ShuffledOrder)
-    averaged: bool = False
-    limits: Limits = field(default_factory=Limits)
-    watch: Watch = field(default_factory=Watch)
-
-    def solve(self) -> LearningResult:
-        """Walk until the certified gap is small enough or a limit is hit."""
-        with one_blas_thread():
-            return self._solve()
-
-    def _solve(self) -> LearningResult:
-        walk = Walk(self.blocks, self.ridge)
+        check_parts(self.structures, *PARTS)
+        iterate = self.iterate = Iterate(self.structures, self.objective, self.mapper, self.keep)
         run = Run(self.limits, self.watch)
-        average = start_or_resume(walk, run, _origin(self, walk), self.rng)
-        count = len(self.blocks)
-        while True:
-            estimate = 0.0
-            for m in self.order.one_pass(count, self.rng):
-                walk.iteration += 1
-                theta = walk.theta
-                direction = walk.ask(m, theta)
-                estimate += direction.gap
-                average = follow_average(average, theta, walk.iteration)
-                self._step(walk, m, direction)
-            lower = self._certify(walk, run, estimate)
-            run.record(walk.iteration, walk.oracle_calls, walk.value, lower)
-            status = run.verdict(walk.iteration)
-            if status is not None:
-                return make_result(walk, run, average if self.averaged else walk.theta, status)
-            save_if_due(walk, run, _origin(self, walk), average, self.rng)
+        with one_blas_thread():
+            self._begin_or_resume(run)
+            status = None
+            while status is None:
+                status = self._take_pass(run)
+                if status is None and run.is_checkpoint_due():
+                    run.save(self._origin, self._state())
+            theta = self._average if self.averaged else iterate.theta
+            return make_result(iterate, run, theta, status)
 
-    def _step(self, walk: Walk, m: int, direction: ExtremeDirection) -> None:
-        segment = self.blocks[m].segment(walk.points[m], direction.vertex)
-        change = direction.statistics - walk.statistics[m]
-        line = walk.line([m], [segment], [change])
-        walk.move(m, segment, change, self.step_rule.choose(walk.iteration, len(self.blocks), line))
+    def _take_pass(self, run: Run) -> Status | None:
+        """Take the steps of one pass; return why to end before its step, or after it."""
+        iterate, count = self.iterate, len(self.structures)
+        estimate, steps = 0.0, 0
+        for chosen in self.order.one_pass(count, self.rng):
+            iterate.iteration += 1
+            steps += 1
+            theta = iterate.theta
+            directions = iterate.ask(chosen, theta)
+            gap = sum(direction.gap for direction in directions)
+            self._average = follow_average(self._average, theta, iterate.iteration)
+            if len(chosen) == count:
+                status = self._judge(run, iterate.value - gap)
+                if status is not None:
+                    return status
+            if not all(np.isfinite(direction.statistics).all() for direction in directions):
+                return Status.STALLED  # an inexact oracle found nothing possible to step to
+            estimate += gap
+            iterate.move(chosen, directions, self.step_rule)
+            self.on_step(iterate, directions)
+        if len(chosen) == count:
+            return None
+        return self._judge(run, self._certify(iterate.iteration // steps, estimate))
 
-    def _certify(self, walk: Walk, run: Run, estimate: float) -> float | None:
-        """Spend a full pass at one point when the estimate is promising or it is time to."""
-        count = len(self.blocks)
-        passes = walk.iteration // count
-        wanted = self.limits.relative_gap * max(abs(walk.value), 1.0)
+    def _judge(self, run: Run, lower: float | None) -> Status | None:
+        run.record(self.iterate.iteration, self.iterate.oracle_calls, self.iterate.value, lower)
+        return run.verdict(self.iterate.iteration)
+
+    def _certify(self, passes: int, estimate: float) -> float | None:
+        """Return a lower bound, from a full pass at one point, if the estimate promises a result.
+
+        Every ``CERTIFY_EVERY`` passes it is spent all the same.
+        """
+        value = self.iterate.value
+        wanted = self.limits.relative_gap * max(abs(value), 1.0)
         if estimate > wanted and passes % CERTIFY_EVERY and passes > 1:
             return None
-        theta = walk.theta
-        return walk.value - sum(walk.ask(m, theta).gap for m in range(count))
+        everyone = range(len(self.structures))
+        return value - sum(d.gap for d in self.iterate.ask(everyone, self.iterate.theta))
 
+    @property
+    def _origin(self) -> Origin:
+        return Origin(type(self.order).__name__, len(self.structures), self.objective.key)
 
-def start_or_resume(
-    walk: Walk, run: Run, origin: Origin, rng: np.random.Generator | None = None
-) -> FloatArray:
-    """Restore a checkpoint of the same origin, else begin; return theta's average so far."""
-    saved = run.load(origin)
-    if saved is None:
-        walk.begin()
-        return np.zeros(len(walk.dual.observed))
-    walk.restore(saved, rng)
-    return saved["average"].copy()
+    def _begin_or_resume(self, run: Run) -> None:
+        """Restore a checkpoint of the same origin, else go to the starts."""
+        saved = run.load(self._origin)
+        if saved is None:
+            self.iterate.begin()
+            self._average = np.zeros(len(self.iterate.theta))
+            return
+        self.iterate.restore(saved)
+        self._average = saved["average"].copy()
+        self.rng.bit_generator.state = json.loads(str(saved["rng"]))
 
-
-def save_if_due(
-    walk: Walk,
-    run: Run,
-    origin: Origin,
-    average: FloatArray,
-    rng: np.random.Generator | None = None,
-) -> None:
-    """Leave a checkpoint when one is wanted and the last one is old."""
-    if run.is_checkpoint_due():
-        run.save(origin, walk.save(rng) | {"average": average})
-
-
-def _origin(solver: FrankWolfe | BlockCoordinateFrankWolfe, walk: Walk) -> Origin:
-    return Origin(type(solver).__name__, len(walk.blocks), walk.dual.observed, solver.ridge)
+    def _state(self) -> State:
+        rng = np.array(json.dumps(self.rng.bit_generator.state))
+        return self.iterate.save() | {"average": self._average, "rng": rng}
 
 
 def follow_average(average: FloatArray, theta: FloatArray, iteration: int) -> FloatArray:
@@ -179,15 +168,15 @@ def follow_average(average: FloatArray, theta: FloatArray, iteration: int) -> Fl
     return (1.0 - share) * average + share * theta
 
 
-def make_result(walk: Walk, run: Run, theta: FloatArray, status: Status) -> LearningResult:
+def make_result(iterate: Iterate, run: Run, theta: FloatArray, status: Status) -> LearningResult:
     """Wrap up a run in the polytope; its bounds are certificates because its oracles' are."""
     return LearningResult(
         theta=read_only(theta.copy()),
         objective=run.upper,
         lower_bound=run.lower,
         is_certified=True,
-        iterations=walk.iteration,
-        oracle_calls=walk.oracle_calls,
+        iterations=iterate.iteration,
+        oracle_calls=iterate.oracle_calls,
         seconds=run.seconds,
         status=status,
         trajectory=tuple(run.trajectory),

@@ -20,18 +20,20 @@ Lacoste-Julien and Jaggi 2015 (linear convergence); Krishnan, Lacoste-Julien and
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import cast
 
 import numpy as np
 
 from engine.core.arguments import BoolArray, FloatArray, IntArray
 from engine.core.status import Status
 from engine.kernels.threads import one_blas_thread
-from engine.objectives.protocol import LearningBlock, Point, Vertex
+from engine.objectives.learning_dual import make_learning_dual
+from engine.objectives.protocol import CurvedEntropy, Point, Structure, check_parts
+from engine.oracles.protocol import Vertex, inner_product
 from engine.solvers.control import Limits, Run, Watch
-from engine.solvers.frank_wolfe import make_result
+from engine.solvers.frank_wolfe import PARTS, make_result
+from engine.solvers.iterate import Iterate
 from engine.solvers.result import LearningResult
-from engine.solvers.walk import Walk
 
 NEWTON_STEPS = 20  # corrections after each oracle call; two or three suffice near the optimum
 ENOUGH = 0.1  # share of the oracle's gap that the correction may leave among known vertices
@@ -42,33 +44,18 @@ JOIN = 0.1  # share of the best slope that a weight on its floor must still gain
 DAMPING = 1e-12  # of the scaled Hessian: vertices may depend on one another
 
 
-class CombinedBlock(LearningBlock, Protocol):
-    """A block whose points can be given by weights of its start and of vertices."""
-
-    def combine(self, vertices: Sequence[Vertex], weights: FloatArray) -> Point:
-        """Return weights[0] start + sum_k weights[k + 1] vertices[k]."""
-
-    def expand(
-        self, theta: FloatArray, point: Point, vertices: Sequence[Vertex]
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return how <theta, phi> + H changes with the weights of start and vertices.
-
-        Slopes (k + 1,): <a - tau, A theta + grad H(tau)> of every atom a; curvature (k + 1, k + 1):
-        -<a, grad^2 H(tau) b> of every two.
-        """
-
-
 @dataclass(slots=True)
 class _Atoms:
     """The start and the vertices in use of one block, with their statistics and weights."""
 
+    start: Point
     vertices: list[Vertex]
     statistics: FloatArray
     weights: FloatArray
 
     def add(self, vertex: Vertex, statistics: FloatArray) -> None:
         """Add a vertex of weight 0 unless it is known."""
-        if any(np.array_equal(vertex, known) for known in self.vertices):
+        if any(vertex.equals(known) for known in self.vertices):
             return
         self.vertices.append(vertex)
         self.statistics = np.vstack([self.statistics, statistics])
@@ -79,6 +66,29 @@ class _Atoms:
         kept = weights > 0.0
         self.vertices = [v for v, stays in zip(self.vertices, kept[1:], strict=True) if stays]
         self.statistics, self.weights = self.statistics[kept], weights[kept]
+
+    def combine(self, weights: FloatArray) -> Point:
+        """Return weights[0] start + sum_k weights[k + 1] vertices[k]."""
+        point: Point = weights[0] * self.start
+        for vertex, weight in zip(self.vertices, weights[1:], strict=True):
+            vertex.add_to(point, float(weight))
+        return point
+
+    def expand(
+        self, structure: Structure, theta: FloatArray, point: Point
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return how <theta, phi> + H changes with the weights.
+
+        Slopes (k + 1,): <a - tau, A theta + grad H(tau)> of every atom a; curvature (k + 1, k + 1):
+        -<a, grad^2 H(tau) b> of every two.
+        """
+        entropy = cast(CurvedEntropy, structure.entropy)
+        scores = structure.scores(theta) + entropy.gradient(point)
+        share = self.vertices[0].share
+        slopes = [share * inner_product(self.start, scores)]
+        slopes += [vertex.inner(scores) for vertex in self.vertices]
+        here = share * inner_product(point, scores)
+        return np.array(slopes) - here, entropy.curvature_among(point, self.start, self.vertices)
 
 
 @dataclass(slots=True)
@@ -92,7 +102,7 @@ class FullyCorrectiveFrankWolfe:
     Checkpoints are not kept.
     """
 
-    blocks: Sequence[CombinedBlock]
+    structures: Sequence[Structure]
     ridge: float
     limits: Limits = field(default_factory=Limits)
     watch: Watch = field(default_factory=Watch)
@@ -108,31 +118,36 @@ class FullyCorrectiveFrankWolfe:
             If there is no block or ridge is not above 0.
         """
         with one_blas_thread():
-            walk = Walk(self.blocks, self.ridge)
-            walk.begin()
+            check_parts(self.structures, *PARTS, "entropy.curvature_among")
+            dual = make_learning_dual([s.observed for s in self.structures], self.ridge)
+            iterate = Iterate(self.structures, dual)
+            iterate.begin()
             run = Run(self.limits, self.watch)
-            self._atoms = [_Atoms([], row[None], np.ones(1)) for row in walk.statistics.copy()]
+            self._atoms = [
+                _Atoms(point.copy(), [], row[None], np.ones(1))
+                for point, row in zip(iterate.points, iterate.statistics.copy(), strict=True)
+            ]
             self._contraction = CONTRACTION
             while True:
-                walk.iteration += 1
-                theta = walk.theta
-                asked = [walk.ask(m, theta) for m in range(len(self.blocks))]
-                value, gap = walk.value, sum(direction.gap for direction in asked)
+                iterate.iteration += 1
+                theta = iterate.theta
+                asked = iterate.ask(range(len(self.structures)), theta)
+                value, gap = iterate.value, sum(direction.gap for direction in asked)
                 before = run.upper, run.lower
-                run.record(walk.iteration, walk.oracle_calls, value, value - gap)
-                status = run.verdict(walk.iteration)
+                run.record(iterate.iteration, iterate.oracle_calls, value, value - gap)
+                status = run.verdict(iterate.iteration)
                 if status is None and (run.upper, run.lower) == before:
                     status = Status.STALLED  # every correction lowers L until rounding hides it
                 if status is not None:
-                    return make_result(walk, run, theta, status)
+                    return make_result(iterate, run, theta, status)
                 for atoms, direction in zip(self._atoms, asked, strict=True):
                     atoms.add(direction.vertex, direction.statistics)
-                self._correct(walk, gap)
+                self._correct(iterate, gap)
 
-    def _correct(self, walk: Walk, gap: float) -> None:
+    def _correct(self, iterate: Iterate, gap: float) -> None:
         """Take Newton steps in the weights until they promise little beside the oracle's gap."""
         for step in range(NEWTON_STEPS):
-            slopes, hessian, owners = self._expand(walk)
+            slopes, hessian, owners = self._expand(iterate)
             weights = np.concatenate([atoms.weights for atoms in self._atoms])
             is_start = np.diff(owners, prepend=-1) > 0
             if step == 0:
@@ -141,7 +156,7 @@ class FullyCorrectiveFrankWolfe:
             if _left_to_gain(weights, floor, slopes, owners) <= ENOUGH * gap:
                 return
             change = newton_change(weights, floor, slopes, hessian, owners)
-            if not self._advance(walk, weights, change, float(slopes @ change), owners):
+            if not self._advance(iterate, weights, change, float(slopes @ change), owners):
                 return
 
     def _contract(self, gap: float, cost: float) -> None:
@@ -150,39 +165,42 @@ class FullyCorrectiveFrankWolfe:
             smaller = min(gap / (4.0 * cost), self._contraction / 2.0)
             self._contraction = max(smaller, LEAST_START)
 
-    def _expand(self, walk: Walk) -> tuple[FloatArray, FloatArray, IntArray]:
+    def _expand(self, iterate: Iterate) -> tuple[FloatArray, FloatArray, IntArray]:
         """Return slopes and Hessian of -L in the weights of all atoms, and each one's block."""
-        theta = walk.theta
+        theta = iterate.theta
         statistics = np.vstack([atoms.statistics for atoms in self._atoms])
-        owners = np.repeat(np.arange(len(self.blocks)), [len(a.weights) for a in self._atoms])
+        owners = np.repeat(np.arange(len(self.structures)), [len(a.weights) for a in self._atoms])
         hessian = statistics @ statistics.T / self.ridge
         slopes = np.empty(len(owners))
-        for m, (block, atoms) in enumerate(zip(self.blocks, self._atoms, strict=True)):
+        for m, (structure, atoms) in enumerate(zip(self.structures, self._atoms, strict=True)):
             own = np.flatnonzero(owners == m)
-            slopes[own], curvature = block.expand(theta, walk.points[m], atoms.vertices)
+            slopes[own], curvature = atoms.expand(structure, theta, iterate.points[m])
             hessian[np.ix_(own, own)] += curvature
         return slopes, hessian, owners
 
     def _advance(
-        self, walk: Walk, weights: FloatArray, change: FloatArray, slope: float, owners: IntArray
+        self,
+        iterate: Iterate,
+        weights: FloatArray,
+        change: FloatArray,
+        slope: float,
+        owners: IntArray,
     ) -> bool:
         """Step back along the change until L falls as promised; whether it did."""
-        before, step = walk.value, 1.0
+        before, step = iterate.value, 1.0
         while step > 1e-10 and slope > 0.0:
             moved = np.maximum(weights + step * change, 0.0)
-            shares = [moved[owners == m] for m in range(len(self.blocks))]
+            shares = [moved[owners == m] for m in range(len(self.structures))]
             shares = [share / share.sum() for share in shares]
             for m, (atoms, share) in enumerate(zip(self._atoms, shares, strict=True)):
-                point = self.blocks[m].combine(atoms.vertices, share)
-                walk.place(m, point, share @ atoms.statistics)
-            if walk.value <= before - ARMIJO * step * slope:
+                iterate.put(m, atoms.combine(share), share @ atoms.statistics)
+            if iterate.value <= before - ARMIJO * step * slope:
                 for atoms, share in zip(self._atoms, shares, strict=True):
                     atoms.keep(share)
                 return True
             step *= 0.5
         for m, atoms in enumerate(self._atoms):
-            point = self.blocks[m].combine(atoms.vertices, atoms.weights)
-            walk.place(m, point, atoms.weights @ atoms.statistics)
+            iterate.put(m, atoms.combine(atoms.weights), atoms.weights @ atoms.statistics)
         return False
 
 

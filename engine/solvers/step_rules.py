@@ -1,53 +1,55 @@
 """How far to go along a direction: one method per rule.
 
-The line search minimises h(g) = ||r - g phi_d||^2 / (2 lambda) - H(tau + g d), where phi_d is the
-change of the statistics: the quadratic is computed once, the entropy per trial.
+Along the direction the objective is h(g) = f(phi + g phi_d) - H(tau + g d), f at most quadratic in
+g: it is computed once, the entropy per trial.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 
-from engine.core.arguments import FloatArray
-from engine.objectives.protocol import Segment
+from engine.objectives.protocol import EntropyAlong
 
 SEARCH_STEPS = 40
 SEARCH_TOLERANCE = 1e-7  # relative width at which the step of a line search is exact enough
 NEAR_VERTEX = 1.0 - 1e-9  # the entropy's slope is infinite at a vertex: steps stay below
 
 
+S = TypeVar("S")
+T = TypeVar("T")
+
+
+class Mapper(Protocol):
+    """``map``, or that of a pool of threads."""
+
+    def __call__(self, work: Callable[[S], T], items: Iterable[S], /) -> Iterable[T]:
+        """Return work(item) of every item, in their order."""
+
+
 @dataclass(frozen=True, slots=True)
-class LineProblem:
-    """The objective along one direction that moves some blocks at once.
+class Line:
+    """The objective along one direction that moves some structures at once, 0 <= g < 1.
 
     Parameters
     ----------
-    residual : ndarray, shape (K,), r(tau) = observed - statistics.
-    change : ndarray, shape (K,), phi(d), summed over the blocks that move.
-    ridge : float
-    segments : sequence of Segment, one per block that moves.
+    slope, curvature : float, of f in g: its derivative at g = 0 and its second derivative.
+    entropies : sequence of functions of g, one per structure that moves.
+    n_structures : int, all structures of the problem, moving or not.
+    mapper : ``map``, or a pool's.
     """
 
-    residual: FloatArray
-    change: FloatArray
-    ridge: float
-    segments: Sequence[Segment]
+    slope: float
+    curvature: float
+    entropies: Sequence[EntropyAlong]
+    n_structures: int
+    mapper: Mapper = map
 
-    @property
-    def longest(self) -> float:
-        """The largest step that keeps every block in its polytope."""
-        return min(segment.longest for segment in self.segments)
-
-    def slope(self, step: float) -> tuple[float, float]:
+    def derivatives(self, step: float) -> tuple[float, float]:
         """Return h'(g) and h''(g)."""
-        linear = float(self.residual @ self.change)
-        square = float(self.change @ self.change)
-        first = (step * square - linear) / self.ridge
-        second = square / self.ridge
-        for segment in self.segments:
-            _, slope, curvature = segment.entropy(step)
+        first, second = self.slope + step * self.curvature, self.curvature
+        for _, slope, curvature in self.mapper(lambda entropy: entropy(step), self.entropies):
             first -= slope
             second -= curvature
         return first, second
@@ -56,37 +58,48 @@ class LineProblem:
 class StepRule(Protocol):
     """One choice of step."""
 
-    def choose(self, iteration: int, n_blocks: int, line: LineProblem) -> float:
-        """Return the step of iteration t = 1, 2, ... in (0, longest)."""
+    def choose(self, iteration: int, line: Line) -> float:
+        """Return the step of iteration t = 1, 2, ... in (0, 1)."""
 
 
 class OpenLoop:
-    """2 / (t + 2) for all blocks at once, 2 M / (2 M + t) for one of M (Lacoste-Julien 2013)."""
+    """2 M / (2 M + t) where one of M groups moves (Lacoste-Julien 2013): 2 / (t + 2) for all."""
 
-    def choose(self, iteration: int, n_blocks: int, line: LineProblem) -> float:
+    def choose(self, iteration: int, line: Line) -> float:
         """Return the step that the iteration number alone decides."""
-        moved = len(line.segments)
-        if moved == n_blocks:
-            return min(2.0 / (iteration + 2.0), NEAR_VERTEX * line.longest)
-        return min(2.0 * n_blocks / (2.0 * n_blocks + iteration), NEAR_VERTEX * line.longest)
+        groups = line.n_structures / len(line.entropies)
+        return 2.0 * groups / (2.0 * groups + iteration)
 
 
+@dataclass(frozen=True, slots=True)
 class LineSearch:
     """Exact minimisation of the convex h by Newton steps kept inside a shrinking bracket.
 
     Where lambda is far below 1 no choice of step makes a single direction fast: the quadratic
     allows a move of about lambda. ``FullyCorrectiveFrankWolfe`` moves along many directions at once
     (``benchmarks/README.md`` compares).
+
+    Parameters
+    ----------
+    is_capped : bool
+        Never go beyond 2 / (t + 2): entropies that have no barrier at a vertex, such as Bethe's,
+        do not bring back iterates that jumped next to one.
     """
 
-    def choose(self, iteration: int, n_blocks: int, line: LineProblem) -> float:
+    is_capped: bool = False
+
+    def choose(self, iteration: int, line: Line) -> float:
         """Return the minimiser of h, to a relative width of 1e-7."""
-        low, high = 0.0, NEAR_VERTEX * line.longest
-        step = min(2.0 / (iteration + 2.0), 0.5 * high)
+        open_loop = 2.0 / (iteration + 2.0)
+        low, high = 0.0, open_loop if self.is_capped else NEAR_VERTEX
+        longest = high
+        step = longest if self.is_capped else min(open_loop, 0.5 * longest)
         for _ in range(SEARCH_STEPS):
-            first, second = line.slope(step)
+            first, second = line.derivatives(step)
             if first > 0.0 or not np.isfinite(first):
                 high = step
+            elif step == longest:
+                return step
             else:
                 low = step
             new = step - first / second if second > 0.0 and np.isfinite(second) else -1.0

@@ -156,7 +156,7 @@ class ThetaAscent:
         wanted = INNER_SHARE * self.limits.relative_gap * size
         accuracy = max(wanted, allowed) / len(self.problems)
         inner = [
-            problem.solve(theta, state, accuracy)
+            problem.maximise(theta, state, accuracy)
             for problem, state in zip(self.problems, states, strict=True)
         ]
         self._sweeps += sum(solution.sweeps for solution in inner)
@@ -211,7 +211,7 @@ class ThetaAscent:
         return None
 
     def _origin(self, dual: LearningDual) -> Origin:
-        return Origin("theta ascent", len(self.problems), dual.observed, self.ridge)
+        return Origin("theta ascent", len(self.problems), dual.key)
 
     def _save(self, dual: LearningDual, run: Run, climb: Climb) -> None:
         state: State = {

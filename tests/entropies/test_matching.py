@@ -11,6 +11,7 @@ from engine.entropies.matching import (
     edge_layout,
     make_matching_entropy,
 )
+from engine.oracles.protocol import make_indicator
 from tests.reference import perfect_matchings as reference
 
 EDGES = np.array([(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)])
@@ -71,19 +72,12 @@ def test_gradient_agrees_with_finite_differences(rho, is_perfect):
 def test_lines_agree_with_values_and_finite_differences(rho, is_perfect):
     rng = np.random.default_rng(2)
     for function, tau, vertex, other in cases(rho, is_perfect, rng):
-        for away, step in ((None, 0.3), (other, 0.015)):
-
-            def line(g, function=function, tau=tau, vertex=vertex, away=away):
-                if away is None:
-                    return function.along_vertex(tau, vertex, g)
-                return function.along_exchange(tau, function.value(tau), vertex, away, g)
-
-            moved = tau.ravel() * (1.0 if away is not None else 1.0 - step)
-            moved[vertex] += step
-            if away is not None:
-                moved[away] -= step
+        for places, step in ((vertex, 0.3), (other, 0.015)):
+            end = make_indicator(places)
+            line, moved = function.along(tau, end), tau.copy()
+            end.move(moved, step)
             value, slope, curvature = line(step)
-            assert value == pytest.approx(function.value(moved.reshape(tau.shape)), abs=1e-12)
+            assert value == pytest.approx(function.value(moved), abs=1e-12)
             h = 1e-5
             assert slope == pytest.approx(
                 (line(step + h)[0] - line(step - h)[0]) / (2 * h), abs=1e-5

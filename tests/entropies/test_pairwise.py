@@ -9,6 +9,7 @@ from engine.entropies.pairwise import graph_entropy, grid_entropy
 from engine.graphs.grid import Grid, GridTables
 from engine.graphs.spanning_trees import uniform_tree_probabilities
 from engine.inference.grid_tree_reweighted import GridTreeReweighted
+from engine.oracles.protocol import Vertex
 from tests.reference.pairwise_models import random_model
 
 
@@ -44,11 +45,12 @@ def test_gradient_and_derivatives_along_a_line_match_finite_differences():
     h = 1e-5
     numeric = (entropy.value(tau + h * direction) - entropy.value(tau - h * direction)) / (2 * h)
     assert entropy.gradient(tau) @ direction == pytest.approx(numeric, rel=1e-7)
-    value, slope, curvature = entropy.along(tau, direction, 0.3)
+    line = entropy.along(tau, Vertex(tau + direction))
+    value, slope, curvature = line(0.3)
     at = tau + 0.3 * direction
     assert value == pytest.approx(entropy.value(at), abs=1e-12)
     assert slope == pytest.approx(entropy.gradient(at) @ direction, abs=1e-10)
-    second = entropy.along(tau, direction, 0.3 + h)[1] - entropy.along(tau, direction, 0.3 - h)[1]
+    second = line(0.3 + h)[1] - line(0.3 - h)[1]
     assert curvature == pytest.approx(second / (2 * h), rel=1e-6)
     assert curvature < 0
     out = np.empty_like(tau)

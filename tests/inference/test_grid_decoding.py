@@ -15,7 +15,7 @@ def node_rows(grid, indicators):
 
 
 def map_and_mpm(grid, scores, rho):
-    vertex = GridRoofDuality(grid).compute_extreme_point(scores).vertex
+    vertex = GridRoofDuality(grid).compute_extreme_point(scores).vertex.values
     marginals = GridTreeReweighted(grid, rho).solve(scores, tolerance=1e-12).tables
     mpm = GridTables(grid, marginals).labels
     np.testing.assert_array_equal(mpm.ravel(), best_labels(grid.to_pairwise(), marginals))

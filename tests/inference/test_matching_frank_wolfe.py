@@ -13,7 +13,7 @@ from engine.inference.exact_matchings import (
 from engine.inference.matching_frank_wolfe import compute_frank_wolfe_marginals
 from engine.oracles.assignment import AssignmentOracle
 from engine.oracles.perfect_matching import CompleteGraphMatcher
-from engine.oracles.protocol import ExtremePoint
+from engine.oracles.protocol import ExtremePoint, make_indicator
 from engine.oracles.sparse_matching import max_weight_matching
 
 
@@ -24,7 +24,10 @@ class AnyMatchingOracle:
         rows, columns = np.triu_indices(len(scores), 1)
         edges = np.column_stack([rows, columns])
         matching = max_weight_matching(len(scores), edges, scores[rows, columns], kind="any")
-        return ExtremePoint(matching.partner, matching.weight, matching.upper_bound)
+        matched = np.flatnonzero(matching.partner >= 0)
+        places = matched * len(scores) + matching.partner[matched]
+        vertex = make_indicator(places, share=0.5)
+        return ExtremePoint(vertex, matching.weight, matching.upper_bound)
 
 
 def symmetric(n: int, seed: int, scale: float) -> np.ndarray:

@@ -13,7 +13,7 @@ from engine.inference.exact_matchings import (
 from engine.inference.perturb_and_map import estimate_perturb_and_map
 from engine.oracles.assignment import AssignmentOracle
 from engine.oracles.perfect_matching import CompleteGraphMatcher
-from engine.oracles.protocol import ExtremePoint
+from engine.oracles.protocol import ExtremePoint, make_indicator
 from engine.oracles.wrappers import CountingOracle
 
 
@@ -46,7 +46,9 @@ def test_noise_is_shared_by_both_ends_and_single_nodes_are_counted_nowhere():
         def compute_extreme_point(self, scores):
             assert scores[0, 1] == scores[1, 0]
             best = max(scores[0, 1], 0.0)
-            return ExtremePoint(np.array([1, 0] if best > 0 else [-1, -1]), best, best)
+            return ExtremePoint(
+                make_indicator(np.array([1, 2] if best > 0 else [], dtype=int)), best, best
+            )
 
     scores = 0.4 * (1 - np.eye(2))
     found = estimate(scores, 4000, seed=2, oracle=OneEdgeOrNone(), is_bipartite=False)

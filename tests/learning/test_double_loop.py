@@ -6,10 +6,10 @@ import pytest
 from engine.core.errors import InvalidProblemError
 from engine.core.status import Status
 from engine.crf.bipartite import BipartiteItems
-from engine.learning.bipartite_problem import BipartiteProblem
 from engine.learning.double_loop import PropagatedExample, Propagation, train_double_loop
 from engine.solvers.control import Limits, Watch
 from engine.solvers.theta_ascent import ThetaAscent
+from engine.structures.bipartite import BipartiteStructure
 
 DAMPED = Propagation(damping=0.5, max_sweeps=500, tolerance=1e-10)
 
@@ -34,7 +34,7 @@ def test_with_converged_marginals_it_finds_the_certified_optimum() -> None:
     )
     assert result.status is Status.CONVERGED
     limits = Limits(relative_gap=1e-9)
-    optimum = ThetaAscent([BipartiteProblem(*pair) for pair in data], 1.0, limits).solve()
+    optimum = ThetaAscent([BipartiteStructure(*pair) for pair in data], 1.0, limits).solve()
     np.testing.assert_allclose(result.theta, optimum.theta, atol=1e-3)
 
 

@@ -46,7 +46,7 @@ def test_training_converges_with_a_certificate(trained):
     assert trained.model.calibration is not None
 
 
-@pytest.mark.parametrize("solver", ["theta", "block-coordinate", "frank-wolfe", "pairwise"])
+@pytest.mark.parametrize("solver", ["theta", "block-coordinate", "frank-wolfe"])
 def test_named_solvers_learn_the_same(solver):
     cohorts = random_cohorts(12)
     best = train_roommates(cohorts, ridge=5.0, relative_gap=1e-7)
@@ -322,7 +322,7 @@ def test_model_files_that_do_not_fit_together_are_refused(tmp_path, small_model)
 
 def test_auto_turns_to_frank_wolfe_where_odd_sets_cannot_be_proved(monkeypatch):
     for name in ("odd_sets_hold", "spectral_bound_holds", "is_in_matching_polytope"):
-        monkeypatch.setattr(f"engine.learning.survey_problem.{name}", lambda *_: False)
+        monkeypatch.setattr(f"engine.structures.survey.{name}", lambda *_: False)
     cohorts = random_cohorts(10)
     alone = train_roommates(cohorts, ridge=5.0, solver="theta", relative_gap=1e-2)
     assert not alone.result.is_certified
@@ -334,7 +334,7 @@ def test_auto_turns_to_frank_wolfe_where_odd_sets_cannot_be_proved(monkeypatch):
 def test_auto_goes_on_with_frank_wolfe_after_a_restart(monkeypatch, tmp_path):
     """Frank-Wolfe's checkpoint must not be taken for none by the solve in theta, and lost."""
     for name in ("odd_sets_hold", "spectral_bound_holds", "is_in_matching_polytope"):
-        monkeypatch.setattr(f"engine.learning.survey_problem.{name}", lambda *_: False)
+        monkeypatch.setattr(f"engine.structures.survey.{name}", lambda *_: False)
     monkeypatch.setattr("engine.solvers.control.CHECKPOINT_SECONDS", 0.0)
     cohorts, place = random_cohorts(10), FileCheckpoint(tmp_path / "checkpoint.npz")
     walked = 0

@@ -12,12 +12,12 @@ from engine.core.errors import StoppedError
 from engine.core.status import Status
 from engine.learning.segmentation import train_segmentation
 from engine.objectives.grid_inner import GridSetInnerProblem
-from engine.objectives.grid_set_block import GridSetBlock
+from engine.solvers.iterate import Iterate
 from tests.learning.leaf_pictures import leaves
 
 
 @pytest.mark.parametrize("solver", ["frank-wolfe", "block-coordinate"])
-def test_frank_wolfe_walks_to_the_same_optimum(solver: str) -> None:
+def test_frank_wolfe_reaches_the_same_optimum(solver: str) -> None:
     """A heavy ridge brings the optimum into the interior, where Frank-Wolfe is quick enough."""
     images, masks = leaves(3, shape=(16, 20))
     reference = train_segmentation(images, masks, ridge=3e4, relative_gap=1e-6)
@@ -39,13 +39,13 @@ def test_frank_wolfe_ends_at_once_when_stopped(monkeypatch: pytest.MonkeyPatch) 
     reports: list[Any] = []
     options: dict[str, Any] = {"ridge": 3e4, "solver": "frank-wolfe", "relative_gap": 1e-9}
     solved: list[int] = []
-    solve = GridSetInnerProblem.solve
+    solve = GridSetInnerProblem.maximise
 
     def counted(problem: Any, *words: Any) -> Any:
         solved.append(1)
         return solve(problem, *words)
 
-    monkeypatch.setattr(GridSetInnerProblem, "solve", counted)
+    monkeypatch.setattr(GridSetInnerProblem, "maximise", counted)
     stopped = train_segmentation(
         images,
         masks,
@@ -68,7 +68,7 @@ def test_a_stop_while_frank_wolfe_seeks_closer_bounds_leaves_it_its_own(
 
     images, masks = leaves(3, shape=(16, 20))
     options: dict[str, Any] = {"ridge": 3e4, "solver": "frank-wolfe", "relative_gap": 0.05}
-    monkeypatch.setattr(GridSetInnerProblem, "solve", stopped)
+    monkeypatch.setattr(GridSetInnerProblem, "maximise", stopped)
     result = train_segmentation(images, masks, **options).result
     assert result.status is Status.CONVERGED
     assert 0.0 < result.relative_gap <= 0.05
@@ -77,7 +77,7 @@ def test_a_stop_while_frank_wolfe_seeks_closer_bounds_leaves_it_its_own(
 def test_the_seconds_of_frank_wolfe_include_those_of_its_closer_bounds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    solve = GridSetInnerProblem.solve
+    solve = GridSetInnerProblem.maximise
 
     def slow(problem: Any, *words: Any) -> Any:
         time.sleep(0.3)
@@ -85,7 +85,7 @@ def test_the_seconds_of_frank_wolfe_include_those_of_its_closer_bounds(
 
     images, masks = leaves(3, shape=(16, 20))
     options: dict[str, Any] = {"ridge": 3e4, "solver": "frank-wolfe", "relative_gap": 0.05}
-    monkeypatch.setattr(GridSetInnerProblem, "solve", slow)
+    monkeypatch.setattr(GridSetInnerProblem, "maximise", slow)
     result = train_segmentation(images, masks, **options).result
     assert result.seconds >= result.trajectory[-1].seconds + 0.3
 
@@ -95,18 +95,18 @@ def test_the_points_are_gone_before_closer_bounds_are_sought(
     solver: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two budgets of memory were in use at once: that of the points and that of the messages."""
-    blocks: list[weakref.ref[GridSetBlock]] = []
-    begin, make = GridSetBlock.initial_point, GridSetInnerProblem.__init__
+    points: list[weakref.ref[Iterate]] = []
+    begin, make = Iterate.begin, GridSetInnerProblem.__init__
 
-    def begun(block: GridSetBlock) -> Any:
-        blocks.append(weakref.ref(block))
-        return begin(block)
+    def begun(iterate: Iterate) -> None:
+        points.append(weakref.ref(iterate))
+        begin(iterate)
 
     def made(problem: GridSetInnerProblem, *words: Any, **options: Any) -> None:
-        assert blocks
-        assert all(block() is None for block in blocks)
+        assert points
+        assert all(iterate() is None for iterate in points)
         make(problem, *words, **options)
 
-    monkeypatch.setattr(GridSetBlock, "initial_point", begun)
+    monkeypatch.setattr(Iterate, "begin", begun)
     monkeypatch.setattr(GridSetInnerProblem, "__init__", made)
     train_segmentation(*leaves(3, shape=(16, 20)), ridge=3e4, solver=solver, relative_gap=0.05)

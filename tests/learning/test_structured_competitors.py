@@ -1,6 +1,7 @@
 """Perceptron and support vector machine on matchings: optimality, certificates, separable data."""
 
 from itertools import permutations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,16 +13,18 @@ from engine.crf.questionnaire import Question, Questionnaire
 from engine.crf.survey import Survey
 from engine.crf.survey_features import make_survey_features
 from engine.learning import structured_svm
-from engine.learning.matching_examples import BipartiteExample, SurveyExample
+from engine.learning.decoding import decode
 from engine.learning.structured_perceptron import train_structured_perceptron
 from engine.learning.structured_svm import train_structured_svm
 from engine.solvers.control import Watch
+from engine.structures.bipartite import BipartiteStructure
+from engine.structures.survey import SurveyStructure
 from tests.reference.exact_matchings import list_matchings
 
 
 def bipartite_examples(
     n_examples: int, n: int, n_features: int, noise: float, seed: int
-) -> tuple[list[BipartiteExample], list[np.ndarray], list[np.ndarray]]:
+) -> tuple[list[BipartiteStructure], list[np.ndarray], list[np.ndarray]]:
     """Observations whose truth is the best assignment under known weights plus noise."""
     rng = np.random.default_rng(seed)
     theta = rng.standard_normal(n_features)
@@ -30,7 +33,7 @@ def bipartite_examples(
         features = rng.standard_normal((n, n, n_features))
         scores = features @ theta + noise * rng.standard_normal((n, n))
         best = max(permutations(range(n)), key=lambda y: scores[np.arange(n), list(y)].sum())
-        examples.append(BipartiteExample(BipartiteItems(features), np.array(best)))
+        examples.append(BipartiteStructure(BipartiteItems(features), np.array(best)))
         tables.append(features)
         truths.append(np.array(best))
     return examples, tables, truths
@@ -96,7 +99,7 @@ def test_svm_certifies_that_nothing_can_be_learned_from_few_large_examples(ridge
     """
     rng = np.random.default_rng(6)
     examples = [
-        BipartiteExample(
+        BipartiteStructure(
             BipartiteItems(30.0 * rng.standard_normal((30, 30, 20))), rng.permutation(30)
         )
         for _ in range(2)
@@ -131,7 +134,7 @@ def test_separable_data_is_learned_without_a_mistake(method: str) -> None:
         assert result.status is Status.CONVERGED
     else:
         result = train_structured_svm(examples, ridge=1e-5, rng=rng)
-    losses = [example.decode(result.theta).loss for example in examples]
+    losses = [decode(example, result.theta).loss for example in examples]
     limit = 0.0 if method == "svm" else 0.04  # the average trails the separating last iterate
     assert np.mean(losses) <= limit
 
@@ -155,7 +158,7 @@ def test_perceptron_repeats_with_the_seed_and_can_be_stopped() -> None:
 def test_survey_example_decodes_like_enumeration(loss_weight: float) -> None:
     survey, pairs = tiny_survey(0)
     features = make_survey_features([survey])
-    example = SurveyExample(features, survey, pairs)
+    example = SurveyStructure(survey, pairs, features, 1.0)
     theta = np.random.default_rng(1).standard_normal(features.n_features)
     scores = features.scores(survey, theta)
     truth = {tuple(pair) for pair in pairs.tolist()}
@@ -165,21 +168,27 @@ def test_survey_example_decodes_like_enumeration(loss_weight: float) -> None:
         return sum(scores[i, j] for i, j in matching) + loss_weight * loss
 
     best = max(value(y) for y in list_matchings(list(range(8)), perfect=True))
-    answer = example.decode(theta, loss_weight)
+    answer = decode(example, theta, loss_weight)
     assert theta @ answer.statistics + loss_weight * answer.loss == pytest.approx(best, abs=1e-9)
     assert answer.excess <= 1e-9
 
 
 def test_bad_examples_are_refused() -> None:
     with pytest.raises(InvalidProblemError, match="permutation"):
-        BipartiteExample(BipartiteItems(np.zeros((3, 3, 2))), np.array([0, 0, 1]))
+        BipartiteStructure(BipartiteItems(np.zeros((3, 3, 2))), np.array([0, 0, 1]))
     with pytest.raises(InvalidProblemError, match="as many rows as columns"):
         BipartiteItems(np.zeros((3, 4, 2)))
-    survey, pairs = tiny_survey(0)
-    with pytest.raises(InvalidProblemError, match="all 8 students"):
-        SurveyExample(make_survey_features([survey]), survey, pairs[:3])
     rng = np.random.default_rng(0)
     with pytest.raises(InvalidProblemError, match="no observation"):
         train_structured_perceptron([], rng=rng)
     with pytest.raises(InvalidProblemError, match="ridge"):
         train_structured_svm([], ridge=0.0, rng=rng)
+
+
+def test_a_structure_without_labels_is_refused_by_name() -> None:
+    unlabelled = SimpleNamespace(observed=np.zeros(2))
+    rng = np.random.default_rng(0)
+    with pytest.raises(InvalidProblemError, match="has no labels"):
+        train_structured_perceptron([unlabelled], rng=rng)
+    with pytest.raises(InvalidProblemError, match="has no labels"):
+        train_structured_svm([unlabelled], ridge=1.0, rng=rng)

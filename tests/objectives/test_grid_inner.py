@@ -8,15 +8,18 @@ from numpy.testing import assert_allclose
 
 from engine.core.errors import InvalidProblemError, StoppedError
 from engine.crf.grid_features import GridExample
-from engine.objectives.grid_block import GridBlock
+from engine.entropies.pairwise import grid_entropy
+from engine.graphs.grid import Grid
 from engine.objectives.grid_inner import GridChains, GridSetInnerProblem
+from engine.solvers.iterate import find_direction
+from engine.structures.grid import GridStructure
 from tests.reference.tiny_grids import all_statistics, tiny_example
 
 
 def solve(example: GridExample, theta: np.ndarray, rho: float = 0.5, accuracy: float = 1e-9):
     problem = GridSetInnerProblem([example], rho)
-    problem.solve(theta, None, accuracy)  # the first settles for less
-    return problem.solve(theta, None, accuracy)
+    problem.maximise(theta, None, accuracy)  # the first settles for less
+    return problem.maximise(theta, None, accuracy)
 
 
 @settings(max_examples=25, deadline=None)
@@ -101,8 +104,8 @@ def test_frank_wolfe_block_sees_the_same_entropy_and_statistics() -> None:
         [np.stack([1 - nodes, nodes], axis=2).ravel(), horizontal.ravel(), vertical.ravel()]
     )
     statistics, entropy = chains.summarise(nodes)
-    block = GridBlock([example], 0.5)
-    assert block.entropy(point) == pytest.approx(entropy, abs=1e-10)
+    block = GridStructure([example], 0.5)
+    assert block.entropy.value(point) == pytest.approx(entropy, abs=1e-10)
     assert_allclose(block.statistics(point), statistics, atol=1e-10)
 
 
@@ -113,38 +116,43 @@ def test_frank_wolfe_gap_bounds_the_true_suboptimality(seed: int) -> None:
     example = tiny_example(rng)
     theta = 1.5 * rng.normal(size=example.features.n_parameters)
     best = solve(example, theta).log_partition
-    block = GridBlock([example], 0.5)
-    point = block.initial_point()
+    block = GridStructure([example], 0.5)
+    point = block.start
     for t in range(1, 15):
-        value = theta @ block.statistics(point) + block.entropy(point)
-        direction = block.compute_extreme_direction(theta, point)
+        value = theta @ block.statistics(point) + block.entropy.value(point)
+        direction = find_direction(block, theta, point)
         assert direction.gap >= best - value - 1e-6
         assert_allclose(direction.statistics, block.statistics(direction.vertex), atol=1e-9)
-        point = block.segment(point, direction.vertex).point(2 / (t + 2))
-    value = theta @ block.statistics(point) + block.entropy(point)
+        direction.vertex.move(point, 2 / (t + 2))
+    value = theta @ block.statistics(point) + block.entropy.value(point)
     assert value <= best + 1e-6
 
 
 def test_entropy_along_a_segment_has_the_right_derivatives() -> None:
     rng = np.random.default_rng(5)
     example = tiny_example(rng, rows=4, columns=4)
-    block = GridBlock([example], 0.4)
-    point = block.initial_point()
-    vertex = block.compute_extreme_direction(rng.normal(size=14), point).vertex
-    segment = block.segment(point, vertex)
+    block = GridStructure([example], 0.4)
+    point = block.start
+    vertex = find_direction(block, rng.normal(size=14), point).vertex
+    along = block.entropy.along(point, vertex)
     step, small = 0.37, 1e-6
-    above, below = segment.entropy(step + small), segment.entropy(step - small)
-    _, slope, curvature = segment.entropy(step)
+    above, below = along(step + small), along(step - small)
+    value, slope, curvature = along(step)
     assert slope == pytest.approx((above[0] - below[0]) / (2 * small), rel=1e-6)
     assert curvature == pytest.approx((above[1] - below[1]) / (2 * small), rel=1e-5)
     assert curvature < 0
-    moved = segment.point(step)
-    assert block.entropy(moved) == pytest.approx(segment_value(example, vertex, step), rel=1e-12)
+    vertex.move(point, step)
+    assert block.entropy.value(point) == pytest.approx(value, rel=1e-12)
 
 
-def segment_value(example: GridExample, vertex: np.ndarray, step: float) -> float:
-    block = GridBlock([example], 0.4)
-    return block.segment(block.initial_point(), vertex).entropy(step)[0]
+def test_the_entropy_without_coefficients_is_that_with_them() -> None:
+    rng = np.random.default_rng(6)
+    block = GridStructure([tiny_example(rng, rows=4, columns=3)], 0.3)
+    point = block.start
+    find_direction(block, rng.normal(size=14), point).vertex.move(point, 0.4)
+    plain = grid_entropy(Grid(4, 3), 0.3)
+    assert block.entropy.value(point) == pytest.approx(plain.value(point), rel=1e-12)
+    assert_allclose(block.entropy.gradient(point), plain.gradient(point), atol=1e-12)
 
 
 def test_extreme_scores_keep_the_bound_a_bound() -> None:
@@ -165,9 +173,9 @@ def test_learned_curvature_reproduces_the_last_change() -> None:
     problem = GridSetInnerProblem([example], 0.5)
     theta = 0.3 * rng.normal(size=14)
     following = theta + 0.05 * rng.normal(size=14)
-    problem.solve(theta, None, 1e-10)
-    first = problem.solve(theta, None, 1e-10).statistics
-    second = problem.solve(following, None, 1e-10).statistics
+    problem.maximise(theta, None, 1e-10)
+    first = problem.maximise(theta, None, 1e-10).statistics
+    second = problem.maximise(following, None, 1e-10).statistics
     matrix = problem.learned_curvature()
     assert_allclose(matrix @ (following - theta), second - first, rtol=1e-6, atol=1e-8)
 
@@ -183,4 +191,4 @@ def test_a_stop_is_heard_between_pictures() -> None:
     example = tiny_example(np.random.default_rng(9))
     problem = GridSetInnerProblem([example], 0.5, should_stop=lambda: True)
     with pytest.raises(StoppedError):
-        problem.solve(np.zeros(14), None, 1.0)
+        problem.maximise(np.zeros(14), None, 1.0)

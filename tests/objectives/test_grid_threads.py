@@ -13,10 +13,11 @@ from numba.core.dispatcher import Dispatcher
 import engine.kernels
 from engine.crf.grid_features import GridExample
 from engine.learning import marginal_fitting
-from engine.objectives.array_shelf import ArrayShelf
 from engine.objectives.grid_inner import GridSetInnerProblem
 from engine.objectives.grid_losses import LossOptions
-from engine.objectives.grid_set_block import GridSetBlock
+from engine.objectives.learning_dual import make_learning_dual
+from engine.solvers.iterate import Iterate
+from engine.structures.grid import GridStructure
 from tests.reference.tiny_grids import tiny_example
 
 PATIENCE = 60.0  # seconds; only a failure waits so long
@@ -47,23 +48,26 @@ def test_two_pictures_are_solved_at_the_same_time() -> None:
     together = GridSetInnerProblem(meeting, 0.5, threads=2)
     meeting.barrier = threading.Barrier(2)
     theta = np.random.default_rng(9).normal(size=14)
-    one, two = (problem.solve(theta, None, 1e-6) for problem in (alone, together))
+    one, two = (problem.maximise(theta, None, 1e-6) for problem in (alone, together))
     assert one.log_partition == two.log_partition
     assert np.array_equal(one.statistics, two.statistics)
 
 
-def test_two_pictures_of_a_block_are_asked_at_the_same_time() -> None:
+def test_two_pictures_of_a_step_are_asked_at_the_same_time() -> None:
     theta, meeting = np.random.default_rng(9).normal(size=14), Meeting(examples()[:2])
     answers = []
     for pictures, threads in ((examples()[:2], 1), (meeting, 2)):
         with ThreadPoolExecutor(threads) as pool:
-            block = GridSetBlock(pictures, 0.5, shelf=ArrayShelf(), pool=pool)
+            structures = [GridStructure(pictures, 0.5, k) for k in range(2)]
+            dual = make_learning_dual([s.observed for s in structures], 1.0)
+            iterate = Iterate(structures, dual, pool.map)
+            iterate.begin()
             if pictures is meeting:
                 meeting.barrier = threading.Barrier(2)
-            answers.append(block.compute_extreme_direction(theta, block.initial_point()))
-    alone, together = answers
-    assert alone.gap == together.gap
-    assert np.array_equal(alone.statistics, together.statistics)
+            answers.append(iterate.ask(range(2), theta))
+    for alone, together in zip(*answers, strict=True):
+        assert alone.gap == together.gap
+        assert np.array_equal(alone.statistics, together.statistics)
 
 
 def test_two_losses_are_computed_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,7 +87,7 @@ def test_two_losses_are_computed_at_the_same_time(monkeypatch: pytest.MonkeyPatc
 def test_the_kernels_of_pictures_release_the_lock() -> None:
     names = {module.name for module in pkgutil.iter_modules(engine.kernels.__path__)}
     of_pictures = {"backpropagation", "edge_codes", "gradient_blocks", "grid_chains"}
-    of_pictures |= {"grid_segment", "mean_field_grid", "pseudolikelihood_grid", "sinusoids"}
+    of_pictures |= {"grid_entropy", "mean_field_grid", "pseudolikelihood_grid", "sinusoids"}
     of_pictures |= {"ising_grid", "maxflow_grid"}
     assert of_pictures <= names
     for name in of_pictures:

@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 
 from engine.core.errors import InfeasibleError
 from engine.objectives.interior_start import find_interior_start
-from engine.objectives.matching_block import make_graph_block
+from engine.objectives.learning_dual import make_learning_dual
 from engine.oracles.sparse_matching import max_weight_matching
 from engine.solvers.control import Limits
 from engine.solvers.frank_wolfe import FrankWolfe
+from engine.structures.graph import GraphStructure
 from tests.reference.perfect_matchings import enumerate_pairs
 
 
@@ -56,7 +57,7 @@ def test_dense_graphs_need_few_calls():
 def test_a_graph_without_a_perfect_matching_names_a_deficient_set():
     star = np.array([(0, 1), (0, 2), (0, 3)])
     with pytest.raises(InfeasibleError) as caught:
-        make_graph_block(4, star, np.ones((3, 1)), np.array([0]), 1.0)
+        GraphStructure(4, star, np.ones((3, 1)), np.array([0]), 1.0)
     assert caught.value.deficient_set == (0,)
 
 
@@ -72,6 +73,7 @@ def test_learning_on_a_general_graph_reaches_a_small_gap(is_perfect):
     )
     if not is_perfect:
         matched = np.array(max_weight_matching(8, edges, rng.normal(size=8), "any").edge_indices)
-    block = make_graph_block(8, edges, features, matched, 1.0, is_perfect=is_perfect)
-    result = FrankWolfe([block], 1.0, limits=Limits(1e-3, max_iterations=3000)).solve()
+    structure = GraphStructure(8, edges, features, matched, 1.0, is_perfect=is_perfect)
+    dual = make_learning_dual([structure.observed], 1.0)
+    result = FrankWolfe([structure], dual, limits=Limits(1e-3, max_iterations=3000)).solve()
     assert result.relative_gap <= 1e-3

@@ -13,10 +13,13 @@ from engine.inference.dual_oracle import DualOracle
 from engine.inference.grid_tree_reweighted import GridTreeReweighted
 from engine.inference.pairwise_frank_wolfe import frank_wolfe_marginals, interior_start
 from engine.inference.tree_reweighted import TreeReweighted
+from engine.objectives.objective import FixedScores
 from engine.objectives.pairwise_free_energy import PairwiseFreeEnergy
 from engine.oracles.grid_roof_duality import GridRoofDuality
 from engine.oracles.local_polytope import LocalPolytopeProgramme
 from engine.oracles.roof_duality import RoofDuality
+from engine.solvers.iterate import Iterate, find_direction
+from engine.solvers.step_rules import LineSearch
 from tests.reference.pairwise_models import (
     enumerate_model,
     exact_node_marginals,
@@ -112,7 +115,7 @@ def test_a_start_outside_the_polytope_proves_no_bound_until_steps_have_brought_i
     assert start.inconsistency == pytest.approx(infeasibility(cards, graph.edges, start.tables))
     entropy = graph_entropy(graph, uniform_tree_probabilities(graph))
     energy = PairwiseFreeEnergy(model.scores, entropy, LocalPolytopeProgramme(graph))
-    for limit in (1, 5):
+    for limit in (2, 6):  # the last point is only looked at
         answer = frank_wolfe_marginals(
             energy,
             start.tables,
@@ -142,28 +145,30 @@ def test_the_dual_oracle_never_promises_too_little(seed):
     assert point.upper_bound >= best - 1e-9
     assert point.value <= point.upper_bound
     cards = [int(c) for c in model.graph.cardinalities]
-    assert infeasibility(cards, model.graph.edges, point.vertex) < 1e-9
+    assert infeasibility(cards, model.graph.edges, point.vertex.values) < 1e-9
 
 
 def test_the_gap_bounds_the_true_error_at_every_step():
     grid = Grid(4, 4)
     scores = np.random.default_rng(7).normal(size=grid.size) * 2
-    energy = PairwiseFreeEnergy(scores, grid_entropy(grid, 0.5), GridRoofDuality(grid))
+    entropy, start = grid_entropy(grid, 0.5), grid.uniform().flat
+    energy = PairwiseFreeEnergy(scores, entropy, GridRoofDuality(grid))
     best = GridTreeReweighted(grid).solve(scores, tolerance=1e-12).log_partition
-    tables = grid.uniform().flat
-    for _ in range(30):
-        point, gap = energy.ascent_point(tables)
-        assert gap >= best - energy.value(tables) - 1e-9
-        direction = point.vertex - tables
-        step = energy.line_search(tables, direction)
-        assert 0 < step < 1
-        before = energy.value(tables)
-        # The step is the best on the segment.
-        for factor in (0.9, 1.1):
-            other = energy.value(tables + min(0.999, factor * step) * direction)
-            assert other <= energy.value(tables + step * direction) + 1e-9
-        tables = tables + step * direction
-        assert energy.value(tables) >= before
+    structure = FixedScores(scores, GridRoofDuality(grid), entropy, start)
+    iterate = Iterate([structure], structure.free_energy)
+    iterate.begin()
+    for iterate.iteration in range(1, 31):
+        before = iterate.points[0].copy()
+        directions = iterate.ask([0], iterate.theta)
+        assert directions[0].gap >= best - energy.value(before) - 1e-9
+        iterate.move([0], directions, LineSearch())
+        assert 0 < iterate.step < 1
+        assert iterate.value == pytest.approx(-energy.value(iterate.points[0]), abs=1e-9)
+        assert energy.value(iterate.points[0]) >= energy.value(before)
+        for factor in (0.9, 1.1):  # the step is the best on the segment
+            other = before.copy()
+            directions[0].vertex.move(other, min(0.999, factor * iterate.step))
+            assert energy.value(other) <= energy.value(iterate.points[0]) + 1e-9
 
 
 @pytest.mark.parametrize("rho", [0.5, 1.0])
@@ -172,8 +177,9 @@ def test_the_gap_is_the_derivative_towards_the_vertex(rho):
     scores = np.random.default_rng(8).normal(size=grid.size)
     energy = PairwiseFreeEnergy(scores, grid_entropy(grid, rho), GridRoofDuality(grid))
     tables = GridTreeReweighted(grid).solve(0.3 * scores).tables
-    point, gap = energy.ascent_point(tables)
-    step = 1e-6 * (point.vertex - tables)
+    structure = FixedScores(scores, energy.oracle, energy.entropy, tables)
+    direction = find_direction(structure, np.ones(1), tables)
+    gap, step = direction.gap, 1e-6 * (direction.vertex.values - tables)
     difference = energy.value(tables + step) - energy.value(tables - step)
     assert gap > 0.1
     assert difference / 2e-6 == pytest.approx(gap, rel=1e-6)

@@ -80,7 +80,7 @@ def test_empty_problems() -> None:
 
 def test_the_oracle_returns_columns() -> None:
     point = AssignmentOracle().compute_extreme_point(np.array([[0.0, 1.0], [1.0, 0.0]]))
-    assert point.vertex.tolist() == [1, 0]
+    assert point.vertex.places.tolist() == [1, 2]
     assert (point.value, point.upper_bound) == (2.0, 2.0)
 
 

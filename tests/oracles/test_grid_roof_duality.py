@@ -45,8 +45,8 @@ def test_it_equals_the_linear_programme(shape, seed, scale, integers):
     tolerance = 1e-9 * (1 + np.abs(scores).sum())
     assert point.value == pytest.approx(reference, abs=tolerance)
     assert point.value <= point.upper_bound <= point.value + tolerance
-    assert infeasibility([2] * grid.n_nodes, grid.edges(), point.vertex) == 0
-    assert set(np.unique(GridTables(grid, point.vertex).nodes)) <= {0.0, 0.5, 1.0}
+    assert infeasibility([2] * grid.n_nodes, grid.edges(), point.vertex.values) == 0
+    assert set(np.unique(GridTables(grid, point.vertex.values).nodes)) <= {0.0, 0.5, 1.0}
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -61,7 +61,7 @@ def test_attractive_models_give_a_best_labelling(seed):
     values, _ = enumerate_grid(grid, scores.flat)
     assert point.value == pytest.approx(values.max(), abs=1e-12)
     assert oracle.n_undecided == 0
-    labels = decode_vertex(grid, point.vertex)
+    labels = decode_vertex(grid, point.vertex.values)
     assert grid.indicator(labels).flat @ scores.flat == pytest.approx(values.max(), abs=1e-12)
 
 
@@ -69,7 +69,7 @@ def test_attractive_models_give_a_best_labelling(seed):
 def test_decided_labels_belong_to_a_best_labelling(seed):
     grid = Grid(3, 3)
     scores = random_scores(grid, seed)
-    vertex = GridRoofDuality(grid).compute_extreme_point(scores).vertex
+    vertex = GridRoofDuality(grid).compute_extreme_point(scores).vertex.values
     values, indicators = enumerate_grid(grid, scores)
     nodes = vertex[: 2 * grid.n_nodes]
     best = indicators[values > values.max() - 1e-9][:, : 2 * grid.n_nodes]
@@ -100,7 +100,7 @@ def test_one_oracle_serves_attractive_and_mixed_scores_in_turn():
     for scores in (attractive.flat, mixed, attractive.flat, mixed):
         expected = GridRoofDuality(grid).compute_extreme_point(scores)
         point = oracle.compute_extreme_point(scores)
-        np.testing.assert_array_equal(point.vertex, expected.vertex)
+        np.testing.assert_array_equal(point.vertex.values, expected.vertex.values)
         assert point.upper_bound == expected.upper_bound
 
 
@@ -108,15 +108,15 @@ def test_reused_vertices_are_overwritten_and_others_are_not():
     grid = Grid(3, 3)
     first, second = random_scores(grid, 0), random_scores(grid, 1)
     keeping = GridRoofDuality(grid)
-    kept = keeping.compute_extreme_point(first).vertex
+    kept = keeping.compute_extreme_point(first).vertex.values
     copy = kept.copy()
     keeping.compute_extreme_point(second)
     np.testing.assert_array_equal(kept, copy)
     assert not kept.flags.writeable
     reusing = GridRoofDuality(grid, reuse_vertex=True)
-    reused = reusing.compute_extreme_point(first).vertex
+    reused = reusing.compute_extreme_point(first).vertex.values
     np.testing.assert_array_equal(reused, copy)
-    assert reusing.compute_extreme_point(second).vertex is reused
+    assert reusing.compute_extreme_point(second).vertex.values is reused
 
 
 def test_the_bound_holds_for_a_sabotaged_flow():

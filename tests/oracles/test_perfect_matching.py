@@ -376,7 +376,7 @@ def test_the_extreme_point_is_the_matching() -> None:
     point = CompleteGraphMatcher().compute_extreme_point(scores)
     found = CompleteGraphMatcher().solve(scores)
     assert (point.value, point.upper_bound) == (found.weight, found.upper_bound)
-    assert np.array_equal(point.vertex, found.partner)
+    assert np.array_equal(point.vertex.places % len(found.partner), found.partner)
     assert [tuple(pair) for pair in found.pairs] == sorted(
         (int(i), int(j)) for i, j in enumerate(found.partner) if i < j
     )

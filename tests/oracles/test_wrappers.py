@@ -12,7 +12,7 @@ from engine.oracles.grid_roof_duality import GridRoofDuality
 from engine.oracles.local_polytope import LocalPolytopeProgramme
 from engine.oracles.one_hot_scores import OneHotScores
 from engine.oracles.perfect_matching import CompleteGraphMatcher
-from engine.oracles.protocol import ExtremePoint
+from engine.oracles.protocol import ExtremePoint, Vertex
 from engine.oracles.roof_duality import RoofDuality
 from engine.oracles.wrappers import CachingOracle, CountingOracle, TimingOracle
 
@@ -25,7 +25,7 @@ class Recorder:
 
     def compute_extreme_point(self, scores: np.ndarray) -> ExtremePoint:
         self.calls += 1
-        return ExtremePoint(np.array([self.calls]), 1.0, 1.5)
+        return ExtremePoint(Vertex(np.array([float(self.calls)])), 1.0, 1.5)
 
 
 def test_counting_passes_answers_on_and_counts_failures_too() -> None:
@@ -54,12 +54,12 @@ def test_caching_asks_once_for_the_same_scores_and_forgets_the_oldest() -> None:
     inner = Recorder()
     oracle = CachingOracle(inner, capacity=2)
     first, second, third = np.zeros(3), np.ones(3), np.zeros((3, 1))
-    assert oracle.compute_extreme_point(first).vertex[0] == 1
-    assert oracle.compute_extreme_point(first.copy()).vertex[0] == 1
-    assert oracle.compute_extreme_point(second).vertex[0] == 2
-    assert oracle.compute_extreme_point(first).vertex[0] == 1
-    assert oracle.compute_extreme_point(third).vertex[0] == 3  # same bytes, another shape
-    assert oracle.compute_extreme_point(second).vertex[0] == 4
+    assert oracle.compute_extreme_point(first).vertex.values[0] == 1
+    assert oracle.compute_extreme_point(first.copy()).vertex.values[0] == 1
+    assert oracle.compute_extreme_point(second).vertex.values[0] == 2
+    assert oracle.compute_extreme_point(first).vertex.values[0] == 1
+    assert oracle.compute_extreme_point(third).vertex.values[0] == 3  # same bytes, another shape
+    assert oracle.compute_extreme_point(second).vertex.values[0] == 4
     assert (inner.calls, oracle.hits) == (4, 2)
 
 
@@ -80,7 +80,7 @@ def test_caching_keeps_a_vertex_that_its_oracle_overwrites() -> None:
     first, second = graph.indicator(np.array([0, 1])), graph.indicator(np.array([1, 0]))
     oracle.compute_extreme_point(first)
     oracle.compute_extreme_point(second)
-    np.testing.assert_array_equal(oracle.compute_extreme_point(first).vertex, first)
+    np.testing.assert_array_equal(oracle.compute_extreme_point(first).vertex.values, first)
     assert oracle.hits == 1
 
 
@@ -103,7 +103,7 @@ def test_wrappers_stack_around_every_oracle(name: str) -> None:
     alone = oracle.compute_extreme_point(scores)
     for _ in range(2):
         point = cached.compute_extreme_point(scores)
-        np.testing.assert_array_equal(point.vertex, alone.vertex)
+        assert point.vertex.equals(alone.vertex)
         assert point.value == alone.value
         assert point.upper_bound == pytest.approx(alone.upper_bound)  # some keep dual variables
     assert (counted.calls, cached.hits) == (1, 1)

@@ -5,11 +5,12 @@ import pytest
 
 from engine.core.checkpoint import FileCheckpoint
 from engine.crf.survey_features import make_survey_features
-from engine.learning.survey_problem import SurveyProblem
-from engine.objectives.matching_block import make_survey_block
+from engine.objectives.learning_dual import make_learning_dual
+from engine.solvers.block_orders import AllTogether, ShuffledOrder
 from engine.solvers.control import Limits, Watch
-from engine.solvers.frank_wolfe import BlockCoordinateFrankWolfe, FrankWolfe
+from engine.solvers.frank_wolfe import FrankWolfe
 from engine.solvers.theta_ascent import ThetaAscent
+from engine.structures.survey import SurveyStructure
 from tests.learning.roommate_cohorts import random_cohorts
 
 RIDGE = 4.0
@@ -24,14 +25,12 @@ def _save_every_step(monkeypatch):
 
 def solver(kind, watch, cohorts, ridge=RIDGE):
     features = make_survey_features([survey for survey, _ in cohorts])
+    structures = [SurveyStructure(s, p, features, 1.0) for s, p in cohorts]
     if kind == "theta":
-        problems = [SurveyProblem(s, p, features, 1.0) for s, p in cohorts]
-        return ThetaAscent(problems, ridge, LIMITS, watch)
-    blocks = [make_survey_block(s, p, features, 1.0) for s, p in cohorts]
-    if kind == "batch":
-        return FrankWolfe(blocks, ridge, limits=LIMITS, watch=watch)
-    rng = np.random.default_rng(0)
-    return BlockCoordinateFrankWolfe(blocks, ridge, rng, limits=LIMITS, watch=watch)
+        return ThetaAscent(structures, ridge, LIMITS, watch)
+    dual = make_learning_dual([s.observed for s in structures], ridge)
+    order = AllTogether() if kind == "batch" else ShuffledOrder()
+    return FrankWolfe(structures, dual, order, limits=LIMITS, watch=watch)
 
 
 def expect_a_new_start(kind, checkpoint, cohorts):
@@ -78,10 +77,12 @@ def test_the_checkpoint_of_another_ridge_is_left_alone(kind, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["batch", "block"])
-def test_a_resumed_walk_makes_no_initial_points(kind, tmp_path, monkeypatch):
+def test_a_resumed_run_makes_no_starts(kind, tmp_path, monkeypatch):
     """They took the room in memory of the points that it goes on from."""
     checkpoint = FileCheckpoint(tmp_path / "state.npz")
     solver(kind, Watch(checkpoint=checkpoint), random_cohorts(10)).solve()
     resumed = solver(kind, Watch(checkpoint=checkpoint), random_cohorts(10))
-    monkeypatch.setattr(type(resumed.blocks[0]), "initial_point", None)
+    monkeypatch.setattr(
+        type(resumed.structures[0]), "start", property(lambda structure: pytest.fail("a start"))
+    )
     assert resumed.solve().iterations >= LIMITS.max_iterations

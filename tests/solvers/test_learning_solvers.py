@@ -1,7 +1,5 @@
 """All solvers of the learning problem share one optimum, and no certificate is ever too good."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -10,15 +8,14 @@ from engine.core.checkpoint import FileCheckpoint
 from engine.core.errors import InvalidProblemError
 from engine.core.status import Status
 from engine.crf.survey_features import make_survey_features
-from engine.learning.survey_problem import SurveyProblem
-from engine.objectives.matching_block import make_survey_block
-from engine.solvers.block_orders import CyclicOrder, RandomOrder, ShuffledOrder
+from engine.objectives.learning_dual import make_learning_dual
+from engine.solvers.block_orders import AllTogether, CyclicOrder, RandomOrder, ShuffledOrder
 from engine.solvers.control import Limits, Watch
-from engine.solvers.frank_wolfe import BlockCoordinateFrankWolfe, FrankWolfe
-from engine.solvers.pairwise_frank_wolfe import PairwiseFrankWolfe
-from engine.solvers.step_rules import LineProblem, LineSearch, OpenLoop
+from engine.solvers.frank_wolfe import FrankWolfe
+from engine.solvers.iterate import Iterate
+from engine.solvers.step_rules import Line, LineSearch, OpenLoop
 from engine.solvers.theta_ascent import ThetaAscent
-from engine.solvers.walk import Walk
+from engine.structures.survey import SurveyStructure
 from tests.learning.roommate_cohorts import random_cohorts
 from tests.reference import perfect_matchings as reference
 
@@ -28,30 +25,26 @@ RIDGE = 4.0
 def make_problems(n, rho, count=2):
     cohorts = random_cohorts(n, count)
     features = make_survey_features([survey for survey, _ in cohorts])
-    return [SurveyProblem(s, p, features, rho) for s, p in cohorts]
+    return [SurveyStructure(s, p, features, rho) for s, p in cohorts]
 
 
-def make_blocks(n, rho, count=2):
-    cohorts = random_cohorts(n, count)
-    features = make_survey_features([survey for survey, _ in cohorts])
-    return [make_survey_block(s, p, features, rho) for s, p in cohorts]
+def frank_wolfe(structures, order=None, step_rule=None, seed=0, **options):
+    dual = make_learning_dual([s.observed for s in structures], RIDGE)
+    order, rule = order or AllTogether(), step_rule or LineSearch()
+    return FrankWolfe(structures, dual, order, rule, rng=np.random.default_rng(seed), **options)
 
 
 def solve_in_theta(n, rho, gap=1e-9, count=2):
     return ThetaAscent(make_problems(n, rho, count), RIDGE, Limits(gap)).solve()
 
 
-def walkers(blocks, limits):
-    rng = np.random.default_rng(0)
-    return {
-        "batch": FrankWolfe(blocks, RIDGE, limits=limits),
-        "open loop": FrankWolfe(blocks, RIDGE, OpenLoop(), limits=limits),
-        "block": BlockCoordinateFrankWolfe(blocks, RIDGE, rng, limits=limits),
-        "block open loop": BlockCoordinateFrankWolfe(
-            blocks, RIDGE, rng, OpenLoop(), RandomOrder(), limits=limits
-        ),
-        "pairwise": PairwiseFrankWolfe(blocks, RIDGE, limits=limits),
-    }
+KINDS = {
+    "batch": (AllTogether(), LineSearch()),
+    "open loop": (AllTogether(), OpenLoop()),
+    "capped": (AllTogether(), LineSearch(is_capped=True)),
+    "block": (ShuffledOrder(), LineSearch()),
+    "block open loop": (RandomOrder(), OpenLoop()),
+}
 
 
 @pytest.mark.parametrize("rho", [1.0, 0.5])
@@ -73,11 +66,12 @@ def test_the_solve_in_theta_agrees_with_enumeration(rho):
 
 
 @pytest.mark.parametrize("rho", [1.0, 0.5])
-@pytest.mark.parametrize("name", ["batch", "open loop", "block", "block open loop", "pairwise"])
-def test_every_walker_agrees_with_the_solve_in_theta(name, rho):
+@pytest.mark.parametrize("name", KINDS)
+def test_every_kind_of_frank_wolfe_agrees_with_the_solve_in_theta(name, rho):
     best = solve_in_theta(10, rho)
     assert best.is_certified
-    result = walkers(make_blocks(10, rho), Limits(5e-3, max_iterations=4000))[name].solve()
+    limits = Limits(5e-3, max_iterations=4000)
+    result = frank_wolfe(make_problems(10, rho), *KINDS[name], limits=limits).solve()
     assert result.lower_bound <= best.objective + 1e-9
     assert result.objective >= best.lower_bound - 1e-9
     assert result.objective - best.objective <= result.duality_gap + 1e-9
@@ -85,12 +79,12 @@ def test_every_walker_agrees_with_the_solve_in_theta(name, rho):
     assert np.abs(result.theta - best.theta).max() < 0.1 * np.abs(best.theta).max() + 0.01
 
 
-@pytest.mark.parametrize("name", ["batch", "block", "pairwise"])
+@pytest.mark.parametrize("name", ["batch", "capped", "block"])
 def test_no_gap_is_ever_below_the_true_suboptimality(name):
     best = solve_in_theta(10, 1.0)
     for steps in (2, 5, 20):
         limits = Limits(1e-12, max_iterations=steps)
-        result = walkers(make_blocks(10, 1.0), limits)[name].solve()
+        result = frank_wolfe(make_problems(10, 1.0), *KINDS[name], limits=limits).solve()
         assert result.status is Status.ITERATION_LIMIT
         assert result.objective - best.lower_bound >= -1e-9
         assert result.objective - best.objective <= result.duality_gap + 1e-9
@@ -101,7 +95,7 @@ def test_no_gap_is_ever_below_the_true_suboptimality(name):
 def test_the_lower_bound_is_the_likelihood_of_the_returned_weights():
     problems = make_problems(10, 1.0)
     result = ThetaAscent(problems, RIDGE, Limits(1e-6)).solve()
-    solved = [p.solve(np.array(result.theta), None, 1e-9) for p in problems]
+    solved = [p.maximise(np.array(result.theta), None, 1e-9) for p in problems]
     observed = sum(p.observed for p in problems)
     likelihood = (
         result.theta @ observed
@@ -115,91 +109,105 @@ def test_the_gradient_of_the_likelihood_agrees_with_finite_differences():
     problem = make_problems(12, 1.0, count=1)[0]
     rng = np.random.default_rng(0)
     theta = 0.1 * rng.normal(size=len(problem.observed))
-    gradient = problem.solve(theta, None, 1e-11).statistics
+    gradient = problem.maximise(theta, None, 1e-11).statistics
     for _ in range(4):
         direction = rng.normal(size=len(theta))
-        up = problem.solve(theta + 1e-4 * direction, None, 1e-11).log_partition
-        down = problem.solve(theta - 1e-4 * direction, None, 1e-11).log_partition
+        up = problem.maximise(theta + 1e-4 * direction, None, 1e-11).log_partition
+        down = problem.maximise(theta - 1e-4 * direction, None, 1e-11).log_partition
         assert (up - down) / 2e-4 == pytest.approx(gradient @ direction, abs=1e-5)
 
 
 def test_averaged_iterates_come_close_too():
     best = solve_in_theta(10, 1.0)
     limits = Limits(1e-12, max_iterations=400)
-    result = FrankWolfe(
-        make_blocks(10, 1.0), RIDGE, OpenLoop(), averaged=True, limits=limits
-    ).solve()
+    solver = frank_wolfe(make_problems(10, 1.0), *KINDS["open loop"], averaged=True, limits=limits)
+    result = solver.solve()
     assert np.abs(result.theta - best.theta).max() < 0.1 * np.abs(best.theta).max()
 
 
 def test_the_average_weighs_each_step_by_its_number(monkeypatch):
     """theta_bar_t = (1 - r) theta_bar_{t-1} + r theta_t, r = 2 / (t + 2) for t = 0, 1, ..."""
     visited = []
-    ask = Walk.ask
+    ask = Iterate.ask
 
-    def noted(walk, block, theta):
+    def noted(iterate, chosen, theta):
         visited.append(theta)
-        return ask(walk, block, theta)
+        return ask(iterate, chosen, theta)
 
-    monkeypatch.setattr(Walk, "ask", noted)
-    limits, rng = Limits(1e-12, max_iterations=6), np.random.default_rng(0)
-    batch = FrankWolfe(make_blocks(10, 1.0), RIDGE, OpenLoop(), averaged=True, limits=limits)
-    blocks = BlockCoordinateFrankWolfe(
-        make_blocks(10, 1.0, count=6), RIDGE, rng, OpenLoop(), averaged=True, limits=limits
-    )
-    for solver, asks in ((batch, 2), (blocks, 1)):
+    monkeypatch.setattr(Iterate, "ask", noted)
+    options = {"step_rule": OpenLoop(), "averaged": True, "limits": Limits(1e-12, 6)}
+    batch = frank_wolfe(make_problems(10, 1.0), **options)
+    blocks = frank_wolfe(make_problems(10, 1.0, count=6), ShuffledOrder(), **options)
+    for solver in (batch, blocks):
         visited.clear()
         theta = solver.solve().theta
-        steps = np.array(visited[: 6 * asks : asks])
+        steps = np.array(visited[:6])
         weights = np.arange(1, 7)
         assert_allclose(theta, weights @ steps / weights.sum(), rtol=1e-10, atol=1e-12)
         assert np.abs(theta - steps[-1]).max() > 1e-3 * np.abs(theta).max()
 
 
 def test_moves_carry_statistics_on_without_computing_them(monkeypatch):
-    blocks = make_blocks(10, 1.0)
-    walk = Walk(blocks, RIDGE)
-    walk.begin()
+    structures = make_problems(10, 1.0)
+    iterate = Iterate(structures, make_learning_dual([s.observed for s in structures], RIDGE))
+    iterate.begin()
+    kind, of_points = type(structures[0]), []
+    statistics = kind.statistics
+
+    def counted(structure, at):
+        of_points.extend([at] if isinstance(at, np.ndarray) else [])
+        return statistics(structure, at)
+
     with monkeypatch.context() as patch:
-        patch.setattr(type(blocks[0]), "statistics", None)
+        patch.setattr(kind, "statistics", counted)
         for step in range(6):
-            m = step % 2
-            direction = walk.ask(m, walk.theta)
-            segment = blocks[m].segment(walk.points[m], direction.vertex)
-            walk.move(m, segment, direction.statistics - walk.statistics[m], 0.3)
-    exact = [block.statistics(point) for block, point in zip(blocks, walk.points, strict=True)]
-    assert_allclose(walk.statistics, exact, atol=1e-10)
-    observed = sum(block.observed for block in blocks)
-    assert_allclose(walk.theta, (observed - np.sum(exact, axis=0)) / RIDGE, atol=1e-9)
+            chosen = [step % 2]
+            iterate.iteration += 1
+            iterate.move(chosen, iterate.ask(chosen, iterate.theta), LineSearch())
+    assert not of_points
+    exact = [s.statistics(point) for s, point in zip(structures, iterate.points, strict=True)]
+    assert_allclose(iterate.statistics, exact, atol=1e-10)
+    values = [s.entropy.value(point) for s, point in zip(structures, iterate.points, strict=True)]
+    assert_allclose(iterate.entropies, values, atol=1e-10)
+    observed = sum(structure.observed for structure in structures)
+    assert_allclose(iterate.theta, (observed - np.sum(exact, axis=0)) / RIDGE, atol=1e-9)
 
 
 def test_the_open_loop_steps_are_those_of_the_papers():
     """2 / (t + 2) for all at once, 2 M / (2 M + t) for one of M."""
-    segment = SimpleNamespace(longest=1.0)
-    everyone = LineProblem(np.zeros(1), np.zeros(1), RIDGE, [segment] * 5)
-    alone = LineProblem(np.zeros(1), np.zeros(1), RIDGE, [segment])
+    flat = [lambda step: (0.0, 0.0, 0.0)]
+    everyone, alone = Line(0.0, 0.0, 5 * flat, 5), Line(0.0, 0.0, flat, 5)
     for t in (1, 2, 10, 1000):
-        assert OpenLoop().choose(t, 5, everyone) == 2 / (t + 2)
-        assert OpenLoop().choose(t, 5, alone) == 2 * 5 / (2 * 5 + t)
-    short = LineProblem(np.zeros(1), np.zeros(1), RIDGE, [SimpleNamespace(longest=0.1)])
-    assert OpenLoop().choose(1, 1, short) == pytest.approx(0.1, rel=1e-8)
-    assert OpenLoop().choose(1, 1, short) < 0.1
+        assert OpenLoop().choose(t, everyone) == 2 / (t + 2)
+        assert OpenLoop().choose(t, alone) == 2 * 5 / (2 * 5 + t)
+
+
+def test_the_capped_search_finds_the_same_step_up_to_its_cap():
+    bent = [lambda step: (-((step - 0.3) ** 2), -2 * (step - 0.3), -2.0)]
+    line = Line(0.0, 0.0, bent, 1)
+    for t in (1, 4, 5, 100):
+        expected = min(0.3, 2 / (t + 2))
+        assert LineSearch(is_capped=True).choose(t, line) == pytest.approx(expected, rel=1e-6)
+        assert LineSearch().choose(t, line) == pytest.approx(0.3, rel=1e-6)
 
 
 def test_line_search_beats_the_fixed_rule_per_step():
     limits = Limits(1e-12, max_iterations=30)
-    searched = FrankWolfe(make_blocks(10, 1.0), RIDGE, LineSearch(), limits=limits).solve()
-    fixed = FrankWolfe(make_blocks(10, 1.0), RIDGE, OpenLoop(), limits=limits).solve()
+    searched = frank_wolfe(make_problems(10, 1.0), limits=limits).solve()
+    fixed = frank_wolfe(make_problems(10, 1.0), *KINDS["open loop"], limits=limits).solve()
     assert searched.objective < fixed.objective
 
 
-@pytest.mark.parametrize("order", [ShuffledOrder(), CyclicOrder(), RandomOrder()])
-def test_block_orders_name_existing_blocks(order):
-    blocks = list(order.one_pass(5, np.random.default_rng(0)))
-    assert len(blocks) == 5
-    assert set(blocks) <= set(range(5))
+@pytest.mark.parametrize(
+    "order", [kind(k) for kind in (ShuffledOrder, CyclicOrder, RandomOrder) for k in (1, 2)]
+)
+def test_orders_name_existing_structures(order):
+    steps = list(order.one_pass(5, np.random.default_rng(0)))
+    assert all(len(step) <= order.size for step in steps)
+    named = [m for step in steps for m in step]
+    assert set(named) <= set(range(5))
     if not isinstance(order, RandomOrder):
-        assert sorted(blocks) == list(range(5))
+        assert sorted(named) == list(range(5))
 
 
 def test_limits_never_read_as_converged():
@@ -212,15 +220,13 @@ def test_limits_never_read_as_converged():
     assert stopped.status is Status.CANCELLED
 
 
-def test_a_killed_walk_resumes_to_the_same_answer(tmp_path, monkeypatch):
+def test_a_killed_frank_wolfe_resumes_to_the_same_answer(tmp_path, monkeypatch):
     monkeypatch.setattr("engine.solvers.control.CHECKPOINT_SECONDS", 0.0)
     limits = Limits(1e-12, max_iterations=40)
 
     def solver(watch):
-        rng = np.random.default_rng(3)
-        return BlockCoordinateFrankWolfe(
-            make_blocks(10, 1.0), RIDGE, rng, limits=limits, watch=watch
-        )
+        structures = make_problems(10, 1.0)
+        return frank_wolfe(structures, ShuffledOrder(), seed=3, limits=limits, watch=watch)
 
     whole = solver(Watch()).solve()
     checkpoint = FileCheckpoint(tmp_path / "state.npz")
@@ -233,7 +239,7 @@ def test_a_killed_walk_resumes_to_the_same_answer(tmp_path, monkeypatch):
     solver(Watch(should_stop=stop, checkpoint=checkpoint)).solve()
     resumed = solver(Watch(checkpoint=checkpoint)).solve()
     assert resumed.iterations == whole.iterations
-    assert np.array_equal(resumed.theta, whole.theta)
+    assert resumed.theta == pytest.approx(whole.theta, rel=1e-6)
 
 
 @pytest.mark.parametrize("after", [1, 2, 3])

@@ -1,4 +1,4 @@
-"""Several pictures as one block: vertices on a shelf are the oracle's, without its memory."""
+"""Points and vertices in a store of limited memory, and structures asked on several threads."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -8,7 +8,9 @@ from numpy.testing import assert_array_equal
 
 from engine.objectives import array_shelf
 from engine.objectives.array_shelf import ArrayShelf
-from engine.objectives.grid_set_block import GridSetBlock
+from engine.objectives.learning_dual import make_learning_dual
+from engine.solvers.iterate import Iterate
+from engine.structures.grid import GridStructure
 from tests.reference.tiny_grids import tiny_example
 
 
@@ -24,20 +26,21 @@ def test_vertices_take_the_place_of_those_before(
         array_shelf, "_reserve", lambda *file: (reserve(*file), files.append(file[1]))
     )
     rng = np.random.default_rng(0)
-    examples = [tiny_example(rng, 3 + k, 4) for k in range(5)]
+    structures = [GridStructure([tiny_example(rng, 3 + k, 4)], 0.5) for k in range(5)]
+    dual = make_learning_dual([s.observed for s in structures], 1.0)
     with ThreadPoolExecutor(2) as pool:
-        shelf = ArrayShelf(memory_bytes)
-        plain = GridSetBlock(examples, 0.5, shelf=shelf, pool=pool)
-        kept = GridSetBlock(examples, 0.5, shelf=shelf, pool=pool, vertex_shelf=shelf)
-        point, places = plain.initial_point(), []
+        keeping = Iterate(structures, dual, pool.map, ArrayShelf(memory_bytes).keep)
+        plain, places = Iterate(structures, dual), []
+        keeping.begin()
+        plain.begin()
         before = len(files)
         for _ in range(3):
             theta = rng.normal(size=14)
-            expected = plain.compute_extreme_direction(theta, point)
-            direction = kept.compute_extreme_direction(theta, point)
-            for mine, other in zip(direction.vertex, expected.vertex, strict=True):
-                assert_array_equal(mine, other)
-            assert direction.gap == expected.gap
-            places.append([vertex.ctypes.data for vertex in direction.vertex])
+            directions = keeping.ask(range(5), theta)
+            for mine, other in zip(directions, plain.ask(range(5), theta), strict=True):
+                assert_array_equal(mine.vertex.values, other.vertex.values)
+                assert mine.gap == other.gap
+            places.append([d.vertex.values.ctypes.data for d in directions])
         assert places[0] == places[1] == places[2]
         assert len(files) == before + (0 if memory_bytes else 5)
+        assert before == (0 if memory_bytes else 5)

@@ -1,4 +1,4 @@
-"""One cohort as an inner problem of the solve in theta; the scores stay factored.
+"""One cohort with its observed pairs; the solve in theta keeps the scores factored.
 
 The maximum over pseudomarginals comes from one potential per student while every marginal is below
 1/2, from messages beyond. Both bound log Z from above over the degree constraints, which hold the
@@ -14,8 +14,9 @@ import numpy as np
 
 from engine.core.arguments import FloatArray, IntArray
 from engine.core.checkpoint import State
-from engine.crf.survey import Survey, check_pairs
+from engine.crf.survey import Survey, check_pairs, partners_of
 from engine.crf.survey_features import SurveyFeatures, distance_table
+from engine.entropies.matching import MatchingEntropy, complete_layout, make_matching_entropy
 from engine.inference.matching_messages import bound_value, solve_messages
 from engine.inference.matching_potentials import PotentialSolution, solve_potentials
 from engine.inference.odd_sets import (
@@ -27,6 +28,8 @@ from engine.inference.odd_sets import (
 )
 from engine.kernels.sparse_rows import add_outer_products
 from engine.objectives.protocol import InnerSolution
+from engine.oracles.perfect_matching import CompleteGraphMatcher
+from engine.oracles.protocol import Vertex, make_indicator
 
 CURVATURE_PAIRS = 40_000  # sampled pairs in the Hessian estimate: a few per cent of error
 DENSE_CURVATURE = 600  # features up to which the sample says enough about every two of them
@@ -52,8 +55,10 @@ class FactoredScores:
 
 
 @dataclass(slots=True)
-class SurveyProblem:
-    """A cohort with its observed pairs.
+class SurveyStructure:
+    """A cohort with its observed pairs: perfect matchings of a complete graph of those in pairs.
+
+    Points are symmetric, (n, n), in the order of the paired students; the start is 1 / (n - 1).
 
     Parameters
     ----------
@@ -68,6 +73,10 @@ class SurveyProblem:
     features: SurveyFeatures
     rho: float
     observed: FloatArray = field(init=False)
+    labels: Vertex = field(init=False)
+    entropy: MatchingEntropy = field(init=False)
+    oracle: CompleteGraphMatcher = field(init=False)
+    _paired: Survey = field(init=False)
     _one_hot: FloatArray = field(init=False)
     _codes: IntArray = field(init=False)
     _buffer: FloatArray | None = None
@@ -78,13 +87,39 @@ class SurveyProblem:
         paired = np.sort(pairs.ravel())
         self._codes = self.features.codes(self.survey)[paired]
         self._one_hot = self.features.one_hot(self.survey)[paired]
+        n = len(paired)
+        partner = np.searchsorted(paired, partners_of(pairs, self.survey.n_students)[paired])
+        self.labels = make_indicator(np.arange(n, dtype=np.int64) * n + partner, 0.5)
+        self.entropy = make_matching_entropy(complete_layout(n), self.rho)
+        self.oracle = CompleteGraphMatcher()
+        self._paired = self.survey.take(paired)
 
     @property
     def n_students(self) -> int:
         """Number of students in pairs."""
         return len(self._one_hot)
 
-    def solve(self, theta: FloatArray, state: State | None, accuracy: float) -> InnerSolution:
+    @property
+    def start(self) -> FloatArray:
+        """tau = 1 / (n - 1), shape (n, n), a new array."""
+        n = self.n_students
+        start = np.full((n, n), 1.0 / max(n - 1, 1))
+        np.fill_diagonal(start, 0.0)
+        return start
+
+    def scores(self, theta: FloatArray) -> FloatArray:
+        """Return W = Z S Z^T, shape (n, n)."""
+        return self.features.scores(self._paired, theta)
+
+    def statistics(self, at: FloatArray | Vertex) -> FloatArray:
+        """Return phi of pseudomarginals (n, n) or of a matching: read off Z^T tau Z, or summed."""
+        if isinstance(at, Vertex):
+            rows, columns = np.divmod(at.support, self.n_students)
+            pairs = np.stack([rows, columns], axis=1)[rows < columns]
+            return self.features.pair_statistics(self._paired, pairs)
+        return self.features.statistics(self._one_hot.T @ (at @ self._one_hot))
+
+    def maximise(self, theta: FloatArray, state: State | None, accuracy: float) -> InnerSolution:
         """Solve by potentials; see ``engine.objectives.protocol.InnerProblem``."""
         n = self.n_students
         if self._buffer is None:

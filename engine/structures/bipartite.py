@@ -1,4 +1,4 @@
-"""One observed assignment as an inner problem of the solve in theta."""
+"""One observed assignment between the items of two sides, with features on every edge."""
 
 from dataclasses import dataclass, field
 
@@ -7,6 +7,7 @@ import numpy as np
 from engine.core.arguments import FloatArray, IntArray
 from engine.core.checkpoint import State
 from engine.crf.bipartite import BipartiteItems, check_assignment
+from engine.entropies.matching import MatchingEntropy, bipartite_layout, make_matching_entropy
 from engine.inference.bipartite_bethe import compute_bethe_marginals
 from engine.inference.bipartite_newton import (
     BipartiteSolution,
@@ -17,11 +18,13 @@ from engine.inference.bipartite_newton import (
 )
 from engine.inference.newton_path import as_semidefinite, inverse_curvature
 from engine.objectives.protocol import InnerSolution
+from engine.oracles.assignment import AssignmentOracle
+from engine.oracles.protocol import Vertex, make_indicator
 
 
 @dataclass(slots=True)
-class BipartiteProblem:
-    """Items of both sides and the observed column of every row.
+class BipartiteStructure:
+    """Items of both sides and the observed column of every row; points are (n, n).
 
     Parameters
     ----------
@@ -34,12 +37,35 @@ class BipartiteProblem:
     columns: IntArray
     rho: float | FloatArray = 1.0
     observed: FloatArray = field(init=False)
+    labels: Vertex = field(init=False)
+    entropy: MatchingEntropy = field(init=False)
+    oracle: AssignmentOracle = field(init=False)
 
     def __post_init__(self) -> None:
         columns = check_assignment(self.columns, self.items.n_items)
         self.observed = self.items.assignment_statistics(columns)
+        n = self.items.n_items
+        self.labels = make_indicator(np.arange(n, dtype=np.int64) * n + columns)
+        self.entropy = make_matching_entropy(bipartite_layout(n, n), self.rho)
+        self.oracle = AssignmentOracle()
 
-    def solve(self, theta: FloatArray, state: State | None, accuracy: float) -> InnerSolution:
+    @property
+    def start(self) -> FloatArray:
+        """tau = 1 / n, shape (n, n), a new array."""
+        n = self.items.n_items
+        return np.full((n, n), 1.0 / n)
+
+    def scores(self, theta: FloatArray) -> FloatArray:
+        """Return W, shape (n, n)."""
+        return self.items.scores(theta)
+
+    def statistics(self, at: FloatArray | Vertex) -> FloatArray:
+        """Return phi of edge marginals (n, n) or of an assignment."""
+        if isinstance(at, Vertex):
+            return self.items.assignment_statistics(at.support % self.items.n_items)
+        return self.items.statistics(at)
+
+    def maximise(self, theta: FloatArray, state: State | None, accuracy: float) -> InnerSolution:
         """Solve by messages or Newton; see ``engine.objectives.protocol.InnerProblem``."""
         solution, following = self._maximise(self.items.scores(theta), state, max(accuracy, 1e-11))
         statistics = self.items.statistics(solution.marginals)

@@ -1,37 +1,55 @@
-"""What the methods that only decode (perceptron, max margin) ask of one observation."""
+"""Decoding a structure, and what the methods that only decode (perceptron, max margin) return."""
 
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
+
 from engine.core.arguments import FloatArray
 from engine.core.errors import InvalidProblemError
 from engine.core.status import Status
+from engine.kernels.threads import one_blas_thread
+from engine.objectives.protocol import Structure
+from engine.oracles.protocol import Vertex
 from engine.solvers.result import TrajectoryPoint
+
+
+class LabelledStructure(Structure, Protocol):
+    """A structure that holds Y itself, for methods that count mistakes."""
+
+    @property
+    def labels(self) -> Vertex:
+        """Y as a vertex."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decoding:
     """A structure y that maximises <theta, phi(y)> + loss_weight * loss(y).
 
-    ``statistics`` phi(y), shape (K,); ``loss`` its Hamming loss in [0, 1], the share of nodes with
-    another partner than observed; ``excess`` >= 0, a bound on how far the oracle may have stayed
-    below the maximum (nats).
+    ``vertex`` y; ``statistics`` phi(y), shape (K,); ``loss`` its Hamming loss in [0, 1], the share
+    of the labels that y lacks: of nodes with another partner than observed; ``excess`` >= 0, a
+    bound on how far the oracle may have stayed below the maximum (nats).
     """
 
+    vertex: Vertex
     statistics: FloatArray
     loss: float
     excess: float = 0.0
 
 
-class StructuredExample(Protocol):
-    """One observation (X, Y) with its MAP solver."""
-
-    @property
-    def observed(self) -> FloatArray:
-        """phi(Y), shape (K,)."""
-
-    def decode(self, theta: FloatArray, loss_weight: float = 0.0) -> Decoding:
-        """Return a structure that maximises <theta, phi(y)> + loss_weight * loss(y)."""
+def decode(structure: LabelledStructure, theta: FloatArray, loss_weight: float = 0.0) -> Decoding:
+    """Return the best y of a structure; the loss is linear in y, and so part of the scores."""
+    labels = structure.labels
+    norm = float(np.sum(labels.values**2))
+    with one_blas_thread():
+        scores = structure.scores(theta)
+        if loss_weight != 0.0:
+            scores = np.array(scores)
+            labels.add_to(scores, -loss_weight / (norm * labels.share))
+        answer = structure.oracle.compute_extreme_point(scores)
+        shared = answer.vertex.overlap(labels)
+        statistics = structure.statistics(answer.vertex)
+    return Decoding(answer.vertex, statistics, 1.0 - shared / norm, answer.gap)
 
 
 @dataclass(frozen=True, slots=True)

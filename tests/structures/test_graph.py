@@ -11,13 +11,14 @@ from engine.core.checkpoint import FileCheckpoint
 from engine.core.errors import InfeasibleError, InvalidProblemError
 from engine.entropies.matching import edge_layout
 from engine.inference.graph_newton import compute_graph_pseudomarginals
-from engine.learning.graph_problem import GraphProblem, has_two_sides
-from engine.objectives.matching_block import interior_of_graph, make_graph_block
+from engine.objectives.learning_dual import make_learning_dual
 from engine.oracles.sparse_matching import max_weight_matching
+from engine.solvers.block_orders import ShuffledOrder
 from engine.solvers.control import Limits, Watch
-from engine.solvers.frank_wolfe import BlockCoordinateFrankWolfe
+from engine.solvers.frank_wolfe import FrankWolfe
 from engine.solvers.fully_corrective_frank_wolfe import FullyCorrectiveFrankWolfe
 from engine.solvers.theta_ascent import ThetaAscent
+from engine.structures.graph import GraphStructure, has_two_sides, interior_of_graph
 
 GRAPHS = {
     "complete": nx.complete_graph(6),
@@ -74,7 +75,7 @@ def entropy_of(tau, n, edges, rho, is_perfect):
 @pytest.mark.parametrize("name", ["ladder", "path", "two parts", "complete"])
 def test_the_optimum_is_that_over_the_hull_of_all_matchings(name, rho, is_perfect):
     n, edges, features, matched = observation(name, is_perfect)
-    problem = GraphProblem(n, edges, features, matched, rho, is_perfect)
+    problem = GraphStructure(n, edges, features, matched, rho, is_perfect)
     result = ThetaAscent([problem], 2.0, Limits(1e-8)).solve()
     hull = matchings_of(n, edges, is_perfect)
 
@@ -100,28 +101,27 @@ def test_the_optimum_is_that_over_the_hull_of_all_matchings(name, rho, is_perfec
 @pytest.mark.parametrize("name", GRAPHS)
 def test_theta_and_frank_wolfe_share_objective_and_certificate(name, rho, is_perfect):
     parts = [observation(name, is_perfect, seed) for seed in (0, 1)]
-    problems = [GraphProblem(*part, rho, is_perfect) for part in parts]
-    blocks = [make_graph_block(*part, rho, is_perfect=is_perfect) for part in parts]
+    problems = [GraphStructure(*part, rho, is_perfect) for part in parts]
     direct = ThetaAscent(problems, 3.0, Limits(1e-7)).solve()
-    rng = np.random.default_rng(0)
-    walks = (
-        FullyCorrectiveFrankWolfe(blocks, 3.0, Limits(1e-6)).solve(),
-        BlockCoordinateFrankWolfe(blocks, 3.0, rng, limits=Limits(1e-2, 2000)).solve(),
+    dual = make_learning_dual([p.observed for p in problems], 3.0)
+    stepped = (
+        FullyCorrectiveFrankWolfe(problems, 3.0, Limits(1e-6)).solve(),
+        FrankWolfe(problems, dual, ShuffledOrder(), limits=Limits(1e-2, 2000)).solve(),
     )
-    for walk in walks:
+    for walk in stepped:
         assert walk.status.is_converged
         assert direct.lower_bound <= walk.objective + 1e-9
         if direct.is_certified:
             assert walk.lower_bound <= direct.objective + 1e-9
     if direct.is_certified:
-        assert walks[0].theta == pytest.approx(direct.theta, abs=5e-3)
+        assert stepped[0].theta == pytest.approx(direct.theta, abs=5e-3)
 
 
 def prism(weight):
     """Two triangles joined by three edges; scores that favour the triangles."""
     features = np.r_[np.ones(6), np.zeros(3)][:, None]
-    problem = GraphProblem(6, PRISM, features, np.array([0, 3, 8]))
-    return problem.solve(np.array([weight]), None, 1e-9)
+    problem = GraphStructure(6, PRISM, features, np.array([0, 3, 8]))
+    return problem.maximise(np.array([weight]), None, 1e-9)
 
 
 def test_a_violated_odd_set_is_found_and_not_assumed_away():
@@ -134,9 +134,9 @@ def test_a_violated_odd_set_is_found_and_not_assumed_away():
 def test_singles_have_odd_sets_too():
     """Half of every edge of a triangle meets all degrees, but is no mean of matchings."""
     edges = np.array([(0, 1), (1, 2), (0, 2)])
-    problem = GraphProblem(3, edges, np.ones((3, 1)), np.array([0]), 1.0, False)
-    assert problem.solve(np.array([-1.0]), None, 1e-9).is_feasible
-    assert not problem.solve(np.array([6.0]), None, 1e-9).is_feasible
+    problem = GraphStructure(3, edges, np.ones((3, 1)), np.array([0]), 1.0, False)
+    assert problem.maximise(np.array([-1.0]), None, 1e-9).is_feasible
+    assert not problem.maximise(np.array([6.0]), None, 1e-9).is_feasible
 
 
 @pytest.mark.parametrize("scale", [1.0, 6.0])
@@ -145,11 +145,11 @@ def test_singles_have_odd_sets_too():
 def test_bounds_hold_where_marginals_exceed_one_half(name, is_perfect, scale):
     n, edges, features, matched = observation(name, is_perfect)
     theta = scale * np.array([1.0, -1.0, 0.5])
-    problem = GraphProblem(n, edges, features, matched, 1.0, is_perfect)
-    cold = problem.solve(theta, None, 1e-8)
+    problem = GraphStructure(n, edges, features, matched, 1.0, is_perfect)
+    cold = problem.maximise(theta, None, 1e-8)
     assert cold.log_partition - theta @ cold.statistics - cold.entropy <= 1e-8 + 1e-12
-    warm = problem.solve(1.02 * theta, problem.solve(theta, None, 1e-8).state, 1e-8)
-    again = problem.solve(1.02 * theta, None, 1e-8)
+    warm = problem.maximise(1.02 * theta, problem.maximise(theta, None, 1e-8).state, 1e-8)
+    again = problem.maximise(1.02 * theta, None, 1e-8)
     assert warm.log_partition == pytest.approx(again.log_partition, abs=1e-7)
     if scale > 1.0:
         assert cold.state["tau"].max() > 0.5
@@ -172,18 +172,20 @@ def test_rounding_in_the_sums_does_not_end_the_steps_early(name, is_perfect, rho
 
 @pytest.mark.parametrize("is_perfect", [True, False])
 def test_curvature_agrees_with_differences_of_the_statistics(is_perfect):
-    problem = GraphProblem(*observation("Petersen", is_perfect), 0.8, is_perfect)
+    problem = GraphStructure(*observation("Petersen", is_perfect), 0.8, is_perfect)
     theta = np.array([0.3, -0.2, 0.1])
-    hessian = problem.curvature(theta, problem.solve(theta, None, 1e-11).state)
+    hessian = problem.curvature(theta, problem.maximise(theta, None, 1e-11).state)
     for k, unit in enumerate(np.eye(3)):
-        up, down = (problem.solve(theta + g * unit, None, 1e-11).statistics for g in (1e-4, -1e-4))
+        up, down = (
+            problem.maximise(theta + g * unit, None, 1e-11).statistics for g in (1e-4, -1e-4)
+        )
         assert (up - down) / 2e-4 == pytest.approx(hessian[k], abs=1e-4)
 
 
 def test_edges_without_a_choice_stay_where_they_are():
     """On a path of six every edge is in the only perfect matching or in none."""
     n, edges, features, matched = observation("path", True)
-    solution = GraphProblem(n, edges, features, matched).solve(np.ones(3), None, 1e-9)
+    solution = GraphStructure(n, edges, features, matched).maximise(np.ones(3), None, 1e-9)
     assert solution.state["tau"].tolist() == [1, 0, 1, 0, 1]
     assert solution.entropy == pytest.approx(0.0, abs=1e-12)
 
@@ -218,7 +220,7 @@ def test_graphs_of_two_sides_are_recognised(name, expected):
 def test_hopeless_graphs_and_settings_are_refused():
     star = np.array([(0, 1), (0, 2), (0, 3)])
     with pytest.raises(InfeasibleError) as caught:
-        GraphProblem(4, star, np.ones((3, 1)), np.array([0]))
+        GraphStructure(4, star, np.ones((3, 1)), np.array([0]))
     assert caught.value.deficient_set == (0,)
     interior = np.full(3, 0.2)
     with pytest.raises(InvalidProblemError, match="stay single"):
@@ -240,9 +242,8 @@ def test_hopeless_graphs_and_settings_are_refused():
 def test_an_observation_that_is_no_matching_is_refused(matched, is_perfect, words):
     square = np.array([(0, 1), (1, 2), (2, 3), (3, 0)])
     part = 4, square, np.ones((4, 2)), np.array(matched)
-    for make in (GraphProblem, make_graph_block):
-        with pytest.raises(InvalidProblemError, match=words):
-            make(*part, 1.0, is_perfect=is_perfect)
+    with pytest.raises(InvalidProblemError, match=words):
+        GraphStructure(*part, 1.0, is_perfect=is_perfect)
 
 
 @pytest.mark.parametrize("steps", [1, 2, 3])
@@ -251,14 +252,14 @@ def test_a_resumed_run_certifies_no_bound_that_was_not_proved(steps, tmp_path, m
     monkeypatch.setattr("engine.solvers.control.CHECKPOINT_SECONDS", 0.0)
     favours_triangles = np.r_[np.ones(6), np.zeros(3)][:, None]
     square = np.array([(0, 1), (1, 2), (2, 3), (3, 0)])
-    problems = [GraphProblem(6, PRISM, favours_triangles, np.array([0, 3, 8]), 0.5)]
+    problems = [GraphStructure(6, PRISM, favours_triangles, np.array([0, 3, 8]), 0.5)]
     for _ in range(2):
         alternating = np.array([[1.0], [0.0], [1.0], [0.0]])
-        problems.append(GraphProblem(4, square, alternating, np.array([0, 2]), 0.5))
+        problems.append(GraphStructure(4, square, alternating, np.array([0, 2]), 0.5))
     watch = Watch(checkpoint=FileCheckpoint(tmp_path / "checkpoint.npz"))
     limits = Limits(1e-9, max_iterations=steps)
     stopped, resumed = (ThetaAscent(problems, 0.05, limits, watch).solve() for _ in range(2))
     assert stopped.is_certified
-    assert not problems[0].solve(stopped.theta, None, 1e-9).is_feasible
+    assert not problems[0].maximise(stopped.theta, None, 1e-9).is_feasible
     assert resumed.is_certified
     assert resumed.objective == stopped.objective

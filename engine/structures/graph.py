@@ -1,4 +1,4 @@
-"""One observed matching of a general graph as an inner problem of the solve in theta.
+"""One observed matching of a general graph, with features on its edges.
 
 The inner maximum is taken under the degree constraints, which bounds log Z from above. The upper
 bound L(tau) needs tau inside the matching polytope: a graph with two sides has no odd sets, any
@@ -13,16 +13,24 @@ from scipy.sparse.csgraph import connected_components
 
 from engine.core.arguments import FloatArray, IntArray, check_shape
 from engine.core.checkpoint import State
-from engine.entropies.matching import edge_layout, make_matching_entropy
+from engine.core.errors import InvalidProblemError
+from engine.entropies.matching import (
+    MatchingEntropy,
+    MatchingLayout,
+    edge_layout,
+    make_matching_entropy,
+)
 from engine.inference.graph_newton import GraphCurvature, compute_graph_pseudomarginals
 from engine.inference.odd_sets import is_in_matching_polytope
-from engine.objectives.matching_block import check_matching, interior_of_graph
+from engine.objectives.interior_start import find_interior_start
 from engine.objectives.protocol import InnerSolution
+from engine.oracles.protocol import Vertex, make_indicator
+from engine.oracles.sparse_matching import GraphMatchingOracle, max_weight_matching
 
 
 @dataclass(slots=True)
-class GraphProblem:
-    """A graph with features on its edges and an observed matching.
+class GraphStructure:
+    """A graph with features on its edges and an observed matching; points are (e,).
 
     Parameters
     ----------
@@ -49,26 +57,43 @@ class GraphProblem:
     rho: float | FloatArray = 1.0
     is_perfect: bool = True
     observed: FloatArray = field(init=False)
-    _weights: FloatArray = field(init=False)
-    _interior: FloatArray = field(init=False)
+    labels: Vertex = field(init=False)
+    start: FloatArray = field(init=False)
+    entropy: MatchingEntropy = field(init=False)
+    oracle: GraphMatchingOracle = field(init=False)
     _has_two_sides: bool = field(init=False)
 
     def __post_init__(self) -> None:
         layout = edge_layout(self.n_nodes, self.edges)
         check_shape("features", self.features, (len(self.edges), None))
-        self._weights = make_matching_entropy(layout, self.rho).rho
-        self._interior = interior_of_graph(layout, is_perfect=self.is_perfect)
+        self.features = np.asarray(self.features, dtype=np.float64)
+        self.entropy = make_matching_entropy(layout, self.rho, is_perfect=self.is_perfect)
+        self.oracle = GraphMatchingOracle(
+            self.n_nodes, self.edges, "perfect" if self.is_perfect else "any"
+        )
+        self.start = interior_of_graph(layout, is_perfect=self.is_perfect)
         self._has_two_sides = has_two_sides(self.n_nodes, self.edges)
         matched = check_matching(layout, self.matched, is_perfect=self.is_perfect)
-        self.observed = self.features[matched].sum(axis=0)
+        self.labels = make_indicator(matched)
+        self.observed = self.statistics(self.labels)
 
-    def solve(self, theta: FloatArray, state: State | None, accuracy: float) -> InnerSolution:
+    def scores(self, theta: FloatArray) -> FloatArray:
+        """Return W, shape (e,)."""
+        return np.asarray(self.features @ theta)
+
+    def statistics(self, at: FloatArray | Vertex) -> FloatArray:
+        """Return phi of edge marginals (e,) or of a matching."""
+        if isinstance(at, Vertex):
+            return np.asarray(self.features[at.support].sum(axis=0))
+        return np.asarray(at @ self.features)
+
+    def maximise(self, theta: FloatArray, state: State | None, accuracy: float) -> InnerSolution:
         """Solve by Newton's method; see ``engine.objectives.protocol.InnerProblem``."""
         solution = compute_graph_pseudomarginals(
             self.features @ theta,
             self.edges,
-            self._weights,
-            self._interior,
+            self.entropy.rho,
+            self.start,
             is_perfect=self.is_perfect,
             tolerance=max(accuracy, 1e-11),
             start=None if state is None else state["tau"],
@@ -86,7 +111,7 @@ class GraphProblem:
 
     def curvature(self, theta: FloatArray, state: State) -> FloatArray:
         """Return the Hessian of log Z_rho at an inner solution, exact in the interior, (K, K)."""
-        curvature = GraphCurvature(self.edges, self._weights, self._interior, self.is_perfect)
+        curvature = GraphCurvature(self.edges, self.entropy.rho, self.start, self.is_perfect)
         return curvature.of_features(state["tau"], self.features)
 
     def _odd_sets_hold(self, tau: FloatArray, singles: FloatArray) -> bool:
@@ -113,3 +138,45 @@ def has_two_sides(n_nodes: int, edges: IntArray) -> bool:
     count: int = connected_components(plain, directed=False)[0]
     doubled: int = connected_components(cover, directed=False)[0]
     return doubled == 2 * count
+
+
+def interior_of_graph(layout: MatchingLayout, *, is_perfect: bool) -> FloatArray:
+    """Return an interior point, shape (e,); edges without a choice are at exactly 0 or 1.
+
+    Raises
+    ------
+    InfeasibleError
+        If ``is_perfect`` and the graph has no perfect matching.
+    """
+    edges = np.empty((0, 2), dtype=np.int64) if layout.edges is None else layout.edges
+    if not is_perfect:
+        degrees = np.bincount(edges.ravel(), minlength=1)
+        return np.full(len(edges), 1.0 / (float(degrees.max()) + 2.0))
+
+    def oracle(weights: FloatArray) -> IntArray:
+        return max_weight_matching(layout.n_nodes, edges, weights, "perfect").edge_indices
+
+    return np.array(find_interior_start(len(edges), oracle).tau)
+
+
+def check_matching(layout: MatchingLayout, matched: IntArray, *, is_perfect: bool) -> IntArray:
+    """Return indices of edges as int64 after checking that they are a matching.
+
+    Raises
+    ------
+    InvalidProblemError
+        If an index names no edge, two edges share a node or, if perfect, a node has none.
+    """
+    matched = np.asarray(matched, dtype=np.int64)
+    check_shape("matched", matched, (None,))
+    if len(matched) and (matched.min() < 0 or matched.max() >= layout.shape[0]):
+        raise InvalidProblemError(f"matched: expected edges from 0 to {layout.shape[0] - 1}.")
+    counts = np.bincount(np.concatenate(layout.ends(matched)), minlength=layout.n_nodes)
+    wrong = np.flatnonzero((counts > 1) | (is_perfect & (counts == 0)))
+    if len(wrong):
+        node = int(wrong[0])
+        wanted = "one edge" if is_perfect else "at most one edge"
+        raise InvalidProblemError(
+            f"matched: expected {wanted} at node {node}, received {int(counts[node])}."
+        )
+    return matched

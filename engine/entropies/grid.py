@@ -1,0 +1,50 @@
+"""The tree-reweighted entropy of a binary grid with one rho, without coefficients in memory."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.core.arguments import FloatArray
+from engine.kernels.grid_entropy import entropy_along, fill_gradient
+from engine.oracles.protocol import Vertex
+
+
+@dataclass(frozen=True, slots=True)
+class GridEntropy:
+    """H(tau) = sum_i H(tau_i) - rho sum_ij I(tau_ij) on the flat tables of a grid.
+
+    The function of `grid_entropy` for one rho, for sets of many pictures: it takes no memory, and
+    pictures on several threads share none.
+
+    Parameters
+    ----------
+    shape : rows and columns
+    rho : float, in (0, 1/2] for a concave function
+    """
+
+    shape: tuple[int, int]
+    rho: float
+
+    def value(self, point: FloatArray) -> float:
+        """Return H(tau) in nats."""
+        return float(entropy_along(self.shape, self.rho, point, point, 0.0)[0])
+
+    def gradient(self, point: FloatArray) -> FloatArray:
+        """Return dH/dtau, flat, at a point in the interior."""
+        out = np.empty(len(point))
+        fill_gradient(self.shape, self.rho, point, out)
+        return out
+
+    def along(
+        self, point: FloatArray, vertex: Vertex
+    ) -> Callable[[float], tuple[float, float, float]]:
+        """Return g -> H, H', H'' at tau + g (v - tau), for a vertex given by all its entries."""
+
+        def evaluate(step: float) -> tuple[float, float, float]:
+            value, slope, curvature = entropy_along(
+                self.shape, self.rho, point, vertex.values, step
+            )
+            return float(value), float(slope), float(curvature)
+
+        return evaluate

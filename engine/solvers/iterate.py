@@ -1,0 +1,171 @@
+"""Where a solver in the polytopes stands: one point per structure and what follows from them."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.core.arguments import FloatArray
+from engine.core.checkpoint import SavedState, State
+from engine.core.errors import InvalidProblemError
+from engine.objectives.objective import Objective
+from engine.objectives.protocol import Point, Structure
+from engine.oracles.protocol import Vertex, inner_product
+from engine.solvers.step_rules import Line, Mapper, StepRule
+
+REFRESH = 50  # moves of a structure after which its statistics are computed anew, not carried on
+
+
+@dataclass(frozen=True, slots=True)
+class Direction:
+    """The oracle's answer at one point of one structure.
+
+    Parameters
+    ----------
+    vertex : the vertex s that maximises <s, A theta + grad H(tau)>.
+    statistics : ndarray, shape (K,), phi(s).
+    gap : float, nats
+        Certified upper bound of <s - tau, A theta + grad H(tau)> over the polytope: it uses the
+        oracle's upper bound, so it stays a certificate when the oracle stopped early.
+    """
+
+    vertex: Vertex
+    statistics: FloatArray
+    gap: float
+
+
+def find_direction(structure: Structure, theta: FloatArray, point: Point) -> Direction:
+    """Answer the linear maximisation at the scores A theta + grad H(tau): one oracle call."""
+    scores = structure.scores(theta) + structure.entropy.gradient(point)
+    answer = structure.oracle.compute_extreme_point(scores)
+    here = answer.vertex.share * inner_product(point, scores)
+    gap = max(answer.upper_bound - here, 0.0)
+    return Direction(answer.vertex, structure.statistics(answer.vertex), gap)
+
+
+class Iterate:
+    """Points, statistics and entropies of all structures; knows how to ask and move them.
+
+    theta and the quadratic part of a step need no more than the statistics, K numbers a structure,
+    to which a move adds those of its direction (Tang 2015, E.2.2). Points are kept for the entropy,
+    whose gradient depends on tau itself. There are none before ``begin`` or ``restore``.
+
+    Parameters
+    ----------
+    structures : sequence of Structure
+    objective : Objective
+    mapper : ``map``, or a pool's where structures are asked and moved on several threads.
+    keep : callable, optional
+        Takes an array of the solver's own to where it is to live; where given, vertices of all
+        structures that move together are kept too, each in the place of the one before.
+    """
+
+    def __init__(
+        self,
+        structures: Sequence[Structure],
+        objective: Objective,
+        mapper: Mapper = map,
+        keep: Callable[[FloatArray], FloatArray] | None = None,
+    ) -> None:
+        self.structures, self.objective = structures, objective
+        self.points: list[Point] = []
+        self.oracle_calls = 0
+        self.iteration = 0
+        self.step = 0.0  # length of the last one
+        self._map, self._keep = mapper, keep
+        self._vertices: list[FloatArray | None] = [None] * len(structures)
+        self._moves = [0] * len(structures)
+
+    def begin(self) -> None:
+        """Go to the starts."""
+        self._place(structure.start for structure in self.structures)
+
+    def _place(self, points: Iterable[Point]) -> None:
+        """Take points, by one array each; statistics and entropies follow from them."""
+        own = self._keep or (lambda point: point)
+        self.points = [own(np.array(point, dtype=np.float64)) for point in points]
+        pairs = list(zip(self.structures, self.points, strict=True))
+        self.statistics = np.array(list(self._map(lambda p: p[0].statistics(p[1]), pairs)))
+        self.entropies = np.array(list(self._map(lambda p: p[0].entropy.value(p[1]), pairs)))
+
+    @property
+    def theta(self) -> FloatArray:
+        """theta(tau), shape (K,)."""
+        return self.objective.parameters(self.statistics.sum(axis=0))
+
+    @property
+    def value(self) -> float:
+        """L(tau), nats."""
+        return self.objective.value(self.statistics.sum(axis=0), float(self.entropies.sum()))
+
+    def ask(self, chosen: Sequence[int], theta: FloatArray) -> list[Direction]:
+        """Call the oracles of some structures at the given weights and their present points."""
+        self.oracle_calls += len(chosen)
+        return list(self._map(lambda m: self._ask_one(m, theta, len(chosen)), chosen))
+
+    def _ask_one(self, m: int, theta: FloatArray, together: int) -> Direction:
+        direction = find_direction(self.structures[m], theta, self.points[m])
+        if self._keep is None or together < len(self.structures):
+            return direction
+        return Direction(self._held(m, direction.vertex), direction.statistics, direction.gap)
+
+    def _held(self, m: int, vertex: Vertex) -> Vertex:
+        """Copy a vertex into the room of the one before; the old one is spent."""
+        room = self._vertices[m]
+        if room is None or room.shape != vertex.values.shape:
+            if self._keep is None:
+                return vertex
+            room = self._vertices[m] = self._keep(vertex.values.copy())
+        room[:] = vertex.values
+        return Vertex(room, vertex.places, vertex.share)
+
+    def move(self, chosen: Sequence[int], directions: Sequence[Direction], rule: StepRule) -> None:
+        """Step from the points towards the vertices, all by the length that the rule chooses."""
+        along = [
+            self.structures[m].entropy.along(self.points[m], direction.vertex)
+            for m, direction in zip(chosen, directions, strict=True)
+        ]
+        changes = np.array([d.statistics for d in directions]) - self.statistics[list(chosen)]
+        slope, curvature = self.objective.slope(self.statistics.sum(axis=0), changes.sum(axis=0))
+        line = Line(slope, curvature, along, len(self.structures), self._map)
+        step = self.step = rule.choose(self.iteration, line)
+
+        def carry_out(k: int) -> None:
+            self.entropies[chosen[k]] = along[k](step)[0]
+            directions[k].vertex.move(self.points[chosen[k]], step)
+
+        list(self._map(carry_out, range(len(chosen))))
+        for k, m in enumerate(chosen):
+            self.statistics[m] += step * changes[k]
+            self._moves[m] += 1
+            if self._moves[m] % REFRESH == 0:
+                self.statistics[m] = self.structures[m].statistics(self.points[m])
+
+    def put(self, m: int, point: Point, statistics: FloatArray) -> None:
+        """Put a structure at a point whose statistics are known."""
+        self.points[m] = point
+        self.statistics[m] = statistics
+        self.entropies[m] = self.structures[m].entropy.value(point)
+
+    def save(self) -> State:
+        """Return the points and the count of steps: all that ``restore`` needs."""
+        state: State = {
+            "iteration": np.array(self.iteration),
+            "oracle_calls": np.array(self.oracle_calls),
+        }
+        return state | {f"point{m}": point for m, point in enumerate(self.points)}
+
+    def restore(self, state: SavedState) -> None:
+        """Go to saved points of the same problem.
+
+        Raises
+        ------
+        InvalidProblemError
+            If a point is not of the shape of its structure's, as far as that is told by phi.
+        """
+        try:
+            self._place(state[f"point{m}"] for m in range(len(self.structures)))
+        except (KeyError, ValueError, IndexError) as error:
+            raise InvalidProblemError("The saved state belongs to other observations.") from error
+        self.iteration = int(state["iteration"])
+        self.oracle_calls = int(state["oracle_calls"])
