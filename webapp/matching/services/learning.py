@@ -22,7 +22,6 @@ METHODS = {  # the engine's solvers, by their names in words
     "theta": "Ascent in the weights",
     "frank-wolfe": "Frank-Wolfe",
     "block-coordinate": "Block-coordinate Frank-Wolfe",
-    "pairwise": "Pairwise Frank-Wolfe",
     "fully-corrective": "Fully corrective Frank-Wolfe",
 }
 RIDGES = (10.0, 100.0, 1000.0)
