@@ -25,9 +25,10 @@ class PairsOrigin(models.TextChoices):
 class Cohort(OrganisationOwned):
     """The students of one year with their answers.
 
-    ``questions`` is [{"name", "kind", "levels"}]; a student's answers are positions in ``levels``
-    or -1 for a blank. ``constraints`` names the columns that a "same" rule can use. Students and
-    questions never change once they are imported: what is read of them may be kept by the key.
+    ``questions`` is [{"name", "kind", "levels"}], with the "wording" where it says more than the
+    name; a student's answers are positions in ``levels`` or -1 for a blank. ``constraints`` names
+    the columns that a "same" rule can use. Students and questions never change once they are
+    imported: what is read of them may be kept by the key.
     """
 
     HEAVY = ("questions",)
@@ -39,6 +40,7 @@ class Cohort(OrganisationOwned):
     constraints = models.JSONField(default=list)
     n_students = models.PositiveIntegerField()
     n_pairs = models.PositiveIntegerField(default=0)
+    n_rooms = models.PositiveIntegerField(default=0)
     ids_made = models.BooleanField(default=False)
     pairs_origin = models.CharField(
         max_length=10, choices=PairsOrigin.choices, default=PairsOrigin.NONE
@@ -71,13 +73,39 @@ class Cohort(OrganisationOwned):
         return self.pairs_origin == PairsOrigin.SIMULATED
 
 
+class Recipe(OrganisationOwned):
+    """How a form was read the last time, so that next year's file of it is read the same way.
+
+    ``form`` tells forms apart: a digest of what their columns are called. ``content`` is what
+    :func:`webapp.cohorts.tables.recipes.recipe_of` writes: columns and choices, no answers of
+    anybody.
+    """
+
+    form = models.CharField(max_length=64)
+    cohort_name = models.CharField(max_length=120)
+    content = models.JSONField()
+    updated_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["-updated_at"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["organisation", "form"], name="recipe_once_per_form_and_organisation"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.cohort_name
+
+
 class Draft(OrganisationOwned):
     """An upload that is being checked. Nothing of it is a cohort until it is imported.
 
     A draft with a ``cohort`` holds past pairs of it, one without holds a new cohort. ``choices`` is
-    what :class:`webapp.cohorts.tables.choices.Choices` writes as JSON, or {"columns": [i, j]} for
-    pairs; the rows lie in a private file, normalised once when the upload was read. Both go when
-    the draft is imported or discarded, or after ``KEPT_DAYS``.
+    what :class:`webapp.cohorts.tables.choices.Choices` writes as JSON, or what
+    :class:`webapp.cohorts.tables.pair_choices.PairChoices` writes for pairs; the rows lie in a
+    private file. Both go when the draft is imported or discarded, or after ``KEPT_DAYS``.
+    ``recipe`` is how a file of this form was read before, where there was one.
     """
 
     KEPT_DAYS = 14
@@ -92,6 +120,7 @@ class Draft(OrganisationOwned):
     n_columns = models.PositiveIntegerField()
     read_as = models.CharField(max_length=60)
     choices = models.JSONField()
+    recipe = models.ForeignKey(Recipe, null=True, on_delete=models.SET_NULL, related_name="drafts")
     version = models.PositiveIntegerField(default=1)
 
     class Meta:
@@ -101,16 +130,44 @@ class Draft(OrganisationOwned):
         return self.filename
 
 
+class PastRoom(models.Model):
+    """A room in which students of one cohort lived together, of any size.
+
+    A cohort whose rooms are known was given as a roster; rooms of two are its past pairs as well.
+    """
+
+    cohort = models.ForeignKey(Cohort, on_delete=models.CASCADE, related_name="past_rooms")
+    name = models.CharField(max_length=200)
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["cohort", "name"], name="past_room_name_once")
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class Student(models.Model):
-    """One student. ``number`` is what the screen shows (S-1001); ``original_id`` only an export."""
+    """One student. ``number`` is what the screen shows (S-1001); ``original_id`` only an export.
+
+    ``email`` and ``name`` are kept only where staff chose a column for them: to match people of
+    other files. They are never shown beside answers.
+    """
 
     HEAVY = ("answers", "attributes")
 
     cohort = models.ForeignKey(Cohort, on_delete=models.CASCADE, related_name="students")
     number = models.PositiveIntegerField()
     original_id = models.CharField(max_length=1000)
+    email = models.CharField(max_length=254, blank=True)
+    name = models.CharField(max_length=200, blank=True)
     answers = models.JSONField()
     attributes = models.JSONField(default=dict)
+    past_room = models.ForeignKey(
+        PastRoom, null=True, on_delete=models.SET_NULL, related_name="residents"
+    )
 
     class Meta:
         ordering = ["number"]

@@ -51,7 +51,7 @@ def people(count: int = 44) -> list[Person]:
     """Return the truth; texts hold quotes, commas, line ends and letters beyond ASCII."""
     found = []
     for k in range(count):
-        free = tuple(a for j, a in enumerate(ACTIVITIES) if (k + 1) * (j + 3) % 4 < 2)
+        free = tuple(a for j, a in enumerate(ACTIVITIES) if (k * k + 7 * k * (j + 1) + j) % 11 < 5)
         found.append(
             Person(
                 f"N{k:05d}",

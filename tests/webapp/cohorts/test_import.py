@@ -32,7 +32,7 @@ def test_staff_import_a_cohort(bob: User, client_of: Callable, as_upload: Callab
     client = client_of(bob)
     draft = upload(client, as_upload(survey_csv()))
     page = client.get(reverse("cohorts:draft", args=[draft.pk])).content.decode()
-    assert "Check the columns" in page
+    assert "Check the file" in page
     assert "Import 24 students" in page
     response = confirm(client, draft)
     cohort = Cohort.objects.get()
@@ -121,7 +121,9 @@ def test_bad_files_get_a_sentence_and_change_nothing(
 def test_errors_stop_the_import(bob: User, client_of: Callable, as_upload: Callable) -> None:
     client = client_of(bob)
     draft = upload(client, as_upload(survey_csv(student_id={5: "N001"})))
-    page = client.get(reverse("cohorts:draft", args=[draft.pk])).content.decode()
+    address = reverse("cohorts:draft", args=[draft.pk])
+    assert "1 person answered more than once" in client.get(address).content.decode()
+    page = client.get(address + "?column=0").content.decode()
     assert "Row 7: N001 appears twice, first in row 3." in page
     response = confirm(client, draft)
     assert "Nothing was imported" in response.content.decode()

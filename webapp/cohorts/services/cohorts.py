@@ -12,7 +12,12 @@ from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.cohorts.models import FIRST_NUMBER, Cohort, Draft, PairsOrigin, PastPair, Student
 from webapp.cohorts.selectors.cohorts import halves_within
-from webapp.cohorts.services.drafts import ChangedElsewhereError, draft_preview, pairs_preview
+from webapp.cohorts.services.drafts import (
+    ChangedElsewhereError,
+    draft_preview,
+    pairs_preview,
+    recipe_keep,
+)
 from webapp.cohorts.signals import cohort_purging
 from webapp.cohorts.tables.choices import Role
 from webapp.cohorts.tables.columns import column_cells, kept_positions
@@ -44,6 +49,7 @@ def draft_import(*, user: User, draft: Draft, name: str, version: int) -> Cohort
             if not claimed:
                 raise ChangedElsewhereError("This import was changed or finished by somebody else.")
             cohort = _create_cohort(user, draft, preview, name)
+            recipe_keep(draft=draft, preview=preview, cohort=cohort)
             audit(
                 user,
                 "imported",
@@ -107,11 +113,17 @@ def _students(cohort: Cohort, preview: Preview) -> list[Student]:
     ids = preview.columns_as(Role.ID)
     labels = [f"S-{FIRST_NUMBER + k}" for k in range(len(kept))]
     originals = cells(ids[0].index) if ids else labels
+    contacts = {
+        role: cells(found[0].index) if (found := preview.columns_as(role)) else [""] * len(kept)
+        for role in (Role.EMAIL, Role.NAME)
+    }
     return [
         Student(
             cohort=cohort,
             number=FIRST_NUMBER + k,
             original_id=originals[k],
+            email=contacts[Role.EMAIL][k][:254],
+            name=contacts[Role.NAME][k][:200],
             answers=[column[k] for column in codes],
             attributes={name: values[k] for name, values in attributes.items()},
         )
@@ -177,6 +189,8 @@ def _create_half(
             cohort=half,
             number=student.number,
             original_id=student.original_id,
+            email=student.email,
+            name=student.name,
             answers=student.answers,
             attributes=student.attributes,
         )

@@ -16,18 +16,30 @@ from webapp.cohorts.draft_files import (
     draft_source,
     write_draft_source,
 )
-from webapp.cohorts.models import Cohort, Draft
+from webapp.cohorts.models import Cohort, Draft, Recipe
+from webapp.cohorts.tables.causes import Cause
 from webapp.cohorts.tables.choices import Choices
 from webapp.cohorts.tables.guesses import guess_choices
 from webapp.cohorts.tables.layout import Layout, find_layout, layout_at, sheet_layout
 from webapp.cohorts.tables.pairs import PairsPreview, check_pairs, choose_id_columns
 from webapp.cohorts.tables.preview import Preview, build_preview
 from webapp.cohorts.tables.reading import check_file_size, read_source
+from webapp.cohorts.tables.recipes import (
+    form_of,
+    is_same_form,
+    recipe_cause,
+    recipe_of,
+    recipe_used,
+    similarity,
+)
+from webapp.cohorts.tables.review import Review, review
 from webapp.cohorts.tables.source import Source, TableError
 from webapp.cohorts.tables.table import Table, build_table
 from webapp.common.errors import Refusal
 from webapp.common.quota import check_quota, with_fresh_count
 from webapp.common.storage import remove_path
+
+_RECIPES = 100  # forms of an organisation that a file is compared with, last used first
 
 
 class ChangedElsewhereError(Refusal):
@@ -86,6 +98,7 @@ def draft_create(
                 read_as=table.description,
                 choices=choices,
                 cohort=cohort,
+                recipe=None if cohort else _known_form(user.organisation_id, table),
             )
             audit(user, "uploaded", draft, rows=table.n_rows, columns=table.n_columns)
             check_quota(user.organisation_id, written=path.stat().st_size)
@@ -99,6 +112,48 @@ def clean_filename(name: str) -> str:
     """Return the last part of a file name, without control characters, at most 200 characters."""
     last = name.replace("\\", "/").rsplit("/", 1)[-1]
     return "".join(c for c in last if c.isprintable())[:200] or "upload"
+
+
+def draft_first_causes(draft: Draft) -> tuple[Cause, ...]:
+    """Return what is to be said of a draft before all else: that its form was read before."""
+    table, choices = draft_table(draft), draft.choices
+    if draft.recipe is None:
+        return ()
+    content, name = draft.recipe.content, draft.recipe.cohort_name
+    if choices.get("recipe"):
+        return (recipe_used(table, content, name),)
+    if "recipe" in choices.get("settled", ()):
+        return ()
+    return (recipe_cause(table, content, name),)
+
+
+def draft_review(draft: Draft) -> Review:
+    """Return everything that is to be said of a draft under its present choices."""
+    return review(draft_preview(draft), *draft_first_causes(draft))
+
+
+def _known_form(organisation_id: int, table: Table) -> Recipe | None:
+    """Return the recipe of the form that a file has most in common with, if enough."""
+    recipes = Recipe.objects.filter(organisation_id=organisation_id)
+    exact = recipes.filter(form=form_of(table)).first()
+    if exact is not None:
+        return exact
+    best = max(recipes[:_RECIPES], key=lambda one: similarity(table, one.content), default=None)
+    return best if best is not None and is_same_form(table, best.content) else None
+
+
+def recipe_keep(*, draft: Draft, preview: Preview, cohort: Cohort) -> None:
+    """Remember how this form was read, in place of what was remembered of it before."""
+    Recipe.objects.update_or_create(
+        organisation_id=draft.organisation_id,
+        form=form_of(preview.table),
+        defaults={
+            "created_by": cohort.created_by,
+            "cohort_name": cohort.name,
+            "content": recipe_of(preview.table, preview.choices),
+            "updated_at": timezone.now(),
+        },
+    )
 
 
 def draft_preview(draft: Draft) -> Preview:

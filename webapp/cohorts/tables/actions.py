@@ -10,6 +10,7 @@ from webapp.cohorts.tables.cause_proposals import (
     split_column,
     suggested,
 )
+from webapp.cohorts.tables.causes import Cause
 from webapp.cohorts.tables.checks import MAX_QUESTIONS
 from webapp.cohorts.tables.choices import MAX_LEVELS, Choices, Kind, Role, move_level
 from webapp.cohorts.tables.columns import cells_of_file, column_cells, name_of
@@ -38,6 +39,7 @@ class Request:
     position: int = 0
     answer: str = ""
     value: str = ""
+    first: tuple[Cause, ...] = ()  # causes that the file alone does not show, such as a recipe
 
     @property
     def column(self) -> int:
@@ -52,6 +54,7 @@ def read_request(
     data: Mapping[str, str],
     columns: Sequence[str],
     n_columns: int | None = None,
+    first: tuple[Cause, ...] = (),
 ) -> Request:
     """Return the checked request; raise ActionError when a number is out of range.
 
@@ -69,7 +72,7 @@ def read_request(
     if row is not None and row not in table.row_numbers:
         raise ActionError(f"There is no row {row:,} in the file.")
     answer = data.get("answer", "")
-    return Request(table, chosen, row, position, answer, data.get("value", ""))
+    return Request(table, chosen, row, position, answer, data.get("value", ""), first)
 
 
 def apply_action(action: str, choices: Choices, request: Request) -> Choices:
@@ -232,7 +235,7 @@ def _other(choices: Choices, request: Request) -> Choices:
 
 
 def _used(choices: Choices, request: Request, way: str) -> Choices:
-    cause = review(build_preview(request.table, choices)).cause(request.value)
+    cause = review(build_preview(request.table, choices), *request.first).cause(request.value)
     chosen = cause.fix if way == "fix" else cause.other
     if chosen is None:
         raise ActionError("There is no such button any more.")
@@ -243,7 +246,11 @@ def _fix_all(choices: Choices, request: Request) -> Choices:
     def again(now: Choices) -> Review:
         return review(build_preview(request.table, now))
 
-    return use_all(again(choices), again)
+    offered = [cause for cause in request.first if cause.is_open]
+    found = review(build_preview(request.table, choices), *offered)
+    for cause in offered:  # how it was read last year comes before what is proposed now
+        choices = cause.fix.act(choices) if cause.fix else choices
+    return use_all(found, again, choices)
 
 
 _ACTIONS: dict[str, Callable[[Choices, Request], Choices]] = {

@@ -120,6 +120,13 @@ def _order(table: Table) -> list[tuple[bool, float]]:
 
 def time_column(table: Table) -> int | None:
     """Return the column that tells when an answer was given; its end rather than its start."""
+    if "times" not in table.memo:
+        table.memo["times"] = _time_column(table)
+    found: int | None = table.memo["times"]
+    return found
+
+
+def _time_column(table: Table) -> int | None:
     candidates = []
     for index, name in enumerate(table.header):
         plain = "".join(name.casefold().split())

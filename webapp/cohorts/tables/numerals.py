@@ -227,7 +227,7 @@ def _round_step(span: float, is_clock: bool, is_whole: bool) -> float:
     if is_clock:
         return 60.0 if span > 240 else 30.0
     steps = [m * 10.0**k for k in range(-3, 7) for m in (1, 2.5, 5)]
-    step = next((s for s in steps if span / s <= 24), steps[-1])
+    step = next((s for s in steps if span / s <= 10), steps[-1])
     return max(1.0, math.floor(step)) if is_whole else step
 
 

@@ -21,6 +21,7 @@ from webapp.cohorts.tables.columns import (
 )
 from webapp.cohorts.tables.problems import Problem, Severity
 from webapp.cohorts.tables.table import Table
+from webapp.common.formats import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,16 @@ class ColumnPreview:
     def n_warnings(self) -> int:
         """Number of warnings."""
         return sum(problem.severity is Severity.WARNING for problem in self.problems)
+
+    @property
+    def unknown_words(self) -> str:
+        """How many cells hold no answer to choose from: '3 cells'."""
+        return counted(sum(count for _, count in self.unknown), "cell")
+
+    @property
+    def error_words(self) -> str:
+        """How many problems stop the import: '1 error'."""
+        return counted(self.n_errors, "error")
 
     @property
     def bars(self) -> tuple[float, ...]:

@@ -80,13 +80,15 @@ def arithmetic(preview: Preview) -> list[tuple[int, str]]:
     return terms
 
 
-def use_all(found: Review, again: Callable[[Choices], Review]) -> Choices:
+def use_all(
+    found: Review, again: Callable[[Choices], Review], choices: Choices | None = None
+) -> Choices:
     """Return the choices after every fix that is shown, in order, and none that was not.
 
     Each is looked up anew in what the fixes before it left, since an earlier one may have settled
     it or moved a column.
     """
-    choices = found.preview.choices
+    choices = found.preview.choices if choices is None else choices
     for key in [cause.key for cause in found.causes if cause.is_open]:
         cause = next((one for one in again(choices).causes if one.key == key), None)
         if cause is not None and cause.fix is not None and cause.state is not State.DONE:

@@ -103,12 +103,13 @@ def _split_by(name: str, counter: Mapping[str, int], answered: int) -> Several |
     for cell, parts in cells.items():
         for part in set(parts):
             times[part] += counter[cell]
+    alone = {parts[0] for parts in cells.values() if len(parts) == 1}
     n_multiple = sum(counter[cell] for cell, parts in cells.items() if len(parts) > 1)
     options = [option for option, count in times.most_common() if count > 1]
     is_split = (
         n_multiple >= max(2, _MIN_MULTIPLE * answered)
         and 2 <= len(options) <= MAX_OPTIONS
-        and len(counter) > len(options)
+        and (len(counter) > len(options) or 2 * len(alone) >= len(options))
         and sum(times[option] for option in options) >= _MIN_REPEATED * times.total()
         and max(map(len, options)) <= _MAX_LENGTH
         and not all(re.fullmatch(r"[\d.,]+", option) for option in options)

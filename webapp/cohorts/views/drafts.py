@@ -4,6 +4,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.template.loader import render_to_string
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
@@ -15,18 +16,21 @@ from webapp.cohorts.services.drafts import (
     ChangedElsewhereError,
     draft_create,
     draft_discard,
+    draft_file,
+    draft_first_causes,
     draft_preview,
-    draft_table,
+    draft_read_anew,
+    draft_review,
     draft_update,
 )
-from webapp.cohorts.tables.actions import ActionError, apply_action, read_request
-from webapp.cohorts.tables.choices import Choices, Role
-from webapp.cohorts.tables.preview import Preview
-from webapp.cohorts.tables.table import (
-    MAX_COLUMNS,
-    MAX_FILE_BYTES,
-    MAX_ROWS,
-)
+from webapp.cohorts.tables.actions import apply_action, read_request
+from webapp.cohorts.tables.cause_proposals import group_sizes, suggested
+from webapp.cohorts.tables.choices import Role
+from webapp.cohorts.tables.guesses import MAKERS_OWN, numbers_in, several_in
+from webapp.cohorts.tables.preview import ColumnPreview, Preview
+from webapp.cohorts.tables.review import Review
+from webapp.cohorts.tables.table import MAX_COLUMNS, MAX_FILE_BYTES, MAX_ROWS
+from webapp.cohorts.views.presses import Press, read_press
 from webapp.common.decorators import staff_required
 from webapp.common.errors import Refusal
 from webapp.common.parameters import whole_number
@@ -34,6 +38,16 @@ from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
 
 ROWS_SHOWN = 50
+HEADER_ROWS_SHOWN = 15
+ROLES = (
+    (Role.ID.value, "Id"),
+    (Role.QUESTION.value, "Question"),
+    (Role.CONSTRAINT.value, "Rule"),
+    (Role.EMAIL.value, "E-mail"),
+    (Role.NAME.value, "Name"),
+    (Role.IGNORE.value, "Leave out"),
+)
+_FIELDS = ("role", "kind", "name", "edges")  # of a column, each named with its number
 LIMITS = {
     "megabytes": MAX_FILE_BYTES // 1024**2,
     "rows": MAX_ROWS,
@@ -78,23 +92,42 @@ def draft(request: HttpRequest, uuid: str) -> HttpResponse:
 @require_POST
 @staff_required
 def draft_change(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Apply one button of the preview."""
+    """Apply one button of the preview; htmx gets back the parts of the page that changed."""
     found = _owned_draft(request, uuid)
-    table = draft_table(found)
+    before = draft_preview(found)
+    pressed = read_press(request.POST)
+    opened = pressed.opened
     try:
-        asked = read_request(table, request.POST, request.POST.getlist("column"))
-        choices = apply_action(
-            request.POST.get("action", ""), Choices.from_json(found.choices), asked
-        )
-        found = draft_update(draft=found, choices=choices.to_json(), version=sent_version(request))
-    except (ActionError, ChangedElsewhereError) as problem:
+        if pressed.action == "open":
+            opened = pressed.column
+        elif pressed.action == "read_anew":
+            found = draft_read_anew(
+                draft=found,
+                sheet=whole_number(pressed.data.get("sheet", "")) or 0,
+                header_row=whole_number(pressed.data.get("header_row", "")),
+                version=sent_version(request),
+            )
+        else:
+            found = _pressed(found, before, pressed, sent_version(request))
+    except Refusal as problem:
         toast(request, str(problem), error=True)
         found.refresh_from_db()
     if request.htmx:
-        return _render(request, found)
-    opened = whole_number(request.POST.get("open", ""))
+        return _render_changes(request, found, before, pressed.opened, opened)
     query = f"?column={opened}#column-{opened}" if opened is not None else ""
     return redirect(reverse("cohorts:draft", args=[found.pk]) + query)
+
+
+def _pressed(found: Draft, before: Preview, pressed: Press, version: int) -> Draft:
+    asked = read_request(
+        before.table,
+        pressed.data,
+        pressed.columns,
+        len(before.choices.columns),
+        draft_first_causes(found),
+    )
+    choices = apply_action(pressed.action, before.choices, asked)
+    return draft_update(draft=found, choices=choices.to_json(), version=version)
 
 
 @require_POST
@@ -134,21 +167,109 @@ def sent_version(request: HttpRequest) -> int:
 
 
 def _render(request: HttpRequest, draft: Draft) -> HttpResponse:
-    preview = draft_preview(draft)
-    opened = whole_number(request.GET.get("column") or request.POST.get("open") or "")
-    tab = "rows" if request.GET.get("tab") == "rows" else "columns"
-    context: dict[str, Any] = {
-        "draft": draft,
-        "preview": preview,
-        "opened": -1 if opened is None else opened,
-        "tab": tab,
-        "suggested_name": _suggested_name(draft.filename),
+    found = draft_review(draft)
+    opened = whole_number(request.GET.get("column") or "")
+    tab = request.GET.get("tab", "")
+    context = _context(draft, found, opened) | {
+        "tab": tab if tab in ("rows", "reading") else "columns",
+        "column_rows": [
+            column_row(found.preview, column, column.index == opened)
+            for column in sorted(found.preview.columns, key=_is_makers_own)
+        ],
     }
     if tab == "rows":
-        context |= _first_rows(preview)
+        context |= _first_rows(found.preview)
         audit(request.user, "looked up ids", draft, rows=len(context["rows"]))
+    if tab == "reading":
+        context |= _reading(draft, found.preview)
     template = "cohorts/_draft_body.html" if request.htmx else "cohorts/draft.html"
     return render(request, template, context)
+
+
+def _is_makers_own(column: ColumnPreview) -> bool:
+    """Whether a column is not worth a look before the others are."""
+    return column.choice.reason == MAKERS_OWN and column.choice.role is Role.IGNORE
+
+
+def _context(draft: Draft, found: Review, opened: int | None) -> dict[str, Any]:
+    return {
+        "draft": draft,
+        "review": found,
+        "preview": found.preview,
+        "opened": -1 if opened is None else opened,
+        "suggested_name": _suggested_name(draft.filename),
+        "change_url": reverse("cohorts:draft-change", args=[draft.pk]),
+    }
+
+
+def _render_changes(
+    request: HttpRequest,
+    draft: Draft,
+    before: Preview,
+    was_open: int | None,
+    opened: int | None,
+) -> HttpResponse:
+    """Return the header, the causes, and the rows of the columns that look different now."""
+    found = draft_review(draft)
+    after = found.preview
+    if after.table is not before.table or len(after.columns) != len(before.columns):
+        return _render(request, draft)
+    changed = [
+        column
+        for column, old in zip(after.columns, before.columns, strict=True)
+        if column is not old or (column.index in (was_open, opened) and was_open != opened)
+    ]
+    context = _context(draft, found, opened) | {
+        "tab": "columns",
+        "is_part": True,
+        "column_rows": [column_row(after, column, column.index == opened) for column in changed],
+    }
+    response = render(request, "cohorts/_draft_changes.html", context)
+    response["HX-Reswap"] = "none"  # every part says itself what it replaces
+    return response
+
+
+def column_row(preview: Preview, column: ColumnPreview, is_open: bool) -> str:
+    """Return the row of a column; it is the same for everybody until the column changes."""
+    memo, key = preview.table.memo, ("row", column.index, is_open)
+    old = memo.get(key)
+    if old is None or old[0] is not column:
+        context: dict[str, Any] = {"column": column, "is_open": is_open, "roles": ROLES}
+        context |= {f"{what}_field": f"{what}-{column.index}" for what in _FIELDS}
+        if is_open:
+            context |= column_offers(preview, column)
+        old = memo[key] = (column, render_to_string("cohorts/_draft_column.html", context))
+    row: str = old[1]
+    return row
+
+
+def column_offers(preview: Preview, column: ColumnPreview) -> dict[str, Any]:
+    """Return what an open column offers beside its answers: groups of numbers, a split."""
+    table, index = preview.table, column.index
+    if column.choice.part is not None:
+        return {}
+    style = numbers_in(table, index)
+    groups = (column.choice.groups or suggested(table, index)) if style else None
+    return {
+        "several": several_in(table, index),
+        "is_split": any(
+            c.choice.part is not None and c.choice.part.parent == index for c in preview.columns
+        ),
+        "groups": groups,
+        "edges": "; ".join(groups.shown(edge) for edge in groups.edges) if groups else "",
+        "sizes": group_sizes(table, index, groups) if groups else [],
+    }
+
+
+def _reading(draft: Draft, preview: Preview) -> dict[str, Any]:
+    """Return the sheets of the file and the first rows of the one that is read."""
+    source, layout = draft_file(draft), preview.table.layout
+    lines = source.sheets[layout.sheet].lines[:HEADER_ROWS_SHOWN]
+    return {
+        "sheets": [sheet.name or "the file" for sheet in source.sheets],
+        "layout": layout,
+        "lines": [(line.number, line.cells[:8], len(line.cells) > 8) for line in lines],
+    }
 
 
 def _first_rows(preview: Preview) -> dict[str, Any]:
