@@ -55,6 +55,8 @@ from .inference.mean_field import mean_field
 from .inference.roof_dual_map import map_by_roof_duality
 from .inference.rules import RuleConflict, check_rules
 from .inference.tree_reweighted import TreeReweighted
+from .learning.boosted_model import BoostedSegmentationModel
+from .learning.boosted_segmentation import TrainedBoosted, train_boosted_segmentation
 from .learning.partner_means import PartnerMeans, compute_partner_means
 from .learning.roommate_evaluation import Evaluation, evaluate_roommates
 from .learning.roommate_explanation import (
@@ -96,6 +98,7 @@ from .solvers.result import LearningResult, TrajectoryPoint
 __all__ = [
     "BLANK",
     "Assignment",
+    "BoostedSegmentationModel",
     "CertificateError",
     "Checkpoint",
     "ColumnGuess",
@@ -160,6 +163,7 @@ __all__ = [
     "StoppedError",
     "Survey",
     "SwapCost",
+    "TrainedBoosted",
     "TrainedRoommates",
     "TrainedSegmentation",
     "TrajectoryPoint",
@@ -212,6 +216,7 @@ __all__ = [
     "simulate_university",
     "swap_cost",
     "to_pairwise",
+    "train_boosted_segmentation",
     "train_roommates",
     "train_segmentation",
     "whole_file",

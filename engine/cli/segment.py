@@ -19,11 +19,19 @@ from engine.datasets.image_folder import ImageFile, list_images
 from engine.datasets.image_names import MASK_SUFFIX
 from engine.datasets.images import ByteImage
 from engine.datasets.masks import MaskArray, write_mask
-from engine.learning.segmentation import SOLVERS, train_segmentation
-from engine.learning.segmentation_model import SegmentationModel, load_segmentation_model
-from engine.learning.segmentation_prediction import evaluate_mask, predict_segmentation
+from engine.learning.boosted_model import LOSSES
+from engine.learning.boosted_segmentation import TrainedBoosted, train_boosted_segmentation
+from engine.learning.segmentation import SOLVERS, TrainedSegmentation, train_segmentation
+from engine.learning.segmentation_model import AnySegmentationModel, load_segmentation_model
+from engine.learning.segmentation_prediction import (
+    READOUTS,
+    evaluate_mask,
+    predict_segmentation,
+)
 
 Failures = list[dict[str, str]]
+
+DEFAULT_GAP = 1e-3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +44,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--lambda",
         dest="ridge",
         type=above_zero,
-        help="ridge weight; by default 0.001 times the number of training pixels",
+        help="ridge weight; by default 0.001 (boosted: 0.0001) times the number of training pixels",
+    )
+    train.add_argument(
+        "--unaries",
+        choices=("linear", "boosted"),
+        help="linear weights of published features, or boosted trees on a multiscale filter bank "
+        "(default; linear with --solver, --checkpoint or --cache)",
+    )
+    train.add_argument(
+        "--loss",
+        choices=LOSSES,
+        help="surrogate likelihood (with a certificate), univariate or clique logistic; boosted: "
+        "by default the one with the lower error on images kept from it; linear: likelihood",
+    )
+    train.add_argument(
+        "--no-position",
+        dest="position",
+        action="store_false",
+        help="boosted: the place within the picture does not matter (microscopy)",
     )
     train.add_argument(
         "--rho", type=above_zero_to(0.5), default=0.5, help="edge weight in (0, 0.5] (default 0.5)"
@@ -48,13 +74,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="longest side within the model, pixels; larger images are shrunk (default 200)",
     )
     train.add_argument(
-        "--solver", choices=SOLVERS, default="auto", help="auto (default) solves in theta"
+        "--solver", choices=SOLVERS, help="linear, likelihood: auto (default) solves in theta"
     )
     train.add_argument(
         "--gap",
         type=above_zero,
-        default=1e-3,
-        help="certified relative gap to reach (default 0.001)",
+        help="certified relative gap to reach with the likelihood, which this option asks for "
+        "(default 0.001)",
     )
     train.add_argument("--max-seconds", type=float, help="stop after this time")
     train.add_argument("--checkpoint", type=Path, help="file from which a killed run goes on")
@@ -63,9 +89,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_images(predict, masks=False)
     predict.add_argument("--model", type=Path, required=True, help="model file of train")
     predict.add_argument("--out", type=Path, required=True, help="folder for the results")
+    _add_readout(predict)
     evaluate = verbs.add_parser("evaluate", help="compare predictions with known masks")
     _add_images(evaluate)
     evaluate.add_argument("--model", type=Path, required=True, help="model file of train")
+    _add_readout(evaluate)
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
@@ -84,7 +112,9 @@ def render(result: dict[str, Any]) -> str:
     """One line per number; a table of images; how many files were passed over."""
     lines = []
     for name, value in result.items():
-        if name == "images":
+        if name == "held_out_errors":
+            lines += [f"error kept out, {loss}: {error:.4f}" for loss, error in value.items()]
+        elif name == "images":
             lines += [_image_line(row) for row in value]
         elif name == "skipped":
             lines += [f"skipped: {len(value)}"] if value else []  # each was named on stderr
@@ -111,28 +141,55 @@ def _add_images(parser: argparse.ArgumentParser, *, masks: bool = True) -> None:
         )
 
 
+def _add_readout(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--readout",
+        choices=READOUTS,
+        default="marginal",
+        help="label of the larger marginal (default), or the best single labelling",
+    )
+
+
 def _train(args: argparse.Namespace) -> dict[str, Any]:
     check_writable(args.out)
+    only_linear = args.solver or args.checkpoint or args.cache
+    unaries = args.unaries or ("linear" if only_linear else "boosted")
+    if unaries == "boosted" and only_linear:
+        raise InvalidProblemError(
+            "--solver, --checkpoint and --cache belong to --unaries linear; leave them out."
+        )
     checkpoint = open_checkpoint(args.checkpoint)
     files = list_images(args.images, args.masks)
     skipped: Failures = []
     for_images, for_masks = tee(_labelled(files, args, skipped))  # read in step: holds one pair
-    trained = train_segmentation(
-        (image for image, _ in for_images),
-        (mask for _, mask in for_masks),
-        ridge=args.ridge,
-        rho=args.rho,
-        max_side=args.max_side,
-        solver=args.solver,
-        relative_gap=args.gap,
-        max_seconds=args.max_seconds,
-        on_progress=args.on_progress,
-        checkpoint=checkpoint,
-        rng=np.random.default_rng(args.seed or 0),
-        cache=args.cache,
-    )
+    images, masks = (image for image, _ in for_images), (mask for _, mask in for_masks)
+    shared: dict[str, Any] = {
+        "ridge": args.ridge,
+        "rho": args.rho,
+        "max_side": args.max_side,
+        "relative_gap": args.gap or DEFAULT_GAP,
+        "max_seconds": args.max_seconds,
+        "on_progress": args.on_progress,
+        "rng": np.random.default_rng(args.seed or 0),
+        "loss": args.loss or ("likelihood" if args.gap else None),
+    }
+    trained: TrainedSegmentation | TrainedBoosted
+    if unaries == "boosted":
+        trained = train_boosted_segmentation(images, masks, position=args.position, **shared)
+    else:
+        trained = train_segmentation(
+            images,
+            masks,
+            solver=args.solver or "auto",
+            checkpoint=checkpoint,
+            cache=args.cache,
+            **shared,
+        )
     trained.model.save(args.out)
     return {
+        "unaries": unaries,
+        "loss": trained.loss,
+        "held_out_errors": dict(trained.errors),
         **trained.result.figures(),
         "lambda": trained.model.ridge,
         "n_features": len(trained.model.theta),
@@ -169,7 +226,7 @@ def _predict(args: argparse.Namespace) -> dict[str, Any]:
     for number, file in enumerate(files):
         args.on_progress(Progress(f"Segmenting {file.name}", number / len(files)))
         try:
-            done.append(_predict_one(model, file, args.out))
+            done.append(_predict_one(model, file, args.out, args.readout))
         except InvalidProblemError as error:
             skipped.append({"name": file.image_path.name, "reason": str(error)})
     if not done:
@@ -201,14 +258,17 @@ def _marginals_path(folder: Path, file: ImageFile) -> Path:
     return folder / f"{file.name}.marginals.npy"
 
 
-def _predict_one(model: SegmentationModel, file: ImageFile, folder: Path) -> dict[str, Any]:
+def _predict_one(
+    model: AnySegmentationModel, file: ImageFile, folder: Path, readout: str
+) -> dict[str, Any]:
     prediction = predict_segmentation(model, file.read_image())
     mask_path, marginals_path = _mask_path(folder, file), _marginals_path(folder, file)
     np.save(marginals_path, prediction.marginals, allow_pickle=False)
-    write_mask(mask_path, prediction.mask)  # after what marks it as ours
+    mask = prediction.read_out(readout)
+    write_mask(mask_path, mask)  # after what marks it as ours
     return {
         "name": file.name,
-        "foreground": float(prediction.mask.mean()),
+        "foreground": float(mask.mean()),
         "mask": str(mask_path),
         "marginals": str(marginals_path),
     }
@@ -224,7 +284,7 @@ def _evaluate(args: argparse.Namespace) -> dict[str, Any]:
         try:
             image = file.read_image()
             mask = file.read_mask((image.shape[0], image.shape[1]))
-            errors = evaluate_mask(predict_segmentation(model, image), mask)
+            errors = evaluate_mask(predict_segmentation(model, image), mask, readout=args.readout)
         except InvalidProblemError as error:
             skipped.append({"name": file.image_path.name, "reason": str(error)})
             continue

@@ -1,12 +1,10 @@
 """MLE-Struct on images: learn to segment from pictures with masks, with a certificate."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from itertools import zip_longest
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.core.arguments import check_positive
 from engine.core.checkpoint import Checkpoint, OwnCheckpoint
@@ -17,11 +15,17 @@ from engine.core.progress import (
     ignore_progress,
     never_stop,
 )
-from engine.crf.image_grid import model_shape, shrink_image, shrink_mask
 from engine.kernels.threads import one_blas_thread
+from engine.learning.edge_learning import MARGINAL_LOSSES, fit_marginal_loss
 from engine.learning.example_store import ExampleStore
+from engine.learning.labelled_pictures import (
+    Images,
+    Masks,
+    check_labels,
+    check_some,
+    labelled_pictures,
+)
 from engine.learning.segmentation_model import SegmentationModel, make_segmentation_model
-from engine.learning.segmentation_prediction import check_image
 from engine.learning.segmentation_progress import SegmentationReporter
 from engine.learning.segmentation_solvers import (
     SegmentationTask,
@@ -37,9 +41,6 @@ RIDGE_PER_PIXEL = 1e-3
 
 SOLVERS = ("auto", "theta", "frank-wolfe", "block-coordinate")
 
-Images = Iterable[NDArray[np.uint8]]
-Masks = Iterable[NDArray[np.bool_]]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainedSegmentation:
@@ -48,6 +49,8 @@ class TrainedSegmentation:
     model: SegmentationModel
     result: LearningResult
     n_pixels: int
+    loss: str = "likelihood"
+    errors: Mapping[str, float] = field(default_factory=dict)  # none: no losses are compared
 
 
 def train_segmentation(
@@ -59,6 +62,7 @@ def train_segmentation(
     rho: float = 0.5,
     max_side: int = 200,
     solver: str = "auto",
+    loss: str | None = None,
     relative_gap: float = 1e-3,
     max_seconds: float | None = None,
     holdout: tuple[Images, Masks] | None = None,
@@ -84,6 +88,8 @@ def train_segmentation(
     max_side : int
         Larger pictures are shrunk to models of this many pixels a side.
     solver : "auto", "theta", "frank-wolfe" or "block-coordinate"
+    loss : "likelihood" (the default), "univariate" or "clique"
+        The logistic losses have no certificate, and neither solver, gap nor checkpoint matters.
     relative_gap : float
         Certified duality gap over the size of the log-likelihood at which to stop.
     max_seconds : float, optional
@@ -113,6 +119,10 @@ def train_segmentation(
     """
     if solver not in SOLVERS:
         raise InvalidProblemError(f"solver: expected one of {', '.join(SOLVERS)}, got {solver!r}.")
+    if loss not in {None, "likelihood", *MARGINAL_LOSSES}:
+        raise InvalidProblemError(
+            f"loss: expected likelihood, univariate or clique, received {loss!r}."
+        )
     check_rho(rho)
     check_positive("relative_gap", relative_gap)
     check_positive("ridge_factor", ridge_factor)
@@ -122,7 +132,8 @@ def train_segmentation(
         raise InvalidProblemError(f"max_seconds: expected seconds from 0, received {max_seconds}.")
     examples = ExampleStore(cache)
     is_any_marked = _append(examples, images, masks, max_side)
-    _check_labels(examples, max_side, is_any_marked=is_any_marked)
+    counts = [int(examples.labels(k).sum()) for k in range(len(examples))]
+    check_labels(counts, examples.sizes, max_side, is_any_marked=is_any_marked)
     n_pixels = sum(examples.sizes)
     weight = ridge_factor * RIDGE_PER_PIXEL * n_pixels if ridge is None else float(ridge)
     held_out = ExampleStore(cache)
@@ -133,7 +144,17 @@ def train_segmentation(
     limits = Limits(relative_gap=relative_gap, max_seconds=max_seconds)
     watch = Watch(reporter, should_stop, _own(checkpoint, task, solver, examples.digest))
     with one_blas_thread():
-        if solver in ("auto", "theta"):
+        if loss in MARGINAL_LOSSES:
+            result = fit_marginal_loss(
+                examples,
+                loss,
+                ridge=weight,
+                rho=rho,
+                max_seconds=max_seconds,
+                should_stop=should_stop,
+                rng=np.random.default_rng(0) if rng is None else rng,
+            )
+        elif solver in ("auto", "theta"):
             result = solve_in_theta(task, limits, watch, reporter)
         else:
             order = np.random.default_rng(0) if rng is None else rng
@@ -143,7 +164,7 @@ def train_segmentation(
             )
         reporter.finish(result)
     model = make_segmentation_model(result.theta, ridge=weight, rho=rho, max_side=max_side)
-    return TrainedSegmentation(model, result, n_pixels)
+    return TrainedSegmentation(model, result, n_pixels, loss or "likelihood")
 
 
 def make_examples(
@@ -158,27 +179,16 @@ def make_examples(
     """
     examples = ExampleStore(cache)
     _append(examples, images, masks, max_side)
-    _check_some(examples)
+    check_some(len(examples))
     return examples
 
 
 def _append(examples: ExampleStore, images: Images, masks: Masks, max_side: int) -> bool:
     """Add pictures and masks at the size of their models; return whether any mask marked any."""
     is_any_marked = False
-    for number, (image, mask) in enumerate(zip_longest(images, masks), start=1):
-        if image is None or mask is None:
-            lone, other = ("image", "mask") if mask is None else ("mask", "image")
-            raise InvalidProblemError(f"{lone} {number} has no {other}.")
-        check_image(f"image {number}", image)
-        rows, columns = int(image.shape[0]), int(image.shape[1])
-        if mask.shape != (rows, columns) or mask.dtype != np.bool_:
-            raise InvalidProblemError(
-                f"image {number}: expected a mask of booleans of shape {(rows, columns)}, "
-                f"received {mask.dtype} of shape {mask.shape}."
-            )
-        shape = model_shape((rows, columns), max_side)
-        examples.append(shrink_image(image, shape), shrink_mask(mask, shape))
-        is_any_marked = is_any_marked or bool(mask.any())
+    for picture in labelled_pictures(images, masks, max_side):
+        examples.append(picture.colours, picture.labels)
+        is_any_marked = is_any_marked or picture.is_marked
     return is_any_marked
 
 
@@ -197,23 +207,3 @@ def _own(
         "image digest": digest[:12],
     }
     return OwnCheckpoint(checkpoint, settings)
-
-
-def _check_some(examples: ExampleStore) -> None:
-    if len(examples) == 0:
-        raise InvalidProblemError("There are no labelled images to learn from.")
-
-
-def _check_labels(examples: ExampleStore, max_side: int, *, is_any_marked: bool) -> None:
-    """Refuse masks from which nothing can be told apart."""
-    _check_some(examples)
-    counts = [int(examples.labels(k).sum()) for k in range(len(examples))]
-    if not is_any_marked:
-        raise InvalidProblemError("No mask marks any pixel; there is nothing to learn.")
-    if not any(counts):
-        raise InvalidProblemError(
-            f"What the masks mark is too small to be seen once images are shrunk to {max_side} "
-            "pixels a side; learn at more pixels a side (max_side)."
-        )
-    if counts == list(examples.sizes):
-        raise InvalidProblemError("The masks mark every pixel; there is nothing to learn.")

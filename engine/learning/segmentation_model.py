@@ -18,6 +18,16 @@ from engine.crf.image_features import (
     compute_image_features,
 )
 from engine.crf.image_grid import MIN_SIDE, model_shape, shrink_image
+from engine.learning.boosted_model import (
+    FORMAT as BOOSTED_FORMAT,
+)
+from engine.learning.boosted_model import (
+    PARTS as BOOSTED_PARTS,
+)
+from engine.learning.boosted_model import (
+    BoostedSegmentationModel,
+    assemble_boosted_model,
+)
 from engine.objectives.grid_inner import check_rho
 
 FORMAT = "bethe-hall segmentation model 1"
@@ -61,6 +71,9 @@ class SegmentationModel:
         write_npz(path, arrays)
 
 
+AnySegmentationModel = SegmentationModel | BoostedSegmentationModel
+
+
 def make_segmentation_model(
     theta: FloatArray, *, ridge: float, rho: float, max_side: int
 ) -> SegmentationModel:
@@ -79,8 +92,8 @@ def make_segmentation_model(
     )
 
 
-def load_segmentation_model(path: Path | str) -> SegmentationModel:
-    """Read a model file and check everything in it.
+def load_segmentation_model(path: Path | str) -> AnySegmentationModel:
+    """Read a model file of either kind of unaries and check everything in it.
 
     Raises
     ------
@@ -89,7 +102,10 @@ def load_segmentation_model(path: Path | str) -> SegmentationModel:
         or holds numbers that are not finite.
     """
     name = Path(path).name
-    parts = read_model_parts(path, _PARTS, max_bytes=MAX_FILE_BYTES)
+    parts = read_model_parts(path, {*_PARTS, *BOOSTED_PARTS}, max_bytes=MAX_FILE_BYTES)
+    if str(parts.get("format")) == BOOSTED_FORMAT:
+        return assemble_boosted_model(parts, name)
+    parts = {key: values for key, values in parts.items() if key in _PARTS}
     if len(parts) < len(_PARTS) or str(parts["format"]) != FORMAT:
         raise InvalidProblemError(f"{name} is not a segmentation model of this version.")
     return _assemble(parts, name)

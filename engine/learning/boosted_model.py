@@ -1,0 +1,187 @@
+"""A segmentation model whose unaries are boosted trees, and its file."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.core.arguments import FloatArray, as_finite_array, check_positive, read_only
+from engine.core.errors import InvalidProblemError
+from engine.core.npz_file import write_npz
+from engine.crf.filter_bank import SCALES, FilterBank
+from engine.crf.forest import KINDS, Forest, forest_from_arrays
+from engine.crf.grid_features import DenseNodeFeatures, GridFeatures
+from engine.crf.image_features import (
+    COLOUR_THRESHOLDS,
+    N_EDGE_FEATURES,
+    SOBEL_THRESHOLDS,
+    code_edges,
+)
+from engine.crf.image_grid import MIN_SIDE, model_shape, shrink_image
+from engine.learning.boosted_unaries import FOLDS, BoostedUnaries, n_second_features
+from engine.objectives.grid_inner import check_rho
+
+FORMAT = "bethe-hall boosted segmentation model 1"
+LOSSES = ("likelihood", "univariate", "clique")
+N_NODE_FEATURES = 3
+N_PARAMETERS = 2 * N_NODE_FEATURES + 4 * N_EDGE_FEATURES
+
+SMALL_ODDS = 1.5
+"""Log-odds within this have a weight of their own: trees are bolder in doubt than when sure."""
+
+_STAGES = ("first", "second")
+_NUMBERS = ("theta", "ridge", "rho", "max_side", "position")
+_SETTINGS = {
+    "scales": np.array(SCALES),
+    "colour_thresholds": COLOUR_THRESHOLDS,
+    "sobel_thresholds": SOBEL_THRESHOLDS,
+}
+_TREES = tuple(
+    f"{stage}_{fold}_{part}"
+    for stage in _STAGES
+    for fold in range(FOLDS)
+    for part in ("n_features", "offset", *KINDS)
+)
+PARTS = ("format", "loss", *_NUMBERS, *_SETTINGS, *_TREES)
+"""The arrays of a model file."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoostedSegmentationModel:
+    """Trees, weights of their log-odds and of edges, and what is needed to apply them.
+
+    Parameters
+    ----------
+    unaries : BoostedUnaries
+    theta : ndarray, shape (174,), nats, read-only; see `engine.crf.grid_features`.
+    loss : the loss that theta was learned by, one of `LOSSES`.
+    ridge : float, lambda that theta was learned with.
+    rho : float, edge appearance probability in (0, 1/2].
+    max_side : int, pixels; larger pictures are shrunk to this.
+    """
+
+    unaries: BoostedUnaries
+    theta: FloatArray
+    loss: str
+    ridge: float
+    rho: float
+    max_side: int
+
+    def features(self, image: NDArray[np.uint8]) -> GridFeatures:
+        """Shrink a picture, (H, W, 3) uint8, to the size of its model and compute its features."""
+        shape = model_shape((image.shape[0], image.shape[1]), self.max_side)
+        colours = shrink_image(image, shape)
+        return boosted_features(colours, self.unaries.log_odds(colours))
+
+    def save(self, path: Path | str) -> None:
+        """Write the model, whole or not at all, as an ``.npz`` of numbers and text without code."""
+        arrays: dict[str, NDArray[Any]] = {
+            "format": np.array(FORMAT),
+            "loss": np.array(self.loss),
+            "theta": self.theta,
+            "ridge": np.array(self.ridge),
+            "rho": np.array(self.rho),
+            "max_side": np.array(self.max_side),
+            "position": np.array(int(self.unaries.bank.position)),
+            **_SETTINGS,
+        }
+        for stage, forests in zip(_STAGES, (self.unaries.first, self.unaries.second), strict=True):
+            for fold, forest in enumerate(forests):
+                parts = forest.arrays().items()
+                arrays |= {f"{stage}_{fold}_{part}": values for part, values in parts}
+        write_npz(path, arrays)
+
+
+def boosted_features(colours: NDArray[np.uint8], log_odds: NDArray[np.float32]) -> GridFeatures:
+    """Node features of log-odds (one, they, they within bounds) and the edge features of a picture.
+
+    Parameters
+    ----------
+    colours : ndarray, shape (rows, columns, 3), uint8
+    log_odds : ndarray, shape (rows, columns)
+    """
+    values = np.ones((*log_odds.shape, N_NODE_FEATURES))
+    values[:, :, 1] = log_odds
+    np.clip(log_odds, -SMALL_ODDS, SMALL_ODDS, out=values[:, :, 2])
+    return GridFeatures(DenseNodeFeatures(values), code_edges(colours / 255.0))
+
+
+def make_boosted_model(
+    unaries: BoostedUnaries,
+    theta: FloatArray,
+    *,
+    loss: str,
+    ridge: float,
+    rho: float,
+    max_side: int,
+) -> BoostedSegmentationModel:
+    """Build a model that owns a checked, read-only copy of theta.
+
+    Raises
+    ------
+    InvalidProblemError
+        If theta has another length or is not finite, or another part is out of range.
+    """
+    values = as_finite_array("theta", np.array(theta, dtype=np.float64), shape=(N_PARAMETERS,))
+    if loss not in LOSSES:
+        raise InvalidProblemError(f"loss: expected one of {', '.join(LOSSES)}, received {loss!r}.")
+    if max_side < MIN_SIDE:
+        raise InvalidProblemError(f"max_side: expected at least {MIN_SIDE}, received {max_side}.")
+    wanted = (unaries.bank.n_features, n_second_features(unaries.bank))
+    for forests, count in zip((unaries.first, unaries.second), wanted, strict=True):
+        if any(forest.n_features != count for forest in forests):
+            raise InvalidProblemError(f"trees: expected {count} features.")
+    return BoostedSegmentationModel(
+        unaries,
+        read_only(values),
+        loss,
+        check_positive("ridge", ridge),
+        check_rho(rho),
+        int(max_side),
+    )
+
+
+def assemble_boosted_model(
+    parts: Mapping[str, NDArray[Any]], name: str
+) -> BoostedSegmentationModel:
+    """Check everything in a model file.
+
+    Raises
+    ------
+    InvalidProblemError
+        If a part is missing, learned with other features, or does not fit the rest.
+    """
+    if missing := set(PARTS) - set(parts):
+        raise InvalidProblemError(f"{name} is damaged: it lacks {min(missing)}.")
+    if not all(np.array_equal(parts[key], values) for key, values in _SETTINGS.items()):
+        raise InvalidProblemError(f"{name} was learned with other image features.")
+    for key in _NUMBERS:
+        values = parts[key]
+        if values.dtype.kind not in "fiu" or not np.isfinite(values).all():
+            raise InvalidProblemError(f"{name} is damaged: {key} is not a finite number.")
+        if key != "theta" and values.shape != ():
+            raise InvalidProblemError(f"{name} is damaged: {key} is not one number.")
+    try:
+        first, second = (
+            tuple(_forest(parts, f"{stage}_{fold}_") for fold in range(FOLDS)) for stage in _STAGES
+        )
+        return make_boosted_model(
+            BoostedUnaries(FilterBank(bool(parts["position"])), first, second),
+            parts["theta"],
+            loss=str(parts["loss"]),
+            ridge=float(parts["ridge"]),
+            rho=float(parts["rho"]),
+            max_side=int(parts["max_side"]),
+        )
+    except InvalidProblemError as error:
+        raise InvalidProblemError(f"{name} is damaged: {error}") from error
+
+
+def _forest(parts: Mapping[str, NDArray[Any]], prefix: str) -> Forest:
+    own = {
+        key.removeprefix(prefix): values for key, values in parts.items() if key.startswith(prefix)
+    }
+    return forest_from_arrays(own)

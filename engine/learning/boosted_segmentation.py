@@ -1,0 +1,277 @@
+"""Learning to segment with boosted trees as unaries, and weights of them and of edges on top."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+
+import numpy as np
+
+from engine.core.arguments import check_positive
+from engine.core.errors import InvalidProblemError
+from engine.core.progress import (
+    Progress,
+    ProgressCallback,
+    StopCallback,
+    ignore_progress,
+    never_stop,
+)
+from engine.crf.grid_features import GridExample
+from engine.kernels.threads import one_blas_thread
+from engine.learning.boosted_model import (
+    LOSSES,
+    BoostedSegmentationModel,
+    boosted_features,
+    make_boosted_model,
+)
+from engine.learning.boosted_unaries import (
+    BoostedUnaries,
+    TrainingPicture,
+    deal_pictures,
+    learn_unaries,
+)
+from engine.learning.edge_learning import MARGINAL_LOSSES, fit_marginal_loss, held_out_error
+from engine.learning.labelled_pictures import Images, Masks, check_labels, labelled_pictures
+from engine.learning.segmentation_progress import (
+    HeldOutPictures,
+    SegmentationProgress,
+    SegmentationReporter,
+)
+from engine.learning.segmentation_solvers import SegmentationTask, solve_in_theta
+from engine.objectives.grid_inner import check_rho
+from engine.solvers.control import Limits, Watch
+from engine.solvers.result import LearningResult
+
+RIDGE_PER_PIXEL = 1e-4
+"""Default lambda over the number of pixels that the weights are learned from."""
+
+EDGE_PICTURES = 60
+"""The 174 weights are learned from so many pictures at most: more of them change the error by less
+than the draw of the pictures does."""
+
+KEPT_SHARE = 1 / 3
+"""Share of these on which losses are compared, where the caller has not chosen one."""
+
+COMPARED = ("univariate", "likelihood")
+"""Losses that are compared; the clique loss did worse than the first wherever it was measured."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainedBoosted:
+    """A learned model and how its weights were found.
+
+    ``errors`` has the share of wrong pixels on pictures kept from the weights, for every loss that
+    was compared; none where the caller chose, or there were too few pictures to keep any.
+    """
+
+    model: BoostedSegmentationModel
+    result: LearningResult
+    n_pixels: int
+    errors: Mapping[str, float]
+
+    @property
+    def loss(self) -> str:
+        """The loss that the weights were learned by."""
+        return self.model.loss
+
+
+def train_boosted_segmentation(
+    images: Images,
+    masks: Masks,
+    *,
+    loss: str | None = None,
+    position: bool = True,
+    ridge: float | None = None,
+    ridge_factor: float = 1.0,
+    rho: float = 0.5,
+    max_side: int = 200,
+    relative_gap: float = 1e-3,
+    max_seconds: float | None = None,
+    holdout: tuple[Images, Masks] | None = None,
+    on_progress: ProgressCallback = ignore_progress,
+    should_stop: StopCallback = never_stop,
+    rng: np.random.Generator | None = None,
+) -> TrainedBoosted:
+    """Learn trees of two stages out of fold, then the weights of their log-odds and of edges.
+
+    Parameters
+    ----------
+    images : iterable of ndarray, each (H, W, 3) uint8
+    masks : iterable of ndarray, each (H, W) bool, the size of its image
+        Both are gone through once, in step; pictures are kept at the size of their models.
+    loss : "likelihood", "univariate" or "clique", optional
+        The surrogate likelihood has a certificate, the logistic losses have none. By default
+        whichever of `COMPARED` has the lower error on a third of the pictures.
+    position : bool
+        Whether the place within the picture may speak: it helps where pictures are framed alike.
+    ridge, ridge_factor : as for `train_segmentation`; by default .0001 times the pixels.
+    rho, max_side : as for `train_segmentation`
+    relative_gap : float, of "likelihood"
+    max_seconds : float, optional
+        Of all, reading included. Trees are grown to their end; the weights stop at the limit.
+    holdout : (images, masks), optional
+        Pictures not learned from; the last report carries a `SegmentationPreview` of them.
+    on_progress, should_stop
+        See `engine.core`.
+    rng : numpy.random.Generator, optional
+        Folds and sampled pixels; a fixed seed by default.
+
+    Returns
+    -------
+    TrainedBoosted
+
+    Raises
+    ------
+    InvalidProblemError
+        As for `train_segmentation`.
+    StoppedError
+        If asked to stop.
+    """
+    if loss is not None and loss not in LOSSES:
+        raise InvalidProblemError(f"loss: expected one of {', '.join(LOSSES)}, received {loss!r}.")
+    check_rho(rho)
+    check_positive("relative_gap", relative_gap)
+    check_positive("ridge_factor", ridge_factor)
+    if max_seconds is not None and not max_seconds >= 0:
+        raise InvalidProblemError(f"max_seconds: expected seconds from 0, received {max_seconds}.")
+    clock = _Clock(on_progress, max_seconds)
+    order = np.random.default_rng(0) if rng is None else rng
+    pictures = _read(images, masks, max_side, order)
+    held_out = [] if holdout is None else list(labelled_pictures(*holdout, max_side))
+    with one_blas_thread():
+        unaries = learn_unaries(
+            pictures, position=position, report=clock.report, should_stop=should_stop
+        )
+        clock.report("Looking at what the second trees say", 0.78)
+        chosen = order.permutation(len(pictures))[:EDGE_PICTURES]
+        examples = [_guessed(unaries, pictures[k]) for k in chosen]
+        weights = _Weights(examples, ridge, ridge_factor, rho, relative_gap, clock, should_stop)
+        clock.report("Learning weights", 0.84)
+        used, result, errors = weights.learn(loss, order)
+        model = make_boosted_model(
+            unaries, result.theta, loss=used, ridge=weights.ridge, rho=rho, max_side=max_side
+        )
+        kept = [
+            GridExample(boosted_features(p.colours, unaries.log_odds(p.colours)), p.labels)
+            for p in held_out
+        ]
+        clock.show(kept, result, rho, should_stop)
+    n_pixels = sum(picture.labels.size for picture in pictures)
+    return TrainedBoosted(model, replace(result, seconds=clock.seconds), n_pixels, errors)
+
+
+def _read(
+    images: Images, masks: Masks, max_side: int, rng: np.random.Generator
+) -> list[TrainingPicture]:
+    """Read all pictures at the size of their models, refuse what says nothing, and deal them."""
+    read = list(labelled_pictures(images, masks, max_side))
+    counts, sizes = [int(p.labels.sum()) for p in read], [p.labels.size for p in read]
+    check_labels(counts, sizes, max_side, is_any_marked=any(p.is_marked for p in read))
+    return deal_pictures([(p.colours, p.labels) for p in read], rng)
+
+
+def _guessed(unaries: BoostedUnaries, picture: TrainingPicture) -> GridExample:
+    """An example whose log-odds come from trees that never saw its pixels."""
+    log_odds = unaries.log_odds(picture.colours, picture.folds)
+    return GridExample(boosted_features(picture.colours, log_odds), picture.labels)
+
+
+@dataclass(slots=True)
+class _Clock:
+    """Counts the seconds from the first, reading included, and reports what is left of them."""
+
+    on_progress: ProgressCallback
+    max_seconds: float | None
+    started: float = field(default_factory=perf_counter)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since learning began."""
+        return perf_counter() - self.started
+
+    @property
+    def left(self) -> float | None:
+        """Seconds until the limit, 0 beyond it; None without one."""
+        return None if self.max_seconds is None else max(self.max_seconds - self.seconds, 0.0)
+
+    def report(self, sentence: str, fraction: float) -> None:
+        """Say what is done next, and which share of the work is behind."""
+        seconds = self.seconds
+        left = seconds / fraction * (1 - fraction) if fraction > 0 else None
+        self.on_progress(Progress(sentence, fraction=fraction, seconds=seconds, seconds_left=left))
+
+    def show(
+        self,
+        examples: Sequence[GridExample],
+        result: LearningResult,
+        rho: float,
+        should_stop: StopCallback,
+    ) -> None:
+        """Report how held-out pictures fare, if there are any."""
+        if not examples:
+            return
+        preview = HeldOutPictures(examples, rho, should_stop=should_stop).look(result.theta)
+        self.on_progress(
+            SegmentationProgress(
+                "Looking at the held-out images",
+                fraction=0.99,
+                iteration=result.iterations,
+                seconds=self.seconds,
+                preview=preview,
+            )
+        )
+
+
+class _Weights:
+    """Learns the weights of log-odds and edges, by one loss or by the better of several."""
+
+    def __init__(
+        self,
+        examples: Sequence[GridExample],
+        ridge: float | None,
+        ridge_factor: float,
+        rho: float,
+        relative_gap: float,
+        clock: _Clock,
+        should_stop: StopCallback,
+    ) -> None:
+        self._examples, self._rho, self._gap = examples, rho, relative_gap
+        self._clock, self._should_stop = clock, should_stop
+        self._n_pixels = sum(example.labels.size for example in examples)
+        self.ridge = ridge or ridge_factor * RIDGE_PER_PIXEL * self._n_pixels
+
+    def learn(
+        self, loss: str | None, rng: np.random.Generator
+    ) -> tuple[str, LearningResult, dict[str, float]]:
+        """Return the loss, its result, and the errors of those that were compared."""
+        n_kept = int(KEPT_SHARE * len(self._examples))
+        if loss is not None or n_kept == 0:
+            used = loss or "likelihood"
+            return used, self._fit(self._examples, used, rng), {}
+        errors, results = {}, {}
+        kept, others = self._examples[:n_kept], self._examples[n_kept:]
+        for place, name in enumerate(COMPARED):
+            results[name] = self._fit(others, name, rng)
+            errors[name] = held_out_error(kept, results[name], self._rho, self._should_stop)
+            self._clock.report(f"Learning weights by {name} loss", 0.9 + 0.06 * place)
+        best = min(errors, key=errors.__getitem__)
+        return best, results[best], errors
+
+    def _fit(
+        self, examples: Sequence[GridExample], loss: str, rng: np.random.Generator
+    ) -> LearningResult:
+        share = sum(example.labels.size for example in examples) / self._n_pixels
+        if loss in MARGINAL_LOSSES:
+            return fit_marginal_loss(
+                examples,
+                loss,
+                ridge=share * self.ridge,
+                rho=self._rho,
+                max_seconds=self._clock.left,
+                should_stop=self._should_stop,
+                rng=rng,
+            )
+        sizes = [example.labels.size for example in examples]
+        task = SegmentationTask(examples, sizes, share * self.ridge, self._rho)
+        reporter = SegmentationReporter([], self._rho, ignore_progress, self._should_stop)
+        limits = Limits(relative_gap=self._gap, max_seconds=self._clock.left)
+        return solve_in_theta(task, limits, Watch(reporter, self._should_stop, None), reporter)

@@ -1,0 +1,84 @@
+"""Weights by a chosen loss: the surrogate likelihood with its certificate, or a marginal loss."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine.core.errors import InvalidProblemError
+from engine.core.progress import StopCallback
+from engine.crf.grid_features import GridExample
+from engine.learning.marginal_fitting import MarginalFit, fit_marginals_on_growing_sets
+from engine.learning.segmentation_progress import HeldOutPictures
+from engine.objectives.grid_losses import LossOptions
+from engine.solvers.result import LearningResult, TrajectoryPoint
+
+MARGINAL_LOSSES = {"univariate": "univariate-logistic", "clique": "clique-logistic"}
+
+ITERATIONS = 10
+"""Sweeps behind a marginal loss: with good unaries messages are at rest by then."""
+
+TOLERANCE = 1e-5
+"""Decrease of the loss over its size that counts as converged: held-out error moves no more."""
+
+
+def fit_marginal_loss(
+    examples: Sequence[GridExample],
+    loss: str,
+    *,
+    ridge: float,
+    rho: float,
+    max_seconds: float | None,
+    should_stop: StopCallback,
+    rng: np.random.Generator,
+) -> LearningResult:
+    """Learn by "univariate" or "clique" logistic loss; there is no certificate of the result.
+
+    Raises
+    ------
+    InvalidProblemError
+        If the loss has another name, or there are no examples.
+    StoppedError
+        If stopped before all examples had been looked at.
+    """
+    if loss not in MARGINAL_LOSSES:
+        raise InvalidProblemError(
+            f"loss: expected {' or '.join(MARGINAL_LOSSES)}, received {loss!r}."
+        )
+    fit = fit_marginals_on_growing_sets(
+        examples,
+        LossOptions(loss=MARGINAL_LOSSES[loss], iterations=ITERATIONS, rho=rho),
+        ridge=ridge,
+        rng=rng,
+        tolerance=TOLERANCE,
+        max_seconds=max_seconds,
+        should_stop=should_stop,
+    )
+    return _without_certificate(fit)
+
+
+def held_out_error(
+    examples: Sequence[GridExample],
+    result: LearningResult,
+    rho: float,
+    should_stop: StopCallback,
+) -> float:
+    """Return the mean share of wrong pixels when each takes the label of its larger marginal."""
+    return HeldOutPictures(examples, rho, should_stop=should_stop).look(result.theta).error
+
+
+def _without_certificate(fit: MarginalFit) -> LearningResult:
+    """A result that knows no upper bound: the loss is not convex."""
+    end = TrajectoryPoint(
+        fit.evaluations, fit.seconds, fit.evaluations, float("inf"), -fit.objective
+    )
+    return LearningResult(
+        theta=fit.theta,
+        objective=float("inf"),
+        lower_bound=-fit.objective,
+        is_certified=False,
+        iterations=fit.evaluations,
+        oracle_calls=fit.evaluations,
+        seconds=fit.seconds,
+        status=fit.status,
+        trajectory=(end,),
+    )

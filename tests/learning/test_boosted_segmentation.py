@@ -1,0 +1,170 @@
+"""Boosted trees as unaries: their sums, their files, and what learning makes of them."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from engine.core.errors import InvalidProblemError, StoppedError
+from engine.core.progress import Progress
+from engine.crf.forest import Forest, forest_from_arrays
+from engine.learning import boosted_unaries
+from engine.learning.boosted_model import BoostedSegmentationModel
+from engine.learning.boosted_segmentation import TrainedBoosted, train_boosted_segmentation
+from engine.learning.boosted_trees import TreeOptions, fit_forest
+from engine.learning.segmentation_model import load_segmentation_model
+from engine.learning.segmentation_prediction import evaluate_mask, predict_segmentation
+from tests.learning.leaf_pictures import leaves
+
+SMALL = TreeOptions(n_trees=20, n_leaves=8, rate=0.2)
+
+
+@pytest.fixture(scope="module")
+def trained() -> TrainedBoosted:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(boosted_unaries, "FIRST", SMALL)
+        patch.setattr(boosted_unaries, "SECOND", SMALL)
+        return train_boosted_segmentation(*leaves(6), max_side=64, holdout=leaves(2, seed=5))
+
+
+@pytest.fixture
+def small_trees(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(boosted_unaries, "FIRST", SMALL)
+    monkeypatch.setattr(boosted_unaries, "SECOND", SMALL)
+
+
+def test_a_forest_adds_up_what_scikit_learn_adds_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    kept = []
+    fit = HistGradientBoostingClassifier.fit
+    monkeypatch.setattr(
+        HistGradientBoostingClassifier,
+        "fit",
+        lambda self, x, y: kept.append(fit(self, x, y)) or kept[0],
+    )
+    rng = np.random.default_rng(0)
+    samples = rng.normal(size=(1500, 7)).astype(np.float32)
+    labels = samples[:, 0] * samples[:, 1] + 0.3 * rng.normal(size=1500) > 0
+    forest = fit_forest(samples, labels, TreeOptions(30, 15, 0.2), seed=0)
+    fresh = rng.normal(size=(7, 11, 40)).astype(np.float32)
+    fresh[0, 0, :5] = samples[:5, 0]  # values that a threshold may fall on
+    expected = kept[0].decision_function(fresh.reshape(7, -1).T).reshape(11, 40)
+    assert_allclose(forest.log_odds(fresh), expected, atol=1e-5)
+
+
+def test_one_label_alone_gives_no_trees_and_no_certainty() -> None:
+    forest = fit_forest(np.zeros((10, 3), np.float32), np.zeros(10, bool), SMALL, seed=0)
+    assert_allclose(forest.log_odds(np.ones((3, 2, 2), np.float32)), np.log(1 / 11))
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("children", lambda a: a + 10_000),
+        ("children", lambda a: -a - 1),
+        ("features", lambda a: a + 100),
+        ("starts", lambda a: a + 10_000),
+        ("depths", lambda a: a + 1000),
+        ("values", lambda a: a * np.nan),
+        ("thresholds", lambda a: a[:-1]),
+    ],
+)
+def test_arrays_that_would_lead_astray_are_refused(name, change) -> None:  # type: ignore[no-untyped-def]
+    rng = np.random.default_rng(0)
+    samples = rng.normal(size=(300, 3)).astype(np.float32)
+    arrays = fit_forest(samples, samples[:, 0] > 0, SMALL, seed=0).arrays()
+    assert isinstance(forest_from_arrays(arrays), Forest)
+    with pytest.raises(InvalidProblemError):
+        forest_from_arrays(arrays | {name: change(arrays[name])})
+    with pytest.raises(InvalidProblemError, match="lack"):
+        forest_from_arrays({key: value for key, value in arrays.items() if key != name})
+
+
+def test_it_learns_leaves_and_reads_back_what_it_wrote(
+    trained: TrainedBoosted, tmp_path: Path
+) -> None:
+    (image,), (mask,) = leaves(1, seed=9)
+    before = predict_segmentation(trained.model, image)
+    assert evaluate_mask(before, mask).error_mpm < 0.15
+    assert set(trained.errors) == {"univariate", "likelihood"}
+    assert trained.loss == min(trained.errors, key=lambda name: trained.errors[name])
+    trained.model.save(tmp_path / "model.npz")
+    read = load_segmentation_model(tmp_path / "model.npz")
+    assert isinstance(read, BoostedSegmentationModel)
+    after = predict_segmentation(read, image)
+    assert_array_equal(after.marginals, before.marginals)
+    assert_array_equal(after.mask, before.mask)
+
+
+def test_the_readout_is_the_larger_marginal_unless_asked(trained: TrainedBoosted) -> None:
+    (image,), _ = leaves(1, seed=3)
+    prediction = predict_segmentation(trained.model, image)
+    assert_array_equal(prediction.read_out("marginal"), prediction.marginals > 0.5)
+    assert_array_equal(prediction.read_out("map"), prediction.mask)
+    with pytest.raises(InvalidProblemError, match="readout"):
+        prediction.read_out("best")
+
+
+def test_a_damaged_file_is_refused(trained: TrainedBoosted, tmp_path: Path) -> None:
+    path = tmp_path / "model.npz"
+    trained.model.save(path)
+    parts = dict(np.load(path))
+    for name, value in (
+        ("theta", np.full(174, np.nan)),
+        ("loss", np.array("other")),
+        ("scales", np.ones(6)),
+        ("first_2_children", np.full(parts["first_2_children"].shape, 10**6)),
+        ("second_0_n_features", np.array(7)),
+    ):
+        np.savez(path, **(parts | {name: value}))
+        with pytest.raises(InvalidProblemError, match=r"model\.npz"):
+            load_segmentation_model(path)
+
+
+@pytest.mark.usefixtures("small_trees")
+def test_the_likelihood_has_a_certificate_and_the_others_say_that_they_have_none() -> None:
+    images, masks = leaves(4)
+    certified = train_boosted_segmentation(images, masks, max_side=48, loss="likelihood")
+    assert certified.result.is_certified
+    assert certified.result.relative_gap <= 1e-3
+    for loss in ("univariate", "clique"):
+        result = train_boosted_segmentation(images, masks, max_side=48, loss=loss).result
+        assert not result.is_certified
+        assert result.relative_gap == float("inf")
+
+
+@pytest.mark.usefixtures("small_trees")
+def test_one_picture_is_enough_and_its_pixels_are_not_judged_by_trees_that_saw_them() -> None:
+    images, masks = leaves(1)
+    trained = train_boosted_segmentation(images, masks, max_side=64)
+    assert trained.loss == "likelihood"
+    assert trained.errors == {}
+    (dealt,) = boosted_unaries.deal_pictures([(images[0], masks[0])], np.random.default_rng(0))
+    assert dealt.folds.shape == masks[0].shape
+    assert set(np.unique(dealt.folds)) == set(range(boosted_unaries.FOLDS))
+
+
+@pytest.mark.usefixtures("small_trees")
+def test_time_left_is_told_from_the_first_trees_on_and_stopping_stops() -> None:
+    reports: list[Progress] = []
+    train_boosted_segmentation(
+        *leaves(4), max_side=32, on_progress=reports.append, holdout=leaves(1, seed=2)
+    )
+    fractions = [report.fraction for report in reports]
+    assert fractions == sorted(fractions)
+    assert all(report.seconds_left is not None for report in reports[1:-1])
+    assert reports[-1].preview.marginals[0].shape == (24, 32)  # type: ignore[attr-defined]
+    with pytest.raises(StoppedError):
+        train_boosted_segmentation(*leaves(4), max_side=32, should_stop=lambda: True)
+
+
+def test_bad_options_are_refused_before_anything_is_read() -> None:
+    def never() -> None:
+        raise AssertionError("read")
+        yield
+
+    for options in ({"loss": "hinge"}, {"rho": 0.7}, {"max_seconds": -1.0}, {"ridge_factor": 0}):
+        with pytest.raises(InvalidProblemError):
+            train_boosted_segmentation(never(), never(), **options)  # type: ignore[arg-type]
