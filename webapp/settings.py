@@ -39,6 +39,7 @@ INSTALLED_APPS = [
     "webapp.jobs",
     "webapp.cohorts",
     "webapp.matching",
+    "webapp.housing",
     "webapp.segmentation",
     "webapp.api",
     "django.contrib.auth",

@@ -10,6 +10,7 @@ urlpatterns = [
     # These applications own several prefixes each (/cohorts/; /models/, /proposals/; ...).
     path("", include("webapp.cohorts.urls")),
     path("", include("webapp.matching.urls")),
+    path("", include("webapp.housing.urls")),
     path("", include("webapp.segmentation.urls")),
     path("api/", include("webapp.api.urls")),
 ]

@@ -29,7 +29,7 @@ def register() -> None:
     """Add rail line, panel, next steps, facts, buttons, search and demonstration."""
     hooks.register_navigation(
         hooks.NavigationItem(
-            "Roommates",
+            "Housing",
             "Cohorts",
             "users",
             "cohorts:list",

@@ -15,7 +15,7 @@ from webapp.accounts.models import Organisation, Role, User
 class NavigationItem:
     """One line of the rail. ``count`` gives what stands at its right (a number, a text, or '')."""
 
-    section: str  # "", "Roommates", "Images" or "Workspace", in this order
+    section: str  # "", "Housing", "Images" or "Workspace", in this order
     label: str
     icon: str
     url_name: str
@@ -119,7 +119,7 @@ def register_demonstration(
     _registry.demonstrations.sort(key=lambda entry: entry[0])
 
 
-SECTIONS = ("", "Roommates", "Images", "Workspace")
+SECTIONS = ("", "Housing", "Images", "Workspace")
 
 
 def navigation_items() -> tuple[NavigationItem, ...]:

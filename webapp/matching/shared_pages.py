@@ -25,7 +25,7 @@ def register() -> None:
     """Add rail lines, next steps, facts and search."""
     hooks.register_navigation(
         hooks.NavigationItem(
-            "Roommates",
+            "Housing",
             "Models",
             "scale",
             "matching:models",
@@ -35,7 +35,7 @@ def register() -> None:
     )
     hooks.register_navigation(
         hooks.NavigationItem(
-            "Roommates",
+            "Housing",
             "Proposals",
             "link",
             "matching:proposals",

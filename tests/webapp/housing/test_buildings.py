@@ -1,0 +1,144 @@
+"""Building lists: uploaded, checked, imported whole or not at all, and edited by hand."""
+
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+
+from tests.webapp.housing.conftest import csv_file
+from webapp.accounts.models import User
+from webapp.audit.models import AuditLine
+from webapp.housing.models import BuildingDraft, BuildingList, Place, Placement, Room
+
+ClientOf = Callable[[User], Client]
+ROOMS = "Hall,Floor,Room,Capacity,Gender\nElm,1,101,2,F\nElm,1,102,3,\n"
+
+
+def upload(client: Client, text: str) -> BuildingDraft:
+    answer = client.post("/buildings/new/", {"file": csv_file(text)})
+    assert answer.status_code == 302, answer.content.decode()
+    return BuildingDraft.objects.get()
+
+
+def test_a_file_becomes_a_list(bob: User, client_of: ClientOf) -> None:
+    client = client_of(bob)
+    draft = upload(client, ROOMS)
+    page = client.get(f"/buildings/drafts/{draft.pk}/").content.decode()
+    assert "Elm 101" in page
+    assert "Import 2 rooms" in page
+    client.post(f"/buildings/drafts/{draft.pk}/import/", {"name": "Campus"})
+    made = BuildingList.objects.get()
+    assert [(r.label, r.capacity, r.designation) for r in made.rooms.all()] == [
+        ("Elm 101", 2, "F"),
+        ("Elm 102", 3, ""),
+    ]
+    assert not BuildingDraft.objects.exists()
+    assert AuditLine.objects.filter(verb="imported", target_name="Campus").exists()
+
+
+def test_a_bad_row_is_named_and_nothing_is_imported(bob: User, client_of: ClientOf) -> None:
+    client = client_of(bob)
+    draft = upload(client, ROOMS + "Elm,1,103,many,\n")
+    assert (
+        "“many” is no number of beds"
+        in client.get(f"/buildings/drafts/{draft.pk}/").content.decode()
+    )
+    client.post(f"/buildings/drafts/{draft.pk}/import/", {"name": "Campus"})
+    assert not BuildingList.objects.exists()
+
+
+def test_a_column_can_be_said_to_hold_something_else(bob: User, client_of: ClientOf) -> None:
+    client = client_of(bob)
+    draft = upload(client, "Hall,Room,Sleeps\nElm,1,2\n")
+    client.post(f"/buildings/drafts/{draft.pk}/", {"column": "2", "role": "capacity"})
+    draft.refresh_from_db()
+    assert draft.roles == ["hall", "room", "capacity"]
+    client.post(f"/buildings/drafts/{draft.pk}/", {"column": "0", "role": "nonsense"})
+    draft.refresh_from_db()
+    assert draft.roles == ["hall", "room", "capacity"]
+
+
+def test_a_taken_name_is_refused(bob: User, campus: BuildingList, client_of: ClientOf) -> None:
+    client = client_of(bob)
+    draft = upload(client, ROOMS)
+    answer = client.post(
+        f"/buildings/drafts/{draft.pk}/import/", {"name": campus.name}, follow=True
+    )
+    assert "There is already a building list called" in answer.content.decode()
+    assert BuildingList.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"capacity": "9"}, "1 to 8 beds"),
+        ({"capacity": ""}, "1 to 8 beds"),
+        ({"name": "101"}, "already has a room 101"),
+        ({"hall": " "}, "needs a hall and a name"),
+        ({"state": "half open"}, "open, kept or offline"),
+    ],
+)
+def test_a_room_by_hand_is_checked(
+    bob: User, campus: BuildingList, client_of: ClientOf, changes: dict[str, str], words: str
+) -> None:
+    sent = {"hall": "Alder", "name": "900", "capacity": "2", "state": "open", **changes}
+    answer = client_of(bob).post(f"/buildings/{campus.pk}/rooms/0/", sent)
+    assert answer.status_code == 422
+    assert words in answer.content.decode()
+
+
+def test_a_room_by_hand_is_kept(bob: User, campus: BuildingList, client_of: ClientOf) -> None:
+    sent = {"hall": "Alder", "name": "900", "capacity": "4", "state": "kept"}
+    sent["meets"] = "Quiet, Lift,Quiet"
+    client_of(bob).post(f"/buildings/{campus.pk}/rooms/0/", sent)
+    room = Room.objects.get(name="900")
+    assert (room.capacity, room.state, room.meets) == (4, "kept", ["Quiet", "Lift"])
+    page = client_of(bob).get(f"/buildings/{campus.pk}/?q=900").content.decode()
+    assert "Alder 900" in page
+
+
+def test_a_room_that_somebody_lives_in_is_not_removed(
+    bob: User, campus: BuildingList, first_years, learned, client_of: ClientOf
+) -> None:
+    placement = Placement.objects.create(
+        organisation=bob.organisation, name="P", cohort=first_years, buildings=campus, model=learned
+    )
+    room, student = campus.rooms.first(), first_years.students.first()
+    Place.objects.create(
+        placement=placement, student=student, number=student.number, room=room, bed=2
+    )
+    client = client_of(bob)
+    client.post(f"/buildings/{campus.pk}/rooms/{room.pk}/remove/")
+    assert Room.objects.filter(pk=room.pk).exists()
+    sent = {"hall": room.hall, "name": room.name, "capacity": "1", "state": "open"}
+    answer = client.post(f"/buildings/{campus.pk}/rooms/{room.pk}/", sent)
+    assert "Bed 2 of Alder 100 is taken" in answer.content.decode()
+
+
+def test_a_list_in_use_is_not_removed(
+    carol: User, campus: BuildingList, first_years, learned, client_of: ClientOf
+) -> None:
+    Placement.objects.create(
+        organisation=carol.organisation,
+        name="P",
+        cohort=first_years,
+        buildings=campus,
+        model=learned,
+    )
+    address = f"/buildings/{campus.pk}/remove/"
+    answer = client_of(carol).post(address, {"name": campus.name}, follow=True)
+    assert "P uses these rooms" in answer.content.decode()
+    Placement.objects.all().delete()
+    client_of(carol).post(address, {"name": campus.name})
+    assert not BuildingList.objects.exists()
+
+
+def test_the_list_asks_a_constant_number_of_queries(
+    bob: User, campus: BuildingList, client_of: ClientOf, django_assert_max_num_queries
+) -> None:
+    BuildingList.objects.bulk_create(
+        BuildingList(organisation=bob.organisation, name=f"List {k}") for k in range(30)
+    )
+    client = client_of(bob)
+    with django_assert_max_num_queries(25):
+        client.get("/buildings/")

@@ -1,0 +1,140 @@
+"""Requests as they come: by id, twice, of oneself, of strangers; each cause with its fix."""
+
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+
+from tests.webapp.housing.conftest import csv_file, reader_of
+from webapp.accounts.models import User
+from webapp.cohorts.models import Cohort
+from webapp.cohorts.tables.table import TableError
+from webapp.housing.errors import HousingError
+from webapp.housing.models import BuildingList, Preference, RoommateRequest
+from webapp.housing.request_graph import split_group
+from webapp.housing.selectors.requests import graph_of, splits_of
+from webapp.housing.services.requests import (
+    preferences_import,
+    request_settle,
+    requests_cut,
+    requests_import,
+    requests_match_close,
+)
+
+ClientOf = Callable[[User], Client]
+
+
+def send(user: User, cohort: Cohort, *lines: str):
+    text = "student,wants\n" + "\n".join(lines) + "\n"
+    return requests_import(user=user, cohort=cohort, **reader_of(text))
+
+
+def test_requests_are_told_apart(bob: User, first_years: Cohort) -> None:
+    found = send(
+        bob,
+        first_years,
+        "=N000,=N001",
+        "=N001,=N000",
+        "=N002,S-1001",  # the id on screen of =N000
+        "=N003,=N003",
+        "=N004,Anna K",
+        "=N000,=N001",
+        "nobody,=N001",
+    )
+    assert (found.kept, found.unknown, found.themselves, found.twice, found.strangers) == (
+        4, 1, 1, 1, 1,
+    )  # fmt: skip
+    graph = graph_of(first_years)
+    assert graph.mutual == [(1001, 1002)]
+    assert graph.one_sided == [(1003, 1001)]
+    assert [request.written for request in graph.unknown] == ["Anna K"]
+    assert "1 asked for themselves" in found.sentence
+
+
+def test_several_in_one_cell_and_in_several_columns(bob: User, first_years: Cohort) -> None:
+    text = "id,roommate 1,roommate 2\n=N000,=N001; =N002,=N003\n"
+    found = requests_import(user=bob, cohort=first_years, **reader_of(text))
+    assert found.kept == 3
+
+
+@pytest.mark.parametrize("text", ["student\n=N000\n", "a,b\nx,y\n"])
+def test_a_file_that_names_nobody_is_refused(bob: User, first_years: Cohort, text: str) -> None:
+    with pytest.raises((HousingError, TableError)):
+        requests_import(user=bob, cohort=first_years, **reader_of(text))
+    assert not RoommateRequest.objects.exists()
+
+
+def test_a_close_id_is_matched_and_what_was_typed_is_forgotten(
+    bob: User, first_years: Cohort
+) -> None:
+    send(bob, first_years, "=N000,=N01", "=N001,=N0012")
+    assert requests_match_close(user=bob, cohort=first_years) >= 1
+    matched = RoommateRequest.objects.filter(target__isnull=False)
+    assert all(request.written == "" for request in matched)
+
+
+def test_an_unknown_one_is_settled_or_left_out(bob: User, first_years: Cohort) -> None:
+    send(bob, first_years, "=N000,Anna K", "=N001,my cousin")
+    first, second = RoommateRequest.objects.order_by("pk")
+    options = {"user": bob, "cohort": first_years}
+    with pytest.raises(HousingError, match="is no student"):
+        request_settle(request_id=first.pk, answer="S-9999", **options)
+    with pytest.raises(HousingError, match="cannot ask for themselves"):
+        request_settle(request_id=first.pk, answer="S-1001", **options)
+    request_settle(request_id=first.pk, answer="S-1002", **options)
+    request_settle(request_id=second.pk, answer="", **options)
+    graph = graph_of(first_years)
+    assert graph.one_sided == [(1001, 1002)]
+    assert not graph.unknown
+    assert graph.n_ignored == 1
+
+
+def test_a_group_too_large_is_split_and_its_cut_requests_left_out(
+    bob: User, first_years: Cohort, campus: BuildingList
+) -> None:
+    ring = [f"=N{k:03d},=N{(k + s) % 5:03d}" for k in range(5) for s in (1, 4)]
+    send(bob, first_years, *ring)
+    (split,) = splits_of(first_years)
+    assert sorted(map(len, split.parts)) == [2, 3]
+    assert len(split.cut) == 2
+    requests_cut(user=bob, cohort=first_years, pairs=split.cut)
+    assert not splits_of(first_years)
+    assert len(graph_of(first_years).mutual) == 3
+
+
+def test_a_split_fits_and_keeps_everybody() -> None:
+    clique = [(a, b) for a in range(11) for b in range(a + 1, 11)]
+    parts = split_group(range(11), clique, 4)
+    assert sorted(x for part in parts for x in part) == list(range(11))
+    assert max(map(len, parts)) == 4
+    assert len(parts) == 3
+
+
+def test_preferences_are_replaced_whole(bob: User, first_years: Cohort) -> None:
+    text = "id,first,second\n=N000,Elm,Alder\n=N001,Single,\nnobody,Elm,\n"
+    assert preferences_import(user=bob, cohort=first_years, **reader_of(text)) == (3, 1)
+    with pytest.raises(HousingError, match="appears twice"):
+        twice = "id,first\n=N000,Elm\n=N000,Alder\n"
+        preferences_import(user=bob, cohort=first_years, **reader_of(twice))
+    assert Preference.objects.count() == 3
+
+
+def test_the_page_shows_what_needs_a_decision(
+    bob: User, first_years: Cohort, client_of: ClientOf
+) -> None:
+    client = client_of(bob)
+    address = f"/cohorts/{first_years.pk}/requests/"
+    assert "No requests. Import a list" in client.get(address).content.decode()
+    sent = {"act": "import", "file": csv_file("student,wants\n=N000,Anna K\n=N001,=N002\n")}
+    page = client.post(f"{address}change/", sent, follow=True).content.decode()
+    assert "“Anna K”" in page
+    assert "1 name nobody known yet" in page
+
+
+def test_who_asked_whom_is_for_staff_only(
+    alice: User, mallory: User, first_years: Cohort, client_of: ClientOf
+) -> None:
+    address = f"/cohorts/{first_years.pk}/requests/"
+    assert client_of(alice).get(address).status_code == 403
+    assert client_of(mallory).get(address).status_code == 404
+    assert client_of(mallory).post(f"{address}change/", {"act": "clear"}).status_code == 404

@@ -1,0 +1,86 @@
+"""Lists of rooms as housing systems write them: read as meant, or refused by row."""
+
+import pytest
+
+from webapp.housing.room_file import Column, guess_roles, read_rooms
+
+
+def read(header: list[str], *rows: list[str]):
+    numbers = list(range(2, len(rows) + 2))
+    return read_rooms(header, rows, numbers, guess_roles(header, rows))
+
+
+def test_one_line_a_room() -> None:
+    found = read(
+        ["Building", "Floor", "Room", "Capacity", "Gender", "Accessible", "Status", "Notes"],
+        ["Alder", "3", "312", "3", "women", "yes", "", ""],
+        ["Alder", "3", "314", "2", "Co-ed", "no", "Offline", "Water damage"],
+    )
+    assert not found.problems
+    first, second = found.rooms
+    assert (first.hall, first.floor, first.name, first.capacity) == ("Alder", "3", "312", 3)
+    assert first.designation == "women"
+    assert first.meets == ("Accessible",)
+    assert (second.designation, second.state, second.note) == ("", "offline", "Water damage")
+
+
+def test_one_line_a_bed() -> None:
+    found = read(["Hall", "Room", "Bed"], ["Elm", "1", "A"], ["Elm", "1", "B"], ["Elm", "2", "A"])
+    assert found.one_line_a_bed
+    assert [(room.name, room.capacity) for room in found.rooms] == [("1", 2), ("2", 1)]
+
+
+def test_a_room_with_one_closed_bed_is_closed() -> None:
+    found = read(
+        ["Room", "Bed", "Status"], ["1", "A", "open"], ["1", "B", "offline"], ["2", "A", ""]
+    )
+    assert [room.state for room in found.rooms] == ["offline", "open"]
+
+
+def test_needs_in_one_cell() -> None:
+    found = read(["Room", "Beds", "Features"], ["1", "2", "Quiet; Step-free ,Quiet"])
+    assert found.rooms[0].meets == ("Quiet", "Step-free")
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        (["Elm", "", "2", ""], "Row 2 has no room"),
+        (["Elm", "1", "two", ""], "“two” is no number of beds"),
+        (["Elm", "1", "0", ""], "“0” is no number of beds"),
+        (["Elm", "1", "9", ""], "“9” is no number of beds from 1 to 8"),
+        (["Elm", "1", "²", ""], "no number of beds"),
+        (["Elm", "1", "2", "sort of"], "none of open, kept and offline"),
+        (["Elm", "x" * 41, "2", ""], "at most 40 characters"),
+    ],
+)
+def test_what_cannot_be_read_names_its_row(row: list[str], words: str) -> None:
+    found = read(["Hall", "Room", "Capacity", "Status"], row)
+    assert words in found.problems[0].sentence
+    assert found.problems[0].row == 2
+    assert not found.rooms
+
+
+def test_a_room_twice_names_both_rows() -> None:
+    found = read(["Hall", "Room", "Beds"], ["Elm", "1", "2"], ["elm", "1", "3"])
+    assert "Row 3: elm 1 appears twice, first in row 2" in found.problems[0].sentence
+
+
+def test_beds_of_one_room_for_different_people() -> None:
+    found = read(["Room", "Bed", "Gender"], ["1", "A", "F"], ["1", "B", "M"])
+    assert "are for different people" in found.problems[0].sentence
+
+
+def test_more_beds_than_are_placed_together() -> None:
+    found = read(["Room", "Bed"], *(["1", str(k)] for k in range(9)))
+    assert "has 9 beds; at most 8" in found.problems[0].sentence
+
+
+def test_without_a_column_of_rooms_says_so() -> None:
+    found = read(["Hall", "Colour"], ["Elm", "red"])
+    assert "No column holds the rooms" in found.problems[0].sentence
+
+
+def test_a_role_stands_once_and_unknown_columns_are_left_out() -> None:
+    roles = guess_roles(["Room", "Unit", "Rent"], [["1", "2", "300"]])
+    assert roles == [Column.ROOM, Column.IGNORE, Column.IGNORE]

@@ -1,0 +1,11 @@
+"""What the housing services refuse."""
+
+from webapp.common.errors import Refusal
+
+
+class HousingError(Refusal):
+    """A request about buildings, requests or placements that cannot be met; one sentence."""
+
+
+class ChangedElsewhereError(HousingError):
+    """Somebody else was quicker; nothing was changed."""

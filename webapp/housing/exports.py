@@ -1,0 +1,124 @@
+"""Rosters for housing systems: by person or by room, with the columns that staff choose.
+
+Ids leave as they came: a file that a housing system takes back may not change them. A spreadsheet
+would take a cell that begins with ``=``, ``+``, ``-`` or ``@`` for a formula, so CSV offers both:
+``safe`` marks such cells with an apostrophe (and the page says so), ``exact`` leaves them alone.
+XLSX keeps them as text and needs no mark.
+"""
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from defusedcsv import csv as defused_csv
+from openpyxl import Workbook
+from openpyxl.cell import WriteOnlyCell
+
+from webapp.accounts.models import User
+from webapp.audit.services import audit
+from webapp.housing.errors import HousingError
+from webapp.housing.models import Place, Placement
+
+XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+COLUMNS: dict[str, tuple[str, Callable[[Place], Any]]] = {
+    "id": ("Student ID", lambda p: p.student.original_id),
+    "on_screen": ("On screen", lambda p: p.label),
+    "hall": ("Building", lambda p: p.room.hall if p.room else ""),
+    "floor": ("Floor", lambda p: p.room.floor if p.room else ""),
+    "room": ("Room", lambda p: p.room.name if p.room else ""),
+    "bed": ("Bed", lambda p: p.bed or ""),
+    "kind": ("Room Type", lambda p: p.room.kind if p.room else ""),
+    "space": ("Room Space", lambda p: f"{p.room.label}-{p.bed}" if p.room else ""),
+    "score": ("Score", lambda p: "" if p.score is None else round(p.score, 4)),
+    "locked": ("Locked", lambda p: "yes" if p.is_locked else "no"),
+}
+# Column orders that the named systems' importers are set up for most often; all can be changed.
+SHAPES = {
+    "plain": ("id", "hall", "floor", "room", "bed", "kind", "score"),
+    "starrez": ("id", "space"),
+    "erezlife": ("id", "hall", "room", "bed"),
+    "housing-cloud": ("id", "hall", "floor", "room", "bed"),
+    "banner": ("id", "hall", "room"),
+}
+
+
+def checked_columns(chosen: Sequence[str]) -> list[str]:
+    """Return the chosen columns, or raise HousingError for one that there is not."""
+    unknown = [name for name in chosen if name not in COLUMNS]
+    if unknown or not chosen:
+        raise HousingError("Choose at least one column of the roster.")
+    return list(dict.fromkeys(chosen))
+
+
+def roster_export(
+    *, user: User, placement: Placement, columns: Sequence[str], file_format: str, exact: bool
+) -> tuple[bytes, str]:
+    """Return a roster by person and its content type, and write the audit line."""
+    names = checked_columns(columns)
+    places = placement.places.filter(has_left=False).select_related("student", "room")
+    header = [COLUMNS[name][0] for name in names]
+    rows = [[COLUMNS[name][1](place) for name in names] for place in places]
+    return _file(user, placement, "Roster", header, rows, file_format, exact)
+
+
+def rooms_export(
+    *, user: User, placement: Placement, file_format: str, exact: bool
+) -> tuple[bytes, str]:
+    """Return one line a room, with its people in one column each."""
+    rooms = list(placement.buildings.rooms.all())
+    people: dict[int, list[str]] = {room.pk: [] for room in rooms}
+    places = placement.places.filter(room__isnull=False).select_related("student")
+    for place in places.order_by("bed"):
+        people[place.room_id].append(place.student.original_id)
+    widest = max((room.capacity for room in rooms), default=0)
+    header = ["Building", "Floor", "Room", "Beds", *(f"Bed {k + 1}" for k in range(widest))]
+    rows = [
+        [room.hall, room.floor, room.name, room.capacity]
+        + people[room.pk]
+        + [""] * (widest - len(people[room.pk]))
+        for room in rooms
+    ]
+    return _file(user, placement, "Rooms", header, rows, file_format, exact)
+
+
+def _file(
+    user: User,
+    placement: Placement,
+    title: str,
+    header: list[str],
+    rows: list[list[Any]],
+    file_format: str,
+    exact: bool,
+) -> tuple[bytes, str]:
+    if file_format == "xlsx":
+        data, kind = _xlsx(title, [header, *rows]), XLSX
+    else:
+        data, kind = _csv([header, *rows], exact), "text/csv; charset=utf-8"
+    audit(
+        user, "exported", placement, rows=len(rows), format=file_format, what=title, exact_ids=exact
+    )
+    return data, kind
+
+
+def _csv(rows: Iterable[Sequence[Any]], exact: bool) -> bytes:
+    buffer = io.StringIO(newline="")
+    writer = csv.writer(buffer) if exact else defused_csv.writer(buffer)
+    writer.writerows(rows)
+    return b"\xef\xbb\xbf" + buffer.getvalue().encode()
+
+
+def _xlsx(title: str, rows: Iterable[Sequence[Any]]) -> bytes:
+    workbook = Workbook(write_only=True)
+    sheet = workbook.create_sheet(title)
+    for row in rows:
+        cells = []
+        for value in row:
+            cell = WriteOnlyCell(sheet, value=value)
+            if isinstance(value, str):
+                cell.data_type = "s"  # openpyxl would take a leading "=" for a formula
+            cells.append(cell)
+        sheet.append(cells)
+    buffer = io.BytesIO()
+    workbook.save(buffer)
+    return buffer.getvalue()

@@ -1,0 +1,26 @@
+"""Building lists, requests, and placements of cohorts into rooms."""
+
+from webapp.housing.models.building import (
+    MAX_BEDS,
+    BuildingDraft,
+    BuildingList,
+    Room,
+    RoomState,
+)
+from webapp.housing.models.change import ProposedChange
+from webapp.housing.models.placement import Place, Placement, PlacementEvent
+from webapp.housing.models.request import Preference, RoommateRequest
+
+__all__ = [
+    "MAX_BEDS",
+    "BuildingDraft",
+    "BuildingList",
+    "Place",
+    "Placement",
+    "PlacementEvent",
+    "Preference",
+    "ProposedChange",
+    "Room",
+    "RoomState",
+    "RoommateRequest",
+]

@@ -1,0 +1,112 @@
+"""Building lists: halls, floors and rooms that cohorts are placed into, year after year."""
+
+import uuid
+
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.utils import timezone
+
+from webapp.common.models import OrganisationOwned
+
+MAX_BEDS = 8  # beds in one room, as many as the placement solver takes
+KINDS = {1: "Single", 2: "Double", 3: "Triple", 4: "Quad"}
+
+
+class BuildingList(OrganisationOwned):
+    """Halls, rooms and beds of one campus; several cohorts and years may be placed into it."""
+
+    uuid = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    name = models.CharField(max_length=120)
+    filename = models.CharField(max_length=200, blank=True)
+    updated_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["-updated_at"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["organisation", "name"], name="building_list_name_once_per_organisation"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class RoomState(models.TextChoices):
+    """Whether students can be placed into a room."""
+
+    OPEN = "open", "Open"
+    KEPT = "kept", "Kept"
+    OFFLINE = "offline", "Offline"
+
+
+class Room(models.Model):
+    """One room. ``designation`` names who may live there, ``meets`` the needs that it meets.
+
+    A designation is a value of the column that a placement's rules choose (gender, class year);
+    blank means anybody. ``position`` keeps the order of the file.
+    """
+
+    buildings = models.ForeignKey(BuildingList, on_delete=models.CASCADE, related_name="rooms")
+    hall = models.CharField(max_length=80)
+    floor = models.CharField(max_length=20, blank=True)
+    name = models.CharField(max_length=40)
+    capacity = models.PositiveSmallIntegerField(
+        validators=[MinValueValidator(1), MaxValueValidator(MAX_BEDS)]
+    )
+    designation = models.CharField(max_length=80, blank=True)
+    meets = models.JSONField(default=list)
+    state = models.CharField(max_length=8, choices=RoomState.choices, default=RoomState.OPEN)
+    note = models.CharField(max_length=120, blank=True)
+    position = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        ordering = ["position"]
+        constraints = [
+            models.UniqueConstraint(fields=["buildings", "hall", "name"], name="room_name_once"),
+            models.CheckConstraint(
+                condition=models.Q(capacity__gte=1, capacity__lte=MAX_BEDS), name="room_has_beds"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.label
+
+    @property
+    def label(self) -> str:
+        """Hall and room: Alder 312."""
+        return f"{self.hall} {self.name}"
+
+    @property
+    def kind(self) -> str:
+        """Single, double, triple, quad or the number of beds."""
+        return KINDS.get(self.capacity, f"{self.capacity} beds")
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a placement may use it."""
+        return self.state == RoomState.OPEN
+
+
+class BuildingDraft(OrganisationOwned):
+    """An uploaded list of rooms that is being checked; nothing of it is a building list yet.
+
+    ``header``, ``rows`` and ``row_numbers`` are the file as it was read; ``roles`` says for every
+    column what it holds (:class:`webapp.housing.room_file.Column`).
+    """
+
+    KEPT_DAYS = 14
+
+    uuid = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    filename = models.CharField(max_length=200)
+    read_as = models.CharField(max_length=60)
+    header = models.JSONField()
+    rows = models.JSONField()
+    row_numbers = models.JSONField()
+    roles = models.JSONField()
+
+    class Meta:
+        ordering = ["-created_at"]
+
+    def __str__(self) -> str:
+        return self.filename

@@ -1,0 +1,145 @@
+"""A placement: one cohort in the rooms of one building list, under one set of rules."""
+
+import uuid
+from pathlib import Path
+from uuid import UUID
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+
+from webapp.common.models import OrganisationOwned
+from webapp.common.storage import array_path
+
+
+class Placement(OrganisationOwned):
+    """A cohort's rooms that are being decided; the scenarios of a cohort are its placements.
+
+    ``revision`` counts its computed versions, ``best_at`` dates the certificate and ``changes``
+    counts what staff changed since then; ``version`` grows with every change, so that whoever
+    comes second is told. ``clashes`` names what made the last computation impossible. At most one
+    placement of a cohort is published.
+    """
+
+    uuid = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    name = models.CharField(max_length=120)
+    cohort = models.ForeignKey(
+        "cohorts.Cohort", on_delete=models.CASCADE, related_name="placements"
+    )
+    buildings = models.ForeignKey(
+        "housing.BuildingList", on_delete=models.PROTECT, related_name="placements"
+    )
+    model = models.ForeignKey(
+        "matching.LearnedModel", on_delete=models.PROTECT, related_name="placements"
+    )
+    rules = models.JSONField(default=dict)
+    job = models.ForeignKey(
+        "jobs.Job", null=True, on_delete=models.SET_NULL, related_name="placements"
+    )
+    revision = models.PositiveIntegerField(default=0)
+    version = models.PositiveIntegerField(default=1)
+    best_at = models.DateTimeField(null=True)
+    changes = models.PositiveIntegerField(default=0)
+    figures = models.JSONField(default=dict)
+    clashes = models.JSONField(default=list)
+    published_at = models.DateTimeField(null=True)
+    published_by = models.CharField(max_length=150, blank=True)
+    updated_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["-updated_at"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["cohort"],
+                condition=models.Q(published_at__isnull=False),
+                name="published_once_per_cohort",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def is_computed(self) -> bool:
+        """Whether there are rooms to decide."""
+        return self.revision > 0
+
+    @property
+    def is_published(self) -> bool:
+        """Whether it is the one that students get."""
+        return self.published_at is not None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether its rooms are being computed now."""
+        return self.job is not None and self.job.is_active
+
+    @property
+    def proposal_path(self) -> Path:
+        """Where a proposed late change lies until it is kept or discarded."""
+        return array_path(self.organisation_id, "placements", UUID(str(self.uuid)))
+
+
+class Place(models.Model):
+    """Where one student of a placement lives: a bed of a room, or nowhere yet.
+
+    The database itself keeps everybody in one bed and every bed with one student. ``has_left``
+    marks who withdrew after the students were placed.
+    """
+
+    placement = models.ForeignKey(Placement, on_delete=models.CASCADE, related_name="places")
+    student = models.ForeignKey("cohorts.Student", on_delete=models.CASCADE, related_name="places")
+    number = models.PositiveIntegerField()
+    room = models.ForeignKey(
+        "housing.Room", null=True, on_delete=models.RESTRICT, related_name="places"
+    )
+    bed = models.PositiveSmallIntegerField(null=True)
+    is_locked = models.BooleanField(default=False)
+    has_left = models.BooleanField(default=False)
+    score = models.FloatField(null=True)
+
+    class Meta:
+        ordering = ["number"]
+        constraints = [
+            models.UniqueConstraint(fields=["placement", "student"], name="placed_once"),
+            models.UniqueConstraint(fields=["placement", "room", "bed"], name="bed_taken_once"),
+            models.CheckConstraint(
+                condition=models.Q(room__isnull=True, bed__isnull=True)
+                | models.Q(room__isnull=False, bed__isnull=False, has_left=False),
+                name="a_bed_has_a_room",
+            ),
+        ]
+        indexes = [models.Index(fields=["placement", "room"])]
+
+    def __str__(self) -> str:
+        return f"{self.label} in {self.room or 'no room'}"
+
+    @property
+    def label(self) -> str:
+        """The student's id on screen."""
+        return f"S-{self.number}"
+
+
+class PlacementEvent(models.Model):
+    """One change by staff with the places before and after it: enough to undo it exactly.
+
+    ``before`` and ``after`` are [[student number, room key or None, bed, locked, left], ...]; read
+    backwards they are the history of each bed.
+    """
+
+    placement = models.ForeignKey(Placement, on_delete=models.CASCADE, related_name="events")
+    revision = models.PositiveIntegerField()
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    sentence = models.CharField(max_length=300)
+    before = models.JSONField()
+    after = models.JSONField()
+    created_at = models.DateTimeField(auto_now_add=True)
+    undone_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return self.sentence

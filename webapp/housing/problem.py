@@ -1,0 +1,175 @@
+"""A placement as the engine takes it: survey, rooms, rules, and who must stay where."""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine import (
+    Designation,
+    Need,
+    Preference,
+    Request,
+    RoomRules,
+    Rooms,
+    Survey,
+)
+from webapp.cohorts.models import Student
+from webapp.housing.models import Place, Placement, Room
+from webapp.housing.request_graph import RequestGraph
+from webapp.housing.rules import MUST, NO, PlacementRules, needs_of_student
+from webapp.housing.scores import Scores
+from webapp.housing.selectors.placements import cohort_requests
+from webapp.housing.services.decisions import forbidden_numbers
+
+# Names of the columns that rules refer to; "!" keeps them apart from columns of a file.
+DESIGNATED, HALL, KIND, NEED = "!designation", "!hall", "!kind", "!need "
+
+
+@dataclass(slots=True)
+class PlacementProblem:
+    """What the engine is asked, and what leads back to rows.
+
+    ``survey`` holds the students who have not left, in the order of ``students``; ``rooms`` those
+    that are open and free, in the order of ``room_keys``.
+    """
+
+    scores: Scores
+    survey: Survey
+    students: list[Student]
+    rooms: Rooms
+    room_keys: list[int]
+    rules: RoomRules
+    previous: NDArray[np.int64]
+
+
+def placement_problem(placement: Placement, pinned: Collection[int] = ()) -> PlacementProblem:
+    """Read a placement for the engine.
+
+    Parameters
+    ----------
+    pinned : collection of numbers on screen
+        Students who keep the room that they have, beside those who are locked.
+    """
+    rules = PlacementRules.from_json(placement.rules)
+    places = {place.student_id: place for place in placement.places.all()}
+    gone = {key for key, place in places.items() if place.has_left}
+    scores = Scores(placement)
+    everybody = list(placement.cohort.students.all())
+    kept = [k for k, student in enumerate(everybody) if student.pk not in gone]
+    students = [everybody[k] for k in kept]
+    taken = rooms_taken_elsewhere(placement)
+    open_rooms = [
+        room for room in placement.buildings.rooms.all() if room.is_open and room.pk not in taken
+    ]
+    position = {room.pk: k for k, room in enumerate(open_rooms)}
+    requests = cohort_requests(placement)
+    return PlacementProblem(
+        scores=scores,
+        survey=scores.survey.take(np.array(kept, dtype=np.int64)),
+        students=students,
+        rooms=_rooms(open_rooms, students, rules),
+        room_keys=[room.pk for room in open_rooms],
+        rules=_rules(placement, rules, students, places, position, requests, set(pinned)),
+        previous=np.array(
+            [_room_position(places.get(s.pk), position) for s in students], dtype=np.int64
+        ),
+    )
+
+
+def rooms_taken_elsewhere(placement: Placement) -> set[int]:
+    """Return rooms of the list in which another cohort's published placement has somebody."""
+    places = Place.objects.filter(
+        placement__buildings=placement.buildings_id,
+        placement__published_at__isnull=False,
+        room__isnull=False,
+    ).exclude(placement__cohort=placement.cohort_id)
+    return set(places.values_list("room_id", flat=True))
+
+
+def _room_position(place: Place | None, position: Mapping[int, int]) -> int:
+    return -1 if place is None or place.room_id is None else position.get(place.room_id, -1)
+
+
+def _rooms(rooms: list[Room], students: list[Student], rules: PlacementRules) -> Rooms:
+    needs = {need for s in students for need in needs_of_student(s, rules.needs)}
+    met = [{need.casefold() for need in room.meets} for room in rooms]
+    attributes = {
+        DESIGNATED: tuple(room.designation for room in rooms),
+        HALL: tuple(room.hall for room in rooms),
+        KIND: tuple(room.kind for room in rooms),
+    } | {
+        NEED + need: tuple("yes" if need.casefold() in known else "no" for known in met)
+        for need in needs
+    }
+    capacities = np.array([room.capacity for room in rooms], dtype=np.int64)
+    return Rooms(tuple(str(room.pk) for room in rooms), capacities, attributes)
+
+
+def _rules(
+    placement: Placement,
+    rules: PlacementRules,
+    students: list[Student],
+    places: Mapping[int, Place],
+    position: Mapping[int, int],
+    requests: RequestGraph,
+    pinned: set[int],
+) -> RoomRules:
+    index = {student.number: k for k, student in enumerate(students)}
+    assigned = [
+        (k, position[place.room_id])
+        for k, student in enumerate(students)
+        if (place := places.get(student.pk)) is not None
+        and (place.is_locked or place.number in pinned)
+        and place.room_id in position
+    ]
+    forbids = [tuple(sorted(pair)) for pair in forbidden_numbers(placement)]
+    needs = [
+        Need(k, NEED + need)
+        for k, student in enumerate(students)
+        for need in needs_of_student(student, rules.needs)
+    ]
+    designations = (Designation(DESIGNATED, rules.designation),) if rules.designation else ()
+    return RoomRules(
+        forbids=tuple((index[a], index[b]) for a, b in forbids if a in index and b in index),
+        same=rules.same,
+        assigned=tuple(assigned),
+        designations=designations,
+        needs=tuple(needs),
+        requests=tuple(_requests(rules, requests, index)),
+        preferences=tuple(_preferences(placement, rules, index)),
+    )
+
+
+def _requests(
+    rules: PlacementRules, requests: RequestGraph, index: Mapping[int, int]
+) -> list[Request]:
+    """A mutual request is one wish, not two: it counts once."""
+    found = []
+    for pairs, counts in ((requests.mutual, rules.mutual), (requests.one_sided, rules.one_sided)):
+        if counts == NO:
+            continue
+        found += [
+            Request(index[a], index[b], is_must=counts == MUST, weight=rules.wish)
+            for a, b in pairs
+            if a in index and b in index
+        ]
+    return found
+
+
+def _preferences(
+    placement: Placement, rules: PlacementRules, index: Mapping[int, int]
+) -> list[Preference]:
+    if not rules.preference:
+        return []
+    chosen: dict[int, list[str]] = defaultdict(list)
+    for number, wanted in placement.cohort.preferences.values_list("student__number", "wanted"):
+        if number in index:
+            chosen[index[number]].append(wanted)
+    return [
+        Preference(student, column, tuple(values), rules.preference)
+        for student, values in chosen.items()
+        for column in (HALL, KIND)
+    ]

@@ -1,0 +1,285 @@
+"""From an uploaded table to rooms: one line a room, or one line a bed.
+
+Columns are told by their names and contents, and staff can say otherwise. Whatever cannot be read
+is a problem with its row and one sentence; nothing is dropped in silence.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from webapp.common.formats import counted
+from webapp.housing.models import MAX_BEDS, RoomState
+
+
+class Column(StrEnum):
+    """What a column of a list of rooms holds."""
+
+    HALL = "hall"
+    FLOOR = "floor"
+    ROOM = "room"
+    BED = "bed"
+    CAPACITY = "capacity"
+    DESIGNATION = "designation"
+    NEED = "need"
+    NEEDS = "needs"
+    STATE = "state"
+    NOTE = "note"
+    IGNORE = "ignore"
+
+
+LABELS = {
+    Column.HALL: "Hall",
+    Column.FLOOR: "Floor",
+    Column.ROOM: "Room",
+    Column.BED: "Bed",
+    Column.CAPACITY: "Beds in the room",
+    Column.DESIGNATION: "Who may live there",
+    Column.NEED: "A need it meets (yes or no)",
+    Column.NEEDS: "Needs it meets (a list)",
+    Column.STATE: "Open, kept or offline",
+    Column.NOTE: "Note",
+    Column.IGNORE: "Leave out",
+}
+_NAMES = (
+    (Column.BED, r"bed|bed ?(name|number|no|space|letter)|bedspace"),
+    (Column.CAPACITY, r"capacity|beds|size|occupancy|number of beds|max(imum)? occupancy|places"),
+    (Column.HALL, r"hall|building|residence|house|dorm(itory)?|community|hall name|building name"),
+    (Column.FLOOR, r"floor|level|storey|story|wing|floor name"),
+    (Column.ROOM, r"room|room ?(name|number|no|id)|unit|suite|space|number"),
+    (Column.DESIGNATION, r"designation|gender|sex|room gender|restricted to|who"),
+    (Column.NEEDS, r"needs|features|amenities|attributes|meets|accommodations?"),
+    (Column.STATE, r"state|status|availability|offline|closed|available|in service"),
+    (Column.NOTE, r"notes?|comments?|remarks?|reason"),
+)
+_NEED_WORDS = r"accessib|step.?free|wheelchair|\bada\b|quiet|ground.?floor|lift|elevator"
+_YES = {"yes", "y", "true", "1", "x", "si", "sí", "ja", "oui"}
+_NO = {"no", "n", "false", "0", "", "-", "nein", "non", "none"}
+_STATES = {
+    RoomState.OPEN: {"", "open", "online", "available", "active", "yes", "in service", "ok"},
+    RoomState.KEPT: {"kept", "keep", "held", "hold", "reserved", "ra", "staff", "r.a."},
+    RoomState.OFFLINE: {
+        "offline", "closed", "unavailable", "out of service", "out of order", "inactive", "no",
+        "maintenance", "repair",
+    },
+}  # fmt: skip
+_ANYBODY = {"", "any", "anyone", "anybody", "all", "all genders", "mixed", "co-ed", "coed", "open"}
+
+
+@dataclass(frozen=True, slots=True)
+class RoomRow:
+    """One room as it will be kept."""
+
+    hall: str
+    floor: str
+    name: str
+    capacity: int
+    designation: str
+    meets: tuple[str, ...]
+    state: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class RoomProblem:
+    """What stops a list of rooms: one sentence, with the row of the file."""
+
+    sentence: str
+    row: int | None = None
+
+
+@dataclass(slots=True)
+class RoomFile:
+    """What a file says under the roles chosen: rooms, or what is in their way."""
+
+    rooms: list[RoomRow] = field(default_factory=list)
+    problems: list[RoomProblem] = field(default_factory=list)
+    one_line_a_bed: bool = False
+
+    @property
+    def n_beds(self) -> int:
+        """Beds of all rooms."""
+        return sum(room.capacity for room in self.rooms)
+
+    @property
+    def halls(self) -> list[tuple[str, int, int]]:
+        """Each hall with its rooms and beds, in the order of the file."""
+        found: dict[str, list[int]] = {}
+        for room in self.rooms:
+            entry = found.setdefault(room.hall, [0, 0])
+            entry[0] += 1
+            entry[1] += room.capacity
+        return [(hall, rooms, beds) for hall, (rooms, beds) in found.items()]
+
+
+def guess_roles(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return a role for every column, by its name and what stands in it.
+
+    A role that can stand only once goes to the first column that fits; a column of yes and no
+    whose name speaks of a need is one; what nothing fits is left out.
+    """
+    roles: list[str] = []
+    for index, name in enumerate(header):
+        words = re.sub(r"[\s_]+", " ", name.strip().casefold())
+        cells = {row[index].strip().casefold() for row in rows}
+        roles.append(_guess(words, cells, roles))
+    return roles
+
+
+def _guess(words: str, cells: set[str], taken: Sequence[str]) -> str:
+    if re.search(_NEED_WORDS, words) and cells <= _YES | _NO:
+        return Column.NEED
+    for role, pattern in _NAMES:
+        if re.fullmatch(pattern, words) and role not in taken:
+            return role
+    return Column.IGNORE
+
+
+def read_rooms(
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    row_numbers: Sequence[int],
+    roles: Sequence[str],
+) -> RoomFile:
+    """Read rooms under the given roles of the columns.
+
+    Without a column of capacities, or with one of beds, lines of the same hall and room are its
+    beds.
+    """
+    found = RoomFile()
+    places = {role: index for index, role in enumerate(roles) if role != Column.NEED}
+    needs = [(index, header[index].strip()) for index, role in enumerate(roles) if role == "need"]
+    if Column.ROOM not in places:
+        found.problems.append(RoomProblem("No column holds the rooms. Choose the one that does."))
+        return found
+    found.one_line_a_bed = Column.BED in places or Column.CAPACITY not in places
+    read = [
+        _read_row(found, row, number, places, needs)
+        for row, number in zip(rows, row_numbers, strict=True)
+    ]
+    lines = [(number, room) for number, room in zip(row_numbers, read, strict=True) if room]
+    if found.one_line_a_bed:
+        _gather_beds(found, lines)
+    else:
+        _check_once(found, lines)
+    return found
+
+
+def _read_row(
+    found: RoomFile,
+    row: Sequence[str],
+    number: int,
+    places: dict[str, int],
+    needs: Sequence[tuple[int, str]],
+) -> RoomRow | None:
+    def cell(role: Column) -> str:
+        return " ".join(row[places[role]].split()) if role in places else ""
+
+    def refuse(sentence: str) -> None:
+        found.problems.append(RoomProblem(f"Row {number:,}{sentence}", number))
+
+    name, hall = cell(Column.ROOM), cell(Column.HALL) or "Main hall"
+    if not name:
+        refuse(" has no room. Fill it in, or remove the row.")
+        return None
+    if len(name) > 40 or len(hall) > 80:
+        refuse(": the name of a room has at most 40 characters, of a hall 80.")
+        return None
+    capacity = 1
+    if not found.one_line_a_bed:
+        text = cell(Column.CAPACITY)
+        if not text.isascii() or not text.isdigit() or not 1 <= int(text[:6]) <= MAX_BEDS:
+            refuse(f", {hall} {name}: “{text[:20]}” is no number of beds from 1 to {MAX_BEDS}.")
+            return None
+        capacity = int(text)
+    state = _state(cell(Column.STATE))
+    if state is None:
+        refuse(f", {hall} {name}: “{cell(Column.STATE)[:20]}” is none of open, kept and offline.")
+        return None
+    meets = [need.strip() for need in re.split(r"[;,|/]", cell(Column.NEEDS)) if need.strip()]
+    for index, need in needs:
+        answer = row[index].strip().casefold()
+        if answer in _YES:
+            meets.append(need)
+        elif answer not in _NO:
+            refuse(f", {need}: “{row[index].strip()[:20]}” is neither yes nor no.")
+            return None
+    designation = cell(Column.DESIGNATION)
+    return RoomRow(
+        hall,
+        cell(Column.FLOOR)[:20],
+        name,
+        capacity,
+        "" if designation.casefold() in _ANYBODY else designation[:80],
+        tuple(dict.fromkeys(need[:80] for need in meets)),
+        state,
+        cell(Column.NOTE)[:120],
+    )
+
+
+def _state(text: str) -> str | None:
+    words = text.casefold()
+    return next((state.value for state, known in _STATES.items() if words in known), None)
+
+
+def _check_once(found: RoomFile, lines: Sequence[tuple[int, RoomRow]]) -> None:
+    seen: dict[tuple[str, str], int] = {}
+    for number, room in lines:
+        key = (room.hall.casefold(), room.name.casefold())
+        if key in seen:
+            found.problems.append(
+                RoomProblem(
+                    f"Row {number:,}: {room.hall} {room.name} appears twice, first in row "
+                    f"{seen[key]:,}. Leave one out, or choose a column of beds.",
+                    number,
+                )
+            )
+            continue
+        seen[key] = number
+        found.rooms.append(room)
+
+
+def _gather_beds(found: RoomFile, lines: Sequence[tuple[int, RoomRow]]) -> None:
+    beds: dict[tuple[str, str], list[tuple[int, RoomRow]]] = {}
+    for number, room in lines:
+        beds.setdefault((room.hall.casefold(), room.name.casefold()), []).append((number, room))
+    for group in beds.values():
+        number, first = group[0]
+        if len(group) > MAX_BEDS:
+            found.problems.append(
+                RoomProblem(
+                    f"Row {number:,}: {first.hall} {first.name} has {counted(len(group), 'bed')}; "
+                    f"at most {MAX_BEDS} are placed together.",
+                    number,
+                )
+            )
+            continue
+        other = next((n for n, room in group if room.designation != first.designation), None)
+        if other is not None:
+            found.problems.append(
+                RoomProblem(
+                    f"Row {other:,}: the beds of {first.hall} {first.name} are for different "
+                    f"people, first in row {number:,}. Make them agree.",
+                    other,
+                )
+            )
+            continue
+        found.rooms.append(
+            RoomRow(
+                first.hall,
+                first.floor,
+                first.name,
+                len(group),
+                first.designation,
+                first.meets,
+                _worst_state(group),
+                first.note,
+            )
+        )
+
+
+def _worst_state(group: Sequence[tuple[int, RoomRow]]) -> str:
+    """A room is as closed as its most closed bed: half a room is not offered."""
+    states = {room.state for _, room in group}
+    return next(s for s in (RoomState.OFFLINE, RoomState.KEPT, RoomState.OPEN) if s in states)

@@ -1,0 +1,149 @@
+"""The rules of a placement: what must hold in every room, and what is counted as a wish."""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from webapp.cohorts.models import Student
+from webapp.housing.models import Room
+
+MUST, WISH, NO = "must", "wish", "no"
+COUNTS = (MUST, WISH, NO)
+_TRUE = {"yes", "y", "true", "1", "x", "needed", "required", "sí", "si", "ja", "oui"}
+_FALSE = {"", "no", "n", "false", "0", "-", "none", "nein", "non"}
+DEFAULT_WISH = 0.2
+DEFAULT_PRICE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementRules:
+    """Rules as staff set them.
+
+    Parameters
+    ----------
+    designation : str
+        Column that a room's designation is a value of; "" when rooms are for anybody.
+    same : tuple of str, columns in which roommates agree.
+    needs : tuple of str, columns that say what a student needs.
+    mutual, one_sided : "must", "wish" or "no"
+        How requests count.
+    wish : float, what an honoured wish is worth (score).
+    preference : float, what living in the first choice is worth (score); later ones count less.
+    price : float, what a move away from the present room costs (score).
+    """
+
+    designation: str = ""
+    same: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    mutual: str = MUST
+    one_sided: str = WISH
+    wish: float = DEFAULT_WISH
+    preference: float = 0.0
+    price: float = DEFAULT_PRICE
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "PlacementRules":
+        """Read rules from a row; what is not there is as by default."""
+        known = {field.name for field in fields(cls)}
+        values = {key: value for key, value in data.items() if key in known}
+        for name in ("same", "needs"):
+            values[name] = tuple(values.get(name, ()))
+        return cls(**values)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what :meth:`from_json` reads."""
+        return asdict(self)
+
+
+def needs_of_student(student: Student, columns: Sequence[str]) -> tuple[str, ...]:
+    """Return what a student needs, by the columns that say so.
+
+    A yes means the need that the column is named for; other words are needs themselves, told apart
+    by commas, semicolons and bars.
+    """
+    found: list[str] = []
+    for column in columns:
+        text = student.attributes.get(column, "").strip()
+        if text.casefold() in _TRUE:
+            found.append(column)
+        elif text.casefold() not in _FALSE:
+            found += [part.strip() for part in re.split(r"[;,|]", text) if part.strip()]
+    return tuple(dict.fromkeys(found))
+
+
+def unmet_needs(needs: Sequence[str], room: Room) -> list[str]:
+    """Return the needs that a room does not meet."""
+    met = {need.casefold() for need in room.meets}
+    return [need for need in needs if need.casefold() not in met]
+
+
+def designated(room: Room) -> set[str]:
+    """Return the values, without case, that a room's designation lets in; "|" parts several."""
+    return {part.strip() for part in room.designation.casefold().split("|")}
+
+
+def broken_rule(
+    room: Room,
+    members: Sequence[Student],
+    rules: PlacementRules,
+    forbidden: Collection[frozenset[int]] = (),
+) -> str:
+    """Return one sentence on the first rule that these people in this room would break, or "".
+
+    ``forbidden`` holds pairs of numbers on screen that are never to share a room.
+    """
+    if members and not room.is_open:
+        return f"{room} is {room.get_state_display().lower()}. Open it in its building list first."
+    if len(members) > room.capacity:
+        return f"{room} has {room.capacity} beds, fewer than {len(members)} people."
+    for student in members:
+        sentence = _unfit(student, room, rules)
+        if sentence:
+            return sentence
+    for index, one in enumerate(members):
+        for other in members[index + 1 :]:
+            sentence = _apart(one, other, rules, forbidden)
+            if sentence:
+                return sentence
+    return ""
+
+
+def _unfit(student: Student, room: Room, rules: PlacementRules) -> str:
+    if rules.designation and room.designation:
+        own = student.attributes.get(rules.designation, "").strip()
+        if own.casefold() not in designated(room):
+            said = f"“{own}”" if own else "blank"
+            return (
+                f"{room} is for {rules.designation} “{room.designation}”; "
+                f"{student.label} is {said} there."
+            )
+    unmet = unmet_needs(needs_of_student(student, rules.needs), room)
+    if unmet:
+        return f"{student.label} needs {unmet[0]}, which {room} does not offer."
+    return ""
+
+
+def _apart(
+    one: Student, other: Student, rules: PlacementRules, forbidden: Collection[frozenset[int]]
+) -> str:
+    if frozenset((one.number, other.number)) in forbidden:
+        return f"{one.label} and {other.label} are never to share a room."
+    for column in rules.same:
+        if one.attributes.get(column, "") != other.attributes.get(column, ""):
+            return f"{one.label} and {other.label} differ in {column}, which roommates share."
+    return ""
+
+
+def difference_in_words(rules: PlacementRules) -> dict[str, str]:
+    """Return every rule in a few words, for pages that compare placements."""
+    words = {MUST: "Must", NO: "Not counted", WISH: f"Wish, {rules.wish:.2f} each"}
+    return {
+        "Rooms are for": rules.designation or "anybody",
+        "Roommates agree in": ", ".join(rules.same) or "nothing",
+        "Needs": ", ".join(rules.needs) or "not counted",
+        "Mutual requests": words[rules.mutual],
+        "One-sided requests": words[rules.one_sided],
+        "First choice of hall": f"{rules.preference:.2f}" if rules.preference else "Not counted",
+        "Price of a move": f"{rules.price:.2f}",
+    }

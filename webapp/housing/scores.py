@@ -1,0 +1,68 @@
+"""Scores of pairs, students and rooms of a placement, from the weights of its model."""
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine import RoommateModel, Survey, load_roommate_model
+from webapp.cohorts.selectors.surveys import cohort_survey, questionnaire_of
+from webapp.housing.models import Placement
+
+
+class Scores:
+    """Reads model and answers when first asked for; answers of some students, or of all."""
+
+    def __init__(self, placement: Placement, numbers: Iterable[int] | None = None) -> None:
+        self.placement = placement
+        self._numbers = None if numbers is None else set(numbers)
+
+    @cached_property
+    def model(self) -> RoommateModel:
+        """The weights."""
+        return load_roommate_model(self.placement.model.path)
+
+    @cached_property
+    def survey(self) -> Survey:
+        """The answers, read by the model's questions, in the order of the numbers."""
+        questionnaire = questionnaire_of(self.placement.model.questions)
+        return cohort_survey(self.placement.cohort, questionnaire, self._numbers)
+
+    @cached_property
+    def position(self) -> dict[int, int]:
+        """Position in the survey of every number on screen."""
+        return {int(label.removeprefix("S-")): k for k, label in enumerate(self.survey.ids)}
+
+    @cached_property
+    def numbers(self) -> NDArray[np.int64]:
+        """The number on screen of every position."""
+        return np.array(list(self.position), dtype=np.int64)
+
+    def between(self, ones: Sequence[int], others: Sequence[int]) -> NDArray[np.float64]:
+        """Return W of some students (by number) with others, shape (len(ones), len(others))."""
+        rows = np.array([self.position[n] for n in ones], dtype=np.int64)
+        columns = np.array([self.position[n] for n in others], dtype=np.int64)
+        pairs = np.stack(np.meshgrid(rows, columns, indexing="ij"), axis=-1).reshape(-1, 2)
+        scores = self.model.features.pair_scores(self.survey, self.model.theta, pairs).sum(axis=1)
+        return np.asarray(scores.reshape(len(rows), len(columns)))
+
+    def of_members(self, members: Sequence[int]) -> dict[int, float | None]:
+        """Return the score of everybody in one room: the mean of their pairs; None when alone."""
+        if len(members) < 2:
+            return dict.fromkeys(members)
+        table = self.between(members, members)
+        np.fill_diagonal(table, 0.0)
+        means = table.sum(axis=1) / (len(members) - 1)
+        return dict(zip(members, means.tolist(), strict=True))
+
+
+def room_score(scores: Sequence[float | None]) -> float | None:
+    """Return the mean of the pairs of a room from its people's scores; None for a single."""
+    known = [score for score in scores if score is not None]
+    return sum(known) / len(known) if len(known) > 1 else None
+
+
+def room_weight(scores: Sequence[float | None]) -> float:
+    """Return what a room counts in the total: half the sum of its people's scores."""
+    return sum(score for score in scores if score is not None) / 2

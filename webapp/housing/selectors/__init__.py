@@ -1,0 +1,1 @@
+"""What pages read of building lists, requests and placements."""

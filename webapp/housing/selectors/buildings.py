@@ -1,0 +1,63 @@
+"""Building lists with their counts, and their rooms by hall."""
+
+from dataclasses import dataclass
+
+from django.db.models import Count, IntegerField, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models.functions import Coalesce
+
+from webapp.accounts.models import User
+from webapp.common.selectors import owned_by
+from webapp.housing.models import BuildingList, Room, RoomState
+
+OPEN = Q(state=RoomState.OPEN)
+
+
+@dataclass(frozen=True, slots=True)
+class HallCounts:
+    """One hall of a list: rooms, beds that are open, beds that are not."""
+
+    name: str
+    rooms: int
+    beds: int
+    closed: int
+
+
+def _room_total(field: str) -> Coalesce:
+    rooms = Room.objects.filter(buildings=OuterRef("pk")).order_by().values("buildings")
+    total = Count("pk") if field == "pk" else Sum(field)
+    counted = rooms.annotate(total=total).values("total")
+    return Coalesce(Subquery(counted, output_field=IntegerField()), 0)
+
+
+def building_lists_of(user: User) -> QuerySet[BuildingList]:
+    """Return the building lists of the user's organisation with their rooms and beds."""
+    return owned_by(BuildingList, user).annotate(
+        n_rooms=_room_total("pk"), n_beds=_room_total("capacity")
+    )
+
+
+def halls_of(buildings: BuildingList) -> list[HallCounts]:
+    """Return the halls of a list in the order of the file."""
+    found: dict[str, list[int]] = {}
+    for hall, capacity, state in buildings.rooms.values_list("hall", "capacity", "state"):
+        entry = found.setdefault(hall, [0, 0, 0])
+        entry[0] += 1
+        entry[1 if state == RoomState.OPEN else 2] += capacity
+    return [HallCounts(name, *counts) for name, counts in found.items()]
+
+
+def rooms_matching(buildings: BuildingList, hall: str, query: str) -> QuerySet[Room]:
+    """Return the rooms of one hall, or of all, whose name holds what was typed."""
+    rooms = buildings.rooms.all()
+    if hall:
+        rooms = rooms.filter(hall=hall)
+    for word in query.split():
+        rooms = rooms.filter(Q(name__icontains=word) | Q(hall__icontains=word))
+    return rooms
+
+
+def needs_of(buildings: BuildingList) -> list[str]:
+    """Return every need that a room of the list meets, sorted."""
+    return sorted(
+        {need for meets in buildings.rooms.values_list("meets", flat=True) for need in meets}
+    )

@@ -1,0 +1,127 @@
+"""The page of late changes: who moves and why, who gets a room, who left."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any
+
+from webapp.common.formats import signed
+from webapp.housing.models import Place, Placement, ProposedChange, Room
+from webapp.housing.request_graph import RequestGraph
+from webapp.housing.scores import Scores
+from webapp.housing.selectors.placements import cohort_requests
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedPlace:
+    """One student whose room would change, with the one reason in words."""
+
+    number: int
+    before: Room | None
+    after: Room | None
+    reason: str
+    gain: float | None
+
+    @property
+    def label(self) -> str:
+        """The id on screen."""
+        return f"S-{self.number}"
+
+
+def changes_context(placement: Placement) -> dict[str, Any]:
+    """Return the context of the page of late changes of a placement."""
+    change = ProposedChange.objects.filter(placement=placement).select_related("job").first()
+    students = dict(placement.cohort.students.values_list("pk", "number"))
+    places = list(placement.places.select_related("room"))
+    known = {place.student_id for place in places}
+    context: dict[str, Any] = {
+        "placement": placement,
+        "change": change,
+        "withdrawn": [place for place in places if place.has_left],
+        "homeless": [p for p in places if not p.has_left and p.room_id is None],
+        "newcomers": [number for key, number in students.items() if key not in known],
+    }
+    if change is None or not change.is_ready:
+        return context
+    explained = _explained(placement, change, places, students)
+    return context | {
+        "moves": [row for row in explained if row.before is not None],
+        "arrivals": [row for row in explained if row.before is None and row.after is not None],
+        "n_housed": sum(place.room_id is not None for place in places),
+        "is_stale": change.version != placement.version,
+    }
+
+
+def _explained(
+    placement: Placement,
+    change: ProposedChange,
+    places: list[Place],
+    students: dict[int, int],
+) -> list[ChangedPlace]:
+    rooms = {room.pk: room for room in placement.buildings.rooms.all()}
+    before: dict[int, set[int]] = defaultdict(set)
+    after: dict[int, set[int]] = defaultdict(set)
+    score = {place.student_id: place.score for place in places}
+    for place in places:
+        if place.room_id is not None:
+            before[place.room_id].add(place.number)
+    for student, room in change.rooms.items():
+        if room is not None and int(student) in students:
+            after[room].add(students[int(student)])
+    arriving = {students[key] for key, old, new in change.rows if old is None and key in students}
+    requests = cohort_requests(placement)
+    touched = {n for key, _, new in change.rows if new for n in after[new]}
+    scores = Scores(placement, touched)
+    found = []
+    for key, old, new in change.rows:
+        if key not in students or (old and old not in rooms) or (new and new not in rooms):
+            continue
+        number = students[key]
+        together = after[new] - {number} if new else set()
+        now = scores.of_members(sorted(after[new]))[number] if new else None
+        was = score.get(key)
+        gain = now - was if now is not None and was is not None else None
+        reason = _reason(number, old, new, before, after, arriving, requests, gain, change.price)
+        found.append(
+            ChangedPlace(number, rooms.get(old), rooms.get(new), reason or _with(together), gain)
+        )
+    return sorted(found, key=lambda row: row.number)
+
+
+def _reason(
+    number: int,
+    old: int | None,
+    new: int | None,
+    before: dict[int, set[int]],
+    after: dict[int, set[int]],
+    arriving: set[int],
+    requests: RequestGraph,
+    gain: float | None,
+    price: float,
+) -> str:
+    """Return the first reason that applies, in the order in which it would stop a placement."""
+    if new is None:
+        return "No bed is left under the rules."
+    asked = [b if a == number else a for a, b in requests.mutual if number in (a, b)]
+    met = [other for other in asked if other in after[new]]
+    if met and (old is None or not set(met) & before[old]):
+        return f"With S-{met[0]}. They asked for each other."
+    if old is None:
+        return _with(after[new] - {number})
+    entered = sorted(arriving & after[old])
+    if entered:
+        return f"Makes room for {_named(entered)}."
+    if gain is not None and gain > price:
+        return f"Fits better there by {signed(gain)}, which is more than the price of {price:.2f}."
+    if len(before[old]) == 1 and len(after[new]) > 1:
+        return f"Alone so far. Joins {_named(sorted(after[new] - {number}))}."
+    return "Lets others live together who fit or asked."
+
+
+def _named(numbers: list[int]) -> str:
+    shown = [f"S-{number}" for number in numbers[:3]]
+    more = f" and {len(numbers) - 3} more" if len(numbers) > 3 else ""
+    return " and ".join(shown) + more
+
+
+def _with(others: set[int]) -> str:
+    return f"With {_named(sorted(others))}." if others else "A room of their own."

@@ -1,0 +1,308 @@
+"""The page of a placement: halls, floors and rooms, with who lives there and what to look at."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+
+from webapp.accounts.models import User
+from webapp.common.selectors import owned_by
+from webapp.housing.models import Place, Placement, Room, RoommateRequest
+from webapp.housing.request_graph import RequestGraph, read_requests
+from webapp.housing.rules import PlacementRules, needs_of_student
+from webapp.housing.scores import room_score
+
+SHOWN_A_FLOOR = 9
+LOW = -0.05  # how far below the room's mean somebody is who "pulls it down" (score)
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """One student in a room card."""
+
+    number: int
+    score: float | None
+    is_locked: bool
+    is_honoured: bool
+    pulls_down: bool
+
+    @property
+    def label(self) -> str:
+        """The id on screen."""
+        return f"S-{self.number}"
+
+
+@dataclass(slots=True)
+class RoomCard:
+    """One room as its card shows it."""
+
+    room: Room
+    people: list[Person]
+    score: float | None
+    n_asked: int
+    n_honoured: int
+
+    @property
+    def free(self) -> int:
+        """Beds that nobody has, of a room that is open."""
+        return self.room.capacity - len(self.people) if self.room.is_open else 0
+
+    @property
+    def is_locked(self) -> bool:
+        """Whether everybody in it is locked."""
+        return bool(self.people) and all(person.is_locked for person in self.people)
+
+    @property
+    def concern(self) -> tuple[float, float]:
+        """Sort key of "worth a look first": missed requests, then low scores."""
+        missed = self.n_asked - self.n_honoured
+        return (-missed, self.score if self.score is not None else float("inf"))
+
+
+@dataclass(slots=True)
+class FloorCards:
+    """One floor of a hall."""
+
+    hall: str
+    name: str
+    cards: list[RoomCard] = field(default_factory=list)
+    is_whole: bool = False
+
+    @property
+    def shown(self) -> list[RoomCard]:
+        """The rooms worth a look first, or all when asked for."""
+        if self.is_whole or len(self.cards) <= SHOWN_A_FLOOR:
+            return self.cards
+        worth = sorted(self.cards, key=lambda card: card.concern)[:SHOWN_A_FLOOR]
+        keys = {card.room.pk for card in worth}
+        return [card for card in self.cards if card.room.pk in keys]
+
+    @property
+    def key(self) -> str:
+        """Hall and floor as the address names them."""
+        return f"{self.hall}|{self.name}"
+
+    @property
+    def n_beds(self) -> int:
+        """Open beds."""
+        return sum(card.room.capacity for card in self.cards if card.room.is_open)
+
+    @property
+    def n_taken(self) -> int:
+        """Beds taken."""
+        return sum(len(card.people) for card in self.cards)
+
+    @property
+    def mean(self) -> float | None:
+        """The mean score of everybody who lives with somebody."""
+        scores = [p.score for card in self.cards for p in card.people if p.score is not None]
+        return sum(scores) / len(scores) if scores else None
+
+
+@dataclass(frozen=True, slots=True)
+class HallFill:
+    """How full one hall is."""
+
+    name: str
+    taken: int
+    beds: int
+
+
+def placements_of(user: User) -> QuerySet[Placement]:
+    """Return the placements of the user's organisation with counts of people and of the placed."""
+    places = Place.objects.filter(placement=OuterRef("pk"), has_left=False).order_by()
+
+    def counted(rows: QuerySet[Place]) -> Coalesce:
+        totals = rows.values("placement").annotate(total=Count("pk")).values("total")
+        return Coalesce(Subquery(totals, output_field=IntegerField()), 0)
+
+    return (
+        owned_by(Placement, user)
+        .select_related("cohort", "model", "job", "buildings")
+        .annotate(n_people=counted(places), n_placed=counted(places.filter(room__isnull=False)))
+    )
+
+
+class PlacementRooms:
+    """Rooms, people and requests of one placement, read once for a page."""
+
+    def __init__(self, placement: Placement) -> None:
+        self.placement = placement
+        self.rules = PlacementRules.from_json(placement.rules)
+        self.rooms = list(placement.buildings.rooms.all())
+        self.places = list(
+            placement.places.filter(has_left=False).values(
+                "number", "room_id", "bed", "is_locked", "score"
+            )
+        )
+        self.requests = cohort_requests(placement)
+        self._where = {place["number"]: place["room_id"] for place in self.places}
+        self._asked: dict[int, list[int]] = defaultdict(list)
+        for a, b in [*self.requests.one_sided, *self.requests.mutual]:
+            self._asked[a].append(b)
+        for a, b in self.requests.mutual:
+            self._asked[b].append(a)
+
+    @property
+    def homeless(self) -> list[int]:
+        """Numbers of the people without a room."""
+        return [place["number"] for place in self.places if place["room_id"] is None]
+
+    @property
+    def n_placed(self) -> int:
+        """People with a room."""
+        return len(self.places) - len(self.homeless)
+
+    @property
+    def n_beds(self) -> int:
+        """Open beds of all halls."""
+        return sum(room.capacity for room in self.rooms if room.is_open)
+
+    def is_together(self, a: int, b: int) -> bool:
+        """Whether two people share a room."""
+        return self._where.get(a) is not None and self._where.get(a) == self._where.get(b)
+
+    def halls(self) -> list[HallFill]:
+        """Return how full the halls are, in the order of the list."""
+        beds: dict[str, int] = {}
+        for room in self.rooms:
+            beds[room.hall] = beds.get(room.hall, 0) + (room.capacity if room.is_open else 0)
+        hall_of = {room.pk: room.hall for room in self.rooms}
+        taken: dict[str, int] = defaultdict(int)
+        for place in self.places:
+            if place["room_id"] is not None:
+                taken[hall_of[place["room_id"]]] += 1
+        return [HallFill(hall, taken[hall], count) for hall, count in beds.items()]
+
+    def cards(self) -> list[RoomCard]:
+        """Return a card for every room, in the order of the list."""
+        people: dict[int, list[dict[str, Any]]] = defaultdict(list)
+        for place in self.places:
+            if place["room_id"] is not None:
+                people[place["room_id"]].append(place)
+        return [self._card(room, people[room.pk]) for room in self.rooms]
+
+    def _card(self, room: Room, places: Sequence[dict[str, Any]]) -> RoomCard:
+        numbers = {place["number"] for place in places}
+        score = room_score([place["score"] for place in places])
+        lowest = min((p["score"] for p in places if p["score"] is not None), default=0.0)
+        persons, n_asked, n_honoured = [], 0, 0
+        for place in sorted(places, key=lambda row: row["bed"]):
+            asked = self._asked.get(place["number"], ())
+            met = sum(other in numbers for other in asked)
+            n_asked += bool(asked)
+            n_honoured += bool(met)
+            pulls = (
+                len(places) > 2
+                and score is not None
+                and place["score"] == lowest
+                and place["score"] < score + LOW
+            )
+            persons.append(
+                Person(place["number"], place["score"], place["is_locked"], bool(met), pulls)
+            )
+        return RoomCard(room, persons, score, n_asked, n_honoured)
+
+    def floors(self, hall: str, query: str, kind: str, whole: str) -> list[FloorCards]:
+        """Return the floors of a hall (of all when ""), filtered by student or room and kind."""
+        floors: dict[tuple[str, str], FloorCards] = {}
+        for card in self.cards():
+            room = card.room
+            if hall and room.hall != hall:
+                continue
+            if kind and str(room.capacity) != kind:
+                continue
+            if query and not _matches(card, query):
+                continue
+            floor = FloorCards(room.hall, room.floor)
+            floor = floors.setdefault((room.hall, room.floor), floor)
+            floor.is_whole = bool(query) or whole == floor.key
+            floor.cards.append(card)
+        return list(floors.values())
+
+
+def _matches(card: RoomCard, query: str) -> bool:
+    words = query.casefold()
+    return words in card.room.label.casefold() or any(
+        words in person.label.casefold() for person in card.people
+    )
+
+
+def cohort_requests(placement: Placement) -> RequestGraph:
+    """Return what the requests of a placement's cohort amount to."""
+    requests = RoommateRequest.objects.filter(cohort=placement.cohort_id)
+    return read_requests(
+        requests.select_related("student", "target").only(
+            "is_ignored", "written", "source", "student__number", "target__number"
+        )
+    )
+
+
+def outcome(rooms: PlacementRooms) -> dict[str, Any]:
+    """Return the figures by which scenarios are compared; people by score for the histogram."""
+    scores = [p["score"] for p in rooms.places if p["score"] is not None]
+    needs = _needs_met(rooms)
+    first, any_choice, n_choosers = _choices_met(rooms)
+    return {
+        "people": len(rooms.places),
+        "placed": rooms.n_placed,
+        "total": sum(scores) / 2,
+        "mean": sum(scores) / len(scores) if scores else None,
+        "mutual": [sum(rooms.is_together(*pair) for pair in rooms.requests.mutual),
+                   len(rooms.requests.mutual)],
+        "one_sided": [sum(rooms.is_together(*pair) for pair in rooms.requests.one_sided),
+                      len(rooms.requests.one_sided)],
+        "first_choice": [first, n_choosers],
+        "any_choice": [any_choice, n_choosers],
+        "needs": list(needs),
+    }  # fmt: skip
+
+
+def _needs_met(rooms: PlacementRooms) -> tuple[int, int]:
+    if not rooms.rules.needs:
+        return 0, 0
+    where = {p["number"]: p["room_id"] for p in rooms.places}
+    met_by = {room.pk: {need.casefold() for need in room.meets} for room in rooms.rooms}
+    met = asked = 0
+    students = rooms.placement.cohort.students.only("number", "attributes", "cohort")
+    for student in students:
+        needs = needs_of_student(student, rooms.rules.needs)
+        if needs and student.number in where:
+            asked += 1
+            offered = met_by.get(where[student.number], set())
+            met += all(need.casefold() in offered for need in needs)
+    return met, asked
+
+
+def _choices_met(rooms: PlacementRooms) -> tuple[int, int, int]:
+    """Return how many live in their first choice, in any of their choices, and how many chose."""
+    where = {p["number"]: p["room_id"] for p in rooms.places}
+    room_of = {room.pk: room for room in rooms.rooms}
+    first: set[int] = set()
+    any_choice: set[int] = set()
+    choosers: set[int] = set()
+    rows = rooms.placement.cohort.preferences.values_list("student__number", "rank", "wanted")
+    for number, rank, wanted in rows:
+        if number not in where:
+            continue
+        choosers.add(number)
+        room = room_of.get(where[number])
+        if room is not None and wanted.casefold() in (room.hall.casefold(), room.kind.casefold()):
+            any_choice.add(number)
+            if rank == 1:
+                first.add(number)
+    return len(first), len(any_choice), len(choosers)
+
+
+def unplaced_reasons(rooms: PlacementRooms) -> Mapping[int, str]:
+    """Return what each person without a room needs, in words; "" where nothing is special."""
+    students = rooms.placement.cohort.students.filter(number__in=rooms.homeless)
+    return {s.number: ", ".join(needs_of_student(s, rooms.rules.needs)).lower() for s in students}
+
+
+def find_place(placement: Placement, number: int) -> Place | None:
+    """Return where a student of a placement lives."""
+    return placement.places.filter(number=number).select_related("room", "student").first()

@@ -1,0 +1,226 @@
+"""The drawer of a room: its pairs, what speaks for and against one, and swaps with their cost."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from engine import Rules, explain_pair
+from webapp.housing.models import Placement, PlacementEvent, Room
+from webapp.housing.rules import broken_rule
+from webapp.housing.scores import Scores
+from webapp.housing.selectors.placements import PlacementRooms, RoomCard
+from webapp.housing.services.decisions import forbidden_numbers
+
+OFFERED = 3  # swaps that the drawer lists
+TRIED = 40  # best swaps by score that are held against the rules
+LARGEST_MATRIX = 4  # from five people up, a list of pairs
+SHOWN = 4  # questions of a pair
+DIGITS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One pair of the matrix; ``third`` is 0 to 2, low to high among all placed pairs."""
+
+    first: int
+    second: int
+    score: float
+    third: int
+    is_request: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SwapOffer:
+    """Two students who could change rooms, and what that changes."""
+
+    number: int
+    room: Room
+    here: float
+    there: float
+
+    @property
+    def total(self) -> float:
+        """What all rooms together gain."""
+        return self.here + self.there
+
+
+def room_drawer(
+    rooms: PlacementRooms, card: RoomCard, pair: tuple[int, int] | None
+) -> dict[str, Any]:
+    """Return everything that the drawer of one room shows."""
+    members = [person.number for person in card.people]
+    context: dict[str, Any] = {"card": card, "history": _history(rooms.placement, card.room)}
+    if len(members) < 2:
+        return context
+    scores = Scores(rooms.placement)
+    table = scores.between(members, members)
+    cells = _cells(rooms, members, table)
+    chosen = pair if pair and set(pair) <= set(members) else _weakest(members, table)
+    context |= {
+        "cells": cells,
+        "rows": [
+            (number, [cells.get((number, other)) for other in members], person.score)
+            for number, person in zip(members, card.people, strict=True)
+        ],
+        "members": members,
+        "is_matrix": len(members) <= LARGEST_MATRIX,
+        "pair": chosen,
+        "reasons": _reasons(rooms, scores, chosen),
+        "total": float(np.triu(table, 1).sum() / (len(members) - 1)),
+        "culprit": _culprit(card),
+    }
+    swapped = context["culprit"] or chosen[1]
+    context |= {"swapped": swapped, "offers": swap_offers(rooms, scores, card, swapped)}
+    return context
+
+
+def _cells(
+    rooms: PlacementRooms, members: list[int], table: np.ndarray
+) -> dict[tuple[int, int], Cell]:
+    low, high = _thirds(rooms)
+    asked = {frozenset(p) for p in [*rooms.requests.mutual, *rooms.requests.one_sided]}
+    cells = {}
+    for i, a in enumerate(members):
+        for j, b in enumerate(members):
+            if i != j:
+                score = float(table[i, j])
+                third = 0 if score < low else 2 if score > high else 1
+                cells[a, b] = Cell(a, b, score, third, frozenset((a, b)) in asked)
+    return cells
+
+
+def _thirds(rooms: PlacementRooms) -> tuple[float, float]:
+    """Return the scores that part all people with roommates into thirds."""
+    known = [place["score"] for place in rooms.places if place["score"] is not None]
+    low, high = np.quantile(known, [1 / 3, 2 / 3]) if known else (0.0, 0.0)
+    return float(low), float(high)
+
+
+def _weakest(members: list[int], table: np.ndarray) -> tuple[int, int]:
+    off = table + np.diag(np.full(len(members), np.inf))
+    i, j = np.unravel_index(int(np.argmin(off)), off.shape)
+    return members[min(i, j)], members[max(i, j)]
+
+
+def _culprit(card: RoomCard) -> int | None:
+    return next((person.number for person in card.people if person.pulls_down), None)
+
+
+def _reasons(rooms: PlacementRooms, scores: Scores, pair: tuple[int, int]) -> dict[str, Any]:
+    """Return what speaks for and against a pair, with sums that hold as printed."""
+    one, other = (scores.position[number] for number in pair)
+    found = explain_pair(scores.model, scores.survey, one, other, Rules(same=rooms.rules.same))
+    score, in_favour = round(found.score, DIGITS), round(found.in_favour, DIGITS)
+    against = round(found.against, DIGITS)
+    largest = max((abs(c.amount) for c in found.contributions), default=0.0) or 1.0
+    shown = [
+        {
+            "question": c.question,
+            "answers": _in_words(c.answers),
+            "amount": round(c.amount, DIGITS),
+            "bar": c.amount / largest,
+        }
+        for c in found.contributions[:SHOWN]
+    ]
+    rest = in_favour - against - sum(reason["amount"] for reason in shown)
+    return {
+        "shown": shown,
+        "n_smaller": max(0, len(found.contributions) - SHOWN),
+        "smaller": round(rest, DIGITS),
+        "average": round(score - in_favour + against, DIGITS),
+        "in_favour": in_favour,
+        "against": against,
+        "score": score,
+    }
+
+
+def _in_words(answers: tuple[str | None, str | None]) -> str:
+    first, second = (f"“{answer}”" if answer is not None else "blank" for answer in answers)
+    return f"both {first}" if answers[0] == answers[1] else f"{first}, {second}"
+
+
+def swap_offers(
+    rooms: PlacementRooms, scores: Scores, card: RoomCard, number: int
+) -> list[SwapOffer]:
+    """Return the swaps of one student that cost least, or gain most, and break no rule.
+
+    A room of c people counts half the sum of its people's scores, and each score is the mean over
+    c - 1 pairs: so a swap changes both rooms by what the pairs of the two say, exactly.
+    """
+    living = [place for place in rooms.places if place["room_id"] is not None]
+    numbers = [place["number"] for place in living]
+    here = [p.number for p in card.people if p.number != number]
+    gains_here, gains_there = _swap_gains(rooms, scores, number, here, living)
+    total = gains_here + gains_there
+    blocked = {place["number"] for place in living if place["is_locked"]}
+    blocked |= {person.number for person in card.people}
+    offers: list[SwapOffer] = []
+    by_key = {room.pk: room for room in rooms.rooms}
+    order = [k for k in np.argsort(-total, kind="stable") if numbers[k] not in blocked][:TRIED]
+    students = _students(rooms, [number, *here, *_neighbours(living, order)])
+    forbidden = forbidden_numbers(rooms.placement)
+    for k in order:
+        other, room = numbers[k], by_key[living[k]["room_id"]]
+        there = [p["number"] for p in living if p["room_id"] == room.pk and p["number"] != other]
+        new_here = [students[n] for n in [other, *here]]
+        new_there = [students[n] for n in [number, *there]]
+        if broken_rule(card.room, new_here, rooms.rules, forbidden) or broken_rule(
+            room, new_there, rooms.rules, forbidden
+        ):
+            continue
+        offers.append(SwapOffer(other, room, float(gains_here[k]), float(gains_there[k])))
+        if len(offers) == OFFERED:
+            break
+    return offers
+
+
+def _swap_gains(
+    rooms: PlacementRooms,
+    scores: Scores,
+    number: int,
+    here: list[int],
+    living: list[dict[str, Any]],
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what this room and the other one gain when the student swaps with each other one."""
+    numbers = [place["number"] for place in living]
+    own = scores.between([number], numbers)[0]
+    room_of = np.array([place["room_id"] for place in living])
+    keys, where, sizes = np.unique(room_of, return_inverse=True, return_counts=True)
+    with_room = np.bincount(where, weights=own, minlength=len(keys))
+    others = np.maximum(sizes[where] - 1, 1)
+    old_there = np.array([place["score"] or 0.0 for place in living])
+    gains_there = np.where(sizes[where] > 1, (with_room[where] - own) / others - old_there, 0.0)
+    if not here:
+        return np.zeros(len(living)), gains_there
+    table = scores.between(here, [number, *numbers])
+    gains_here = (table[:, 1:].sum(axis=0) - table[:, 0].sum()) / len(here)
+    return gains_here, gains_there
+
+
+def _neighbours(living: list[dict[str, Any]], order: list[int]) -> list[int]:
+    keys = {living[k]["room_id"] for k in order}
+    return [place["number"] for place in living if place["room_id"] in keys]
+
+
+def _students(rooms: PlacementRooms, numbers: list[int]) -> dict[int, Any]:
+    students = rooms.placement.cohort.students.only("number", "attributes", "cohort")
+    return {s.number: s for s in students.filter(number__in=set(numbers))}
+
+
+def _history(placement: Placement, room: Room) -> list[tuple[PlacementEvent, str]]:
+    """Return who came and went by hand, latest first: the history of each bed."""
+    found = []
+    for event in placement.events.filter(undone_at=None).select_related("user")[:200]:
+        changes: dict[int, list[Any]] = defaultdict(lambda: [None, None])
+        for side, rows in enumerate((event.before, event.after)):
+            for row in rows:
+                changes[row[0]][side] = row[1]
+        came = [f"S-{n}" for n, (old, new) in changes.items() if new == room.pk and old != new]
+        went = [f"S-{n}" for n, (old, new) in changes.items() if old == room.pk and old != new]
+        words = [f"{' and '.join(came)} came"] if came else []
+        words += [f"{' and '.join(went)} left"] if went else []
+        if words:
+            found.append((event, ", ".join(words)))
+    return found[:8]

@@ -1,0 +1,1 @@
+"""What changes building lists, requests and placements."""

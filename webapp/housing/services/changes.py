@@ -1,0 +1,165 @@
+"""Late changes: worked out and shown first, then kept all or none, or discarded."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from webapp.accounts.models import User
+from webapp.audit.services import audit
+from webapp.common.formats import counted
+from webapp.common.quota import with_fresh_count
+from webapp.housing.errors import ChangedElsewhereError, HousingError
+from webapp.housing.models import Place, Placement, PlacementEvent, ProposedChange
+from webapp.housing.services.decisions import lock_placement
+from webapp.jobs.services import job_enqueue
+
+
+@with_fresh_count
+@transaction.atomic
+def change_propose(
+    *, user: User, placement: Placement, price: float, pinned: Sequence[int]
+) -> ProposedChange:
+    """Start working out who would move, at a price of a move; what was proposed before goes.
+
+    Raises HousingError for a placement without rooms, or while a job is running.
+    """
+    placement = lock_placement(placement)
+    if not placement.is_computed:
+        raise HousingError(f"{placement.name} has no rooms yet.")
+    if not 0 < price <= 100:
+        raise HousingError("A move costs more than 0 and at most 100.")
+    ProposedChange.objects.filter(placement=placement).delete()
+    job = job_enqueue(
+        user=user,
+        kind="housing.change",
+        parameters={
+            "placement": str(placement.pk),
+            "price": price,
+            "pinned": sorted(set(pinned)),
+            "version": placement.version,
+        },
+        title=f"{placement.name}: late changes",
+    )
+    return ProposedChange.objects.create(
+        placement=placement,
+        job=job,
+        price=price,
+        pinned=sorted(set(pinned)),
+        version=placement.version,
+    )
+
+
+def change_store(
+    *,
+    placement: Placement,
+    job_id: Any,
+    version: int,
+    rooms: Mapping[int, int | None],
+    rows: list[list[int | None]],
+    figures: dict[str, Any],
+) -> None:
+    """Keep what would change; call it in the transaction that ends the job.
+
+    ``rooms`` maps a student's key to a room's key; ``rows`` lists those whose room changes.
+    """
+    updated = ProposedChange.objects.filter(placement=placement, job_id=job_id).update(
+        is_ready=True,
+        version=version,
+        rooms={str(student): room for student, room in rooms.items()},
+        rows=rows,
+        figures=figures,
+    )
+    if not updated:
+        raise HousingError("These changes were discarded meanwhile.")
+
+
+@transaction.atomic
+def change_keep(
+    *, user: User, placement: Placement, change_id: int, scores: Mapping[int, float | None]
+) -> PlacementEvent:
+    """Put everybody where the proposed change says, all or none.
+
+    Raises
+    ------
+    ChangedElsewhereError
+        If the placement changed since the change was worked out.
+    HousingError
+        If it was discarded, or is not worked out yet.
+    """
+    placement = lock_placement(placement)
+    change = ProposedChange.objects.select_for_update().filter(pk=change_id).first()
+    if change is None or change.placement_id != placement.pk:
+        raise HousingError("These changes were discarded, or worked out anew, meanwhile.")
+    if not change.is_ready:
+        raise HousingError("These changes are not worked out yet.")
+    if change.version != placement.version:
+        raise ChangedElsewhereError(
+            "Somebody changed this placement since. Work the changes out again; nothing was kept."
+        )
+    numbers = dict(placement.cohort.students.values_list("pk", "number"))
+    rooms = {int(student): room for student, room in change.rooms.items()}
+    places = {p.student_id: p for p in placement.places.all()}
+    before = [_row(places.get(key), numbers[key]) for key, *_ in change.rows if key in numbers]
+    moving = {key for key, *_ in change.rows}
+    taken: dict[int, set[int]] = {}
+    for place in places.values():
+        if place.room_id is not None and place.student_id not in moving:
+            taken.setdefault(place.room_id, set()).add(place.bed)
+    Place.objects.filter(placement=placement, student_id__in=moving).update(room=None, bed=None)
+    for student in sorted(moving, key=lambda key: numbers[key]):
+        room = rooms.get(student)
+        bed = None
+        if room is not None:
+            used = taken.setdefault(room, set())
+            bed = next(k for k in range(1, len(used) + 2) if k not in used)
+            used.add(bed)
+        Place.objects.update_or_create(
+            placement=placement,
+            student_id=student,
+            defaults={
+                "number": numbers[student],
+                "room_id": room,
+                "bed": bed,
+                "has_left": False,
+                "score": scores.get(student),
+            },
+        )
+    for student, score in scores.items():
+        if student not in moving:
+            Place.objects.filter(placement=placement, student_id=student).update(score=score)
+    after = [_row(place, place.number) for place in placement.places.filter(student_id__in=moving)]
+    figures = {**placement.figures, **change.figures}
+    Placement.objects.filter(pk=placement.pk).update(
+        version=F("version") + 1,
+        changes=0,
+        best_at=timezone.now(),
+        updated_at=timezone.now(),
+        figures=figures,
+    )
+    change.delete()
+    sentence = f"Late changes kept: {counted(len(moving), 'person', 'people')} moved."
+    audit(user, "kept late changes", placement, people=len(moving), price=change.price)
+    return PlacementEvent.objects.create(
+        placement=placement,
+        revision=placement.revision,
+        user=user,
+        sentence=sentence,
+        before=before,
+        after=after,
+    )
+
+
+def _row(place: Place | None, number: int) -> list[Any]:
+    if place is None:
+        return [number, None, None, False, False]
+    return [place.number, place.room_id, place.bed, place.is_locked, place.has_left]
+
+
+@transaction.atomic
+def change_discard(*, user: User, placement: Placement) -> None:
+    """Forget proposed changes; nothing else changes."""
+    audit(user, "discarded late changes", placement)
+    ProposedChange.objects.filter(placement=placement).delete()

@@ -1,0 +1,289 @@
+"""Making, computing, publishing and removing placements."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+from django.db.models import F
+from django.utils import timezone
+
+import engine
+from webapp.accounts.models import User
+from webapp.audit.services import audit
+from webapp.cohorts.models import Cohort
+from webapp.cohorts.selectors.surveys import cohort_survey, questionnaire_of
+from webapp.common.formats import counted
+from webapp.common.quota import with_fresh_count
+from webapp.housing.errors import HousingError
+from webapp.housing.models import BuildingList, Place, Placement
+from webapp.housing.rules import COUNTS, PlacementRules
+from webapp.housing.services.decisions import lock_placement
+from webapp.jobs.services import job_enqueue
+from webapp.matching.models import LearnedModel
+
+MAX_WORTH = 100.0  # what a wish or a move may count at most (score)
+
+
+@with_fresh_count
+@transaction.atomic
+def placement_create(
+    *,
+    user: User,
+    name: str,
+    cohort: Cohort,
+    buildings: BuildingList,
+    model: LearnedModel,
+    rules: PlacementRules,
+) -> Placement:
+    """Create a placement and start working it out.
+
+    Raises
+    ------
+    HousingError, QuotaError
+        One sentence: the model is not learned, the questions differ, a column is unknown.
+    """
+    if not model.is_learned:
+        raise HousingError(f"{model.name} is not learned yet.")
+    check_rules(rules, cohort)
+    try:
+        cohort_survey(cohort, questionnaire_of(model.questions))
+    except engine.InvalidProblemError as error:
+        raise HousingError(str(error)) from error
+    placement = Placement.objects.create(
+        organisation=user.organisation,
+        created_by=user,
+        name=" ".join(name.split())[:120] or cohort.name,
+        cohort=cohort,
+        buildings=buildings,
+        model=model,
+        rules=rules.to_json(),
+    )
+    audit(user, "created", placement, cohort=cohort.name, buildings=buildings.name)
+    return _compute(user, placement)
+
+
+def check_rules(rules: PlacementRules, cohort: Cohort) -> None:
+    """Raise HousingError for a rule that names no column, or counts as it cannot."""
+    named = [*rules.same, *rules.needs, *([rules.designation] if rules.designation else [])]
+    unknown = [column for column in named if column not in cohort.constraints]
+    if unknown:
+        raise HousingError(f"{unknown[0]} is not a rule column of {cohort.name}.")
+    if rules.mutual not in COUNTS or rules.one_sided not in COUNTS:
+        raise HousingError("A request counts as a must, as a wish, or not at all.")
+    for words, value in (
+        ("A wish", rules.wish),
+        ("The first choice", rules.preference),
+        ("A move", rules.price),
+    ):
+        if not 0 <= value <= MAX_WORTH:
+            raise HousingError(f"{words} counts from 0 to {MAX_WORTH:.0f}.")
+
+
+@with_fresh_count
+@transaction.atomic
+def placement_compute(*, user: User, placement: Placement) -> Placement:
+    """Work the rooms out again around who is locked.
+
+    Raises HousingError while a job is running, or when the placement is published: then changes
+    are proposed first.
+    """
+    placement = lock_placement(placement)
+    if placement.is_published:
+        raise HousingError(f"{placement.name} is published. Propose late changes instead.")
+    return _compute(user, placement)
+
+
+def _compute(user: User, placement: Placement) -> Placement:
+    placement.job = job_enqueue(
+        user=user,
+        kind="housing.place",
+        parameters={"placement": str(placement.pk)},
+        title=placement.name,
+        stores=200 * placement.cohort.n_students,
+    )
+    placement.clashes = []
+    placement.save(update_fields=["job", "clashes"])
+    return placement
+
+
+@with_fresh_count
+@transaction.atomic
+def rules_change(*, user: User, placement: Placement, rules: PlacementRules) -> Placement:
+    """Set other rules and work the rooms out again."""
+    placement = lock_placement(placement)
+    if placement.is_published:
+        raise HousingError(f"{placement.name} is published. Copy it to try other rules.")
+    check_rules(rules, placement.cohort)
+    placement.rules = rules.to_json()
+    placement.save(update_fields=["rules"])
+    audit(user, "changed rules", placement, rules=rules.to_json())
+    return _compute(user, placement)
+
+
+@with_fresh_count
+@transaction.atomic
+def placement_copy(*, user: User, placement: Placement, rules: PlacementRules) -> Placement:
+    """Make another scenario of the same cohort and rooms under other rules."""
+    check_rules(rules, placement.cohort)
+    taken = set(Placement.objects.filter(cohort=placement.cohort).values_list("name", flat=True))
+    stem = placement.name[:100]
+    name = next(n for k in range(2, 10_000) if (n := f"{stem} ({k})") not in taken)
+    copy = Placement.objects.create(
+        organisation=user.organisation,
+        created_by=user,
+        name=name,
+        cohort=placement.cohort,
+        buildings=placement.buildings,
+        model=placement.model,
+        rules=rules.to_json(),
+    )
+    audit(user, "created", copy, copied_from=placement.name)
+    return _compute(user, copy)
+
+
+def placement_store(
+    *,
+    placement_id: UUID,
+    rooms: Mapping[int, int | None],
+    scores: Mapping[int, float | None],
+    figures: dict[str, Any],
+) -> None:
+    """Keep computed rooms; call it in the transaction that ends the job.
+
+    Parameters
+    ----------
+    rooms : mapping of a student's key to a room's key, or None.
+    scores : mapping of a student's key to the mean of the pairs with the roommates.
+
+    Raises
+    ------
+    HousingError
+        If the placement was removed, or a student or room of it is gone.
+    """
+    placement = Placement.objects.select_for_update().filter(pk=placement_id).first()
+    if placement is None:
+        raise HousingError("The placement was removed meanwhile.")
+    numbers = dict(placement.cohort.students.values_list("pk", "number"))
+    existing = set(placement.buildings.rooms.values_list("pk", flat=True))
+    gone = [key for key in rooms.values() if key is not None and key not in existing]
+    if gone or any(student not in numbers for student in rooms):
+        raise HousingError("Rooms or students were removed meanwhile. Work it out again.")
+    locked = set(placement.places.filter(is_locked=True).values_list("student_id", flat=True))
+    left = list(placement.places.filter(has_left=True).values_list("student_id", flat=True))
+    placement.places.all().delete()
+    next_bed: dict[int, int] = {}
+    rows = []
+    for student, room in sorted(rooms.items(), key=lambda entry: numbers[entry[0]]):
+        bed = None
+        if room is not None:
+            bed = next_bed[room] = next_bed.get(room, 0) + 1
+        rows.append(
+            Place(
+                placement=placement,
+                student_id=student,
+                number=numbers[student],
+                room_id=room,
+                bed=bed,
+                is_locked=student in locked and room is not None,
+                score=scores.get(student),
+            )
+        )
+    rows += [
+        Place(placement=placement, student_id=key, number=numbers[key], has_left=True)
+        for key in left
+        if key in numbers
+    ]
+    Place.objects.bulk_create(rows, batch_size=400)
+    now = timezone.now()
+    Placement.objects.filter(pk=placement.pk).update(
+        revision=F("revision") + 1,
+        version=F("version") + 1,
+        changes=0,
+        best_at=now,
+        updated_at=now,
+        figures=figures,
+        clashes=[],
+    )
+
+
+@transaction.atomic
+def placement_publish(*, user: User, placement: Placement, version: int) -> Placement:
+    """Make a placement the one that students get; the cohort's other one is published no more."""
+    placement = lock_placement(placement, version)
+    if not placement.is_computed:
+        raise HousingError(f"{placement.name} has no rooms yet.")
+    if placement.is_published:
+        raise HousingError(f"{placement.name} is published already.")
+    others = Placement.objects.filter(cohort=placement.cohort, published_at__isnull=False)
+    for other in others:
+        audit(user, "withdrew publication", other)
+    others.update(published_at=None, published_by="", version=F("version") + 1)
+    placement.published_at = timezone.now()
+    placement.published_by = user.get_username()
+    placement.version += 1
+    try:
+        with transaction.atomic():
+            placement.save(update_fields=["published_at", "published_by", "version"])
+    except IntegrityError as error:
+        raise HousingError("Somebody published another placement meanwhile.") from error
+    placed = placement.places.filter(room__isnull=False).count()
+    audit(user, "published", placement, people=placed)
+    return placement
+
+
+@transaction.atomic
+def placement_unpublish(*, user: User, placement: Placement) -> None:
+    """Take a publication back; nothing else changes."""
+    placement = lock_placement(placement)
+    if not placement.is_published:
+        raise HousingError(f"{placement.name} is not published.")
+    Placement.objects.filter(pk=placement.pk).update(
+        published_at=None, published_by="", version=F("version") + 1
+    )
+    audit(user, "withdrew publication", placement)
+
+
+@transaction.atomic
+def placement_rename(*, user: User, placement: Placement, name: str) -> None:
+    """Give a placement another name."""
+    name = " ".join(name.split())[:120]
+    if not name:
+        raise HousingError("The placement needs a name.")
+    audit(user, "renamed", placement, to=name)
+    Placement.objects.filter(pk=placement.pk).update(name=name)
+
+
+@transaction.atomic
+def placement_delete(*, user: User, placement: Placement, typed_name: str) -> None:
+    """Remove a placement with its history, when its name was typed."""
+    if typed_name.strip() != placement.name:
+        raise HousingError("The name does not match. Nothing was removed.")
+    lock_placement(placement)
+    audit(user, "removed", placement, people=placement.places.count())
+    placement.delete()
+
+
+def moved_between(before: Placement, after: Placement) -> int:
+    """Return how many people of one placement live elsewhere in another."""
+    rooms = dict(before.places.filter(has_left=False).values_list("student_id", "room_id"))
+    now = after.places.filter(has_left=False).values_list("student_id", "room_id")
+    return sum(rooms.get(student, room) != room for student, room in now)
+
+
+def publish_question(placement: Placement, homeless: Sequence[int]) -> str:
+    """Return what publishing would do, for the question before it."""
+    parts = []
+    if homeless:
+        names = ", ".join(f"S-{n}" for n in homeless[:8])
+        more = f" and {len(homeless) - 8} more" if len(homeless) > 8 else ""
+        parts.append(
+            f"{counted(len(homeless), 'student has', 'students have')} no room: {names}{more}."
+        )
+    other = Placement.objects.filter(cohort=placement.cohort, published_at__isnull=False).first()
+    if other is not None and other.pk != placement.pk:
+        moved = moved_between(other, placement)
+        parts.append(
+            f"{other.name} is published now; {counted(moved, 'person moves', 'people move')}."
+        )
+    return " ".join(parts)

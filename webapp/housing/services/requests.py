@@ -1,0 +1,265 @@
+"""Importing and settling roommate requests and preferences of a cohort."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from django.db import transaction
+
+from webapp.accounts.models import User
+from webapp.audit.services import audit
+from webapp.cohorts.models import Cohort, Student
+from webapp.cohorts.services.drafts import clean_filename
+from webapp.cohorts.tables.reading import check_file_size, read_table
+from webapp.cohorts.tables.table import Table
+from webapp.common.parameters import digits_of, whole_number
+from webapp.housing.errors import HousingError
+from webapp.housing.models import Preference, RoommateRequest
+
+CLOSE = 0.8  # share of equal letters from which another spelling is offered
+SEVERAL = re.compile(r"[;,|/\n]")
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedRequests:
+    """What a file of requests held: how many were kept, and what was left out and why."""
+
+    kept: int
+    unknown: int
+    themselves: int
+    twice: int
+    strangers: int
+
+    @property
+    def sentence(self) -> str:
+        """What happened, in one sentence."""
+        parts = [f"{self.kept:,} requests imported"]
+        for count, words in (
+            (self.unknown, "name nobody known yet"),
+            (self.themselves, "asked for themselves and were left out"),
+            (self.twice, "said twice and counted once"),
+            (self.strangers, "by ids that are not in this cohort were left out"),
+        ):
+            if count:
+                parts.append(f"{count:,} {words}")
+        return "; ".join(parts) + "."
+
+
+class StudentFinder:
+    """Finds a student of one cohort by the original id or the id on screen."""
+
+    def __init__(self, cohort: Cohort) -> None:
+        self.students = list(cohort.students.only("pk", "number", "original_id", "cohort"))
+        self._by_id = {s.original_id.strip().casefold(): s for s in self.students}
+        self._by_number = {s.number: s for s in self.students}
+
+    def find(self, text: str) -> Student | None:
+        """Return the student whom a text names for sure."""
+        text = text.strip()
+        known = self._by_id.get(text.casefold())
+        if known is not None:
+            return known
+        if re.fullmatch(r"[sS]-\d{1,9}", text):
+            return self._by_number.get(int(text[2:]))
+        return None
+
+    def close(self, text: str, limit: int = 3) -> list[Student]:
+        """Return students whose original id is a letter or two away, nearest first."""
+        near = get_close_matches(text.strip().casefold(), self._by_id, n=limit, cutoff=CLOSE)
+        return [self._by_id[name] for name in near]
+
+
+@transaction.atomic
+def requests_import(
+    *, user: User, cohort: Cohort, filename: str, size: int, read: Callable[[], bytes]
+) -> ImportedRequests:
+    """Add the requests of a file: the asker's id, then whom they want, in one or more columns.
+
+    Several ids in one cell are told apart by commas, semicolons or bars. Requests that are there
+    already are counted once.
+
+    Raises
+    ------
+    TableError, HousingError
+        One sentence; nothing was changed.
+    """
+    check_file_size(size)
+    table = read_table(read())
+    asker, wanted = _request_columns(table)
+    Cohort.objects.select_for_update().get(pk=cohort.pk)
+    finder = StudentFinder(cohort)
+    source = clean_filename(filename)[:120]
+    seen = set(
+        RoommateRequest.objects.filter(cohort=cohort).values_list(
+            "student_id", "target_id", "written"
+        )
+    )
+    made: list[RoommateRequest] = []
+    themselves = twice = strangers = 0
+    for row in table.rows:
+        student = finder.find(row[asker])
+        names = [part.strip() for k in wanted for part in SEVERAL.split(row[k]) if part.strip()]
+        if student is None:
+            strangers += len(names)
+            continue
+        for name in names:
+            target = finder.find(name)
+            if target == student:
+                themselves += 1
+                continue
+            key = (student.pk, target and target.pk, "" if target else name[:120])
+            if key in seen:
+                twice += 1
+                continue
+            seen.add(key)
+            made.append(
+                RoommateRequest(
+                    cohort=cohort, student=student, target=target, written=key[2], source=source
+                )
+            )
+    if not made and not twice:
+        raise HousingError(
+            f"No row of {source} names a student of {cohort.name} and whom they want. "
+            "The first column is read as the id of who asks."
+        )
+    RoommateRequest.objects.bulk_create(made, batch_size=500)
+    unknown = sum(request.target is None for request in made)
+    audit(user, "imported requests", cohort, requests=len(made), file=source)
+    return ImportedRequests(len(made), unknown, themselves, twice, strangers)
+
+
+def _request_columns(table: Table) -> tuple[int, list[int]]:
+    """Return the column of the asker and those of whom they want, by name, else by place."""
+    names = [name.casefold() for name in table.header]
+    wanted = [k for k, n in enumerate(names) if re.search(r"want|request|roommate|wish|with", n)]
+    rest = [k for k in range(len(names)) if k not in wanted]
+    if table.n_columns < 2 or not rest:
+        raise HousingError(
+            "Two columns are expected: the id of who asks, and the id of whom they want."
+        )
+    asker = next((k for k in rest if re.search(r"student|\bid\b|from|asker|by", names[k])), rest[0])
+    return asker, wanted or [k for k in range(len(names)) if k != asker][:1]
+
+
+@transaction.atomic
+def request_settle(*, user: User, cohort: Cohort, request_id: int, answer: str) -> RoommateRequest:
+    """Say whom an unknown request means (an id), or leave it out (a blank answer).
+
+    What was typed is forgotten as soon as it is matched.
+    """
+    request = (
+        RoommateRequest.objects.select_for_update(of=("self",))
+        .select_related("student")
+        .filter(cohort=cohort, pk=request_id)
+        .first()
+    )
+    if request is None:
+        raise HousingError("This request was removed meanwhile.")
+    if not answer.strip():
+        request.is_ignored = True
+        request.save(update_fields=["is_ignored"])
+        audit(user, "left out a request", cohort, student=request.student.label)
+        return request
+    finder = StudentFinder(cohort)
+    number = whole_number(digits_of(answer.strip()))
+    target = finder.find(answer) or finder.find(f"S-{number}" if number is not None else "")
+    if target is None:
+        raise HousingError(f"“{answer.strip()[:30]}” is no student of {cohort.name}.")
+    if target.pk == request.student_id:
+        raise HousingError(f"{target.label} cannot ask for themselves.")
+    _match(request, target)
+    audit(user, "matched a request", cohort, student=request.student.label, target=target.label)
+    return request
+
+
+def _match(request: RoommateRequest, target: Student) -> None:
+    """Point a request at a student; one that stands already makes it superfluous."""
+    same = RoommateRequest.objects.filter(student=request.student_id, target=target)
+    if same.exclude(pk=request.pk).exists():
+        request.delete()
+        return
+    request.target, request.written = target, ""
+    request.save(update_fields=["target", "written"])
+
+
+@transaction.atomic
+def requests_match_close(*, user: User, cohort: Cohort) -> int:
+    """Match every unknown request that has exactly one close id; return how many."""
+    finder = StudentFinder(cohort)
+    unknown = RoommateRequest.objects.select_for_update(of=("self",)).filter(
+        cohort=cohort, target=None, is_ignored=False
+    )
+    matched = 0
+    for request in unknown:
+        near = [s for s in finder.close(request.written) if s.pk != request.student_id]
+        if len(near) == 1:
+            _match(request, near[0])
+            matched += 1
+    if not matched:
+        raise HousingError("No unknown request has exactly one close match.")
+    audit(user, "matched requests", cohort, requests=matched)
+    return matched
+
+
+@transaction.atomic
+def requests_cut(*, user: User, cohort: Cohort, pairs: Sequence[tuple[int, int]]) -> int:
+    """Leave out the requests between these students, both ways; return how many."""
+    cut = 0
+    for a, b in pairs:
+        for asker, target in ((a, b), (b, a)):
+            cut += RoommateRequest.objects.filter(
+                cohort=cohort, student__number=asker, target__number=target
+            ).update(is_ignored=True)
+    audit(user, "left out requests", cohort, pairs=[f"S-{a} + S-{b}" for a, b in pairs])
+    return cut
+
+
+@transaction.atomic
+def requests_clear(*, user: User, cohort: Cohort) -> int:
+    """Remove all requests of a cohort; return how many."""
+    count, _ = RoommateRequest.objects.filter(cohort=cohort).delete()
+    audit(user, "removed requests", cohort, requests=count)
+    return count
+
+
+@transaction.atomic
+def preferences_import(
+    *, user: User, cohort: Cohort, filename: str, size: int, read: Callable[[], bytes]
+) -> tuple[int, int]:
+    """Replace the ranked preferences of a cohort by those of a file.
+
+    The first column is the student's id; every further one a choice, in their order.
+    Returns (choices kept, rows whose id is not in the cohort).
+    """
+    check_file_size(size)
+    table = read_table(read())
+    if table.n_columns < 2:
+        raise HousingError("Two columns are expected: the student’s id, and the first choice.")
+    Cohort.objects.select_for_update().get(pk=cohort.pk)
+    finder = StudentFinder(cohort)
+    made: list[Preference] = []
+    seen: set[int] = set()
+    strangers = 0
+    for number, row in zip(table.row_numbers, table.rows, strict=True):
+        student = finder.find(row[0])
+        if student is None:
+            strangers += 1
+            continue
+        if student.pk in seen:
+            raise HousingError(f"Row {number:,}: {row[0][:30]} appears twice. Leave one out.")
+        seen.add(student.pk)
+        choices = dict.fromkeys(" ".join(cell.split())[:80] for cell in row[1:] if cell.strip())
+        made += [
+            Preference(cohort=cohort, student=student, rank=rank, wanted=wanted)
+            for rank, wanted in enumerate(choices, start=1)
+        ]
+    if not made:
+        raise HousingError(
+            f"No row names a student of {cohort.name} and a choice. "
+            "The first column is read as the student’s id."
+        )
+    Preference.objects.filter(cohort=cohort).delete()
+    Preference.objects.bulk_create(made, batch_size=500)
+    audit(user, "imported preferences", cohort, choices=len(made))
+    return len(made), strangers

@@ -1,0 +1,93 @@
+"""What buildings and placements add to the rail, the home page and the search."""
+
+from collections.abc import Iterable
+
+from django.urls import reverse
+
+from webapp.accounts.models import User
+from webapp.common import hooks
+from webapp.common.formats import counted
+from webapp.common.parameters import digits_of, whole_number
+from webapp.common.selectors import owned_by
+from webapp.housing.models import BuildingList, Place, Placement, Room
+
+MAX_HITS = 10
+
+
+def register() -> None:
+    """Add rail lines, next steps, facts and search."""
+    hooks.register_navigation(
+        hooks.NavigationItem(
+            "Housing",
+            "Buildings",
+            "building-2",
+            "housing:building-lists",
+            order=15,
+            count=lambda user: owned_by(BuildingList, user).count(),
+        )
+    )
+    hooks.register_navigation(
+        hooks.NavigationItem(
+            "Housing",
+            "Placements",
+            "bed-double",
+            "housing:placements",
+            order=40,
+            count=lambda user: owned_by(Placement, user).count(),
+        )
+    )
+    hooks.register_home_fact(home_fact)
+    hooks.register_next_steps(next_steps)
+    hooks.register_search(search)
+
+
+def home_fact(user: User) -> str:
+    """Return '1 placement published'."""
+    published = owned_by(Placement, user).filter(published_at__isnull=False).count()
+    return f"{counted(published, 'placement')} published" if published else ""
+
+
+def next_steps(user: User) -> Iterable[hooks.NextStep]:
+    """Return placements that wait to be looked at and published."""
+    if not user.is_staff_member:
+        return
+    waiting = owned_by(Placement, user).filter(published_at=None, revision__gt=0)
+    for placement in waiting.exclude(cohort__placements__published_at__isnull=False)[:2]:
+        yield hooks.NextStep(
+            f"Look at the rooms of {placement.name}",
+            "Rooms are proposed, and nothing is published yet.",
+            reverse("housing:placement", args=[placement.pk]),
+            "Open the rooms",
+            icon="bed-double",
+            order=6,
+        )
+
+
+def search(user: User, query: str) -> Iterable[hooks.SearchHit]:
+    """Find building lists, placements and rooms by name, and students in rooms by their id."""
+    for buildings in owned_by(BuildingList, user).filter(name__icontains=query)[:MAX_HITS]:
+        address = reverse("housing:buildings", args=[buildings.pk])
+        yield hooks.SearchHit(buildings.name, "Building list", address, "building-2")
+    for placement in owned_by(Placement, user).filter(name__icontains=query)[:MAX_HITS]:
+        address = reverse("housing:placement", args=[placement.pk])
+        yield hooks.SearchHit(placement.name, "Placement", address, "bed-double")
+    number = whole_number(digits_of(query))
+    if number is not None:
+        places = Place.objects.filter(placement__in=owned_by(Placement, user), number=number)
+        for place in places.filter(room__isnull=False).select_related("placement", "room")[
+            :MAX_HITS
+        ]:
+            address = reverse("housing:placement", args=[place.placement_id])
+            yield hooks.SearchHit(
+                f"{place.label} in {place.room}",
+                f"Room of {place.placement.name}",
+                f"{address}?q={place.label}&room={place.room_id}",
+                "bed-double",
+            )
+        return
+    rooms = Room.objects.filter(buildings__in=owned_by(BuildingList, user), name__iexact=query)
+    for room in rooms.select_related("buildings")[:MAX_HITS]:
+        address = reverse("housing:buildings", args=[room.buildings_id])
+        yield hooks.SearchHit(
+            room.label, f"Room of {room.buildings.name}", f"{address}?q={room.name}", "bed-double"
+        )

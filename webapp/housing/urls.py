@@ -1,0 +1,52 @@
+"""Addresses of buildings, requests and placements."""
+
+from django.urls import path
+
+from webapp.housing.views import buildings, changes, decisions, placements, requests
+
+app_name = "housing"
+
+urlpatterns = [
+    path("buildings/", buildings.building_lists, name="building-lists"),
+    path("buildings/new/", buildings.upload, name="buildings-upload"),
+    path("buildings/drafts/<uuid:uuid>/", buildings.draft, name="building-draft"),
+    path(
+        "buildings/drafts/<uuid:uuid>/import/",
+        buildings.draft_confirm,
+        name="building-draft-confirm",
+    ),
+    path(
+        "buildings/drafts/<uuid:uuid>/discard/",
+        buildings.draft_discard,
+        name="building-draft-discard",
+    ),
+    path("buildings/<uuid:uuid>/", buildings.buildings, name="buildings"),
+    path("buildings/<uuid:uuid>/rename/", buildings.rename, name="buildings-rename"),
+    path("buildings/<uuid:uuid>/remove/", buildings.remove, name="buildings-remove"),
+    path("buildings/<uuid:uuid>/rooms/<int:room_id>/", buildings.room, name="room"),
+    path(
+        "buildings/<uuid:uuid>/rooms/<int:room_id>/remove/",
+        buildings.remove_room,
+        name="room-remove",
+    ),
+    path("cohorts/<uuid:uuid>/requests/", requests.requests, name="requests"),
+    path("cohorts/<uuid:uuid>/requests/change/", requests.change, name="requests-change"),
+    path("cohorts/<uuid:uuid>/scenarios/", placements.scenarios, name="scenarios"),
+    path("placements/", placements.placement_list, name="placements"),
+    path("placements/new/", placements.placement_new, name="placement-new"),
+    path("placements/<uuid:uuid>/", placements.placement, name="placement"),
+    path("placements/<uuid:uuid>/rules/", placements.rules, name="placement-rules"),
+    path("placements/<uuid:uuid>/compute/", placements.compute, name="placement-compute"),
+    path("placements/<uuid:uuid>/publish/", placements.publish, name="placement-publish"),
+    path("placements/<uuid:uuid>/decide/", decisions.decide, name="placement-decide"),
+    path("placements/<uuid:uuid>/undo/<int:event_id>/", decisions.undo, name="placement-undo"),
+    path("placements/<uuid:uuid>/changes/", changes.changes, name="changes"),
+    path("placements/<uuid:uuid>/changes/act/", changes.act, name="changes-act"),
+    path("placements/<uuid:uuid>/rename/", placements.rename, name="placement-rename"),
+    path("placements/<uuid:uuid>/delete/", placements.delete, name="placement-delete"),
+    path(
+        "placements/<uuid:uuid>/export.<str:file_format>",
+        placements.export,
+        name="placement-export",
+    ),
+]

@@ -1,0 +1,1 @@
+"""Pages of buildings, requests and placements."""

@@ -1,0 +1,87 @@
+"""Late changes of a placement: withdraw, work out, keep or discard."""
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_POST
+
+from webapp.common.decorators import staff_required
+from webapp.common.errors import Refusal
+from webapp.common.parameters import whole_number
+from webapp.common.toasts import toast
+from webapp.housing.errors import HousingError
+from webapp.housing.forms import read_students
+from webapp.housing.models import Placement
+from webapp.housing.rules import PlacementRules
+from webapp.housing.selectors.changes import changes_context
+from webapp.housing.services.changes import change_discard, change_keep, change_propose
+from webapp.housing.services.decisions import students_withdraw
+from webapp.housing.services.proposed_scores import scores_after
+from webapp.housing.views.placements import find_placement
+
+
+@require_GET
+@staff_required
+def changes(request: HttpRequest, uuid: str) -> HttpResponse:
+    """Show who left, who has no room, and what would change."""
+    found = find_placement(request, uuid)
+    context = changes_context(found)
+    rules = PlacementRules.from_json(found.rules)
+    context["price"] = context["change"].price if context["change"] else rules.price
+    return render(request, "housing/changes.html", context)
+
+
+@require_POST
+@staff_required
+def act(request: HttpRequest, uuid: str) -> HttpResponse:
+    """Withdraw students, work changes out, let somebody stay, keep or discard."""
+    found = find_placement(request, uuid)
+    try:
+        _act(request, found)
+    except Refusal as problem:
+        toast(request, str(problem), error=True)
+    return redirect("housing:changes", found.pk)
+
+
+def _act(request: HttpRequest, placement: Placement) -> None:
+    wanted, user = request.POST.get("act", ""), request.user
+    if wanted == "withdraw":
+        version = whole_number(request.POST.get("version", ""))
+        event = students_withdraw(
+            user=user,
+            placement=placement,
+            numbers=read_students([request.POST.get("students", "")]),
+            version=-1 if version is None else version,
+        )
+        undo = reverse("housing:placement-undo", args=[placement.pk, event.pk])
+        toast(request, event.sentence, undo_url=undo)
+    elif wanted == "propose":
+        pinned = read_students([request.POST.get("pinned", "")], may_be_empty=True)
+        change_propose(
+            user=user,
+            placement=placement,
+            price=_price(request.POST.get("price", "")),
+            pinned=pinned,
+        )
+    elif wanted == "keep":
+        key = whole_number(request.POST.get("change", ""))
+        event = change_keep(
+            user=user,
+            placement=placement,
+            change_id=key or 0,
+            scores=scores_after(placement),
+        )
+        undo = reverse("housing:placement-undo", args=[placement.pk, event.pk])
+        toast(request, event.sentence, undo_url=undo)
+    elif wanted == "discard":
+        change_discard(user=user, placement=placement)
+        toast(request, "Discarded. Nothing was changed.")
+    else:
+        raise HousingError("There is no such act.")
+
+
+def _price(text: str) -> float:
+    try:
+        return float(text.strip().replace(",", "."))
+    except ValueError as error:
+        raise HousingError(f"“{text[:20]}” is no price of a move.") from error

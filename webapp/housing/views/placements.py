@@ -1,0 +1,231 @@
+"""The list of placements, a new one, its rooms, scenarios side by side, and downloads."""
+
+from typing import Any
+
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from webapp.cohorts.models import Cohort
+from webapp.common.decorators import administrator_required, staff_required, viewer_required
+from webapp.common.errors import Refusal
+from webapp.common.file_headers import as_attachment
+from webapp.common.parameters import whole_number
+from webapp.common.selectors import get_owned_or_404, owned_by
+from webapp.common.toasts import attempt
+from webapp.housing.errors import HousingError
+from webapp.housing.exports import COLUMNS, SHAPES, rooms_export, roster_export
+from webapp.housing.forms import default_rules, read_rules
+from webapp.housing.models import BuildingList, Placement
+from webapp.housing.rules import PlacementRules
+from webapp.housing.selectors.pages import placement_context
+from webapp.housing.selectors.placements import placements_of
+from webapp.housing.selectors.scenarios import scenarios_context
+from webapp.housing.services.placements import (
+    placement_compute,
+    placement_copy,
+    placement_create,
+    placement_delete,
+    placement_publish,
+    placement_rename,
+    placement_unpublish,
+    rules_change,
+)
+from webapp.matching.selectors.models import models_of
+
+PAGE_SIZE = 50
+COUNT_WORDS = [("must", "Must"), ("wish", "Wish"), ("no", "No")]
+
+
+def find_placement(request: HttpRequest, uuid: str) -> Placement:
+    """Return a placement of the user's organisation or answer 404."""
+    placements = Placement.objects.select_related("cohort", "model", "job", "buildings")
+    return get_owned_or_404(placements, request.user, uuid)
+
+
+@require_GET
+@viewer_required
+def placement_list(request: HttpRequest) -> HttpResponse:
+    """List the placements, last changed first."""
+    pages = Paginator(placements_of(request.user), PAGE_SIZE)
+    context = {
+        "page": pages.get_page(request.GET.get("page")),
+        "has_buildings": owned_by(BuildingList, request.user).exists(),
+    }
+    return render(request, "housing/placement_list.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+@staff_required
+def placement_new(request: HttpRequest) -> HttpResponse:
+    """Choose cohort, buildings, model and rules, and start placing."""
+    cohorts = owned_by(Cohort, request.user)
+    lists = owned_by(BuildingList, request.user)
+    models = models_of(request.user).filter(learned_at__isnull=False)
+    sent = request.POST or request.GET
+    cohort = next((c for c in cohorts if str(c.pk) == sent.get("cohort")), None)
+    if request.method == "GET" and "cohort" not in sent:
+        cohort = cohorts.filter(n_pairs=0).order_by("-created_at").first()
+    error = ""
+    rules = default_rules(cohort) if cohort else PlacementRules()
+    if request.method == "POST":
+        try:
+            if cohort is None:
+                raise HousingError("Choose a cohort first.")
+            rules = read_rules(request.POST, cohort)
+            made = placement_create(
+                user=request.user,
+                name=request.POST.get("name", ""),
+                cohort=cohort,
+                buildings=_chosen(lists, request.POST.get("buildings", ""), "building list"),
+                model=_chosen(models, request.POST.get("model", ""), "model"),
+                rules=rules,
+            )
+            return redirect("housing:placement", made.pk)
+        except Refusal as problem:
+            error = str(problem)
+    context = {
+        "cohorts": cohorts,
+        "cohort": cohort,
+        "lists": lists,
+        "models": models,
+        "rules": rules,
+        "counts": COUNT_WORDS,
+        "chosen_list": sent.get("buildings", ""),
+        "chosen_model": sent.get("model", ""),
+        "name": sent.get("name") or (cohort.name if cohort else ""),
+        "error": error,
+    }
+    return render(request, "housing/placement_new.html", context, status=422 if error else 200)
+
+
+def _chosen(objects: Any, key: str, noun: str) -> Any:
+    found = next((item for item in objects if str(item.pk) == key), None)
+    if found is None:
+        raise HousingError(f"Choose a {noun} first.")
+    return found
+
+
+@require_GET
+@viewer_required
+def placement(request: HttpRequest, uuid: str) -> HttpResponse:
+    """Show halls, floors and rooms, and the drawer of the room that the address names."""
+    found = find_placement(request, uuid)
+    context = placement_context(found, request.GET)
+    is_part = request.htmx and request.htmx.target == "placement"
+    template = "housing/_placement_body.html" if is_part else "housing/placement.html"
+    if is_part:
+        context["with_drawer"] = True
+    response = render(request, template, context)
+    if is_part:
+        response["HX-Push-Url"] = request.get_full_path()
+    return response
+
+
+@require_http_methods(["GET", "POST"])
+@staff_required
+def rules(request: HttpRequest, uuid: str) -> HttpResponse:
+    """Change the rules of a placement, or copy it under other rules."""
+    found = find_placement(request, uuid)
+    error, now = "", PlacementRules.from_json(found.rules)
+    if request.method == "POST":
+        try:
+            now = read_rules(request.POST, found.cohort, now)
+            act = placement_copy if request.POST.get("as") == "copy" else rules_change
+            changed = act(user=request.user, placement=found, rules=now)
+            return redirect("housing:placement", changed.pk)
+        except Refusal as problem:
+            error = str(problem)
+    context = {
+        "placement": found,
+        "cohort": found.cohort,
+        "rules": now,
+        "counts": COUNT_WORDS,
+        "error": error,
+    }
+    return render(request, "housing/rules.html", context, status=422 if error else 200)
+
+
+@require_POST
+@staff_required
+def compute(request: HttpRequest, uuid: str) -> HttpResponse:
+    """Work the rooms out again around who is locked."""
+    found = find_placement(request, uuid)
+    attempt(request, lambda: placement_compute(user=request.user, placement=found))
+    return redirect("housing:placement", found.pk)
+
+
+@require_POST
+@administrator_required
+def publish(request: HttpRequest, uuid: str) -> HttpResponse:
+    """Publish a placement, or take its publication back."""
+    found = find_placement(request, uuid)
+    if request.POST.get("action") == "withdraw":
+        attempt(
+            request,
+            lambda: placement_unpublish(user=request.user, placement=found),
+            f"{found.name} is not published any more.",
+        )
+    else:
+        version = whole_number(request.POST.get("version", ""))
+        attempt(
+            request,
+            lambda: placement_publish(
+                user=request.user, placement=found, version=-1 if version is None else version
+            ),
+            f"{found.name} is published.",
+            icon="circle-check",
+        )
+    return redirect("housing:placement", found.pk)
+
+
+@require_GET
+@viewer_required
+def scenarios(request: HttpRequest, uuid: str) -> HttpResponse:
+    """Show the placements of one cohort side by side."""
+    cohort = get_owned_or_404(Cohort, request.user, uuid)
+    return render(request, "housing/scenarios.html", scenarios_context(cohort, request.GET))
+
+
+@require_GET
+@staff_required
+def export(request: HttpRequest, uuid: str, file_format: str) -> HttpResponseBase:
+    """Download a roster with original ids; an audit line says who did."""
+    found = find_placement(request, uuid)
+    exact = request.GET.get("ids") == "exact"
+    options = {"user": request.user, "placement": found, "file_format": file_format}
+    if request.GET.get("by") == "room":
+        data, kind = rooms_export(exact=exact, **options)
+    else:
+        chosen = [name for name in request.GET.getlist("column") if name in COLUMNS]
+        shape = SHAPES.get(request.GET.get("shape", ""), SHAPES["plain"])
+        data, kind = roster_export(columns=chosen or shape, exact=exact, **options)
+    name = "".join(c if c.isalnum() and c.isascii() else "-" for c in found.name).strip("-")
+    return as_attachment(HttpResponse(data, content_type=kind), f"{name or 'rooms'}.{file_format}")
+
+
+@require_POST
+@staff_required
+def rename(request: HttpRequest, uuid: str) -> HttpResponse:
+    """Give a placement another name."""
+    found, name = find_placement(request, uuid), request.POST.get("name", "")
+    attempt(
+        request,
+        lambda: placement_rename(user=request.user, placement=found, name=name),
+        "The placement was renamed.",
+    )
+    return redirect("housing:placement", found.pk)
+
+
+@require_POST
+@administrator_required
+def delete(request: HttpRequest, uuid: str) -> HttpResponse:
+    """Remove a placement, when its name was typed."""
+    found, name = find_placement(request, uuid), request.POST.get("name", "")
+    is_removed = attempt(
+        request,
+        lambda: placement_delete(user=request.user, placement=found, typed_name=name),
+        f"{found.name} was removed.",
+    )
+    return redirect("housing:placements") if is_removed else redirect("housing:placement", uuid)

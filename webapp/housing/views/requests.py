@@ -1,0 +1,83 @@
+"""Requests and preferences of a cohort: importing them, and settling what is unclear."""
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET, require_POST
+
+from webapp.cohorts.models import Cohort
+from webapp.common.decorators import staff_required
+from webapp.common.errors import Refusal
+from webapp.common.formats import counted
+from webapp.common.parameters import whole_number
+from webapp.common.selectors import get_owned_or_404
+from webapp.common.toasts import toast
+from webapp.housing.errors import HousingError
+from webapp.housing.selectors.requests import requests_context, splits_of
+from webapp.housing.services.requests import (
+    preferences_import,
+    request_settle,
+    requests_clear,
+    requests_cut,
+    requests_import,
+    requests_match_close,
+)
+
+
+@require_GET
+@staff_required
+def requests(request: HttpRequest, uuid: str) -> HttpResponse:
+    """Show what needs a decision first; who asked whom is for staff only."""
+    cohort = get_owned_or_404(Cohort, request.user, uuid)
+    return render(request, "housing/requests.html", requests_context(cohort, request.GET))
+
+
+@require_POST
+@staff_required
+def change(request: HttpRequest, uuid: str) -> HttpResponse:
+    """Import, match, leave out, split or remove requests."""
+    cohort = get_owned_or_404(Cohort, request.user, uuid)
+    try:
+        toast(request, _act(request, cohort))
+    except Refusal as problem:
+        toast(request, str(problem), error=True)
+    return redirect("housing:requests", cohort.pk)
+
+
+def _act(request: HttpRequest, cohort: Cohort) -> str:
+    act, options = request.POST.get("act", ""), {"user": request.user, "cohort": cohort}
+    if act in ("import", "preferences"):
+        return _import(request, act, options)
+    if act == "settle":
+        key = whole_number(request.POST.get("request", ""))
+        answer = request.POST.get("answer", "")
+        settled = request_settle(request_id=key or 0, answer=answer, **options)
+        target = settled.target
+        return f"Means {target.label}." if target else "Left out."
+    if act == "close":
+        return f"{counted(requests_match_close(**options), 'request')} matched."
+    if act == "split":
+        group = whole_number(request.POST.get("group", ""))
+        splits = splits_of(cohort)
+        chosen = splits if group is None else splits[group : group + 1]
+        pairs = [pair for split in chosen for pair in split.cut]
+        if not pairs:
+            raise HousingError("This group was settled meanwhile.")
+        requests_cut(pairs=pairs, **options)
+        return f"{counted(len(chosen), 'group')} split; {counted(len(pairs), 'request')} left out."
+    if act == "clear":
+        return f"{counted(requests_clear(**options), 'request')} removed."
+    raise HousingError("There is no such act.")
+
+
+def _import(request: HttpRequest, act: str, options: dict[str, Any]) -> str:
+    file = request.FILES.get("file")
+    if file is None:
+        raise HousingError("Choose a CSV or XLSX file first.")
+    sent = {"filename": file.name, "size": file.size, "read": file.read}
+    if act == "import":
+        return requests_import(**sent, **options).sentence
+    kept, strangers = preferences_import(**sent, **options)
+    rest = f"; {counted(strangers, 'row')} of nobody in this cohort left out" if strangers else ""
+    return f"{counted(kept, 'choice')} imported{rest}."
