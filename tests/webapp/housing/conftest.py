@@ -6,13 +6,25 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from tests.webapp.matching.conftest import (  # noqa: F401 - fixtures used by the tests
-    first_years,
+    Past,
+    cohort_of,
     learned,
     past,
     returning,
 )
 from webapp.accounts.models import User
+from webapp.cohorts.models import Cohort
 from webapp.housing.models import BuildingList, Room
+
+
+@pytest.fixture
+def first_years(bob: User, past: Past) -> Cohort:  # noqa: F811
+    """The cohort to be housed, with ids as a housing system writes them."""
+    cohort = cohort_of(bob, past, 2, "First-years", with_pairs=False)
+    for student in cohort.students.all():
+        student.original_id = student.original_id.removeprefix("=")
+        student.save(update_fields=["original_id"])
+    return cohort
 
 
 def csv_file(text: str, name: str = "rooms.csv") -> SimpleUploadedFile:

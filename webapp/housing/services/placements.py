@@ -207,6 +207,11 @@ def placement_store(
     )
 
 
+def placement_clash(*, placement_id: UUID, clashes: Sequence[str]) -> None:
+    """Keep what made a computation impossible, for the page to name."""
+    Placement.objects.filter(pk=placement_id).update(clashes=[text[:500] for text in clashes])
+
+
 @transaction.atomic
 def placement_publish(*, user: User, placement: Placement, version: int) -> Placement:
     """Make a placement the one that students get; the cohort's other one is published no more."""

@@ -1,0 +1,321 @@
+"""Placements: worked out by the real solver, shown, decided, undone, published and exported."""
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+
+from tests.webapp.housing.conftest import reader_of
+from tests.webapp.matching.conftest import run_waiting
+from webapp.accounts.models import User
+from webapp.cohorts.models import Cohort
+from webapp.housing.errors import ChangedElsewhereError, HousingError
+from webapp.housing.models import BuildingList, Placement
+from webapp.housing.rules import PlacementRules, broken_rule
+from webapp.housing.services.changes import change_keep, change_propose
+from webapp.housing.services.decisions import (
+    Move,
+    decision_undo,
+    places_lock,
+    places_move,
+    students_withdraw,
+)
+from webapp.housing.services.placements import (
+    placement_compute,
+    placement_create,
+    placement_publish,
+)
+from webapp.housing.services.proposed_scores import scores_after
+from webapp.housing.services.requests import requests_import
+from webapp.matching.models import LearnedModel
+
+ClientOf = Callable[[User], Client]
+RULES = PlacementRules(designation="Gender", same=("Gender",))
+
+
+@pytest.fixture
+def placement(
+    bob: User, first_years: Cohort, campus: BuildingList, learned: LearnedModel
+) -> Placement:
+    requests_import(
+        user=bob,
+        cohort=first_years,
+        **reader_of("student,wants\nN000,N002\nN002,N000\nN001,N003\n"),
+    )
+    made = placement_create(
+        user=bob, name="P", cohort=first_years, buildings=campus, model=learned, rules=RULES
+    )
+    (job,) = run_waiting()
+    assert job.state == "succeeded", job.error
+    made.refresh_from_db()
+    return made
+
+
+def check(placement: Placement) -> None:
+    """No bed holds two, nobody has two beds, and no rule is broken."""
+    beds = Counter(placement.places.filter(room__isnull=False).values_list("room", "bed"))
+    assert max(beds.values()) == 1
+    rules = PlacementRules.from_json(placement.rules)
+    for room in placement.buildings.rooms.all():
+        people = [p.student for p in room.places.filter(placement=placement)]
+        assert broken_rule(room, people, rules) == ""
+
+
+def two_rooms(placement: Placement, hall: str = "Alder") -> tuple[list[int], list[int]]:
+    """Return the people of two full rooms for the same gender."""
+    rooms: dict[int, list[int]] = {}
+    for number, room in placement.places.filter(
+        room__hall=hall, student__attributes__Gender="F"
+    ).values_list("number", "room"):
+        rooms.setdefault(room, []).append(number)
+    full = [people for people in rooms.values() if len(people) == 2]
+    return full[0], full[1]
+
+
+def test_everybody_gets_a_room_within_the_rules_and_with_a_certificate(
+    placement: Placement,
+) -> None:
+    assert placement.is_computed
+    assert placement.places.count() == 32
+    assert placement.figures["relative_gap"] <= 0.005
+    check(placement)
+
+
+def test_mutual_requests_are_a_must(placement: Placement, first_years: Cohort) -> None:
+    genders = dict(first_years.students.values_list("original_id", "attributes__Gender"))
+    if genders["N000"] == genders["N002"]:
+        one, other = placement.places.filter(student__original_id__in=("N000", "N002"))
+        assert one.room_id == other.room_id
+
+
+def test_the_page_shows_halls_rooms_and_the_drawer(
+    alice: User, placement: Placement, client_of: ClientOf
+) -> None:
+    client = client_of(alice)
+    page = client.get(f"/placements/{placement.pk}/").content.decode()
+    assert "Alder" in page
+    assert "Within" in page
+    room = placement.places.filter(room__hall="Elm", room__capacity=3).first()
+    room = room.room if room else placement.places.filter(room__isnull=False).first().room
+    opened = client.get(f"/placements/{placement.pk}/?room={room.pk}").content.decode()
+    assert "Mean of pairs" in opened
+    part = client.get(
+        f"/placements/{placement.pk}/?room={room.pk}",
+        headers={"hx-request": "true", "hx-target": "placement"},
+    )
+    assert "<html" not in part.content.decode()
+
+
+def test_a_swap_changes_both_rooms_and_undo_puts_them_back(bob: User, placement: Placement) -> None:
+    (a, _), (b, _) = two_rooms(placement)
+    before = {p.number: (p.room_id, p.bed) for p in placement.places.all()}
+    event = places_move(
+        user=bob,
+        placement=placement,
+        moves=[Move(a, before[b][0]), Move(b, before[a][0])],
+        version=placement.version,
+        sentence="swapped",
+    )
+    check(placement)
+    after = dict(placement.places.values_list("number", "room_id"))
+    assert (after[a], after[b]) == (before[b][0], before[a][0])
+    decision_undo(user=bob, placement=placement, event=event)
+    assert {p.number: (p.room_id, p.bed) for p in placement.places.all()} == before
+    with pytest.raises(HousingError, match="undone already"):
+        decision_undo(user=bob, placement=placement, event=event)
+
+
+def test_what_a_swap_offers_is_what_it_does(bob: User, placement: Placement) -> None:
+    from webapp.housing.scores import Scores
+    from webapp.housing.selectors.placements import PlacementRooms
+    from webapp.housing.selectors.rooms import swap_offers
+
+    (a, _), _ = two_rooms(placement)
+    rooms = PlacementRooms(placement)
+    card = next(c for c in rooms.cards() if a in [p.number for p in c.people])
+    offer = swap_offers(rooms, Scores(placement), card, a)[0]
+
+    def total() -> float:
+        return sum(s for s in placement.places.values_list("score", flat=True) if s is not None) / 2
+
+    before = total()
+    moves = [Move(a, offer.room.pk), Move(offer.number, card.room.pk)]
+    places_move(
+        user=bob, placement=placement, moves=moves, version=placement.version, sentence="swapped"
+    )
+    assert total() - before == pytest.approx(offer.total, abs=1e-9)
+
+
+def test_a_rule_that_would_break_is_named_and_nothing_moves(
+    bob: User, placement: Placement, campus: BuildingList
+) -> None:
+    woman = placement.places.filter(student__attributes__Gender="F", room__isnull=False).first()
+    offline = campus.rooms.get(name="D9")
+    for room, words in (
+        (campus.rooms.filter(designation="M").first(), "is for Gender"),
+        (offline, "offline"),
+    ):
+        with pytest.raises(HousingError, match=words):
+            places_move(
+                user=bob,
+                placement=placement,
+                moves=[Move(woman.number, room.pk)],
+                version=placement.version,
+                sentence="moved",
+            )
+    woman.refresh_from_db()
+    check(placement)
+
+
+def test_a_full_room_takes_nobody(bob: User, placement: Placement) -> None:
+    (a, _), (b, _) = two_rooms(placement)
+    room = placement.places.get(number=b).room
+    with pytest.raises(HousingError, match="has 2 beds, fewer than 3"):
+        places_move(
+            user=bob,
+            placement=placement,
+            moves=[Move(a, room.pk)],
+            version=placement.version,
+            sentence="moved",
+        )
+
+
+def test_who_comes_second_is_told(bob: User, placement: Placement) -> None:
+    (a, _), _ = two_rooms(placement)
+    options = {"user": bob, "placement": placement, "sentence": "out"}
+    places_move(moves=[Move(a, None)], version=placement.version, **options)
+    with pytest.raises(ChangedElsewhereError):
+        places_move(moves=[Move(a, None)], version=placement.version, **options)
+
+
+def test_who_is_locked_stays_when_placed_again(bob: User, placement: Placement) -> None:
+    people, _ = two_rooms(placement)
+    places_lock(
+        user=bob, placement=placement, numbers=people, locked=True, version=placement.version
+    )
+    room = placement.places.get(number=people[0]).room_id
+    placement.refresh_from_db()
+    with pytest.raises(HousingError, match="is locked"):
+        places_move(
+            user=bob,
+            placement=placement,
+            moves=[Move(people[0], None)],
+            version=placement.version,
+            sentence="out",
+        )
+    placement_compute(user=bob, placement=placement)
+    (job,) = run_waiting()
+    assert job.state == "succeeded", job.error
+    found = placement.places.filter(number__in=people)
+    assert {place.room_id for place in found} == {room}
+    assert all(place.is_locked for place in found)
+
+
+def test_late_changes_are_shown_then_kept_all_or_none(
+    bob: User, carol: User, placement: Placement, client_of: ClientOf
+) -> None:
+    placement_publish(user=carol, placement=placement, version=placement.version)
+    placement.refresh_from_db()
+    (a, b), (c, _) = two_rooms(placement)
+    students_withdraw(user=bob, placement=placement, numbers=[a, c], version=placement.version)
+    placement.refresh_from_db()
+    rooms = dict(placement.places.values_list("number", "room_id"))
+    change_propose(user=bob, placement=placement, price=0.5, pinned=[b])
+    (job,) = run_waiting()
+    assert job.state == "succeeded", job.error
+    assert dict(placement.places.values_list("number", "room_id")) == rooms  # nothing kept yet
+    change = placement.change
+    page = client_of(bob).get(f"/placements/{placement.pk}/changes/").content.decode()
+    assert "Who moves and why" in page
+    assert b not in [row for row in change.rows if row[1] is not None and row[0] == b]
+    change_keep(user=bob, placement=placement, change_id=change.pk, scores=scores_after(placement))
+    check(placement)
+    gone = placement.places.filter(number__in=[a, c])
+    assert all(place.has_left and place.room_id is None for place in gone)
+    now = dict(placement.places.values_list("number", "room_id"))
+    moved = [n for n, room in now.items() if rooms[n] is not None and rooms[n] != room]
+    assert len(moved) <= 2
+
+
+def test_a_stale_change_is_not_kept(bob: User, placement: Placement) -> None:
+    _, (b, _) = two_rooms(placement)
+    change_propose(user=bob, placement=placement, price=0.5, pinned=[])
+    run_waiting()
+    placement.refresh_from_db()
+    students_withdraw(user=bob, placement=placement, numbers=[b], version=placement.version)
+    with pytest.raises(ChangedElsewhereError):
+        change_keep(user=bob, placement=placement, change_id=placement.change.pk, scores={})
+
+
+def test_impossible_rules_are_named(
+    bob: User, first_years: Cohort, campus: BuildingList, learned: LearnedModel, client_of: ClientOf
+) -> None:
+    women = list(first_years.students.filter(attributes__Gender="F")[:1])
+    men = list(first_years.students.filter(attributes__Gender="M")[:1])
+    one, other = women[0].original_id, men[0].original_id
+    text = f"student,wants\n{one},{other}\n{other},{one}\n"
+    requests_import(user=bob, cohort=first_years, **reader_of(text))
+    made = placement_create(
+        user=bob, name="P", cohort=first_years, buildings=campus, model=learned, rules=RULES
+    )
+    (job,) = run_waiting()
+    assert job.state == "failed"
+    made.refresh_from_db()
+    assert made.clashes
+    page = client_of(bob).get(f"/placements/{made.pk}/").content.decode()
+    assert "These rules cannot hold together" in page
+
+
+def test_only_one_placement_of_a_cohort_is_published(
+    carol: User, bob: User, placement: Placement
+) -> None:
+    placement_publish(user=carol, placement=placement, version=placement.version)
+    second = placement_create(
+        user=bob,
+        name="Q",
+        cohort=placement.cohort,
+        buildings=placement.buildings,
+        model=placement.model,
+        rules=RULES,
+    )
+    run_waiting()
+    second.refresh_from_db()
+    placement_publish(user=carol, placement=second, version=second.version)
+    assert list(Placement.objects.filter(published_at__isnull=False)) == [second]
+
+
+@pytest.mark.parametrize("shape", ["plain", "starrez", "erezlife", "housing-cloud", "banner"])
+def test_rosters_keep_ids_as_they_are(
+    bob: User, placement: Placement, client_of: ClientOf, shape: str
+) -> None:
+    student = placement.places.first().student
+    student.original_id = "+4711"
+    student.save()
+    address = f"/placements/{placement.pk}/export.csv"
+    exact = client_of(bob).get(address, {"shape": shape, "ids": "exact"})
+    rows = list(csv.reader(io.StringIO(exact.content.decode("utf-8-sig"))))
+    assert "+4711" in [row[0] for row in rows]
+    assert len(rows) == 33
+    safe = client_of(bob).get(address, {"shape": shape, "ids": "safe"})
+    assert "'+4711" in safe.content.decode()
+
+
+def test_scenarios_stand_side_by_side(
+    alice: User, bob: User, placement: Placement, client_of: ClientOf
+) -> None:
+    placement_create(
+        user=bob,
+        name="Free",
+        cohort=placement.cohort,
+        buildings=placement.buildings,
+        model=placement.model,
+        rules=PlacementRules(designation="Gender", same=("Gender",), mutual="no"),
+    )
+    run_waiting()
+    page = client_of(alice).get(f"/cohorts/{placement.cohort_id}/scenarios/").content.decode()
+    assert "Mutual requests" in page
+    assert "Not counted" in page
+    assert "Learned score" in page

@@ -1,0 +1,146 @@
+"""Working placements out: all rooms at once, or what late changes would move."""
+
+from typing import Any
+from uuid import UUID
+
+from engine import InfeasibleError, place_in_rooms
+from engine import Placement as FoundPlacement
+from webapp.common.formats import counted, gap
+from webapp.housing.errors import HousingError
+from webapp.housing.models import Placement
+from webapp.housing.problem import PlacementProblem, placement_problem
+from webapp.housing.services.changes import change_store
+from webapp.housing.services.placements import placement_clash, placement_store
+from webapp.jobs.context import JobContext
+from webapp.jobs.registry import Outcome, Subject, job_kind
+
+PLACEMENT = Subject("placement", Placement, "housing:placement", "placement")
+CHANGES = Subject("placement", Placement, "housing:changes", "placement")
+TARGET_GAP = 0.005
+PLACE_SECONDS = 120.0
+CHANGE_SECONDS = 30.0
+
+
+@job_kind("housing.place", verb="Place", target_gap=TARGET_GAP, subject=PLACEMENT)
+def place(context: JobContext) -> Outcome:
+    """Place a cohort around who is locked."""
+    placement = _find(context)
+    context.report("Reading students, rooms and requests")
+    problem = placement_problem(placement)
+    try:
+        found = place_in_rooms(
+            (problem.scores.model, problem.survey),
+            problem.rooms,
+            problem.rules,
+            allow_unplaced=True,
+            gap=TARGET_GAP,
+            max_seconds=PLACE_SECONDS,
+            rng=context.rng,
+            on_progress=context.on_progress,
+            should_stop=context.should_stop,
+            checkpoint=context.checkpoint,
+        )
+    except InfeasibleError as error:
+        sentences = [conflict.sentence for conflict in getattr(error, "conflicts", ())]
+        placement_clash(placement_id=placement.pk, clashes=sentences or [str(error)])
+        raise
+    context.raise_if_stopped()
+    figures = _figures(found)
+
+    def save() -> dict[str, Any]:
+        placement_store(
+            placement_id=placement.pk,
+            rooms=_rooms(problem, found),
+            scores=_scores(problem, found),
+            figures=figures,
+        )
+        placed = len(problem.students) - len(found.unplaced)
+        sentence = f"{placed:,} of {counted(len(problem.students), 'student')} placed, "
+        return {"sentence": sentence + f"within {gap(found.relative_gap)} of the best."}
+
+    return save
+
+
+@job_kind("housing.change", verb="Work out changes", target_gap=TARGET_GAP, subject=CHANGES)
+def change(context: JobContext) -> Outcome:
+    """Place a cohort anew at a price of a move, and keep what would change for staff to see."""
+    placement = _find(context)
+    context.report("Reading students, rooms and requests")
+    problem = placement_problem(placement, context.parameters["pinned"])
+    found = place_in_rooms(
+        (problem.scores.model, problem.survey),
+        problem.rooms,
+        problem.rules,
+        previous=problem.previous,
+        move_cost=context.parameters["price"],
+        allow_unplaced=True,
+        gap=TARGET_GAP,
+        max_seconds=CHANGE_SECONDS,
+        rng=context.rng,
+        on_progress=context.on_progress,
+        should_stop=context.should_stop,
+        checkpoint=context.checkpoint,
+    )
+    context.raise_if_stopped()
+    rooms = _rooms(problem, found)
+    before = dict(placement.places.values_list("student_id", "room_id"))
+    rows = [
+        [student, before.get(student), room]
+        for student, room in rooms.items()
+        if before.get(student) != room or student not in before
+    ]
+
+    def save() -> dict[str, Any]:
+        change_store(
+            placement=placement,
+            job_id=context.job.pk,
+            version=context.parameters["version"],
+            rooms=rooms,
+            rows=rows,
+            figures=_figures(found),
+        )
+        moving = sum(row[1] is not None for row in rows)
+        return {"sentence": f"{counted(moving, 'person', 'people')} would move."}
+
+    return save
+
+
+def _find(context: JobContext) -> Placement:
+    key = UUID(context.parameters["placement"])
+    placements = Placement.objects.select_related("cohort", "model", "buildings")
+    placement = placements.filter(pk=key).first()
+    if placement is None:
+        raise HousingError("The placement was removed meanwhile.")
+    return placement
+
+
+def _rooms(problem: PlacementProblem, found: FoundPlacement) -> dict[int, int | None]:
+    """Return the key of everybody's room by the key of the student."""
+    return {
+        student.pk: problem.room_keys[room] if room >= 0 else None
+        for student, room in zip(problem.students, found.room.tolist(), strict=True)
+    }
+
+
+def _scores(problem: PlacementProblem, found: FoundPlacement) -> dict[int, float | None]:
+    """Return everybody's mean score with the roommates; None alone and without a room."""
+    return {
+        student.pk: float(score) if len(found.roommates(k)) else None
+        for k, (student, score) in enumerate(
+            zip(problem.students, found.student_scores, strict=True)
+        )
+    }
+
+
+def _figures(found: FoundPlacement) -> dict[str, Any]:
+    return {
+        "score": found.score,
+        "extras": found.extras,
+        "weight": found.weight,
+        "upper_bound": found.upper_bound,
+        "relative_gap": found.relative_gap,
+        "n_moved": found.n_moved,
+        "n_unplaced": len(found.unplaced),
+        "conflicts": [conflict.sentence for conflict in found.conflicts],
+        "seconds": found.seconds,
+    }
