@@ -95,8 +95,6 @@ def broken_rule(
     """
     if members and not room.is_open:
         return f"{room} is {room.get_state_display().lower()}. Open it in its building list first."
-    if len(members) > room.capacity:
-        return f"{room} has {room.capacity} beds, fewer than {len(members)} people."
     for student in members:
         sentence = _unfit(student, room, rules)
         if sentence:
@@ -106,6 +104,8 @@ def broken_rule(
             sentence = _apart(one, other, rules, forbidden)
             if sentence:
                 return sentence
+    if len(members) > room.capacity:
+        return f"{room} has {room.capacity} beds, fewer than {len(members)} people."
     return ""
 
 

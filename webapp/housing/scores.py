@@ -1,22 +1,25 @@
 """Scores of pairs, students and rooms of a placement, from the weights of its model."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine import RoommateModel, Survey, load_roommate_model
-from webapp.cohorts.selectors.surveys import cohort_survey, questionnaire_of
+from webapp.cohorts.selectors.surveys import (
+    cohort_positions,
+    cohort_survey,
+    questionnaire_of,
+)
 from webapp.housing.models import Placement
 
 
 class Scores:
-    """Reads model and answers when first asked for; answers of some students, or of all."""
+    """Reads model and answers when first asked for."""
 
-    def __init__(self, placement: Placement, numbers: Iterable[int] | None = None) -> None:
+    def __init__(self, placement: Placement) -> None:
         self.placement = placement
-        self._numbers = None if numbers is None else set(numbers)
 
     @cached_property
     def model(self) -> RoommateModel:
@@ -27,17 +30,12 @@ class Scores:
     def survey(self) -> Survey:
         """The answers, read by the model's questions, in the order of the numbers."""
         questionnaire = questionnaire_of(self.placement.model.questions)
-        return cohort_survey(self.placement.cohort, questionnaire, self._numbers)
+        return cohort_survey(self.placement.cohort, questionnaire)
 
-    @cached_property
-    def position(self) -> dict[int, int]:
+    @property
+    def position(self) -> Mapping[int, int]:
         """Position in the survey of every number on screen."""
-        return {int(label.removeprefix("S-")): k for k, label in enumerate(self.survey.ids)}
-
-    @cached_property
-    def numbers(self) -> NDArray[np.int64]:
-        """The number on screen of every position."""
-        return np.array(list(self.position), dtype=np.int64)
+        return cohort_positions(self.placement.cohort)
 
     def between(self, ones: Sequence[int], others: Sequence[int]) -> NDArray[np.float64]:
         """Return W of some students (by number) with others, shape (len(ones), len(others))."""

@@ -69,8 +69,7 @@ def _explained(
             after[room].add(students[int(student)])
     arriving = {students[key] for key, old, new in change.rows if old is None and key in students}
     requests = cohort_requests(placement)
-    touched = {n for key, _, new in change.rows if new for n in after[new]}
-    scores = Scores(placement, touched)
+    scores = Scores(placement)
     found = []
     for key, old, new in change.rows:
         if key not in students or (old and old not in rooms) or (new and new not in rooms):

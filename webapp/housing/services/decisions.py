@@ -166,8 +166,7 @@ def _settle(
 
 
 def _refresh_scores(placement: Placement, members: dict[int, list[Place]]) -> None:
-    numbers = [place.number for group in members.values() for place in group]
-    scores = Scores(placement, numbers)
+    scores = Scores(placement)
     for group in members.values():
         if not group:
             continue

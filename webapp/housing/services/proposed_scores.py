@@ -15,7 +15,7 @@ def scores_after(placement: Placement) -> dict[int, float | None]:
     for student, room in change.rooms.items():
         if room in members and int(student) in numbers:
             members[room].append(int(student))
-    scores = Scores(placement, [numbers[key] for group in members.values() for key in group])
+    scores = Scores(placement)
     found: dict[int, float | None] = {}
     for group in members.values():
         known = scores.of_members([numbers[key] for key in group]) if group else {}

@@ -65,9 +65,19 @@ class StudentFinder:
         return None
 
     def close(self, text: str, limit: int = 3) -> list[Student]:
-        """Return students whose original id is a letter or two away, nearest first."""
+        """Return students whose original id is a letter or two away, nearest first.
+
+        One that differs in spaces, signs and case alone stands by itself.
+        """
+        same = [s for s in self.students if _letters(s.original_id) == _letters(text)]
+        if _letters(text) and len(same) == 1:
+            return same
         near = get_close_matches(text.strip().casefold(), self._by_id, n=limit, cutoff=CLOSE)
         return [self._by_id[name] for name in near]
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"[\W_]+", "", text).casefold()
 
 
 @transaction.atomic
@@ -169,7 +179,7 @@ def request_settle(*, user: User, cohort: Cohort, request_id: int, answer: str) 
     if target.pk == request.student_id:
         raise HousingError(f"{target.label} cannot ask for themselves.")
     _match(request, target)
-    audit(user, "matched a request", cohort, student=request.student.label, target=target.label)
+    audit(user, "matched a request", cohort, student=request.student.label, means=target.label)
     return request
 
 
