@@ -13,6 +13,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from tests.webapp.cohorts.conftest import survey_csv
 from tests.webapp.conftest import make_user
+from tests.webapp.housing.conftest import campus, reader_of  # noqa: F401 - a fixture
 from tests.webapp.matching.conftest import (  # noqa: F401 - fixtures used by the tests
     first_years,
     learned,
@@ -25,6 +26,8 @@ from webapp.accounts.models import Organisation, Role, User
 from webapp.api.services import token_create
 from webapp.cohorts.models import Draft
 from webapp.cohorts.services.drafts import draft_create
+from webapp.housing.models import BuildingList, Placement, PlacementEvent
+from webapp.housing.services.buildings import building_draft_create
 from webapp.matching.models import Decision, Proposal
 from webapp.matching.services.decisions import pairs_decide
 
@@ -40,7 +43,8 @@ EVERYBODY = {
     "cohorts:list", "cohorts:cohort", "matching:models", "matching:model",
     "matching:model-certificate", "matching:model-weights", "matching:proposals",
     "matching:proposal", "matching:look", "matching:pair", "api:docs", "api:openapi", "api:tokens",
-    "api:token-revoke",
+    "api:token-revoke", "housing:building-lists", "housing:buildings", "housing:placements",
+    "housing:placement", "housing:scenarios",
 }  # fmt: skip
 STAFF = {
     "audit:log", "audit:export", "jobs:cancel", "cohorts:upload", "cohorts:draft",
@@ -49,11 +53,18 @@ STAFF = {
     "cohorts:pairs-confirm", "matching:model-new", "matching:model-check", "matching:model-rename",
     "matching:proposal-new", "matching:compute", "matching:proposal-rename", "matching:export",
     "matching:decide", "matching:rule", "matching:swap", "matching:undo", "matching:originals",
+    "housing:buildings-upload", "housing:building-draft", "housing:building-draft-confirm",
+    "housing:building-draft-discard", "housing:buildings-rename", "housing:room",
+    "housing:room-remove", "housing:requests", "housing:requests-change", "housing:placement-new",
+    "housing:placement-rules", "housing:placement-compute", "housing:placement-decide",
+    "housing:placement-undo", "housing:changes", "housing:changes-act",
+    "housing:placement-rename", "housing:placement-export",
 }  # fmt: skip
 ADMINISTRATORS = {
     "accounts:people", "accounts:change-role", "accounts:change-active", "accounts:reset-password",
     "accounts:rename-organisation", "cohorts:purge", "matching:model-delete",
-    "matching:proposal-delete",
+    "matching:proposal-delete", "housing:buildings-remove", "housing:placement-publish",
+    "housing:placement-delete",
 }  # fmt: skip
 # Not found without more: a token is revoked by its owner, a model is checked on a chosen cohort.
 NAMES_ANOTHER_OBJECT = {"api:token-revoke", "matching:model-check"}
@@ -66,11 +77,14 @@ NONSENSE = {
     "long text": "🙂" * 300,
 }
 FIELDS = (
-    "action", "active", "against", "back", "by", "check_on", "cohort", "column", "decision",
-    "department", "file", "first", "gap", "level", "method", "model", "name", "only", "open",
-    "originals", "page", "pair", "partner", "q", "question", "rho", "ridge", "role", "row", "same",
-    "second", "seed", "since", "sort", "state", "student", "tab", "text", "theme", "until",
-    "username", "value", "verb", "version",
+    "act", "action", "active", "against", "answer", "as", "back", "buildings", "by", "capacity",
+    "change", "check_on", "cohort", "column", "decision", "department", "designation", "file",
+    "first", "floor", "gap", "group", "hall", "kind", "level", "meets", "method", "model", "mutual",
+    "name", "needs", "note", "one_sided", "only", "open", "originals", "page", "pair", "partner",
+    "pinned", "preference", "price", "q", "question", "request", "rho", "ridge", "role", "room",
+    "row", "same", "second", "seed", "shape", "show", "since", "sort", "state", "student",
+    "students", "tab", "text", "theme", "to", "until", "username", "value", "verb", "version",
+    "whole", "wish",
 )  # fmt: skip
 
 
@@ -93,9 +107,23 @@ ADDRESSES = {
 
 
 @pytest.fixture
-def urls(bob: User, carol: User, proposal: Proposal) -> dict[str, str]:  # noqa: F811
+def urls(
+    bob: User,
+    carol: User,
+    proposal: Proposal,  # noqa: F811
+    campus: BuildingList,  # noqa: F811
+) -> dict[str, str]:
     """Every address of the pages, with objects of Northfield that exist."""
     cohort, pair = proposal.cohort, proposal.pairs.first()
+    draft = building_draft_create(user=bob, **reader_of("Hall,Room,Beds\nElm,1,2\n"))
+    placement = Placement.objects.create(
+        organisation=bob.organisation,
+        name="Rooms",
+        cohort=cohort,
+        buildings=campus,
+        model=proposal.model,
+    )
+    change = PlacementEvent.objects.create(placement=placement, revision=0, before=[], after=[])
     event = pairs_decide(
         user=bob, proposal=proposal, decision=Decision.ACCEPT, versions={pair.pk: pair.version}
     )
@@ -107,6 +135,14 @@ def urls(bob: User, carol: User, proposal: Proposal) -> dict[str, str]:  # noqa:
         "api:token": {"uuid": token.pk},
         "cohorts": {"uuid": cohort.pk, "draft_uuid": a_draft(bob, cohort=cohort).pk},
         "cohorts:draft": {"uuid": a_draft(bob).pk},
+        "housing": {"uuid": campus.pk, "room_id": campus.rooms.first().pk},
+        "housing:building-draft": {"uuid": draft.pk},
+        "housing:requests": {"uuid": cohort.pk},
+        "housing:scenarios": {"uuid": cohort.pk},
+        "housing:placement": {
+            "uuid": placement.pk, "event_id": change.pk, "file_format": "csv"
+        },
+        "housing:changes": {"uuid": placement.pk},
         "jobs": {"uuid": proposal.job_id},
         "matching": {
             "uuid": proposal.pk, "pair_id": pair.pk, "event_id": event.pk, "file_format": "csv"

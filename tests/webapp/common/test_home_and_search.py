@@ -100,7 +100,7 @@ def test_lines_of_the_rail_with_one_name_tell_their_section(client_of: ClientOf,
     bob.organisation.department = ""
     bob.organisation.save()
     page = client_of(bob).get("/help/").content.decode()
-    assert 'title="Roommates: Models"' in page
+    assert 'title="Housing: Models"' in page
     assert 'title="Images: Models"' in page
     assert 'title="Home"' in page
     assert "<span>" not in page.split("rail__organisation")[1].split("</div>")[0]
