@@ -127,6 +127,16 @@ def cohort_pairs(cohort: Cohort) -> NDArray[np.int64]:
     return np.array([(position[a], position[b]) for a, b in pairs], dtype=np.int64).reshape(-1, 2)
 
 
+def cohort_rooms(cohort: Cohort) -> NDArray[np.int64]:
+    """Return the past room of every student in the order of the numbers, -1 for none, shape (n,).
+
+    Rooms are numbered from 0 in the order in which they were imported.
+    """
+    rooms = list(cohort.students.values_list("past_room", flat=True))
+    number = {key: k for k, key in enumerate(sorted({room for room in rooms if room is not None}))}
+    return np.array([number.get(room, -1) for room in rooms], dtype=np.int64)
+
+
 def common_questionnaire(cohorts: Sequence[Cohort]) -> Questionnaire:
     """Return the questions that all cohorts share, with the answers of all of them in order.
 

@@ -10,7 +10,15 @@ from django.utils import timezone
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
-from webapp.cohorts.models import FIRST_NUMBER, Cohort, Draft, PairsOrigin, PastPair, Student
+from webapp.cohorts.models import (
+    FIRST_NUMBER,
+    Cohort,
+    Draft,
+    PairsOrigin,
+    PastPair,
+    PastRoom,
+    Student,
+)
 from webapp.cohorts.selectors.cohorts import halves_within
 from webapp.cohorts.services.drafts import (
     ChangedElsewhereError,
@@ -263,7 +271,7 @@ def pairs_import(*, user: User, draft: Draft, version: int) -> Cohort:
     cohort, preview = draft.cohort, pairs_preview(draft)
     if preview.errors:
         raise CohortError(f"{preview.errors[0].sentence} Nothing was imported.")
-    if not preview.pairs:
+    if not preview.can_import:
         raise CohortError("The file holds no pair of this cohort. Nothing was imported.")
     with transaction.atomic():
         claimed, _ = Draft.objects.filter(pk=draft.pk, version=version).delete()
@@ -277,7 +285,25 @@ def pairs_import(*, user: User, draft: Draft, version: int) -> Cohort:
             note=f"From {draft.filename}",
             left_over=preview.n_left_over,
         )
+        _set_rooms(cohort, preview.shared_rooms)
     return cohort
+
+
+def _set_rooms(cohort: Cohort, rooms: Sequence[tuple[str, Sequence[int]]]) -> None:
+    """Replace the past rooms of a cohort; residents are positions in the order of the numbers."""
+    cohort.past_rooms.all().delete()
+    made = PastRoom.objects.bulk_create(
+        [PastRoom(cohort=cohort, name=name[:200]) for name, _ in rooms], batch_size=500
+    )
+    students = list(cohort.students.only("pk"))
+    housed = []
+    for room, (_, residents) in zip(made, rooms, strict=True):
+        for position in residents:
+            students[position].past_room = room
+            housed.append(students[position])
+    Student.objects.bulk_update(housed, ["past_room"], batch_size=500)
+    Cohort.objects.filter(pk=cohort.pk).update(n_rooms=len(made))
+    cohort.refresh_from_db()
 
 
 def cohort_purge(*, user: User, cohort: Cohort, typed_name: str) -> None:

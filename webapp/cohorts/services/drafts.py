@@ -21,7 +21,9 @@ from webapp.cohorts.tables.causes import Cause
 from webapp.cohorts.tables.choices import Choices
 from webapp.cohorts.tables.guesses import guess_choices
 from webapp.cohorts.tables.layout import Layout, find_layout, layout_at, sheet_layout
-from webapp.cohorts.tables.pairs import PairsPreview, check_pairs, choose_id_columns
+from webapp.cohorts.tables.pair_choices import PairChoices, guess_pair_choices
+from webapp.cohorts.tables.pairs import PairsPreview, check_pairs
+from webapp.cohorts.tables.people import People
 from webapp.cohorts.tables.preview import Preview, build_preview
 from webapp.cohorts.tables.reading import check_file_size, read_source
 from webapp.cohorts.tables.recipes import (
@@ -81,8 +83,7 @@ def draft_create(
             "The file has one column; two columns of ids are expected. Nothing was saved."
         )
     else:
-        columns = list(choose_id_columns(table, known_ids(cohort)))
-        choices = {"columns": columns, "layout": table.layout.to_json()}
+        choices = guess_pair_choices(table, people_of(cohort)).to_json()
     uuid = uuid4()
     path = draft_path(user.organisation_id, uuid)
     write_draft_source(path, source)
@@ -161,10 +162,11 @@ def draft_preview(draft: Draft) -> Preview:
     return build_preview(draft_table(draft), Choices.from_json(draft.choices))
 
 
-def known_ids(cohort: Cohort) -> dict[str, int]:
-    """Return {original id: position} of a cohort."""
-    ids = cohort.students.values_list("original_id", flat=True)
-    return {original: position for position, original in enumerate(ids)}
+def people_of(cohort: Cohort) -> People:
+    """Return whom a file of roommates may name: by id, and by e-mail and name where kept."""
+    rows = list(cohort.students.values_list("original_id", "email", "name"))
+    ids, emails, names = zip(*rows, strict=True) if rows else ((), (), ())
+    return People(ids, emails, names)
 
 
 def draft_table(draft: Draft) -> Table:
@@ -197,10 +199,14 @@ def draft_read_anew(*, draft: Draft, sheet: int, header_row: int | None, version
     return updated
 
 
+def read_pair_choices(draft: Draft) -> PairChoices:
+    """Return how the rows of a pairs draft are read."""
+    return PairChoices.from_json(draft.choices)
+
+
 def pairs_preview(draft: Draft) -> PairsPreview:
     """Return how the rows of a pairs draft fit its cohort."""
-    columns = tuple(draft.choices["columns"])
-    return check_pairs(draft_table(draft), known_ids(draft.cohort), columns)
+    return check_pairs(draft_table(draft), people_of(draft.cohort), read_pair_choices(draft))
 
 
 def draft_update(*, draft: Draft, choices: dict[str, Any], version: int) -> Draft:

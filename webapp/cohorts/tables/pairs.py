@@ -1,10 +1,11 @@
-"""Check a table of past pairs against the ids of a cohort: every row is judged, none guessed."""
+"""Check a file of past roommates against a cohort: every row is judged, none guessed."""
 
 import re
-from collections import Counter
-from collections.abc import Mapping
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 
+from webapp.cohorts.tables.pair_choices import PairChoices
+from webapp.cohorts.tables.people import Near, People
 from webapp.cohorts.tables.problems import Problem, Severity
 from webapp.cohorts.tables.table import Table
 from webapp.common.formats import counted
@@ -15,60 +16,150 @@ _ON_SCREEN = re.compile(r"S-\d+")
 
 @dataclass(frozen=True, slots=True)
 class PairsPreview:
-    """The pairs that would be imported, as positions in the cohort, and what is wrong."""
+    """What would be imported, as positions in the cohort, and what is wrong.
+
+    ``rooms`` are the rooms of a roster with their residents, of any size; a room of two is a pair
+    as well. ``unknown`` are the cells that mean nobody, with the rows and who is nearly called so.
+    """
 
     pairs: tuple[tuple[int, int], ...]
     problems: tuple[Problem, ...]
     n_left_over: int
+    rooms: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    unknown: tuple[tuple[str, int, Near | None], ...] = ()
 
     @property
     def errors(self) -> tuple[Problem, ...]:
         """Problems that stop the import."""
         return tuple(problem for problem in self.problems if problem.is_error)
 
+    @property
+    def sure(self) -> dict[str, int]:
+        """Cells that are one letter apart from one student: {cell: position}."""
+        return {cell: near.position for cell, _, near in self.unknown if near and near.is_sure}
 
-def choose_id_columns(table: Table, known: Mapping[str, int]) -> tuple[int, int]:
-    """Return the two columns that hold most known ids; the first two when none does."""
-    hits = [sum(cell in known for cell in table.column(index)) for index in range(table.n_columns)]
-    order = sorted(range(table.n_columns), key=lambda index: (-hits[index], index))
-    first, second = sorted(order[:2])
-    return first, second
+    @property
+    def can_import(self) -> bool:
+        """Whether something can be imported and nothing stops it."""
+        return not self.errors and bool(self.pairs or self.shared_rooms)
+
+    @property
+    def shared_rooms(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        """The rooms with at least two residents."""
+        return tuple(room for room in self.rooms if len(room[1]) > 1)
+
+    @property
+    def room_sizes(self) -> list[tuple[int, int]]:
+        """[(residents, rooms of that many)], small rooms first."""
+        return sorted(Counter(len(residents) for _, residents in self.rooms).items())
 
 
-def check_pairs(table: Table, known: Mapping[str, int], columns: tuple[int, int]) -> PairsPreview:
-    """Judge every row: unknown ids, blanks, self pairs, repeated pairs, persons paired twice.
+def check_pairs(table: Table, people: People, choices: PairChoices) -> PairsPreview:
+    """Judge every row: unknown people, blanks, self pairs, repeated pairs, people paired twice.
 
-    ``known`` maps an id to its position in the cohort. A row that repeats an earlier pair is a
-    warning and counts once; everything else that is wrong is an error naming the row.
+    A row that repeats an earlier pair is a warning and counts once; everything else that is wrong
+    is an error naming the row.
     """
+    found = _Matcher(people, choices)
+    if choices.is_roster:
+        return _check_roster(table, found)
+    return _check_rows(table, found)
+
+
+class _Matcher:
+    """Whom the cells of a file mean, looked up once each."""
+
+    def __init__(self, people: People, choices: PairChoices) -> None:
+        self.people, self.choices = people, choices
+        self.unknown: dict[str, int] = {}
+
+    def find(self, cell: str, row: int) -> int | None:
+        """Return whom a cell means; remember it with its row where it means nobody."""
+        if cell in self.choices.same:
+            return self.choices.same[cell]
+        found = self.people.find(cell)
+        if found is None and cell:
+            self.unknown.setdefault(cell, row)
+        return found
+
+    def nobody(self) -> tuple[tuple[str, int, Near | None], ...]:
+        """Return the cells that mean nobody, with who is nearly called so."""
+        return tuple((cell, row, self.people.near(cell)) for cell, row in self.unknown.items())
+
+
+def _check_rows(table: Table, found: _Matcher) -> PairsPreview:
+    columns, people = found.choices.columns, found.people
     pairs: dict[tuple[int, int], int] = {}
     partner_row: dict[int, int] = {}
     problems: list[Problem] = []
     header = [table.header[column] for column in columns]
-    if all(name in known for name in header):
+    if all(people.find(name) is not None for name in header):
         problems.append(_no_header(header))
-    problems += _wrong_ids({row[column] for row in table.rows for column in columns}, known)
+    problems += _wrong_ids({row[column] for row in table.rows for column in columns}, people)
     for number, row in zip(table.row_numbers, table.rows, strict=True):
-        a, b = row[columns[0]], row[columns[1]]
-        fault = _fault(number, a, b, known)
-        if fault is not None:
-            problems.append(fault)
+        cells = (row[columns[0]], row[columns[1]])
+        one, other = (found.find(cell, number) for cell in cells)
+        if one is None or other is None or one == other:
+            problem = _fault(number, cells, (one, other), found.choices)
+            problems += [problem] if problem else []
             continue
-        pair = (min(known[a], known[b]), max(known[a], known[b]))
+        pair = (min(one, other), max(one, other))
         if pair in pairs:
             sentence = f"Row {number:,} repeats the pair of row {pairs[pair]:,}; it counts once."
             problems.append(Problem(Severity.WARNING, sentence, row=number))
             continue
-        twice = [label for label in (a, b) if known[label] in partner_row]
+        twice = [(cell, k) for cell, k in zip(cells, (one, other), strict=True) if k in partner_row]
         if twice:
-            problems.append(_paired_twice(number, twice[0], partner_row[known[twice[0]]]))
+            problems.append(_paired_twice(number, twice[0][0], partner_row[twice[0][1]]))
             continue
         pairs[pair] = number
         partner_row.update({pair[0]: number, pair[1]: number})
-    left_over = len(known) - len(partner_row)
+    left_over = len(people) - len(partner_row)
     if left_over:
-        problems.append(_left_over(left_over, len(known)))
-    return PairsPreview(tuple(pairs), tuple(_shortened(problems)), left_over)
+        problems.append(_left_over(left_over, len(people)))
+    return PairsPreview(tuple(pairs), tuple(_shortened(problems)), left_over, (), found.nobody())
+
+
+def _check_roster(table: Table, found: _Matcher) -> PairsPreview:
+    person, *room = found.choices.columns
+    residents: dict[str, list[int]] = defaultdict(list)
+    first_row: dict[int, int] = {}
+    problems = _wrong_ids(set(table.column(person)), found.people)
+    for number, row in zip(table.row_numbers, table.rows, strict=True):
+        name = " ".join(row[k] for k in room if row[k])
+        cell, one = row[person], found.find(row[person], number)
+        if not cell:
+            continue  # a free bed
+        if one is None:
+            problem = _fault(number, (cell, cell), (None, None), found.choices)
+            problems += [problem] if problem else []
+        elif not row[room[-1]]:
+            sentence = f"Row {number:,}: {cell[:60]} has no room; nothing is learned from them."
+            problems.append(Problem(Severity.WARNING, sentence, row=number))
+        elif one in first_row:
+            problems.append(_housed_twice(number, cell, first_row[one], one in residents[name]))
+        else:
+            first_row[one] = number
+            residents[name].append(one)
+    rooms = tuple((name, tuple(sorted(one))) for name, one in residents.items() if one)
+    pairs = tuple((one[0], one[1]) for _, one in rooms if len(one) == 2)
+    shared = sum(len(one) for _, one in rooms if len(one) > 1)
+    left_over = len(found.people) - shared
+    if left_over:
+        problems.append(_left_over(left_over, len(found.people), where="share no room"))
+    return PairsPreview(pairs, tuple(_shortened(problems)), left_over, rooms, found.nobody())
+
+
+def _housed_twice(number: int, cell: str, first: int, is_same_room: bool) -> Problem:
+    if is_same_room:
+        sentence = f"Row {number:,} repeats {cell[:60]} of row {first:,}; they count once."
+        return Problem(Severity.WARNING, sentence, row=number)
+    return Problem(
+        Severity.ERROR,
+        f"Row {number:,}: {cell[:60]} is in two rooms, first in row {first:,}.",
+        "Leave one of the two rows out of the file.",
+        row=number,
+    )
 
 
 def _no_header(ids: list[str]) -> Problem:
@@ -80,9 +171,10 @@ def _no_header(ids: list[str]) -> Problem:
     )
 
 
-def _wrong_ids(cells: set[str], known: Mapping[str, int]) -> list[Problem]:
+def _wrong_ids(cells: set[str], people: People) -> list[Problem]:
     """Say once why many ids are unknown, where the file as a whole tells."""
-    unknown = cells - known.keys() - {""}
+    known = set(people.labels)
+    unknown = {cell for cell in cells - known - {""} if people.find(cell) is None}
     bare = {label.lstrip("0") for label in known if label.startswith("0")}
     if any(cell.isdecimal() and cell.lstrip("0") in bare for cell in unknown):
         return [
@@ -103,16 +195,22 @@ def _wrong_ids(cells: set[str], known: Mapping[str, int]) -> list[Problem]:
     return []
 
 
-def _fault(number: int, a: str, b: str, known: Mapping[str, int]) -> Problem | None:
-    if not a or not b:
+def _fault(
+    number: int,
+    cells: tuple[str, str],
+    found: tuple[int | None, int | None],
+    choices: PairChoices,
+) -> Problem | None:
+    """Return what is wrong with a row; None where staff leave out rows with unknown people."""
+    if not all(cells):
         sentence = f"Row {number:,}: one of the two ids is blank."
-    elif a not in known or b not in known:
-        missing = a if a not in known else b
+    elif None in found:
+        if choices.without:
+            return None
+        missing = cells[0] if found[0] is None else cells[1]
         sentence = f"Row {number:,}: {missing[:60]} is not a student of this cohort."
-    elif a == b:
-        sentence = f"Row {number:,}: {a[:60]} is paired with themselves."
     else:
-        return None
+        sentence = f"Row {number:,}: {cells[0][:60]} is paired with themselves."
     return Problem(Severity.ERROR, sentence, row=number)
 
 
@@ -125,10 +223,11 @@ def _paired_twice(number: int, label: str, first: int) -> Problem:
     )
 
 
-def _left_over(count: int, total: int) -> Problem:
+def _left_over(count: int, total: int, where: str = "") -> Problem:
     return Problem(
         Severity.WARNING,
-        f"{counted(count, 'student')} of {total:,} {'is' if count == 1 else 'are'} in no pair.",
+        f"{counted(count, 'student')} of {total:,} "
+        f"{where or ('is' if count == 1 else 'are') + ' in no pair'}.",
         "They are left out when the model learns, as it learns only from those who chose.",
     )
 

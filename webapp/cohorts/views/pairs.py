@@ -1,6 +1,8 @@
 """Importing the pairs of a past year."""
 
-from django.http import HttpRequest, HttpResponse
+from dataclasses import replace
+
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -12,7 +14,9 @@ from webapp.cohorts.services.drafts import (
     draft_table,
     draft_update,
     pairs_preview,
+    read_pair_choices,
 )
+from webapp.cohorts.tables.pair_choices import PairChoices
 from webapp.cohorts.views.drafts import LIMITS, sent_version
 from webapp.common.decorators import staff_required
 from webapp.common.errors import Refusal
@@ -21,11 +25,13 @@ from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
 
+UNKNOWN_SHOWN = 50
+
 
 @require_http_methods(["GET", "POST"])
 @staff_required
 def upload(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Take a file with two columns of ids."""
+    """Take a file of pairs or a roster."""
     cohort = get_owned_or_404(Cohort, request.user, uuid)
     error = ""
     if request.method == "POST":
@@ -51,35 +57,55 @@ def upload(request: HttpRequest, uuid: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @staff_required
 def draft(request: HttpRequest, uuid: str, draft_uuid: str) -> HttpResponse:
-    """Show how the rows fit the cohort; a POST chooses other columns."""
+    """Show how the rows fit the cohort; a POST reads them another way."""
     cohort = get_owned_or_404(Cohort, request.user, uuid)
     found = get_owned_or_404(Draft.objects.filter(cohort=cohort), request.user, draft_uuid)
-    table = draft_table(found)
     if request.method == "POST":
-        columns = [whole_number(request.POST.get(name, "")) for name in ("first", "second")]
-        exist = all(column is not None and column < table.n_columns for column in columns)
-        if exist and columns[0] != columns[1]:
-            try:
-                choices = {**found.choices, "columns": columns}
-                draft_update(draft=found, choices=choices, version=sent_version(request))
-            except ChangedElsewhereError as problem:
-                toast(request, str(problem), error=True)
-        else:
-            toast(request, "Choose two different columns.", error=True)
+        try:
+            choices = _changed(found, request.POST)
+            draft_update(draft=found, choices=choices.to_json(), version=sent_version(request))
+        except Refusal as problem:
+            toast(request, str(problem), error=True)
         return redirect("cohorts:pairs-draft", cohort.pk, found.pk)
-    columns = found.choices["columns"]
+    table, choices, preview = draft_table(found), read_pair_choices(found), pairs_preview(found)
     context = {
         "cohort": cohort,
         "draft": found,
         "table": table,
-        "columns": columns,
-        "preview": pairs_preview(found),
+        "choices": choices,
+        "columns": choices.columns,
+        "preview": preview,
+        "unknown": preview.unknown[:UNKNOWN_SHOWN],
         "sample": [
-            (number, row[columns[0]], row[columns[1]])
+            (number, [row[column] for column in choices.columns])
             for number, row in zip(table.row_numbers[:8], table.rows, strict=False)
         ],
+        "sample_header": [table.header[column] for column in choices.columns],
     }
     return render(request, "cohorts/pairs_draft.html", context)
+
+
+def _changed(found: Draft, post: QueryDict) -> PairChoices:
+    """Return the choices after one form of the page; raise Refusal where they make no sense."""
+    choices, action = read_pair_choices(found), post.get("action", "columns")
+    if action == "same":
+        position = whole_number(post.get("position", ""))
+        if position is None or position >= found.cohort.n_students:
+            raise CohortError("There is no such student.")
+        return choices.with_same({post.get("cell", ""): position})
+    if action == "sure":
+        return choices.with_same(pairs_preview(found).sure)
+    if action in ("without", "with"):
+        return replace(choices, without=action == "without")
+    names = ("first", "second", "third") if post.get("is_roster") else ("first", "second")
+    columns = [whole_number(post.get(name, "")) for name in names if post.get(name)]
+    n_columns = draft_table(found).n_columns
+    if any(column is None or column >= n_columns for column in columns) or len(columns) < 2:
+        raise CohortError("Choose two different columns.")
+    if len(set(columns)) < len(columns):
+        raise CohortError("Choose two different columns.")
+    chosen = tuple(column for column in columns if column is not None)
+    return replace(choices, columns=chosen, is_roster=bool(post.get("is_roster")))
 
 
 @require_POST
@@ -98,5 +124,6 @@ def confirm(request: HttpRequest, uuid: str, draft_uuid: str) -> HttpResponse:
         toast(request, str(problem), error=True)
         return redirect("cohorts:pairs-draft", cohort.pk, found.pk)
     cohort.refresh_from_db()
-    toast(request, f"{counted(cohort.n_pairs, 'pair')} imported.")
+    rooms = f", {counted(cohort.n_rooms, 'shared room')}" if cohort.n_rooms else ""
+    toast(request, f"{counted(cohort.n_pairs, 'pair')}{rooms} imported.")
     return redirect("cohorts:cohort", cohort.pk)
