@@ -2,7 +2,8 @@
 
 DEBUG, SECRET_KEY, ALLOWED_HOSTS, CSRF_TRUSTED_ORIGINS, DATABASE_URL, REDIS_URL,
 BETHE_HALL_INSTANCE, SECURE_COOKIES, TLS_REDIRECT_ELSEWHERE, TRUST_PROXY, TIME_ZONE, LOG_LEVEL,
-ORGANISATION_QUOTA_GB; what each means stands where it is read.
+ORGANISATION_QUOTA_GB, TRUSTED_PROXIES, HSTS_SECONDS, HSTS_SUBDOMAINS, HSTS_PRELOAD; what each
+means stands where it is read. Numbers of processes: ``webapp/sizing.py``.
 """
 
 import os
@@ -12,6 +13,7 @@ import dj_database_url
 import structlog
 from csp.constants import NONE, SELF
 
+from webapp.common.client_address import read_networks
 from webapp.instance import BASE_DIR, instance_folder, is_set, read_or_create_secret
 
 INSTANCE_DIR = instance_folder()
@@ -58,6 +60,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "webapp.common.client_address.ClientAddressMiddleware",  # first: others read the address
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -194,16 +197,24 @@ SESSION_COOKIE_SECURE = SECURE_COOKIES
 CSRF_COOKIE_SECURE = SECURE_COOKIES
 # A proxy that ends TLS and is not trusted has to redirect by itself: all looks like http from here.
 SECURE_SSL_REDIRECT = SECURE_COOKIES and not is_set("TLS_REDIRECT_ELSEWHERE")
-SECURE_HSTS_SECONDS = 365 * 24 * 3600 if SECURE_COOKIES else 0
-SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_COOKIES
-SECURE_HSTS_PRELOAD = SECURE_COOKIES
+# For so many seconds a browser asks for this name over https only. The default is one day, since a
+# browser cannot be told to forget: raise it once TLS has worked for a while. What it says of other
+# names of the domain, and to the lists that browsers are shipped with, is for their owner to say.
+SECURE_HSTS_SECONDS = int(os.environ.get("HSTS_SECONDS", "86400")) if SECURE_COOKIES else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = is_set("HSTS_SUBDOMAINS")
+SECURE_HSTS_PRELOAD = is_set("HSTS_PRELOAD")
 SECURE_REDIRECT_EXEMPT = [r"^healthz$"]
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_HTTPONLY = True
 CSRF_COOKIE_SAMESITE = "Lax"
 CSRF_FAILURE_VIEW = "webapp.common.error_views.csrf_failure"
-if is_set("TRUST_PROXY"):  # only behind a proxy that overwrites these headers
+# Addresses and networks, with commas, of the proxies that end TLS: they say whose request it is and
+# how it came (X-Forwarded-For, -Proto, -Host). TRUST_PROXY=1 believes whoever sends: only where
+# nobody but a proxy that overwrites these headers can reach this server.
+TRUSTED_PROXIES = read_networks(os.environ.get("TRUSTED_PROXIES", ""))
+TRUST_PROXY = is_set("TRUST_PROXY")
+if TRUSTED_PROXIES or TRUST_PROXY:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     USE_X_FORWARDED_HOST = True
 
@@ -296,4 +307,5 @@ LOGGING = {
         "numba": {"level": "WARNING"},
     },
 }
-SILENCED_SYSTEM_CHECKS: list[str] = []
+# Subdomains and preload lists are for the domain's owner to choose (HSTS_SUBDOMAINS, HSTS_PRELOAD).
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]

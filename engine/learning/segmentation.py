@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from time import perf_counter
 
 import numpy as np
 
@@ -93,7 +94,8 @@ def train_segmentation(
     relative_gap : float
         Certified duality gap over the size of the log-likelihood at which to stop.
     max_seconds : float, optional
-        From 0: the first parameters are always looked at.
+        From 0, reading the pictures included. All are read and the first parameters are always
+        looked at, however little time is left then.
     holdout : (images, masks), optional
         Pictures not learned from; reports then carry a `SegmentationPreview`, unless there turn
         out to be none: the last report, and as many before it as a fifth of the time allows.
@@ -130,6 +132,7 @@ def train_segmentation(
         check_positive("ridge", ridge)
     if max_seconds is not None and not max_seconds >= 0:
         raise InvalidProblemError(f"max_seconds: expected seconds from 0, received {max_seconds}.")
+    started = perf_counter()
     examples = ExampleStore(cache)
     is_any_marked = _append(examples, images, masks, max_side)
     counts = [int(examples.labels(k).sum()) for k in range(len(examples))]
@@ -141,7 +144,7 @@ def train_segmentation(
         _append(held_out, *holdout, max_side)
     task = SegmentationTask(examples, examples.sizes, weight, rho)
     reporter = SegmentationReporter(held_out, rho, on_progress, should_stop)
-    limits = Limits(relative_gap=relative_gap, max_seconds=max_seconds)
+    limits = Limits(relative_gap=relative_gap, max_seconds=_left(max_seconds, started))
     watch = Watch(reporter, should_stop, _own(checkpoint, task, solver, examples.digest))
     with one_blas_thread():
         if loss in MARGINAL_LOSSES:
@@ -165,6 +168,11 @@ def train_segmentation(
         reporter.finish(result)
     model = make_segmentation_model(result.theta, ridge=weight, rho=rho, max_side=max_side)
     return TrainedSegmentation(model, result, n_pixels, loss or "likelihood")
+
+
+def _left(max_seconds: float | None, started: float) -> float | None:
+    """Seconds of a limit that reading has left to the solver."""
+    return None if max_seconds is None else max(max_seconds - (perf_counter() - started), 0.0)
 
 
 def make_examples(

@@ -14,6 +14,7 @@ from engine.learning.segmentation_prediction import evaluate_mask, predict_segme
 from engine.learning.segmentation_solvers import subset_sizes
 from engine.objectives.grid_inner import GridChains
 from engine.objectives.grid_losses import LossOptions
+from engine.solvers.control import Limits
 from tests.learning.leaf_pictures import leaves
 
 
@@ -149,3 +150,20 @@ def test_growing_subsets_end_with_everything() -> None:
     assert subset_sizes(1) == (1,)
     assert subset_sizes(12) == (12,)
     assert subset_sizes(200) == (6, 19, 62, 200)
+
+
+def test_reading_counts_towards_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A limit of one minute ran for nearly three: reading the pictures was not counted."""
+    seen, clock = [], iter([100.0, 142.0])
+
+    def solve(task: Any, limits: Limits, *_: Any) -> None:
+        seen.append(limits.max_seconds)
+        raise StoppedError("seen")
+
+    monkeypatch.setattr("engine.learning.segmentation.solve_in_theta", solve)
+    monkeypatch.setattr("engine.learning.segmentation.perf_counter", lambda: next(clock))
+    for limit in (60.0, 30.0):
+        clock = iter([100.0, 142.0])
+        with pytest.raises(StoppedError):
+            train_segmentation(*leaves(2), max_seconds=limit)
+    assert seen == [18.0, 0.0]

@@ -136,3 +136,19 @@ def test_a_port_in_use_is_named(product: Product, tmp_path: Path) -> None:
     second.port = product.port
     with pytest.raises(AssertionError, match="is in use"):
         second.start()
+
+
+def test_it_starts_straight_after_a_killed_one_whose_web_workers_hold_the_port(
+    product: Product,
+) -> None:
+    """A request that takes long kept a web worker, and with it the port, for longer than a start
+    waits."""
+    assert product.process is not None
+    workers = children_of(product.pid_of("web"))
+    assert workers
+    for pid in workers:
+        os.kill(pid, signal.SIGSTOP)  # as busy as can be: they do not even see their parent end
+    product.process.kill()
+    product.process.wait()
+    product.start()
+    assert [pid for pid in workers if is_running(pid)] == []

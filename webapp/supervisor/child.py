@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ log = structlog.get_logger(__name__)
 _PR_SET_PDEATHSIG = 1
 _QUICK_END_SECONDS = 5.0
 _MAX_PAUSE_SECONDS = 10.0
+LARGEST_LOG_BYTES = 10_000_000
 
 
 def die_with_parent() -> None:
@@ -113,6 +115,18 @@ class Child:
 
     def _open_log(self) -> IO[bytes]:
         self._log_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if self._log_path.exists() and self._log_path.stat().st_size > 10_000_000:
-            self._log_path.replace(self._log_path.with_suffix(".log.1"))
+        rotate(self._log_path)
         return self._log_path.open("ab")
+
+
+def rotate(path: Path) -> bool:
+    """Move the content of a log that has grown large to ``.log.1``; return whether it had.
+
+    The file stays and is emptied: whoever appends to it goes on, without being started again. What
+    is written between the copy and the cut is lost, a line or two in ten million bytes.
+    """
+    if not path.exists() or path.stat().st_size <= LARGEST_LOG_BYTES:
+        return False
+    shutil.copyfile(path, path.with_suffix(".log.1"))
+    os.truncate(path, 0)
+    return True

@@ -18,8 +18,9 @@ from typing import IO
 import structlog
 
 from webapp.instance import BASE_DIR, instance_folder, is_set
-from webapp.supervisor import broker
-from webapp.supervisor.child import Child
+from webapp.sizing import Sizes, sizes
+from webapp.supervisor import broker, leftovers
+from webapp.supervisor.child import Child, rotate
 
 log = structlog.get_logger(__name__)
 
@@ -30,7 +31,6 @@ PORT_SECONDS = 5.0
 STOPPING = "stopping"
 # Addresses that mean "every one of this machine", and where we then reach ourselves.
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104
-WEB_THREADS = 8
 PLAIN_HTTP = (
     "Others can reach this address over plain http, where sessions can be read on the way. Put a "
     "proxy with TLS before it and set SECURE_COOKIES=1."
@@ -47,6 +47,7 @@ class Supervisor:
         self._host = host
         self._port = port
         self._instance = instance_folder()
+        self._sizes: Sizes = sizes()
         self._stopping = False
         self._broker: broker.Broker | None = None
         self._lock: IO[str] | None = None
@@ -59,6 +60,9 @@ class Supervisor:
         if not self._take_lock():
             say("Another server runs on this instance folder.")
             return 1
+        n_left = leftovers.end_leftovers(self._instance)
+        if n_left:
+            log.warning("ended what a killed server left behind", processes=n_left)
         self._forget_state()  # a server that was killed left the address of a broker that is gone
         if not self._wait_for_port():
             say(f"{self._host}:{self._port} is in use. Choose another port: PORT=8001 bin/start")
@@ -71,6 +75,8 @@ class Supervisor:
                 time.sleep(LOOK_SECONDS)
                 for child in self.children:
                     child.restart_if_ended()
+                for path in (self._instance / "log").glob("*.log"):
+                    rotate(path)
             return 0
         except StartError as error:
             if not self._stopping:
@@ -94,16 +100,17 @@ class Supervisor:
         log.info("serving", host=self._host, port=self._port)
 
     def _environment(self) -> dict[str, str]:
-        """The children's environment: instance folder, hosts, threads for two cores."""
-        cores = str(os.cpu_count() or 2)
+        """The children's environment: instance folder, hosts, threads."""
+        threads = str(self._sizes.job_threads)
         environment = {
             "DJANGO_SETTINGS_MODULE": "webapp.settings",  # the caller may name others
-            "NUMBA_NUM_THREADS": cores,
-            "OMP_NUM_THREADS": cores,
-            "OPENBLAS_NUM_THREADS": cores,
+            "NUMBA_NUM_THREADS": threads,
+            "OMP_NUM_THREADS": threads,
+            "OPENBLAS_NUM_THREADS": threads,
             "SECURE_COOKIES": "0",  # plain http; behind TLS set it to 1
             **os.environ,
             "BETHE_HALL_INSTANCE": str(self._instance),
+            leftovers.MARK: str(os.getpid()),
             "PYTHONPATH": os.pathsep.join(
                 filter(None, [str(BASE_DIR), os.environ.get("PYTHONPATH")])
             ),
@@ -150,8 +157,8 @@ class Supervisor:
         return (
             sys.executable, "-m", "gunicorn", "webapp.wsgi:application",
             "--bind", f"{bind}:{self._port}",
-            "--workers", str(max(2, os.cpu_count() or 2)),
-            "--threads", str(WEB_THREADS),
+            "--workers", str(self._sizes.web_workers),
+            "--threads", str(self._sizes.web_threads),
             "--worker-class", "gthread",
             "--worker-tmp-dir", str(_memory_folder(self._instance)),
             "--timeout", "120",
@@ -166,7 +173,7 @@ class Supervisor:
     def _worker_command(self) -> tuple[str, ...]:
         return (
             sys.executable, "-m", "celery", "--app", "tasks", "--workdir", str(BASE_DIR), "worker",
-            "--concurrency", str(max(2, os.cpu_count() or 2)),
+            "--concurrency", str(self._sizes.job_workers),
             "--loglevel", "WARNING",
             "--without-gossip", "--without-mingle",
         )  # fmt: skip

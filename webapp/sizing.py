@@ -1,0 +1,69 @@
+"""How many processes and threads an installation starts, by what the machine really gives it.
+
+``WEB_WORKERS``, ``WEB_THREADS``, ``JOB_WORKERS`` and ``JOB_THREADS`` override each number.
+"""
+
+import math
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+_CGROUP = Path("/sys/fs/cgroup")
+_MOST_WEB_WORKERS = 8
+_MOST_JOB_WORKERS = 8
+_MOST_JOB_THREADS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Numbers of processes, and of threads in each."""
+
+    web_workers: int
+    web_threads: int
+    job_workers: int
+    job_threads: int
+
+
+def count_cores(cgroup: Path = _CGROUP) -> int:
+    """Return how many cores this process may use: by its affinity and its container's quota."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
+    quota = _cgroup_quota(cgroup)
+    return max(1, cores if quota is None else min(cores, math.ceil(quota)))
+
+
+def sizes() -> Sizes:
+    """Return the sizes of this installation; ValueError names an override that is no number."""
+    cores = count_cores()
+    return Sizes(
+        # At least two of each: one that is busy, or replaced, must not stop everybody.
+        web_workers=_override("WEB_WORKERS", max(2, min(cores, _MOST_WEB_WORKERS))),
+        web_threads=_override("WEB_THREADS", 8),
+        job_workers=_override("JOB_WORKERS", max(2, min(cores, _MOST_JOB_WORKERS))),
+        job_threads=_override("JOB_THREADS", min(cores, _MOST_JOB_THREADS)),
+    )
+
+
+def _override(name: str, default: int) -> int:
+    text = os.environ.get(name, "").strip()
+    if not text:
+        return default
+    if not text.isdigit() or int(text) < 1:
+        raise ValueError(f"{name}: expected a whole number from 1, received {text!r}.")
+    return int(text)
+
+
+def _cgroup_quota(cgroup: Path) -> float | None:
+    """Cores that the container may use, by version 2 or 1 of control groups; None: no limit."""
+    try:
+        quota, _, period = (cgroup / "cpu.max").read_text(encoding="ascii").partition(" ")
+    except OSError:
+        try:
+            quota = (cgroup / "cpu" / "cpu.cfs_quota_us").read_text(encoding="ascii")
+            period = (cgroup / "cpu" / "cpu.cfs_period_us").read_text(encoding="ascii")
+        except OSError:
+            return None
+    try:
+        return int(quota) / int(period) if int(quota) > 0 else None
+    except (ValueError, ZeroDivisionError):  # "max", or nothing that we know
+        return None
