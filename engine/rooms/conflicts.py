@@ -1,11 +1,22 @@
-"""What makes a placement impossible, said by name."""
+"""What makes a placement impossible, said by name: the smallest set of rules that clash."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeVar
 
-from engine.crf.room_rules import RoomRules
+import numpy as np
+
+from engine.core.arguments import IntArray
+from engine.core.errors import InvalidProblemError
+from engine.crf.room_rules import Need, Request, RoomRules
 from engine.crf.rooms import Rooms
-from engine.rooms.formulation import Attributes
+from engine.rooms.bed_count import BedCount, count_beds
+from engine.rooms.formulation import Attributes, Layout, lay_out, survey_column
+
+RuleEntry = tuple[str, Any]  # field of RoomRules, entry
+Entry = TypeVar("Entry")
+SHOWN = 6  # ids in a sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,24 +26,28 @@ class RoomConflict:
     Parameters
     ----------
     kind : str
-        too_few_beds, too_many_beds, contradiction, unknown, or clash (a smallest set of rules).
+        too_few_beds, too_many_beds, contradiction (about a few people), or clash (about how many
+        beds there are for whom).
     sentence : str, for people, naming ids.
     students : tuple of student indices that take part.
     rooms : tuple of room indices that take part.
-    rules : tuple of (name of the field of RoomRules, its entry): the rules that clash. Leaving any
-        one out removes the conflict.
+    rules : tuple of (field of RoomRules, its entry)
+        The rules that clash. Of a contradiction any one may be left out; of a clash, all of any one
+        kind.
+    n_left : int, how many are left without a room at least; 0 for contradictions.
     """
 
     kind: str
     sentence: str
     students: tuple[int, ...] = ()
     rooms: tuple[int, ...] = ()
-    rules: tuple[tuple[str, object], ...] = ()
+    rules: tuple[RuleEntry, ...] = ()
+    n_left: int = 0
 
     @property
     def is_lack_of_beds(self) -> bool:
         """Whether some can be placed and others not, rather than rules contradicting each other."""
-        return self.kind in {"too_few_beds", "too_many_beds", "clash"}
+        return self.kind != "contradiction"
 
 
 def check_room_rules(
@@ -43,9 +58,304 @@ def check_room_rules(
     *,
     ids: Sequence[str],
 ) -> tuple[RoomConflict, ...]:
-    """Return what makes a placement of everybody impossible; empty when nothing was found."""
-    beds = rooms.n_beds - sum(int(rooms.capacities[r]) for r in set(rules.closed))
-    if n_students > beds:
-        text = f"{n_students} students need a bed, and the rooms have {beds}."
-        return (RoomConflict("too_few_beds", text),)
-    return ()
+    """Return what makes a placement of everybody impossible; empty when nothing was found.
+
+    Contradictions about few people come first; beds are only counted where there are none. What is
+    found is proved; not found is no proof that a placement exists, since who may not live with whom
+    is not part of the count.
+
+    Raises
+    ------
+    InvalidProblemError
+        If a rule names a student, room or column that is not there.
+    """
+    _check_references(n_students, rooms, rules, attributes)
+    case = _Case(n_students, rooms, attributes, tuple(ids))
+    found = tuple(case.contradictions(rules))
+    if found or not n_students:
+        return found
+    count = case.count(rules)
+    return () if count.n_left == 0 else (case.explain_lack(rules, count),)
+
+
+def _check_references(n: int, rooms: Rooms, rules: RoomRules, attributes: Attributes) -> None:
+    students = [s for lock in rules.locks for s in lock] + [s for p in rules.forbids for s in p]
+    students += [*rules.single, *(s for s, _ in rules.assigned)]
+    told: list[Any] = [*rules.needs, *rules.preferences, *rules.requests]
+    students += [x.student for x in told]
+    students += [request.wants for request in rules.requests]
+    unknown = [s for s in students if not 0 <= s < n]
+    if unknown:
+        raise InvalidProblemError(f"A rule names student {unknown[0]}, who is not among the {n}.")
+    named = [room for _, room in rules.assigned] + [*rules.closed, *rules.kept]
+    missing = [room for room in named if not 0 <= room < rooms.n_rooms]
+    if missing:
+        raise InvalidProblemError(
+            f"A rule names room {missing[0]}, which is not among the {rooms.n_rooms}."
+        )
+    for x in told:
+        if not isinstance(x, Request):
+            rooms.column(x.column)
+    for designation in rules.designations:
+        rooms.column(designation.room_column)
+        survey_column(attributes, designation.student_column)
+    for name in (*rules.same, *(name for name, _ in rules.alike)):
+        survey_column(attributes, name)
+    weights = [x.weight for x in told if not isinstance(x, Need)]
+    if not np.isfinite(np.array([*weights, *(w for _, w in rules.alike)])).all():
+        raise InvalidProblemError("The weights of wishes and preferences are to be finite numbers.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """The people and rooms that rules are tried on."""
+
+    n: int
+    rooms: Rooms
+    attributes: Attributes
+    ids: tuple[str, ...]
+
+    def contradictions(self, rules: RoomRules) -> Iterator[RoomConflict]:
+        """Yield the rules about one or a few people that cannot hold together."""
+        links = _links(rules)
+        for kind, i, j, entry in _separations(self.n, rules, self.attributes, links):
+            path = _path(links, i, j)
+            if path is None:
+                continue
+            chain = " and ".join(sorted({self.ids[s] for _, a, b in path for s in (a, b)}))
+            text = f"{chain} are to share a room, but {self._name(kind, i, j)}."
+            held = tuple(dict.fromkeys(link for link, _, _ in path))
+            yield RoomConflict("contradiction", text, (i, j), (), (*held, *entry))
+        whole = self._lay_out(rules)
+        stuck = np.flatnonzero(~whole.choices.any(axis=0))
+        for atom in stuck.tolist():
+            yield self._explain_stuck(rules, np.flatnonzero(whole.atom_of == atom))
+
+    def _name(self, kind: str, i: int, j: int) -> str:
+        if kind == "single":
+            return f"{self.ids[i]} is to live alone"
+        if kind == "forbids":
+            return f"{self.ids[i]} and {self.ids[j]} are never to"
+        return f"{self.ids[i]} and {self.ids[j]} differ in {kind}"
+
+    def _explain_stuck(self, rules: RoomRules, members: IntArray) -> RoomConflict:
+        """Name the smallest set of rules for which these people have no room at all."""
+        mine = set(members.tolist())
+        entries = [e for e in _entries(rules) if _concerns(e, mine)]
+
+        def is_stuck(kept: list[RuleEntry]) -> bool:
+            trial = self._lay_out(_only(rules, kept))
+            atoms = np.unique(trial.atom_of[members])
+            return not bool(trial.choices[:, atoms].any(axis=0).all())
+
+        needed = _shrink(entries, is_stuck)
+        names = ", ".join(self.ids[s] for s in members[:SHOWN])
+        text = f"No room fits {names}: {self._describe(needed)}."
+        return RoomConflict("contradiction", text, tuple(sorted(mine)), (), tuple(needed))
+
+    def count(self, rules: RoomRules) -> BedCount:
+        """Count for how many there are beds."""
+        whole = self._lay_out(rules)
+        keys = np.zeros(self.n, dtype=np.int64)
+        for name in rules.same:
+            own = np.unique(survey_column(self.attributes, name), return_inverse=True)[1]
+            keys = np.unique(keys * (own.max() + 1) + own, return_inverse=True)[1]
+        alone = np.zeros(self.n, dtype=bool)
+        alone[list(rules.single)] = True
+        return count_beds(whole, keys, alone)
+
+    def explain_lack(self, rules: RoomRules, count: BedCount) -> RoomConflict:
+        """Name the kinds of rules without any of which there would be beds for more."""
+        kinds = _families(rules)
+
+        def is_short(kept: list[tuple[RuleEntry, ...]]) -> bool:
+            held = [entry for family in kept for entry in family]
+            return self.count(_only(rules, held)).n_left > 0
+
+        needed = [entry for family in _shrink(kinds, is_short) for entry in family]
+        if any(field == "must_fill" for field, _ in needed):
+            kind = "too_many_beds"
+        else:
+            kind = "clash" if needed else "too_few_beds"
+        who, beds = count.short_students, count.short_beds
+        text = f"{len(who)} students need a bed, and the rooms that they may have hold {beds}"
+        if kind == "too_many_beds":
+            text = f"{count.n_left} of {self.n} students cannot be part of a full room"
+        because = f": {self._describe(needed)}" if needed else ""
+        left = "1 is" if count.n_left == 1 else f"{count.n_left} are"
+        return RoomConflict(
+            kind,
+            f"{text}{because}; at least {left} left without a room.",
+            tuple(who),
+            tuple(np.flatnonzero(np.isin(self._lay_out(rules).kind_of, count.short_kinds))),
+            tuple(needed),
+            count.n_left,
+        )
+
+    def _lay_out(self, rules: RoomRules) -> Layout:
+        return lay_out(self.n, self.attributes, self.rooms, replace(rules, preferences=()))
+
+    def _describe(self, entries: Sequence[RuleEntry]) -> str:
+        """Say rules in a few words, those of one kind together."""
+        by_kind: dict[str, list[Any]] = {}
+        for field, entry in entries:
+            name = field
+            if field == "needs":
+                name = f"needs {entry.column} = {entry.value}"
+            elif field == "designations":
+                name = f"designations {entry.room_column}"
+            elif field == "same":
+                name = f"same {entry}"
+            by_kind.setdefault(name, []).append(entry)
+        parts = [self._phrase(name, rows) for name, rows in by_kind.items()]
+        return ", ".join(parts) or "no room is open"
+
+    def _phrase(self, name: str, rows: list[Any]) -> str:
+        field, _, rest = name.partition(" ")
+        n = len(rows)
+        if field == "needs":
+            return f"{n} {_word(n, 'need')} {rest}"
+        if field == "designations":
+            return f"rooms are designated by {rest}"
+        if field == "same":
+            return f"roommates agree in {rest}"
+        if field == "assigned":
+            who = [f"{self.ids[s]} in {self.rooms.ids[r]}" for s, r in rows[:SHOWN]]
+            return f"assigned: {', '.join(who)}"
+        if field in {"closed", "kept"}:
+            shown = ", ".join(self.rooms.ids[r] for r in rows[:SHOWN])
+            return f"{n} {_word(n, 'room')} {'offline' if field == 'closed' else 'kept'} ({shown})"
+        if field == "must_fill":
+            return "no room may have a free bed"
+        words = {"locks": "lock", "requests": "request", "single": "person living alone"}
+        return f"{n} {_word(n, words.get(field, field))}"
+
+
+def _word(count: int, noun: str) -> str:
+    return noun if count == 1 or " " in noun else f"{noun}s"
+
+
+def _links(rules: RoomRules) -> list[tuple[RuleEntry, int, int]]:
+    """List what holds two people together."""
+    links: list[tuple[RuleEntry, int, int]] = []
+    for lock in rules.locks:
+        links += [(("locks", lock), lock[0], other) for other in lock[1:]]
+    links += [(("requests", r), r.student, r.wants) for r in rules.requests if r.is_must]
+    return links
+
+
+def _separations(
+    n: int,
+    rules: RoomRules,
+    attributes: Attributes,
+    links: list[tuple[RuleEntry, int, int]],
+) -> Iterator[tuple[str, int, int, tuple[RuleEntry, ...]]]:
+    """Yield (what, i, j, rules) for people that a rule keeps apart and a lock may hold together."""
+    for pair in rules.forbids:
+        yield "forbids", pair[0], pair[1], (("forbids", pair),)
+    for name in rules.same:
+        column = survey_column(attributes, name)
+        for _, i, j in links:
+            if column[i] != column[j]:
+                yield name, i, j, (("same", name),)
+    alone = set(rules.single)
+    for _, i, j in links:
+        for a, b in ((i, j), (j, i)):
+            if a in alone and a != b:
+                yield "single", a, b, (("single", a),)
+
+
+def _path(
+    links: list[tuple[RuleEntry, int, int]], start: int, end: int
+) -> list[tuple[RuleEntry, int, int]] | None:
+    """Return the shortest chain of links between two people, None when there is none."""
+    came: dict[int, tuple[RuleEntry, int, int] | None] = {start: None}
+    neighbours: dict[int, list[tuple[RuleEntry, int, int]]] = {}
+    for entry, a, b in links:
+        neighbours.setdefault(a, []).append((entry, a, b))
+        neighbours.setdefault(b, []).append((entry, b, a))
+    waiting = deque([start])
+    while waiting and end not in came:
+        here = waiting.popleft()
+        for entry, _, there in neighbours.get(here, []):
+            if there not in came:
+                came[there] = (entry, here, there)
+                waiting.append(there)
+    if end not in came or start == end:
+        return None
+    path = []
+    step = came[end]
+    while step is not None:
+        path.append(step)
+        step = came[step[1]]
+    return path
+
+
+def _entries(rules: RoomRules) -> list[RuleEntry]:
+    """List the hard rules that say who may live where, one by one."""
+    hard = ("locks", "single", "assigned", "designations", "needs", "closed", "kept", "same")
+    entries: list[RuleEntry] = [
+        (field.name, entry)
+        for field in fields(rules)
+        if field.name in hard
+        for entry in getattr(rules, field.name)
+    ]
+    entries += [("requests", r) for r in rules.requests if r.is_must]
+    return [*entries, ("must_fill", True)] if rules.must_fill else entries
+
+
+def _families(rules: RoomRules) -> list[tuple[RuleEntry, ...]]:
+    """Sort hard rules into those that staff would relax together."""
+    families: dict[object, list[RuleEntry]] = {}
+    for field, entry in _entries(rules):
+        key: object = field
+        if field in {"designations", "same"}:
+            key = (field, entry)
+        elif field == "needs":
+            key = (field, entry.column, entry.value)
+        families.setdefault(key, []).append((field, entry))
+    return [tuple(family) for family in families.values()]
+
+
+def _concerns(entry: RuleEntry, students: set[int]) -> bool:
+    field, value = entry
+    if field == "locks":
+        return bool(students & set(value))
+    if field in {"needs", "requests"}:
+        return value.student in students
+    if field == "assigned":
+        return value[0] in students
+    return field != "single" or value in students
+
+
+def _only(rules: RoomRules, kept: Sequence[RuleEntry]) -> RoomRules:
+    """Return the rules with no hard entries but the given ones."""
+    lists: dict[str, list[Any]] = {}
+    for field, entry in kept:
+        lists.setdefault(field, []).append(entry)
+    hard = {"locks", "single", "assigned", "designations", "needs", "closed", "kept", "same"}
+    changes: dict[str, Any] = {name: tuple(lists.get(name, ())) for name in hard}
+    changes["requests"] = tuple(lists.get("requests", ()))
+    changes["must_fill"] = "must_fill" in lists
+    changes["preferences"] = ()
+    return replace(rules, **changes)
+
+
+def _shrink(entries: Sequence[Entry], is_impossible: Callable[[list[Entry]], bool]) -> list[Entry]:
+    """Leave out whatever does not take part: the deletion filter of Chinneck and Dravnieks (1991).
+
+    Halves are tried before single entries, so that a few among many are found fast.
+    """
+    kept = list(entries)
+    size = max(len(kept) // 2, 1)
+    while True:
+        start = 0
+        while start < len(kept):
+            trial = kept[:start] + kept[start + size :]
+            if is_impossible(trial):
+                kept = trial
+            else:
+                start += size
+        if size == 1:
+            return kept
+        size = max(size // 2, 1)

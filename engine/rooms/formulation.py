@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from engine.core.arguments import BoolArray, FloatArray, IntArray
@@ -14,6 +15,44 @@ from engine.rooms.atoms import join_students, sum_over_atoms
 from engine.rooms.problem import RoomProblem
 
 Attributes = Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layout:
+    """Who must share a room, and who may live where; scores play no part.
+
+    ``atom_of`` (n,); ``sizes`` (atoms,); ``kind_of`` (r,) kind of each room, -1 where it takes
+    nobody; ``capacity``, ``count``, ``view`` (T,) of each kind; ``allowed``, ``preference`` (V,
+    atoms).
+    """
+
+    atom_of: IntArray
+    sizes: IntArray
+    kind_of: IntArray
+    capacity: IntArray
+    count: IntArray
+    view: IntArray
+    allowed: BoolArray
+    preference: FloatArray
+    must_fill: bool
+
+    @property
+    def choices(self) -> BoolArray:
+        """Whether an atom fits by itself into a kind of room, shape (T, atoms)."""
+        fits: BoolArray = self.sizes <= self.capacity[:, np.newaxis]
+        return np.asarray(self.allowed[self.view] & fits, dtype=np.bool_)
+
+
+def lay_out(n: int, attributes: Attributes, rooms: Rooms, rules: RoomRules) -> Layout:
+    """Sort students into atoms and rooms into kinds."""
+    musts = tuple((r.student, r.wants) for r in rules.requests if r.is_must)
+    atom_of = join_students(n, (*rules.locks, *musts, *_students_by_room(rules.assigned)))
+    sizes = np.bincount(atom_of, minlength=int(atom_of.max(initial=-1)) + 1).astype(np.int64)
+    kind_of, capacity, count, view, views = _kinds(rooms, rules)
+    allowed, preference = _views(attributes, rooms, rules, views, atom_of, sizes)
+    return Layout(
+        atom_of, sizes, kind_of, capacity, count, view, allowed, preference, rules.must_fill
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,34 +92,31 @@ def formulate(
     previous : ndarray, shape (n,), room of each student so far, -1 for none.
     move_cost : float, nats for each student who leaves a room.
     """
-    n = len(scores)
-    musts = tuple((r.student, r.wants) for r in rules.requests if r.is_must)
-    same_room = _students_by_room(rules.assigned)
-    atom_of = join_students(n, (*rules.locks, *musts, *same_room))
-    sizes = np.bincount(atom_of, minlength=int(atom_of.max(initial=-1)) + 1).astype(np.int64)
+    layout = lay_out(len(scores), attributes, rooms, rules)
+    atom_of = layout.atom_of
     pair_scores = _forbid(_add_alike(scores, attributes, rules), attributes, rules)
     atom_scores, own_score = sum_over_atoms(pair_scores, atom_of)
-    bonus, own_bonus = _wishes(rules, atom_of, len(sizes))
-    kind_of, capacity, count, view, views = _kinds(rooms, rules)
-    allowed, preference = _views(attributes, rooms, rules, views, atom_of, sizes)
-    stays = _stays(previous, move_cost, kind_of, atom_of)
+    bonus, own_bonus = _wishes(rules, atom_of, len(layout.sizes))
+    atom, row, refund, room_of_row = _stays(previous, move_cost, layout.kind_of, atom_of)
     offset = 0.0 if previous is None else -move_cost * int((np.asarray(previous) >= 0).sum())
     problem = RoomProblem(
-        atom_scores,
-        bonus,
-        sizes,
-        own_score,
-        own_bonus,
-        capacity,
-        count,
-        view,
-        allowed,
-        preference,
-        *stays[:3],
-        kind_of[stays[3]],
-        rules.must_fill,
+        scores=atom_scores,
+        bonus=bonus,
+        sizes=layout.sizes,
+        own_score=own_score,
+        own_bonus=own_bonus,
+        capacity=layout.capacity,
+        count=layout.count,
+        view=layout.view,
+        allowed=layout.allowed,
+        preference=layout.preference,
+        stay_atom=atom,
+        stay_row=row,
+        stay_refund=refund,
+        row_kind=layout.kind_of[room_of_row],
+        must_fill=layout.must_fill,
     )
-    return Formulation(problem, atom_of, kind_of, stays[3], offset)
+    return Formulation(problem, atom_of, layout.kind_of, room_of_row, offset)
 
 
 def _students_by_room(assigned: tuple[tuple[int, int], ...]) -> list[tuple[int, ...]]:
@@ -142,11 +178,7 @@ def _kinds(
 
     Rooms are of one view when no rule can tell them apart but by their capacity.
     """
-    named = dict.fromkeys(
-        [d.room_column for d in rules.designations]
-        + [need.column for need in rules.needs]
-        + [preference.column for preference in rules.preferences]
-    )
+    named = dict.fromkeys([d.room_column for d in rules.designations] + _named_columns(rules))
     columns = [[plain_value(cell) for cell in rooms.column(name)] for name in named]
     special = {room for _, room in rules.assigned} | set(rules.kept)
     view_of: dict[tuple[object, ...], int] = {}
@@ -178,33 +210,44 @@ def _views(
     sizes: IntArray,
 ) -> tuple[BoolArray, FloatArray]:
     """Return who may live in, and likes, the rooms of every view; examples are a room of each."""
-    n = len(atom_of)
-    allowed = np.ones((len(examples), n), dtype=bool)
-    liked = np.zeros((len(examples), n))
-    home = dict(rules.assigned)
-    kept = set(rules.kept)
-    for v, room in enumerate(examples):
-        for student, assigned in home.items():
-            allowed[v, student] = assigned == room
-        if room in kept:
-            allowed[v, [s for s in range(n) if home.get(s) != room]] = False
-        for designation in rules.designations:
+    n, shown = len(atom_of), np.array(examples, dtype=np.int64)
+    allowed = np.ones((len(shown), n), dtype=bool)
+    liked = np.zeros((len(shown), n))
+    is_home = np.zeros((len(shown), n), dtype=bool)
+    for student, room in rules.assigned:
+        is_home[:, student] |= shown == room
+        allowed[:, student] &= shown == room
+    is_kept = np.isin(shown, rules.kept)
+    allowed[is_kept] &= is_home[is_kept]
+    for designation in rules.designations:
+        for v, room in enumerate(examples):
             allowed[v] &= designation_admits(designation, attributes, rooms, room)
-        for need in rules.needs:
-            cell = plain_value(rooms.column(need.column)[room])
-            allowed[v, need.student] &= cell == plain_value(need.value)
-        for preference in rules.preferences:
-            cell = plain_value(rooms.column(preference.column)[room])
-            ranked = [plain_value(value) for value in preference.values]
-            if cell in ranked:
-                share = (len(ranked) - ranked.index(cell)) / len(ranked)
-                liked[v, preference.student] += preference.weight * share
-    atom_allowed = np.ones((len(examples), len(sizes)), dtype=bool)
-    atom_liked = np.zeros((len(examples), len(sizes)))
-    for v in range(len(examples)):
+    cells = {name: _plain_cells(rooms, name, examples) for name in _named_columns(rules)}
+    for need in rules.needs:
+        allowed[:, need.student] &= cells[need.column] == plain_value(need.value)
+    for preference in rules.preferences:
+        ranked = dict.fromkeys(plain_value(value) for value in preference.values)
+        for k, value in enumerate(ranked):
+            share = (len(ranked) - k) / len(ranked)
+            liked[cells[preference.column] == value, preference.student] += (
+                preference.weight * share
+            )
+    atom_allowed = np.ones((len(shown), len(sizes)), dtype=bool)
+    atom_liked = np.zeros((len(shown), len(sizes)))
+    for v in range(len(shown)):
         atom_allowed[v] = np.bincount(atom_of[allowed[v]], minlength=len(sizes)) == sizes
         atom_liked[v] = np.bincount(atom_of, weights=liked[v], minlength=len(sizes))
     return atom_allowed, atom_liked
+
+
+def _named_columns(rules: RoomRules) -> list[str]:
+    named = [need.column for need in rules.needs] + [p.column for p in rules.preferences]
+    return list(dict.fromkeys(named))
+
+
+def _plain_cells(rooms: Rooms, name: str, examples: list[int]) -> NDArray[np.str_]:
+    column = rooms.column(name)
+    return np.array([plain_value(column[room]) for room in examples])
 
 
 def designation_admits(

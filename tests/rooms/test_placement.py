@@ -100,7 +100,7 @@ def test_hard_rules_hold_and_cost_no_more_than_they_must(case: int) -> None:
 
 def test_too_few_beds_are_said_before_any_work() -> None:
     with pytest.raises(
-        InfeasibleError, match="5 students need a bed, and the rooms have 4"
+        InfeasibleError, match="5 students need a bed, and the rooms that they may have hold 4"
     ) as error:
         place_in_rooms(np.zeros((5, 5)), named_rooms([2, 2]))
     assert error.value.conflicts[0].kind == "too_few_beds"

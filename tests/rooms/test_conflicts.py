@@ -1,0 +1,149 @@
+"""What is impossible is named by the smallest set of rules that clash."""
+
+import numpy as np
+import pytest
+
+from engine.core.errors import InfeasibleError, InvalidProblemError
+from engine.crf.room_rules import Designation, Need, Request, RoomRules
+from engine.crf.rooms import Rooms
+from engine.rooms.conflicts import RoomConflict, check_room_rules
+from engine.rooms.placement import place_in_rooms
+
+GENDER = {"Gender": ("F", "F", "F", "F", "M", "M", "M", "M")}
+ROOMS = Rooms(
+    ("A1", "A2", "B1", "B2"),
+    np.array([2, 2, 2, 2]),
+    {
+        "hall": ("Alder", "Alder", "Birch", "Birch"),
+        "gender": ("F", "F", "M", "any"),
+        "accessible": ("yes", "no", "no", "no"),
+    },
+)
+
+
+def check(rules: RoomRules, rooms: Rooms = ROOMS, n: int = 8) -> tuple[RoomConflict, ...]:
+    attributes = {name: column[:n] for name, column in GENDER.items()}
+    ids = tuple(f"S-{k}" for k in range(n))
+    return check_room_rules(n, rooms, rules, attributes, ids=ids)
+
+
+def fields(conflict: RoomConflict) -> set[str]:
+    return {field for field, _ in conflict.rules}
+
+
+def test_rules_that_can_hold_make_no_conflict() -> None:
+    rules = RoomRules(
+        locks=((0, 1),),
+        forbids=((2, 4),),
+        designations=(Designation("gender", "Gender"),),
+        needs=(Need(2, "accessible"),),
+        same=("Gender",),
+    )
+    assert check(rules) == ()
+
+
+def test_a_chain_of_locks_between_two_who_never_share_is_the_clash() -> None:
+    rules = RoomRules(
+        locks=((0, 1), (1, 2), (5, 6)), forbids=((0, 2), (3, 4)), requests=(Request(3, 5, True),)
+    )
+    conflict = check(rules)[0]
+    assert conflict.kind == "contradiction"
+    assert set(conflict.rules) == {("locks", (0, 1)), ("locks", (1, 2)), ("forbids", (0, 2))}
+    assert "S-0 and S-1 and S-2 are to share a room" in conflict.sentence
+
+
+def test_locked_people_who_differ_in_a_column_or_live_alone_are_named() -> None:
+    assert check(RoomRules(locks=((0, 4),), same=("Gender",)))[0].rules == (
+        ("locks", (0, 4)),
+        ("same", "Gender"),
+    )
+    assert "S-1 is to live alone" in check(RoomRules(locks=((0, 1),), single=(1,)))[0].sentence
+
+
+def test_a_person_without_any_room_gets_the_smallest_set_of_rules() -> None:
+    rules = RoomRules(
+        needs=(Need(4, "accessible"), Need(4, "hall", "Alder"), Need(0, "hall", "Birch")),
+        designations=(Designation("gender", "Gender"),),
+    )
+    (conflict,) = check(rules)
+    assert conflict.students == (4,)
+    assert len(conflict.rules) == 2
+    assert fields(conflict) == {"needs", "designations"}
+    for left_out in conflict.rules:
+        kept = [entry for entry in conflict.rules if entry != left_out]
+        smaller = RoomRules(
+            needs=tuple(e for f, e in kept if f == "needs"),
+            designations=tuple(e for f, e in kept if f == "designations"),
+        )
+        assert check(smaller) == ()
+
+
+def test_someone_assigned_to_two_rooms_is_told_both() -> None:
+    (conflict,) = check(RoomRules(assigned=((3, 0), (3, 2), (5, 1))))
+    assert conflict.students == (3,)
+    assert set(conflict.rules) == {("assigned", (3, 0)), ("assigned", (3, 2))}
+
+
+def test_more_people_in_a_room_than_beds_is_a_contradiction() -> None:
+    (conflict,) = check(RoomRules(assigned=((0, 0), (1, 0), (2, 0))))
+    assert conflict.kind == "contradiction"
+    assert len(conflict.rules) == 3
+
+
+def test_too_few_beds_of_a_kind_are_counted() -> None:
+    rules = RoomRules(needs=tuple(Need(k, "accessible") for k in range(3)), forbids=((5, 6),))
+    (conflict,) = check(rules)
+    assert conflict.kind == "clash"
+    assert conflict.students == (0, 1, 2)
+    assert conflict.rooms == (0,)
+    assert conflict.n_left == 1
+    assert "3 students need a bed, and the rooms that they may have hold 2" in conflict.sentence
+    assert "3 needs accessible = yes" in conflict.sentence
+
+
+def test_offline_rooms_are_named_only_when_they_matter() -> None:
+    (conflict,) = check(RoomRules(closed=(1,), same=("Gender",)))
+    assert fields(conflict) == {"closed"}
+    assert "1 room offline (A2)" in conflict.sentence
+
+
+def test_no_rule_is_blamed_when_there_are_too_few_beds_anyway() -> None:
+    few = Rooms(("A", "B"), np.array([4, 3]))
+    (conflict,) = check(RoomRules(same=("Gender",), single=(0,)), few)
+    assert conflict.kind == "too_few_beds"
+    assert conflict.rules == ()
+
+
+def test_groups_that_share_no_room_may_need_more_rooms() -> None:
+    attributes = {"Gender": ("F", "F", "F", "M", "M")}
+    ids = tuple("abcde")
+    rooms = Rooms(("A", "B", "C"), np.array([2, 2, 1]))
+    assert check_room_rules(5, rooms, RoomRules(same=("Gender",)), attributes, ids=ids) == ()
+    odd = {"Gender": ("F", "F", "F", "M", "X")}
+    rooms = Rooms(("A", "B"), np.array([3, 2]))
+    (conflict,) = check_room_rules(5, rooms, RoomRules(same=("Gender",)), odd, ids=ids)
+    assert conflict.rules == (("same", "Gender"),)
+
+
+def test_too_many_beds_are_said_when_rooms_must_be_full() -> None:
+    rooms = Rooms(("A", "B"), np.array([3, 3]))
+    (conflict,) = check(RoomRules(must_fill=True), rooms, 5)
+    assert conflict.kind == "too_many_beds"
+    with pytest.raises(InfeasibleError, match="full room") as error:
+        place_in_rooms(np.zeros((5, 5)), rooms, RoomRules(must_fill=True))
+    assert error.value.conflicts == (conflict,) or error.value.conflicts[0].n_left == 2
+
+
+@pytest.mark.parametrize(
+    ("rules", "message"),
+    [
+        (RoomRules(forbids=((0, 9),)), "student 9"),
+        (RoomRules(assigned=((0, 7),)), "room 7"),
+        (RoomRules(needs=(Need(0, "lift"),)), "lift names no column of the rooms"),
+        (RoomRules(same=("Sex",)), "Sex names no column of the survey"),
+        (RoomRules(requests=(Request(0, 1, weight=float("nan")),)), "finite"),
+    ],
+)
+def test_a_rule_about_what_is_not_there_is_bad_input(rules: RoomRules, message: str) -> None:
+    with pytest.raises(InvalidProblemError, match=message):
+        check(rules)
