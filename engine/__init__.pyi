@@ -91,6 +91,7 @@ from .oracles.one_hot_scores import OneHotScores
 from .oracles.perfect_matching import CompleteGraphMatcher
 from .oracles.roof_duality import RoofDuality
 from .oracles.sparse_matching import max_weight_matching
+from .rooms.chain import SharedRooms, share_probabilities
 from .rooms.conflicts import RoomConflict, check_room_rules
 from .rooms.placement import Placement, place_in_rooms
 from .solvers.result import LearningResult, TrajectoryPoint
@@ -156,6 +157,7 @@ __all__ = [
     "SegmentationModel",
     "SegmentationPreview",
     "SegmentationProgress",
+    "SharedRooms",
     "SimulatedCohort",
     "SimulatedUniversity",
     "Status",
@@ -212,6 +214,7 @@ __all__ = [
     "read_survey_csv",
     "read_uai",
     "sample_matching",
+    "share_probabilities",
     "simulate_pairs",
     "simulate_university",
     "swap_cost",

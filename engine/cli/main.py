@@ -34,7 +34,7 @@ from engine.core.errors import (
 
 VERBS = {
     "match": "maximum-weight matching of a graph file",
-    "roommates": "train, assign, evaluate, simulate: learn what makes good roommates",
+    "roommates": "train, assign, rooms, evaluate, simulate: learn what makes good roommates",
     "segment": "train, predict, evaluate: learn to segment images",
     "uai": "map, pr, mar: inference on a factor graph in the UAI format",
 }

@@ -10,6 +10,11 @@ def above_zero(text: str) -> float:
     return _number(text, "above 0", lambda value: value > 0)
 
 
+def from_zero(text: str) -> float:
+    """A finite number of at least 0, such as a price."""
+    return _number(text, "of at least 0", lambda value: value >= 0)
+
+
 def above_zero_to(highest: float) -> Callable[[str], float]:
     """A number above 0 and at most ``highest``."""
     return lambda text: _number(

@@ -1,4 +1,4 @@
-"""Learn what makes good roommates, propose pairs, compare with known pairs, make practice years."""
+"""Learn what makes good roommates, propose pairs, fill rooms, compare, make practice years."""
 
 import argparse
 from pathlib import Path
@@ -9,6 +9,7 @@ import numpy as np
 from engine.cli.option_types import above_zero, share
 from engine.cli.output_paths import check_writable, make_folder, open_checkpoint
 from engine.cli.roc_files import write_roc_csv, write_roc_svg
+from engine.cli.rooms import add_rooms_arguments, run_rooms
 from engine.core.errors import InvalidProblemError
 from engine.crf.questionnaire import Questionnaire
 from engine.crf.rules import Rules
@@ -34,12 +35,15 @@ from engine.learning.roommates import train_roommates
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the four sub-verbs and their options."""
+    """Add the sub-verbs and their options."""
     verbs = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     _add_train(verbs.add_parser("train", help="learn a model from past years and their pairs"))
     _add_assign(verbs.add_parser("assign", help="propose pairs for a new year"))
     _add_evaluate(verbs.add_parser("evaluate", help="compare a model with the pairs of a year"))
     _add_simulate(verbs.add_parser("simulate", help="make years of surveys with known truth"))
+    rooms = verbs.add_parser("rooms", help="place a new year in the rooms of a building list")
+    _add_survey_and_model(rooms)
+    add_rooms_arguments(rooms)
 
 
 def _add_train(parser: argparse.ArgumentParser) -> None:
@@ -196,7 +200,13 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     InfeasibleError
         If the rules leave no complete set of pairs.
     """
-    actions = {"train": _train, "assign": _assign, "evaluate": _evaluate, "simulate": _simulate}
+    actions = {
+        "train": _train,
+        "assign": _assign,
+        "evaluate": _evaluate,
+        "simulate": _simulate,
+        "rooms": run_rooms,
+    }
     return actions[args.action](args)
 
 

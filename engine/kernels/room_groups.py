@@ -311,10 +311,13 @@ def extend_pairs(
                                 count += 1
                             price[v] = full_price[v]
                 if count > width:
-                    order = np.argsort(-child_value[depth - 1, :count])
-                    child[depth - 1, :count] = child[depth - 1, :count][order]
-                    child_room[depth - 1, :count] = child_room[depth - 1, :count][order]
-                    child_value[depth - 1, :count] = child_value[depth - 1, :count][order]
+                    _put_best_first(
+                        child[depth - 1],
+                        child_room[depth - 1],
+                        child_value[depth - 1],
+                        count,
+                        width,
+                    )
                     count = width
                 if k == m:
                     # Whole groups: noted, not followed.
@@ -361,6 +364,21 @@ def extend_pairs(
                 if room != parent:
                     _leave(room, price, full_price, room_start, room_atom)
                 depth -= 1
+
+
+@inner
+def _put_best_first(
+    child: IntArray, room: IntArray, value: FloatArray, count: int, width: int
+) -> None:
+    """Bring the best ``width`` extensions to the front."""
+    for k in range(width):
+        best = k
+        for c in range(k + 1, count):
+            if value[c] > value[best]:
+                best = c
+        child[k], child[best] = child[best], child[k]
+        room[k], room[best] = room[best], room[k]
+        value[k], value[best] = value[best], value[k]
 
 
 @inner

@@ -58,6 +58,14 @@ class Exchange:
         """Total, penalties of the unplaced included."""
         return float(self._worth(self._scored, self._liked, self._people).sum())
 
+    def tables(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return scores (n, n), bonuses and likes (n, rooms) with finite numbers for never."""
+        return self._scores, self.problem.bonus, self._likes
+
+    def values_of(self, rooms: IntArray) -> FloatArray:
+        """Return what rooms are worth now."""
+        return self._worth(self._scored[rooms], self._liked[rooms], self._people[rooms])
+
     def start(self, room_of: IntArray) -> None:
         """Begin from a placement."""
         self.room_of = room_of.astype(np.int64).copy()

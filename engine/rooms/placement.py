@@ -1,7 +1,7 @@
 """Place students in rooms: the best placement that could be found, and how good any can be."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -26,7 +26,9 @@ from engine.rooms.clock import Clock
 from engine.rooms.conflicts import RoomConflict, check_room_rules
 from engine.rooms.formulation import Attributes, Formulation, formulate, rooms_of_groups
 from engine.rooms.search import Report, Search
+from engine.rooms.seating import seat_atoms
 
+SAVE_EVERY = 5.0  # seconds between two saved states
 ROUNDING = 1e-9  # relative gap below which bound and placement agree
 
 
@@ -180,6 +182,7 @@ def place_in_rooms(
         raise InfeasibleError(conflicts[0].sentence, conflicts=conflicts)
     formulation = formulate(matrix, attributes or {}, rooms, rules, previous, move_cost)
     penalty = _penalty(formulation)
+    keeper = _Keeper(_own(checkpoint, formulation), clock)
     search = Search(
         formulation.problem,
         penalty=penalty,
@@ -187,14 +190,30 @@ def place_in_rooms(
         rng=rng or np.random.default_rng(0),
         clock=clock,
         report=_reporter(on_progress, clock, formulation),
+        on_round=keeper.keep,
     )
-    _own(checkpoint, formulation)
+    start = None
+    if previous is not None and n:
+        start = seat_atoms(search.exchange, formulation, previous)
     if n:
         with one_blas_thread():
-            search.run(None)
-    return _finish(
-        search, formulation, matrix, rules, previous, move_cost, penalty, clock, conflicts, gap
-    )
+            search.run(start, keeper.saved)
+    return _finish(search, formulation, matrix, rules, previous, penalty, clock, conflicts, gap)
+
+
+class _Keeper:
+    """Saves the search now and then."""
+
+    def __init__(self, place: OwnCheckpoint | None, clock: Clock) -> None:
+        self._place, self._clock = place, clock
+        self.saved = None if place is None else place.load()
+        self._next = SAVE_EVERY
+
+    def keep(self, search: Search) -> None:
+        """Save unless it was saved a moment ago."""
+        if self._place is not None and self._clock.seconds >= self._next:
+            self._place.save(search.state())
+            self._next = self._clock.seconds + SAVE_EVERY
 
 
 def _check_scores(matrix: FloatArray) -> FloatArray:
@@ -254,8 +273,8 @@ def _own(checkpoint: Checkpoint | None, formulation: Formulation) -> OwnCheckpoi
         return None
     problem = formulation.problem
     digest = hashlib.sha256()
-    for array in (problem.scores, problem.bonus, problem.allowed, problem.preference):
-        digest.update(array.tobytes())
+    for name in fields(problem):
+        digest.update(np.asarray(getattr(problem, name.name)).tobytes())
     return OwnCheckpoint(checkpoint, {"input digest": digest.hexdigest()[:12]})
 
 
@@ -265,7 +284,6 @@ def _finish(
     scores: FloatArray,
     rules: RoomRules,
     previous: IntArray | None,
-    move_cost: float,
     penalty: float,
     clock: Clock,
     conflicts: tuple[RoomConflict, ...],

@@ -89,11 +89,12 @@ class _Quest:
 class Pricer:
     """Searches one problem again and again at changing prices; keeps its large buffers."""
 
-    def __init__(self, problem: RoomProblem) -> None:
-        self._problem = problem
-        self._pairs = np.empty((MAX_PAIRS, 2), dtype=np.int64)
-        self._groups = np.empty((MAX_GROUPS, LARGEST_ROOM + 1), dtype=np.int64)
-        self._values = np.empty(MAX_GROUPS)
+    def __init__(self, problem: RoomProblem, room_for: int = MAX_GROUPS) -> None:
+        self._problem, self._most = problem, room_for
+        n_pairs = min(MAX_PAIRS, problem.n_atoms * max(problem.n_atoms - 1, 0) // 2)
+        self._pairs = np.empty((n_pairs, 2), dtype=np.int64)
+        self._groups = np.empty((room_for, LARGEST_ROOM + 1), dtype=np.int64)
+        self._values = np.empty(room_for)
         self._largest = _largest_entry(problem)
         self._shapes = tuple(_shapes(problem))
 
@@ -132,7 +133,7 @@ class Pricer:
         quest = _Quest(prices, 0.0, n, should_stop, np.full(n, -np.inf), shortfall)
         self._run(quest)
         members, kind, row, reduced = _gathered(quest)
-        if not quest.is_whole or len(kind) * problem.n_kinds > MAX_GROUPS:
+        if not quest.is_whole or len(kind) > self._most:
             return None
         people = np.where(members >= 0, problem.sizes[members], 0).sum(axis=1)
         rows = [(members, kind, row)]

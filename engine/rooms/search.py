@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.core.arguments import IntArray
+from engine.core.arguments import BoolArray, IntArray
+from engine.core.checkpoint import SavedState, State
 from engine.core.gap import relative_gap
 from engine.rooms.clock import Clock
 from engine.rooms.closing import solve_whole
@@ -13,6 +14,7 @@ from engine.rooms.columns import Columns
 from engine.rooms.dive import dive
 from engine.rooms.exchange import Exchange, improve
 from engine.rooms.master import Master
+from engine.rooms.polish import Polish
 from engine.rooms.prices import Prices
 from engine.rooms.pricing import Pricer
 from engine.rooms.problem import RoomProblem
@@ -20,10 +22,12 @@ from engine.rooms.problem import RoomProblem
 SWEEPS = 12  # halvings of what the prices lack, before the first master
 SMOOTHING = 0.5  # share of the way from the master's prices to the best ones so far
 LP_SHARE = 0.2  # of the wanted gap: how near the master's value its bound must come
+START_COLUMNS = 4  # an atom
 COLUMNS_A_ROUND = 6_000
 RESTARTS = 2
 CLOSED_ANYWAY = 60  # atoms up to which the gap is closed after every dive
 CLOSING_SECONDS = 10.0
+IDLE_STEPS = 25  # fillings in a row that gain nothing
 QUIET_DIVES = 3  # dives without a better placement before the search gives up
 
 Report = Callable[[str, float, float], None]  # sentence, value of the best placement, bound
@@ -63,7 +67,9 @@ class Search:
         rng: np.random.Generator,
         clock: Clock,
         report: Report,
+        on_round: Callable[["Search"], None] = lambda search: None,
     ) -> None:
+        self._on_round = on_round
         self.problem, self._rng, self._clock, self._report = problem, rng, clock, report
         self._wanted, self._penalty = gap, penalty
         self._feasible: Prices | None = None
@@ -81,10 +87,16 @@ class Search:
         """Whether the gap is small enough."""
         return self.best.gap <= self._wanted
 
-    def run(self, start: IntArray | None = None) -> None:
-        """Search until the gap is reached, nothing more is found, or time is up."""
-        self._start(start)
-        self._sweep()
+    def run(self, start: IntArray | None = None, saved: SavedState | None = None) -> None:
+        """Search until the gap is reached, nothing more is found, or time is up.
+
+        ``start`` (n,) is a placement to begin from; ``saved`` the state of an earlier run.
+        """
+        if saved is None:
+            self._start(start)
+            self._sweep()
+        else:
+            self._go_on_from(saved)
         target = self._wanted * LP_SHARE
         quiet = 0
         while not self._clock.is_over() and not self.is_done and quiet < QUIET_DIVES:
@@ -97,6 +109,30 @@ class Search:
             target /= 2.0
             if self.problem.n_atoms <= CLOSED_ANYWAY or quiet == QUIET_DIVES:
                 self._close()
+
+    def state(self) -> State:
+        """Return what a later run goes on from: placement, prices and groups."""
+        prices, columns = self.prices, self.columns
+        return {
+            "room_of": self.best.room_of,
+            "atoms": prices.atoms,
+            "kinds": prices.kinds,
+            "rows": prices.rows,
+            "members": columns.members.astype(np.int32),
+            "kind": columns.kind.astype(np.int32),
+            "row": columns.row.astype(np.int32),
+        }
+
+    def _go_on_from(self, saved: SavedState) -> None:
+        """Take up a state; its bound is proved anew."""
+        self.exchange.start(np.asarray(saved["room_of"], dtype=np.int64))
+        self.best.take(self.exchange)
+        groups = (np.asarray(saved[x], dtype=np.int64) for x in ("members", "kind", "row"))
+        self.columns.add(*groups)
+        self.columns.add(*self._groups_of_best())
+        self.prices = Prices(*(np.asarray(saved[x]) for x in ("atoms", "kinds", "rows")))
+        self.best.bound = self._pricer.quick_bound(self.prices)
+        self._tell("Going on from where it was left")
 
     def _start(self, start: IntArray | None) -> None:
         """Find first placements by exchange; every one gives columns."""
@@ -138,7 +174,16 @@ class Search:
             prices = Prices(prices.atoms + share / 2.0, prices.kinds, prices.rows)
         self.prices = prices
         self._feasible = None
+        self._forget_poor_columns()
         self.best.bound = min(self.best.bound, self._pricer.quick_bound(prices))
+
+    def _forget_poor_columns(self) -> None:
+        """Keep the columns nearest to the prices, a few an atom; more only slow the master."""
+        reduced = self.columns.reduced_values(
+            self.prices.atoms, self.prices.kinds, self.prices.rows
+        )
+        self.columns.keep(self.columns.best_of_each_atom(reduced, START_COLUMNS))
+        self.columns.add(*self._groups_of_best())
 
     def _prices_of_placement(self) -> Prices:
         members, kind, row = self._groups_of_best()
@@ -185,7 +230,7 @@ class Search:
 
     def _dive(self) -> bool:
         """Make a whole placement of the mixture, improve it, keep it if better."""
-        chosen = dive(self._master, self.columns, self._clock.is_over)
+        chosen = dive(self._master, self.columns, self._add_groups, self._clock.is_over)
         columns = self.columns
         groups = columns.members[chosen], columns.kind[chosen], columns.row[chosen]
         self.exchange.start(self._place(*groups))
@@ -194,6 +239,28 @@ class Search:
         self.columns.add(*self.exchange.groups())
         is_better = self.best.take(self.exchange)
         self._tell("Making a whole placement")
+        return self._polish() or is_better
+
+    def _add_groups(self, is_taken: BoolArray) -> int:
+        """Price for a dive: groups of the atoms that are left."""
+        prices = self._master.prices()
+        open_ = Prices(np.where(is_taken, np.inf, prices.atoms), prices.kinds, prices.rows)
+        found = self._pricer.search(open_, is_exact=False, tolerance=1e-7)
+        order = np.argsort(-found.reduced, kind="stable")[:COLUMNS_A_ROUND]
+        return self.columns.add(found.members[order], found.kind[order], found.row[order])
+
+    def _polish(self) -> bool:
+        """Fill a few rooms anew, again and again, while that pays; whether it ever did."""
+        if self._feasible is None or self._clock.is_over():
+            return False
+        self.exchange.start(self.best.room_of)
+        polish = Polish(self.exchange, self.columns, self._feasible, self._penalty)
+        idle, is_better = 0, False
+        while idle < IDLE_STEPS and not self._clock.is_over() and not self.is_done:
+            idle = 0 if polish.step(self._rng) > 0.0 else idle + 1
+            if self.best.take(self.exchange):
+                is_better = True
+                self._tell("Filling some rooms again")
         return is_better
 
     def _close(self) -> None:
@@ -233,3 +300,4 @@ class Search:
 
     def _tell(self, sentence: str) -> None:
         self._report(sentence, self.best.value, self.best.bound)
+        self._on_round(self)

@@ -1,0 +1,153 @@
+"""Polish: empty a few rooms that lose most, and fill them again in the best of all ways."""
+
+import numpy as np
+
+from engine.core.arguments import IntArray
+from engine.rooms.closing import solve_whole
+from engine.rooms.columns import Columns
+from engine.rooms.exchange import Exchange
+from engine.rooms.prices import Prices
+from engine.rooms.pricing import Pricer
+from engine.rooms.problem import RoomProblem
+
+PEOPLE = 120  # emptied at a time
+SECONDS = 3.0  # for one integer programme
+MOST_GROUPS = 6_000
+
+
+class Polish:
+    """Improves one placement where prices say that its rooms lose most.
+
+    ``prices`` are feasible for the problem: a room's loss is what they ask for it beyond its worth.
+    """
+
+    def __init__(
+        self, exchange: Exchange, columns: Columns, prices: Prices, penalty: float
+    ) -> None:
+        self._exchange, self._columns, self._prices = exchange, columns, prices
+        self._penalty = penalty
+        self._shortfall_share = 1.0
+
+    def step(self, rng: np.random.Generator) -> float:
+        """Empty some rooms, fill them at best, keep that if better; return the gain."""
+        problem, exchange = self._exchange.problem, self._exchange
+        rooms = self._draw_rooms(rng)
+        atoms = np.flatnonzero(np.isin(exchange.room_of, rooms))
+        part = _restrict(problem, atoms, rooms, exchange)
+        prices = Prices(
+            self._prices.atoms[atoms],
+            self._prices.kinds,
+            self._prices.rows,
+        )
+        before = exchange.value
+        now = exchange.values_of(rooms)
+        asked = prices.atoms.sum() + prices.kinds[exchange.kind_of_room[rooms]].sum()
+        taken = exchange.row_of_room[rooms]
+        asked += prices.rows[taken[taken >= 0]].sum()
+        groups = Pricer(part, room_for=MOST_GROUPS).all_within(
+            prices, (asked - now.sum()) * self._shortfall_share
+        )
+        if groups is None:
+            self._shortfall_share *= 0.7
+            return 0.0
+        chosen, _ = solve_whole(part, groups, self._penalty, SECONDS)
+        if not len(chosen):
+            return 0.0
+        members, kind, row = (column[chosen] for column in groups)
+        members = np.where(members >= 0, atoms[members], -1)
+        room_of = exchange.room_of.copy()
+        room_of[atoms] = exchange.outside
+        _put_into(room_of, rooms, members, kind, row, exchange)
+        kept = exchange.room_of.copy()
+        exchange.start(room_of)
+        gain = exchange.value - before
+        if gain <= 0.0:
+            exchange.start(kept)
+            return 0.0
+        self._columns.add(members, kind, row)
+        return gain
+
+    def _draw_rooms(self, rng: np.random.Generator) -> IntArray:
+        """Draw a room by its loss, and rooms that known groups link to those drawn so far."""
+        exchange = self._exchange
+        members, kind, row = exchange.groups()
+        rooms = np.unique(exchange.room_of[exchange.room_of < exchange.outside])
+        padded = np.append(self._prices.atoms, 0.0)
+        asked = padded[members].sum(axis=1) + self._prices.kinds[kind]
+        asked += np.append(self._prices.rows, 0.0)[row]
+        loss = np.maximum(asked - exchange.values_of(rooms), 0.0) + 1e-12
+        near = self._columns.reduced_values(
+            self._prices.atoms, self._prices.kinds, self._prices.rows
+        )
+        links = np.flatnonzero(near > -np.quantile(loss, 0.9))
+        room_of = np.append(exchange.room_of, exchange.outside)
+        linked = room_of[self._columns.members[links]]
+        chosen = np.zeros(exchange.outside + 1, dtype=bool)
+        chosen[rng.choice(rooms, p=loss / loss.sum())] = True
+        people = np.bincount(exchange.room_of, minlength=exchange.outside + 1)
+        is_used = np.zeros(exchange.outside + 1)
+        is_used[rooms] = loss
+        while people[chosen].sum() < PEOPLE:
+            touching = chosen[linked].any(axis=1)
+            weight = np.bincount(linked[touching].ravel(), minlength=exchange.outside + 1)
+            weight = np.where(chosen, 0.0, weight * is_used)
+            weight[exchange.outside] = 0.0
+            if weight.sum() <= 0.0:
+                weight = np.where(chosen, 0.0, is_used)
+            if weight.sum() <= 0.0:
+                break
+            count = min(3, int((weight > 0.0).sum()))
+            picked = rng.choice(len(weight), count, replace=False, p=weight / weight.sum())
+            chosen[picked] = True
+        return np.flatnonzero(chosen[:-1])
+
+
+def _restrict(
+    problem: RoomProblem, atoms: IntArray, rooms: IntArray, exchange: Exchange
+) -> RoomProblem:
+    """Return the problem of some atoms and rooms; kinds and rows keep their numbers."""
+    number = np.full(problem.n_atoms, -1, dtype=np.int64)
+    number[atoms] = np.arange(len(atoms))
+    rows = exchange.row_of_room[rooms]
+    stays = (number[problem.stay_atom] >= 0) & np.isin(problem.stay_row, rows[rows >= 0])
+    kinds = exchange.kind_of_room[rooms]
+    return RoomProblem(
+        scores=np.ascontiguousarray(problem.scores[np.ix_(atoms, atoms)]),
+        bonus=(
+            np.ascontiguousarray(problem.bonus[np.ix_(atoms, atoms)])
+            if len(problem.bonus)
+            else problem.bonus
+        ),
+        sizes=problem.sizes[atoms],
+        own_score=problem.own_score[atoms],
+        own_bonus=problem.own_bonus[atoms],
+        capacity=problem.capacity,
+        count=np.bincount(kinds, minlength=problem.n_kinds).astype(np.int64),
+        view=problem.view,
+        allowed=np.ascontiguousarray(problem.allowed[:, atoms]),
+        preference=np.ascontiguousarray(problem.preference[:, atoms]),
+        stay_atom=number[problem.stay_atom[stays]],
+        stay_row=problem.stay_row[stays],
+        stay_refund=problem.stay_refund[stays],
+        row_kind=problem.row_kind,
+        must_fill=problem.must_fill,
+    )
+
+
+def _put_into(
+    room_of: IntArray,
+    rooms: IntArray,
+    members: IntArray,
+    kind: IntArray,
+    row: IntArray,
+    exchange: Exchange,
+) -> None:
+    """Give groups the rooms that were emptied: their own where they stay, else one of the kind."""
+    own = {int(exchange.row_of_room[r]): int(r) for r in rooms if exchange.row_of_room[r] >= 0}
+    fixed = {own[int(r)] for r in row if r >= 0}
+    free: dict[int, list[int]] = {}
+    for room in rooms.tolist():
+        if room not in fixed:
+            free.setdefault(int(exchange.kind_of_room[room]), []).append(room)
+    for group, t, r in zip(members, kind.tolist(), row.tolist(), strict=True):
+        room_of[group[group >= 0]] = own[r] if r >= 0 else free[t].pop()

@@ -1,0 +1,190 @@
+"""``roommates rooms``, as other programs call it."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from engine.cli.main import main
+
+PROMISED = {
+    "n_rooms",
+    "n_placed",
+    "n_unplaced",
+    "n_moved",
+    "weight",
+    "upper_bound",
+    "relative_gap",
+    "seconds",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A year of 24 students with a model, and 10 rooms of 26 beds."""
+    path = tmp_path_factory.mktemp("rooms")
+    words = ["simulate", "--students", "24", "--cohorts", "2", "--seed", "1", "--out", str(path)]
+    assert main(["roommates", *words]) == 0
+    cohort = f"{path}/survey_1.csv:{path}/pairs_1.csv"
+    assert main(["roommates", "train", "--cohort", cohort, "--out", f"{path}/m.npz"]) == 0
+    with open(path / "survey_2.csv", newline="") as file:
+        rows = list(csv.reader(file))
+    for k, row in enumerate(rows):
+        row += ["Gender", "accessible"] if k == 0 else ["FM"[k % 2], "yes" if k == 3 else ""]
+    write(path / "survey.csv", rows)
+    capacities = [1, 1, 2, 2, 2, 2, 3, 3, 4, 6]
+    rooms = [["room", "capacity", "hall", "accessible"]]
+    rooms += [
+        [f"R{k}", c, "EW"[k % 2], "yes" if k == 6 else "no"] for k, c in enumerate(capacities)
+    ]
+    write(path / "rooms.csv", rooms)
+    return path
+
+
+def write(path, rows):
+    with open(path, "w", newline="") as file:
+        csv.writer(file).writerows(rows)
+    return path
+
+
+def call(capsys, folder, out, *words, rooms="rooms.csv"):
+    files = ["--survey", folder / "survey.csv", "--model", folder / "m.npz", "--out", out]
+    files += ["--rooms", folder / rooms if isinstance(rooms, str) else rooms]
+    limits = [] if "--max-seconds" in words else ["--max-seconds", 300]
+    code = main(["roommates", "rooms", *map(str, [*files, *limits, *words]), "--json"])
+    captured = capsys.readouterr()
+    lines = captured.out.strip().splitlines()
+    return code, json.loads(lines[-1]) if lines else {}, captured.err
+
+
+def read(path):
+    with open(path, newline="") as file:
+        return {row["student"]: row for row in csv.DictReader(file)}
+
+
+def test_everybody_gets_a_bed_and_the_promised_figures_are_printed(folder, capsys, tmp_path):
+    code, result, _ = call(capsys, folder, tmp_path / "p.csv")
+    assert code == 0
+    assert set(result) >= PROMISED
+    assert (result["n_placed"], result["n_unplaced"], result["n_moved"]) == (24, 0, 0)
+    assert result["weight"] <= result["upper_bound"] + 1e-9
+    assert result["relative_gap"] <= 0.005
+    placed = read(tmp_path / "p.csv")
+    capacity = {f"R{k}": c for k, c in enumerate([1, 1, 2, 2, 2, 2, 3, 3, 4, 6])}
+    for room, beds in capacity.items():
+        assert sum(row["room"] == room for row in placed.values()) <= beds
+    assert sum(float(row["score"]) for row in placed.values()) / 2 == pytest.approx(
+        result["weight"], abs=1e-4
+    )
+    third = list(placed)[2]
+    assert placed[third]["room"] == "R6"  # accessible = yes in both files is a need
+    chances = [float(row["probability"]) for row in placed.values() if row["probability"]]
+    assert chances
+    assert all(0.0 <= chance <= 1.0 for chance in chances)
+
+
+def test_rules_requests_and_preferences_hold(folder, capsys, tmp_path):
+    ids = list(read_ids(folder))
+    rules = write(
+        tmp_path / "rules.csv",
+        [
+            ["rule", "student_a", "student_b"],
+            ["lock", ids[0], ids[4]],
+            ["forbid", ids[1], ids[5]],
+            ["same:Gender", "", ""],
+            ["room", ids[8], "R9"],
+            ["offline", "R0", ""],
+            ["single", ids[9], ""],
+            ["need:hall", ids[11], "W"],
+        ],
+    )
+    requests = write(
+        tmp_path / "wants.csv",
+        [["student", "wants", "kind"], [ids[12], ids[14], "must"], [ids[13], ids[15], "wish"]],
+    )
+    liked = write(
+        tmp_path / "liked.csv", [["student", "rank", "hall"], [ids[16], 1, "E"], [ids[16], 2, "W"]]
+    )
+    code, result, error = call(
+        capsys, folder, tmp_path / "p.csv",
+        "--constraints", rules, "--requests", requests, "--preferences", liked,
+        "--request-weight", 50, "--preference-weight", 50,
+    )  # fmt: skip
+    assert code == 0, error
+    placed = read(tmp_path / "p.csv")
+    room = [placed[student]["room"] for student in ids]
+    assert room[0] == room[4]
+    assert room[1] != room[5]
+    assert room[8] == "R9"
+    assert "R0" not in room
+    assert room.count(room[9]) == 1
+    assert int(room[11][1:]) % 2 == 1
+    assert room[12] == room[14]
+    assert room[13] == room[15]
+    assert int(room[16][1:]) % 2 == 0
+    assert result["requests_honoured"] == 2
+    assert all(
+        len({"FM"[(k + 1) % 2] for k in range(24) if room[k] == name}) == 1 for name in set(room)
+    )
+
+
+def read_ids(folder):
+    with open(folder / "survey.csv", newline="") as file:
+        return [row["id"] for row in csv.DictReader(file)]
+
+
+def test_a_high_price_keeps_everybody_who_can_stay(folder, capsys, tmp_path):
+    assert call(capsys, folder, tmp_path / "p.csv")[0] == 0
+    rows = [[row["student"], row["room"]] for row in read(tmp_path / "p.csv").values()]
+    rows[1][1], rows[5][1] = rows[5][1], rows[1][1]
+    rows.append(["S-gone", "R0"])
+    before = write(tmp_path / "before.csv", [["student", "room"], *rows])
+    options = ["--previous", before, "--move-cost"]
+    code, result, _ = call(capsys, folder, tmp_path / "q.csv", *options, 100)
+    assert (code, result["n_moved"]) == (0, 0)
+    free = call(capsys, folder, tmp_path / "q.csv", *options, 0, "--gap", 1e-6)[1]
+    assert free["weight"] >= result["weight"] - 1e-9
+
+
+@pytest.mark.parametrize(
+    ("option", "content", "message"),
+    [
+        ("--rooms", "room,beds\nA,2\n", "expected a column 'capacity'"),
+        ("--rooms", "room,capacity\nA,2\nA,3\n", "row 3: A appears twice"),
+        ("--rooms", "room,capacity\nA,9\n", "row 2: expected 1 to 8 beds"),
+        ("--rooms", "room,capacity\nA,two\n", "row 2: expected 1 to 8 beds"),
+        ("--rooms", "room,capacity\n,2\n", "row 2: the room is blank"),
+        ("--rooms", "", "empty"),
+        ("--constraints", "rule,student_a,student_b\nkeep,A,B\n", "received 'keep'"),
+        ("--constraints", "rule,student_a,student_b\nlock,A,B\n", "A is not in the survey"),
+        ("--constraints", "rule,student_a,student_b\nsame:Sex,,\n", "same:Sex names no column"),
+        ("--constraints", "rule,student_a\noffline,R99\n", "R99 is not a room"),
+        ("--requests", "student,wants\nS-9,S-8\n", "S-9 is not in the survey"),
+        ("--preferences", "student,rank,view\nS-9,1,sea\n", "view names no column"),
+        ("--previous", "student,place\nS-9,R1\n", "expected a column 'room'"),
+    ],
+)
+def test_a_bad_file_is_one_clear_sentence(folder, capsys, tmp_path, option, content, message):
+    path = tmp_path / "bad.csv"
+    path.write_text(content)
+    rooms = path if option == "--rooms" else "rooms.csv"
+    words = [] if option == "--rooms" else [option, path]
+    code, result, error = call(capsys, folder, tmp_path / "p.csv", *words, rooms=rooms)
+    assert code == 2
+    assert message in error
+    assert error.count("\n") == 1
+    assert set(result) == {"error"}
+    assert not (tmp_path / "p.csv").exists()
+
+
+def test_too_few_beds_fail_by_name_or_leave_people_out(folder, capsys, tmp_path):
+    rooms = write(tmp_path / "few.csv", [["room", "capacity"], ["A", 8], ["B", 8]])
+    code, result, error = call(capsys, folder, tmp_path / "p.csv", rooms=rooms)
+    assert code == 1
+    assert "24 students need a bed, and the rooms that they may have hold 16" in error
+    assert "error" in result
+    code, result, _ = call(capsys, folder, tmp_path / "p.csv", "--allow-unplaced", rooms=rooms)
+    assert code == 0
+    assert (result["n_placed"], result["n_unplaced"]) == (16, 8)
+    assert np.isfinite(result["relative_gap"])
