@@ -126,6 +126,51 @@ def read_uai(path: Path) -> FactorGraph:
     return FactorGraph(np.array(cards, dtype=np.int64), factors)
 
 
+def read_uai_evidence(path: Path, graph: FactorGraph) -> dict[int, int]:
+    """Read the observed state of each observed variable of ``graph``.
+
+    Both forms are read: one line ``count variable state ...``, and the competition's, whose first
+    line is the number of sets of evidence, each a line of that form. No set is no evidence.
+
+    Raises
+    ------
+    InvalidProblemError
+        If the file is absent or malformed, names a variable or state that does not exist, or
+        holds more than one set.
+    """
+    path = Path(path)
+    text = _read_text(path)
+    lines = [line.split() for line in text.splitlines() if line.strip()]
+    if len(lines) > 1 and len(lines[0]) == 1 and all(map(_is_set, lines[1:])):
+        sets = len(lines) - 1
+        if lines[0] != [str(sets)]:
+            raise InvalidProblemError(
+                f"{path.name}: {lines[0][0]} sets of evidence are stated, {sets} follow."
+            )
+        if sets > 1:
+            raise InvalidProblemError(
+                f"{path.name}: the file holds {sets} sets of evidence; leave one, with 1 before it."
+            )
+        text = " ".join(lines[1])
+    tokens = _Tokens(path.name, text if lines else "0")
+    observed: dict[int, int] = {}
+    for _ in range(tokens.integer("the number of observed variables", 0)):
+        variable = tokens.integer("an observed variable", 0, graph.n_variables - 1)
+        most = int(graph.cardinalities[variable]) - 1
+        state = tokens.integer(f"the state of variable {variable}", 0, most)
+        if observed.setdefault(variable, state) != state:
+            raise tokens.fail(f"variable {variable} is observed in two states")
+    if tokens.left:
+        tokens.word("the end")
+        raise tokens.fail("the file goes on after the last observed variable")
+    return observed
+
+
+def _is_set(words: list[str]) -> bool:
+    """Whether a line is a count of observed variables with that many pairs."""
+    return words[0].isdigit() and len(words) == 1 + 2 * int(words[0])
+
+
 def _read_table(tokens: _Tokens, scope: tuple[int, ...], cards: list[int]) -> FloatArray:
     shape = tuple(cards[v] for v in scope)
     size = 1

@@ -111,6 +111,41 @@ def graph_entropy(graph: PairwiseGraph, rho: float | FloatArray) -> PairwiseEntr
     )
 
 
+def tangent_excess(
+    graph: PairwiseGraph, shares: FloatArray, scores: FloatArray, tables: FloatArray
+) -> float:
+    """Return by how much H_rho may exceed its tangent at ``tables``: 0 where margins agree (nats).
+
+    H_rho, rho the sums of ``shares``, as a sum of conditional entropies (see
+    ``graphs.conditioning_shares``): by Gibbs' inequality each is at most its cross entropy with
+    the conditionals of ``tables``, but for their sums. Any tables >= 0 will do.
+    """
+    floor = np.where(np.isneginf(scores), 0.0, np.maximum(tables, SMALLEST_PROBABILITY))
+    n = int(graph.node_start[-1])
+    nodes = floor[:n]
+    charged = np.bincount(
+        graph.edges.ravel(), weights=shares[:, ::-1].ravel(), minlength=graph.n_nodes
+    )
+    sums = np.add.reduceat(nodes, graph.node_start[:-1])
+    excess = float(np.maximum(1.0 - charged, 0.0) @ np.log(sums))
+    for end in range(2):
+        node = graph.edges[:, end]
+        columns = np.repeat(graph.cardinalities[graph.edges[:, 1]], np.diff(graph.edge_start))
+        inside = np.arange(len(floor) - n) - np.repeat(
+            graph.edge_start[:-1] - n, np.diff(graph.edge_start)
+        )
+        label = inside // columns if end == 0 else inside % columns
+        place = np.repeat(graph.message_start[end:-1:2], np.diff(graph.edge_start)) + label
+        margins = np.bincount(place, weights=floor[n:], minlength=graph.n_messages)
+        for e in range(graph.n_edges):
+            low = graph.message_start[2 * e + end]
+            own = graph.node_table(floor, int(node[e]))
+            possible = own > 0.0
+            ratios = margins[low : low + len(own)][possible] / own[possible]
+            excess += float(shares[e, end]) * float(np.log(ratios.max(initial=1e-300)))
+    return excess
+
+
 def edge_weights(rho: float | FloatArray, n_edges: int) -> FloatArray:
     """Return one rho an edge, shape (n_edges,), or raise InvalidProblemError."""
     weights = np.asarray(rho, dtype=np.float64)

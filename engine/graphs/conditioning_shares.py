@@ -8,7 +8,7 @@ from engine.graphs.pairwise import PairwiseGraph
 from engine.kernels.maxflow_sparse import arc_lists, max_flow_sparse
 
 # Share of the edge weights that the orientation flow may miss before they count as invalid.
-FLOW_TOLERANCE = 1e-9
+FLOW_TOLERANCE = 1e-11
 
 
 def conditioning_shares(

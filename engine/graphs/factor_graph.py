@@ -49,6 +49,32 @@ class FactorGraph:
         """Return the log of the unnormalised probability of one configuration (nats)."""
         return float(sum(f.table[tuple(labels[list(f.variables)])] for f in self.factors))
 
+    def restrict(self, kept: list[IntArray]) -> "FactorGraph":
+        """Return the model in which each variable has only the labels listed, in that order."""
+        tables = [f.table[np.ix_(*(kept[v] for v in f.variables))] for f in self.factors]
+        return FactorGraph(
+            np.array([len(labels) for labels in kept], dtype=np.int64),
+            tuple(Factor(f.variables, t) for f, t in zip(self.factors, tables, strict=True)),
+        )
+
+    def condition(self, labels: IntArray, free: IntArray) -> "FactorGraph":
+        """Return the model of the variables ``free`` (numbered anew) given labels of the others.
+
+        The factors that none of them is in become one without variables.
+        """
+        number = {int(v): k for k, v in enumerate(free)}
+        parts, constant = [], 0.0
+        for factor in self.factors:
+            given = tuple(slice(None) if v in number else labels[v] for v in factor.variables)
+            scope = tuple(number[v] for v in factor.variables if v in number)
+            table = np.asarray(factor.table[given])
+            if scope:
+                parts.append(Factor(scope, table))
+            else:
+                constant += float(table)
+        parts.append(Factor((), np.array(constant)))
+        return FactorGraph(self.cardinalities[free], tuple(parts))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairwiseForm:
@@ -56,12 +82,26 @@ class PairwiseForm:
 
     ``constant`` is the log of factors without variables: log Z = constant + log Z(model).
     Nodes beyond the variables are auxiliary: one for each factor of three or more variables,
-    with one state for each configuration that is not impossible.
+    with one state for each configuration that is not impossible; ``configurations`` has its
+    variables and these configurations, one a row.
     """
 
     model: PairwiseModel
     n_variables: int
     constant: float
+    configurations: tuple[tuple[tuple[int, ...], IntArray], ...] = ()
+
+    def extend(self, labels: IntArray) -> IntArray:
+        """Return labels of all nodes, the auxiliary ones at the configuration of their factor.
+
+        Where that is impossible, which scores -inf in any case, at their first.
+        """
+        more = []
+        for variables, possible in self.configurations:
+            same = (possible == labels[list(variables)]).all(axis=1)
+            more.append(int(np.argmax(same)))
+        extended: IntArray = np.concatenate([labels, np.array(more, dtype=np.int64)])
+        return extended
 
 
 def to_pairwise(graph: FactorGraph) -> PairwiseForm:
@@ -80,6 +120,7 @@ def to_pairwise(graph: FactorGraph) -> PairwiseForm:
     cards = [int(c) for c in graph.cardinalities]
     nodes = [np.zeros(c) for c in cards]
     edges: dict[tuple[int, int], FloatArray] = {}
+    configurations = []
     constant = 0.0
     for factor in graph.factors:
         variables = factor.variables
@@ -93,11 +134,11 @@ def to_pairwise(graph: FactorGraph) -> PairwiseForm:
             pair = (min(i, j), max(i, j))
             edges[pair] = edges[pair] + table if pair in edges else table
         else:
-            _add_auxiliary(factor, cards, nodes, edges)
+            configurations.append((variables, _add_auxiliary(factor, cards, nodes, edges)))
     if constant == -np.inf:
         raise InfeasibleError("Every configuration of this model has probability zero.")
     model = build_pairwise_model(np.array(cards), nodes, edges)
-    return PairwiseForm(model, graph.n_variables, constant)
+    return PairwiseForm(model, graph.n_variables, constant, tuple(configurations))
 
 
 def _add_auxiliary(
@@ -105,8 +146,11 @@ def _add_auxiliary(
     cards: list[int],
     nodes: list[FloatArray],
     edges: dict[tuple[int, int], FloatArray],
-) -> None:
-    """Append a node for the possible configurations of ``factor`` and tie it to its variables."""
+) -> IntArray:
+    """Append a node for the possible configurations of ``factor`` and tie it to its variables.
+
+    Return the configurations, one a row.
+    """
     possible = np.argwhere(~np.isneginf(factor.table))
     if len(possible) == 0:  # an impossible factor: one state that is itself impossible
         possible = np.zeros((1, len(factor.variables)), dtype=np.int64)
@@ -117,3 +161,4 @@ def _add_auxiliary(
         tie = np.full((cards[variable], len(possible)), -np.inf)
         tie[possible[:, axis], np.arange(len(possible))] = 0.0
         edges[variable, auxiliary] = tie
+    return possible

@@ -18,6 +18,7 @@ ENTRY = 8  # bytes
 # Configurations of the last variables whose places are listed once (see kernels.elimination):
 # the lists of a handful of tables stay in the first-level cache.
 COLUMNS = 1024
+PART = 1 << 22  # entries visited between two questions whether to stop: some tens of milliseconds
 
 Reduction = Callable[[FloatArray, IntArray, IntArray, IntArray, int, FloatArray], None]
 Messages = dict[int, FloatArray]
@@ -101,7 +102,7 @@ class Elimination:
         Raises
         ------
         StoppedError
-            If ``should_stop``, asked once a variable, answers True; likewise below.
+            If ``should_stop``, asked a few times a second, answers True; likewise below.
         """
         messages: Messages = {}
         self._send(0, len(self._buckets), messages, sum_out, should_stop, keeping=False)
@@ -149,7 +150,10 @@ class Elimination:
             shares = np.zeros_like(flat)
             margin = np.zeros(int(self._graph.cardinalities[bucket.variable]))
             weight = weights.pop(k).reshape(len(high), len(low))
-            share_out(flat, high, low, stride, weight, shares, margin)
+            for part in _parts_of(len(high), len(margin) * len(low)):
+                if should_stop():
+                    raise _stopped()
+                share_out(flat, high[part], low, stride, weight[part], shares, margin)
             answer[bucket.variable] = margin / margin.sum()
             if not bucket.scope:
                 value += float(messages[k][0])
@@ -216,13 +220,14 @@ class Elimination:
     ) -> None:
         """Compute the messages of steps ``low`` to ``high``; forget the received unless kept."""
         for k in range(low, high):
-            if should_stop():
-                raise StoppedError("Exact inference was stopped before it had an answer.")
             bucket = self._buckets[k]
             flat, rows, columns, stride = self._places(bucket, messages)
             out = np.empty((len(rows), len(columns)))
             states = int(self._graph.cardinalities[bucket.variable])
-            reduction(flat, rows, columns, stride, states, out)
+            for part in _parts_of(len(rows), states * len(columns)):
+                if should_stop():
+                    raise _stopped()
+                reduction(flat, rows[part], columns, stride, states, out[part])
             messages[k] = out.ravel()
             if not keeping:
                 for source in bucket.sources:
@@ -274,6 +279,16 @@ class Elimination:
             f"meets tables over {self._plan.width} variables and would take {least}"
             f"{needed / 1e9:.3g} GB of memory; the limit is {self._limit / 1e9:.3g} GB."
         )
+
+
+def _stopped() -> StoppedError:
+    return StoppedError("Exact inference was stopped before it had an answer.")
+
+
+def _parts_of(rows: int, entries: int) -> Iterator[slice]:
+    """Yield slices of the rows of a table, each of about ``PART`` of its entries."""
+    step = max(1, PART // entries)
+    return (slice(low, low + step) for low in range(0, rows, step))
 
 
 def _offsets(axes: tuple[int, ...], step: dict[int, int], cards: IntArray) -> IntArray:

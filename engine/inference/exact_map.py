@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 
-from engine.core.arguments import FloatArray, IntArray, read_only
+from engine.core.arguments import IntArray, read_only
 from engine.core.errors import InvalidProblemError
 from engine.core.progress import StopCallback, never_stop
 from engine.core.rounding import UNIT_ROUNDOFF
 from engine.core.status import Status
-from engine.graphs.factor_graph import Factor, FactorGraph, PairwiseForm
+from engine.graphs.factor_graph import FactorGraph, PairwiseForm
 from engine.inference.elimination import Elimination
 from engine.inference.map_estimate import EXACT_TOLERANCE, MapEstimate
 from engine.inference.map_linear_programme import SmoothedDual
@@ -64,7 +64,7 @@ def map_by_elimination(
     Dantzig, Fulkerson and Johnson 1954 (removal by reduced costs).
     """
     kept = possible_labels(dual, estimate.value)
-    solver = Elimination(_restrict(graph, kept))
+    solver = Elimination(graph.restrict(kept[: form.n_variables]))
     if solver.cost > largest_cost:
         raise InvalidProblemError(
             f"Exact inference would visit {solver.cost:.2g} table entries, the limit is "
@@ -81,19 +81,15 @@ def map_by_elimination(
         upper_bound=value,
         status=Status.CONVERGED,
         iterations=estimate.iterations,
-        guarantee=f"Optimal: the linear programme's bound leaves {n_kept} of {n_labels} labels, "
-        "and the best of all their combinations was found by elimination.",
+        guarantee=_guarantee(n_kept, n_labels),
+        method="exact",
     )
 
 
-def _restrict(graph: FactorGraph, kept: list[IntArray]) -> FactorGraph:
-    """Return the model in which each variable has only the labels listed."""
-
-    def part(factor: Factor) -> FloatArray:
-        chosen: FloatArray = np.asarray(factor.table[np.ix_(*(kept[v] for v in factor.variables))])
-        return chosen
-
-    return FactorGraph(
-        np.array([len(kept[v]) for v in range(graph.n_variables)], dtype=np.int64),
-        tuple(Factor(factor.variables, part(factor)) for factor in graph.factors),
+def _guarantee(n_kept: int, n_labels: int) -> str:
+    if n_kept == n_labels:
+        return "Optimal: the best of all combinations of labels was found by elimination."
+    return (
+        f"Optimal: the linear programme's bound leaves {n_kept} of {n_labels} labels, and the best "
+        "of all their combinations was found by elimination."
     )

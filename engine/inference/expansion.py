@@ -40,40 +40,66 @@ def map_by_expansion(
     ----------
     Boykov, Veksler and Zabih 2001; Rother, Kolmogorov, Lempitsky and Szummer 2007.
     """
-    graph = model.graph
-    scores = with_finite_penalty(model)
-    labels = _best_alone(model) if start is None else np.array(start, dtype=np.int64)
-    value = graph.score(scores, labels)
-    moves = FusionMoves(graph, scores)
-    n_labels = int(graph.cardinalities.max())
+    expansion = Expansion(model, start)
     status = Status.CONVERGED
-    tried, quiet, all_exact = 0, 0, True  # moves; those since the last gain, and if all optimal
-    while quiet < n_labels:
-        if tried == max_rounds * n_labels:
+    while not expansion.is_done:
+        if expansion.tried == max_rounds * expansion.n_labels:
             status = Status.ITERATION_LIMIT
             break
         if should_stop():
             status = Status.CANCELLED
             break
-        alpha = tried % n_labels
-        # A node without the label alpha keeps its own in both choices of the move.
-        proposal, exact = moves.fuse(labels, np.where(graph.cardinalities > alpha, alpha, labels))
-        tried, quiet, all_exact = tried + 1, quiet + 1, all_exact and exact
-        score = graph.score(scores, proposal)
-        if score > value + 1e-12 * abs(value):
-            labels, value, quiet, all_exact = proposal, score, 0, True
-    value = graph.score(model.scores, labels)
+        expansion.step()
+    value = model.graph.score(model.scores, expansion.labels)
     converged = status.is_converged
     return MapEstimate(
-        labels=read_only(labels),
+        labels=read_only(expansion.labels.copy()),
         value=value,
         upper_bound=max(value, _dual_bound(model, should_stop)),
         status=status,
-        iterations=-(-tried // n_labels),
-        guarantee=_guarantee(converged, all_exact, _is_attractive(model))
+        iterations=-(-expansion.tried // expansion.n_labels),
+        guarantee=_guarantee(converged, expansion.all_exact, _is_attractive(model))
         if value > -np.inf
         else IMPOSSIBLE,
     )
+
+
+class Expansion:
+    """Expansion moves on one model, one label after the other.
+
+    ``labels`` are the present ones, ``tried`` the number of moves, ``all_exact`` whether all moves
+    since the last gain were optimal, and ``is_done`` whether one of each label brought none.
+    """
+
+    def __init__(self, model: PairwiseModel, start: IntArray | None = None) -> None:
+        """Start from given labels, or from each node's best label alone."""
+        self._graph = model.graph
+        self._scores = with_finite_penalty(model)
+        self._moves = FusionMoves(self._graph, self._scores)
+        self.labels = _best_alone(model) if start is None else np.array(start, dtype=np.int64)
+        self._value = self._graph.score(self._scores, self.labels)
+        self.n_labels = int(self._graph.cardinalities.max())
+        self.tried = 0
+        self.all_exact = True
+        self._quiet = 0  # moves since the last gain
+
+    @property
+    def is_done(self) -> bool:
+        """Whether a move of each label in turn brought no gain."""
+        return self._quiet >= self.n_labels
+
+    def step(self) -> None:
+        """Try the next label's move."""
+        alpha = self.tried % self.n_labels
+        has_alpha = self._graph.cardinalities > alpha
+        # A node without the label alpha keeps its own in both choices of the move.
+        proposal, exact = self._moves.fuse(self.labels, np.where(has_alpha, alpha, self.labels))
+        self.tried, self._quiet = self.tried + 1, self._quiet + 1
+        self.all_exact = self.all_exact and exact
+        score = self._graph.score(self._scores, proposal)
+        if score > self._value + 1e-12 * abs(self._value):
+            self.labels, self._value = proposal, score
+            self._quiet, self.all_exact = 0, True
 
 
 def _guarantee(converged: bool, all_exact: bool, attractive: bool) -> str:

@@ -1,23 +1,10 @@
-"""Fusion moves by roof duality, the better parts of two labellings, and polishing by them."""
-
-from dataclasses import replace
-from time import perf_counter
+"""Fusion moves by roof duality: the better parts of two labellings."""
 
 import numpy as np
 
-from engine.core.arguments import FloatArray, IntArray, read_only
-from engine.graphs.pairwise import PairwiseGraph, PairwiseModel
-from engine.inference.map_estimate import MapEstimate
-from engine.inference.map_linear_programme import with_finite_penalty
-from engine.kernels.local_polytope import improve_labels
+from engine.core.arguments import FloatArray, IntArray
+from engine.graphs.pairwise import PairwiseGraph
 from engine.oracles.roof_duality import RoofDuality
-
-# Share of the nodes that a proposal draws anew before it is improved node by node.
-REDRAWN = (0.1, 0.6)
-FOUND_BY_FUSION = (
-    "The bound holds for every labelling; this one was found by fusing random local optima and is "
-    "optimal if its value meets the bound."
-)
 
 
 class FusionMoves:
@@ -65,42 +52,3 @@ def move_scores(
     places = graph.edge_start[:-1, None, None] + rows + options[second][:, None, :]
     move[2 * n :] = scores[places].ravel()
     return move
-
-
-def polish(
-    model: PairwiseModel,
-    estimate: MapEstimate,
-    *,
-    rng: np.random.Generator,
-    max_proposals: int = 300,
-    max_seconds: float = 2.0,
-) -> MapEstimate:
-    """Fuse a labelling with randomly disturbed local optima; the bound stays as it is.
-
-    Does nothing to a labelling that is proven optimal. The value never falls.
-    """
-    started = perf_counter()
-    graph = model.graph
-    scores = with_finite_penalty(model)
-    moves = FusionMoves(graph, scores)
-    labels = np.array(estimate.labels)
-    value = graph.score(scores, labels)
-    for _ in range(max_proposals):
-        if estimate.is_exact or perf_counter() - started > max_seconds:
-            break
-        drawn = rng.integers(0, graph.cardinalities)
-        redrawn = rng.random(graph.n_nodes) < rng.uniform(*REDRAWN)
-        proposal = np.where(redrawn, drawn, labels)
-        improve_labels(graph.layout, scores, proposal, 100)
-        for candidate in (moves.fuse(labels, proposal)[0], proposal):
-            improve_labels(graph.layout, scores, candidate, 100)
-            score = graph.score(scores, candidate)
-            if score > value:
-                labels, value = candidate, score
-                estimate = replace(
-                    estimate,
-                    labels=read_only(candidate.copy()),
-                    value=graph.score(model.scores, candidate),
-                    guarantee=FOUND_BY_FUSION,
-                )
-    return estimate

@@ -4,6 +4,7 @@ import numpy as np
 
 from engine.core.arguments import FloatArray, read_only
 from engine.core.errors import InvalidProblemError
+from engine.core.rounding import sum_allowance
 from engine.core.status import Status
 from engine.entropies.pairwise import grid_entropy
 from engine.graphs.grid import Grid, GridTables
@@ -27,6 +28,7 @@ LARGEST_REACH = 600.0
 LARGEST_CERTIFIED_RHO = 0.5
 # Iterations between two evaluations of the certified gap, which cost a few iterations each.
 GAP_PERIOD = 10
+ROUNDINGS = 32  # of a number on its way into the bound, besides the sums over a row and over rows
 
 
 class GridTreeReweighted:
@@ -188,14 +190,7 @@ class GridTreeReweighted:
         value = inner_product(marginals.flat, tables.flat) + self.entropy.value(marginals.flat)
         bound = None
         if self.rho <= LARGEST_CERTIFIED_RHO:
-            bound = upper_bound(
-                tables.nodes,
-                tables.horizontal,
-                tables.vertical,
-                self._packed,
-                self.rho,
-                self._beliefs,
-            )
+            bound = self._upper_bound(tables)
             met = met or (accuracy is not None and bound - value <= accuracy)
         return Marginals(
             tables=read_only(marginals.flat),
@@ -206,3 +201,27 @@ class GridTreeReweighted:
             status=Status.CONVERGED if met else Status.ITERATION_LIMIT,
             change=largest_residual(self.grid.height, self.grid.width, self._packed, self.rho),
         )
+
+    def _upper_bound(self, tables: GridTables) -> float:
+        """Return the bound that the messages prove, with what rounding may take from it.
+
+        Never above that of one independent maximum a table, which needs no messages.
+        """
+        grid = self.grid
+        bound, magnitude = upper_bound(
+            tables.nodes,
+            tables.horizontal,
+            tables.vertical,
+            self._packed,
+            self.rho,
+            self._beliefs,
+        )
+        # Ratios are exponentials of scores: each is off by a rounding a nat, and by a few more.
+        sizes = float(np.abs(tables.flat).sum())
+        terms = magnitude + 4.0 * sizes + grid.n_nodes + grid.n_edges
+        longest = grid.height + grid.width + ROUNDINGS
+        simple = float(np.logaddexp(tables.nodes[..., 0], tables.nodes[..., 1]).sum())
+        simple += float(tables.horizontal.max(axis=(2, 3)).sum())
+        simple += float(tables.vertical.max(axis=(2, 3)).sum())
+        allowance = sum_allowance(longest, terms)
+        return (min(bound, simple) if np.isfinite(bound) else simple) + allowance

@@ -17,7 +17,8 @@ IMPOSSIBLE = "None: no labelling of probability above zero was found."
 class MapEstimate:
     """A labelling, its score, and a proven upper bound on the best score (nats).
 
-    ``guarantee`` says in a sentence what the method proves about the labelling.
+    ``guarantee`` says in a sentence what the method proves about the labelling, ``method`` which
+    of several found it.
     """
 
     labels: IntArray
@@ -26,6 +27,7 @@ class MapEstimate:
     status: Status
     iterations: int
     guarantee: str
+    method: str = ""
 
     @property
     def gap(self) -> float:

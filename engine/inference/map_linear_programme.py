@@ -204,7 +204,7 @@ def map_by_linear_programme(
     Meshi, Jaakkola and Globerson 2012; Globerson and Jaakkola 2008.
     """
     started = perf_counter()
-    search = _Search(SmoothedDual(model, FIRST_BETA) if dual is None else dual)
+    search = DualSearch(SmoothedDual(model, FIRST_BETA) if dual is None else dual)
     status = Status.ITERATION_LIMIT
     iteration = 0
     while iteration < max_iterations:
@@ -233,10 +233,11 @@ def map_by_linear_programme(
     )
 
 
-class _Search:
+class DualSearch:
     """The best labelling and the best bound so far, and the stage of the annealing."""
 
     def __init__(self, dual: SmoothedDual) -> None:
+        """Decode the present dual variables."""
         self._dual = dual
         self.labels, self.value = self._dual.decode()
         self.bound = self._dual.upper_bound()

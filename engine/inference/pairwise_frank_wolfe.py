@@ -13,7 +13,7 @@ from engine.inference.marginals import CONSISTENT, Marginals
 from engine.inference.tree_reweighted import TreeReweighted
 from engine.objectives.objective import FixedScores
 from engine.objectives.pairwise_free_energy import PairwiseFreeEnergy
-from engine.oracles.protocol import ExtremePoint, LinearMinimizationOracle
+from engine.oracles.protocol import ExtremePoint
 from engine.solvers.control import Limits, Watch
 from engine.solvers.frank_wolfe import FrankWolfe
 from engine.solvers.iterate import Direction, Iterate
@@ -55,6 +55,7 @@ def frank_wolfe_marginals(
     start: FloatArray,
     *,
     inconsistency: float = 0.0,
+    weights: TreeReweighted | None = None,
     max_iterations: int = 500,
     tolerance: float = 1e-3,
     should_stop: StopCallback = never_stop,
@@ -66,6 +67,8 @@ def frank_wolfe_marginals(
     start : ndarray, flat; a point in the interior of the polytope, such as the uniform one.
     inconsistency : float; largest difference between margins of ``start``. Every step towards a
         vertex lessens it; above 1e-9 a gap proves nothing.
+    weights : the solver whose ``rho`` and graph the entropy has; with it bounds hold for any
+        tables, consistent or not, with what rounding may take from them.
     tolerance : float, nats; converged once upper bound - value is at most this.
 
     Returns
@@ -79,7 +82,7 @@ def frank_wolfe_marginals(
     ----------
     Frank and Wolfe 1956; Jaggi 2013; Tang 2015, section 3.
     """
-    progress = _Consistency(inconsistency, energy.oracle)
+    progress = _Consistency(energy, np.asarray(start), inconsistency, weights)
     structure = FixedScores(energy.scores, progress, energy.entropy, np.asarray(start))
     solver = FrankWolfe(
         [structure],
@@ -89,7 +92,7 @@ def frank_wolfe_marginals(
         on_step=progress.follow,
     )
     result = solver.solve()
-    bound = -result.lower_bound
+    bound = -result.lower_bound if weights is None else progress.bound
     return Marginals(
         tables=read_only(solver.iterate.points[0]),
         log_partition=-solver.iterate.value,
@@ -104,15 +107,26 @@ def frank_wolfe_marginals(
 
 @dataclass(slots=True)
 class _Consistency:
-    """The oracle, whose bound proves nothing while margins differ, and how far they still do."""
+    """The oracle, whose bound proves nothing while margins differ, and how far they still do.
 
+    With ``weights`` a bound that holds all the same is kept: the smallest of the tangents'.
+    """
+
+    energy: PairwiseFreeEnergy
+    tables: FloatArray
     inconsistency: float
-    oracle: LinearMinimizationOracle
+    weights: TreeReweighted | None
     change: float = np.inf
+    bound: float = np.inf
 
     def compute_extreme_point(self, scores: FloatArray) -> ExtremePoint:
         """Ask the oracle."""
-        answer = self.oracle.compute_extreme_point(scores)
+        answer = self.energy.oracle.compute_extreme_point(scores)
+        if self.weights is not None:
+            tangent = self.weights.tangent_bound(
+                self.energy.scores, self.tables, answer.upper_bound
+            )
+            self.bound = min(self.bound, tangent)
         proves = self.inconsistency <= CONSISTENT
         return answer if proves else replace(answer, upper_bound=np.inf)
 
@@ -121,3 +135,4 @@ class _Consistency:
         left = np.abs(iterate.points[0] - directions[0].vertex.values).max()
         self.change = iterate.step * float(left) / (1.0 - iterate.step)
         self.inconsistency *= 1.0 - iterate.step
+        self.tables = np.array(iterate.points[0])

@@ -106,6 +106,6 @@ def mutual_information(graph: PairwiseGraph, tables: FloatArray) -> FloatArray:
         rows, columns = np.nonzero(table)
         used = table[rows, columns]
         # The product of two margins may be too small for a number: their logarithms are not.
-        logs = np.log(used) - np.log(table.sum(axis=1))[rows] - np.log(table.sum(axis=0))[columns]
+        logs = np.log(used) - np.log(table.sum(axis=1)[rows]) - np.log(table.sum(axis=0)[columns])
         information[e] = float(used @ logs)
     return information

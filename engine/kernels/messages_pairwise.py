@@ -3,7 +3,9 @@
 A message lives at an end of an edge (number 2 e + k, k = 0 for the first node) and has one
 entry a label of that node. L_i = theta_i + sum over ends at i of rho_e M is the log belief; the
 message sent to end i over e is  S_i(x) = log sum_y exp(theta_e(x, y) / rho_e + L_j(y) - M_ej(y)).
-A label that is impossible keeps -inf for ever.
+
+Messages are finite numbers always. What is impossible stands in the scores alone, as -inf, after
+`rule_out` has carried it on; the messages of such labels are 0 and never read.
 
 References: Wainwright, Jaakkola and Willsky 2005; Globerson and Jaakkola 2007 (the dual bound).
 """
@@ -22,6 +24,7 @@ Layout = tuple[IntArray, IntArray, IntArray, IntArray, IntArray, IntArray, IntAr
 
 
 LOST = -40.0  # exp of this is lost in rounding when it is added to 1
+FARTHEST = 1e100  # of a log message from 0: far from overflow, whatever diverges
 
 
 @njit(cache=True, nogil=True)
@@ -103,26 +106,81 @@ def send(
 
 
 @njit(cache=True, nogil=True)
+def rule_out(layout: Layout, scores: FloatArray) -> bool:
+    """Carry impossible labels on until nothing changes (arc consistency), in place.
+
+    A label goes if no label of some neighbour goes with it. Then every label left has a partner
+    at each neighbour. Return False if a node has no label left.
+    """
+    cards, edges, node_start, edge_start, incident_start, incident_edge, _ = layout
+    waiting = np.arange(cards.shape[0])  # a ring of nodes whose labels may have lost a partner
+    is_waiting = np.ones(cards.shape[0], dtype=np.bool_)
+    first, count = 0, cards.shape[0]
+    while count > 0:
+        node = waiting[first]
+        first, count = (first + 1) % cards.shape[0], count - 1
+        is_waiting[node] = False
+        left, lost = 0, False
+        for x in range(cards[node]):
+            possible = scores[node_start[node] + x] > -np.inf
+            for k in range(incident_start[node], incident_start[node + 1]):
+                if not possible:
+                    break
+                end = incident_edge[k]
+                other = edges[end // 2, 1 - end % 2]
+                row = cards[edges[end // 2, 1]]
+                possible = False
+                for y in range(cards[other]):
+                    inside = x * row + y if end % 2 == 0 else y * row + x
+                    if (
+                        scores[edge_start[end // 2] + inside] > -np.inf
+                        and scores[node_start[other] + y] > -np.inf
+                    ):
+                        possible = True
+                        break
+            if possible:
+                left += 1
+            elif scores[node_start[node] + x] > -np.inf:
+                lost = True
+                scores[node_start[node] + x] = -np.inf
+        if left == 0:
+            return False
+        if lost:
+            for k in range(incident_start[node], incident_start[node + 1]):
+                end = incident_edge[k]
+                other = edges[end // 2, 1 - end % 2]
+                if not is_waiting[other]:
+                    is_waiting[other] = True
+                    waiting[(first + count) % cards.shape[0]] = other
+                    count += 1
+    for e in range(edges.shape[0]):
+        columns = cards[edges[e, 1]]
+        for place in range(edge_start[e], edge_start[e + 1]):
+            x, y = (place - edge_start[e]) // columns, (place - edge_start[e]) % columns
+            if (
+                scores[node_start[edges[e, 0]] + x] == -np.inf
+                or scores[node_start[edges[e, 1]] + y] == -np.inf
+            ):
+                scores[place] = -np.inf
+    return True
+
+
+@njit(cache=True, nogil=True)
 def _replace(
     start: int, length: int, damping: float, new: FloatArray, messages: FloatArray
 ) -> float:
-    """Store a message normalised to largest entry 0; return its largest change.
-
-    A label that becomes impossible is an infinite change: more may follow at the neighbours.
-    """
-    largest = -np.inf
+    """Store a message, centred between its extremes; return its largest change."""
+    largest, smallest = -np.inf, np.inf
     for x in range(length):
-        largest = max(largest, new[x])
+        if new[x] > -np.inf:
+            largest, smallest = max(largest, new[x]), min(smallest, new[x])
+    middle = 0.5 * largest + 0.5 * smallest
     change = 0.0
     for x in range(length):
-        if largest == -np.inf or new[x] == -np.inf:
-            value = -np.inf
-            if messages[start + x] > -np.inf:
-                change = np.inf
-        else:
-            value = new[x] - largest
-            if damping > 0.0:
-                value = (1.0 - damping) * value + damping * messages[start + x]
+        value = 0.0
+        if new[x] > -np.inf:
+            value = (1.0 - damping) * (new[x] - middle) + damping * messages[start + x]
+            value = min(max(value, -FARTHEST), FARTHEST)
             change = max(change, abs(value - messages[start + x]))
         messages[start + x] = value
     return change
@@ -170,9 +228,8 @@ def reweighted_bound(
 ) -> float:
     """Return an upper bound of the reweighted log Z, but for rounding.
 
-    It holds for any finite messages, and where -inf stands only for labels that messages of this
-    model, started from finite ones, have ruled out: put there otherwise, two impossible labels at
-    the ends of an edge would justify each other.
+    It holds for any finite messages; `rule_out` must have left every label of ``scores`` that is
+    possible a partner at each neighbour.
 
     ``share[e, k]`` >= 0 is the part of rho_e that conditions the other end on end k; the two
     parts add up to rho_e, and the parts charged to a node add up to at most 1. The bound is
@@ -196,12 +253,8 @@ def reweighted_bound(
                 if work[1][x] > -np.inf:
                     slack = max(slack, work[1][x] - messages[start + x])
             weight = share[end // 2, target_end % 2]
-            if slack == -np.inf:
-                return -np.inf
             total, lost = add_exactly(total, lost, weight * slack)
         value = soft_max(work[0], cards[node], 1.0)
-        if value == -np.inf:
-            return -np.inf
         total, lost = add_exactly(total, lost, max(0.0, kept) * value)
     return total + lost
 
@@ -246,6 +299,79 @@ def read_beliefs(
             total += tables[k]
         for k in range(edge_start[e], edge_start[e + 1]):
             tables[k] /= total
+
+
+@njit(cache=True, nogil=True)
+def determines(layout: Layout, scores: FloatArray, node: int) -> bool:
+    """Whether each label of a node leaves each of its neighbours one label only.
+
+    So it is with the auxiliary node of a factor: its labels are configurations.
+    """
+    cards, edges, node_start, edge_start, incident_start, incident_edge, _ = layout
+    for k in range(incident_start[node], incident_start[node + 1]):
+        end = incident_edge[k]
+        other = edges[end // 2, 1 - end % 2]
+        row = cards[edges[end // 2, 1]]
+        for x in range(cards[node]):
+            partners = 0
+            for y in range(cards[other]):
+                inside = x * row + y if end % 2 == 0 else y * row + x
+                partners += scores[edge_start[end // 2] + inside] > -np.inf
+            if partners > 1 and scores[node_start[node] + x] > -np.inf:
+                return False
+    return bool(incident_start[node + 1] - incident_start[node] > 1)
+
+
+@njit(cache=True, nogil=True)
+def fit_determined(
+    layout: Layout, scores: FloatArray, tables: FloatArray, rounds: int, tolerance: float
+) -> None:
+    """Fit each node that determines its neighbours to their tables, and write its edges' tables.
+
+    Such an edge has no freedom of its own: its table is that node's, so that margins can agree
+    only if the node itself is fitted (proportionally, one neighbour after the other).
+    """
+    cards, edges, node_start, edge_start, incident_start, incident_edge, _ = layout
+    margin = np.empty(cards.max())
+    for node in range(cards.shape[0]):
+        low, high = incident_start[node], incident_start[node + 1]
+        if high - low < 2 or not determines(layout, scores, node):
+            continue
+        own = tables[node_start[node] : node_start[node + 1]]
+        partner = np.zeros((high - low, cards[node]), dtype=np.int64)
+        for k in range(low, high):
+            end = incident_edge[k]
+            other = edges[end // 2, 1 - end % 2]
+            row = cards[edges[end // 2, 1]]
+            for x in range(cards[node]):
+                for y in range(cards[other]):
+                    inside = x * row + y if end % 2 == 0 else y * row + x
+                    if scores[edge_start[end // 2] + inside] > -np.inf:
+                        partner[k - low, x] = y
+        for _ in range(rounds):
+            error = 0.0
+            for k in range(low, high):
+                other = edges[incident_edge[k] // 2, 1 - incident_edge[k] % 2]
+                wanted = tables[node_start[other] : node_start[other + 1]]
+                margin[: cards[other]] = 0.0
+                for x in range(cards[node]):
+                    margin[partner[k - low, x]] += own[x]
+                for y in range(cards[other]):
+                    error = max(error, abs(margin[y] - wanted[y]))
+                for x in range(cards[node]):
+                    y = partner[k - low, x]
+                    if margin[y] > 0.0:
+                        own[x] = own[x] / margin[y] * wanted[y]
+            if error <= tolerance:
+                break
+        for k in range(low, high):
+            end = incident_edge[k]
+            row = cards[edges[end // 2, 1]]
+            tables[edge_start[end // 2] : edge_start[end // 2 + 1]] = 0.0
+            for x in range(cards[node]):
+                y = partner[k - low, x]
+                inside = x * row + y if end % 2 == 0 else y * row + x
+                tables[edge_start[end // 2] + inside] = own[x]
 
 
 @njit(cache=True, nogil=True)

@@ -302,8 +302,10 @@ def upper_bound(
     packed: FloatArray,
     rho: float,
     beliefs: FloatArray,
-) -> float:
+) -> tuple[float, float]:
     """Return an upper bound on the reweighted log Z that holds for any messages, rho <= 1/2.
+
+    And, since the bound is exact but for rounding, the sum of the absolute values of its terms.
 
     Each edge's mutual information is split into two conditional entropies of weight rho / 2, and
     what a node keeps, 1 - degree rho / 2, is not negative. Relaxing the agreement of the tables
@@ -311,7 +313,7 @@ def upper_bound(
     change of a message an edge end. It is tight at a fixed point. beliefs (H, W) is work space.
     """
     height, width = nodes.shape[0], nodes.shape[1]
-    total = 0.0
+    total, magnitude = 0.0, 0.0
     for i in range(height):
         row = 0.0
         for j in range(width):
@@ -320,7 +322,9 @@ def upper_bound(
             beliefs[i, j] = belief
             degree = (i > 0) + (j > 0) + (i + 1 < height) + (j + 1 < width)
             kept = 1.0 - 0.5 * rho * degree
-            row += nodes[i, j, 0] + kept * math.log1p(belief)
+            free = kept * math.log1p(belief)
+            row += nodes[i, j, 0] + free
+            magnitude += abs(nodes[i, j, 0]) + free
         total += row
     for i in range(height):
         row = 0.0
@@ -338,6 +342,7 @@ def upper_bound(
                     packed[9, d, k],
                 )
                 row += horizontal[i, j, 0, 0] + 0.5 * rho * slack
+                magnitude += abs(horizontal[i, j, 0, 0]) + 0.5 * rho * abs(slack)
             if i + 1 < height:
                 slack = _edge_slack(
                     packed[4, d, k],
@@ -349,8 +354,9 @@ def upper_bound(
                     packed[10, d, k],
                 )
                 row += vertical[i, j, 0, 0] + 0.5 * rho * slack
+                magnitude += abs(vertical[i, j, 0, 0]) + 0.5 * rho * abs(slack)
         total += row
-    return total
+    return total, magnitude
 
 
 @njit(cache=True, nogil=True)

@@ -292,8 +292,19 @@ def _compressed_rows(
 def _raise_infeasible(label: IntArray, outermost: IntArray) -> None:
     inner = tuple(np.flatnonzero(label == 2).tolist())
     n_outer = len(np.unique(outermost[label == 1]))
+    if not inner:
+        raise InfeasibleError(
+            f"no perfect matching exists: {_groups(n_outer)} joined to nobody else."
+        )
+    nodes = "1 of the nodes" if len(inner) == 1 else f"{len(inner)} of the nodes"
     raise InfeasibleError(
-        f"no perfect matching exists: removing {len(inner)} of the nodes leaves at least {n_outer} "
-        "groups of odd size that are joined to nobody else.",
+        f"no perfect matching exists: without {nodes} there would be at least "
+        f"{_groups(n_outer)} joined to nobody else.",
         inner,
     )
+
+
+def _groups(count: int) -> str:
+    if count == 1:
+        return "one group of odd size that is"
+    return f"{count} groups of odd size that are"

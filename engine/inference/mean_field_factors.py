@@ -1,0 +1,121 @@
+"""Naive mean field on factor graphs: a lower bound of log Z, with every zero respected."""
+
+from dataclasses import dataclass
+from math import fsum
+
+import numpy as np
+
+from engine.core.arguments import FloatArray, IntArray
+from engine.core.progress import StopCallback, never_stop
+from engine.core.rounding import sum_allowance
+from engine.core.status import Status
+from engine.graphs.factor_graph import FactorGraph
+from engine.graphs.factor_layout import FactorLayout, lay_out_factors
+from engine.kernels.mean_field_factors import expected_scores, update_variables
+
+# Zeros are first softened to this much below the range of the other entries (nats), so that
+# the uniform start is not impossible; the final updates use the true zeros.
+SOFT_ZERO = 10.0
+ROUNDINGS = 8  # of a term of the bound, besides one a variable of a factor and its table's sum
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProductMarginals:
+    """Independent distributions of the variables, and the lower bound of log Z they prove (nats).
+
+    -inf where their product meets an impossible entry.
+    """
+
+    marginals: tuple[FloatArray, ...]
+    lower_bound: float
+    iterations: int
+    status: Status
+
+
+def mean_field_factors(
+    graph: FactorGraph,
+    *,
+    start: IntArray | None = None,
+    max_iterations: int = 1000,
+    tolerance: float = 1e-9,
+    should_stop: StopCallback = never_stop,
+) -> ProductMarginals:
+    """Maximise <tau, theta> + sum_i H(tau_i) over products of distributions of the variables.
+
+    Coordinate ascent; every iterate gives a lower bound of log Z, the result a local optimum.
+
+    Parameters
+    ----------
+    start : int ndarray, shape (n_variables,), optional
+        A possible configuration to start from as well; the better of the two optima is returned.
+        Without it the bound may be -inf for models with zeros.
+    tolerance : largest change of a probability at convergence.
+    should_stop : asked after every sweep; the bound holds wherever it stops.
+
+    References
+    ----------
+    Wainwright and Jordan 2008, 5.3.
+    """
+    layout = lay_out_factors(graph)
+    constant = float(sum(f.table for f in graph.factors if not f.variables))
+    cards = layout.cardinalities
+    spread = np.repeat(1.0 / cards, cards)
+    if np.isneginf(layout.scores).any():
+        _ascend(layout, _softened(layout.scores), spread, max_iterations, tolerance, should_stop)
+    starts = [spread]
+    if start is not None:
+        point = np.zeros(int(layout.label_start[-1]))
+        point[layout.label_start[:-1] + start] = 1.0
+        starts.append(point)
+    answers = []
+    for marginals in starts:
+        iterations, change = _ascend(
+            layout, layout.scores, marginals, max_iterations, tolerance, should_stop
+        )
+        status = Status.CONVERGED if change <= tolerance else Status.ITERATION_LIMIT
+        if status is not Status.CONVERGED and iterations < max_iterations:
+            status = Status.CANCELLED
+        parts = tuple(np.split(marginals, layout.label_start[1:-1]))
+        bound = constant + _value(layout, marginals)
+        answers.append(ProductMarginals(parts, bound, iterations, status))
+    return max(answers, key=lambda answer: answer.lower_bound)
+
+
+def _softened(scores: FloatArray) -> FloatArray:
+    possible = np.isfinite(scores)
+    floor = scores[possible].min() - SOFT_ZERO if possible.any() else 0.0
+    return np.where(possible, scores, floor)
+
+
+def _ascend(
+    layout: FactorLayout,
+    scores: FloatArray,
+    marginals: FloatArray,
+    limit: int,
+    tolerance: float,
+    should_stop: StopCallback,
+) -> tuple[int, float]:
+    """Update ``marginals`` in place; return (iterations, last change)."""
+    work = np.zeros(int(layout.cardinalities.max()))
+    labels = np.zeros(int(np.diff(layout.arrays[1]).max(initial=1)), dtype=np.int64)
+    change = np.inf
+    for iteration in range(limit):
+        change = update_variables(layout.arrays, scores, marginals, labels, work)
+        if change <= tolerance or should_stop():
+            return iteration + 1, change
+    return limit, change
+
+
+def _value(layout: FactorLayout, marginals: FloatArray) -> float:
+    """Return the bound that a product proves, less what rounding may have added."""
+    expected = np.zeros(len(layout.table_start) - 1)
+    magnitude = float(expected_scores(layout.arrays, layout.scores, marginals, expected))
+    if not np.isfinite(magnitude):
+        return -np.inf
+    used = marginals[marginals > 0.0]
+    entropies = -used * np.log(used)
+    sums = np.add.reduceat(marginals, layout.label_start[:-1])
+    largest = int(np.diff(layout.table_start).max(initial=1))
+    terms = largest + int(np.diff(layout.arrays[1]).max(initial=0)) + ROUNDINGS
+    size = magnitude + float(entropies.sum()) + len(sums)
+    return fsum(expected) + fsum(entropies) - sum_allowance(terms, size)
