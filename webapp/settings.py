@@ -2,7 +2,8 @@
 
 DEBUG, SECRET_KEY, ALLOWED_HOSTS, CSRF_TRUSTED_ORIGINS, DATABASE_URL, REDIS_URL,
 BETHE_HALL_INSTANCE, SECURE_COOKIES, TLS_REDIRECT_ELSEWHERE, TRUST_PROXY, TIME_ZONE, LOG_LEVEL,
-ORGANISATION_QUOTA_GB, TRUSTED_PROXIES, HSTS_SECONDS, HSTS_SUBDOMAINS, HSTS_PRELOAD; what each
+ORGANISATION_QUOTA_GB, ORGANISATION_MAX_WAITING_JOBS, API_CALLS_A_MINUTE,
+API_WRONG_TOKENS_A_MINUTE, TRUSTED_PROXIES, HSTS_SECONDS, HSTS_SUBDOMAINS, HSTS_PRELOAD; what each
 means stands where it is read. Numbers of processes: ``webapp/sizing.py``.
 """
 
@@ -247,6 +248,22 @@ def _running_broker() -> str:
 
 
 REDIS_URL = os.environ.get("REDIS_URL") or _running_broker()
+CACHES = {
+    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
+    # Counts that all processes share, see webapp/common/limits.py.
+    "limits": {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": REDIS_URL,
+        "OPTIONS": {"socket_connect_timeout": 1, "socket_timeout": 1},
+    }
+    if REDIS_URL
+    else {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": "limits"},
+}
+# What one organisation may have waiting, what one token may call, and how many tokens that are none
+# one address may send.
+ORGANISATION_MAX_WAITING_JOBS = int(os.environ.get("ORGANISATION_MAX_WAITING_JOBS", "200"))
+API_CALLS_A_MINUTE = int(os.environ.get("API_CALLS_A_MINUTE", "600"))
+API_WRONG_TOKENS_A_MINUTE = int(os.environ.get("API_WRONG_TOKENS_A_MINUTE", "20"))
 CELERY_BROKER_URL = _celery_url(REDIS_URL or "redis://127.0.0.1:6379/0")
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_TIME_LIMIT = JOB_HARD_TIME_LIMIT

@@ -83,7 +83,7 @@ class Product:
             self.process.send_signal(signal.SIGTERM)
         return self.process.wait(timeout=40)
 
-    def run(self, code: str) -> str:
+    def run(self, code: str, *, timeout: float = 120) -> str:
         """Run Python inside the product's Django; return what it printed."""
         done = subprocess.run(
             [sys.executable, "manage.py", "shell", "--no-imports", "-c", code],
@@ -91,7 +91,7 @@ class Product:
             env=self.environment,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=timeout,
         )
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()

@@ -22,6 +22,9 @@ def media_root(settings: LazySettings, tmp_path: Path) -> Path:
     settings.SECURE_SSL_REDIRECT = False
     settings.SESSION_COOKIE_SECURE = False
     settings.CSRF_COOKIE_SECURE = False
+    local = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
+    settings.CACHES = {"default": local, "limits": local | {"LOCATION": "limits"}}
+    settings.API_CALLS_A_MINUTE = settings.API_WRONG_TOKENS_A_MINUTE = 10**6
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # quick
     return settings.MEDIA_ROOT
 

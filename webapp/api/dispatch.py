@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import structlog
+from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import (
     BadRequest,
@@ -30,6 +31,7 @@ from webapp.api.registry import Endpoint
 from webapp.api.services import token_find
 from webapp.common.error_views import AWAY_ADVICE, AWAY_ERRORS
 from webapp.common.errors import Refusal
+from webapp.common.limits import TooManyError, count_up, seconds_left
 from webapp.segmentation.store import FULL_DISK_ERRORS, StorageFullError
 
 log = structlog.get_logger(__name__)
@@ -65,8 +67,18 @@ def _authenticate(request: HttpRequest) -> None:
     scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
     token = token_find(secret=secret.strip()) if scheme.lower() == "bearer" else None
     if token is None:
-        raise Problem(401, "Send a valid token: “Authorization: Bearer bh_…”.")
+        _refuse_stranger(request.META.get("REMOTE_ADDR", ""))
+    elif count_up("calls", str(token.pk)) > settings.API_CALLS_A_MINUTE:
+        allowed = settings.API_CALLS_A_MINUTE
+        raise TooManyError(f"This token may call {allowed} times a minute.", seconds_left())
     request.user, request.api_token = token.user, token
+
+
+def _refuse_stranger(address: str) -> NoReturn:
+    """Refuse who sent no valid token; valid ones behind the same address still work."""
+    if count_up("strangers", address) > settings.API_WRONG_TOKENS_A_MINUTE:
+        raise TooManyError("Too many calls without a valid token came from here.", seconds_left())
+    raise Problem(401, "Send a valid token: “Authorization: Bearer bh_…”.")
 
 
 def _check_rights(request: HttpRequest, entry: Endpoint) -> None:
@@ -106,6 +118,8 @@ def _as_problem(error: Exception) -> Problem:
         return Problem(507, str(error))
     if isinstance(error, OSError) and error.errno in FULL_DISK_ERRORS:
         return Problem(507, str(StorageFullError()))
+    if isinstance(error, TooManyError):
+        return Problem(429, f"{error} Try again later.", retry_after=error.retry_after)
     if isinstance(error, Refusal | InvalidProblemError | InfeasibleError):
         return Problem(422, str(error))
     if isinstance(error, RequestDataTooBig):

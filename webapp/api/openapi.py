@@ -31,6 +31,7 @@ _REFUSALS = {
     "401": "The token is missing, unknown, expired or revoked.",
     "403": "The token or the person may not do this.",
     "404": "There is no such object in this organisation.",
+    "429": "A limit is reached; Retry-After tells in how many seconds to try again.",
     "422": "The request cannot be met; the sentence says why.",
 }
 
@@ -117,7 +118,7 @@ def _success(entry: Endpoint) -> dict[str, Any]:
 
 
 def _codes(entry: Endpoint) -> list[str]:
-    codes = ["401"]
+    codes = ["401", "429"]
     if entry.changes:
         codes.append("403")
     if entry.path_parameters:

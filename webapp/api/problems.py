@@ -8,11 +8,24 @@ from webapp.common.error_views import RETRY_SECONDS
 
 
 class Problem(Exception):
-    """A refusal. ``sentence`` is for people, ``problems`` lists more of the same."""
+    """A refusal. ``sentence`` is for people, ``problems`` lists more of the same.
 
-    def __init__(self, status: int, sentence: str, problems: list[str] | None = None) -> None:
+    ``retry_after`` tells in how many seconds it is worth trying again.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        sentence: str,
+        problems: list[str] | None = None,
+        *,
+        retry_after: int | None = None,
+    ) -> None:
         super().__init__(sentence)
         self.status, self.sentence, self.problems = status, sentence, problems or []
+        self.retry_after = retry_after
+        if retry_after is None and status == HTTPStatus.SERVICE_UNAVAILABLE:
+            self.retry_after = RETRY_SECONDS
 
 
 def problem_response(problem: Problem) -> JsonResponse:
@@ -26,8 +39,8 @@ def problem_response(problem: Problem) -> JsonResponse:
     if problem.problems:
         body["problems"] = problem.problems
     response = JsonResponse(body, status=problem.status, content_type="application/problem+json")
-    if problem.status == HTTPStatus.SERVICE_UNAVAILABLE:
-        response["Retry-After"] = str(RETRY_SECONDS)
+    if problem.retry_after is not None:
+        response["Retry-After"] = str(problem.retry_after)
     if problem.status == HTTPStatus.UNAUTHORIZED:
         response["WWW-Authenticate"] = 'Bearer realm="Bethe Hall"'
     return response

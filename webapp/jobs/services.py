@@ -15,7 +15,8 @@ from django.utils import timezone
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
-from webapp.common.quota import add_stored, check_quota
+from webapp.common.limits import TooManyError
+from webapp.common.quota import add_stored, check_quota, lock_organisation
 from webapp.common.storage import remove_path
 from webapp.common.version import code_version
 from webapp.jobs import dispatch, registry
@@ -28,6 +29,7 @@ log = structlog.get_logger(__name__)
 
 MAX_ERROR = Job._meta.get_field("error").max_length
 
+SECONDS_TILL_A_JOB_ENDS = 60  # a guess: what a refused program should wait
 _FIRST_RESEND_SECONDS = 10
 _LAST_RESEND_SECONDS = 300
 _CLOCK_SLACK = timedelta(seconds=5)  # a heartbeat this far ahead shows that a clock was set back
@@ -63,6 +65,8 @@ def job_enqueue(
 
     Raises
     ------
+    TooManyError
+        If as many jobs of the organisation wait as may.
     QuotaError
         If the organisation has no room for what the job stores.
     """
@@ -78,11 +82,25 @@ def job_enqueue(
         sentence="Waiting for a free worker",
         stores_bytes=stores,
     )
+    _check_waiting(job.organisation_id)
     if stores:
         check_quota(job.organisation_id)
     audit(user, "started", job, kind=kind)
     transaction.on_commit(lambda: job_dispatch(job_id=job.pk))
     return job
+
+
+def _check_waiting(organisation_id: int) -> None:
+    """Refuse a job beyond those that may wait; two at once are counted one after the other."""
+    lock_organisation(organisation_id)
+    waiting = Job.objects.filter(organisation_id=organisation_id, state=JobState.QUEUED).count()
+    allowed = settings.ORGANISATION_MAX_WAITING_JOBS
+    if waiting > allowed:
+        raise TooManyError(
+            f"{allowed:,} jobs of your organisation are waiting already, as many as may. "
+            "Cancel some, or wait until some are done. This one was not started.",
+            retry_after=SECONDS_TILL_A_JOB_ENDS,
+        )
 
 
 def job_dispatch(*, job_id: uuid.UUID) -> bool:
