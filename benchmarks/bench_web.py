@@ -258,9 +258,7 @@ def report(people: list[Person], seconds: float, used: float) -> None:
     total = sum(len(found) for found in times.values())
     refused = sorted(text for person in people for text in person.refused)
     each = 1000 * used / max(total, 1)
-    print(
-        f"{total / seconds:.1f} requests a second, {each:.0f} ms of processor each in the web server"
-    )
+    print(f"{total / seconds:.1f} requests a second, {each:.0f} ms of web processor each")
     print(f"{len(refused)} refused {sorted(set(refused))[:5]}")
 
 
