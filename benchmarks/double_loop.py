@@ -18,15 +18,15 @@ import numpy as np
 
 from benchmarks.house import TRUTH, House, hamming_loss
 from benchmarks.reporting import REAL_DATA, new_figure, print_machine, print_table, save_figure
-from engine.crf.bipartite import BipartiteItems
-from engine.inference.bipartite_bethe import certify_beliefs
-from engine.inference.bipartite_propagation import propagate_bipartite
-from engine.learning.double_loop import (
+from engine.baselines.double_loop import (
     DoubleLoopResult,
     PropagatedExample,
     Propagation,
     train_double_loop,
 )
+from engine.crf.bipartite import BipartiteItems
+from engine.inference.bipartite_bethe import certify_beliefs
+from engine.inference.bipartite_propagation import propagate_bipartite
 from engine.solvers.control import Limits
 from engine.solvers.theta_ascent import ThetaAscent
 from engine.structures.bipartite import BipartiteStructure

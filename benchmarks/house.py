@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.reporting import REAL_DATA, new_figure, print_machine, print_table, save_figure
+from engine.baselines.decoding import decode
+from engine.baselines.structured_svm import train_structured_svm
 from engine.crf.bipartite import BipartiteItems, squared_difference_features
 from engine.datasets.house import GAPS, HouseFrame, read_house_frame, read_house_pairs
 from engine.inference.bipartite_bethe import compute_bethe_marginals
-from engine.learning.decoding import decode
-from engine.learning.structured_svm import train_structured_svm
 from engine.objectives.learning_dual import make_learning_dual
 from engine.oracles.assignment import assign
 from engine.solvers.block_orders import ShuffledOrder

@@ -17,18 +17,18 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from benchmarks.reporting import new_figure, print_machine, print_table, save_figure
+from engine.baselines.decoding import TrainedCompetitor
+from engine.baselines.structured_perceptron import train_structured_perceptron
+from engine.baselines.structured_svm import train_structured_svm
 from engine.core.arguments import IntArray
 from engine.crf.survey import Survey, partners_of
 from engine.crf.survey_features import SurveyFeatures, make_survey_features
 from engine.datasets.matching_sampler import sample_matching
 from engine.datasets.university import simulate_university
-from engine.learning.decoding import TrainedCompetitor
 from engine.learning.roommate_evaluation import Evaluation, evaluate_roommates
 from engine.learning.roommate_explanation import question_weights
 from engine.learning.roommate_model import RoommateModel, make_roommate_model
 from engine.learning.roommates import train_roommates
-from engine.learning.structured_perceptron import train_structured_perceptron
-from engine.learning.structured_svm import train_structured_svm
 from engine.metrics.calibration import ReliabilityBin
 from engine.metrics.matching_error import hamming_error
 from engine.metrics.roc import RocCurve, compute_roc

@@ -4,5 +4,11 @@ import sys
 
 from engine.cli.main import main
 
+
+def run() -> int:
+    """Run the verb that the command line names; the command ``bethe-hall`` of an installation."""
+    return main(sys.argv[1:])
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run())

@@ -1,1 +1,6 @@
-"""MAP and marginals of a model with known weights."""
+"""MAP estimates, marginals by each method, and exact references."""
+
+import lazy_loader
+
+# The names stand in the stub beside this file; each is imported when it is first used.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

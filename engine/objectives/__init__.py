@@ -1,1 +1,6 @@
-"""What is minimised: learning duals, free energies, marginal losses. Signs flip only here."""
+"""What is minimised, in learning and in inference, and the contract of a structure."""
+
+import lazy_loader
+
+# The names stand in the stub beside this file; each is imported when it is first used.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

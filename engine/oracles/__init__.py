@@ -1,1 +1,6 @@
-"""Linear minimisation oracles (MAP solvers) and wrappers that count, time and cache them."""
+"""Linear maximisation over polytopes, MAP: matchings, minimum cuts, roof duality, programmes."""
+
+import lazy_loader
+
+# The names stand in the stub beside this file; each is imported when it is first used.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp, xlogy
 
+from engine.baselines.decoding import decode
+from engine.baselines.structured_perceptron import train_structured_perceptron
+from engine.baselines.structured_svm import train_structured_svm
 from engine.core.errors import InvalidProblemError
-from engine.learning.decoding import decode
-from engine.learning.structured_perceptron import train_structured_perceptron
-from engine.learning.structured_svm import train_structured_svm
 from engine.objectives.learning_dual import make_learning_dual
 from engine.objectives.objective import FixedScores
 from engine.oracles.protocol import ExtremePoint, make_indicator

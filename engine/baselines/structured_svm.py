@@ -4,18 +4,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.core.arguments import FloatArray, check_positive, read_only
-from engine.core.status import Status
-from engine.kernels.threads import one_blas_thread
-from engine.learning.decoding import (
+from engine.baselines.decoding import (
     LabelledStructure,
     TrainedCompetitor,
     count_features,
     decode,
 )
+from engine.baselines.simplex_ascent import ascend_faces
+from engine.core.arguments import FloatArray, check_positive, read_only
+from engine.core.status import Status
+from engine.kernels.threads import one_blas_thread
 from engine.objectives.protocol import check_parts
 from engine.solvers.control import Limits, Run, Watch
-from engine.solvers.simplex_ascent import ascend_faces
 
 RUN_NEVER_CONVERGES = 1e-12
 """A run divides the gap by at least one nat; hinge objectives fall far below, so we divide here."""

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine.baselines.decoding import count_features
 from engine.core.arguments import FloatArray, IntArray, check_positive, read_only
 from engine.core.progress import Progress
 from engine.core.status import Status
 from engine.crf.bipartite import BipartiteItems, check_assignment
 from engine.inference.bipartite_propagation import Messages, propagate_bipartite
-from engine.learning.decoding import count_features
 from engine.solvers.control import Limits, Run, Watch
 
 

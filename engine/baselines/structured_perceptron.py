@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.core.arguments import read_only
-from engine.core.status import Status
-from engine.learning.decoding import (
+from engine.baselines.decoding import (
     LabelledStructure,
     TrainedCompetitor,
     count_features,
     decode,
 )
+from engine.core.arguments import read_only
+from engine.core.status import Status
 from engine.objectives.protocol import check_parts
 from engine.solvers.control import Limits, Run, Watch
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from engine.baselines.double_loop import PropagatedExample, Propagation, train_double_loop
 from engine.core.errors import InvalidProblemError
 from engine.core.status import Status
 from engine.crf.bipartite import BipartiteItems
-from engine.learning.double_loop import PropagatedExample, Propagation, train_double_loop
 from engine.solvers.control import Limits, Watch
 from engine.solvers.theta_ascent import ThetaAscent
 from engine.structures.bipartite import BipartiteStructure

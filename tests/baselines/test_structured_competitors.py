@@ -6,16 +6,16 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from engine.baselines import structured_svm
+from engine.baselines.decoding import decode
+from engine.baselines.structured_perceptron import train_structured_perceptron
+from engine.baselines.structured_svm import train_structured_svm
 from engine.core.errors import InvalidProblemError
 from engine.core.status import Status
 from engine.crf.bipartite import BipartiteItems
 from engine.crf.questionnaire import Question, Questionnaire
 from engine.crf.survey import Survey
 from engine.crf.survey_features import make_survey_features
-from engine.learning import structured_svm
-from engine.learning.decoding import decode
-from engine.learning.structured_perceptron import train_structured_perceptron
-from engine.learning.structured_svm import train_structured_svm
 from engine.solvers.control import Watch
 from engine.structures.bipartite import BipartiteStructure
 from engine.structures.survey import SurveyStructure

@@ -1,0 +1,6 @@
+"""Estimators by scikit-learn's habits: fit, predict, predict_proba, score."""
+
+import lazy_loader
+
+# The names stand in the stub beside this file; each is imported when it is first used.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

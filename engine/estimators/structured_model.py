@@ -1,0 +1,125 @@
+"""Learning and decoding of any structure, by scikit-learn's habits."""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from engine.baselines.decoding import LabelledStructure, decode
+from engine.core.arguments import FloatArray
+from engine.core.errors import InvalidProblemError
+from engine.objectives.learning_dual import make_learning_dual
+from engine.objectives.objective import FixedScores
+from engine.objectives.protocol import Structure
+from engine.oracles.protocol import Vertex
+from engine.solvers.block_orders import AllTogether, BlockOrder, ShuffledOrder
+from engine.solvers.control import Limits
+from engine.solvers.frank_wolfe import FrankWolfe
+from engine.solvers.fully_corrective_frank_wolfe import FullyCorrectiveFrankWolfe
+from engine.solvers.step_rules import LineSearch
+from engine.solvers.theta_ascent import ThetaAscent
+
+SOLVERS = ("block-coordinate", "frank-wolfe", "fully-corrective", "theta")
+
+
+class StructuredModel(BaseEstimator):  # type: ignore[misc]
+    """Approximate maximum likelihood over structures: one theta for all of them.
+
+    theta maximises the penalised surrogate likelihood; the certificate is ``result_``.
+
+    Parameters
+    ----------
+    ridge : float, lambda > 0.
+    solver : "block-coordinate", "frank-wolfe", "fully-corrective" or "theta"
+        The last two ask more of a structure; what it lacks is named.
+    relative_gap : float, certified gap over the size of the log-likelihood at which to stop.
+    max_iterations : int or None
+    max_seconds : float or None
+    marginal_gap : float, nats, wanted gap of ``predict_proba``.
+    random_state : int, seed of the order of "block-coordinate".
+
+    Attributes
+    ----------
+    theta_ : ndarray, shape (K,)
+    result_ : LearningResult, with both bounds and how the solver ended.
+
+    References
+    ----------
+    Tang et al. 2015, algorithm 1.
+    """
+
+    def __init__(
+        self,
+        *,
+        ridge: float = 1.0,
+        solver: str = "block-coordinate",
+        relative_gap: float = 1e-3,
+        max_iterations: int | None = 10_000,
+        max_seconds: float | None = None,
+        marginal_gap: float = 1e-2,
+        random_state: int = 0,
+    ) -> None:
+        self.ridge = ridge
+        self.solver = solver
+        self.relative_gap = relative_gap
+        self.max_iterations = max_iterations
+        self.max_seconds = max_seconds
+        self.marginal_gap = marginal_gap
+        self.random_state = random_state
+
+    def fit(self, X: Sequence[Structure], y: Any = None) -> Self:
+        """Learn theta from structures, which hold their observations; ``y`` is not used.
+
+        Raises
+        ------
+        InvalidProblemError
+            If there is no structure, one lacks a part, or an option is out of range.
+        """
+        if self.solver not in SOLVERS:
+            raise InvalidProblemError(
+                f"solver: expected one of {', '.join(SOLVERS)}, received {self.solver!r}."
+            )
+        structures: Sequence[Any] = list(X)
+        dual = make_learning_dual([structure.observed for structure in structures], self.ridge)
+        limits = Limits(self.relative_gap, self.max_iterations, self.max_seconds)
+        if self.solver == "theta":
+            self.result_ = ThetaAscent(structures, self.ridge, limits).solve()
+        elif self.solver == "fully-corrective":
+            self.result_ = FullyCorrectiveFrankWolfe(structures, self.ridge, limits).solve()
+        else:
+            by_blocks = self.solver == "block-coordinate"
+            order: BlockOrder = ShuffledOrder() if by_blocks else AllTogether()
+            rng = np.random.default_rng(self.random_state)
+            self.result_ = FrankWolfe(structures, dual, order, rng=rng, limits=limits).solve()
+        self.theta_ = self.result_.theta
+        return self
+
+    def predict(self, X: Sequence[Structure]) -> list[Vertex]:
+        """Return the best vertex of every structure, proved by its oracle."""
+        check_is_fitted(self)
+        return [s.oracle.compute_extreme_point(s.scores(self.theta_)).vertex for s in X]
+
+    def predict_proba(self, X: Sequence[Structure]) -> list[FloatArray]:
+        """Return the pseudomarginals of every structure, in the shape of its points."""
+        check_is_fitted(self)
+        return [self._marginals(structure) for structure in X]
+
+    def score(self, X: Sequence[LabelledStructure], y: Any = None) -> float:
+        """Return the mean share of the labels that ``predict`` finds, from 0 to 1."""
+        check_is_fitted(self)
+        return float(np.mean([1.0 - decode(s, self.theta_).loss for s in X]))
+
+    def _marginals(self, structure: Structure) -> FloatArray:
+        scores = structure.scores(self.theta_)
+        share = structure.oracle.compute_extreme_point(scores).vertex.share
+        fixed = FixedScores(scores, structure.oracle, structure.entropy, structure.start, share)
+        solver = FrankWolfe(
+            [fixed],
+            fixed.free_energy,
+            step_rule=LineSearch(is_capped=True),
+            limits=Limits(0.0, self.max_iterations, gap=self.marginal_gap),
+        )
+        solver.solve()
+        return solver.iterate.points[0]

@@ -1,0 +1,32 @@
+"""Names of ``engine.solvers``; ``__init__.py`` imports each when it is first used."""
+
+from .block_orders import AllTogether, BlockOrder, CyclicOrder, RandomOrder, ShuffledOrder
+from .control import Limits, Watch
+from .frank_wolfe import FrankWolfe
+from .fully_corrective_frank_wolfe import FullyCorrectiveFrankWolfe
+from .iterate import Direction, Iterate, find_direction
+from .result import LearningResult, TrajectoryPoint
+from .step_rules import Line, LineSearch, OpenLoop, StepRule
+from .theta_ascent import ThetaAscent
+
+__all__ = [
+    "AllTogether",
+    "BlockOrder",
+    "CyclicOrder",
+    "Direction",
+    "FrankWolfe",
+    "FullyCorrectiveFrankWolfe",
+    "Iterate",
+    "LearningResult",
+    "Limits",
+    "Line",
+    "LineSearch",
+    "OpenLoop",
+    "RandomOrder",
+    "ShuffledOrder",
+    "StepRule",
+    "ThetaAscent",
+    "TrajectoryPoint",
+    "Watch",
+    "find_direction",
+]

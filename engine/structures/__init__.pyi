@@ -1,0 +1,17 @@
+"""Names of ``engine.structures``; ``__init__.py`` imports each when it is first used."""
+
+from .bipartite import BipartiteStructure
+from .graph import GraphStructure, check_matching, interior_of_graph
+from .grid import GridStructure
+from .linear import LinearStructure
+from .survey import SurveyStructure
+
+__all__ = [
+    "BipartiteStructure",
+    "GraphStructure",
+    "GridStructure",
+    "LinearStructure",
+    "SurveyStructure",
+    "check_matching",
+    "interior_of_graph",
+]
