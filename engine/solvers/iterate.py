@@ -78,15 +78,15 @@ class Iterate:
 
     def begin(self) -> None:
         """Go to the starts."""
-        self._place(structure.start for structure in self.structures)
-
-    def _place(self, points: Iterable[Point]) -> None:
-        """Take points, by one array each; statistics and entropies follow from them."""
-        own = self._keep or (lambda point: point)
-        self.points = [own(np.array(point, dtype=np.float64)) for point in points]
+        self._take(structure.start for structure in self.structures)
         pairs = list(zip(self.structures, self.points, strict=True))
         self.statistics = np.array(list(self._map(lambda p: p[0].statistics(p[1]), pairs)))
         self.entropies = np.array(list(self._map(lambda p: p[0].entropy.value(p[1]), pairs)))
+
+    def _take(self, points: Iterable[Point]) -> None:
+        """Copy points, one after the other."""
+        own = self._keep or (lambda point: point)
+        self.points = [own(np.array(point, dtype=np.float64)) for point in points]
 
     @property
     def theta(self) -> FloatArray:
@@ -148,24 +148,29 @@ class Iterate:
         self.entropies[m] = self.structures[m].entropy.value(point)
 
     def save(self) -> State:
-        """Return the points and the count of steps: all that ``restore`` needs."""
+        """Return the points, what was summed up on the way to them, and the count of steps."""
         state: State = {
             "iteration": np.array(self.iteration),
             "oracle_calls": np.array(self.oracle_calls),
+            "statistics": self.statistics,
+            "entropies": self.entropies,
+            "moves": np.array(self._moves),
         }
         return state | {f"point{m}": point for m, point in enumerate(self.points)}
 
     def restore(self, state: SavedState) -> None:
-        """Go to saved points of the same problem.
+        """Go to saved points of the same problem; the next step is that of a run never stopped.
 
         Raises
         ------
         InvalidProblemError
-            If a point is not of the shape of its structure's, as far as that is told by phi.
+            If the state is of other observations.
         """
         try:
-            self._place(state[f"point{m}"] for m in range(len(self.structures)))
-        except (KeyError, ValueError, IndexError) as error:
+            self._take(state[f"point{m}"] for m in range(len(self.structures)))
+        except (KeyError, ValueError) as error:
             raise InvalidProblemError("The saved state belongs to other observations.") from error
+        self.statistics, self.entropies = state["statistics"].copy(), state["entropies"].copy()
+        self._moves = [int(x) for x in state["moves"]]
         self.iteration = int(state["iteration"])
         self.oracle_calls = int(state["oracle_calls"])

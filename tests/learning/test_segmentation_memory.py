@@ -41,8 +41,7 @@ from engine.learning.example_store import ExampleStore
 from engine.learning.segmentation import train_segmentation
 from engine.objectives.array_shelf import ArrayShelf
 from engine.solvers import control
-from engine.oracles.protocol import Vertex
-from engine.structures.grid import GridStructure
+from engine.solvers.iterate import Iterate
 control.CHECKPOINT_SECONDS = 0.0
 ExampleStore.__init__.__defaults__ = (None, 2**20)  # budgets of 1 and 2 MB
 ArrayShelf.__init__.__defaults__ = (2**21, None)
@@ -74,14 +73,17 @@ def learn(count, seconds, checkpoint=None, reports=None):
         )
     except Killed:
         pass
-statistics = GridStructure.statistics
+take = Iterate._take
 restored = 0
-def sampled(structure, at):
-    global restored
-    restored += not isinstance(at, Vertex)
-    sample(at)
-    return statistics(structure, at)
-GridStructure.statistics = sampled
+def sampled(iterate, points):
+    def watched():
+        global restored
+        for point in points:
+            restored += 1
+            sample(point)
+            yield point
+    take(iterate, watched())
+Iterate._take = sampled
 learn(6, None, reports=10)  # compiled code and the buffers of linear algebra belong to no picture
 learn(6, 1.0)
 sample()
