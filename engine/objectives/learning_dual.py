@@ -74,13 +74,14 @@ class LearningDual:
 
     def evaluate(self, theta: FloatArray, inner: Sequence[InnerSolution]) -> "Bounds":
         """Return both bounds from one solved inner problem per observation."""
-        statistics = np.sum([solution.statistics for solution in inner], axis=0)
-        entropy = sum(solution.entropy for solution in inner)
+        points = [solution.certified_point for solution in inner]
+        statistics = np.sum([phi for phi, _ in points], axis=0)
+        entropy = sum(entropy for _, entropy in points)
         log_partition = sum(solution.log_partition for solution in inner)
         return Bounds(
             upper=self.dual_value(statistics, entropy),
             lower=self.primal_value(theta, log_partition),
-            is_certified=all(solution.is_feasible for solution in inner),
+            is_certified=all(solution.is_certified for solution in inner),
         )
 
 

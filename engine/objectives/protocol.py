@@ -123,6 +123,8 @@ class InnerSolution:
     is_feasible : bool
         Whether tau was proved to lie in the polytope; if not, L(tau) is an estimate only.
     state : dict of arrays, from which the next call starts warm.
+    proved : tuple (phi (K,), entropy in nats) of a point nearby that was proved to lie in the
+        polytope, where tau was not; None without one.
     """
 
     log_partition: float
@@ -131,6 +133,19 @@ class InnerSolution:
     sweeps: int
     is_feasible: bool
     state: State
+    proved: tuple[FloatArray, float] | None = None
+
+    @property
+    def is_certified(self) -> bool:
+        """Whether ``certified_point`` lies in the polytope."""
+        return self.is_feasible or self.proved is not None
+
+    @property
+    def certified_point(self) -> tuple[FloatArray, float]:
+        """phi and entropy of the point that the upper bound is taken at."""
+        if self.is_feasible or self.proved is None:
+            return self.statistics, self.entropy
+        return self.proved
 
 
 class InnerProblem(Protocol):

@@ -164,7 +164,11 @@ class ThetaAscent:
         gradient = dual.primal_gradient(theta, statistics)
         bounds = dual.evaluate(theta, inner)
         if bounds.is_certified:
-            combined = self._bundle.add(statistics, sum(solution.entropy for solution in inner))
+            points = [solution.certified_point for solution in inner]
+            combined = self._bundle.add(
+                np.asarray(np.sum([phi for phi, _ in points], axis=0)),
+                sum(entropy for _, entropy in points),
+            )
             bounds = replace(bounds, upper=min(bounds.upper, combined))
         return Evaluation(theta, inner, bounds, gradient)
 

@@ -1,31 +1,34 @@
 """One cohort with its observed pairs; the solve in theta keeps the scores factored.
 
 The maximum over pseudomarginals comes from one potential per student while every marginal is below
-1/2, from messages beyond. Both bound log Z from above over the degree constraints, which hold the
-matching polytope, so the lower bound of the optimum always stands. The upper bound L(tau) needs
-tau inside the polytope: its odd-set inequalities are proved for every answer by the largest
-marginal, by the second eigenvalue, or, in small cohorts, by the smallest odd cut; what cannot be
-proved is reported as not feasible, and the learner turns to Frank-Wolfe, whose oracle knows all.
+1/2 (``matching_potentials``), from Newton's method and multipliers of odd sets beyond
+(``matching_polytope``). Both bound log Z from above, so the lower bound of the optimum always
+stands. The upper bound L(tau) needs a tau inside the matching polytope: one that is not proved to
+be there is mixed with the uniform one until it is.
 """
 
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.linalg import solve
 
 from engine.core.arguments import FloatArray, IntArray
 from engine.core.checkpoint import State
+from engine.core.progress import StopCallback, never_stop
 from engine.crf.survey import Survey, check_pairs, partners_of
 from engine.crf.survey_features import SurveyFeatures, distance_table
 from engine.entropies.matching import MatchingEntropy, complete_layout, make_matching_entropy
-from engine.inference.matching_messages import bound_value, solve_messages
-from engine.inference.matching_potentials import PotentialSolution, solve_potentials
-from engine.inference.odd_sets import (
-    EXACT_UP_TO,
-    bound_second_eigenvalue,
-    is_in_matching_polytope,
-    odd_sets_hold,
-    spectral_bound_holds,
+from engine.inference.matching_newton import (
+    NewtonPoint,
+    newton_rates,
+    pack_point,
+    uniform_point,
+    unpack_point,
 )
+from engine.inference.matching_polytope import solve_over_polytope
+from engine.inference.matching_potentials import PotentialSolution, solve_potentials
+from engine.inference.newton_path import as_semidefinite
+from engine.inference.odd_sets import OddSetProof, examine_cheaply, examine_odd_sets
 from engine.kernels.sparse_rows import add_outer_products
 from engine.objectives.protocol import InnerSolution
 from engine.oracles.perfect_matching import CompleteGraphMatcher
@@ -34,7 +37,7 @@ from engine.oracles.protocol import Vertex, make_indicator
 CURVATURE_PAIRS = 40_000  # sampled pairs in the Hessian estimate: a few per cent of error
 DENSE_CURVATURE = 600  # features up to which the sample says enough about every two of them
 MIN_TOLERANCE = 1e-13
-MESSAGE_SHARE = 0.01  # a change of the marginals costs more than itself in the bound
+LARGE_RATE = 1e-3  # pairs that the curvature takes one by one where some marginals are large
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +69,14 @@ class SurveyStructure:
     pairs : ndarray, shape (p, 2), students of the survey; those in no pair are left out.
     features : SurveyFeatures
     rho : float, reweighting in [0, 1].
+    should_stop : asked before every sweep; ``maximise`` then raises ``StoppedError``.
     """
 
     survey: Survey
     pairs: IntArray
     features: SurveyFeatures
     rho: float
+    should_stop: StopCallback = never_stop
     observed: FloatArray = field(init=False)
     labels: Vertex = field(init=False)
     entropy: MatchingEntropy = field(init=False)
@@ -124,76 +129,110 @@ class SurveyStructure:
         n = self.n_students
         if self._buffer is None:
             self._buffer = np.empty((n, n))
-        matrix = self.features.block_matrix(theta)
-        scores = FactoredScores(self._one_hot @ matrix, self._one_hot)
-        rho = np.full(n, self.rho)
-        if state is None or "messages" not in state:
+        if state is None or "likely" not in state:
             tolerance = max(accuracy / (4.0 * n * max(np.log(n), 1.0)), MIN_TOLERANCE)
             start = None if state is None else state["potentials"]
-            solution = solve_potentials(scores, rho, start, tolerance, self._buffer)
+            solution = solve_potentials(
+                self._scores(theta),
+                np.full(n, self.rho),
+                start,
+                tolerance,
+                self._buffer,
+                should_stop=self.should_stop,
+            )
             if solution.is_on_branch:
-                return self._summarise(theta, solution)
-        tolerance = max(MESSAGE_SHARE * accuracy / n, MIN_TOLERANCE)
-        return self._solve_by_messages(theta, scores, rho, state, tolerance)
+                answer, is_outside = self._summarise(theta, solution)
+                if not is_outside:
+                    return answer
+                state = answer.state
+        return self._solve_by_newton(theta, state)
 
-    def _summarise(self, theta: FloatArray, solution: PotentialSolution) -> InnerSolution:
-        """Write the marginals out once: statistics, entropy, and the test of the odd sets."""
+    def _scores(self, theta: FloatArray) -> FactoredScores:
+        return FactoredScores(self._one_hot @ self.features.block_matrix(theta), self._one_hot)
+
+    def _dense_scores(self, theta: FloatArray) -> FloatArray:
+        """Return W (n, n), symmetric to the last bit."""
+        values = np.empty((self.n_students, self.n_students))
+        self._scores(theta).write_rows(0, self.n_students, values)
+        return np.asarray((values + values.T) / 2.0)
+
+    def _summarise(
+        self, theta: FloatArray, solution: PotentialSolution
+    ) -> tuple[InnerSolution, bool]:
+        """Write the marginals out once: statistics, entropy, and the proof of the odd sets.
+
+        Also returns whether an odd set is violated.
+        """
         expected = np.empty_like(self._one_hot)
 
         def take(first: int, last: int, panel: FloatArray) -> None:
             np.matmul(panel, self._one_hot, out=expected[first:last])
 
         logs, squares, top = solution.summarise(take)
-        inner = self._one_hot.T @ expected
-        statistics = self.features.statistics(inner)
+        statistics = self.features.statistics(self._one_hot.T @ expected)
         u, sums = solution.potentials, solution.row_sums
         slack = 2.0 * float(np.abs(u - self.rho) @ np.abs(1.0 - sums))
         value = logs + float(u @ sums)
-        is_feasible = odd_sets_hold(len(u), squares, top)
-        if not is_feasible:
-            gram = self._one_hot.T @ self._one_hot
-            second = bound_second_eigenvalue(gram, inner, expected, squares)
-            is_feasible = spectral_bound_holds(len(u), second, top)
-        if not is_feasible and len(u) <= EXACT_UP_TO:
-            is_feasible = is_in_matching_polytope(solution.marginals())
-        return InnerSolution(
+        proof = examine_cheaply(len(u), squares, top)
+        if not proof.holds:
+            proof = examine_odd_sets(solution.marginals())
+        entropy = value - float(theta @ statistics) - slack
+        answer = InnerSolution(
             log_partition=value + slack,
             statistics=statistics,
-            entropy=value - float(theta @ statistics) - slack,
+            entropy=entropy,
             sweeps=solution.sweeps,
-            is_feasible=is_feasible,
-            state={"potentials": u, "expected": expected},
+            is_feasible=proof.holds,
+            state={"potentials": u, "expected": expected, "theta": theta},
+            proved=self._mixture(proof, statistics, entropy),
         )
+        return answer, bool(proof.violated)
 
-    def _solve_by_messages(
-        self,
-        theta: FloatArray,
-        scores: FactoredScores,
-        rho: FloatArray,
-        state: State | None,
-        tolerance: float,
-    ) -> InnerSolution:
-        """Solve where a marginal exceeds 1/2."""
-        n = scores.n_nodes
-        values = np.empty((n, n))
-        scores.write_rows(0, n, values)
-        old = None if state is None else state.get("messages")
-        solution = solve_messages(values, rho, old, tolerance)
-        value, upper_bound = bound_value(values, rho, solution)
+    def _solve_by_newton(self, theta: FloatArray, state: State | None) -> InnerSolution:
+        """Solve where a marginal exceeds 1/2, or an odd set binds."""
+        n, rho = self.n_students, np.full(self.n_students, self.rho)
+        if state is None:
+            start = uniform_point(n, rho)
+        elif "likely" in state:
+            start = unpack_point(state, self._dense_scores(state["theta"]))
+        else:
+            start = NewtonPoint(self._dense_scores(state["theta"]), state["potentials"])
+        values = self._dense_scores(theta)
+        solution = solve_over_polytope(start, values, rho, should_stop=self.should_stop)
         expected = solution.tau @ self._one_hot
         statistics = self.features.statistics(self._one_hot.T @ expected)
-        free = 1.0 - solution.tau
+        entropy = solution.value - float(theta @ statistics)
+        if solution.point.scores is values:
+            following = pack_point(solution.point) | {"theta": theta}
+        else:  # the next solve starts from where this one did
+            at = np.zeros(len(theta)) if state is None else state["theta"]
+            following = pack_point(start) | {"theta": at}
         return InnerSolution(
-            log_partition=upper_bound,
+            log_partition=solution.upper_bound,
             statistics=statistics,
-            entropy=value - float(theta @ statistics),
-            sweeps=solution.sweeps,
-            is_feasible=is_in_matching_polytope(solution.tau),
-            state={
-                "potentials": _potentials_of(values, solution.tau, free, self.rho),
-                "messages": solution.messages,
-                "expected": expected,
-            },
+            entropy=entropy,
+            sweeps=solution.steps,
+            is_feasible=solution.proof.holds,
+            state=following | {"expected": expected},
+            proved=self._mixture(solution.proof, statistics, entropy),
+        )
+
+    def _mixture(
+        self, proof: OddSetProof, statistics: FloatArray, entropy: float
+    ) -> tuple[FloatArray, float] | None:
+        """Return phi and a lower bound of the entropy of tau mixed with the uniform one.
+
+        H is concave: the mixture has at least the mixed entropy. None where tau needs no mixing.
+        """
+        if proof.holds:
+            return None
+        n, share = self.n_students, proof.share_of_interior(self.n_students)
+        totals = self._one_hot.sum(axis=0)
+        gram = np.outer(totals, totals) - self._one_hot.T @ self._one_hot
+        level = self.entropy.value(self.start)
+        return (
+            (1.0 - share) * statistics + share * self.features.statistics(gram / (n - 1)),
+            (1.0 - share) * entropy + share * level,
         )
 
     def curvature(self, theta: FloatArray, state: State) -> FloatArray:
@@ -206,6 +245,8 @@ class SurveyStructure:
         """
         if self.features.n_features > DENSE_CURVATURE:
             return self._curvature_by_question(state["expected"])
+        if "likely" in state:
+            return self._curvature_of_likely(theta, state)
         n = self.n_students
         rng = np.random.default_rng(0)  # a fixed sample: the steps of a run can be repeated
         first = rng.integers(n, size=CURVATURE_PAIRS)
@@ -219,6 +260,36 @@ class SurveyStructure:
         add_outer_products(places, values, weights, total)
         means = expected_pair_features(self.features, self._codes, state["expected"])
         return total - _absorbed(self._one_hot, state["expected"], means)
+
+    def _curvature_of_likely(self, theta: FloatArray, state: State) -> FloatArray:
+        """Return the Hessian F^T D F - M^T (A D A^T)^-1 M, sampled only where marginals are small.
+
+        D are the rates at which marginals follow their scores, negative above 1/2; A the sums at
+        students, M = A D F.
+        """
+        rho = np.full(self.n_students, self.rho)
+        point = unpack_point(state, self._dense_scores(theta))
+        rates = newton_rates(point, rho)
+        upper = np.triu(rates, 1)
+        first, second = np.nonzero(np.abs(upper) > LARGE_RATE)
+        weights = upper[first, second]
+        upper[first, second] = 0.0
+        small = np.cumsum(upper.sum(axis=1))
+        rng = np.random.default_rng(0)  # a fixed sample: the steps of a run can be repeated
+        if small[-1] > 0.0:
+            rows = np.searchsorted(small, rng.random(CURVATURE_PAIRS) * small[-1])
+            rows = np.sort(np.minimum(rows, len(small) - 1))
+            columns = _sample_columns(upper, rows, rng)
+            first, second = np.concatenate([first, rows]), np.concatenate([second, columns])
+            share = np.full(CURVATURE_PAIRS, small[-1] / CURVATURE_PAIRS)
+            weights = np.concatenate([weights, share])
+        places, values = pair_features(self.features, self._codes[first], self._codes[second])
+        total = np.zeros((self.features.n_features, self.features.n_features))
+        add_outer_products(places, values, weights, total)
+        means = expected_pair_features(self.features, self._codes, rates @ self._one_hot)
+        rates[np.diag_indices(self.n_students)] = rates.sum(axis=1)
+        absorbed = means.T @ solve(rates, means, assume_a="sym", check_finite=False)
+        return as_semidefinite(total - absorbed)
 
     def _curvature_by_question(self, expected: FloatArray) -> FloatArray:
         """Estimate the Hessian without its entries between questions; no sampling.
@@ -244,6 +315,17 @@ class SurveyStructure:
         return out
 
 
+def _sample_columns(weights: FloatArray, rows: IntArray, rng: np.random.Generator) -> IntArray:
+    """Draw a column for every row named, sorted, with the row's weights."""
+    columns = np.empty(len(rows), dtype=np.int64)
+    starts = np.flatnonzero(np.diff(rows, prepend=-1))
+    for start, stop in zip(starts, np.append(starts[1:], len(rows)), strict=True):
+        levels = np.cumsum(weights[rows[start]])
+        drawn = np.searchsorted(levels, rng.random(stop - start) * levels[-1])
+        columns[start:stop] = np.minimum(drawn, len(levels) - 1)
+    return columns
+
+
 def _absorbed(one_hot: FloatArray, expected: FloatArray, means: FloatArray) -> FloatArray:
     """Return M^T (I + tau)^-1 M, shape (K, K), what the potentials take up of the curvature."""
     counts = one_hot.T @ one_hot
@@ -252,14 +334,6 @@ def _absorbed(one_hot: FloatArray, expected: FloatArray, means: FloatArray) -> F
     inner = np.linalg.pinv(counts, hermitian=True) - np.linalg.pinv(mixed, hermitian=True)
     total: FloatArray = means.T @ means - along.T @ inner @ along
     return total
-
-
-def _potentials_of(scores: FloatArray, tau: FloatArray, free: FloatArray, rho: float) -> FloatArray:
-    """Return u with exp(W - u_i - u_j) near tau (1 - tau)^c, as the curvature estimate needs it."""
-    n = len(tau)
-    x = np.log(np.maximum(tau, 1e-300)) + (2.0 * rho - 1.0) * np.log(np.maximum(free, 1e-16))
-    sums = np.where(np.eye(n, dtype=bool), 0.0, scores - x).sum(axis=1)
-    return np.asarray((sums - sums.sum() / (2.0 * (n - 1))) / max(n - 2, 1))
 
 
 def expected_pair_features(

@@ -120,19 +120,19 @@ def test_sharp_scores_without_forbidden_pairs_are_repaired_too():
     assert is_in_matching_polytope(found.tau)
 
 
-def test_above_the_exact_check_what_is_not_proved_is_said_to_be_rough():
-    """The only pair between the halves is found all the same: the row sums gave it 1 / 65."""
+def test_large_groups_are_proved_as_well():
+    """The only pair between the halves is found: the row sums gave it 1 / 65."""
     scores, forbidden = two_halves(65)
     found = compute_group_marginals(scores, 1.0, forbidden)
-    assert found.accuracy == "rough"
+    assert found.accuracy == "bethe"
     assert found.tau[64, 65] == pytest.approx(1.0, abs=1e-8)
-    assert compute_group_marginals(random_scores(130, 5.0, 0), 1.0, NONE).accuracy == "rough"
+    assert compute_group_marginals(random_scores(130, 5.0, 0), 1.0, NONE).accuracy == "bethe"
 
 
 def test_no_pair_is_looked_for_among_those_that_all_are_usable(monkeypatch):
     monkeypatch.setattr("engine.inference.group_marginals._interior_point", None)
     found = compute_group_marginals(random_scores(130, 5.0, 0), 1.0, np.array([(0, 1), (2, 3)]))
-    assert found.accuracy == "rough"
+    assert found.accuracy == "bethe"
     assert found.tau[0, 1] == found.tau[3, 2] == 0.0
 
 

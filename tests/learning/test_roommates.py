@@ -9,6 +9,7 @@ from engine.core.status import Status
 from engine.crf.questionnaire import Question, Questionnaire
 from engine.crf.rules import Rules
 from engine.crf.survey import Survey
+from engine.inference.odd_sets import OddSetProof
 from engine.learning.roommate_evaluation import evaluate_roommates
 from engine.learning.roommate_explanation import (
     allowed_partners,
@@ -19,6 +20,7 @@ from engine.learning.roommate_explanation import (
 from engine.learning.roommate_model import load_roommate_model
 from engine.learning.roommate_proposal import propose_pairs
 from engine.learning.roommates import train_roommates
+from engine.structures import survey as survey_structure
 from tests.learning.roommate_cohorts import SMALL, random_cohorts, random_survey, simulated_years
 from tests.reference.perfect_matchings import enumerate_pairs
 
@@ -320,9 +322,15 @@ def test_model_files_that_do_not_fit_together_are_refused(tmp_path, small_model)
             load_roommate_model(tmp_path / "bad.npz")
 
 
+def leave_odd_sets_open(monkeypatch):
+    """As if nothing could be proved of any tau, nor of a mixture."""
+    for name in ("examine_cheaply", "examine_odd_sets"):
+        monkeypatch.setattr(survey_structure, name, lambda *_: OddSetProof(np.zeros(2)))
+    monkeypatch.setattr(survey_structure.SurveyStructure, "_mixture", lambda *_: None)
+
+
 def test_auto_turns_to_frank_wolfe_where_odd_sets_cannot_be_proved(monkeypatch):
-    for name in ("odd_sets_hold", "spectral_bound_holds", "is_in_matching_polytope"):
-        monkeypatch.setattr(f"engine.structures.survey.{name}", lambda *_: False)
+    leave_odd_sets_open(monkeypatch)
     cohorts = random_cohorts(10)
     alone = train_roommates(cohorts, ridge=5.0, solver="theta", relative_gap=1e-2)
     assert not alone.result.is_certified
@@ -333,8 +341,7 @@ def test_auto_turns_to_frank_wolfe_where_odd_sets_cannot_be_proved(monkeypatch):
 
 def test_auto_goes_on_with_frank_wolfe_after_a_restart(monkeypatch, tmp_path):
     """Frank-Wolfe's checkpoint must not be taken for none by the solve in theta, and lost."""
-    for name in ("odd_sets_hold", "spectral_bound_holds", "is_in_matching_polytope"):
-        monkeypatch.setattr(f"engine.structures.survey.{name}", lambda *_: False)
+    leave_odd_sets_open(monkeypatch)
     monkeypatch.setattr("engine.solvers.control.CHECKPOINT_SECONDS", 0.0)
     cohorts, place = random_cohorts(10), FileCheckpoint(tmp_path / "checkpoint.npz")
     walked = 0

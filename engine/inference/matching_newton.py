@@ -1,0 +1,397 @@
+"""Pseudomarginals of perfect matchings on dense graphs by Newton's method on potentials.
+
+The maximum of <W, tau> + H_rho(tau) over the degree constraints and chosen odd sets U satisfies
+
+    log tau_ij + c log(1 - tau_ij) = W_ij - u_i - u_j - sum_{U holds i and j} m_U
+    sum_j tau_ij = 1,   cut(U) = sum_{i in U, j not in U} tau_ij = 1,   c = rho_i + rho_j - 1
+
+One potential a node gives every small tau. A pair above ``LIKELY`` carries its own log-odds beside
+them, so that no step sees the turn at tau = 1 / (1 + c), where two tau have one potential; and a
+node that one pair dominates balances what is left, log sum of the others = log(1 - tau), which
+keeps its digits however near 1 tau comes. A step is one linear system in as many unknowns as nodes.
+
+Newton's method converges from nearby; from further off the scores are changed in steps along a
+line (predictor and corrector), and the logarithm of what leaves a newly added set likewise.
+
+References
+----------
+Allgower and Georg 1990 (continuation); Edmonds 1965 (odd sets).
+"""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from scipy.linalg.lapack import dgetrf, dgetrs
+
+from engine.core.arguments import FloatArray, IntArray
+from engine.core.checkpoint import State
+from engine.core.errors import StoppedError
+from engine.core.progress import StopCallback, never_stop
+from engine.kernels.matching_newton import fill_rows
+from engine.kernels.threads import for_row_ranges
+
+LIKELY = 0.2  # pairs above carry their own log-odds, at most four a node
+UNLIKELY = 0.1  # and give them up below this
+CAP = 0.45  # of a pair without its own log-odds, for the sweep in which it gets them
+FLATTEST = 1e-7  # |1 - (1 + c) tau| is kept above this; only steps are affected
+LONGEST_STEP = 30.0  # nats of a potential: a longer one has left the neighbourhood
+LONGEST_TURN = 4.0  # nats of a pair's log-odds in one step
+ON_THE_WAY = 0.05  # residual at which a point of the path is good enough to go on from
+STEPS = 8  # of Newton's method at one point of the path
+SHORTEST = 1e-4  # share of the path below which it has come to a standstill
+MAX_POINTS = 400  # of one path
+
+
+@dataclass(frozen=True, slots=True)
+class NewtonPoint:
+    """A solution, or how far one came.
+
+    Parameters
+    ----------
+    scores : ndarray, shape (n, n), what it solves; -inf excludes a pair.
+    potentials : ndarray, shape (n,), u.
+    likely : ndarray, shape (k, 2), pairs with their own log-odds; ``logits`` (k,).
+    sets : tuple of ndarray, odd sets that hold with equality; ``multipliers`` (m,).
+    targets : ndarray, shape (m,), what leaves a set, 1 in the end.
+    residual : float, largest error of any condition above, nats.
+    steps : int, linear systems solved.
+    """
+
+    scores: FloatArray
+    potentials: FloatArray
+    likely: IntArray = field(default_factory=lambda: np.empty((0, 2), dtype=np.int64))
+    logits: FloatArray = field(default_factory=lambda: np.empty(0))
+    sets: tuple[IntArray, ...] = ()
+    multipliers: FloatArray = field(default_factory=lambda: np.empty(0))
+    targets: FloatArray = field(default_factory=lambda: np.empty(0))
+    residual: float = np.inf
+    steps: int = 0
+
+    def reduced_scores(self) -> FloatArray:
+        """Return the scores less the multipliers of the sets that hold a pair, (n, n)."""
+        return _reduce(self.scores, self.sets, self.multipliers)
+
+
+def uniform_point(n_nodes: int, rho: FloatArray) -> NewtonPoint:
+    """Return the solution at equal scores of all pairs and one rho: tau = 1 / (n - 1)."""
+    t = 1.0 / (n_nodes - 1)
+    potential = -0.5 * (np.log(t) + (2.0 * rho - 1.0) * np.log1p(-t))
+    return NewtonPoint(np.zeros((n_nodes, n_nodes)), np.asarray(potential), residual=0.0)
+
+
+def follow_path(
+    start: NewtonPoint,
+    scores: FloatArray,
+    rho: FloatArray,
+    tolerance: float,
+    *,
+    new_sets: tuple[IntArray, ...] = (),
+    should_stop: StopCallback = never_stop,
+) -> NewtonPoint:
+    """Go from one solution to that of other scores, with further odd sets held at equality.
+
+    Parameters
+    ----------
+    start : NewtonPoint, a solution.
+    scores : ndarray, shape (n, n), symmetric, excluding the pairs that the start's exclude.
+    rho : ndarray, shape (n,)
+    tolerance : float, residual wanted at the end, nats.
+    new_sets : tuple of ndarray, odd sets to be held at equality besides the start's.
+    should_stop : asked at every point of the path.
+
+    Returns
+    -------
+    NewtonPoint
+        Of the scores asked for if its residual says so; else of those where the path stood still.
+
+    Raises
+    ------
+    StoppedError
+        If ``should_stop`` answered True.
+
+    Notes
+    -----
+    O(n^3) a step, three arrays (n, n). Multipliers may come out negative: see ``drop_slack_sets``.
+    """
+    work = _Work(rho)
+    point = work.add_sets(start, new_sets)
+    first, before = point.scores, point.targets
+    with np.errstate(invalid="ignore"):
+        change = np.where(scores > -np.inf, scores - first, 0.0)
+    done, share, steps = 0.0, 1.0, 0
+    for _ in range(MAX_POINTS):
+        if should_stop():
+            raise StoppedError("Cancelled.")
+        is_last = done + share >= 1.0 - 1e-12
+        here = 1.0 if is_last else done + share
+        asked = replace(
+            point,
+            scores=scores if is_last else first + here * change,
+            targets=before ** (1.0 - here),
+        )
+        reached = work.converge(asked, tolerance if is_last else max(tolerance, ON_THE_WAY))
+        steps += reached.steps
+        if reached.residual <= (tolerance if is_last else ON_THE_WAY):
+            point, done = replace(reached, steps=0), here
+            if is_last:
+                break
+            share = min(share * (2.0 if reached.steps <= 3 else 1.3), 1.0 - done)
+        else:
+            share *= 0.4
+            if share < SHORTEST:
+                break
+    return replace(point, steps=steps)
+
+
+def drop_slack_sets(point: NewtonPoint, tolerance: float) -> NewtonPoint:
+    """Return the solution without the sets of negative multipliers, at scores that say the same.
+
+    ``follow_path`` then leads back to the scores wanted.
+    """
+    slack = point.multipliers < -tolerance
+    if not slack.any():
+        return point
+    kept = [k for k in range(len(point.sets)) if not slack[k]]
+    dropped = [k for k in range(len(point.sets)) if slack[k]]
+    return replace(
+        point,
+        scores=_reduce(
+            point.scores, tuple(point.sets[k] for k in dropped), point.multipliers[dropped]
+        ),
+        sets=tuple(point.sets[k] for k in kept),
+        multipliers=point.multipliers[kept],
+        targets=point.targets[kept],
+    )
+
+
+def read_marginals(point: NewtonPoint, rho: FloatArray) -> FloatArray:
+    """Return tau, shape (n, n), of a solution."""
+    work = _Work(rho)
+    work.fill(point.reduced_scores(), point)
+    first, second = point.likely.T
+    work.tau[first, second] = work.tau[second, first] = _sigmoid(point.logits)
+    return work.tau
+
+
+def newton_rates(point: NewtonPoint, rho: FloatArray) -> FloatArray:
+    """Return tau (1 - tau) / (1 - (1 + c) tau) of a solution, (n, n): minus d tau / d u_i."""
+    work = _Work(rho)
+    work.fill(point.reduced_scores(), point)
+    first, second = point.likely.T
+    t, rest = _sigmoid(point.logits), _sigmoid(-point.logits)
+    slope = _steepen(rest - (rho[first] + rho[second] - 1.0) * t)
+    work.rate[first, second] = work.rate[second, first] = t * rest / slope
+    return work.rate
+
+
+def pack_point(point: NewtonPoint) -> State:
+    """Return a solution as arrays, without its scores."""
+    return {
+        "potentials": point.potentials,
+        "likely": point.likely,
+        "logits": point.logits,
+        "set_nodes": np.concatenate([np.empty(0, dtype=np.int64), *point.sets]),
+        "set_sizes": np.array([len(nodes) for nodes in point.sets], dtype=np.int64),
+        "multipliers": point.multipliers,
+    }
+
+
+def unpack_point(state: State, scores: FloatArray) -> NewtonPoint:
+    """Restore a solution of ``scores``."""
+    sizes = state["set_sizes"]
+    sets = np.split(state["set_nodes"], np.cumsum(sizes)[:-1]) if len(sizes) else []
+    return NewtonPoint(
+        scores,
+        state["potentials"],
+        state["likely"],
+        state["logits"],
+        tuple(sets),
+        state["multipliers"],
+        np.ones(len(sizes)),
+    )
+
+
+def _steepen(slope: FloatArray) -> FloatArray:
+    """Keep 1 - (1 + c) tau away from 0."""
+    return np.asarray(np.where(slope < 0.0, -1.0, 1.0) * np.maximum(np.abs(slope), FLATTEST))
+
+
+def _reduce(scores: FloatArray, sets: tuple[IntArray, ...], multipliers: FloatArray) -> FloatArray:
+    if not sets:
+        return scores
+    reduced = scores.copy()
+    for nodes, multiplier in zip(sets, multipliers, strict=True):
+        reduced[np.ix_(nodes, nodes)] -= multiplier
+    return reduced
+
+
+def _sigmoid(logits: FloatArray) -> FloatArray:
+    return np.asarray(np.exp(-np.logaddexp(0.0, -logits)))
+
+
+class _Work:
+    """Buffers of one path, and Newton's method at one of its points."""
+
+    def __init__(self, rho: FloatArray) -> None:
+        n = len(rho)
+        self.rho = rho
+        self.tau, self.rate = np.empty((n, n)), np.empty((n, n))
+
+    def fill(self, reduced: FloatArray, point: NewtonPoint) -> None:
+        """Write tau and its rate on the lower branch."""
+        u = point.potentials
+
+        def work(first: int, last: int) -> None:
+            fill_rows(reduced, u, self.rho, CAP, first, last, self.tau, self.rate)
+
+        for_row_ranges(len(u), work)
+
+    def add_sets(self, start: NewtonPoint, new_sets: tuple[IntArray, ...]) -> NewtonPoint:
+        """Return the start with further sets, whose targets are what they hold now."""
+        if not new_sets:
+            return start
+        tau = read_marginals(start, self.rho)
+        left = [
+            max(float(np.delete(tau[nodes], nodes, axis=1).sum()), 1e-300) for nodes in new_sets
+        ]
+        return replace(
+            start,
+            sets=(*start.sets, *new_sets),
+            multipliers=np.concatenate([start.multipliers, np.zeros(len(new_sets))]),
+            targets=np.concatenate([start.targets, left]),
+        )
+
+    def converge(self, point: NewtonPoint, tolerance: float) -> NewtonPoint:
+        """Take Newton steps; the residual is inf where they lead away."""
+        best = np.inf
+        for step in range(STEPS + 1):
+            reduced = point.reduced_scores()
+            self.fill(reduced, point)
+            point = self._promote(point)
+            system = self._linearise(reduced, point)
+            residual = system.residual
+            point = replace(point, residual=residual, steps=step)
+            if residual <= tolerance:
+                return point
+            leads_away = (step >= 2 and residual > 2.0 * best) or (step >= 4 and residual > 0.3)
+            if step == STEPS or leads_away or not np.isfinite(residual):
+                break
+            best = min(best, residual) if step else np.inf
+            following = self._step(point, system)
+            if following is None:
+                break
+            point = following
+        return replace(point, residual=np.inf)
+
+    def _promote(self, point: NewtonPoint) -> NewtonPoint:
+        """Give pairs that became likely their own log-odds; take all of these out of ``tau``."""
+        first, second = point.likely.T
+        self.tau[first, second] = self.tau[second, first] = 0.0
+        rows, columns = np.nonzero(self.tau > LIKELY)
+        upper = rows < columns
+        rows, columns = rows[upper], columns[upper]
+        if not len(rows):
+            return point
+        t = self.tau[rows, columns]
+        self.tau[rows, columns] = self.tau[columns, rows] = 0.0
+        return replace(
+            point,
+            likely=np.concatenate([point.likely, np.stack([rows, columns], axis=1)]),
+            logits=np.concatenate([point.logits, np.log(t) - np.log1p(-t)]),
+        )
+
+    def _linearise(self, reduced: FloatArray, point: NewtonPoint) -> "_System":
+        """Write the residuals and the matrix of the next step, one unknown a node and a set."""
+        n, (first, second) = len(self.rho), point.likely.T
+        c = self.rho[first] + self.rho[second] - 1.0
+        t, rest = _sigmoid(point.logits), _sigmoid(-point.logits)
+        slope = _steepen(rest - c * t)
+        rate = self.rate
+        rate[first, second] = rate[second, first] = t * rest / slope
+        error = reduced[first, second] - point.potentials[first] - point.potentials[second]
+        error += np.logaddexp(0.0, -point.logits) + c * np.logaddexp(0.0, point.logits)
+        is_top = t > 0.5
+        sums = self.tau.sum(axis=1)
+        for end in (first, second):
+            sums += np.bincount(end[~is_top], t[~is_top], n)
+        sums = np.maximum(sums, 1e-300)
+        balance = np.log(sums)
+        size = n + len(point.sets)
+        matrix = np.zeros((size, size))
+        np.multiply(rate, 1.0 / sums[:, None], out=matrix[:n, :n])
+        for end, other in ((first[is_top], second[is_top]), (second[is_top], first[is_top])):
+            balance[end] -= -np.logaddexp(0.0, point.logits[is_top])
+            matrix[end, other] = t[is_top] / slope[is_top]
+        right = np.concatenate([balance, np.zeros(len(point.sets))])
+        right[:n] += np.bincount(first, matrix[first, second] * error, n)
+        right[:n] += np.bincount(second, matrix[second, first] * error, n)
+        apart = self._add_sets(matrix, right, point, t, error)
+        matrix[np.arange(n), np.arange(n)] = matrix[:n, :n].sum(axis=1)
+        parts = (np.abs(balance), np.abs(error), np.abs(apart))
+        residual = max(float(part.max(initial=0.0)) for part in parts)
+        return _System(matrix, right, error, slope, residual)
+
+    def _add_sets(
+        self,
+        matrix: FloatArray,
+        right: FloatArray,
+        point: NewtonPoint,
+        t: FloatArray,
+        error: FloatArray,
+    ) -> FloatArray:
+        """Write the rows and columns of the sets; return how far off their cuts are, in logs."""
+        n, (first, second) = len(self.rho), point.likely.T
+        balance = np.zeros(len(point.sets))
+        member = np.zeros((len(point.sets), n), dtype=np.bool_)
+        for k, nodes in enumerate(point.sets):
+            member[k, nodes] = True
+        for k, nodes in enumerate(point.sets):
+            matrix[nodes, n + k] = matrix[np.ix_(nodes, nodes)].sum(axis=1)
+            outside = ~member[k]
+            leaving = self.rate[nodes] * outside
+            own = member[k, first] != member[k, second]
+            cut = float(self.tau[nodes][:, outside].sum() + t[own].sum())
+            balance[k] = np.log(max(cut, 1e-300) / point.targets[k])
+            right[n + k] = balance[k] + float((self.rate[first, second] * error)[own].sum()) / cut
+            matrix[n + k, :n] = leaving.sum(axis=0) / cut
+            matrix[n + k, nodes] = leaving.sum(axis=1) / cut
+            for other in range(len(point.sets)):
+                both = member[other][nodes]
+                if both.any() and other != k:
+                    matrix[n + k, n + other] = leaving[both][:, member[other]].sum() / cut
+        return balance
+
+    def _step(self, point: NewtonPoint, system: "_System") -> NewtonPoint | None:
+        """Return the next point; None where the system is singular or the step too long."""
+        n = len(self.rho)
+        factor, pivots, failure = dgetrf(system.matrix.T, overwrite_a=True)
+        move, _ = dgetrs(factor, pivots, system.right, trans=1)
+        if failure or not np.isfinite(move).all() or np.abs(move[:n]).max() > LONGEST_STEP:
+            return None
+        first, second = point.likely.T
+        odds = system.error - move[first] - move[second]
+        for k, nodes in enumerate(point.sets):
+            own = np.isin(first, nodes) & np.isin(second, nodes)
+            odds[own] -= move[n + k]
+        logits = point.logits + np.clip(odds / system.slope, -LONGEST_TURN, LONGEST_TURN)
+        kept = _sigmoid(logits) > UNLIKELY
+        return replace(
+            point,
+            potentials=point.potentials + move[:n],
+            multipliers=point.multipliers + move[n:],
+            likely=point.likely[kept],
+            logits=logits[kept],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _System:
+    """One linearised step: ``matrix`` (n + m, n + m) and ``right``, the likely pairs' ``error``
+    and ``slope`` (k,), and the largest ``residual``, nats.
+    """
+
+    matrix: FloatArray
+    right: FloatArray
+    error: FloatArray
+    slope: FloatArray
+    residual: float

@@ -1,0 +1,124 @@
+"""Pseudomarginals of perfect matchings over the matching polytope itself, with both bounds.
+
+The optimum under the degree constraints comes first (``matching_newton``). Odd sets that it
+violates are held at equality by a multiplier m_U >= 0 each, which lowers the scores of the pairs
+inside; sets whose multiplier turns negative are let go; so on until every odd set is proved.
+
+    value(s) <= value(tau) + max_s <s - tau, R> + sum_U m_U ((|U| - 1) / 2 - tau(U))
+
+for every s of the polytope, with R the gradient at tau less the potentials and the multipliers:
+the bound holds wherever the search ends, for any m >= 0.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from engine.core.arguments import FloatArray
+from engine.core.progress import StopCallback, never_stop
+from engine.inference.matching_messages import bound_value as bound_messages
+from engine.inference.matching_messages import scale_to_rows, solve_messages
+from engine.inference.matching_newton import (
+    NewtonPoint,
+    drop_slack_sets,
+    follow_path,
+    read_marginals,
+)
+from engine.inference.odd_sets import OddSetProof, examine_odd_sets
+from engine.kernels.matching_newton import bound_rows
+from engine.kernels.threads import for_row_ranges
+
+RESIDUAL = 1e-10  # of potentials, nats: Newton's last step passes it by far
+MAX_ROUNDS = 40  # of odd sets found, held and let go
+MESSAGE_TOLERANCE = 1e-9  # where Newton's method stood still
+TINY = 1e-290  # marginals below this are zero for the certificate's logarithms
+
+
+@dataclass(frozen=True, slots=True)
+class PolytopeSolution:
+    """The optimum over the matching polytope, or what is proved of it.
+
+    Parameters
+    ----------
+    tau : ndarray, shape (n, n), symmetric with row sums 1.
+    point : NewtonPoint, to start warm from.
+    value : float, <W, tau> + H_rho(tau), nats.
+    upper_bound : float, certified, of the maximum over the matching polytope.
+    proof : OddSetProof, of tau.
+    steps : int, linear systems solved and sweeps.
+    """
+
+    tau: FloatArray
+    point: NewtonPoint
+    value: float
+    upper_bound: float
+    proof: OddSetProof
+    steps: int
+
+
+def solve_over_polytope(
+    start: NewtonPoint,
+    scores: FloatArray,
+    rho: FloatArray,
+    *,
+    should_stop: StopCallback = never_stop,
+) -> PolytopeSolution:
+    """Maximise <W, tau> + H_rho(tau) over the matching polytope of a dense graph.
+
+    Parameters
+    ----------
+    start : NewtonPoint, the solution at other scores that exclude the same pairs.
+    scores : ndarray, shape (n, n), symmetric, nats; -inf excludes a pair.
+    rho : ndarray, shape (n,), reweighting in [0, 1].
+    should_stop : asked before every step.
+
+    Raises
+    ------
+    StoppedError
+        If ``should_stop`` answered True.
+    """
+    point, steps = follow_path(start, scores, rho, RESIDUAL, should_stop=should_stop), 0
+    for _ in range(MAX_ROUNDS):
+        steps += point.steps
+        tau, residual = scale_to_rows(read_marginals(point, rho), should_stop)
+        proof = examine_odd_sets(tau)
+        free = drop_slack_sets(point, RESIDUAL)
+        is_there = point.scores is scores
+        if not proof.violated and free is point:
+            break
+        held = {tuple(nodes) for nodes in free.sets}
+        new = tuple(nodes for nodes in proof.violated if tuple(nodes) not in held)
+        following = follow_path(free, scores, rho, RESIDUAL, new_sets=new, should_stop=should_stop)
+        if following.residual > RESIDUAL and not is_there:
+            break
+        point = following
+    if point.scores is not scores:
+        found = solve_messages(scores, rho, None, MESSAGE_TOLERANCE, should_stop=should_stop)
+        proof, steps = examine_odd_sets(found.tau), steps + found.sweeps
+        return PolytopeSolution(found.tau, point, *bound_messages(scores, rho, found), proof, steps)
+    value, upper_bound = bound_value(scores, rho, tau, residual, point)
+    return PolytopeSolution(tau, point, value, upper_bound, proof, steps)
+
+
+def bound_value(
+    scores: FloatArray, rho: FloatArray, tau: FloatArray, residual: float, point: NewtonPoint
+) -> tuple[float, float]:
+    """Return <W, tau> + H(tau) and a certified bound of its maximum over the matching polytope.
+
+    ``tau`` (n, n) with row sums within ``residual`` of 1; any potentials and multipliers will do.
+    """
+    kept = np.maximum(point.multipliers, 0.0)
+    reduced = replace(point, scores=scores, multipliers=kept).reduced_scores()
+    nu = point.potentials - rho
+    rows = np.empty((len(tau), 3))
+
+    def work(first: int, last: int) -> None:
+        bound_rows(reduced, tau, nu, rho, TINY, first, last, rows)
+
+    for_row_ranges(len(tau), work)
+    value, top, mean = rows.sum(axis=0) / 2.0
+    inside = np.array([tau[np.ix_(nodes, nodes)].sum() / 2.0 for nodes in point.sets])
+    room = np.array([(len(nodes) - 1) / 2.0 for nodes in point.sets]) - inside
+    value += float(kept @ inside)
+    slack = len(tau) * residual * (1.0 + float(np.abs(nu).max(initial=0.0)))
+    return value, value + max(top - mean, 0.0) + float(kept @ np.maximum(room, 0.0)) + slack
