@@ -9,6 +9,7 @@ from webapp.common import hooks
 from webapp.common.formats import counted
 from webapp.common.parameters import digits_of, whole_number
 from webapp.common.selectors import owned_by
+from webapp.housing import demonstration
 from webapp.housing.models import BuildingList, Place, Placement, Room
 
 MAX_HITS = 10
@@ -36,6 +37,7 @@ def register() -> None:
             count=lambda user: owned_by(Placement, user).count(),
         )
     )
+    hooks.register_demonstration(demonstration.load, order=30)
     hooks.register_home_fact(home_fact)
     hooks.register_next_steps(next_steps)
     hooks.register_search(search)

@@ -35,7 +35,11 @@ from webapp.housing.services.placements import (
 from webapp.matching.selectors.models import models_of
 
 PAGE_SIZE = 50
-COUNT_WORDS = [("must", "Must"), ("wish", "Wish"), ("no", "No")]
+COUNT_WORDS = [
+    ("must", "Must: they share a room"),
+    ("wish", "Wish: worth what is said below"),
+    ("no", "Not counted"),
+]
 
 
 def find_placement(request: HttpRequest, uuid: str) -> Placement:
