@@ -58,8 +58,8 @@ def read_requests(requests: Sequence[RoommateRequest]) -> RequestGraph:
 def split_group(group: Sequence[int], mutual: Sequence[Pair], beds: int) -> list[list[int]]:
     """Split a group into parts that fit rooms of ``beds`` beds, cutting few requests.
 
-    Students are added one by one to the part they share most requests with, densest first: a
-    proposal for staff to look at, not an optimum.
+    Parts are about equal in size. Students are added one by one to the part they share most
+    requests with, densest first: a proposal for staff to look at, not an optimum.
     """
     graph = nx.Graph()
     graph.add_nodes_from(group)
@@ -67,10 +67,11 @@ def split_group(group: Sequence[int], mutual: Sequence[Pair], beds: int) -> list
     parts: list[list[int]] = []
     left = set(group)
     while left:
+        size = -(-len(left) // -(-len(left) // beds))
         start = max(left, key=lambda k: (len(left & set(graph[k])), -k))
         part = [start]
         left.remove(start)
-        while left and len(part) < beds:
+        while left and len(part) < size:
             near = max(left, key=lambda k: (len(set(part) & set(graph[k])), -k))
             if not set(part) & set(graph[near]):
                 break
