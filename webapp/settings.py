@@ -3,12 +3,14 @@
 DEBUG, SECRET_KEY, ALLOWED_HOSTS, CSRF_TRUSTED_ORIGINS, DATABASE_URL, REDIS_URL,
 BETHE_HALL_INSTANCE, SECURE_COOKIES, TLS_REDIRECT_ELSEWHERE, TRUST_PROXY, TIME_ZONE, LOG_LEVEL,
 ORGANISATION_QUOTA_GB, ORGANISATION_MAX_WAITING_JOBS, API_CALLS_A_MINUTE,
-API_WRONG_TOKENS_A_MINUTE, TRUSTED_PROXIES, HSTS_SECONDS, HSTS_SUBDOMAINS, HSTS_PRELOAD; what each
-means stands where it is read. Numbers of processes: ``webapp/sizing.py``.
+API_WRONG_TOKENS_A_MINUTE, TRUSTED_PROXIES, HSTS_SECONDS, HSTS_SUBDOMAINS, HSTS_PRELOAD,
+METRICS_TOKEN, MIN_FREE_GB, LINES_LOG; what each means stands where it is read. Numbers of
+processes: ``webapp/sizing.py``.
 """
 
 import os
 import warnings
+from typing import Any
 
 import dj_database_url
 import structlog
@@ -62,6 +64,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "webapp.common.client_address.ClientAddressMiddleware",  # first: others read the address
+    "webapp.common.request_lines.RequestLineMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -204,7 +207,7 @@ SECURE_SSL_REDIRECT = SECURE_COOKIES and not is_set("TLS_REDIRECT_ELSEWHERE")
 SECURE_HSTS_SECONDS = int(os.environ.get("HSTS_SECONDS", "86400")) if SECURE_COOKIES else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = is_set("HSTS_SUBDOMAINS")
 SECURE_HSTS_PRELOAD = is_set("HSTS_PRELOAD")
-SECURE_REDIRECT_EXEMPT = [r"^healthz$"]
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]  # asked without the proxy
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_HTTPONLY = True
@@ -264,7 +267,8 @@ CACHES = {
 ORGANISATION_MAX_WAITING_JOBS = int(os.environ.get("ORGANISATION_MAX_WAITING_JOBS", "200"))
 API_CALLS_A_MINUTE = int(os.environ.get("API_CALLS_A_MINUTE", "600"))
 API_WRONG_TOKENS_A_MINUTE = int(os.environ.get("API_WRONG_TOKENS_A_MINUTE", "20"))
-CELERY_BROKER_URL = _celery_url(REDIS_URL or "redis://127.0.0.1:6379/0")
+BROKER_URL = REDIS_URL or "redis://127.0.0.1:6379/0"
+CELERY_BROKER_URL = _celery_url(BROKER_URL)
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_TIME_LIMIT = JOB_HARD_TIME_LIMIT
 CELERY_TASK_SOFT_TIME_LIMIT = JOB_HARD_TIME_LIMIT - 120  # raises in the job, which then says so
@@ -287,6 +291,11 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
 # redis-py 8 deprecates an argument that Celery's transport still passes.
 warnings.filterwarnings("ignore", category=DeprecationWarning, module=r"(redis|kombu)\b")
 
+# -- Operation ----------------------------------------------------------------------------------
+
+METRICS_TOKEN = os.environ.get("METRICS_TOKEN", "")  # that Prometheus sends; without: no /metrics
+MIN_FREE_GB = float(os.environ.get("MIN_FREE_GB", "1"))  # below, /readyz says not ready
+
 # -- Log ----------------------------------------------------------------------------------------
 
 _SHARED_PROCESSORS = [
@@ -299,6 +308,13 @@ structlog.configure(
     logger_factory=structlog.stdlib.LoggerFactory(),
     cache_logger_on_first_use=True,
 )
+# One line of JSON a request and a job: into this file, or with the rest where none is named.
+_LINES_FILE = os.environ.get("LINES_LOG", "")
+_LINES_HANDLER: dict[str, Any] = (
+    {"class": "logging.FileHandler", "filename": _LINES_FILE, "delay": True}
+    if _LINES_FILE
+    else {"class": "logging.StreamHandler"}
+) | {"formatter": "json"}
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
@@ -313,11 +329,22 @@ LOGGING = {
                 ),
             ],
             "foreign_pre_chain": _SHARED_PROCESSORS,
-        }
+        },
+        "json": {
+            "()": structlog.stdlib.ProcessorFormatter,
+            "processors": [
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                structlog.processors.JSONRenderer(),
+            ],
+        },
     },
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "handlers": {
+        "stderr": {"class": "logging.StreamHandler", "formatter": "line"},
+        "lines": _LINES_HANDLER,
+    },
     "root": {"handlers": ["stderr"], "level": os.environ.get("LOG_LEVEL", "INFO")},
     "loggers": {
+        "bethe_hall.lines": {"handlers": ["lines"], "level": "INFO", "propagate": False},
         "django": {"level": "INFO"},
         "django.security.DisallowedHost": {"level": "ERROR"},
         "axes": {"level": "WARNING"},

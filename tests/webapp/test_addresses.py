@@ -26,6 +26,7 @@ from webapp.accounts.models import Organisation, Role, User
 from webapp.api.services import token_create
 from webapp.cohorts.models import Draft
 from webapp.cohorts.services.drafts import draft_create
+from webapp.common import readiness
 from webapp.housing.models import BuildingList, Placement, PlacementEvent
 from webapp.housing.services.buildings import building_draft_create
 from webapp.matching.models import Decision, Proposal
@@ -36,7 +37,7 @@ ClientOf = Callable[[User], Client]
 # Enumerated against their own registries: tests/webapp/segmentation/test_scoping.py and
 # tests/webapp/api/test_scoping.py.
 ELSEWHERE = ("segmentation:", "api:None")
-OPEN = {"common:healthz", "accounts:sign-in"}
+OPEN = {"common:healthz", "common:readyz", "common:metrics", "accounts:sign-in"}
 EVERYBODY = {
     "common:home", "common:help", "common:search", "accounts:sign-out", "accounts:password",
     "accounts:settings", "jobs:list", "jobs:job", "jobs:card", "jobs:bell", "jobs:convergence",
@@ -86,6 +87,13 @@ FIELDS = (
     "students", "tab", "text", "theme", "to", "until", "username", "value", "verb", "version",
     "whole", "wish",
 )  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests have neither broker nor worker, for which /readyz would wait."""
+    monkeypatch.setattr(readiness, "checks", {})
+    monkeypatch.setattr(readiness, "_last", None)
 
 
 def parameters_of(

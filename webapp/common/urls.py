@@ -10,4 +10,6 @@ urlpatterns = [
     path("help/", views.help_page, name="help"),
     path("search/", views.search, name="search"),
     path("healthz", views.healthz, name="healthz"),
+    path("readyz", views.readyz, name="readyz"),
+    path("metrics", views.metrics_page, name="metrics"),
 ]

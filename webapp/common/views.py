@@ -1,12 +1,13 @@
-"""Home, help, search and the health check."""
+"""Home, help, search, and what programs that watch the server ask."""
 
+from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
-from django.db import connection
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
+from django.utils.crypto import constant_time_compare
 from django.views.decorators.http import require_GET
 
-from webapp.common import hooks
+from webapp.common import hooks, metrics, readiness
 
 
 @require_GET
@@ -40,8 +41,27 @@ def search(request: HttpRequest) -> HttpResponse:
 @require_GET
 @login_not_required
 def healthz(request: HttpRequest) -> JsonResponse:
-    """Answer 200 when the process serves and its database answers."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT 1")
-        cursor.fetchone()
+    """Answer 200 while this process serves, whatever becomes of the parts that it uses."""
     return JsonResponse({"status": "ok"})
+
+
+@require_GET
+@login_not_required
+def readyz(request: HttpRequest) -> JsonResponse:
+    """Answer 200 when every part works that people need, else 503; names the parts, no more."""
+    parts = readiness.readiness()
+    words = {name: "ok" if works else "not ready" for name, works in parts.items()}
+    status = 200 if all(parts.values()) else 503
+    return JsonResponse(words, status=status, headers={"Cache-Control": "no-store"})
+
+
+@require_GET
+@login_not_required
+def metrics_page(request: HttpRequest) -> HttpResponse:
+    """Show numbers to a program that sends ``METRICS_TOKEN``; without one set, to nobody."""
+    scheme, _, sent = request.headers.get("Authorization", "").partition(" ")
+    wanted = settings.METRICS_TOKEN
+    is_known = scheme.lower() == "bearer" and constant_time_compare(sent.strip(), wanted)
+    if not wanted or not is_known:
+        raise Http404
+    return HttpResponse(metrics.exposition(), content_type=metrics.CONTENT_TYPE)

@@ -14,6 +14,7 @@ class JobsConfig(AppConfig):
 
     def ready(self) -> None:
         """Import the modules that register job kinds."""
+        from webapp.common import metrics, readiness
         from webapp.common.hooks import (
             HomePanel,
             NavigationItem,
@@ -21,7 +22,8 @@ class JobsConfig(AppConfig):
             register_navigation,
         )
         from webapp.common.quota import register_promises
-        from webapp.jobs import selectors
+        from webapp.jobs import dispatch, selectors
+        from webapp.jobs.metrics import job_gauges
 
         autodiscover_modules("jobs")
         version.code_version()  # now, while the checkout is the one that was started
@@ -36,4 +38,6 @@ class JobsConfig(AppConfig):
             )
         )
         register_promises(selectors.reserved_bytes)
+        readiness.checks |= {"broker": dispatch.check_broker, "worker": dispatch.check_worker}
+        metrics.gauges.append(job_gauges)
         register_home_panel(HomePanel("jobs/_home_panel.html", selectors.recent_jobs, order=0))

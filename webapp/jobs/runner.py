@@ -1,6 +1,7 @@
 """Running one job from claim to end. A task calls this and nothing else."""
 
 import contextlib
+import time
 import uuid
 from collections.abc import Callable
 from typing import Any
@@ -21,24 +22,46 @@ from webapp.jobs.models import Job
 from webapp.jobs.watchdog import Watchdog
 
 log = structlog.get_logger(__name__)
+lines = structlog.get_logger("bethe_hall.lines")
 
 
-def run_job(job_id: uuid.UUID, *, watched: bool = True) -> None:
+def run_job(job_id: uuid.UUID, *, watched: bool = True, request_id: str = "") -> None:
     """Claim and run a job; return at once when somebody else has it or it is over.
 
-    ``watched=False`` leaves the watchdog out, for tests that run a job in their own transaction.
+    All that is logged meanwhile, by the engine too, carries the ids of the job and of the request
+    that started it. ``watched=False`` leaves the watchdog out, for tests that run a job in their
+    own transaction.
     """
+    with structlog.contextvars.bound_contextvars(job=str(job_id), request=request_id):
+        _run(job_id, watched=watched)
+
+
+def _run(job_id: uuid.UUID, *, watched: bool) -> None:
     job = job_claim(job_id=job_id)
     if job is None:
-        log.info("job is not waiting", job=str(job_id))
+        log.info("job is not waiting")
         return
-    log.info("job starts", job=str(job.pk), kind=job.kind, attempt=job.attempt)
+    started = time.perf_counter()
+    log.info("job starts", kind=job.kind, attempt=job.attempt)
     with Watchdog(job) if watched else contextlib.nullcontext():
         try:
             _run_claimed(job)
         except ClaimLostError:
             log.warning("job was taken over", job=str(job.pk))
-    log.info("job ends", job=str(job.pk))
+    _log_line(job, time.perf_counter() - started)
+
+
+def _log_line(job: Job, seconds: float) -> None:
+    """One line of JSON for one attempt."""
+    lines.info(
+        "job",
+        kind=job.kind,
+        state=Job.objects.filter(pk=job.pk).values_list("state", flat=True).first(),
+        attempt=job.attempt,
+        seconds=round(seconds, 3),
+        user=job.created_by_id,
+        organisation=job.organisation_id,
+    )
 
 
 def _run_claimed(job: Job) -> None:

@@ -65,7 +65,8 @@ def job_card(request: HttpRequest, uuid: UUID) -> HttpResponse:
     """The card alone, for polling; once the job is over the answer carries no trigger any more."""
     job = get_owned_or_404(selectors.jobs_of(request.user), request.user, uuid)
     wants_reload = request.GET.get("reload") == "1"
-    response = render(request, "jobs/_job_card.html", {"job": job, "reload": wants_reload})
+    context = {"job": job, "reload": wants_reload, "is_polled": True}
+    response = render(request, "jobs/_job_card.html", context)
     if not job.is_active and wants_reload:
         response["HX-Refresh"] = "true"
     return response
@@ -91,5 +92,6 @@ def job_cancel(request: HttpRequest, uuid: UUID) -> HttpResponse:
         toast(request, f"{job.title} was over already.")
     if request.htmx:
         reload = request.GET.get("reload") == "1"
-        return render(request, "jobs/_job_card.html", {"job": job, "reload": reload})
+        context = {"job": job, "reload": reload, "is_polled": True}
+        return render(request, "jobs/_job_card.html", context)
     return redirect("jobs:job", uuid=job.pk)

@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import ipaddress
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -87,6 +88,7 @@ class Supervisor:
 
     def _start(self) -> None:
         environment = self._environment()
+        self._empty_folders()
         if not environment.get("REDIS_URL"):
             self._broker = broker.prepare_broker(self._instance)
             environment["REDIS_URL"] = self._broker.url
@@ -111,6 +113,8 @@ class Supervisor:
             **os.environ,
             "BETHE_HALL_INSTANCE": str(self._instance),
             leftovers.MARK: str(os.getpid()),
+            "LINES_LOG": str(self._instance / "log" / "access.log"),
+            "PROMETHEUS_MULTIPROC_DIR": str(self._instance / "metrics"),
             "PYTHONPATH": os.pathsep.join(
                 filter(None, [str(BASE_DIR), os.environ.get("PYTHONPATH")])
             ),
@@ -121,6 +125,12 @@ class Supervisor:
             ["localhost", "127.0.0.1", "[::1]", *self._own_names()]
         )
         return environment
+
+    def _empty_folders(self) -> None:
+        """Make the folder of the logs, and that of the counts, which begin anew with each start."""
+        (self._instance / "log").mkdir(mode=0o700, exist_ok=True)
+        shutil.rmtree(self._instance / "metrics", ignore_errors=True)
+        (self._instance / "metrics").mkdir(mode=0o700)
 
     def _own_names(self) -> list[str]:
         """The names under which this machine may be asked, when it listens beyond loopback."""

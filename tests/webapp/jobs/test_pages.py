@@ -270,3 +270,21 @@ def test_every_kind_of_the_product_names_the_page_of_its_subject() -> None:
     assert kinds
     for name in kinds:
         assert reverse(registry.subject_of(name).url_name, args=[uuid4()]), name
+
+
+def test_the_badge_of_a_page_changes_with_the_state(
+    client_of: ClientOf, bob: User, job: Job
+) -> None:
+    """It said "Queued" until all was done: only the card was read again."""
+    Job.objects.filter(pk=job.pk).update(state=JobState.QUEUED)
+    client = client_of(bob)
+    page = client.get(reverse("jobs:job", args=[job.pk])).content.decode()
+    assert page.count(f'id="job-state-{job.pk}"') == 1
+    assert "hx-swap-oob" not in page.partition(f'id="job-state-{job.pk}"')[2][:40]
+    assert "Queued" in page
+    Job.objects.filter(pk=job.pk).update(state=JobState.RUNNING)
+    card = client.get(
+        reverse("jobs:card", args=[job.pk]), headers={"HX-Request": "true"}
+    ).content.decode()
+    badge = card.partition(f'<span id="job-state-{job.pk}" hx-swap-oob="true">')[2]
+    assert "Running" in badge

@@ -1,0 +1,52 @@
+"""One line of JSON for each request and each job, and the id by which they belong together.
+
+A request gets an id, which its answer carries as ``X-Request-ID``. Every line that is logged while
+it is served carries it, a job that it starts takes it along, and so does every line of the worker,
+the engine's included, while that job runs.
+"""
+
+import secrets
+import time
+from collections.abc import Callable
+
+import structlog
+from django.http import HttpRequest, HttpResponse
+
+from webapp.common import metrics
+
+lines = structlog.get_logger("bethe_hall.lines")
+
+
+def current_request_id() -> str:
+    """Return the id of the request that is served now; '' outside of one."""
+    return str(structlog.contextvars.get_contextvars().get("request", ""))
+
+
+class RequestLineMiddleware:
+    """Log one line for each request, without its query, which may hold what a person searched."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Bind a new id while the request is served, then log and count it."""
+        started = time.perf_counter()
+        identifier = secrets.token_hex(8)
+        with structlog.contextvars.bound_contextvars(request=identifier):
+            response = self.get_response(request)
+            seconds = time.perf_counter() - started
+            user = getattr(request, "_cached_user", None)  # asking anew might ask the database
+            lines.info(
+                "request",
+                method=request.method,
+                path=request.path,
+                status=response.status_code,
+                milliseconds=round(1000 * seconds, 1),
+                user=getattr(user, "pk", None),
+                organisation=getattr(user, "organisation_id", None),
+                address=request.META.get("REMOTE_ADDR", ""),
+            )
+        response["X-Request-ID"] = identifier
+        match = request.resolver_match
+        metrics.count_request(match.view_name if match else "", response.status_code, seconds)
+        return response
