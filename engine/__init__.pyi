@@ -81,6 +81,7 @@ from .learning.segmentation_prediction import (
     predict_segmentation,
 )
 from .learning.segmentation_progress import SegmentationPreview, SegmentationProgress
+from .learning.set_weights import set_roommate_weights
 from .metrics.calibration import ReliabilityBin
 from .metrics.roc import RocCurve
 from .oracles.assignment import Assignment, assign
@@ -214,6 +215,7 @@ __all__ = [
     "read_survey_csv",
     "read_uai",
     "sample_matching",
+    "set_roommate_weights",
     "share_probabilities",
     "simulate_pairs",
     "simulate_university",

@@ -116,6 +116,16 @@ def _decide_steps(user: User) -> Iterable[hooks.NextStep]:
 def _first_model_step(user: User, past: QuerySet[Cohort]) -> Iterable[hooks.NextStep]:
     """Lead to the form without choosing a year: it suggests some, and one to check on."""
     sizes = [cohort.n_pairs for cohort in worth_learning(past)]
+    if not sizes and not owned_by(LearnedModel, user).exists():
+        yield hooks.NextStep(
+            "Say which answers matter",
+            "No past year with pairs is here yet. Set an importance per question, and learn "
+            "weights once a year with pairs exists.",
+            reverse("matching:model-set"),
+            "Set weights by hand",
+            icon="sliders-horizontal",
+            order=13,
+        )
     if sizes and not owned_by(LearnedModel, user).exists():
         years = "one cohort" if len(sizes) == 1 else f"{len(sizes)} cohorts"
         yield hooks.NextStep(

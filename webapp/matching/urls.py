@@ -2,12 +2,13 @@
 
 from django.urls import path, re_path
 
-from webapp.matching.views import decisions, models, proposals
+from webapp.matching.views import decisions, models, proposals, set_models
 
 app_name = "matching"
 urlpatterns = [
     path("models/", models.model_list, name="models"),
     path("models/new/", models.model_new, name="model-new"),
+    path("models/set/", set_models.model_set_page, name="model-set"),
     path("models/<uuid:uuid>/", models.model, name="model"),
     path("models/<uuid:uuid>/certificate/", models.certificate, name="model-certificate"),
     path("models/<uuid:uuid>/check/", models.check, name="model-check"),

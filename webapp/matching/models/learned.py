@@ -62,6 +62,11 @@ class LearnedModel(OrganisationOwned):
         return self.learned_at is not None
 
     @property
+    def is_set_by_hand(self) -> bool:
+        """Whether staff set its weights, so that nothing was learned and nothing is certified."""
+        return "importance" in self.options
+
+    @property
     def is_checked(self) -> bool:
         """Whether it was compared with pairs it was not learned from."""
         return bool(self.findings)

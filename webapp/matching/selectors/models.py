@@ -64,6 +64,8 @@ def learned_models(user: User) -> QuerySet[LearnedModel]:
 
 def model_state(model: LearnedModel) -> ModelState:
     """Return where a model stands, from queued to certified or stopped early."""
+    if model.is_set_by_hand:
+        return ModelState("set", "Set by hand", "warning", "pencil")
     if not model.is_learned:
         return _unlearned(model)
     figures = model.figures

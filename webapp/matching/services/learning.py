@@ -178,6 +178,9 @@ def model_delete(*, user: User, model: LearnedModel, typed_name: str) -> None:
         count = model.proposals.count()
         uses = "proposal uses" if count == 1 else "proposals use"
         raise MatchingError(f"{count} {uses} this model. Nothing was removed.")
+    if model.placements.exists():
+        placement = model.placements.first()
+        raise MatchingError(f"{placement} was placed by this model. Nothing was removed.")
     with transaction.atomic():
         for job in (model.job, model.check_job):
             if job is not None and job.is_active:

@@ -121,6 +121,9 @@ def model(request: HttpRequest, uuid: str) -> HttpResponse:
     found = _find(request, uuid)
     state = model_state(found)
     context: dict[str, Any] = {"model": found, "state": state, "by": request.GET.get("by", "time")}
+    if found.is_set_by_hand:
+        context["proposals"] = found.proposals.all()[:5]
+        return render(request, "matching/model_set.html", context)
     if found.is_learned:
         index = whole_number(request.GET.get("question", ""))
         index = index if index is not None and index < len(found.weights) else None

@@ -1,0 +1,62 @@
+"""Weights that staff set: a model like any other, plainly told apart from a learned one."""
+
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+
+from tests.webapp.matching.conftest import run_waiting
+from webapp.accounts.models import User
+from webapp.cohorts.models import Cohort
+from webapp.matching.errors import MatchingError
+from webapp.matching.models import LearnedModel
+from webapp.matching.services.learning import model_delete
+from webapp.matching.services.proposals import proposal_create
+from webapp.matching.services.set_models import model_set
+
+ClientOf = Callable[[User], Client]
+
+
+def test_set_weights_propose_pairs_and_say_that_they_were_set(
+    bob: User, first_years: Cohort, client_of: ClientOf
+) -> None:
+    client = client_of(bob)
+    sent = {"cohort": str(first_years.pk), "importance-0": "2.0", "importance-1": "-1.0"}
+    answer = client.post("/models/set/", sent)
+    model = LearnedModel.objects.get()
+    assert answer.url == f"/models/{model.pk}/"
+    assert "Set by hand, not learned" in client.get(answer.url).content.decode()
+    assert "Set by hand" in client.get("/models/").content.decode()
+    proposal = proposal_create(
+        user=bob, name="P", cohort=first_years, model=model, same=("Gender",)
+    )
+    (job,) = run_waiting()
+    assert job.state == "succeeded", job.error
+    page = client.get(f"/proposals/{proposal.pk}/").content.decode()
+    assert "Weights set by hand" in page
+
+
+def test_alike_answers_score_more_by_what_was_set(bob: User, first_years: Cohort) -> None:
+    name = first_years.questions[0]["name"]
+    model = model_set(user=bob, name="", cohort=first_years, importance={name: 2.0})
+    row = next(row for row in model.weights if row["question"] == name)
+    steps = len(row["levels"]) - 1 if row["kind"] != "nominal" else 1
+    assert row["effect"] * steps == pytest.approx(-2.0)
+
+
+@pytest.mark.parametrize("importance", [{}, {"Smoking": 0.0}, {"Smoking": 1e9}])
+def test_nothing_and_nonsense_are_refused(
+    bob: User, first_years: Cohort, importance: dict[str, float]
+) -> None:
+    with pytest.raises(MatchingError):
+        model_set(user=bob, name="", cohort=first_years, importance=importance)
+    assert not LearnedModel.objects.exists()
+
+
+def test_a_set_model_can_be_removed(carol: User, first_years: Cohort) -> None:
+    name = first_years.questions[0]["name"]
+    model = model_set(user=carol, name="M", cohort=first_years, importance={name: 1.0})
+    path = model.path
+    assert path.exists()
+    model_delete(user=carol, model=model, typed_name="M")
+    assert not LearnedModel.objects.exists()

@@ -1,0 +1,64 @@
+"""Models whose weights staff set, until a past year with pairs exists."""
+
+import os
+from collections.abc import Mapping
+
+from django.db import transaction
+from django.utils import timezone
+
+from engine import question_weights, set_roommate_weights
+from webapp.accounts.models import User
+from webapp.audit.services import audit
+from webapp.cohorts.models import Cohort
+from webapp.cohorts.selectors.surveys import cohort_survey
+from webapp.common.quota import check_quota, with_fresh_count
+from webapp.matching.errors import MatchingError
+from webapp.matching.models import LearnedModel
+from webapp.matching.results import weight_rows
+
+# Importance in words, and what it counts between the farthest answers, in nats.
+CHOICES = (
+    (-1.0, "Unlike is better"),
+    (0.0, "Does not matter"),
+    (0.5, "Alike matters a little"),
+    (1.0, "Alike matters"),
+    (2.0, "Alike matters a lot"),
+)
+VALUES = {value for value, _ in CHOICES}
+
+
+@with_fresh_count
+def model_set(
+    *, user: User, name: str, cohort: Cohort, importance: Mapping[str, float]
+) -> LearnedModel:
+    """Make a model of weights set by hand for the questions of a cohort.
+
+    Raises
+    ------
+    MatchingError, QuotaError
+        If nothing matters, or a value is none of those offered; nothing was made.
+    """
+    chosen = {question: value for question, value in importance.items() if value}
+    if not chosen:
+        raise MatchingError("Say of at least one question that it matters.")
+    if not VALUES.issuperset(chosen.values()):
+        raise MatchingError("An importance is none of those offered.")
+    model = LearnedModel(
+        organisation=user.organisation,
+        created_by=user,
+        name=" ".join(name.split())[:120] or f"{cohort.name[:100]}, set by hand",
+        sources=[],
+        questions=cohort.questions,
+        options={"importance": dict(importance)},
+        learned_at=timezone.now(),
+    )
+    weights = set_roommate_weights(cohort_survey(cohort), chosen)
+    model.weights = weight_rows(question_weights(weights))
+    written = model.path.with_suffix(".part")
+    weights.save(written)
+    with transaction.atomic():
+        model.save()
+        audit(user, "set weights", model, cohort=cohort.name, questions=len(chosen))
+        check_quota(user.organisation_id, written=written.stat().st_size)
+        os.replace(written, model.path)
+    return model
