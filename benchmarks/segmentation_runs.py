@@ -27,7 +27,7 @@ from engine.learning.segmentation_solvers import (
 )
 from engine.objectives.grid_inner import GridChains
 from engine.objectives.grid_losses import LossOptions
-from engine.solvers.control import Limits, Watch
+from engine.solvers.control import Callbacks, Limits
 from engine.solvers.frank_wolfe import follow_average
 
 HORSES = REAL_DATA / "weizmann_horses"
@@ -191,7 +191,7 @@ def run_theta(task: SegmentationTask, seconds: float, gap: float) -> LearningRun
     recorder = _Recorder(run)
     limits = Limits(relative_gap=gap, max_seconds=seconds)
     with one_blas_thread():
-        result = solve_in_theta(task, limits, Watch(recorder), recorder)
+        result = solve_in_theta(task, limits, Callbacks(recorder), recorder)
     run.seconds, run.status = result.seconds, result.status.value
     run.lower, run.upper = result.lower_bound, result.objective
     run.moments.append(Moment(result.seconds, result.theta))
@@ -209,7 +209,7 @@ def run_blocks(
         result = solve_by_frank_wolfe(
             task,
             Limits(relative_gap=1e-9, max_iterations=max_steps, max_seconds=seconds),
-            Watch(recorder),
+            Callbacks(recorder),
             recorder,
             by_blocks=True,
             rng=np.random.default_rng(0),

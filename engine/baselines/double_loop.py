@@ -11,7 +11,7 @@ from engine.core.progress import Progress
 from engine.core.status import Status
 from engine.crf.bipartite import BipartiteItems, check_assignment
 from engine.inference.bipartite_propagation import Messages, propagate_bipartite
-from engine.solvers.control import Limits, Run, Watch
+from engine.solvers.control import Callbacks, Limits, Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def train_double_loop(
     inner: Propagation = Propagation(),
     max_steps: int = 200,
     gradient_norm: float = 1e-3,
-    watch: Watch = Watch(),  # noqa: B008 - frozen
+    callbacks: Callbacks = Callbacks(),  # noqa: B008 - frozen
 ) -> DoubleLoopResult:
     """Ascend l(theta) by theta += step_size (sum_m phi(Y^m) - phi(tau^m) - ridge theta).
 
@@ -125,7 +125,7 @@ def train_double_loop(
     inner : Propagation
     max_steps : int
     gradient_norm : float, Euclidean norm that counts as converged
-    watch : Watch, callbacks asked after each step; checkpoints are not written
+    callbacks : Callbacks, callbacks asked after each step; checkpoints are not written
 
     Returns
     -------
@@ -144,7 +144,7 @@ def train_double_loop(
     ridge, step_size = check_positive("ridge", ridge), check_positive("step_size", step_size)
     theta = np.zeros(count_features([example.observed for example in examples]))
     observed = np.sum([example.observed for example in examples], axis=0)
-    run = Run(Limits(), watch, "Ascending with belief propagation")
+    run = Run(Limits(), callbacks, "Ascending with belief propagation")
     steps: list[DoubleLoopStep] = []
     path: list[FloatArray] = []
     sweeps, status = 0, Status.ITERATION_LIMIT
@@ -154,11 +154,11 @@ def train_double_loop(
         gradient = observed - np.sum([f.statistics for f in found], axis=0) - ridge * theta
         steps.append(_summarise(gradient, found))
         path.append(theta)
-        watch.on_progress(Progress(run.sentence, iteration=len(steps), seconds=run.seconds))
+        callbacks.on_progress(Progress(run.sentence, iteration=len(steps), seconds=run.seconds))
         if steps[-1].gradient_norm <= gradient_norm and not steps[-1].n_unconverged:
             status = Status.CONVERGED
             break
-        if watch.should_stop():
+        if callbacks.should_stop():
             status = Status.CANCELLED
             break
         theta = theta + step_size * gradient

@@ -13,7 +13,7 @@ from engine.baselines.decoding import (
 from engine.core.arguments import read_only
 from engine.core.status import Status
 from engine.objectives.protocol import check_parts
-from engine.solvers.control import Limits, Run, Watch
+from engine.solvers.control import Callbacks, Limits, Run
 
 
 def train_structured_perceptron(
@@ -22,7 +22,7 @@ def train_structured_perceptron(
     rng: np.random.Generator,
     max_passes: int = 20,
     max_seconds: float | None = None,
-    watch: Watch = Watch(),  # noqa: B008 - frozen
+    callbacks: Callbacks = Callbacks(),  # noqa: B008 - frozen
 ) -> TrainedCompetitor:
     """Correct theta by phi(Y) - phi(y) whenever decoding answers another y, and average.
 
@@ -36,7 +36,7 @@ def train_structured_perceptron(
     rng : numpy.random.Generator, the order within each pass
     max_passes : int
     max_seconds : float, optional
-    watch : Watch, callbacks asked after each pass; checkpoints are not written
+    callbacks : Callbacks, callbacks asked after each pass; checkpoints are not written
 
     Returns
     -------
@@ -56,7 +56,7 @@ def train_structured_perceptron(
     check_parts(examples, "labels", "oracle.compute_extreme_point", "scores", "statistics")
     observed = [example.observed for example in examples]
     n_features = count_features(observed)
-    run = Run(Limits(-1.0, None, max_seconds), watch, "Training the perceptron")
+    run = Run(Limits(-1.0, None, max_seconds), callbacks, "Training the perceptron")
     theta, total = np.zeros(n_features), np.zeros(n_features)
     calls, status = 0, Status.ITERATION_LIMIT
     passes = 0

@@ -15,7 +15,7 @@ from engine.core.arguments import FloatArray, check_positive, read_only
 from engine.core.status import Status
 from engine.kernels.threads import one_blas_thread
 from engine.objectives.protocol import check_parts
-from engine.solvers.control import Limits, Run, Watch
+from engine.solvers.control import Callbacks, Limits, Run
 
 RUN_NEVER_CONVERGES = 1e-12
 """A run divides the gap by at least one nat; hinge objectives fall far below, so we divide here."""
@@ -42,7 +42,7 @@ def train_structured_svm(
     relative_gap: float = 1e-3,
     max_passes: int = 1000,
     max_seconds: float | None = None,
-    watch: Watch = Watch(),  # noqa: B008 - frozen
+    callbacks: Callbacks = Callbacks(),  # noqa: B008 - frozen
 ) -> TrainedCompetitor:
     """Minimise lambda/2 ||theta||^2 + sum_m max_y [ loss(y) - <theta, phi(Y^m) - phi(y)> ].
 
@@ -62,7 +62,7 @@ def train_structured_svm(
         Primal minus dual value, over the primal value, that counts as converged.
     max_passes : int
     max_seconds : float, optional
-    watch : Watch, callbacks asked after each pass; checkpoints are not written
+    callbacks : Callbacks, callbacks asked after each pass; checkpoints are not written
 
     Returns
     -------
@@ -95,7 +95,7 @@ def train_structured_svm(
     check_parts(examples, "labels", "oracle.compute_extreme_point", "scores", "statistics")
     dual = _HingeDual(examples, ridge)
     limits = Limits(RUN_NEVER_CONVERGES, max_passes, max_seconds)
-    run = Run(limits, watch, "Training the support vectors")
+    run = Run(limits, callbacks, "Training the support vectors")
     best_theta, best_value = dual.theta, np.inf
     passes, oracle_calls = 0, 0
 

@@ -18,7 +18,7 @@ from engine.entropies.matching import (
 )
 from engine.objectives.objective import FixedScores
 from engine.oracles.protocol import LinearMinimizationOracle
-from engine.solvers.control import Limits, Watch
+from engine.solvers.control import Callbacks, Limits
 from engine.solvers.frank_wolfe import FrankWolfe
 from engine.solvers.step_rules import LineSearch, OpenLoop, StepRule
 
@@ -103,7 +103,7 @@ def compute_frank_wolfe_marginals(
         structure.free_energy,
         step_rule=rule,
         limits=Limits(0.0, max_iterations, gap=tolerance),
-        watch=Watch(should_stop=should_stop),
+        callbacks=Callbacks(should_stop=should_stop),
         on_step=lambda iterate, _: note(iterate.points[0], iterate.oracle_calls),
     )
     result = solver.solve()

@@ -14,7 +14,7 @@ from engine.inference.tree_reweighted import TreeReweighted
 from engine.objectives.objective import FixedScores
 from engine.objectives.pairwise_free_energy import PairwiseFreeEnergy
 from engine.oracles.protocol import ExtremePoint
-from engine.solvers.control import Limits, Watch
+from engine.solvers.control import Callbacks, Limits
 from engine.solvers.frank_wolfe import FrankWolfe
 from engine.solvers.iterate import Direction, Iterate
 
@@ -88,7 +88,7 @@ def frank_wolfe_marginals(
         [structure],
         structure.free_energy,
         limits=Limits(0.0, max_iterations, gap=tolerance),
-        watch=Watch(should_stop=should_stop),
+        callbacks=Callbacks(should_stop=should_stop),
         on_step=progress.follow,
     )
     result = solver.solve()

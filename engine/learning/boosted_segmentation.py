@@ -38,7 +38,7 @@ from engine.learning.segmentation_progress import (
 )
 from engine.learning.segmentation_solvers import SegmentationTask, solve_in_theta
 from engine.objectives.grid_inner import check_rho
-from engine.solvers.control import Limits, Watch
+from engine.solvers.control import Callbacks, Limits
 from engine.solvers.result import LearningResult
 
 RIDGE_PER_PIXEL = 1e-4
@@ -274,4 +274,4 @@ class _Weights:
         task = SegmentationTask(examples, sizes, share * self.ridge, self._rho)
         reporter = SegmentationReporter([], self._rho, ignore_progress, self._should_stop)
         limits = Limits(relative_gap=self._gap, max_seconds=self._clock.left)
-        return solve_in_theta(task, limits, Watch(reporter, self._should_stop, None), reporter)
+        return solve_in_theta(task, limits, Callbacks(reporter, self._should_stop, None), reporter)

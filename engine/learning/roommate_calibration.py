@@ -20,7 +20,7 @@ from engine.crf.survey_features import SurveyFeatures
 from engine.inference.group_marginals import compute_group_marginals
 from engine.learning.roommate_solvers import solve_roommates
 from engine.metrics.calibration import fit_platt_slope
-from engine.solvers.control import Limits, Watch
+from engine.solvers.control import Callbacks, Limits
 from engine.solvers.result import LearningResult
 
 FOLDS = 3  # at most this many further, coarser solves
@@ -68,7 +68,7 @@ def fit_calibration(
             rho=rho,
             solver="auto",
             limits=Limits(FOLD_GAP, max_seconds=seconds),
-            watch=Watch(should_stop=should_stop),
+            callbacks=Callbacks(should_stop=should_stop),
             rng=np.random.default_rng(0),
         )
         if not _is_solved(result):

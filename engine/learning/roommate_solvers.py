@@ -12,7 +12,7 @@ from engine.crf.survey import Survey
 from engine.crf.survey_features import SurveyFeatures
 from engine.objectives.learning_dual import make_learning_dual
 from engine.solvers.block_orders import AllTogether, BlockOrder, ShuffledOrder
-from engine.solvers.control import Limits, Watch, solver_of
+from engine.solvers.control import Callbacks, Limits, solver_of
 from engine.solvers.frank_wolfe import FrankWolfe
 from engine.solvers.fully_corrective_frank_wolfe import FullyCorrectiveFrankWolfe
 from engine.solvers.result import LearningResult
@@ -34,7 +34,7 @@ def solve_roommates(
     rho: float,
     solver: str,
     limits: Limits,
-    watch: Watch,
+    callbacks: Callbacks,
     rng: np.random.Generator,
 ) -> LearningResult:
     """Learn theta with the named solver; ``auto`` is `_solve_in_theta_first`."""
@@ -42,30 +42,32 @@ def solve_roommates(
     structures = [SurveyStructure(survey, pairs, features, rho) for survey, pairs in cohorts]
     dual = make_learning_dual([structure.observed for structure in structures], ridge)
 
-    def solve_in_theta(watch: Watch) -> LearningResult:
-        return ThetaAscent(structures, ridge, limits, watch).solve()
+    def solve_in_theta(callbacks: Callbacks) -> LearningResult:
+        return ThetaAscent(structures, ridge, limits, callbacks).solve()
 
-    def step_in_polytopes(order: BlockOrder, watch: Watch) -> LearningResult:
-        return FrankWolfe(structures, dual, order, rng=rng, limits=limits, watch=watch).solve()
+    def step_in_polytopes(order: BlockOrder, callbacks: Callbacks) -> LearningResult:
+        return FrankWolfe(
+            structures, dual, order, rng=rng, limits=limits, callbacks=callbacks
+        ).solve()
 
-    def solve_by_blocks(watch: Watch) -> LearningResult:
-        return step_in_polytopes(ShuffledOrder(), watch)
+    def solve_by_blocks(callbacks: Callbacks) -> LearningResult:
+        return step_in_polytopes(ShuffledOrder(), callbacks)
 
     if solver == "theta":
-        return solve_in_theta(watch)
+        return solve_in_theta(callbacks)
     if solver == "block-coordinate":
-        return solve_by_blocks(watch)
+        return solve_by_blocks(callbacks)
     if solver == "frank-wolfe":
-        return step_in_polytopes(AllTogether(), watch)
+        return step_in_polytopes(AllTogether(), callbacks)
     if solver == "fully-corrective":
-        return FullyCorrectiveFrankWolfe(structures, ridge, limits, watch).solve()
-    return _solve_in_theta_first(solve_in_theta, solve_by_blocks, watch)
+        return FullyCorrectiveFrankWolfe(structures, ridge, limits, callbacks).solve()
+    return _solve_in_theta_first(solve_in_theta, solve_by_blocks, callbacks)
 
 
 def _solve_in_theta_first(
-    solve_in_theta: Callable[[Watch], LearningResult],
-    solve_by_blocks: Callable[[Watch], LearningResult],
-    watch: Watch,
+    solve_in_theta: Callable[[Callbacks], LearningResult],
+    solve_by_blocks: Callable[[Callbacks], LearningResult],
+    callbacks: Callbacks,
 ) -> LearningResult:
     """Solve in theta, which measured faster at every size (``benchmarks/bench_training.py``).
 
@@ -73,18 +75,18 @@ def _solve_in_theta_first(
     or an odd-set inequality could not be proved, go on with block-coordinate Frank-Wolfe, whose
     oracle knows the whole matching polytope, and return the better of the two certified solutions.
     """
-    saved = None if watch.checkpoint is None else watch.checkpoint.load()
+    saved = None if callbacks.checkpoint is None else callbacks.checkpoint.load()
     if saved is not None and solver_of(saved) == ShuffledOrder.__name__:
         in_theta = _solution_beside(saved)
     else:
-        in_theta = solve_in_theta(watch)
+        in_theta = solve_in_theta(callbacks)
         if _is_final(in_theta):
             return in_theta
-        watch = replace(watch, seconds_before=in_theta.seconds)
+        callbacks = replace(callbacks, seconds_before=in_theta.seconds)
         in_theta = in_theta if in_theta.is_certified else None
-    if watch.checkpoint is not None and in_theta is not None:
-        watch = replace(watch, checkpoint=_Beside(watch.checkpoint, in_theta))
-    by_blocks = solve_by_blocks(watch)
+    if callbacks.checkpoint is not None and in_theta is not None:
+        callbacks = replace(callbacks, checkpoint=_Beside(callbacks.checkpoint, in_theta))
+    by_blocks = solve_by_blocks(callbacks)
     if in_theta is None or by_blocks.relative_gap <= in_theta.relative_gap:
         return by_blocks
     return replace(in_theta, seconds=by_blocks.seconds, status=by_blocks.status)

@@ -23,7 +23,7 @@ from engine.kernels.threads import one_blas_thread
 from engine.learning.roommate_calibration import fit_calibration
 from engine.learning.roommate_model import RoommateModel, make_roommate_model
 from engine.learning.roommate_solvers import SOLVERS, solve_roommates
-from engine.solvers.control import Limits, Watch
+from engine.solvers.control import Callbacks, Limits
 from engine.solvers.result import LearningResult
 
 Cohort = tuple[Survey, IntArray]
@@ -104,7 +104,9 @@ def train_roommates(
             rho=rho,
             solver=solver,
             limits=Limits(relative_gap, max_seconds=max_seconds),
-            watch=Watch(on_progress, should_stop, _own(checkpoint, checked, solver, ridge, rho)),
+            callbacks=Callbacks(
+                on_progress, should_stop, _own(checkpoint, checked, solver, ridge, rho)
+            ),
             rng=rng or np.random.default_rng(0),
         )
         model = make_roommate_model(result.theta, features, ridge, rho)

@@ -34,7 +34,7 @@ from engine.learning.segmentation_solvers import (
     solve_in_theta,
 )
 from engine.objectives.grid_inner import check_rho
-from engine.solvers.control import Limits, Watch
+from engine.solvers.control import Callbacks, Limits
 from engine.solvers.result import LearningResult
 
 RIDGE_PER_PIXEL = 1e-3
@@ -145,7 +145,7 @@ def train_segmentation(
     task = SegmentationTask(examples, examples.sizes, weight, rho)
     reporter = SegmentationReporter(held_out, rho, on_progress, should_stop)
     limits = Limits(relative_gap=relative_gap, max_seconds=_left(max_seconds, started))
-    watch = Watch(reporter, should_stop, _own(checkpoint, task, solver, examples.digest))
+    callbacks = Callbacks(reporter, should_stop, _own(checkpoint, task, solver, examples.digest))
     with one_blas_thread():
         if loss in MARGINAL_LOSSES:
             result = fit_marginal_loss(
@@ -158,12 +158,12 @@ def train_segmentation(
                 rng=np.random.default_rng(0) if rng is None else rng,
             )
         elif solver in ("auto", "theta"):
-            result = solve_in_theta(task, limits, watch, reporter)
+            result = solve_in_theta(task, limits, callbacks, reporter)
         else:
             order = np.random.default_rng(0) if rng is None else rng
             by_blocks = solver == "block-coordinate"
             result = solve_by_frank_wolfe(
-                task, limits, watch, reporter, by_blocks=by_blocks, rng=order
+                task, limits, callbacks, reporter, by_blocks=by_blocks, rng=order
             )
         reporter.finish(result)
     model = make_segmentation_model(result.theta, ridge=weight, rho=rho, max_side=max_side)

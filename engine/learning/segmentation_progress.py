@@ -8,13 +8,13 @@ from time import perf_counter
 import numpy as np
 
 from engine.core.arguments import FloatArray
+from engine.core.array_store import MEMORY_BYTES, ArrayStore
 from engine.core.errors import StoppedError
 from engine.core.progress import Progress, ProgressCallback, StopCallback, never_stop
 from engine.core.status import Status
 from engine.crf.grid_features import GridExample
 from engine.kernels.threads import count_threads
 from engine.learning.segmentation_prediction import predict_marginals
-from engine.objectives.array_shelf import MEMORY_BYTES, ArrayShelf
 from engine.solvers.result import LearningResult
 
 MAX_PREVIEWS = 2
@@ -65,8 +65,8 @@ class HeldOutPictures:
     ) -> None:
         self._examples, self._rho, self._should_stop = examples, rho, should_stop
         self._threads = threads or count_threads()
-        shelf = ArrayShelf(MEMORY_BYTES // 4)  # beside the messages of what is learned from
-        self._messages = [shelf.keep(np.ones((4, *e.features.shape))) for e in examples]
+        store = ArrayStore(MEMORY_BYTES // 4)  # beside the messages of what is learned from
+        self._messages = [store.keep(np.ones((4, *e.features.shape))) for e in examples]
 
     def __len__(self) -> int:
         """Return the number of pictures."""

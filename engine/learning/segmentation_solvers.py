@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from engine.core.arguments import FloatArray
+from engine.core.array_store import ArrayStore
 from engine.core.checkpoint import Checkpoint, SavedState, State
 from engine.core.errors import StoppedError
 from engine.core.status import Status
@@ -15,12 +16,11 @@ from engine.crf.grid_features import GridExample
 from engine.kernels.threads import count_threads
 from engine.learning.example_store import ExampleView
 from engine.learning.segmentation_progress import SegmentationReporter
-from engine.objectives.array_shelf import ArrayShelf
 from engine.objectives.grid_inner import GridSetInnerProblem
 from engine.objectives.learning_dual import make_learning_dual
 from engine.objectives.protocol import InnerSolution
 from engine.solvers.block_orders import AllTogether, BlockOrder, ShuffledOrder
-from engine.solvers.control import Limits, Watch
+from engine.solvers.control import Callbacks, Limits
 from engine.solvers.frank_wolfe import FrankWolfe
 from engine.solvers.result import LearningResult
 from engine.solvers.step_rules import LineSearch, OpenLoop, StepRule
@@ -68,7 +68,7 @@ class SegmentationTask:
 
 
 def solve_in_theta(
-    task: SegmentationTask, limits: Limits, watch: Watch, reporter: SegmentationReporter
+    task: SegmentationTask, limits: Limits, callbacks: Callbacks, reporter: SegmentationReporter
 ) -> LearningResult:
     """Maximise l_rho(theta) on growing random subsets, the last of which is everything.
 
@@ -83,13 +83,13 @@ def solve_in_theta(
     """
     order = np.random.default_rng(0).permutation(len(task.examples))
     sizes = subset_sizes(len(task.examples))
-    stage, seconds = _resume(watch.checkpoint, sizes)
+    stage, seconds = _resume(callbacks.checkpoint, sizes)
     started = time.perf_counter() - seconds  # or would have, had all been done in one go
     theta = None
     while True:
         size, is_last = sizes[stage.index], stage.index == len(sizes) - 1
         chosen = range(size) if is_last else [int(k) for k in order[:size]]
-        problem = _ReportingProblem(task, chosen, stage, watch, reporter)
+        problem = _ReportingProblem(task, chosen, stage, callbacks, reporter)
         share = problem.n_pixels / sum(task.sizes)
         sentence = f"Learning from {size} images" if is_last else f"Rehearsing on {size} images"
         reporter.begin_stage(sentence, stage.seconds_before, is_rehearsal=not is_last)
@@ -97,7 +97,9 @@ def solve_in_theta(
             [problem],
             task.ridge * share,
             _stage_limits(limits, stage.seconds_before, is_last=is_last),
-            Watch(reporter, watch.should_stop, _staged(watch.checkpoint, stage, problem)),
+            Callbacks(
+                reporter, callbacks.should_stop, _staged(callbacks.checkpoint, stage, problem)
+            ),
             memory=MEMORY,
             refresh_ratio=float("inf"),
             inner_rise=INNER_RISE,
@@ -118,7 +120,7 @@ def solve_in_theta(
 def solve_by_frank_wolfe(
     task: SegmentationTask,
     limits: Limits,
-    watch: Watch,
+    callbacks: Callbacks,
     reporter: SegmentationReporter,
     *,
     by_blocks: bool,
@@ -138,17 +140,19 @@ def solve_by_frank_wolfe(
     """
     count = len(task.examples)
     reporter.begin_stage(f"Learning from {count} images", 0.0, is_rehearsal=False)
-    size = _pictures_a_block(watch.checkpoint) if by_blocks else count
-    if watch.checkpoint is not None:
-        watch = replace(watch, checkpoint=_PatientCheckpoint(watch.checkpoint, size))
-    result = _solve_in_polytopes(task, limits, watch, reporter, size, rng, STEP_RULES[step_rule])
-    return _with_true_gap(task, watch, result)  # the points are gone: messages need their room
+    size = _pictures_a_block(callbacks.checkpoint) if by_blocks else count
+    if callbacks.checkpoint is not None:
+        callbacks = replace(callbacks, checkpoint=_PatientCheckpoint(callbacks.checkpoint, size))
+    result = _solve_in_polytopes(
+        task, limits, callbacks, reporter, size, rng, STEP_RULES[step_rule]
+    )
+    return _with_true_gap(task, callbacks, result)  # the points are gone: messages need their room
 
 
 def _solve_in_polytopes(
     task: SegmentationTask,
     limits: Limits,
-    watch: Watch,
+    callbacks: Callbacks,
     reporter: SegmentationReporter,
     size: int,
     rng: np.random.Generator,
@@ -156,7 +160,7 @@ def _solve_in_polytopes(
 ) -> LearningResult:
     """Run Frank-Wolfe, ``size`` pictures at a time; its points live no longer than the call."""
     count = len(task.examples)
-    structures = [_ReportingStructure(task, k, watch, reporter) for k in range(count)]
+    structures = [_ReportingStructure(task, k, callbacks, reporter) for k in range(count)]
     dual = make_learning_dual([structure.observed for structure in structures], task.ridge)
     order: BlockOrder = AllTogether() if size >= count else ShuffledOrder(size)
     with ThreadPoolExecutor(THREADS) as pool:
@@ -167,9 +171,9 @@ def _solve_in_polytopes(
             rule,
             rng=rng,
             limits=limits,
-            watch=watch,
+            callbacks=callbacks,
             mapper=pool.map,
-            keep=ArrayShelf().keep,
+            keep=ArrayStore().keep,
         ).solve()
 
 
@@ -182,7 +186,9 @@ def _pictures_a_block(checkpoint: Checkpoint | None) -> int:
     return THREADS if saved is None else int(saved.get("pictures_a_block", THREADS))
 
 
-def _with_true_gap(task: SegmentationTask, watch: Watch, result: LearningResult) -> LearningResult:
+def _with_true_gap(
+    task: SegmentationTask, callbacks: Callbacks, result: LearningResult
+) -> LearningResult:
     """Replace the bounds by those of one inner maximisation at theta where these are closer.
 
     The Frank-Wolfe gap is a certificate too, but by far a wider one: log Z_rho itself costs no
@@ -192,7 +198,7 @@ def _with_true_gap(task: SegmentationTask, watch: Watch, result: LearningResult)
         return result
     started = time.perf_counter()
     problem = GridSetInnerProblem(
-        task.examples, task.rho, threads=THREADS, should_stop=watch.should_stop
+        task.examples, task.rho, threads=THREADS, should_stop=callbacks.should_stop
     )
     dual = make_learning_dual([problem.observed], task.ridge)
     try:
@@ -211,9 +217,13 @@ class _ReportingStructure(GridStructure):
     """Tells the reporter at which parameters the oracle was asked last."""
 
     def __init__(
-        self, task: SegmentationTask, index: int, watch: Watch, reporter: SegmentationReporter
+        self,
+        task: SegmentationTask,
+        index: int,
+        callbacks: Callbacks,
+        reporter: SegmentationReporter,
     ) -> None:
-        super().__init__(task.examples, task.rho, index, watch.should_stop)
+        super().__init__(task.examples, task.rho, index, callbacks.should_stop)
         self._reporter = reporter
 
     def scores(self, theta: FloatArray) -> FloatArray:
@@ -257,7 +267,7 @@ class _ReportingProblem(GridSetInnerProblem):
         task: SegmentationTask,
         chosen: Sequence[int],
         stage: _Stage,
-        watch: Watch,
+        callbacks: Callbacks,
         reporter: SegmentationReporter,
     ) -> None:
         n_pixels = sum(task.sizes[k] for k in chosen)
@@ -267,7 +277,7 @@ class _ReportingProblem(GridSetInnerProblem):
             curvature=None if stage.curvature is None else stage.curvature * n_pixels,
             visited=stage.visited,
             threads=THREADS,
-            should_stop=watch.should_stop,
+            should_stop=callbacks.should_stop,
         )
         self._reporter = reporter
 

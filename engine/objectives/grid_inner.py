@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from engine.core.arguments import FloatArray
+from engine.core.array_store import ArrayStore
 from engine.core.checkpoint import State
 from engine.core.errors import InvalidProblemError, StoppedError
 from engine.core.progress import StopCallback, never_stop
@@ -20,7 +21,6 @@ from engine.kernels.grid_chains import (
     summarise,
     sweep,
 )
-from engine.objectives.array_shelf import ArrayShelf
 from engine.objectives.protocol import InnerSolution
 
 MAX_SWEEPS = 400
@@ -210,8 +210,8 @@ class GridSetInnerProblem:
             self.observed += example.features.observed_statistics(example.labels)
             shapes.append(example.features.shape)
             self.n_pixels += example.labels.size
-        shelf = ArrayShelf()
-        self._messages = [shelf.keep(np.ones((4, *shape))) for shape in shapes]
+        store = ArrayStore()
+        self._messages = [store.keep(np.ones((4, *shape))) for shape in shapes]
 
     def maximise(self, theta: FloatArray, state: State | None, accuracy: float) -> InnerSolution:
         """Solve every picture from its last messages; see `InnerProblem.maximise`.

@@ -1,7 +1,7 @@
 """Names of ``engine.solvers``; ``__init__.py`` imports each when it is first used."""
 
 from .block_orders import AllTogether, BlockOrder, CyclicOrder, RandomOrder, ShuffledOrder
-from .control import Limits, Watch
+from .control import Callbacks, Limits
 from .frank_wolfe import FrankWolfe
 from .fully_corrective_frank_wolfe import FullyCorrectiveFrankWolfe
 from .iterate import Direction, Iterate, find_direction
@@ -12,6 +12,7 @@ from .theta_ascent import ThetaAscent
 __all__ = [
     "AllTogether",
     "BlockOrder",
+    "Callbacks",
     "CyclicOrder",
     "Direction",
     "FrankWolfe",
@@ -27,6 +28,5 @@ __all__ = [
     "StepRule",
     "ThetaAscent",
     "TrajectoryPoint",
-    "Watch",
     "find_direction",
 ]

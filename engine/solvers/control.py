@@ -44,12 +44,12 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Watch:
+class Callbacks:
     """Whom to tell, whom to ask, where to leave the state; seconds of the work before this run.
 
-    A checkpoint is asked for what ``Origin`` holds, and rho is no part of that. Where rho, or what
-    else makes an observation's entropy, may change, give an ``OwnCheckpoint`` with all of it, or
-    bounds that were proved for another are gone on from.
+    A checkpoint is compared by what ``ProblemStamp`` holds, and rho is no part of that. Where rho
+    or anything else in an observation's entropy may change, give an ``OwnCheckpoint`` that holds
+    it: otherwise a run would use bounds that were proved for another problem.
     """
 
     on_progress: ProgressCallback = ignore_progress
@@ -59,11 +59,11 @@ class Watch:
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class ProblemStamp:
     """Which solver, of which problem, left a checkpoint; one of another solver is not used.
 
     A solver knows its observations by their statistics alone. Their entropies, hence rho, are not
-    compared: see ``Watch``.
+    compared: see ``Callbacks``.
 
     Parameters
     ----------
@@ -76,29 +76,29 @@ class Origin:
     n_blocks: int
     key: FloatArray
 
-    def stamp(self) -> State:
+    def as_state(self) -> State:
         """Return what ``recognises`` looks for."""
         return {
-            "origin_solver": np.array(self.solver),
-            "origin_blocks": np.array(self.n_blocks),
-            "origin_key": self.key,
+            "stamp_solver": np.array(self.solver),
+            "stamp_blocks": np.array(self.n_blocks),
+            "stamp_key": self.key,
         }
 
     def recognises(self, state: SavedState) -> bool:
         """Whether the state was left by the same kind of solver on the same data and ridge."""
-        mine = self.stamp()
+        mine = self.as_state()
         if any(name not in state or state[name].shape != mine[name].shape for name in mine):
             return False
         return (
-            str(state["origin_solver"]) == self.solver
-            and int(state["origin_blocks"]) == self.n_blocks
-            and np.allclose(state["origin_key"], self.key, SAME_DATA, SAME_DATA)
+            str(state["stamp_solver"]) == self.solver
+            and int(state["stamp_blocks"]) == self.n_blocks
+            and np.allclose(state["stamp_key"], self.key, SAME_DATA, SAME_DATA)
         )
 
 
 def solver_of(state: SavedState) -> str | None:
     """Return the kind of solver that left a state, None where it does not say."""
-    return str(state["origin_solver"]) if "origin_solver" in state else None
+    return str(state["stamp_solver"]) if "stamp_solver" in state else None
 
 
 @dataclass(slots=True)
@@ -106,7 +106,7 @@ class Run:
     """The bookkeeping of one run: clock, trajectory, best bounds, decision to stop."""
 
     limits: Limits
-    watch: Watch
+    callbacks: Callbacks
     sentence: str = "Learning"
     seconds_before: float = field(init=False)
     upper: float = float("inf")
@@ -117,7 +117,7 @@ class Run:
     _saved: float = field(default_factory=time.perf_counter)
 
     def __post_init__(self) -> None:
-        self.seconds_before = self.watch.seconds_before
+        self.seconds_before = self.callbacks.seconds_before
 
     @property
     def seconds(self) -> float:
@@ -144,10 +144,10 @@ class Run:
         self._report(iteration, known)
 
     def _report(self, iteration: int, known: bool) -> None:
-        if self.watch.on_progress is ignore_progress:
+        if self.callbacks.on_progress is ignore_progress:
             return
         gap = self.relative_gap if known else None
-        self.watch.on_progress(
+        self.callbacks.on_progress(
             Progress(
                 sentence=self.sentence,
                 fraction=None if gap is None else self._fraction(gap),
@@ -200,7 +200,7 @@ class Run:
             return Status.CONVERGED
         if self.limits.gap is not None and self.present - self.lower <= self.limits.gap:
             return Status.CONVERGED
-        if self.watch.should_stop():
+        if self.callbacks.should_stop():
             return Status.CANCELLED
         if self.limits.max_seconds is not None and self.seconds >= self.limits.max_seconds:
             return Status.TIME_LIMIT
@@ -210,7 +210,7 @@ class Run:
 
     def is_checkpoint_due(self) -> bool:
         """Whether a checkpoint is wanted and the last one is old enough."""
-        if self.watch.checkpoint is None:
+        if self.callbacks.checkpoint is None:
             return False
         now = time.perf_counter()
         if now - self._saved < CHECKPOINT_SECONDS:
@@ -218,16 +218,16 @@ class Run:
         self._saved = now
         return True
 
-    def load(self, origin: Origin) -> SavedState | None:
+    def load(self, stamp: ProblemStamp) -> SavedState | None:
         """Return the state to go on from and set the clock; None to start anew."""
-        saved = self.watch.checkpoint.load() if self.watch.checkpoint is not None else None
-        if saved is None or not origin.recognises(saved):
+        saved = self.callbacks.checkpoint.load() if self.callbacks.checkpoint is not None else None
+        if saved is None or not stamp.recognises(saved):
             return None
         self.seconds_before = float(saved["seconds"])
         return saved
 
-    def save(self, origin: Origin, state: State) -> None:
+    def save(self, stamp: ProblemStamp, state: State) -> None:
         """Leave a state that ``load`` finds again."""
-        if self.watch.checkpoint is not None:
+        if self.callbacks.checkpoint is not None:
             seconds: State = {"seconds": np.array(self.seconds)}
-            self.watch.checkpoint.save(state | seconds | origin.stamp())
+            self.callbacks.checkpoint.save(state | seconds | stamp.as_state())

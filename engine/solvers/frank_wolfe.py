@@ -20,7 +20,7 @@ from engine.kernels.threads import one_blas_thread
 from engine.objectives.objective import Objective
 from engine.objectives.protocol import Structure, check_parts
 from engine.solvers.block_orders import AllTogether, BlockOrder
-from engine.solvers.control import Limits, Origin, Run, Watch
+from engine.solvers.control import Callbacks, Limits, ProblemStamp, Run
 from engine.solvers.iterate import Direction, Iterate
 from engine.solvers.result import LearningResult
 from engine.solvers.step_rules import LineSearch, Mapper, StepRule
@@ -59,7 +59,7 @@ class FrankWolfe:
         Return theta_bar_t = (1 - r) theta_bar_{t-1} + r theta_t, r = 2 / (t + 2) ("wavg").
     rng : Generator, for the order.
     limits : Limits
-    watch : Watch
+    callbacks : Callbacks
     on_step : callable, given the iterate and the directions after every step.
     mapper : ``map``, or a pool's where structures are asked on several threads.
     keep : see ``Iterate``.
@@ -72,7 +72,7 @@ class FrankWolfe:
     averaged: bool = False
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
     limits: Limits = field(default_factory=Limits)
-    watch: Watch = field(default_factory=Watch)
+    callbacks: Callbacks = field(default_factory=Callbacks)
     on_step: Callable[[Iterate, Sequence[Direction]], None] = ignore_step
     mapper: Mapper = map
     keep: Callable[[FloatArray], FloatArray] | None = None
@@ -91,14 +91,14 @@ class FrankWolfe:
         """
         check_parts(self.structures, *PARTS)
         iterate = self.iterate = Iterate(self.structures, self.objective, self.mapper, self.keep)
-        run = Run(self.limits, self.watch)
+        run = Run(self.limits, self.callbacks)
         with one_blas_thread():
             self._begin_or_resume(run)
             status = None
             while status is None:
                 status = self._take_pass(run)
                 if status is None and run.is_checkpoint_due():
-                    run.save(self._origin, self._state())
+                    run.save(self._stamp, self._state())
             theta = self._average if self.averaged else iterate.theta
             return make_result(iterate, run, theta, status)
 
@@ -143,12 +143,12 @@ class FrankWolfe:
         return value - sum(d.gap for d in self.iterate.ask(everyone, self.iterate.theta))
 
     @property
-    def _origin(self) -> Origin:
-        return Origin(type(self.order).__name__, len(self.structures), self.objective.key)
+    def _stamp(self) -> ProblemStamp:
+        return ProblemStamp(type(self.order).__name__, len(self.structures), self.objective.key)
 
     def _begin_or_resume(self, run: Run) -> None:
-        """Restore a checkpoint of the same origin, else go to the starts."""
-        saved = run.load(self._origin)
+        """Restore a checkpoint of the same stamp, else go to the starts."""
+        saved = run.load(self._stamp)
         if saved is None:
             self.iterate.begin()
             self._average = np.zeros(len(self.iterate.theta))

@@ -30,7 +30,7 @@ from engine.kernels.threads import one_blas_thread
 from engine.objectives.learning_dual import make_learning_dual
 from engine.objectives.protocol import CurvedEntropy, Point, Structure, check_parts
 from engine.oracles.protocol import Vertex, inner_product
-from engine.solvers.control import Limits, Run, Watch
+from engine.solvers.control import Callbacks, Limits, Run
 from engine.solvers.frank_wolfe import PARTS, make_result
 from engine.solvers.iterate import Iterate
 from engine.solvers.result import LearningResult
@@ -105,7 +105,7 @@ class FullyCorrectiveFrankWolfe:
     structures: Sequence[Structure]
     ridge: float
     limits: Limits = field(default_factory=Limits)
-    watch: Watch = field(default_factory=Watch)
+    callbacks: Callbacks = field(default_factory=Callbacks)
     _atoms: list[_Atoms] = field(init=False)
     _contraction: float = field(init=False)
 
@@ -122,7 +122,7 @@ class FullyCorrectiveFrankWolfe:
             dual = make_learning_dual([s.observed for s in self.structures], self.ridge)
             iterate = Iterate(self.structures, dual)
             iterate.begin()
-            run = Run(self.limits, self.watch)
+            run = Run(self.limits, self.callbacks)
             self._atoms = [
                 _Atoms(point.copy(), [], row[None], np.ones(1))
                 for point, row in zip(iterate.points, iterate.statistics.copy(), strict=True)

@@ -19,10 +19,10 @@ from engine.core.status import Status
 from engine.kernels.threads import one_blas_thread
 from engine.objectives.learning_dual import LearningDual, make_learning_dual
 from engine.objectives.protocol import InnerProblem
-from engine.solvers.control import Limits, Origin, Run, Watch
+from engine.solvers.control import Callbacks, Limits, ProblemStamp, Run
 from engine.solvers.dual_bundle import DualBundle
 from engine.solvers.result import LearningResult
-from engine.solvers.theta_state import Climb, Evaluation, Factor, sum_statistics, unpack_climb
+from engine.solvers.theta_state import Ascent, Evaluation, Factor, sum_statistics, unpack_ascent
 
 ARMIJO = 1e-4  # share of the promised rise that a step must deliver
 INNER_SHARE = 0.02  # part of the wanted gap that inexact inner solutions may use up
@@ -39,7 +39,7 @@ class ThetaAscent:
     problems : sequence of InnerProblem, one per observation.
     ridge : float, lambda > 0.
     limits : Limits
-    watch : Watch
+    callbacks : Callbacks
     memory : int, pairs of steps and gradient changes that L-BFGS keeps.
     refresh_ratio : float
         Estimate the Hessian anew, and forget the pairs, after a step that left more than this
@@ -55,7 +55,7 @@ class ThetaAscent:
     problems: Sequence[InnerProblem]
     ridge: float
     limits: Limits = field(default_factory=Limits)
-    watch: Watch = field(default_factory=Watch)
+    callbacks: Callbacks = field(default_factory=Callbacks)
     memory: int = 12
     refresh_ratio: float = 0.5
     inner_rise: float = 0.02
@@ -73,65 +73,65 @@ class ThetaAscent:
         dual = make_learning_dual([p.observed for p in self.problems], self.ridge)
         self._bundle = DualBundle(dual.observed, self.ridge)
         self._sweeps = 0
-        run = Run(self.limits, self.watch)
+        run = Run(self.limits, self.callbacks)
         with one_blas_thread():
-            climb = self._begin_or_resume(dual, run, start)
-            climb.certified = self._record(run, climb.now, climb.iteration, climb.certified)
-            return self._iterate(dual, run, climb)
+            ascent = self._begin_or_resume(dual, run, start)
+            ascent.certified = self._record(run, ascent.now, ascent.iteration, ascent.certified)
+            return self._iterate(dual, run, ascent)
 
-    def _begin_or_resume(self, dual: LearningDual, run: Run, start: FloatArray | None) -> Climb:
-        """Restore a checkpoint of the same origin; else evaluate the start.
+    def _begin_or_resume(self, dual: LearningDual, run: Run, start: FloatArray | None) -> Ascent:
+        """Restore a checkpoint of the same stamp; else evaluate the start.
 
         Problems that leave their state out of the solution have to be solved anew; the others go
         on exactly as if they had never been stopped.
         """
-        saved = run.load(self._origin(dual))
+        saved = run.load(self._stamp(dual))
         if saved is None:
             theta = np.zeros(len(dual.observed)) if start is None else np.array(start, dtype=float)
             now = self._evaluate(dual, run, theta, [None] * len(self.problems))
             bounds = now.bounds
-            return Climb(now, theta, bounds.lower, self._metric(now), [], 0, bounds.is_certified)
-        climb = unpack_climb(saved, dual, len(self.problems))
+            return Ascent(now, theta, bounds.lower, self._metric(now), [], 0, bounds.is_certified)
+        ascent = unpack_ascent(saved, dual, len(self.problems))
         self._sweeps = int(saved["sweeps"])
         self._bundle.unpack(saved)
         run.upper, run.lower = (float(x) for x in saved["run_bounds"])
-        if not all(solution.state for solution in climb.now.inner):
-            climb.now = self._solve_again(dual, run, climb)
-        return climb
+        if not all(solution.state for solution in ascent.now.inner):
+            ascent.now = self._solve_again(dual, run, ascent)
+        return ascent
 
-    def _solve_again(self, dual: LearningDual, run: Run, climb: Climb) -> Evaluation:
+    def _solve_again(self, dual: LearningDual, run: Run, ascent: Ascent) -> Evaluation:
         """Evaluate the best theta from cold, as accurately as the saved point was.
 
         A problem may settle for less at its first solve, when most callers know no bound yet: the
         next step would take the error for a change of the gradient.
         """
-        theta, allowed = climb.best_theta, climb.now.slack
+        theta, allowed = ascent.best_theta, ascent.now.slack
         now = self._evaluate(dual, run, theta, [None] * len(self.problems), allowed)
         if now.slack > allowed:
             states = [solution.state for solution in now.inner]
             now = self._evaluate(dual, run, theta, states, allowed)
         return now
 
-    def _iterate(self, dual: LearningDual, run: Run, climb: Climb) -> LearningResult:
+    def _iterate(self, dual: LearningDual, run: Run, ascent: Ascent) -> LearningResult:
         while True:
-            status = run.verdict(climb.iteration)
+            status = run.verdict(ascent.iteration)
             if status is not None:
-                return self._finish(run, climb, status)
-            now = climb.now
-            following = self._step(dual, run, now, climb.metric, climb.history)
+                return self._finish(run, ascent, status)
+            now = ascent.now
+            following = self._step(dual, run, now, ascent.metric, ascent.history)
             if following is None:
-                return self._finish(run, climb, Status.STALLED)
+                return self._finish(run, ascent, Status.STALLED)
             change = _norm(following.gradient) / max(_norm(now.gradient), 1e-300)
-            climb.history.append((following.theta - now.theta, now.gradient - following.gradient))
-            del climb.history[: -self.memory]
-            if climb.iteration == 0 or change > self.refresh_ratio:
-                climb.metric, climb.history = self._metric(following), []
-            climb.now, climb.iteration = following, climb.iteration + 1
-            if following.bounds.lower >= climb.best_lower:
-                climb.best_theta, climb.best_lower = following.theta, following.bounds.lower
-            climb.certified = self._record(run, following, climb.iteration, climb.certified)
+            ascent.history.append((following.theta - now.theta, now.gradient - following.gradient))
+            del ascent.history[: -self.memory]
+            if ascent.iteration == 0 or change > self.refresh_ratio:
+                ascent.metric, ascent.history = self._metric(following), []
+            ascent.now, ascent.iteration = following, ascent.iteration + 1
+            if following.bounds.lower >= ascent.best_lower:
+                ascent.best_theta, ascent.best_lower = following.theta, following.bounds.lower
+            ascent.certified = self._record(run, following, ascent.iteration, ascent.certified)
             if run.is_checkpoint_due():
-                self._save(dual, run, climb)
+                self._save(dual, run, ascent)
 
     def _record(self, run: Run, now: Evaluation, iteration: int, certified: bool) -> bool:
         """Note the bounds; a proved upper bound is never replaced by one that was not proved."""
@@ -214,23 +214,23 @@ class ThetaAscent:
             step *= float(np.clip(slope / fall if fall > 0.0 else 1.0, *SHORTEN))
         return None
 
-    def _origin(self, dual: LearningDual) -> Origin:
-        return Origin("theta ascent", len(self.problems), dual.key)
+    def _stamp(self, dual: LearningDual) -> ProblemStamp:
+        return ProblemStamp("thetan ascent", len(self.problems), dual.key)
 
-    def _save(self, dual: LearningDual, run: Run, climb: Climb) -> None:
+    def _save(self, dual: LearningDual, run: Run, ascent: Ascent) -> None:
         state: State = {
             "sweeps": np.array(self._sweeps),
             "run_bounds": np.array([run.upper, run.lower]),
         }
-        run.save(self._origin(dual), state | climb.pack() | self._bundle.pack())
+        run.save(self._stamp(dual), state | ascent.pack() | self._bundle.pack())
 
-    def _finish(self, run: Run, climb: Climb, status: Status) -> LearningResult:
+    def _finish(self, run: Run, ascent: Ascent, status: Status) -> LearningResult:
         return LearningResult(
-            theta=read_only(climb.best_theta.copy()),
+            theta=read_only(ascent.best_theta.copy()),
             objective=run.upper,
             lower_bound=run.lower,
-            is_certified=climb.certified,
-            iterations=climb.iteration,
+            is_certified=ascent.certified,
+            iterations=ascent.iteration,
             oracle_calls=self._sweeps,
             seconds=run.seconds,
             status=status,

@@ -30,7 +30,7 @@ class Evaluation:
 
 
 @dataclass(slots=True)
-class Climb:
+class Ascent:
     """The present point, the best theta, and what L-BFGS remembers.
 
     Parameters
@@ -52,7 +52,7 @@ class Climb:
     certified: bool = True
 
     def pack(self) -> State:
-        """Return everything that ``unpack_climb`` needs."""
+        """Return everything that ``unpack_ascent`` needs."""
         pairs = np.array(self.history).reshape(-1, 2, len(self.now.theta))
         return {
             **_pack_evaluation(self.now),
@@ -66,9 +66,9 @@ class Climb:
         }
 
 
-def unpack_climb(saved: SavedState, dual: LearningDual, n_problems: int) -> Climb:
-    """Restore a climb of the same problem."""
-    return Climb(
+def unpack_ascent(saved: SavedState, dual: LearningDual, n_problems: int) -> Ascent:
+    """Restore an ascent of the same problem."""
+    return Ascent(
         now=_unpack_evaluation(saved, dual, n_problems),
         best_theta=saved["best_theta"],
         best_lower=float(saved["best_lower"]),

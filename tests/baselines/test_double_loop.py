@@ -7,7 +7,7 @@ from engine.baselines.double_loop import PropagatedExample, Propagation, train_d
 from engine.core.errors import InvalidProblemError
 from engine.core.status import Status
 from engine.crf.bipartite import BipartiteItems
-from engine.solvers.control import Limits, Watch
+from engine.solvers.control import Callbacks, Limits
 from engine.solvers.theta_ascent import ThetaAscent
 from engine.structures.bipartite import BipartiteStructure
 
@@ -72,8 +72,8 @@ def test_a_step_that_is_too_long_diverges_instead_of_reading_as_converged() -> N
 
 def test_it_can_be_stopped_and_refuses_bad_settings() -> None:
     examples = [PropagatedExample(*pair) for pair in make_items()]
-    watch = Watch(should_stop=lambda: True)
-    stopped = train_double_loop(examples, ridge=1.0, step_size=0.1, watch=watch)
+    callbacks = Callbacks(should_stop=lambda: True)
+    stopped = train_double_loop(examples, ridge=1.0, step_size=0.1, callbacks=callbacks)
     assert (stopped.status, len(stopped.steps)) == (Status.CANCELLED, 1)
     for settings in ({"ridge": 0.0, "step_size": 1.0}, {"ridge": 1.0, "step_size": -1.0}):
         with pytest.raises(InvalidProblemError, match="above 0"):

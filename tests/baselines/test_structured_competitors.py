@@ -16,7 +16,7 @@ from engine.crf.bipartite import BipartiteItems
 from engine.crf.questionnaire import Question, Questionnaire
 from engine.crf.survey import Survey
 from engine.crf.survey_features import make_survey_features
-from engine.solvers.control import Watch
+from engine.solvers.control import Callbacks
 from engine.structures.bipartite import BipartiteStructure
 from engine.structures.survey import SurveyStructure
 from tests.reference.exact_matchings import list_matchings
@@ -149,7 +149,7 @@ def test_perceptron_repeats_with_the_seed_and_can_be_stopped() -> None:
     assert first.status is Status.ITERATION_LIMIT
     assert first.oracle_calls == 30
     stopped = train_structured_perceptron(
-        examples, rng=np.random.default_rng(7), watch=Watch(should_stop=lambda: True)
+        examples, rng=np.random.default_rng(7), callbacks=Callbacks(should_stop=lambda: True)
     )
     assert (stopped.status, stopped.passes) == (Status.CANCELLED, 1)
 

@@ -10,7 +10,7 @@ import engine.core.gap as module
 from engine.core.gap import relative_gap
 from engine.core.status import Status
 from engine.objectives.learning_dual import Bounds
-from engine.solvers.control import Limits, Run, Watch
+from engine.solvers.control import Callbacks, Limits, Run
 from engine.solvers.result import LearningResult, TrajectoryPoint
 
 
@@ -28,7 +28,7 @@ from engine.solvers.result import LearningResult, TrajectoryPoint
 )
 def test_results_histories_bounds_and_runs_mean_the_same(upper, lower, expected):
     result = LearningResult(np.zeros(1), upper, lower, True, 1, 1, 0.0, Status.CONVERGED, ())
-    run = Run(Limits(), Watch())
+    run = Run(Limits(), Callbacks())
     run.upper, run.lower = upper, lower
     told = [
         relative_gap(upper, lower),

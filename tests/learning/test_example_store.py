@@ -104,7 +104,7 @@ def test_learning_from_files_gives_the_same_answer(
     options = {"ridge": 3e4, "solver": solver, "relative_gap": 0.02}
     inside = train_segmentation(images, masks, **options)  # type: ignore[arg-type]
     monkeypatch.setattr(ExampleStore.__init__, "__defaults__", (None, 0))
-    monkeypatch.setattr("engine.objectives.array_shelf.ArrayShelf.__init__.__defaults__", (0, None))
+    monkeypatch.setattr("engine.core.array_store.ArrayStore.__init__.__defaults__", (0, None))
     outside = train_segmentation(images, masks, **options)  # type: ignore[arg-type]
     assert outside.result.objective == pytest.approx(inside.result.objective, rel=1e-12)
     assert_array_equal(outside.model.theta, inside.model.theta)

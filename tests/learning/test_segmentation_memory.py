@@ -39,12 +39,12 @@ from engine.core.checkpoint import FileCheckpoint
 from engine.datasets.synthetic_images import generate_leaf_images
 from engine.learning.example_store import ExampleStore
 from engine.learning.segmentation import train_segmentation
-from engine.objectives.array_shelf import ArrayShelf
+from engine.core.array_store import ArrayStore
 from engine.solvers import control
 from engine.solvers.iterate import Iterate
 control.CHECKPOINT_SECONDS = 0.0
 ExampleStore.__init__.__defaults__ = (None, 2**20)  # budgets of 1 and 2 MB
-ArrayShelf.__init__.__defaults__ = (2**21, None)
+ArrayStore.__init__.__defaults__ = (2**21, None)
 solver, wanted, place = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
 peak = 0
 class Killed(Exception):
@@ -116,7 +116,7 @@ def test_memory_stays_flat_in_the_number_of_pictures(solver: str) -> None:
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peaks are read from /proc")
 @pytest.mark.parametrize("solver", ["frank-wolfe", "block-coordinate"])
 def test_going_on_from_a_checkpoint_takes_no_more_memory(solver: str, tmp_path: Path) -> None:
-    """All points were read before the first was put on the shelf: 1.5 MB a picture.
+    """All points were read before the first was put on the store: 1.5 MB a picture.
 
     A job that the system killed for its memory met the same load at every retry.
     """

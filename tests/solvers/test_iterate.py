@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from engine.objectives import array_shelf
-from engine.objectives.array_shelf import ArrayShelf
+from engine.core import array_store
+from engine.core.array_store import ArrayStore
 from engine.objectives.learning_dual import make_learning_dual
 from engine.solvers.iterate import Iterate
 from engine.structures.grid import GridStructure
@@ -20,16 +20,16 @@ def test_vertices_take_the_place_of_those_before(
 ) -> None:
     """All of a pass, and those of the pass before, were held in memory beside the points."""
     files: list[int] = []
-    reserve = array_shelf._reserve
-    monkeypatch.setattr(array_shelf, "FILE_BYTES", 1)
+    reserve = array_store._reserve
+    monkeypatch.setattr(array_store, "FILE_BYTES", 1)
     monkeypatch.setattr(
-        array_shelf, "_reserve", lambda *file: (reserve(*file), files.append(file[1]))
+        array_store, "_reserve", lambda *file: (reserve(*file), files.append(file[1]))
     )
     rng = np.random.default_rng(0)
     structures = [GridStructure([tiny_example(rng, 3 + k, 4)], 0.5) for k in range(5)]
     dual = make_learning_dual([s.observed for s in structures], 1.0)
     with ThreadPoolExecutor(2) as pool:
-        keeping = Iterate(structures, dual, pool.map, ArrayShelf(memory_bytes).keep)
+        keeping = Iterate(structures, dual, pool.map, ArrayStore(memory_bytes).keep)
         plain, places = Iterate(structures, dual), []
         keeping.begin()
         plain.begin()

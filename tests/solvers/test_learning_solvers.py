@@ -10,7 +10,7 @@ from engine.core.status import Status
 from engine.crf.survey_features import make_survey_features
 from engine.objectives.learning_dual import make_learning_dual
 from engine.solvers.block_orders import AllTogether, CyclicOrder, RandomOrder, ShuffledOrder
-from engine.solvers.control import Limits, Watch
+from engine.solvers.control import Callbacks, Limits
 from engine.solvers.frank_wolfe import FrankWolfe
 from engine.solvers.iterate import Iterate
 from engine.solvers.step_rules import Line, LineSearch, OpenLoop
@@ -215,7 +215,7 @@ def test_limits_never_read_as_converged():
     assert result.status is Status.ITERATION_LIMIT
     assert not result.status.is_converged
     stopped = ThetaAscent(
-        make_problems(10, 1.0), RIDGE, Limits(1e-12), Watch(should_stop=lambda: True)
+        make_problems(10, 1.0), RIDGE, Limits(1e-12), Callbacks(should_stop=lambda: True)
     ).solve()
     assert stopped.status is Status.CANCELLED
 
@@ -224,11 +224,11 @@ def test_a_killed_frank_wolfe_resumes_to_the_same_answer(tmp_path, monkeypatch):
     monkeypatch.setattr("engine.solvers.control.CHECKPOINT_SECONDS", 0.0)
     limits = Limits(1e-12, max_iterations=40)
 
-    def solver(watch):
+    def solver(callbacks):
         structures = make_problems(10, 1.0)
-        return frank_wolfe(structures, ShuffledOrder(), seed=3, limits=limits, watch=watch)
+        return frank_wolfe(structures, ShuffledOrder(), seed=3, limits=limits, callbacks=callbacks)
 
-    whole = solver(Watch()).solve()
+    whole = solver(Callbacks()).solve()
     checkpoint = FileCheckpoint(tmp_path / "state.npz")
     asked = []
 
@@ -236,8 +236,8 @@ def test_a_killed_frank_wolfe_resumes_to_the_same_answer(tmp_path, monkeypatch):
         asked.append(1)
         return len(asked) > 7
 
-    solver(Watch(should_stop=stop, checkpoint=checkpoint)).solve()
-    resumed = solver(Watch(checkpoint=checkpoint)).solve()
+    solver(Callbacks(should_stop=stop, checkpoint=checkpoint)).solve()
+    resumed = solver(Callbacks(checkpoint=checkpoint)).solve()
     assert resumed.iterations == whole.iterations
     assert np.array_equal(resumed.theta, whole.theta)
 
@@ -254,7 +254,7 @@ def test_a_killed_ascent_resumes_to_the_very_same_answer(after, tmp_path, monkey
         return len(asked) > after
 
     def solve(**options):
-        return ThetaAscent(make_problems(30, 1.0), 1.0, Limits(1e-9), Watch(**options)).solve()
+        return ThetaAscent(make_problems(30, 1.0), 1.0, Limits(1e-9), Callbacks(**options)).solve()
 
     whole = solve()
     assert solve(should_stop=stop, checkpoint=checkpoint).status is Status.CANCELLED
@@ -268,7 +268,7 @@ def test_a_killed_ascent_resumes_to_the_very_same_answer(after, tmp_path, monkey
 
 def test_progress_reports_carry_both_bounds():
     reports = []
-    ThetaAscent(make_problems(10, 1.0), RIDGE, Limits(1e-8), Watch(reports.append)).solve()
+    ThetaAscent(make_problems(10, 1.0), RIDGE, Limits(1e-8), Callbacks(reports.append)).solve()
     assert all(r.objective >= r.lower_bound - 1e-9 for r in reports)
     gaps = [r.relative_gap for r in reports]
     assert gaps == sorted(gaps, reverse=True)

@@ -14,7 +14,7 @@ from engine.inference.graph_newton import compute_graph_pseudomarginals
 from engine.objectives.learning_dual import make_learning_dual
 from engine.oracles.sparse_matching import max_weight_matching
 from engine.solvers.block_orders import ShuffledOrder
-from engine.solvers.control import Limits, Watch
+from engine.solvers.control import Callbacks, Limits
 from engine.solvers.frank_wolfe import FrankWolfe
 from engine.solvers.fully_corrective_frank_wolfe import FullyCorrectiveFrankWolfe
 from engine.solvers.theta_ascent import ThetaAscent
@@ -256,9 +256,9 @@ def test_a_resumed_run_certifies_no_bound_that_was_not_proved(steps, tmp_path, m
     for _ in range(2):
         alternating = np.array([[1.0], [0.0], [1.0], [0.0]])
         problems.append(GraphStructure(4, square, alternating, np.array([0, 2]), 0.5))
-    watch = Watch(checkpoint=FileCheckpoint(tmp_path / "checkpoint.npz"))
+    callbacks = Callbacks(checkpoint=FileCheckpoint(tmp_path / "checkpoint.npz"))
     limits = Limits(1e-9, max_iterations=steps)
-    stopped, resumed = (ThetaAscent(problems, 0.05, limits, watch).solve() for _ in range(2))
+    stopped, resumed = (ThetaAscent(problems, 0.05, limits, callbacks).solve() for _ in range(2))
     assert stopped.is_certified
     assert not problems[0].maximise(stopped.theta, None, 1e-9).is_feasible
     assert resumed.is_certified

@@ -20,7 +20,7 @@ FILE_BYTES = 64 * 2**20
 _LINE_BYTES = 64  # of a cache line: where an array may start
 
 
-class ArrayShelf:
+class ArrayStore:
     """Keeps arrays that a solver changes in place; beyond a budget they are mapped to files.
 
     The files have no names: the room of each is free again when its arrays go, and also when the
