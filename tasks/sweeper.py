@@ -13,6 +13,7 @@ from webapp.cohorts.services.drafts import drafts_expire
 from webapp.common.left_files import remove_left_files
 from webapp.common.storage import remove_unfinished
 from webapp.jobs.services import jobs_sweep
+from webapp.surveys.services.invitations import mails_send
 
 log = structlog.get_logger(__name__)
 
@@ -49,6 +50,7 @@ class Sweeper:
         counts = jobs_sweep()
         if any(counts.values()):
             log.info("swept", **counts)
+        mails_send()
         now = time.monotonic()
         if now < self._tidy_at:
             return

@@ -4,13 +4,14 @@ DEBUG, SECRET_KEY, ALLOWED_HOSTS, CSRF_TRUSTED_ORIGINS, DATABASE_URL, REDIS_URL,
 BETHE_HALL_INSTANCE, SECURE_COOKIES, TLS_REDIRECT_ELSEWHERE, TRUST_PROXY, TIME_ZONE, LOG_LEVEL,
 ORGANISATION_QUOTA_GB, ORGANISATION_MAX_WAITING_JOBS, API_CALLS_A_MINUTE,
 API_WRONG_TOKENS_A_MINUTE, TRUSTED_PROXIES, HSTS_SECONDS, HSTS_SUBDOMAINS, HSTS_PRELOAD,
-METRICS_TOKEN, MIN_FREE_GB, LINES_LOG; what each means stands where it is read. Numbers of
-processes: ``webapp/sizing.py``.
+METRICS_TOKEN, MIN_FREE_GB, LINES_LOG, EMAIL_URL, EMAIL_FROM; what each means stands where it is
+read. Numbers of processes: ``webapp/sizing.py``.
 """
 
 import os
 import warnings
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import dj_database_url
 import structlog
@@ -46,6 +47,7 @@ INSTALLED_APPS = [
     "webapp.matching",
     "webapp.housing",
     "webapp.segmentation",
+    "webapp.surveys",
     "webapp.api",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -225,10 +227,31 @@ if TRUSTED_PROXIES or TRUST_PROXY:
 # -- Language and time --------------------------------------------------------------------------
 
 LANGUAGE_CODE = "en-gb"
-USE_I18N = False
+USE_I18N = True  # the students' pages are in the language that they choose; staff's are in English
+LANGUAGES = [("en", "English"), ("es", "Español")]
+LOCALE_PATHS = [BASE_DIR / "webapp" / "surveys" / "locale"]
 USE_TZ = True
 TIME_ZONE = os.environ.get("TIME_ZONE", "UTC")
 USE_THOUSAND_SEPARATOR = False
+
+# -- Mail ---------------------------------------------------------------------------------------
+
+# smtp://user:password@host:587 (TLS by STARTTLS), smtps://... (TLS from the start); where it is
+# unset, mails are files in the instance folder, which is how they are tried out.
+if os.environ.get("EMAIL_URL"):
+    _mail = urlsplit(os.environ["EMAIL_URL"])
+    EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    EMAIL_HOST = _mail.hostname or "localhost"
+    EMAIL_PORT = _mail.port or (465 if _mail.scheme == "smtps" else 587)
+    EMAIL_HOST_USER = unquote(_mail.username or "")
+    EMAIL_HOST_PASSWORD = unquote(_mail.password or "")
+    EMAIL_USE_SSL = _mail.scheme == "smtps"
+    EMAIL_USE_TLS = _mail.scheme == "smtp" and bool(_mail.username)
+    EMAIL_TIMEOUT = 10
+else:
+    EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
+    EMAIL_FILE_PATH = INSTANCE_DIR / "mail"
+DEFAULT_FROM_EMAIL = os.environ.get("EMAIL_FROM", "housing@localhost")
 
 # -- Jobs ---------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ urlpatterns = [
     path("", include("webapp.cohorts.urls")),
     path("", include("webapp.matching.urls")),
     path("", include("webapp.housing.urls")),
+    path("", include("webapp.surveys.urls")),
     path("", include("webapp.segmentation.urls")),
     path("api/", include("webapp.api.urls")),
 ]

@@ -1,0 +1,77 @@
+"""A questionnaire that is open, and students who have no account."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from django.core.cache import cache
+from django.test import Client
+from django.utils import timezone
+
+from webapp.accounts.models import User
+from webapp.surveys.links import token_of
+from webapp.surveys.models import Participant, Questionnaire
+from webapp.surveys.questions import questions_of
+from webapp.surveys.services.questionnaires import questionnaire_create, questionnaire_open
+
+
+@pytest.fixture(autouse=True)
+def no_tries_before() -> None:
+    cache.clear()
+
+
+@pytest.fixture
+def draft(bob: User) -> Questionnaire:
+    """A questionnaire that nobody has opened."""
+    return questionnaire_create(user=bob, title="Housing 2027", form="housing")
+
+
+@pytest.fixture
+def opened(bob: User, draft: Questionnaire) -> Questionnaire:
+    """The same, open for nine days."""
+    closes_at = timezone.now() + timedelta(days=9)
+    questionnaire_open(user=bob, questionnaire=draft, closes_at=closes_at)
+    return draft
+
+
+class Student:
+    """Somebody with a phone: a browser without scripts."""
+
+    def __init__(self, questionnaire: Questionnaire, identifier: str = "", token: str = "") -> None:
+        self.client = Client(headers={"Accept-Language": "en"})
+        self.questionnaire = questionnaire
+        self.url = f"/q/{token}/"
+        if identifier:
+            answer = self.client.post(f"/q/code/{questionnaire.code}/", {"identifier": identifier})
+            self.url = answer.url
+
+    def say(self, number: int, *answers: object, action: str = "next") -> object:
+        fields = {"n": number, "answer": [str(a) for a in answers], "action": action}
+        return self.client.post(self.url, fields)
+
+    def say_all(self, k: int = 0) -> None:
+        for question in questions_of(self.questionnaire.content):
+            if question.options:
+                self.say(question.number, (k * question.number) % len(question.options))
+            elif question.kind == "time":
+                self.say(question.number, f"{20 + k % 4}:15")
+            else:
+                self.say(question.number, action="skip")
+        self.client.post(self.url, {"action": "finish"})
+
+    @property
+    def row(self) -> Participant:
+        return Participant.objects.get(pk=self.url.strip("/").split("/")[1].split(".")[0])
+
+
+@pytest.fixture
+def student(opened: Questionnaire) -> Callable[..., Student]:
+    """A function from an identifier to a student who began by the code."""
+    return lambda identifier="N001": Student(opened, identifier)
+
+
+@pytest.fixture
+def invited(opened: Questionnaire) -> Student:
+    """A student with a personal link."""
+    row = Participant.objects.create(questionnaire=opened, email="anna@northfield.example")
+    return Student(opened, token=token_of(row))

@@ -1,0 +1,253 @@
+"""Questionnaires of staff: built, opened, watched, turned into cohorts; walls and roles."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from django.core import mail
+from django.urls import reverse
+from django.utils import timezone
+
+from tests.webapp.surveys.conftest import Student
+from webapp.accounts.models import User
+from webapp.audit.models import AuditLine
+from webapp.cohorts.models import Cohort
+from webapp.cohorts.selectors.surveys import cohort_survey
+from webapp.surveys.models import Mail, Participant, Questionnaire
+from webapp.surveys.questions import QuestionnaireError, questions_of
+from webapp.surveys.selectors import progress_of, question_states, requests_of
+from webapp.surveys.services.cohorts import cohort_from_answers
+from webapp.surveys.services.invitations import invitations_add, mails_queue, mails_send
+from webapp.surveys.services.questionnaires import (
+    question_add,
+    question_edit,
+    question_move,
+    question_remove,
+    questionnaire_create,
+    questionnaire_open,
+)
+
+
+def words(question: object, **changes: object) -> dict[str, object]:
+    own = {"name": question.name, "text": question.text, "hint": "", "reason": "",
+           "answers": list(question.answers)}  # fmt: skip
+    return own | changes
+
+
+@pytest.mark.parametrize(("form", "count"), [("housing", 14), ("own", 11)])
+def test_templates_are_whole(bob: User, form: str, count: int) -> None:
+    made = questionnaire_create(user=bob, title=form, form=form)
+    questions = questions_of(made.content)
+    assert len(questions) == count
+    assert len({q.key for q in questions}) == len({q.name for q in questions}) == count
+    if form == "own":
+        assert all(q.reason for q in questions)
+
+
+def test_everything_can_change_before_opening(bob: User, draft: Questionnaire) -> None:
+    first, second = questions_of(draft.content)[:2]
+    common = {"user": bob, "questionnaire": draft}
+    question_move(**common, version=draft.version, key=first.key, step=1)
+    assert [q.key for q in questions_of(draft.content)[:2]] == [second.key, first.key]
+    question_remove(**common, version=draft.version, key=second.key)
+    changed = words(first, name="Rises", answers=["Early", "Late"])
+    question_edit(**common, version=draft.version, key=first.key, **changed)
+    fields = {
+        "kind": "one",
+        "name": "Pets",
+        "text": "Do you have a pet?",
+        "answers": ["Cat", "Dog"],
+    }
+    question_add(**common, version=draft.version, section=1, **fields)
+    names = [q.name for q in questions_of(draft.content)]
+    assert (names[0], "Pets" in names, len(names)) == ("Rises", True, 14)
+    with pytest.raises(QuestionnaireError, match="Somebody else changed"):
+        question_remove(**common, version=draft.version - 1, key=first.key)
+    with pytest.raises(QuestionnaireError, match="Another question is called"):
+        question_add(**common, version=draft.version, section=0, **(fields | {"name": "pets"}))
+
+
+def test_what_has_answers_keeps_its_meaning(bob: User, opened: Questionnaire) -> None:
+    first = questions_of(opened.content)[0]
+    common = {"user": bob, "questionnaire": opened, "key": first.key}
+    question_edit(**common, version=opened.version, **words(first, text="When do you get up?"))
+    assert questions_of(opened.content)[0].text == "When do you get up?"
+    for change in ({"answers": ["Early", "Late"]}, {"name": "Other"}):
+        with pytest.raises(QuestionnaireError, match="fixed once it was open"):
+            question_edit(**common, version=opened.version, **words(first, **change))
+    with pytest.raises(QuestionnaireError, match="fixed once it was open"):
+        question_remove(**common, version=opened.version)
+
+
+def test_it_opens_only_until_later(bob: User, draft: Questionnaire) -> None:
+    now = timezone.now()
+    for closes_at, opens_at in ((now, None), (now + timedelta(days=1), now + timedelta(days=2))):
+        with pytest.raises(QuestionnaireError, match="close after it opens"):
+            questionnaire_open(
+                user=bob, questionnaire=draft, closes_at=closes_at, opens_at=opens_at
+            )
+    assert draft.opens_at is None
+
+
+def test_progress_adds_up(opened: Questionnaire, student: Callable, invited: Student) -> None:
+    student("N1").say_all()
+    half = student("N2")
+    for number in range(1, 6):
+        half.say(number, 0)
+    looked = student("N3")
+    looked.client.get(looked.url)
+    found = progress_of(opened)
+    assert (found.n_people, found.n_finished, found.n_started) == (4, 1, 1)
+    assert (found.n_opened, found.n_unopened) == (1, 1)
+    states = question_states(opened)
+    assert [state.n_answered for state in states[:6]] == [2, 2, 2, 2, 2, 1]
+    assert [state.n_stopped for state in states[:6]] == [0, 0, 0, 0, 1, 0]
+
+
+def test_answers_become_a_cohort_and_latecomers_the_next(
+    bob: User, opened: Questionnaire, student: Callable
+) -> None:
+    for k in range(6):
+        student(f"N{k}").say_all(k)
+    again = student("n3")  # the same person, later
+    again.say_all(1)
+    student("N9").say(1, 1)  # has not finished
+    first = cohort_from_answers(user=bob, questionnaire=opened, name="First")
+    assert first.n_students == 6
+    survey = cohort_survey(first)
+    assert survey.questionnaire.n_questions == 13
+    assert first.constraints == ["Gender"]
+    kept = first.students.get(original_id="n3")
+    assert kept.answers[0] == 1
+    with pytest.raises(QuestionnaireError, match="At least 2 people"):
+        cohort_from_answers(user=bob, questionnaire=opened, name="Second")
+    for k in (10, 11):
+        student(f"N{k}").say_all(k)
+    student("N1").say_all(2)  # is in the first cohort already
+    second = cohort_from_answers(user=bob, questionnaire=opened, name="Second")
+    assert sorted(second.students.values_list("original_id", flat=True)) == ["N10", "N11"]
+    assert second.questions == first.questions
+
+
+def test_times_and_several_become_columns(bob: User) -> None:
+    made = questionnaire_create(user=bob, title="Own", form="own")
+    questionnaire_open(user=bob, questionnaire=made, closes_at=timezone.now() + timedelta(days=1))
+    for k in range(8):
+        Student(made, f"N{k}").say_all(k)
+    cohort = cohort_from_answers(user=bob, questionnaire=made, name="Own")
+    names = [question["name"] for question in cohort.questions]
+    assert "Evenings: Music" in names
+    assert not {"Request", "Anything else"} & set(names)
+    lights = cohort.questions[names.index("Lights out")]
+    assert lights["kind"] in ("ordinal", "binary")
+    assert cohort_survey(cohort).n_students == 8
+
+
+def test_requests_need_both(bob: User) -> None:
+    made = questionnaire_create(user=bob, title="Own", form="own")
+    questionnaire_open(user=bob, questionnaire=made, closes_at=timezone.now() + timedelta(days=1))
+    number = next(q.number for q in questions_of(made.content) if q.kind == "request")
+    anna, ben, carl = (Student(made, f"N{k}") for k in range(3))
+    anna.say(number, ben.row.code.lower())
+    carl.say(number, ben.row.code)
+    ben.say(number, anna.row.code)
+    found = {(a.identifier, b.identifier): both for a, b, both in requests_of(made)}
+    assert found == {("N0", "N1"): True, ("N1", "N0"): True, ("N2", "N1"): False}
+
+
+def test_mails_go_out_once_and_are_tried_again(
+    bob: User, opened: Questionnaire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    added = invitations_add(
+        user=bob, questionnaire=opened, text="a@x.example, N1\nN2 b@x.example\n\na@x.example"
+    )
+    assert added == (2, 0)
+    with pytest.raises(QuestionnaireError, match="Line 2 holds no e-mail"):
+        invitations_add(user=bob, questionnaire=opened, text="c@x.example\nnobody")
+    send = {"user": bob, "questionnaire": opened, "base": "https://hall.example"}
+    with pytest.raises(QuestionnaireError, match="The text needs"):
+        mails_queue(**send, text="Hello", is_reminder=False)
+    assert mails_queue(**send, text="Hello [link]", is_reminder=False) == 2
+    with pytest.raises(QuestionnaireError, match="nobody"):
+        mails_queue(**send, text="Hello [link]", is_reminder=False)
+
+    def broken(self: object, *args: object, **kwargs: object) -> int:
+        raise OSError("no route")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("django.core.mail.EmailMessage.send", broken)
+        assert mails_send() == 0
+    failed = Mail.objects.exclude(error="").get()
+    assert (failed.state, failed.attempts) == (Mail.WAITING, 1)
+    Mail.objects.update(due_at=timezone.now())
+    assert mails_send() == 2
+    assert mails_send() == 0
+    assert sorted(message.to[0] for message in mail.outbox) == ["a@x.example", "b@x.example"]
+    link = next(word for word in mail.outbox[0].body.split() if word.startswith("https://"))
+    anna = Student(opened, token=link.split("/q/")[1].strip("/"))
+    assert anna.client.get(anna.url).status_code == 200
+    anna.say_all()
+    assert mails_queue(**send, text="Again [link]", is_reminder=True) == 1
+    mails_send()
+    assert mail.outbox[-1].subject == "Reminder: Housing 2027"
+
+
+def test_a_mail_whose_sender_died_is_tried_again(bob: User, opened: Questionnaire) -> None:
+    invitations_add(user=bob, questionnaire=opened, text="a@x.example")
+    send = {"user": bob, "questionnaire": opened, "base": "", "is_reminder": False}
+    mails_queue(**send, text="[link]")
+    Mail.objects.update(state=Mail.SENDING, due_at=timezone.now() - timedelta(minutes=11))
+    assert mails_send() == 1
+    assert mails_send() == 0
+
+
+def test_staff_do_all_of_it_by_its_pages(bob: User, client_of: Callable) -> None:
+    client = client_of(bob)
+    fields = {"title": "By hand", "form": "own"}
+    page = client.post(reverse("surveys:new"), fields, follow=True).content.decode()
+    assert "11 questions in 3 sections" in page
+    made = Questionnaire.objects.get()
+    names = ("questionnaire", "change", "open", "invite", "make-cohort", "preview")
+    at = {name: reverse(f"surveys:{name}", args=[made.pk]) for name in names}
+    key = questions_of(made.content)[1].key
+    assert "Keep" in client.get(f"{at['questionnaire']}?question={key}").content.decode()
+    client.post(at["change"], {"action": "up", "key": key, "version": made.version})
+    day = (timezone.localdate() + timedelta(days=3)).isoformat()
+    opened = client.post(at["open"], {"action": "open", "closes_on": day}, follow=True)
+    assert "Open until" in opened.content.decode()
+    client.post(at["invite"], {"action": "add", "people": "a@x.example N1"})
+    people = client.get(at["questionnaire"] + "?tab=people").content.decode()
+    assert "a@x.example" in people
+    for k in range(3):
+        Student(made, f"N{k}").say_all(k)
+    watched = client.get(at["questionnaire"]).content.decode()
+    assert "3 of 4 participants" in watched
+    assert "disabled" in client.get(at["preview"]).content.decode()
+    done = client.post(at["make-cohort"], {"name": "From answers"}, follow=True)
+    assert "3 students are in the cohort." in done.content.decode()
+    assert Cohort.objects.get().n_students == 3
+    closed = client.post(at["open"], {"action": "close"}, follow=True).content.decode()
+    assert "The questionnaire is closed." in closed
+    verbs = set(AuditLine.objects.values_list("verb", flat=True))
+    assert {"made", "moved a question", "opened", "invited", "made a cohort", "closed"} <= verbs
+
+
+def test_walls_and_roles(
+    alice: User, bob: User, carol: User, mallory: User, client_of: Callable, opened: Questionnaire
+) -> None:
+    Participant.objects.create(questionnaire=opened, email="anna@northfield.example")
+    page = reverse("surveys:questionnaire", args=[opened.pk])
+    assert client_of(mallory).get(page).status_code == 404
+    shown = client_of(alice).get(page + "?tab=people").content.decode()
+    assert "anna@northfield.example" not in shown
+    for name in ("change", "open", "invite", "make-cohort"):
+        address = reverse(f"surveys:{name}", args=[opened.pk])
+        assert client_of(alice).post(address).status_code == 403
+        assert client_of(mallory).post(address).status_code == 404
+    gone = reverse("surveys:delete", args=[opened.pk])
+    assert client_of(bob).post(gone, {"name": opened.title}).status_code == 403
+    client_of(carol).post(gone, {"name": "other"})
+    assert Questionnaire.objects.exists()
+    client_of(carol).post(gone, {"name": opened.title})
+    assert not Questionnaire.objects.exists()
+    assert not Participant.objects.exists()

@@ -1,0 +1,158 @@
+"""The student's page: no account, saved as they go, and nothing for who has no link."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from django.contrib.staticfiles import finders
+from django.test import Client
+from django.utils import timezone
+
+from tests.webapp.surveys.conftest import Student
+from webapp.accounts.models import User
+from webapp.audit.models import AuditLine
+from webapp.surveys import limits
+from webapp.surveys.models import Participant, Questionnaire, new_nonce
+from webapp.surveys.services.invitations import invitation_revoke
+
+
+def text_of(answer: object) -> str:
+    return answer.content.decode()
+
+
+def test_answers_are_kept_one_by_one(student: Callable) -> None:
+    anna = student("N001")
+    first = text_of(anna.client.get(anna.url))
+    assert "Your days, question 1 of 14" in first
+    assert "Who sees this" in first
+    assert anna.say(1, 2).url.endswith("?n=2")
+    anna.say(2, action="skip")
+    keys = list(anna.row.answers)
+    assert list(anna.row.answers.values()) == [2, None]
+    again = Client()  # another phone, the same link: it goes on where they stopped
+    assert "question 3 of 14" in text_of(again.get(anna.url))
+    assert 'value="2" checked' in text_of(again.get(f"{anna.url}?n=1"))
+    anna.say(1, 0)
+    assert anna.row.answers[keys[0]] == 0
+
+
+def test_finishing_names_what_is_blank(student: Callable) -> None:
+    anna = student()
+    anna.say(1, 1)
+    last = text_of(anna.client.get(f"{anna.url}?n=15"))
+    assert last.count('href="?n=') >= 13
+    anna.client.post(anna.url, {"action": "finish"})
+    assert anna.row.finished_at is not None
+    assert "Your answers are in" in text_of(anna.client.get(f"{anna.url}?n=15"))
+
+
+@pytest.mark.parametrize("answer", ["9", "-1", "x", "²", "9" * 5000, "\x00"])
+def test_what_is_no_answer_is_not_kept(student: Callable, answer: str) -> None:
+    anna = student()
+    assert anna.say(1, answer).status_code in (400, 422)
+    assert anna.row.answers == {}
+
+
+def test_own_answers_can_be_deleted(student: Callable) -> None:
+    anna = student()
+    anna.say(1, 1)
+    assert anna.client.post(anna.url, {"action": "withdraw"}).status_code == 302
+    assert Participant.objects.count() == 1  # not without being sure
+    done = anna.client.post(anna.url, {"action": "withdraw", "sure": "yes"})
+    assert "Your answers were deleted." in text_of(done)
+    assert not Participant.objects.exists()
+    line = AuditLine.objects.get(verb="withdrew")
+    assert (line.username, line.details) == ("system", {"was_in_a_cohort": False})
+    assert anna.client.get(anna.url).status_code == 404
+
+
+def test_forged_and_revoked_links_show_nothing(
+    bob: User, opened: Questionnaire, invited: Student
+) -> None:
+    good = invited.url
+    assert invited.client.get(good).status_code == 200
+    key = invited.row.pk
+    for bad in (
+        f"/q/{key}.{invited.row.nonce}/",
+        f"/q/{key}.{invited.row.nonce}~forged/",
+        good.replace(f"/{key}.", f"/{key + 1}."),
+        good[:-3] + "xx/",
+    ):
+        answer = invited.client.get(bad)
+        assert (answer.status_code, "not valid" in text_of(answer)) == (404, True)
+        assert opened.title not in text_of(answer)
+    invitation_revoke(user=bob, questionnaire=opened, person=key)
+    assert invited.client.get(good).status_code == 404
+    assert invited.client.post(good, {"n": 1, "answer": "1"}).status_code == 404
+
+
+def test_after_closing_nothing_is_shown_or_kept(opened: Questionnaire, student: Callable) -> None:
+    anna = student()
+    anna.say(1, 1)
+    Questionnaire.objects.update(closes_at=timezone.now() - timedelta(seconds=1))
+    for answer in (anna.client.get(anna.url), anna.say(2, 1)):
+        assert answer.status_code == 410
+        assert "This questionnaire is closed." in text_of(answer)
+    assert len(anna.row.answers) == 1
+    assert anna.client.get(f"/q/code/{opened.code}/").status_code == 410
+
+
+def test_before_opening_the_code_tells_nothing(draft: Questionnaire) -> None:
+    answer = Client().get(f"/q/code/{draft.code}/")
+    assert answer.status_code == 404
+    assert draft.title not in text_of(answer)
+
+
+def test_codes_cannot_be_guessed(opened: Questionnaire) -> None:
+    client = Client()
+    for _ in range(limits.WRONG_CODES):
+        assert client.get("/q/code/WRONG234/").status_code == 404
+    assert client.get("/q/code/WRONG234/").status_code == 429
+    assert client.get(f"/q/code/{opened.code}/").status_code == 429
+
+
+def test_nobody_learns_who_is_on_the_list(opened: Questionnaire, invited: Student) -> None:
+    """A student number that was invited begins like one that was not."""
+    Participant.objects.filter(pk=invited.row.pk).update(identifier="N001")
+    known, unknown = (
+        Client().post(f"/q/code/{opened.code}/", {"identifier": number})
+        for number in ("N001", "N999")
+    )
+    assert (known.status_code, unknown.status_code) == (302, 302)
+    assert invited.url not in (known.url, unknown.url)
+
+
+def test_the_page_is_in_the_language_that_they_choose(student: Callable) -> None:
+    anna = student()
+    page = anna.client.get(anna.url, headers={"Accept-Language": "es-MX,es;q=0.9"})
+    assert "Siguiente" in text_of(page)
+    assert page["Content-Language"] == "es"
+    anna.client.get(f"{anna.url}?lang=es")
+    assert "pregunta 1 de 14" in text_of(anna.client.get(anna.url))
+    assert "question 1 of 14" in text_of(anna.client.get(f"{anna.url}?lang=en"))
+
+
+def test_the_page_is_light_and_needs_no_script(student: Callable) -> None:
+    anna = student()
+    page = text_of(anna.client.get(anna.url))
+    assert page.count("<script") == 1  # saves as they choose; Next saves without it
+    assert 'type="submit"' in page
+    files = ("css/tokens.css", "css/student.css", "js/student.js", "icons/favicon.svg")
+    files += ("fonts/inter-latin-wght-normal.woff2",)
+    size = len(page.encode())
+    for name in files:
+        with open(finders.find(name), "rb") as file:
+            size += len(file.read())
+    assert size < 100_000
+
+
+def test_scripts_save_without_leaving_the_page(student: Callable) -> None:
+    anna = student()
+    fields = {"n": 1, "answer": "3", "action": "next"}
+    saved = anna.client.post(anna.url, fields, headers={"X-Requested-With": "fetch"})
+    assert saved.status_code == 204
+    assert list(anna.row.answers.values()) == [3]
+
+
+def test_another_nonce_is_another_link() -> None:
+    assert len({new_nonce() for _ in range(50)}) == 50

@@ -1,0 +1,1 @@
+"""Questionnaires that students answer without an account."""

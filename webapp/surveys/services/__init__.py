@@ -1,0 +1,1 @@
+"""Everything that changes questionnaires and answers; views and jobs call these."""

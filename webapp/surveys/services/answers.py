@@ -1,0 +1,80 @@
+"""What students do: begin, answer, finish, come back, withdraw."""
+
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from webapp.audit.services import audit
+from webapp.surveys.models import Participant, Questionnaire
+from webapp.surveys.questions import Question, QuestionnaireError, questions_of, read_answer
+
+
+def participant_begin(*, questionnaire: Questionnaire, identifier: str) -> Participant:
+    """Begin by the code; whoever the identifier belongs to, the answer is the same.
+
+    Raises QuestionnaireError when the questionnaire takes no code or no identifier was given.
+    """
+    identifier = " ".join(identifier.split())[:200]
+    if not questionnaire.takes_code or not questionnaire.is_open:
+        raise QuestionnaireError("This questionnaire is not open.")
+    if not identifier or "\x00" in identifier:
+        raise QuestionnaireError("Type your student number.")
+    return Participant.objects.create(questionnaire=questionnaire, identifier=identifier)
+
+
+def participant_opened(participant: Participant, language: str) -> None:
+    """Remember that a link was opened, once, and the language that was chosen."""
+    now = timezone.now()
+    Participant.objects.filter(pk=participant.pk, opened_at=None).update(opened_at=now)
+    if language and language != participant.language:
+        Participant.objects.filter(pk=participant.pk).update(language=language)
+
+
+def answer_save(*, participant: Participant, question: Question, values: list[str]) -> Any:
+    """Keep one answer and return it; raise QuestionnaireError for none of the answers.
+
+    Two answers that arrive at once do not undo each other: the row is locked while it changes.
+    """
+    value = read_answer(question, values)
+    with transaction.atomic():
+        found = _locked(participant)
+        found.answers[question.key] = value
+        found.updated_at = timezone.now()
+        found.save(update_fields=["answers", "updated_at"])
+    participant.answers = found.answers
+    return value
+
+
+def answers_finish(*, participant: Participant) -> None:
+    """Say that the answers are complete; they can still be changed until it closes."""
+    consents = [q for q in questions_of(participant.questionnaire.content) if q.kind == "consent"]
+    if any(participant.answers.get(question.key) != "yes" for question in consents):
+        raise QuestionnaireError("Your consent is needed to finish.")
+    with transaction.atomic():
+        found = _locked(participant)
+        now = timezone.now()
+        found.finished_at, found.updated_at = found.finished_at or now, now
+        found.save(update_fields=["finished_at", "updated_at"])
+    participant.finished_at = found.finished_at
+
+
+@transaction.atomic
+def answers_withdraw(*, participant: Participant) -> None:
+    """Delete somebody's own answers for good. What went into a cohort is named to staff."""
+    found = _locked(participant)
+    audit(
+        None,
+        "withdrew",
+        participant.questionnaire,
+        organisation=participant.questionnaire.organisation,
+        was_in_a_cohort=found.cohort_id is not None,
+    )
+    found.delete()
+
+
+def _locked(participant: Participant) -> Participant:
+    found = Participant.objects.select_for_update().filter(pk=participant.pk).first()
+    if found is None:
+        raise QuestionnaireError("Your answers were removed.")
+    return found

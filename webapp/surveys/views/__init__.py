@@ -1,0 +1,1 @@
+"""Pages of questionnaires: of staff, and of the students who answer."""
