@@ -23,3 +23,6 @@ document.addEventListener("keydown", (event) => {
   const option = form.querySelectorAll(".option input")[Number(event.key) - 1];
   if (option && /^[1-9]$/.test(event.key)) option.click();
 });
+
+// What was chosen before this file had arrived.
+if ([...form.querySelectorAll(".option input")].some((input) => input.checked !== input.defaultChecked)) save();

@@ -5,11 +5,13 @@ interface for programs are enumerated in the same way by their own files.
 """
 
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 
 import pytest
 from django.db import transaction
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
+from django.utils import timezone
 
 from tests.webapp.cohorts.conftest import survey_csv
 from tests.webapp.conftest import make_user
@@ -31,13 +33,17 @@ from webapp.housing.models import BuildingList, Placement, PlacementEvent
 from webapp.housing.services.buildings import building_draft_create
 from webapp.matching.models import Decision, Proposal
 from webapp.matching.services.decisions import pairs_decide
+from webapp.surveys.links import token_of
+from webapp.surveys.services.questionnaires import questionnaire_create, questionnaire_open
 
 ClientOf = Callable[[User], Client]
 
 # Enumerated against their own registries: tests/webapp/segmentation/test_scoping.py and
 # tests/webapp/api/test_scoping.py.
 ELSEWHERE = ("segmentation:", "api:None")
-OPEN = {"common:healthz", "common:readyz", "common:metrics", "accounts:sign-in"}
+# Students have no account: a signed link or a code is what they need, wherever they study.
+LINKED = {"surveys:enter", "surveys:code", "surveys:answer"}
+OPEN = {"common:healthz", "common:readyz", "common:metrics", "accounts:sign-in", *LINKED}
 EVERYBODY = {
     "common:home", "common:help", "common:search", "accounts:sign-out", "accounts:password",
     "accounts:settings", "jobs:list", "jobs:job", "jobs:card", "jobs:bell", "jobs:convergence",
@@ -45,9 +51,11 @@ EVERYBODY = {
     "matching:model-certificate", "matching:model-weights", "matching:proposals",
     "matching:proposal", "matching:look", "matching:pair", "api:docs", "api:openapi", "api:tokens",
     "api:token-revoke", "housing:building-lists", "housing:buildings", "housing:placements",
-    "housing:placement", "housing:scenarios",
+    "housing:placement", "housing:scenarios", "surveys:list", "surveys:questionnaire",
 }  # fmt: skip
 STAFF = {
+    "surveys:new", "surveys:change", "surveys:open", "surveys:preview", "surveys:invite",
+    "surveys:make-cohort",
     "audit:log", "audit:export", "jobs:cancel", "cohorts:upload", "cohorts:draft",
     "cohorts:draft-change", "cohorts:draft-confirm", "cohorts:draft-discard", "cohorts:rename",
     "cohorts:split", "cohorts:simulate", "cohorts:pairs-upload", "cohorts:pairs-draft",
@@ -66,7 +74,7 @@ ADMINISTRATORS = {
     "accounts:people", "accounts:change-role", "accounts:change-active", "accounts:reset-password",
     "accounts:rename-organisation", "cohorts:purge", "matching:model-delete",
     "matching:proposal-delete", "housing:buildings-remove", "housing:placement-publish",
-    "housing:placement-delete",
+    "housing:placement-delete", "surveys:delete",
 }  # fmt: skip
 # Not found without more: a token is revoked by its owner, a model is checked on a chosen cohort.
 NAMES_ANOTHER_OBJECT = {"api:token-revoke", "matching:model-check"}
@@ -79,6 +87,9 @@ NONSENSE = {
     "long text": "🙂" * 300,
 }
 FIELDS = (
+    "answers", "cell", "closes_on", "code", "contact", "do", "edges", "form", "hint", "identifier",
+    "introduction", "is_roster", "key", "lang", "n", "opens_at", "people", "person", "position",
+    "reason", "rule", "section", "sure", "takes_code", "third", "title", "who_sees",
     "act", "action", "active", "against", "answer", "as", "back", "buildings", "by", "capacity",
     "change", "check_on", "cohort", "column", "decision", "department", "designation", "file",
     "first", "floor", "gap", "group", "hall", "kind", "level", "meets", "method", "model", "mutual",
@@ -136,6 +147,10 @@ def urls(
     event = pairs_decide(
         user=bob, proposal=proposal, decision=Decision.ACCEPT, versions={pair.pk: pair.version}
     )
+    asked = questionnaire_create(user=bob, title="Asked", form="own")
+    until = timezone.now() + timedelta(days=1)
+    questionnaire_open(user=bob, questionnaire=asked, closes_at=until)
+    answering = asked.participants.create(email="anna@northfield.example")
     token, _ = token_create(user=bob, name="sync", days=30, may_change=False)
     # The longest entry that an address begins with says what its parameters mean.
     objects = {
@@ -157,6 +172,7 @@ def urls(
             "uuid": proposal.pk, "pair_id": pair.pk, "event_id": event.pk, "file_format": "csv"
         },
         "matching:model": {"uuid": proposal.model_id},
+        "surveys": {"uuid": asked.pk, "code": asked.code, "token": token_of(answering)},
     }  # fmt: skip
     found = {}
     for name, parameters in ADDRESSES.items():
@@ -213,7 +229,7 @@ def test_nobody_reaches_an_object_of_another_organisation(
 ) -> None:
     eve = make_user("eve", southgate, Role.ADMINISTRATOR)
     for name, url in urls.items():
-        if ADDRESSES[name]:
+        if ADDRESSES[name] and name not in LINKED:
             assert set(answers(eve, url)) == {404}, name
         elif name not in OPEN:
             page = client_of(eve).get(url)
