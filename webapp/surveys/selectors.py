@@ -53,7 +53,8 @@ def _curve(days: list[date]) -> tuple[tuple[date, int], ...]:
     if not days:
         return ()
     times = Counter(days)
-    total, curve, day = 0, [], days[0]
+    total, day = 0, days[0]
+    curve = [(day - timedelta(days=1), 0)]
     while day <= days[-1]:
         total += times[day]
         curve.append((day, total))
