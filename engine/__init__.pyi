@@ -22,7 +22,7 @@ from .crf.rooms import Rooms
 from .crf.rules import Rules
 from .crf.survey import BLANK, Survey, check_pairs, partners_of
 from .datasets.answer_order import order_answers
-from .datasets.image_names import is_lossy, mask_stem, picture_stem
+from .datasets.image_names import is_lossy, mask_stem, name_in_set, picture_stem
 from .datasets.images import read_image
 from .datasets.masks import mask_fits, match_mask, read_mask, write_mask
 from .datasets.matching_sampler import MatchingSample, sample_matching
@@ -199,6 +199,7 @@ __all__ = [
     "match_mask",
     "max_weight_matching",
     "mean_field",
+    "name_in_set",
     "never_stop",
     "order_answers",
     "part_file",

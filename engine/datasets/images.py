@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageOps, TiffImagePlugin, WebPImagePlugin
+from PIL import AvifImagePlugin, Image, ImageOps, TiffImagePlugin, WebPImagePlugin
 
 from engine.core.errors import InvalidProblemError
 
@@ -40,8 +40,19 @@ FORMATS = (
     "PPM",
     TiffImagePlugin.TiffImageFile.format,
     WebPImagePlugin.WebPImageFile.format,
+    AvifImagePlugin.AvifImageFile.format,
 )
 """Decoders that may see foreign bytes; none of them runs another program."""
+
+_HEIC_BRANDS = frozenset(
+    b"ftyp" + brand for brand in (b"heic", b"heix", b"hevc", b"heim", b"heis", b"mif1", b"msf1")
+)
+
+TAIL = 0.001
+"""Share of the pixels that a stretch may make plain black, and the same again plain white."""
+
+FULL_RANGE = 0.5
+"""Sixteen-bit values that reach above this share of 65,535 are shown as they are."""
 
 TILE_SIDE = 512
 """Pictures are converted in squares of this many pixels a side: no copy of the whole is made."""
@@ -69,8 +80,8 @@ def read_image(
     """Read a picture as 8-bit RGB, upright, flattened on white, first frame only.
 
     The orientation noted by the camera is applied; transparency is laid on white; CMYK, palette,
-    grey, bilevel and 16-bit pictures become RGB. The format is told from the content, so a wrong
-    extension does no harm.
+    grey, bilevel and deep grey pictures become RGB, the last as `deep_tiles` says. The format is
+    told from the content, so a wrong extension does no harm.
 
     Parameters
     ----------
@@ -120,9 +131,13 @@ def open_picture(source: str | Path | bytes, label: str, max_pixels: int) -> Ima
             f"{label}: too large; at most {max_pixels / 1e6:.3g} megapixels are accepted."
         ) from error
     except _DECODING_ERRORS as error:
+        if stream.getvalue()[4:12] in _HEIC_BRANDS:
+            raise InvalidProblemError(
+                f"{label}: HEIC pictures cannot be read here; save it as JPEG or PNG."
+            ) from error
         raise InvalidProblemError(
             f"{label}: this is not a picture in a format that can be read "
-            "(JPEG, PNG, WebP, BMP, TIFF, GIF or PNM)."
+            "(JPEG, PNG, WebP, AVIF, BMP, TIFF, GIF or PNM)."
         ) from error
     width, height = picture.size
     if width * height > max_pixels:
@@ -196,21 +211,40 @@ def tiles(picture: Image.Image) -> Iterator[tuple[tuple[slice, slice], Image.Ima
 
 
 def deep_tiles(picture: Image.Image, label: str) -> Iterator[tuple[tuple[slice, slice], ByteImage]]:
-    """Squares of deep grey values on 0..255: 16-bit by their full range, fractions from 0..1."""
-    top = -np.inf
+    """Squares of deep grey values on 0..255.
+
+    Fractions of 0..1, values up to 255 and sixteen-bit values that use their range are shown by
+    it. All others, such as the 12 bits of a camera in a 16-bit file, counts, or floats of any
+    unit, are stretched from their .1 % to their 99.9 % point: shown by the range of the file they
+    would be black.
+    """
+    low, high = _range_of(picture, label)
+    factor = 255.0 / (high - low)
+    for place, tile in tiles(picture):
+        numbers = (np.asarray(tile, dtype=np.float64) - low) * factor
+        yield place, np.clip(np.rint(numbers), 0, 255).astype(np.uint8)
+
+
+def _range_of(picture: Image.Image, label: str) -> tuple[float, float]:
+    """The values that are shown black and white."""
+    least, most, sample = np.inf, -np.inf, []
+    stride = max(1, picture.width * picture.height // 1_000_000)
     for _, tile in tiles(picture):
         values = np.asarray(tile)
         if not np.isfinite(values).all():
             raise InvalidProblemError(f"{label}: holds values that are not finite numbers.")
-        top = max(top, float(values.max()))
-    factor = 1.0
-    if picture.mode == "F" and top <= 1.0:
-        factor = 255.0
-    elif top > 255:
-        factor = 255 / max(65535.0, top)
-    for place, tile in tiles(picture):
-        numbers = np.asarray(tile, dtype=np.float32) * np.float32(factor)
-        yield place, np.clip(np.rint(numbers), 0, 255).astype(np.uint8)
+        least, most = min(least, float(values.min())), max(most, float(values.max()))
+        sample.append(values.ravel()[::stride])
+    if least >= 0 and picture.mode == "F" and most <= 1.0:
+        return 0.0, 1.0
+    if least >= 0 and most <= 255:
+        return 0.0, 255.0
+    if least >= 0 and FULL_RANGE * 65535 < most <= 65535 and picture.mode != "F":
+        return 0.0, 65535.0
+    low, high = np.quantile(np.concatenate(sample), [TAIL, 1 - TAIL])
+    if high <= low:  # nearly plain: only the rare values differ
+        low, high = least, most
+    return float(low), float(high) if high > low else float(low) + 1.0
 
 
 def _to_rgb(picture: Image.Image) -> Image.Image:

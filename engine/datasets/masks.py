@@ -31,6 +31,18 @@ FEW_VALUES = 32
 NOISE = 16
 """A lossy format moves plain black and white areas by fewer levels than this."""
 
+FEWEST_INSTANCES, FEWEST_DEEP_INSTANCES = 6, 2
+"""With fewer numbers beside 0 a map is taken for one of classes; few classes need sixteen bits."""
+
+MOST_INSTANCES = 20_000
+"""Maps of more numbers are taken for photographs."""
+
+MOST_GAPS = 4
+"""The largest number of a map of instances is at most so many times as large as their count."""
+
+WHOLE_INSTANCES = 0.9
+"""Share of the numbers of a map of instances that lie in one piece."""
+
 MIN_MASK_SIDE = 8
 """A mask with a shorter side is resized only if its picture has so short a side too, pixels."""
 
@@ -42,7 +54,8 @@ def read_mask(
 
     Two-valued masks of any two values (0/255, 0/1, two palette colours) split between them;
     others at half their range, so that smoothed edges fall on the nearer side. A mask of one
-    value is empty when that value is 0 and full when it is 1 or light.
+    value is empty when that value is 0 and full when it is 1 or light. A map of instances (0, and
+    a number of its own for every object) is True at all objects.
 
     Parameters
     ----------
@@ -63,6 +76,9 @@ def read_mask(
     label = picture_label(source, name)
     picture = open_picture(source, label, max_pixels)
     with damage_in_words(label):
+        objects = _instances(picture)
+        if objects is not None:
+            return objects
         values = _mask_values(picture, label)
     counts = np.array(Image.fromarray(values).histogram())
     used = np.flatnonzero(counts)
@@ -80,6 +96,39 @@ def read_mask(
     if 2 < len(used) <= FEW_VALUES:
         _check_two_values(values, counts, label)
     return np.asarray(values >= (low + high + 1) // 2)
+
+
+def _instances(picture: Image.Image) -> MaskArray | None:
+    """Where a map of instances has objects; None for all other pictures.
+
+    What tells it from a photograph and from a map of classes: whole numbers from 0 without large
+    gaps, several of them, and nearly every number in one piece.
+    """
+    if picture.mode not in {"L", "P", "I", "I;16", "I;16B", "I;16L"} or has_opacity(picture):
+        return None
+    numbers = np.asarray(picture)
+    if numbers.min() != 0:
+        return None
+    values, places = np.unique(numbers, return_inverse=True)
+    fewest = FEWEST_DEEP_INSTANCES if is_deep(picture) else FEWEST_INSTANCES
+    is_count_plausible = fewest < len(values) <= MOST_INSTANCES
+    if not is_count_plausible or values[-1] > MOST_GAPS * len(values):
+        return None
+    labels = places.reshape(numbers.shape).astype(np.int32)  # 0 stays 0: it is the least
+    starts = _pieces(labels)
+    pieces = np.bincount(labels[starts], minlength=len(values))[1:]
+    is_whole = np.mean(pieces == 1) >= WHOLE_INSTANCES
+    return np.asarray(labels > 0) if is_whole else None
+
+
+def _pieces(labels: NDArray[np.int32]) -> tuple[IntArray, IntArray]:
+    """One pixel of every connected area of equal labels (by sides and corners)."""
+    from skimage.measure import label as connected  # slow to import
+
+    areas = connected(labels, background=-1, connectivity=2)  # type: ignore[no-untyped-call]
+    _, first = np.unique(areas, return_index=True)
+    rows, columns = np.unravel_index(first, labels.shape)
+    return rows, columns
 
 
 def mask_fits(mask_shape: tuple[int, int], shape: tuple[int, int]) -> bool:

@@ -44,7 +44,7 @@ from engine.solvers.result import LearningResult
 RIDGE_PER_PIXEL = 1e-4
 """Default lambda over the number of pixels that the weights are learned from."""
 
-EDGE_PICTURES = 60
+EDGE_PICTURES = 45
 """The 174 weights are learned from so many pictures at most: more of them change the error by less
 than the draw of the pictures does."""
 

@@ -28,9 +28,9 @@ BLOCKS = 6
 """Blocks a side in which the pixels are dealt into folds, where pictures are fewer than folds."""
 
 FIRST = TreeOptions(n_trees=100, n_leaves=31, rate=0.15)
-SECOND = TreeOptions(n_trees=120, n_leaves=63, rate=0.1)
+SECOND = TreeOptions(n_trees=100, n_leaves=63, rate=0.1)
 
-SAMPLES = 240_000
+SAMPLES = 200_000
 """Pixels that the second trees learn from; those of the first are every `FIRST_STRIDE`-th."""
 
 FIRST_STRIDE = 2

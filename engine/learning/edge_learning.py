@@ -17,7 +17,7 @@ MARGINAL_LOSSES = {"univariate": "univariate-logistic", "clique": "clique-logist
 ITERATIONS = 10
 """Sweeps behind a marginal loss: with good unaries messages are at rest by then."""
 
-TOLERANCE = 1e-5
+TOLERANCE = 1e-4
 """Decrease of the loss over its size that counts as converged: held-out error moves no more."""
 
 

@@ -168,3 +168,43 @@ def test_a_conversion_that_fails_is_a_damaged_file(monkeypatch: pytest.MonkeyPat
     for read in (read_image, read_mask):
         with pytest.raises(InvalidProblemError, match=r"x\.png: .*damaged"):
             read(content, name="x.png")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.uint16(np.linspace(0, 4095, 4800)).reshape(60, 80),
+        np.float32(np.linspace(-3, 900, 4800)).reshape(60, 80),
+        np.int32(np.linspace(0, 3_000_000, 4800)).reshape(60, 80),
+        np.uint16(np.linspace(104, 375, 4800)).reshape(60, 80),
+    ],
+)
+def test_deep_values_that_use_little_of_their_range_are_stretched(values: np.ndarray) -> None:
+    """Twelve bits in a 16-bit file, floats and 32-bit counts came out black."""
+    grey = read_image(encode(Image.fromarray(values), "TIFF"))[:, :, 0]
+    assert grey.min() == 0
+    assert grey.max() == 255
+    expected = np.linspace(0, 255, 4800).reshape(60, 80)
+    assert np.abs(grey - expected).max() < 2
+
+
+def test_one_hot_pixel_does_not_turn_a_deep_picture_black() -> None:
+    values = np.uint16(np.linspace(100, 400, 4800)).reshape(60, 80)
+    values[5, 5] = 20_000
+    grey = read_image(encode(Image.fromarray(values), "TIFF"))[:, :, 0]
+    assert 100 < np.median(grey) < 160
+
+
+def test_sixteen_bits_in_full_and_fractions_are_shown_by_their_range() -> None:
+    full = np.uint16(np.linspace(0, 60_000, 4800)).reshape(60, 80)
+    assert read_image(encode(Image.fromarray(full), "TIFF")).max() == round(60_000 / 257)
+    fractions = np.full((4, 4), 0.5, dtype=np.float32)
+    assert (read_image(encode(Image.fromarray(fractions), "TIFF")) == 128).all()
+
+
+def test_avif_is_read_and_heic_is_refused_by_name() -> None:
+    values = np.full((16, 16, 3), 200, dtype=np.uint8)
+    read = read_image(encode(Image.fromarray(values), "AVIF", quality=95))
+    assert np.abs(read.astype(int) - 200).max() < 6
+    with pytest.raises(InvalidProblemError, match=r"phone\.heic: HEIC pictures cannot be read"):
+        read_image(b"\0\0\0\x18ftypheic\0\0\0\0mif1heic" + bytes(200), name="phone.heic")

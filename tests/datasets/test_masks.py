@@ -146,3 +146,28 @@ def test_what_fits_is_what_can_be_matched() -> None:
         assert fits == (mask_shape in {(480, 640), (240, 320), (241, 320), (9, 12)})
         if fits:
             assert match_mask(np.ones(mask_shape, dtype=bool), (480, 640)).all()
+
+
+def discs(count: int = 6, kind: type = np.uint16, step: int = 1) -> np.ndarray:
+    """A map of instances: squares with the numbers 1, 1 + step, ... on 0, some touching."""
+    numbers = np.zeros((40, 60), dtype=kind)
+    for k in range(count):
+        row, column = divmod(k, 3)
+        numbers[2 + 15 * row : 12 + 15 * row, 2 + 10 * column : 12 + 10 * column] = 1 + step * k
+    return numbers
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.uint16])
+@pytest.mark.parametrize("step", [1, 3])
+def test_a_map_of_instances_marks_all_objects(kind: type, step: int) -> None:
+    """Split at half their range, half of the objects were lost, or the map was refused."""
+    numbers = discs(kind=kind, step=step)
+    assert_array_equal(read_mask(encode(Image.fromarray(numbers), "TIFF")), numbers > 0)
+
+
+def test_a_map_of_classes_in_many_pieces_is_still_refused() -> None:
+    numbers = discs(kind=np.uint8)
+    numbers[numbers > 0] = 1 + (numbers[numbers > 0] % 3)
+    numbers[30:38, 40:58] = 4
+    with pytest.raises(InvalidProblemError, match="a mask has two values"):
+        read_mask(encode(Image.fromarray(numbers * 60)))

@@ -29,7 +29,7 @@ segmenter = segmenter_learn(
     user=bob,
     name="Live",
     image_sets=[ImageSet.objects.get(name="Leaves")],
-    choices=LearningChoices(max_side=320, max_seconds=600, relative_gap={gap}),
+    choices=LearningChoices(solver="theta", max_side=320, max_seconds=600, relative_gap={gap}),
     seed=7,
 )
 print(json.dumps(dict(job=str(segmenter.job_id), segmenter=str(segmenter.pk))))

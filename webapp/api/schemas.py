@@ -169,7 +169,9 @@ SCHEMAS: dict[str, Schema] = {
         holdout_percent=told(WHOLE, "0 to 50; 20 by default"),
         seed=told(WHOLE, "0 to 2,147,483,647; chosen for you when left out"),
     ),
-    "NewPrediction": record(image_set=KEY, model=KEY),
+    "NewPrediction": record(
+        ("readout",), image_set=KEY, model=KEY, readout={"enum": ["marginal", "map"]}
+    ),
     "PredictedImage": record(
         id=KEY,
         name=TEXT,

@@ -11,10 +11,11 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import BinaryIO
 
+from engine import name_in_set
 from webapp.common.errors import Refusal
 from webapp.segmentation.store import CHUNK_BYTES
 
@@ -117,13 +118,37 @@ def _too_many(count: int) -> str:
 
 def archive_entries(archive: zipfile.ZipFile) -> Iterator[ArchiveEntry]:
     """Yield every file of the archive with its refusal, if any; folders and system files are
-    passed over in silence."""
+    passed over in silence. Files of one name are refused all: one would take the others' place."""
+    found = list(_visible_entries(archive))
+    paths: dict[str, list[str]] = {}
+    for entry in found:
+        if entry.refusal is None:
+            paths.setdefault(entry.name, []).append(entry.info.filename)
+    for entry in found:
+        same = paths.get(entry.name, [])
+        if entry.refusal is None and len(same) > 1:
+            others = ", ".join(_shown(path) for path in same[:3])
+            yield replace(
+                entry,
+                refusal=f"{entry.name} is {len(same)} times in the ZIP ({others}). None was "
+                "taken; rename all but one, or put masks into a folder named masks.",
+            )
+        else:
+            yield entry
+
+
+def _shown(path: str) -> str:
+    """A path within an archive, without control characters."""
+    return "".join(c for c in path if c.isprintable())[:120]
+
+
+def _visible_entries(archive: zipfile.ZipFile) -> Iterator[ArchiveEntry]:
     for info in archive.infolist():
         raw = info.filename
         hidden = display_name(raw).startswith(".") and display_name(raw) not in {"..", "."}
         if info.is_dir() or raw.startswith("__MACOSX/") or hidden:
             continue
-        yield ArchiveEntry(display_name(raw), info, entry_refusal(info))
+        yield ArchiveEntry(display_name(name_in_set(raw)), info, entry_refusal(info))
 
 
 def entry_refusal(info: zipfile.ZipInfo) -> str | None:

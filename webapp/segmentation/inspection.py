@@ -6,7 +6,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from engine import InvalidProblemError, read_image, read_mask
+from engine import InvalidProblemError, mask_stem, read_image, read_mask
 
 THUMBNAIL_SIDE = 320
 MEDIA_TYPES = {
@@ -18,6 +18,7 @@ MEDIA_TYPES = {
     "BMP": "image/bmp",
     "TIFF": "image/tiff",
     "PPM": "image/x-portable-anymap",
+    "AVIF": "image/avif",
 }
 # MPO, several JPEGs in one file, is opened by the JPEG reader and has none of its own.
 OPENED_FORMATS = tuple(kind for kind in MEDIA_TYPES if kind != "MPO")
@@ -49,7 +50,8 @@ def inspect_file(path: Path, name: str) -> FileFacts:
         width=width,
         height=height,
         media_type=MEDIA_TYPES.get(kind, "application/octet-stream"),
-        mask_like=kind in LOSSLESS_FORMATS and _reads_as_mask(path, name),
+        mask_like=(kind in LOSSLESS_FORMATS or mask_stem(name) is not None)
+        and _reads_as_mask(path, name),
         thumbnail=thumbnail,
     )
 

@@ -14,6 +14,7 @@ from engine import (
     Progress,
     StoppedError,
     load_segmentation_model,
+    train_boosted_segmentation,
     train_segmentation,
 )
 from webapp.common import formats
@@ -53,19 +54,7 @@ def learn(context: JobContext) -> Any:
     learned = _labelled(context, segmenter, "learned")
     held_out = _labelled(context, segmenter, "held_out")
     watcher = _Watcher(context, segmenter)
-    trained = train_segmentation(
-        *learned.in_step(),
-        ridge_factor=segmenter.restraint,
-        rho=segmenter.rho,
-        max_side=segmenter.max_side,
-        solver=segmenter.solver,
-        relative_gap=segmenter.relative_gap,
-        max_seconds=segmenter.max_seconds,
-        holdout=held_out.in_step(),
-        on_progress=watcher,
-        should_stop=context.should_stop,
-        checkpoint=context.checkpoint,
-    )
+    trained = _train(context, segmenter, learned, held_out, watcher)
     context.raise_if_stopped()
     context.flush()
     try:
@@ -83,6 +72,33 @@ def learn(context: JobContext) -> Any:
         return {"segmenter": str(segmenter.pk), "sentence": outcome["sentence"]}
 
     return finish
+
+
+def _train(
+    context: JobContext,
+    segmenter: Segmenter,
+    learned: LabelledFiles,
+    held_out: LabelledFiles,
+    watcher: "_Watcher",
+) -> Any:
+    """Learn by the way that was chosen; one with trees is begun anew after an interruption."""
+    options: dict[str, Any] = {
+        "ridge_factor": segmenter.restraint,
+        "rho": segmenter.rho,
+        "max_side": segmenter.max_side,
+        "relative_gap": segmenter.relative_gap,
+        "max_seconds": segmenter.max_seconds,
+        "holdout": held_out.in_step(),
+        "on_progress": watcher,
+        "should_stop": context.should_stop,
+    }
+    if segmenter.grows_trees:
+        is_certified = segmenter.solver == Segmenter.Solver.CERTIFIED
+        options["loss"] = "likelihood" if is_certified else None
+        return train_boosted_segmentation(*learned.in_step(), **options)
+    return train_segmentation(
+        *learned.in_step(), solver=segmenter.solver, checkpoint=context.checkpoint, **options
+    )
 
 
 def kept_sentence(job: Job) -> str:
@@ -227,6 +243,7 @@ def _outcome(
     n_learned, left_out = len(learned.used), learned.left_out + held_out.left_out
     outcome = {
         **{name: _finite(value) for name, value in figures.items()},
+        "loss": trained.loss,
         "steps": steps - trained.result.trajectory[-1].iteration + trained.result.iterations,
         "ridge": float(trained.model.ridge),
         "converged": trained.result.status.is_converged,
@@ -234,9 +251,10 @@ def _outcome(
         "n_held_out": len(held_out.used),
         "left_out": left_out,
     }
-    words = "Certified" if outcome["converged"] else "Stopped early"
+    words = "Learned" if outcome["converged"] else "Stopped early"
     gap = outcome["relative_gap"]
-    if gap is not None:
+    if trained.result.is_certified and gap is not None:
+        words = "Certified" if outcome["converged"] else words
         words += f": within {formats.gap(gap)} of the best fit"
     words += f", from {n_learned} image{'s'[: n_learned != 1]}. {left_out_sentence(left_out)}"
     outcome["sentence"] = words.strip()

@@ -128,3 +128,24 @@ def test_a_damaged_entry_is_named() -> None:
 
 def test_display_name_leaves_out_control_characters() -> None:
     assert display_name("a\x00b\r\n\u202e.png") == "ab.png"
+
+
+def names_and_refusals(files: dict[str, bytes]) -> dict[str, str | None]:
+    with open_archive(io.BytesIO(zipped(files))) as archive:
+        return {entry.info.filename: entry.refusal for entry in archive_entries(archive)}
+
+
+def test_masks_of_a_folder_of_their_own_are_named_as_masks() -> None:
+    """They took the place of the pictures of the same names: the pictures were lost."""
+    files = {"set/images/a.png": b"1", "set/masks/a.png": b"2", "set/masks/b_mask.png": b"3"}
+    with open_archive(io.BytesIO(zipped(files))) as archive:
+        entries = list(archive_entries(archive))
+    assert [entry.name for entry in entries] == ["a.png", "a.mask.png", "b_mask.png"]
+    assert all(entry.refusal is None for entry in entries)
+
+
+def test_files_of_one_name_are_refused_and_named() -> None:
+    found = names_and_refusals({"left/a.png": b"1", "right/a.png": b"2", "b.png": b"3"})
+    assert found["b.png"] is None
+    for path in ("left/a.png", "right/a.png"):
+        assert "a.png is 2 times in the ZIP (left/a.png, right/a.png)" in found[path]

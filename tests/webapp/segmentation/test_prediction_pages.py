@@ -23,9 +23,11 @@ def test_the_form_starts_a_prediction(client_of, bob, segmenter, image_set) -> N
     client = client_of(bob)
     assert b"Leaf model" in client.get(f"/predictions/new/?set={image_set.pk}").content
     answer = client.post(
-        "/predictions/new/", {"image_set": str(image_set.pk), "segmenter": str(segmenter.pk)}
+        "/predictions/new/",
+        {"image_set": str(image_set.pk), "segmenter": str(segmenter.pk), "readout": "map"},
     )
     batch = PredictionBatch.objects.get()
+    assert batch.readout == "map"
     assert answer["Location"] == batch.get_absolute_url()
     page = client.get(answer["Location"]).content.decode()
     assert "0 of 3 so far" in page

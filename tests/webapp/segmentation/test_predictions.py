@@ -62,10 +62,20 @@ def test_known_masks_give_numbers_and_others_none(batch) -> None:
     with_mask = batch.images.get(name="leaf_0.jpg")
     without = batch.images.get(name="leaf_2.jpg")
     assert 0 <= with_mask.iou <= 1
-    assert with_mask.error_map == pytest.approx(with_mask.extra_share + with_mask.missed_share)
+    assert with_mask.error == pytest.approx(with_mask.extra_share + with_mask.missed_share)
+    assert with_mask.error == pytest.approx(with_mask.error_mpm)
+    assert with_mask.accuracy == pytest.approx(1 - with_mask.error)
     assert sum(with_mask.reliability["pixels"]) == 24 * 36
     assert without.iou is None
     assert 0 <= without.mean_entropy <= 1
+
+
+def test_the_best_labelling_is_read_out_by_choice(bob, segmenter, image_set) -> None:
+    batch = prediction_start(user=bob, segmenter=segmenter, image_set=image_set, readout="map")
+    run_job(batch.job_id, watched=False)
+    row = batch.images.exclude(error=None).first()
+    assert row.error == pytest.approx(row.error_map)
+    assert row.error == pytest.approx(row.extra_share + row.missed_share)
 
 
 def test_a_bad_file_never_stops_the_batch(bob, segmenter, image_set, image) -> None:
@@ -202,9 +212,9 @@ def test_a_batch_deleted_while_it_is_predicted_leaves_no_file(
     batch = prediction_start(user=bob, segmenter=segmenter, image_set=image_set)
     real = predictions.evaluate_mask
 
-    def delete_then_evaluate(*arguments):
+    def delete_then_evaluate(*arguments, **options):
         prediction_delete(user=bob, batch=batch)
-        return real(*arguments)
+        return real(*arguments, **options)
 
     monkeypatch.setattr(predictions, "evaluate_mask", delete_then_evaluate)
     job = batch.job

@@ -14,6 +14,9 @@ from engine import (
     StoppedError,
     load_segmentation_model,
 )
+from engine.learning import boosted_segmentation, boosted_unaries
+from engine.learning.boosted_model import BoostedSegmentationModel
+from engine.learning.boosted_trees import TreeOptions
 from engine.learning.segmentation import SOLVERS
 from tests.webapp.segmentation.conftest import block_mask, encoded, make_segmenter
 from webapp.common.formats import duration
@@ -32,7 +35,9 @@ from webapp.segmentation.services.segmenters import (
 )
 from webapp.segmentation.store import FileStore
 
-QUICK = LearningChoices(max_side=40, max_seconds=20, relative_gap=0.5, holdout_percent=30)
+QUICK = LearningChoices(
+    solver="theta", max_side=40, max_seconds=20, relative_gap=0.5, holdout_percent=30
+)
 
 
 def learn(user, image_set, **options) -> Segmenter:
@@ -112,10 +117,34 @@ def test_the_job_learns_and_the_model_predicts(bob, make_set) -> None:
     assert segmenter.preview_path(1).exists()
 
 
+def test_trees_are_the_default_and_say_that_a_marginal_loss_has_no_certificate(
+    client_of, bob, make_set, monkeypatch
+) -> None:
+    small = TreeOptions(n_trees=5, n_leaves=4, rate=0.3)
+    monkeypatch.setattr(boosted_unaries, "FIRST", small)
+    monkeypatch.setattr(boosted_unaries, "SECOND", small)
+    monkeypatch.setattr(boosted_segmentation, "COMPARED", ("univariate",))
+    choices = LearningChoices(max_side=24, max_seconds=100, holdout_percent=30)
+    segmenter = learn(bob, make_set(bob, images=5, masks=5), choices=choices)
+    run_job(segmenter.job_id, watched=False)
+    segmenter.refresh_from_db()
+    assert segmenter.outcome["loss"] == "univariate"
+    assert segmenter.outcome["relative_gap"] is None
+    assert not segmenter.outcome["is_certified"]
+    assert "best fit" not in segmenter.outcome["sentence"]
+    assert isinstance(load_segmentation_model(segmenter.path), BoostedSegmentationModel)
+    assert segmenter.held_out.count() == 1
+    page = client_of(bob).get(segmenter.get_absolute_url()).content.decode()
+    assert "nobody can say how close its weights are to the best" in page
+    assert "From the best fit" not in page
+
+
 @pytest.mark.slow
 def test_steps_of_all_stages_are_counted(client_of, bob, make_set) -> None:
     """14 images are rehearsed on 4; the engine's own count is that of the last stage alone."""
-    choices = LearningChoices(max_side=40, max_seconds=20, relative_gap=0.01, holdout_percent=0)
+    choices = LearningChoices(
+        solver="theta", max_side=40, max_seconds=20, relative_gap=0.01, holdout_percent=0
+    )
     segmenter = learn(bob, make_set(bob, images=14, masks=14), choices=choices)
     run_job(segmenter.job_id, watched=False)
     segmenter.refresh_from_db()
@@ -246,7 +275,7 @@ def test_a_model_deleted_between_two_previews_stops_its_job(bob, monkeypatch) ->
 
 
 def test_every_solver_of_the_engine_can_be_chosen_and_no_other() -> None:
-    assert set(Segmenter.Solver.values) == set(SOLVERS)
+    assert set(Segmenter.Solver.values) == {*SOLVERS, "certified"}
 
 
 # -- Pages ---------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from django.http import Http404, HttpResponseBase, StreamingHttpResponse
 
 from webapp.api.dispatch import page_of, read_field, read_json
 from webapp.api.endpoints.jobs import PAGING, time_json
+from webapp.api.problems import Problem
 from webapp.api.registry import Query, Request, endpoint
 from webapp.common.file_headers import as_attachment
 from webapp.common.selectors import get_owned_or_404
@@ -96,6 +97,15 @@ def list_predictions(request: Request) -> dict[str, Any]:
     return {"items": [prediction_json(batch) for batch in found], **numbers}
 
 
+def _readout(body: dict[str, Any]) -> str:
+    """How masks are read out: by the larger marginal unless the caller says "map"."""
+    wanted = read_field(body, "readout", str, PredictionBatch.Readout.MARGINAL)
+    if wanted not in PredictionBatch.Readout.values:
+        names = ", ".join(PredictionBatch.Readout.values)
+        raise Problem(422, f"readout: expected one of {names}.")
+    return wanted
+
+
 @endpoint(
     "POST",
     "/predictions",
@@ -113,6 +123,7 @@ def start_prediction(request: Request) -> dict[str, Any]:
         user=request.user,
         image_set=get_owned_or_404(ImageSet, request.user, read_field(body, "image_set", str)),
         segmenter=segmenter_of(request.user, read_field(body, "model", str)),
+        readout=_readout(body),
     )
     return prediction_json(batch_of(request.user, batch.pk))
 

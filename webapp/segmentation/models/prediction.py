@@ -16,7 +16,13 @@ class PredictionBatch(OrganisationOwned):
     """One run of one model over one set."""
 
     uuid = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+
+    class Readout(models.TextChoices):
+        MARGINAL = "marginal", "The likelier side of each pixel"
+        MAP = "map", "The best single labelling of the whole image (MAP)"
+
     name = models.CharField(max_length=120)
+    readout = models.CharField(max_length=8, choices=Readout, default=Readout.MARGINAL)
     segmenter = models.ForeignKey(Segmenter, on_delete=models.CASCADE, related_name="batches")
     image_set = models.ForeignKey(ImageSet, on_delete=models.CASCADE, related_name="batches")
     job = models.OneToOneField(
@@ -64,6 +70,7 @@ class PredictedImage(models.Model):
     seconds = models.FloatField(null=True)
     mean_entropy = models.FloatField(null=True)
     foreground_share = models.FloatField(null=True)
+    error = models.FloatField(null=True, help_text="share of wrong pixels of the mask read out")
     error_map = models.FloatField(null=True)
     error_mpm = models.FloatField(null=True)
     iou = models.FloatField(null=True)
@@ -87,7 +94,7 @@ class PredictedImage(models.Model):
     @property
     def accuracy(self) -> float | None:
         """Share of pixels on which mask and known mask agree."""
-        return None if self.error_map is None else 1.0 - self.error_map
+        return None if self.error is None else 1.0 - self.error
 
     @property
     def preview_kind(self) -> str:
@@ -101,7 +108,7 @@ class PredictedImage(models.Model):
 
     @property
     def mask_path(self) -> Path:
-        """The most likely mask as a two-valued PNG of the image's own size."""
+        """The mask read out as a two-valued PNG of the image's own size."""
         return array_path(self.batch.organisation_id, "masks", self.pk, ".png")
 
     @property

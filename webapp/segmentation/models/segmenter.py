@@ -21,10 +21,11 @@ class Segmenter(OrganisationOwned):
     HEAVY = ("learned_digests", "held_out_digests")
 
     class Solver(models.TextChoices):
-        AUTO = "auto", "Chosen automatically"
-        BLOCK = "block-coordinate", "One image at a time"
-        BATCH = "frank-wolfe", "All images at each step"
-        THETA = "theta", "Weights first (smoother, slower per step)"
+        AUTO = "auto", "Trees, and the loss with the fewest errors"
+        CERTIFIED = "certified", "Trees, and weights with a certificate"
+        THETA = "theta", "Linear: weights first"
+        BLOCK = "block-coordinate", "Linear: one image at a time"
+        BATCH = "frank-wolfe", "Linear: all images at each step"
 
     uuid = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     name = models.CharField(max_length=120)
@@ -57,6 +58,11 @@ class Segmenter(OrganisationOwned):
     def path(self) -> Path:
         """Where the learned weights lie, once there are any."""
         return array_path(self.organisation_id, "segmenters", self.pk)
+
+    @property
+    def grows_trees(self) -> bool:
+        """Whether boosted trees judge the pixels, or linear weights do."""
+        return self.solver in {self.Solver.AUTO, self.Solver.CERTIFIED}
 
     @property
     def is_ready(self) -> bool:

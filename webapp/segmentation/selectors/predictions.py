@@ -33,7 +33,7 @@ _IMAGES = Tally(
         "mean_iou": Avg("iou", filter=Q(learned_from=False)),
         "learned_iou": Avg("iou", filter=Q(learned_from=True)),
         "n_known": Count("iou"),
-        "mean_error": Avg("error_map"),
+        "mean_error": Avg("error"),
         "mean_log_loss": Avg("log_loss"),
     },
 )
@@ -119,18 +119,20 @@ def default_order(batch: PredictionBatch) -> str:
 
 
 def batch_numbers(batch: PredictionBatch) -> BatchNumbers | None:
-    """Return the numbers of a counted batch; None where no known mask allows any.
+    """Return the numbers of a batch; None where no known mask allows any.
 
     Images that the model learned from are left out unless there are no others: they flatter.
     A process keeps them as long as the batch's counts and means are what they were.
     """
+    if not hasattr(batch, "mean_iou"):  # not from a list: one that another row led to
+        count_images([batch])
     means = (batch.mean_iou, batch.learned_iou, batch.mean_error, batch.mean_log_loss)
     return _numbers(batch.pk, (batch.n_images, batch.n_known, *means))
 
 
 @lru_cache(maxsize=KEPT_NUMBERS)
 def _numbers(batch_pk: UUID, content: tuple[float | None, ...]) -> BatchNumbers | None:
-    columns = ("iou", "error_map", "log_loss", "learned_from", "reliability")
+    columns = ("iou", "error", "log_loss", "learned_from", "reliability")
     known = PredictedImage.objects.filter(batch=batch_pk, iou__isnull=False).only(*columns)
     fresh = [image for image in known if not image.learned_from]
     images = fresh or known

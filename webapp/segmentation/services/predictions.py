@@ -52,7 +52,13 @@ BYTES_PER_IMAGE = 150_000  # preview, headers, and the layers of images too smal
 
 
 @with_fresh_count
-def prediction_start(*, user: User, segmenter: Segmenter, image_set: ImageSet) -> PredictionBatch:
+def prediction_start(
+    *,
+    user: User,
+    segmenter: Segmenter,
+    image_set: ImageSet,
+    readout: str = PredictionBatch.Readout.MARGINAL,
+) -> PredictionBatch:
     """Queue the prediction of every image of a set.
 
     Raises
@@ -73,6 +79,7 @@ def prediction_start(*, user: User, segmenter: Segmenter, image_set: ImageSet) -
             name=image_set.name,
             segmenter=segmenter,
             image_set=image_set,
+            readout=readout,
         )
         PredictedImage.objects.bulk_create([_waiting(batch, file, learned) for file in images])
         _enqueue(user, batch)
@@ -141,9 +148,10 @@ def predict_image(*, model: Any, row: PredictedImage, job: Job) -> None:
         prediction = predict_segmentation(model, image)
         truth, note = _known_mask(store, row, image.shape[:2])
         with full_disk_explained():
-            _write_arrays(row, prediction, truth)
-            _write_preview(row, image, prediction)
-        fields = _fields(prediction, truth)
+            mask = prediction.read_out(row.batch.readout)
+            _write_arrays(row, prediction, mask, truth)
+            _write_preview(row, image, prediction, mask)
+        fields = _fields(prediction, mask, truth, row.batch.readout)
     except InvalidProblemError as error:
         _settle(row, job, state=PredictedImage.State.REFUSED, sentence=str(error)[:300])
         return
@@ -183,19 +191,26 @@ def _known_mask(
         return None, str(error)[:300]
 
 
-def _write_arrays(row: PredictedImage, prediction: Any, truth: NDArray[np.bool_] | None) -> None:
+def _write_arrays(
+    row: PredictedImage,
+    prediction: Any,
+    mask: NDArray[np.bool_],
+    truth: NDArray[np.bool_] | None,
+) -> None:
     marginals = np.ascontiguousarray(prediction.marginals, dtype=np.float32)
     buffer = io.BytesIO()
     np.save(buffer, marginals, allow_pickle=False)
     replace_file(row.marginals_path, buffer.getbuffer())
-    replace_file(row.mask_path, mask_png(prediction.mask))
-    replace_file(row.layers_path, pack_layers(marginals, prediction.mask, truth))
+    replace_file(row.mask_path, mask_png(mask))
+    replace_file(row.layers_path, pack_layers(marginals, mask, truth))
 
 
-def _write_preview(row: PredictedImage, image: NDArray[np.uint8], prediction: Any) -> None:
+def _write_preview(
+    row: PredictedImage, image: NDArray[np.uint8], prediction: Any, mask: NDArray[np.bool_]
+) -> None:
     step = max(1, -(-max(image.shape[:2]) // PREVIEW_SIDE))
     picture = overlay_picture(
-        reduced(image, step), reduced(prediction.marginals, step), reduced(prediction.mask, step)
+        reduced(image, step), reduced(prediction.marginals, step), reduced(mask, step)
     )
     replace_file(row.preview_path, jpeg_bytes(picture, quality=84))
 
@@ -211,23 +226,26 @@ def replace_file(path: Path, content: bytes | memoryview) -> None:
         raise
 
 
-def _fields(prediction: Any, truth: NDArray[np.bool_] | None) -> dict[str, Any]:
+def _fields(
+    prediction: Any, mask: NDArray[np.bool_], truth: NDArray[np.bool_] | None, readout: str
+) -> dict[str, Any]:
     """The numbers of one image; the ones that need a known mask only with it."""
     nats = float(prediction.entropy.mean(dtype=np.float64))
     fields: dict[str, Any] = {
         "mean_entropy": nats / float(np.log(2.0)),
-        "foreground_share": float(prediction.mask.mean()),
+        "foreground_share": float(mask.mean()),
     }
     if truth is None:
         return fields
-    scores = evaluate_mask(prediction, truth)
+    scores = evaluate_mask(prediction, truth, readout=readout)
     return fields | {
+        "error": float((mask != truth).mean()),
         "error_map": float(scores.error_map),
         "error_mpm": float(scores.error_mpm),
         "iou": float(scores.iou),
         "log_loss": float(scores.log_loss),
-        "extra_share": float((prediction.mask & ~truth).mean()),
-        "missed_share": float((~prediction.mask & truth).mean()),
+        "extra_share": float((mask & ~truth).mean()),
+        "missed_share": float((~mask & truth).mean()),
         "reliability": reliability_counts(prediction.marginals, truth),
     }
 

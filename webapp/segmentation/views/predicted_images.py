@@ -29,7 +29,7 @@ MAX_PAINTED_BYTES = 32 * 1024**2
 STRIP_IMAGES = 60
 
 LAYER_ROWS = [
-    {"key": "outline", "title": "Mask outline", "note": "most likely mask (MAP)"},
+    {"key": "outline", "title": "Mask outline", "note": "what was predicted"},
     {"key": "probability", "title": "Probability", "note": "pseudomarginal, 0 to 1"},
     {"key": "entropy", "title": "Entropy", "note": "where it is unsure, bits"},
     {"key": "errors", "title": "Errors", "note": "blue extra, orange missed"},

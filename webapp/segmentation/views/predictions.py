@@ -48,6 +48,13 @@ class PredictForm(forms.Form):
     segmenter = forms.ModelChoiceField(
         Segmenter.objects.none(), label="Model", empty_label="Choose a model"
     )
+    readout = forms.ChoiceField(
+        label="Masks",
+        choices=PredictionBatch.Readout,
+        initial=PredictionBatch.Readout.MARGINAL,
+        help_text="The likelier sides have fewer wrong pixels; the best labelling has smoother "
+        "outlines where the model is in doubt.",
+    )
 
     def __init__(self, *args: Any, user: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
