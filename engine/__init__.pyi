@@ -35,7 +35,7 @@ from .datasets.survey_csv import (
 )
 from .datasets.survey_table import ColumnGuess, classify_columns, is_blank
 from .datasets.synthetic_images import LabelledImage, generate_leaf_images
-from .datasets.uai import read_uai, write_uai
+from .datasets.uai import read_uai, read_uai_evidence, write_uai
 from .datasets.university import (
     SimulatedCohort,
     SimulatedUniversity,
@@ -48,10 +48,13 @@ from .graphs.pairwise import PairwiseGraph, PairwiseModel
 from .inference.elimination import Elimination
 from .inference.expansion import map_by_expansion
 from .inference.grid_tree_reweighted import GridTreeReweighted
+from .inference.log_partition import PartitionEstimate, log_partition, marginals
 from .inference.map_estimate import MapEstimate
 from .inference.map_linear_programme import map_by_linear_programme
+from .inference.map_portfolio import map_estimate
 from .inference.marginals import Marginals
 from .inference.mean_field import mean_field
+from .inference.planar_ising import IsingMarginals, PlanarIsing
 from .inference.roof_dual_map import map_by_roof_duality
 from .inference.rules import RuleConflict, check_rules
 from .inference.tree_reweighted import TreeReweighted
@@ -119,6 +122,7 @@ __all__ = [
     "GridTreeReweighted",
     "InfeasibleError",
     "InvalidProblemError",
+    "IsingMarginals",
     "LabelledImage",
     "LearningResult",
     "MapEstimate",
@@ -132,8 +136,10 @@ __all__ = [
     "PairwiseGraph",
     "PairwiseModel",
     "PartFile",
+    "PartitionEstimate",
     "PartnerMeans",
     "Placement",
+    "PlanarIsing",
     "PracticePairs",
     "PracticeWeights",
     "Prediction",
@@ -191,9 +197,12 @@ __all__ = [
     "is_lossy",
     "load_roommate_model",
     "load_segmentation_model",
+    "log_partition",
     "map_by_expansion",
     "map_by_linear_programme",
     "map_by_roof_duality",
+    "map_estimate",
+    "marginals",
     "mask_fits",
     "mask_stem",
     "match_mask",
@@ -215,6 +224,7 @@ __all__ = [
     "read_rules_csv",
     "read_survey_csv",
     "read_uai",
+    "read_uai_evidence",
     "sample_matching",
     "set_roommate_weights",
     "share_probabilities",

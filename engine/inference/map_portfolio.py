@@ -41,6 +41,7 @@ from engine.inference.map_linear_programme import (
     map_by_linear_programme,
     with_finite_penalty,
 )
+from engine.inference.planar_ising import PlanarIsing, has_no_field
 from engine.inference.roof_dual_map import map_by_roof_duality
 from engine.kernels.local_polytope import improve_labels
 
@@ -106,6 +107,8 @@ def map_estimate(
         task.incumbent.offer_estimate("roof-duality", map_by_roof_duality(form.model))
     if not task.incumbent.is_proven:
         _eliminate_quickly(task)
+    if not task.incumbent.is_proven and has_no_field(form.model):
+        _match(task)
     if not task.incumbent.is_proven and max_seconds > 0.0:
         _compile(None)
         task = replace(task, deadline=perf_counter() + max_seconds)
@@ -231,6 +234,16 @@ def _eliminate_quickly(task: _Task) -> None:
         "exact", labels, value, "Optimal: the best of all configurations, found by elimination."
     )
     task.incumbent.tighten(value)
+
+
+def _match(task: _Task) -> None:
+    """Solve a binary model without field by a perfect matching, if it is planar."""
+    model = task.form.model
+    try:
+        estimate = PlanarIsing(model.graph).best(model.scores)
+    except InvalidProblemError:  # not planar
+        return
+    task.incumbent.offer_estimate("planar", estimate)
 
 
 def _run_together(task: _Task) -> None:

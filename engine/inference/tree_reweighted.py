@@ -236,7 +236,7 @@ class TreeReweighted:
         used = tables > 0.0
         sizes = np.abs(model.scores[used]) + 1.0 - np.log(tables[used])
         rounded = sum_allowance(self.graph.size, float(tables[used] @ sizes))
-        return rounded + error * float(sizes.sum())
+        return rounded + (error + 10.0 * FIT_TOLERANCE) * float(sizes.sum())
 
     def _result(self, run: "_Run", iterations: int, status: Status, change: float) -> Marginals:
         model = run.model
