@@ -46,7 +46,7 @@ def hall(bob: User, carol: User) -> User:
 
 
 # Pictures and masks, which the filling does not draw, and what is static.
-FILE = re.compile(r"\.\w{2,4}$|^/static/|/archive/$")
+FILE = re.compile(r"\.\w{2,4}$|^/static/")
 
 
 def own_models() -> list[type[models.Model]]:
