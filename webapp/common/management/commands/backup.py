@@ -1,0 +1,27 @@
+"""``manage.py backup FILE``: database and files of one moment, while people work."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from webapp.common.backup import BackupError, backup_write
+
+
+class Command(BaseCommand):
+    """Write a backup."""
+
+    help = "Write database and files of this moment to one tar file, while people work."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Take the file's path."""
+        parser.add_argument("file", type=Path)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Write the file and say what is in it."""
+        try:
+            notes = backup_write(options["file"])
+        except BackupError as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write(f"{options['file']}: {notes['engine']} database, {notes['files']} files.")
