@@ -27,6 +27,16 @@ from .datasets.images import read_image
 from .datasets.masks import mask_fits, match_mask, read_mask, write_mask
 from .datasets.matching_sampler import MatchingSample, sample_matching
 from .datasets.practice_pairs import PracticePairs, PracticeWeights, invent_weights, simulate_pairs
+from .datasets.room_files import (
+    read_preferences_csv,
+    read_requests_csv,
+    read_room_rules_csv,
+    read_rooms_csv,
+    read_roster_csv,
+    rules_of_columns,
+    write_placement_csv,
+)
+from .datasets.roster_sampler import RosterSample, capacities_for, sample_roster
 from .datasets.survey_csv import (
     infer_questionnaire,
     read_pairs_csv,
@@ -159,6 +169,7 @@ __all__ = [
     "RoomRules",
     "RoommateModel",
     "Rooms",
+    "RosterSample",
     "RuleConflict",
     "Rules",
     "SegmentationModel",
@@ -180,6 +191,7 @@ __all__ = [
     "allowed_partners",
     "assign",
     "bipartite_b_matching",
+    "capacities_for",
     "check_pairs",
     "check_room_rules",
     "check_rules",
@@ -221,11 +233,18 @@ __all__ = [
     "read_image",
     "read_mask",
     "read_pairs_csv",
+    "read_preferences_csv",
+    "read_requests_csv",
+    "read_room_rules_csv",
+    "read_rooms_csv",
+    "read_roster_csv",
     "read_rules_csv",
     "read_survey_csv",
     "read_uai",
     "read_uai_evidence",
+    "rules_of_columns",
     "sample_matching",
+    "sample_roster",
     "set_roommate_weights",
     "share_probabilities",
     "simulate_pairs",
@@ -237,5 +256,6 @@ __all__ = [
     "train_segmentation",
     "whole_file",
     "write_mask",
+    "write_placement_csv",
     "write_uai",
 ]

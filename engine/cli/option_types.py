@@ -38,6 +38,14 @@ def whole_number_from(lowest: int) -> Callable[[str], int]:
     return parse
 
 
+def room_sizes(text: str) -> tuple[int, ...]:
+    """Sizes of rooms, 1 to 8, with commas between them."""
+    parts = text.split(",")
+    if not all(part.strip().isdecimal() and 1 <= int(part) <= 8 for part in parts):
+        raise ArgumentTypeError(f"expected sizes from 1 to 8 such as 1,2,3, received {text!r}")
+    return tuple(int(part) for part in parts)
+
+
 def _number(text: str, wanted: str, is_inside: Callable[[float], bool]) -> float:
     try:
         value = float(text)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.cli.option_types import above_zero, share
+from engine.cli.option_types import above_zero, room_sizes, share
 from engine.cli.output_paths import check_writable, make_folder, open_checkpoint
 from engine.cli.roc_files import write_roc_csv, write_roc_svg
 from engine.cli.rooms import add_rooms_arguments, run_rooms
@@ -14,19 +14,20 @@ from engine.core.errors import InvalidProblemError
 from engine.crf.questionnaire import Questionnaire
 from engine.crf.rules import Rules
 from engine.datasets.practice_pairs import invent_weights, simulate_pairs
+from engine.datasets.room_files import read_roommates_csv, write_roster_csv
 from engine.datasets.roommate_files import (
     write_pairs_csv,
     write_rows,
     write_survey_csv,
     write_weights_csv,
 )
+from engine.datasets.roster_sampler import capacities_for, sample_roster
 from engine.datasets.survey_csv import (
     infer_questionnaire,
-    read_pairs_csv,
     read_rules_csv,
     read_survey_csv,
 )
-from engine.datasets.university import DEFAULT_STRENGTH, simulate_university
+from engine.datasets.university import DEFAULT_STRENGTH, SimulatedUniversity, simulate_university
 from engine.learning.roommate_evaluation import evaluate_roommates
 from engine.learning.roommate_model import load_roommate_model
 from engine.learning.roommate_proposal import propose_pairs
@@ -52,7 +53,7 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
         action="append",
         required=True,
         metavar="SURVEY.csv:PAIRS.csv",
-        help="a past year; may be given several times",
+        help="a past year, its pairs or its roster (student,room); may be given several times",
     )
     parser.add_argument(
         "--out", required=True, type=Path, metavar="MODEL.npz", help="model file to write"
@@ -127,7 +128,7 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
         required=True,
         type=Path,
         metavar="PAIRS.csv",
-        help="known pairs of that year: two columns of ids",
+        help="known pairs of that year: two columns of ids; or a roster: student,room",
     )
     parser.add_argument(
         "--out",
@@ -180,6 +181,13 @@ def _add_simulate(parser: argparse.ArgumentParser) -> None:
         metavar="SURVEY.csv",
         help="split the students of this file into the years, and draw pairs for them",
     )
+    parser.add_argument(
+        "--rooms",
+        type=room_sizes,
+        metavar="SIZES",
+        help="also draw rooms of these sizes in turn, such as 3 or 1,2,2,3, as roster_1.csv and so "
+        "on; not with --responses",
+    )
     parser.add_argument("--schema", type=Path, metavar="SCHEMA.json", help="questions of that file")
     parser.add_argument(
         "--same",
@@ -230,7 +238,7 @@ def _train(args: argparse.Namespace) -> dict[str, Any]:
     cohorts = []
     for survey_path, pairs_path in files:
         survey = read_survey_csv(survey_path, questionnaire)
-        cohorts.append((survey, read_pairs_csv(pairs_path, survey)))
+        cohorts.append((survey, read_roommates_csv(pairs_path, survey)))
     check_writable(args.out)
     checkpoint = open_checkpoint(args.checkpoint)
     trained = train_roommates(
@@ -277,7 +285,7 @@ def _assign(args: argparse.Namespace) -> dict[str, Any]:
 def _evaluate(args: argparse.Namespace) -> dict[str, Any]:
     model = load_roommate_model(args.model)
     survey = read_survey_csv(args.survey, model.questionnaire)
-    pairs = read_pairs_csv(args.pairs, survey)
+    pairs = read_roommates_csv(args.pairs, survey)
     folder = make_folder(args.out)
     evaluation = evaluate_roommates(model, survey, pairs)
     curves = [("Model", evaluation.roc), ("Plain distance", evaluation.baseline_roc)]
@@ -310,19 +318,37 @@ def _simulate(args: argparse.Namespace) -> dict[str, Any]:
         write_pairs_csv(folder / f"pairs_{year}.csv", cohort.survey, cohort.pairs)
     write_weights_csv(folder / "weights.csv", university.features, university.theta)
     _write_schema(folder, university.questionnaire)
+    mixed = [cohort.sample.has_mixed for cohort in university.cohorts]
+    if args.rooms:
+        mixed += _write_rosters(folder, university, args.rooms, args.seed or 0)
     return {
         "students": args.students,
         "cohorts": args.cohorts,
         "n_features": university.features.n_features,
         "chain_sweeps": [cohort.sample.sweeps for cohort in university.cohorts],
-        "chain_has_mixed": all(cohort.sample.has_mixed for cohort in university.cohorts),
+        "chain_has_mixed": all(mixed),
         "out": str(folder),
     }
 
 
+def _write_rosters(
+    folder: Path, university: SimulatedUniversity, sizes: tuple[int, ...], seed: int
+) -> list[bool]:
+    """Draw rooms for every year under the same truth; return whether each chain has mixed."""
+    rng = np.random.default_rng((seed, 1))
+    mixed = []
+    for year, cohort in enumerate(university.cohorts, start=1):
+        scores = university.features.scores(cohort.survey, university.theta)
+        capacities = capacities_for(cohort.survey.n_students, sizes)
+        sample = sample_roster(scores, capacities, rng=rng)
+        write_roster_csv(folder / f"roster_{year}.csv", cohort.survey, sample.room)
+        mixed.append(sample.has_mixed)
+    return mixed
+
+
 def _check_simulate(args: argparse.Namespace) -> None:
     """Refuse options that are out of range, or that the given way to make years would ignore."""
-    made_up = {"--strength": args.strength, "--blanks": args.blanks}
+    made_up = {"--strength": args.strength, "--blanks": args.blanks, "--rooms": args.rooms}
     of_file = {"--schema": args.schema, "--same": args.same or None}
     for option, value in (made_up if args.responses else of_file).items():
         if value is not None:

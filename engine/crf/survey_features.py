@@ -148,13 +148,16 @@ class SurveyFeatures:
                 result[last - 1] = block[levels, levels] / 2
         return result
 
-    def pair_statistics(self, survey: Survey, pairs: IntArray) -> FloatArray:
-        """Return phi(Y) of a set of pairs (p, 2), shape (K,)."""
+    def pair_statistics(
+        self, survey: Survey, pairs: IntArray, shares: FloatArray | None = None
+    ) -> FloatArray:
+        """Return phi(Y) of pairs (p, 2) that count 1, or their shares (p,), each; shape (K,)."""
         codes = self.codes(survey)
         counts = np.zeros((self.n_columns, self.n_columns))
         first, second = codes[pairs[:, 0]], codes[pairs[:, 1]]
-        np.add.at(counts, (first, second), 1.0)
-        np.add.at(counts, (second, first), 1.0)
+        count = 1.0 if shares is None else shares[:, np.newaxis]
+        np.add.at(counts, (first, second), count)
+        np.add.at(counts, (second, first), count)
         return self.statistics(counts)
 
     def constant_baseline(self) -> FloatArray:

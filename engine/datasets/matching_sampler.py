@@ -71,7 +71,7 @@ def sample_matching(scores: FloatArray, *, rng: np.random.Generator) -> Matching
         low_trace = _run(scores, low, WINDOW, rng)
         high_trace = _run(scores, high, WINDOW, rng)
         sweeps += length + WINDOW
-        difference = _standard_errors_apart(low_trace, high_trace)
+        difference = standard_errors_apart(low_trace, high_trace)
         if difference <= AGREEMENT or sweeps >= MAX_SWEEPS:
             return MatchingSample(np.sort(low, axis=1), sweeps, difference, difference <= AGREEMENT)
         length *= 2
@@ -91,7 +91,7 @@ def _run(scores: FloatArray, pairs: IntArray, sweeps: int, rng: np.random.Genera
     return trace
 
 
-def _standard_errors_apart(first: FloatArray, second: FloatArray) -> float:
+def standard_errors_apart(first: FloatArray, second: FloatArray) -> float:
     """Compare two traces by batch means of eight batches (successive sweeps are correlated)."""
     batches = [np.array([b.mean() for b in np.array_split(x, 8)]) for x in (first, second)]
     error = np.sqrt(sum(float(b.var(ddof=1)) / len(b) for b in batches))

@@ -17,9 +17,11 @@ from engine.crf.room_rules import (
     RoomRules,
 )
 from engine.crf.rooms import LARGEST_CAPACITY, Rooms, plain_value
+from engine.crf.roster import as_rooms
 from engine.crf.survey import Survey
 from engine.datasets.csv_table import CsvTable, read_csv_table
 from engine.datasets.roommate_files import write_rows
+from engine.datasets.survey_csv import read_pairs_csv
 
 NO_ROOM = {"", "-", "none", "unplaced"}
 _PAIR_RULES = ("lock", "forbid")
@@ -124,6 +126,23 @@ def read_roster_csv(path: Path | str, survey: Survey, rooms: Rooms | None = None
             # A room that is no longer on the list: whoever lived there has to move.
             out[k] = numbers.get(place, -1)
     return out
+
+
+def read_roommates_csv(path: Path | str, survey: Survey) -> IntArray:
+    """Read a roster, where the header names student and room, as rooms (n,); else pairs (p, 2).
+
+    Raises
+    ------
+    InvalidProblemError
+        As `read_roster_csv` and `read_pairs_csv` do, or if nobody of a roster has a roommate.
+    """
+    header = {title.lower() for title in read_csv_table(path).header}
+    if not {"student", "room"} <= header:
+        return read_pairs_csv(path, survey)
+    room = read_roster_csv(path, survey)
+    if not (as_rooms(room, survey.n_students) >= 0).any():
+        raise InvalidProblemError(f"{Path(path).name}: nobody in this roster has a roommate.")
+    return room
 
 
 def read_requests_csv(path: Path | str, survey: Survey, weight: float = 1.0) -> tuple[Request, ...]:
@@ -307,6 +326,12 @@ def rules_of_columns(survey: Survey, rooms: Rooms) -> RoomRules:
         elif {part for cell in cells - ANYBODY for part in cell.split("|")} & mine - {"no"}:
             designations.append(Designation(theirs, name))
     return RoomRules(needs=tuple(needs), designations=tuple(designations))
+
+
+def write_roster_csv(path: Path, survey: Survey, room: IntArray) -> None:
+    """Write student,room for everybody who has one; rooms are called R-1, R-2, ..."""
+    placed = np.flatnonzero(room >= 0).tolist()
+    write_rows(path, ["student", "room"], [[survey.ids[k], f"R-{room[k] + 1}"] for k in placed])
 
 
 def write_placement_csv(

@@ -15,7 +15,8 @@ from engine.core.arguments import FloatArray, IntArray
 from engine.core.errors import InfeasibleError, StoppedError
 from engine.core.progress import StopCallback, never_stop
 from engine.core.status import Status
-from engine.crf.survey import Survey, partners_of
+from engine.crf.roster import as_rooms, split_rooms
+from engine.crf.survey import Survey
 from engine.crf.survey_features import SurveyFeatures
 from engine.inference.group_marginals import compute_group_marginals
 from engine.learning.roommate_solvers import solve_roommates
@@ -52,7 +53,8 @@ def fit_calibration(
     of 400 and 1,000 students with strong preferences |log factor - log best| was 0.18 either way,
     over 30 with weak ones 0.51 as it is and 0.57 scaled.
     """
-    if sum(len(pairs) for _, pairs in cohorts) < MIN_PAIRS:
+    residents = sum(int((as_rooms(x, s.n_students) >= 0).sum()) for s, x in cohorts)
+    if residents < 2 * MIN_PAIRS:
         return None
     ends = time.perf_counter() + max_seconds
     odds: list[tuple[FloatArray, FloatArray]] = []
@@ -103,10 +105,10 @@ def held_out_log_odds(
     *,
     should_stop: StopCallback = never_stop,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return log-odds against an even draw, and outcomes 0 or 1, of all pairs of the paired."""
-    paired = np.sort(pairs.ravel())
-    small = survey.take(paired)
-    partner = np.searchsorted(paired, partners_of(pairs, survey.n_students)[paired])
+    """Return log-odds against an even draw, and whether they shared a room, of all residents."""
+    room = as_rooms(pairs, survey.n_students)
+    paired = np.flatnonzero(room >= 0)
+    small, room = survey.take(paired), room[paired]
     none = np.empty((0, 2), dtype=np.int64)
     scores = features.scores(small, theta)
     tau = compute_group_marginals(scores, rho, none, should_stop=should_stop).tau
@@ -114,14 +116,15 @@ def held_out_log_odds(
     probability = np.clip(tau[rows, columns], 1e-300, 1 - 1e-12)
     odds = np.log(probability) - np.log1p(-probability)
     even = -np.log(max(len(paired) - 2, 1))
-    return odds - even, (partner[rows] == columns).astype(np.float64)
+    return odds - even, (room[rows] == room[columns]).astype(np.float64)
 
 
 def _folds(cohorts: Sequence[Cohort]) -> list[tuple[list[Cohort], list[Cohort]]]:
     if len(cohorts) == 1:
         survey, pairs = cohorts[0]
-        order = np.random.default_rng(0).permutation(len(pairs))
-        halves = [(survey, pairs[np.sort(part)]) for part in np.array_split(order, 2)]
+        room = as_rooms(pairs, survey.n_students)
+        parts = split_rooms(room, 2, np.random.default_rng(0))
+        halves = [(survey, as_rooms(part, survey.n_students)) for part in parts]
         return [([halves[0]], [halves[1]]), ([halves[1]], [halves[0]])]
     count = min(FOLDS, len(cohorts))
     return [

@@ -7,12 +7,12 @@ import numpy as np
 from engine.core.arguments import FloatArray, IntArray
 from engine.core.errors import InvalidProblemError
 from engine.core.progress import StopCallback, never_stop
-from engine.crf.survey import Survey, check_pairs, partners_of
+from engine.crf.roster import as_rooms
+from engine.crf.survey import Survey
 from engine.inference.group_marginals import compute_group_marginals
 from engine.kernels.threads import one_blas_thread
 from engine.learning.roommate_model import RoommateModel
 from engine.metrics.calibration import ReliabilityBin, reliability_bins
-from engine.metrics.matching_error import hamming_error
 from engine.metrics.roc import RocCurve, compute_roc
 from engine.oracles.perfect_matching import CompleteGraphMatcher
 
@@ -65,7 +65,8 @@ def evaluate_roommates(
     ----------
     model : RoommateModel
     survey : Survey
-    pairs : ndarray, shape (p, 2); students in no pair are left out.
+    pairs : ndarray, shape (p, 2), or rooms (n,) as in ``train_roommates``
+        Students without a roommate are left out.
     should_stop : asked before every sweep for the marginals, which are most of the work.
 
     Raises
@@ -76,49 +77,52 @@ def evaluate_roommates(
         If ``should_stop`` answered True.
     """
     model.check_survey(survey)
-    pairs = check_pairs(pairs, survey.n_students, survey.ids)
-    if len(pairs) < 2:
-        raise InvalidProblemError(f"Evaluation needs at least two pairs, received {len(pairs)}.")
-    paired = np.sort(pairs.ravel())
-    partner = np.searchsorted(paired, partners_of(pairs, survey.n_students)[paired])
+    room = as_rooms(pairs, survey.n_students, survey.ids)
+    residents = np.flatnonzero(room >= 0)
+    if len(residents) < 4:
+        raise InvalidProblemError(
+            f"Evaluation needs at least two pairs, received {len(residents) // 2}."
+        )
     with one_blas_thread():
-        return _evaluate(model, survey.take(paired), partner, should_stop)
+        return _evaluate(model, survey.take(residents), room[residents], should_stop)
 
 
 def _evaluate(
-    model: RoommateModel, small: Survey, partner: IntArray, should_stop: StopCallback
+    model: RoommateModel, small: Survey, room: IntArray, should_stop: StopCallback
 ) -> Evaluation:
-    """Evaluate on students who are all paired."""
+    """Evaluate on students who all have roommates."""
     scores = model.features.scores(small, model.theta)
     baseline = model.features.scores(small, model.features.constant_baseline())
     best = CompleteGraphMatcher().solve(scores)
-    n = len(partner)
+    n = len(room)
     factor = 1.0 if model.calibration is None else model.calibration
-    raw = calibrated = _reliability(scores, model.rho, partner, should_stop)
+    raw = calibrated = _reliability(scores, model.rho, room, should_stop)
     if factor != 1.0:
-        calibrated = _reliability(factor * scores, model.rho, partner, should_stop)
+        calibrated = _reliability(factor * scores, model.rho, room, should_stop)
     return Evaluation(
-        roc=_roc(scores, partner),
-        baseline_roc=_roc(baseline, partner),
-        hamming_error=hamming_error(best.partner, partner),
-        hamming_chance=1.0 - 1.0 / (n - 1),
+        roc=_roc(scores, room),
+        baseline_roc=_roc(baseline, room),
+        hamming_error=float((room[best.partner] != room).mean()),
+        hamming_chance=1.0 - float((np.bincount(room)[room] - 1.0).mean()) / (n - 1),
         reliability=calibrated,
         raw_reliability=raw,
         n_pairs=n // 2,
     )
 
 
-def _roc(scores: FloatArray, partner: IntArray) -> RocCurve:
+def _roc(scores: FloatArray, room: IntArray) -> RocCurve:
     rows, columns = np.triu_indices(len(scores), 1)
-    is_pair = partner[rows] == columns
+    is_pair = room[rows] == room[columns]
     values = scores[rows, columns]
     return compute_roc(values[is_pair], values[~is_pair])
 
 
 def _reliability(
-    scores: FloatArray, rho: float, partner: IntArray, should_stop: StopCallback
+    scores: FloatArray, rho: float, room: IntArray, should_stop: StopCallback
 ) -> tuple[ReliabilityBin, ...]:
     none = np.empty((0, 2), dtype=np.int64)
     tau = compute_group_marginals(scores, rho, none, should_stop=should_stop).tau
     rows, columns = np.triu_indices(len(scores), 1)
-    return reliability_bins(tau[rows, columns], (partner[rows] == columns).astype(np.float64))
+    others = np.bincount(room)[room] - 1.0
+    outcomes = (room[rows] == room[columns]) / others[rows]
+    return reliability_bins(tau[rows, columns], outcomes)

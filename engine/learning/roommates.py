@@ -17,7 +17,8 @@ from engine.core.progress import (
     never_stop,
 )
 from engine.core.status import Status
-from engine.crf.survey import Survey, check_pairs
+from engine.crf.roster import as_rooms
+from engine.crf.survey import Survey
 from engine.crf.survey_features import make_survey_features
 from engine.kernels.threads import one_blas_thread
 from engine.learning.roommate_calibration import fit_calibration
@@ -54,8 +55,10 @@ def train_roommates(
 
     Parameters
     ----------
-    cohorts : sequence of (Survey, pairs (p, 2))
-        Students in no pair are left out of the year.
+    cohorts : sequence of (Survey, pairs (p, 2) or rooms (n,))
+        Pairs of students, or the room of every student (-1 for none) where rooms hold more than
+        two: each resident's roommate then counts as uniform among the others. Students without a
+        roommate are left out of the year.
     ridge : float, lambda > 0.
     rho : float in [0, 1], 1 for Bethe, 1/2 for the reweighted bound.
     solver : "auto", "theta", "frank-wolfe", "block-coordinate" or "fully-corrective"
@@ -164,10 +167,11 @@ def _check_cohorts(cohorts: Sequence[Cohort]) -> list[Cohort]:
         raise InvalidProblemError("Learning needs at least one past cohort, received none.")
     checked = []
     for number, (survey, pairs) in enumerate(cohorts, start=1):
-        array = check_pairs(pairs, survey.n_students, survey.ids)
-        if len(array) < 2:
+        room = as_rooms(pairs, survey.n_students, survey.ids)
+        residents = int((room >= 0).sum())
+        if residents < 4:
             raise InvalidProblemError(
-                f"Cohort {number} has {len(array)} pairs; at least 2 are needed to learn from."
+                f"Cohort {number} has {residents // 2} pairs; at least 2 are needed to learn from."
             )
-        checked.append((survey, array))
+        checked.append((survey, np.asarray(pairs, dtype=np.int64)))
     return checked

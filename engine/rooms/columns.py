@@ -49,24 +49,6 @@ class Columns:
         spent = padded[self.members].sum(axis=1) + kinds[self.kind]
         return np.asarray(self.value - spent - np.append(rows, 0.0)[self.row])
 
-    def best_of_each_atom(self, values: FloatArray, count: int) -> IntArray:
-        """Return the groups that are among the ``count`` best of one of their atoms."""
-        order = np.argsort(-values, kind="stable")
-        members = self.members[order]
-        place, column = np.nonzero(members >= 0)
-        atoms = members[place, column]
-        by_atom = np.argsort(atoms, kind="stable")
-        start = np.searchsorted(atoms[by_atom], np.arange(self._problem.n_atoms))
-        rank = np.arange(len(atoms)) - start[atoms[by_atom]]
-        return np.unique(order[place[by_atom[rank < count]]])
-
-    def keep(self, chosen: IntArray) -> None:
-        """Drop all groups but the chosen ones."""
-        self.members, self.kind = self.members[chosen], self.kind[chosen]
-        self.row, self.value = self.row[chosen], self.value[chosen]
-        keys = np.column_stack((self.members, self.kind, self.row)).astype(np.int32)
-        self._seen = {key.tobytes() for key in keys}
-
 
 def pad(members: IntArray) -> IntArray:
     """Return groups of up to 8 atoms as rows of 8, ascending, padded with -1 at the end."""

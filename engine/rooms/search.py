@@ -22,7 +22,6 @@ from engine.rooms.problem import RoomProblem
 SWEEPS = 12  # halvings of what the prices lack, before the first master
 SMOOTHING = 0.5  # share of the way from the master's prices to the best ones so far
 LP_SHARE = 0.2  # of the wanted gap: how near the master's value its bound must come
-START_COLUMNS = 4  # an atom
 COLUMNS_A_ROUND = 6_000
 RESTARTS = 2
 CLOSED_ANYWAY = 60  # atoms up to which the gap is closed after every dive
@@ -174,16 +173,7 @@ class Search:
             prices = Prices(prices.atoms + share / 2.0, prices.kinds, prices.rows)
         self.prices = prices
         self._feasible = None
-        self._forget_poor_columns()
         self.best.bound = min(self.best.bound, self._pricer.quick_bound(prices))
-
-    def _forget_poor_columns(self) -> None:
-        """Keep the columns nearest to the prices, a few an atom; more only slow the master."""
-        reduced = self.columns.reduced_values(
-            self.prices.atoms, self.prices.kinds, self.prices.rows
-        )
-        self.columns.keep(self.columns.best_of_each_atom(reduced, START_COLUMNS))
-        self.columns.add(*self._groups_of_best())
 
     def _prices_of_placement(self) -> Prices:
         members, kind, row = self._groups_of_best()

@@ -15,7 +15,8 @@ from scipy.linalg import solve
 from engine.core.arguments import FloatArray, IntArray
 from engine.core.checkpoint import State
 from engine.core.progress import StopCallback, never_stop
-from engine.crf.survey import Survey, check_pairs, partners_of
+from engine.crf.roster import as_rooms, roommate_shares
+from engine.crf.survey import Survey
 from engine.crf.survey_features import SurveyFeatures, distance_table
 from engine.entropies.matching import MatchingEntropy, complete_layout, make_matching_entropy
 from engine.inference.matching_newton import (
@@ -32,7 +33,7 @@ from engine.inference.odd_sets import OddSetProof, examine_cheaply, examine_odd_
 from engine.kernels.sparse_rows import add_outer_products
 from engine.objectives.protocol import InnerSolution
 from engine.oracles.perfect_matching import CompleteGraphMatcher
-from engine.oracles.protocol import Vertex, make_indicator
+from engine.oracles.protocol import Vertex
 
 CURVATURE_PAIRS = 40_000  # sampled pairs in the Hessian estimate: a few per cent of error
 DENSE_CURVATURE = 600  # features up to which the sample says enough about every two of them
@@ -66,7 +67,9 @@ class SurveyStructure:
     Parameters
     ----------
     survey : Survey
-    pairs : ndarray, shape (p, 2), students of the survey; those in no pair are left out.
+    pairs : ndarray, shape (p, 2), students of the survey; or (n,), the room of each, -1 for none.
+        Those without a roommate are left out. In rooms of more than two the observed point is 1 /
+        (c - 1) for every pair of c: inside the degree constraints, not always a matching.
     features : SurveyFeatures
     rho : float, reweighting in [0, 1].
     should_stop : asked before every sweep; ``maximise`` then raises ``StoppedError``.
@@ -87,14 +90,15 @@ class SurveyStructure:
     _buffer: FloatArray | None = None
 
     def __post_init__(self) -> None:
-        pairs = check_pairs(self.pairs, self.survey.n_students, self.survey.ids)
-        self.observed = self.features.pair_statistics(self.survey, pairs)
-        paired = np.sort(pairs.ravel())
+        room = as_rooms(self.pairs, self.survey.n_students, self.survey.ids)
+        pairs, shares = roommate_shares(room)
+        self.observed = self.features.pair_statistics(self.survey, pairs, shares)
+        paired = np.flatnonzero(room >= 0)
         self._codes = self.features.codes(self.survey)[paired]
         self._one_hot = self.features.one_hot(self.survey)[paired]
         n = len(paired)
-        partner = np.searchsorted(paired, partners_of(pairs, self.survey.n_students)[paired])
-        self.labels = make_indicator(np.arange(n, dtype=np.int64) * n + partner, 0.5)
+        i, j = np.searchsorted(paired, pairs).T
+        self.labels = Vertex(np.tile(shares, 2), np.concatenate((i * n + j, j * n + i)), 0.5)
         self.entropy = make_matching_entropy(complete_layout(n), self.rho)
         self.oracle = CompleteGraphMatcher()
         self._paired = self.survey.take(paired)

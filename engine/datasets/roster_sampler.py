@@ -1,0 +1,136 @@
+"""Draw placements into rooms from P ~ exp(total score), with evidence that the chain has mixed."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.core.arguments import FloatArray, IntArray
+from engine.core.errors import InvalidProblemError
+from engine.datasets.matching_sampler import (
+    AGREEMENT,
+    COLD,
+    MAX_SWEEPS,
+    WINDOW,
+    standard_errors_apart,
+)
+from engine.kernels.room_chain import sweep_beds
+
+
+@dataclass(frozen=True, slots=True)
+class RosterSample:
+    """One placement drawn by the chain.
+
+    Parameters
+    ----------
+    room : ndarray, shape (n,), int64, the room of every student.
+    sweeps : int, of each of two chains; a sweep proposes as many exchanges as there are beds.
+    score_difference : float, total scores of the two chains apart, in standard errors.
+    has_mixed : bool, whether that is below three.
+    """
+
+    room: IntArray
+    sweeps: int
+    score_difference: float
+    has_mixed: bool
+
+
+def sample_roster(
+    scores: FloatArray, capacities: IntArray, *, rng: np.random.Generator
+) -> RosterSample:
+    """Draw a placement of everybody into rooms; a room of c scores its pairs over (c - 1).
+
+    Parameters
+    ----------
+    scores : ndarray, shape (n, n), symmetric, nats.
+    capacities : ndarray, shape (r,), beds of each room, n together or more.
+
+    Raises
+    ------
+    InvalidProblemError
+        If there are fewer beds than students.
+
+    Notes
+    -----
+    As ``sample_matching``: one chain from a random placement and one from a near-optimal one run
+    until their mean total scores agree, after at least 10 log n sweeps.
+    """
+    n, beds = len(scores), int(np.sum(capacities))
+    if beds < n:
+        raise InvalidProblemError(f"{n} students need a bed, and the rooms have {beds}.")
+    plain = np.array(scores, dtype=np.float64)
+    np.fill_diagonal(plain, 0.0)
+    low, high = _Chain(plain, capacities, rng), _Chain(plain, capacities, rng)
+    high.run(WINDOW, COLD)
+    sweeps, length = 0, max(WINDOW, int(np.ceil(10 * np.log(max(n, 2)))))
+    while True:
+        low.run(length)
+        high.run(length)
+        difference = standard_errors_apart(low.run(WINDOW), high.run(WINDOW))
+        sweeps += length + WINDOW
+        if difference <= AGREEMENT or sweeps >= MAX_SWEEPS:
+            return RosterSample(low.room(n), sweeps, difference, difference <= AGREEMENT)
+        length *= 2
+
+
+class _Chain:
+    """Beds with who sleeps in them."""
+
+    def __init__(self, scores: FloatArray, capacities: IntArray, rng: np.random.Generator) -> None:
+        self._rng, self._scores = rng, scores
+        self._start = np.concatenate(([0], np.cumsum(capacities))).astype(np.int64)
+        self._room_of_bed = np.repeat(np.arange(len(capacities)), capacities)
+        self._beds = np.arange(len(self._room_of_bed))
+        self._likes = np.zeros((len(scores), len(capacities)))
+        self._bed = np.full(len(self._beds), -1, dtype=np.int64)
+        self._bed[: len(scores)] = rng.permutation(len(scores))
+        self._bed = rng.permutation(self._bed)
+        self._total = self._value()
+
+    def run(self, sweeps: int, factor: float = 1.0) -> FloatArray:
+        """Advance; return the total score after every sweep, shape (sweeps,)."""
+        count = len(self._beds)
+        trace = np.empty(sweeps)
+        for sweep in range(sweeps):
+            choices = self._rng.integers(count, size=(count, 2))
+            bars = np.log(np.maximum(self._rng.random(count), 1e-300)) / factor
+            self._total += sweep_beds(
+                self._scores,
+                np.empty((0, 0)),
+                self._likes,
+                self._start,
+                self._room_of_bed,
+                self._bed,
+                self._beds,
+                choices,
+                bars,
+            )
+            trace[sweep] = self._total
+        return trace
+
+    def _value(self) -> float:
+        """Return the total score of now."""
+        total = 0.0
+        for first, last in zip(self._start[:-1], self._start[1:], strict=True):
+            group = self._bed[first:last]
+            group = group[group >= 0]
+            if len(group) > 1:
+                total += float(self._scores[np.ix_(group, group)].sum()) / (2 * (len(group) - 1))
+        return total
+
+    def room(self, n: int) -> IntArray:
+        """Return the room of every student."""
+        out = np.empty(n, dtype=np.int64)
+        there = self._bed >= 0
+        out[self._bed[there]] = self._room_of_bed[there]
+        return out
+
+
+def capacities_for(n_students: int, sizes: tuple[int, ...]) -> IntArray:
+    """Return rooms of the given sizes in turn, as many as hold everybody, the last cut to fit."""
+    capacities: list[int] = []
+    left = n_students
+    while left > 0:
+        size = min(sizes[len(capacities) % len(sizes)], left)
+        capacities.append(size)
+        left -= size
+    return np.array(capacities, dtype=np.int64)
