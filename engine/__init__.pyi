@@ -107,7 +107,19 @@ from .oracles.roof_duality import RoofDuality
 from .oracles.sparse_matching import max_weight_matching
 from .rooms.chain import SharedRooms, share_probabilities
 from .rooms.conflicts import RoomConflict, check_room_rules
+from .rooms.explanation import (
+    PlacementMoves,
+    RoomExplanation,
+    RoomMove,
+    doubt_of_scores,
+    explain_room,
+    explain_roommates,
+    partner_doubt,
+)
+from .rooms.parity import ParityRow, placement_parity
 from .rooms.placement import Placement, place_in_rooms
+from .rooms.veto import VetoCurve, veto_curve, vetoed_pairs
+from .rooms.what_if import WhatIf, what_if
 from .solvers.result import LearningResult, TrajectoryPoint
 
 __all__ = [
@@ -145,10 +157,12 @@ __all__ = [
     "OneHotScores",
     "PairwiseGraph",
     "PairwiseModel",
+    "ParityRow",
     "PartFile",
     "PartitionEstimate",
     "PartnerMeans",
     "Placement",
+    "PlacementMoves",
     "PlanarIsing",
     "PracticePairs",
     "PracticeWeights",
@@ -166,6 +180,8 @@ __all__ = [
     "RocCurve",
     "RoofDuality",
     "RoomConflict",
+    "RoomExplanation",
+    "RoomMove",
     "RoomRules",
     "RoommateModel",
     "Rooms",
@@ -188,6 +204,8 @@ __all__ = [
     "TrainedSegmentation",
     "TrajectoryPoint",
     "TreeReweighted",
+    "VetoCurve",
+    "WhatIf",
     "allowed_partners",
     "assign",
     "bipartite_b_matching",
@@ -197,9 +215,12 @@ __all__ = [
     "check_rules",
     "classify_columns",
     "compute_partner_means",
+    "doubt_of_scores",
     "evaluate_mask",
     "evaluate_roommates",
     "explain_pair",
+    "explain_room",
+    "explain_roommates",
     "generate_leaf_images",
     "housing_questionnaire",
     "ignore_progress",
@@ -224,9 +245,11 @@ __all__ = [
     "never_stop",
     "order_answers",
     "part_file",
+    "partner_doubt",
     "partners_of",
     "picture_stem",
     "place_in_rooms",
+    "placement_parity",
     "predict_segmentation",
     "propose_pairs",
     "question_weights",
@@ -254,6 +277,9 @@ __all__ = [
     "train_boosted_segmentation",
     "train_roommates",
     "train_segmentation",
+    "veto_curve",
+    "vetoed_pairs",
+    "what_if",
     "whole_file",
     "write_mask",
     "write_placement_csv",

@@ -1,5 +1,6 @@
-"""A Markov chain on placements: two beds at a time exchange who sleeps in them."""
+"""Exchanges of who sleeps where: a Markov chain on placements, and the cost of every exchange."""
 
+import numpy as np
 from numba import njit
 
 from engine.core.arguments import FloatArray, IntArray
@@ -71,3 +72,68 @@ def sweep_beds(
         else:
             bed[x], bed[y] = bed[y], bed[x]
     return total
+
+
+@njit(cache=True, nogil=True)
+def weigh_exchanges(
+    atom: int,
+    scores: FloatArray,
+    bonus: FloatArray,
+    own_score: FloatArray,
+    sizes: IntArray,
+    likes: FloatArray,
+    capacity: IntArray,
+    room_of: IntArray,
+    sums: FloatArray,
+    wishes: FloatArray,
+    scored: FloatArray,
+    liked: FloatArray,
+    people: IntArray,
+) -> FloatArray:
+    """Weigh every exchange of one atom: rows (other or -1, room, change, here, there).
+
+    The last room is outside, where nobody is scored. Exchanges that do not fit are left out; those
+    that rules forbid have a change of about -1e7. The tables are those of ``fill_tables``.
+    """
+    n, rooms = len(sizes), len(capacity)
+    out = np.empty((n + rooms, 5))
+    count, g, outside = 0, room_of[atom], rooms - 1
+    has_bonus = len(bonus) > 0
+    for k in range(n + rooms):
+        b = k if k < n else -1
+        h = room_of[b] if b >= 0 else k - n
+        size_b = sizes[b] if b >= 0 else 0
+        if h == g or (b < 0 and h == outside):
+            continue
+        people_g = people[g] - sizes[atom] + size_b
+        people_h = people[h] + sizes[atom] - size_b
+        if people_g > capacity[g] or people_h > capacity[h]:
+            continue
+        scored_g, scored_h = scored[g] - sums[atom, g] - own_score[atom], scored[h]
+        scored_h += sums[atom, h] + own_score[atom]
+        liked_g, liked_h = liked[g] - likes[atom, g], liked[h] + likes[atom, h]
+        if has_bonus:
+            liked_g -= wishes[atom, g]
+            liked_h += wishes[atom, h]
+        if b >= 0:
+            scored_g += sums[b, g] + own_score[b] - scores[atom, b]
+            scored_h -= sums[b, h] + own_score[b] + scores[atom, b]
+            liked_g += likes[b, g]
+            liked_h -= likes[b, h]
+            if has_bonus:
+                liked_g += wishes[b, g] - bonus[atom, b]
+                liked_h -= wishes[b, h] + bonus[atom, b]
+        here = _total(scored_g, liked_g, people_g, g == outside)
+        here -= _total(scored[g], liked[g], people[g], g == outside)
+        there = _total(scored_h, liked_h, people_h, h == outside)
+        there -= _total(scored[h], liked[h], people[h], h == outside)
+        out[count, 0], out[count, 1], out[count, 2] = b, h, here + there
+        out[count, 3], out[count, 4] = here, there
+        count += 1
+    return out[:count]
+
+
+@inner
+def _total(scored: float, liked: float, people: int, is_outside: bool) -> float:
+    """Value of a room; nobody is scored alone or outside."""
+    return liked + (scored / (people - 1) if people > 1 and not is_outside else 0.0)

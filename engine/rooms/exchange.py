@@ -1,5 +1,7 @@
 """Exchange search: better placements by swaps, moves, and assignments of one atom a room."""
 
+from typing import Any
+
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
@@ -61,6 +63,13 @@ class Exchange:
     def tables(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return scores (n, n), bonuses and likes (n, rooms) with finite numbers for never."""
         return self._scores, self.problem.bonus, self._likes
+
+    def state(self) -> tuple[Any, ...]:
+        """Return what ``weigh_exchanges`` reads, in its order."""
+        problem = self.problem
+        given = (self._scores, problem.bonus, problem.own_score, problem.sizes, self._likes)
+        tables = (self._sums, self._wishes, self._scored, self._liked, self._people)
+        return (*given, self.capacity, self.room_of, *tables)
 
     def values_of(self, rooms: IntArray) -> FloatArray:
         """Return what rooms are worth now."""
