@@ -210,8 +210,9 @@ class _Keeper:
         self._next = SAVE_EVERY
 
     def keep(self, search: Search) -> None:
-        """Save unless it was saved a moment ago."""
-        if self._place is not None and self._clock.seconds >= self._next:
+        """Save unless it was saved a moment ago; also when somebody asks to stop."""
+        is_due = self._clock.seconds >= self._next or self._clock.is_over()
+        if self._place is not None and is_due:
             self._place.save(search.state())
             self._next = self._clock.seconds + SAVE_EVERY
 

@@ -12,6 +12,7 @@ from engine.rooms.clock import Clock
 from engine.rooms.closing import solve_whole
 from engine.rooms.columns import Columns
 from engine.rooms.dive import dive
+from engine.rooms.doubles import is_matching, solve_matching
 from engine.rooms.exchange import Exchange, improve
 from engine.rooms.master import Master
 from engine.rooms.polish import Polish
@@ -91,6 +92,8 @@ class Search:
 
         ``start`` (n,) is a placement to begin from; ``saved`` the state of an earlier run.
         """
+        if is_matching(self.problem) and self._match():
+            return
         if saved is None:
             self._start(start)
             self._sweep()
@@ -108,6 +111,17 @@ class Search:
             target /= 2.0
             if self.problem.n_atoms <= CLOSED_ANYWAY or quiet == QUIET_DIVES:
                 self._close()
+
+    def _match(self) -> bool:
+        """Solve doubles by the matching oracle; False where no perfect matching exists."""
+        found = solve_matching(self.problem)
+        if found is None:
+            return False
+        self.exchange.start(found[0])
+        self.best.take(self.exchange)
+        self.best.bound = max(found[1], self.best.value)
+        self._tell("Pairing everybody")
+        return True
 
     def state(self) -> State:
         """Return what a later run goes on from: placement, prices and groups."""

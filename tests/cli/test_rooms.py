@@ -178,6 +178,21 @@ def test_a_bad_file_is_one_clear_sentence(folder, capsys, tmp_path, option, cont
     assert not (tmp_path / "p.csv").exists()
 
 
+def test_rosters_are_simulated_and_learned_from(capsys, tmp_path):
+    words = ["simulate", "--students", 40, "--seed", 2, "--rooms", "2,3,3", "--out", tmp_path]
+    assert main(["roommates", *map(str, words)]) == 0
+    with open(tmp_path / "roster_1.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    sizes = [sum(row["room"] == name for row in rows) for name in {row["room"] for row in rows}]
+    assert (sum(sizes), max(sizes)) == (40, 3)
+    cohort = f"{tmp_path}/survey_1.csv:{tmp_path}/roster_1.csv"
+    words = ["train", "--cohort", cohort, "--out", tmp_path / "m.npz", "--json"]
+    capsys.readouterr()
+    assert main(["roommates", *map(str, words)]) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["relative_gap"] <= 1e-4
+    assert main(["roommates", "simulate", "--students", "4", "--rooms", "9", "--out", "x"]) == 2
+
+
 def test_too_few_beds_fail_by_name_or_leave_people_out(folder, capsys, tmp_path):
     rooms = write(tmp_path / "few.csv", [["room", "capacity"], ["A", 8], ["B", 8]])
     code, result, error = call(capsys, folder, tmp_path / "p.csv", rooms=rooms)

@@ -45,23 +45,29 @@ def best_by_enumeration(worth: "object", capacities: tuple[int, ...], n: int) ->
     return float(best)
 
 
-def best_by_integer_programme(
-    groups: list[tuple[int, ...]], kinds: IntArray, values: FloatArray, n: int, counts: IntArray
+def best_of_nested(
+    groups: list[tuple[int, ...]], sizes: IntArray, values: FloatArray, n: int, counts: IntArray
 ) -> float:
-    """Optimum of the whole set-partitioning model, by HiGHS to a gap of 0; nan if infeasible."""
+    """Optimum of the whole set-partitioning model, by HiGHS to a gap of 0.
+
+    ``counts[c - 1]`` rooms of c beds; a group of s takes any room of s beds or more, so for every c
+    the groups of more than c - 1 people must not outnumber the rooms of more than c - 1 beds.
+    """
     rows = [m for g in groups for m in g]
     columns = [k for k, g in enumerate(groups) for _ in g]
-    shape = (n + len(counts), len(groups))
-    rows += (n + kinds).tolist()
-    columns += list(range(len(groups)))
-    matrix = csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
+    for c in range(1, len(counts) + 1):
+        large = np.flatnonzero(sizes >= c).tolist()
+        rows += [n + c - 1] * len(large)
+        columns += large
+    matrix = csr_array((np.ones(len(rows)), (rows, columns)), shape=(n + len(counts), len(groups)))
+    at_least = np.cumsum(counts[::-1])[::-1].astype(np.float64)
     low = np.concatenate((np.ones(n), np.zeros(len(counts))))
-    high = np.concatenate((np.ones(n), counts))
+    high = np.concatenate((np.ones(n), at_least))
     found = milp(
         -values,
         constraints=LinearConstraint(matrix, low, high),
-        integrality=np.ones(len(groups)),
+        integrality=np.ones(len(groups), dtype=np.int64),
         bounds=Bounds(0, 1),
-        options={"mip_rel_gap": 0.0, "time_limit": 60.0},
+        options={"mip_rel_gap": 0.0, "time_limit": 300.0},
     )
-    return float("nan") if found.x is None else -float(found.fun)
+    return -float(found.fun)

@@ -1,17 +1,21 @@
 """Placements against enumeration, and what the certificate promises."""
 
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from engine.core.arguments import FloatArray
-from engine.core.errors import InfeasibleError
+from engine.core.checkpoint import FileCheckpoint
+from engine.core.errors import InfeasibleError, InvalidProblemError
+from engine.core.progress import Progress
 from engine.core.status import Status
 from engine.crf.room_rules import Need, Preference, Request, RoomRules
 from engine.crf.rooms import Rooms
+from engine.oracles.perfect_matching import CompleteGraphMatcher
 from engine.rooms.placement import place_in_rooms
-from tests.reference.room_placements import best_by_enumeration, group_value
+from tests.reference.room_placements import best_by_enumeration, best_of_nested, group_value
 
 CASES = range(25)
 
@@ -112,6 +116,84 @@ def test_who_cannot_have_a_bed_is_left_out_when_that_is_allowed() -> None:
     assert len(found.unplaced) == 1
     assert found.weight == pytest.approx(2.0)
     assert found.upper_bound == pytest.approx(2.0)
+
+
+def test_doubles_alone_are_the_pairs_and_the_proof_of_the_matching_oracle() -> None:
+    rng = np.random.default_rng(4)
+    scores = rng.normal(size=(80, 80))
+    scores = scores + scores.T
+    matching = CompleteGraphMatcher().solve(scores)
+    found = place_in_rooms(scores, named_rooms([2] * 40), gap=1e-12, max_seconds=None)
+    together = found.room[matching.pairs]
+    assert (together[:, 0] == together[:, 1]).all()
+    assert found.weight == pytest.approx(matching.weight, abs=1e-9)
+    assert found.upper_bound == pytest.approx(matching.upper_bound, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_thirty_people_in_a_mix_agree_with_the_whole_model_solved_by_highs(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n, beds, counts = 30, [1, 2, 3, 4], np.array([2, 5, 4, 2])
+    scores = rng.normal(size=(n, n))
+    scores = scores + scores.T
+    forbids = tuple((int(a), int(b)) for a, b in rng.integers(n, size=(6, 2)) if a != b)
+    wishes = tuple(Request(k, k + 7, weight=0.6) for k in range(8))
+    groups, kinds, values = [], [], []
+    for size in range(1, 5):
+        for group in combinations(range(n), size):
+            inside = set(group)
+            if any({a, b} <= inside for a, b in forbids):
+                continue
+            worth = group_value(scores, group)
+            worth += sum(0.6 for w in wishes if {w.student, w.wants} <= inside)
+            if size == 4 and worth < 2.0:
+                continue  # far below what four people are worth in pairs: never chosen
+            groups.append(group)
+            kinds.append(size)
+            values.append(worth)
+    # A group of s people may take a room of s beds or more: count rooms by "at least".
+    whole = best_of_nested(groups, np.array(kinds), np.array(values), n, counts)
+    capacities = [c for c, count in zip(beds, counts, strict=True) for _ in range(count)]
+    rules = RoomRules(forbids=forbids, requests=wishes)
+    found = place_in_rooms(scores, named_rooms(capacities), rules, gap=1e-9, max_seconds=None)
+    assert found.weight == pytest.approx(whole, abs=1e-6)
+    assert found.upper_bound >= whole - 1e-6
+
+
+def test_a_killed_run_goes_on_from_its_checkpoint_and_refuses_another_input(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    scores = rng.normal(size=(60, 60))
+    scores = scores + scores.T
+    rooms = named_rooms([3] * 20)
+    reports: list[Progress] = []
+    place = FileCheckpoint(tmp_path / "rooms.npz")
+    first = place_in_rooms(
+        scores,
+        rooms,
+        gap=1e-12,
+        max_seconds=None,
+        on_progress=reports.append,
+        should_stop=lambda: len(reports) > 8,
+        checkpoint=place,
+    )
+    assert first.status is Status.CANCELLED
+    assert place.load() is not None
+    again: list[Progress] = []
+    second = place_in_rooms(
+        scores, rooms, gap=0.01, max_seconds=None, on_progress=again.append, checkpoint=place
+    )
+    assert again[0].lower_bound is not None
+    assert again[0].lower_bound >= first.weight - 1e-9
+    assert second.weight >= first.weight - 1e-9
+    with pytest.raises(InvalidProblemError, match="checkpoint"):
+        place_in_rooms(scores + 1.0, rooms, checkpoint=place)
+
+
+@pytest.mark.parametrize("capacity", [3, 8])
+def test_a_crowd_of_identical_people_is_placed_and_proved_at_once(capacity: int) -> None:
+    found = place_in_rooms(np.ones((240, 240)), named_rooms([capacity] * (240 // capacity)))
+    assert found.weight == pytest.approx(120.0)
+    assert found.relative_gap <= 0.005
 
 
 @pytest.mark.parametrize("n", [0, 1])

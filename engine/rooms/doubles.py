@@ -1,0 +1,37 @@
+"""Doubles alone: a placement is a perfect matching, solved and proved by the matching oracle."""
+
+import numpy as np
+
+from engine.core.arguments import IntArray
+from engine.core.errors import InfeasibleError
+from engine.oracles.perfect_matching import CompleteGraphMatcher
+from engine.rooms.problem import RoomProblem
+
+
+def is_matching(problem: RoomProblem) -> bool:
+    """Whether everybody lives in full doubles that no rule or wish tells apart."""
+    open_ = problem.count > 0
+    views = np.unique(problem.view[open_])
+    liked = problem.preference[views]
+    return bool(
+        problem.n_atoms > 0
+        and (problem.capacity[open_] == 2).all()
+        and (problem.sizes == 1).all()
+        and 2 * problem.count.sum() == problem.n_atoms
+        and problem.allowed[views].all()
+        and (liked == liked[:1]).all()
+        and not len(problem.stay_atom)
+    )
+
+
+def solve_matching(problem: RoomProblem) -> tuple[IntArray, float] | None:
+    """Return the room of each atom, numbered kind by kind, and the bound; None if there is none."""
+    scores = problem.scores + problem.bonus if len(problem.bonus) else problem.scores
+    try:
+        matching = CompleteGraphMatcher().solve(scores)
+    except InfeasibleError:
+        return None
+    room_of = np.empty(problem.n_atoms, dtype=np.int64)
+    room_of[matching.pairs] = np.arange(len(matching.pairs))[:, np.newaxis]
+    own = problem.own_bonus.sum() + problem.preference[problem.view[problem.count > 0][0]].sum()
+    return room_of, matching.upper_bound + float(own)
