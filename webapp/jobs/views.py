@@ -1,6 +1,7 @@
 """Watching and cancelling jobs."""
 
 from http import HTTPStatus
+from typing import Any
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
@@ -65,11 +66,21 @@ def job_card(request: HttpRequest, uuid: UUID) -> HttpResponse:
     """The card alone, for polling; once the job is over the answer carries no trigger any more."""
     job = get_owned_or_404(selectors.jobs_of(request.user), request.user, uuid)
     wants_reload = request.GET.get("reload") == "1"
-    context = {"job": job, "reload": wants_reload, "is_polled": True}
+    context = _card_context(request, job)
     response = render(request, "jobs/_job_card.html", context)
     if not job.is_active and wants_reload:
         response["HX-Refresh"] = "true"
     return response
+
+
+def _card_context(request: HttpRequest, job: Job) -> dict[str, Any]:
+    """Return the context of a polled card; ``badge`` asks for the badge that its page shows."""
+    return {
+        "job": job,
+        "reload": request.GET.get("reload") == "1",
+        "with_badge": request.GET.get("badge") == "1",
+        "is_polled": True,
+    }
 
 
 @require_GET
@@ -91,7 +102,5 @@ def job_cancel(request: HttpRequest, uuid: UUID) -> HttpResponse:
     else:
         toast(request, f"{job.title} was over already.")
     if request.htmx:
-        reload = request.GET.get("reload") == "1"
-        context = {"job": job, "reload": reload, "is_polled": True}
-        return render(request, "jobs/_job_card.html", context)
+        return render(request, "jobs/_job_card.html", _card_context(request, job))
     return redirect("jobs:job", uuid=job.pk)

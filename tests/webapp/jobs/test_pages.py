@@ -283,8 +283,10 @@ def test_the_badge_of_a_page_changes_with_the_state(
     assert "hx-swap-oob" not in page.partition(f'id="job-state-{job.pk}"')[2][:40]
     assert "Queued" in page
     Job.objects.filter(pk=job.pk).update(state=JobState.RUNNING)
-    card = client.get(
-        reverse("jobs:card", args=[job.pk]), headers={"HX-Request": "true"}
-    ).content.decode()
+    address = reverse("jobs:card", args=[job.pk])
+    assert f"{address}?reload=1&amp;badge=1" in page
+    card = client.get(f"{address}?badge=1", headers={"HX-Request": "true"}).content.decode()
     badge = card.partition(f'<span id="job-state-{job.pk}" hx-swap-oob="true">')[2]
     assert "Running" in badge
+    # A page that shows no badge is sent none: htmx calls a piece without a place an error.
+    assert "job-state" not in client.get(address, headers={"HX-Request": "true"}).content.decode()
