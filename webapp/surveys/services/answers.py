@@ -25,8 +25,9 @@ def participant_begin(*, questionnaire: Questionnaire, identifier: str) -> Parti
 
 def participant_opened(participant: Participant, language: str) -> None:
     """Remember that a link was opened, once, and the language that was chosen."""
-    now = timezone.now()
-    Participant.objects.filter(pk=participant.pk, opened_at=None).update(opened_at=now)
+    if participant.opened_at is None:  # a page that is only looked at again writes nothing
+        now = timezone.now()
+        Participant.objects.filter(pk=participant.pk, opened_at=None).update(opened_at=now)
     if language and language != participant.language:
         Participant.objects.filter(pk=participant.pk).update(language=language)
 
