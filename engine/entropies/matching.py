@@ -129,8 +129,13 @@ class MatchingEntropy:
 
     def value(self, tau: FloatArray) -> float:
         """Return H_rho(tau), nats."""
-        flat, parts = tau.ravel(), []
-        for_row_ranges(len(flat), lambda a, b: parts.append(add_entropy(flat, self.counts, a, b)))
+        flat = tau.ravel()
+        parts: list[float] = []
+
+        def add(first: int, last: int) -> None:
+            parts.append(add_entropy(flat, self.counts, first, last))
+
+        for_row_ranges(len(flat), add, FLAT)
         total = self.layout.share * float(np.sum(parts))
         return total if self.is_perfect else total - self._free_part(tau)
 

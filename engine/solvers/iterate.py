@@ -131,8 +131,9 @@ class Iterate:
         step = self.step = rule.choose(self.iteration, line)
 
         def carry_out(k: int) -> None:
-            self.entropies[chosen[k]] = along[k](step)[0]
-            directions[k].vertex.move(self.points[chosen[k]], step)
+            m = chosen[k]
+            directions[k].vertex.move(self.points[m], step)
+            self.entropies[m] = self.structures[m].entropy.value(self.points[m])
 
         list(self._map(carry_out, range(len(chosen))))
         for k, m in enumerate(chosen):
