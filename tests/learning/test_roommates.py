@@ -349,7 +349,7 @@ def test_auto_goes_on_with_frank_wolfe_after_a_restart(monkeypatch, tmp_path):
     def has_walked() -> bool:
         nonlocal walked
         saved = place.load()
-        walked += saved is not None and str(saved["origin_solver"]) == "BlockCoordinateFrankWolfe"
+        walked += saved is not None and str(saved["stamp_solver"]) == "ShuffledOrder"
         return walked > 20
 
     arguments = {"ridge": 5.0, "relative_gap": 1e-6, "max_seconds": 120.0, "checkpoint": place}
@@ -382,7 +382,7 @@ def test_the_solution_in_theta_outlives_a_restart_of_the_walk(monkeypatch, tmp_p
     def has_walked() -> bool:
         nonlocal walked
         saved = place.load()
-        walked += saved is not None and str(saved["origin_solver"]) == "BlockCoordinateFrankWolfe"
+        walked += saved is not None and str(saved["stamp_solver"]) == "ShuffledOrder"
         return walked > 3
 
     train_roommates(cohorts, should_stop=has_walked, **arguments)
