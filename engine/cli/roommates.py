@@ -278,6 +278,7 @@ def _assign(args: argparse.Namespace) -> dict[str, Any]:
         "upper_bound": proposal.upper_bound,
         "gap": proposal.gap,
         "calibrated": proposal.is_calibrated,
+        "probability_error": float(proposal.probability_error.max(initial=0.0)),
         "n_students": survey.n_students,
     }
 

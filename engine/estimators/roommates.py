@@ -67,7 +67,7 @@ class Roommates(BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Sequence[Survey]) -> list[IntArray]:
         """Return the best complete set of pairs (p, 2) of every survey, proved optimal."""
         check_is_fitted(self)
-        return [propose_pairs(self.model_, survey).pairs for survey in X]
+        return [propose_pairs(self.model_, survey, sampling_seconds=0.0).pairs for survey in X]
 
     def predict_proba(self, X: Sequence[Survey]) -> list[FloatArray]:
         """Return the probability of every pair, (n, n) symmetric, of every survey."""
@@ -82,6 +82,6 @@ class Roommates(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         pairs = check_pairs(pairs, survey.n_students, survey.ids)
         chosen = np.sort(pairs.ravel())
-        found = propose_pairs(self.model_, survey.take(chosen)).pairs
+        found = propose_pairs(self.model_, survey.take(chosen), sampling_seconds=0.0).pairs
         truth = partners_of(np.searchsorted(chosen, pairs), len(chosen))
         return 1.0 - hamming_error(partners_of(found, len(chosen)), truth)

@@ -77,9 +77,7 @@ def compute_group_marginals(
     m = len(scores)
     if m == 0:
         return GroupMarginals(np.zeros((0, 0)), "exact")
-    values = np.minimum(scores, scores.T)  # products of matrices are symmetric up to rounding only
-    values[forbidden[:, 0], forbidden[:, 1]] = -np.inf
-    values[forbidden[:, 1], forbidden[:, 0]] = -np.inf
+    values = exclude_pairs(scores, forbidden)
     if m <= SUMMED_UP_TO:
         tau = compute_matching_marginals(values).marginals
         if _row_error(tau) <= TOLERANCE:  # lost only where scores of 1e6 nats drown in rounding
@@ -90,6 +88,14 @@ def compute_group_marginals(
     if m > EXACT_UP_TO and (m > CLAMPED_UP_TO or _is_every_pair_usable(values)):
         return GroupMarginals(read_only(tau), "rough")
     return _repair(values, tau, rho, len(forbidden) > 0, should_stop)
+
+
+def exclude_pairs(scores: FloatArray, forbidden: IntArray) -> FloatArray:
+    """Return symmetric scores (m, m) with -inf for the forbidden pairs (f, 2)."""
+    values = np.minimum(scores, scores.T)  # products of matrices are symmetric up to rounding only
+    values[forbidden[:, 0], forbidden[:, 1]] = -np.inf
+    values[forbidden[:, 1], forbidden[:, 0]] = -np.inf
+    return values
 
 
 def _solve_bethe(values: FloatArray, rho: float, should_stop: StopCallback) -> FloatArray:

@@ -16,7 +16,8 @@ from engine.core.progress import (
 )
 from engine.crf.rules import Rules, StudentGroup, split_groups
 from engine.crf.survey import Survey
-from engine.inference.group_marginals import compute_group_marginals
+from engine.inference.group_marginals import compute_group_marginals, exclude_pairs
+from engine.inference.matching_sampling import LONGEST, sample_marginals
 from engine.inference.rules import check_rules
 from engine.kernels.threads import one_blas_thread
 from engine.learning.roommate_model import RoommateModel
@@ -58,9 +59,11 @@ class Proposal:
     marginals : ndarray, shape (n, n), float32, symmetric.
     is_exact : ndarray, shape (n,), bool
         Whose probabilities are sums over all sets of pairs: in groups of up to 18, and locked or
-        single students. Those of the others are the Bethe approximation.
-    is_rough : ndarray, shape (n,), bool
-        Whose approximation may be further off, since its optimum was not reached or not proved.
+        single students. Those of the others are the Bethe approximation, held against a Markov
+        chain.
+    probability_error : ndarray, shape (n,)
+        Largest standard error of a probability in the student's group: 0 where sums are exact, nan
+        where no chain was run, so that the approximation's error is unknown.
     is_calibrated : bool
         Whether probabilities were checked on unseen pairs; otherwise they are model confidence.
     """
@@ -75,7 +78,7 @@ class Proposal:
     next_best: NextBest
     marginals: NDArray[np.float32]
     is_exact: BoolArray
-    is_rough: BoolArray
+    probability_error: FloatArray
     is_calibrated: bool
 
     @property
@@ -93,6 +96,7 @@ def propose_pairs(
     survey: Survey,
     rules: Rules | None = None,
     *,
+    sampling_seconds: float = LONGEST,
     on_progress: ProgressCallback = ignore_progress,
     should_stop: StopCallback = never_stop,
 ) -> Proposal:
@@ -103,6 +107,9 @@ def propose_pairs(
     model : RoommateModel
     survey : Survey, n students, asked the questions of the model.
     rules : Rules, default none.
+    sampling_seconds : float
+        At most so long runs the Markov chain that holds probabilities to a stated error; it ends
+        when every standard error is .003. 0 runs none and states no error.
 
     Raises
     ------
@@ -133,7 +140,8 @@ def propose_pairs(
         name = f"group {group.name}" if group.name else f"{len(group.students)} students"
         on_progress(Progress(f"Pairing {name}", fraction=done / total))
         with one_blas_thread():
-            _solve_group(model, survey.take(group.students), group, draft, should_stop)
+            seconds = sampling_seconds * len(group.students) ** 2 / total
+            _solve_group(model, survey.take(group.students), group, draft, should_stop, seconds)
         done += len(group.students) ** 2
     for i, j in sorted({(min(p), max(p)) for p in rules.locks}):
         draft.lock(i, j, _score_of(model, survey, i, j))
@@ -147,7 +155,7 @@ class _Draft:
     def __init__(self, n: int) -> None:
         self.marginals = np.zeros((n, n), dtype=np.float32)
         self.is_exact = np.ones(n, dtype=np.bool_)
-        self.is_rough = np.zeros(n, dtype=np.bool_)
+        self.probability_error = np.zeros(n)
         self.doubt = np.zeros(n)
         self.n_allowed = np.zeros(n, dtype=np.int64)
         self.next_students = np.full((n, NEXT_BEST), -1, dtype=np.int64)
@@ -183,7 +191,7 @@ class _Draft:
             ),
             marginals=read_only(self.marginals),
             is_exact=read_only(self.is_exact),
-            is_rough=read_only(self.is_rough),
+            probability_error=read_only(self.probability_error),
             is_calibrated=is_calibrated,
         )
 
@@ -198,6 +206,7 @@ def _solve_group(
     group: StudentGroup,
     draft: _Draft,
     should_stop: StopCallback,
+    sampling_seconds: float,
 ) -> None:
     """Pair one group and write its part of the proposal."""
     m = survey.n_students
@@ -209,19 +218,28 @@ def _solve_group(
     allowed[group.forbidden[:, 1], group.forbidden[:, 0]] = False
     matching = CompleteGraphMatcher().solve(np.where(allowed, scores, -np.inf))
     partner = matching.partner
+    factor = 1.0 if model.calibration is None else model.calibration
     found = compute_group_marginals(
-        scores * (1.0 if model.calibration is None else model.calibration),
-        model.rho,
-        group.forbidden,
-        should_stop=should_stop,
+        scores * factor, model.rho, group.forbidden, should_stop=should_stop
     )
-    tau = found.tau
+    tau, error = found.tau, 0.0
+    if found.accuracy != "exact":
+        error = np.nan
+        if sampling_seconds > 0.0:
+            sampled = sample_marginals(
+                exclude_pairs(scores * factor, group.forbidden),
+                tau,
+                rng=np.random.default_rng(0),  # the same chain for the same proposal
+                max_seconds=sampling_seconds,
+                should_stop=should_stop,
+            )
+            tau, error = sampled.tau, sampled.error
     who = group.students
     draft.weight += matching.weight
     draft.upper_bound += matching.upper_bound
     draft.marginals[np.ix_(who, who)] = tau
     draft.is_exact[who] = found.accuracy == "exact"
-    draft.is_rough[who] = found.accuracy == "rough"
+    draft.probability_error[who] = error
     draft.n_allowed[who] = allowed.sum(axis=1)
     draft.doubt[who] = partner_perplexity(tau)
     for i in range(m):

@@ -10,11 +10,12 @@ linear in tau. Points are float64 arrays of any shape, all of one structure alik
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from engine.core.arguments import FloatArray
 from engine.core.checkpoint import State
 from engine.core.errors import InvalidProblemError
+from engine.core.progress import StopCallback
 from engine.oracles.protocol import LinearMinimizationOracle, Vertex
 
 Point = FloatArray  # a point of the polytope; its shape is the structure's choice
@@ -167,3 +168,10 @@ class InnerProblem(Protocol):
 
         It only shapes the steps: a poor estimate costs iterations, never correctness.
         """
+
+
+@runtime_checkable
+class Interruptible(Protocol):
+    """A problem whose solve asks, before every sweep, whether to raise ``StoppedError``."""
+
+    should_stop: StopCallback

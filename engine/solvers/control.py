@@ -20,6 +20,9 @@ from engine.core.status import Status
 from engine.solvers.result import TrajectoryPoint
 
 CHECKPOINT_SECONDS = 2.0  # losing two seconds of work costs less than writing every step
+ASK_SECONDS = (
+    0.2  # between two questions to the caller from within a step, which may ask a database
+)
 SAME_DATA = 1e-9  # relative difference of statistics summed in another order
 
 
@@ -115,6 +118,7 @@ class Run:
     trajectory: list[TrajectoryPoint] = field(default_factory=list)
     _start: float = field(default_factory=time.perf_counter)
     _saved: float = field(default_factory=time.perf_counter)
+    _asked: float = 0.0
 
     def __post_init__(self) -> None:
         self.seconds_before = self.callbacks.seconds_before
@@ -207,6 +211,16 @@ class Run:
         if self.limits.max_iterations is not None and iteration >= self.limits.max_iterations:
             return Status.ITERATION_LIMIT
         return None
+
+    def is_over(self) -> bool:
+        """Whether the time is up or the caller wants no more, asked often from within a step."""
+        if self.limits.max_seconds is not None and self.seconds >= self.limits.max_seconds:
+            return True
+        now = time.perf_counter()
+        if now - self._asked < ASK_SECONDS:
+            return False
+        self._asked = now
+        return self.callbacks.should_stop()
 
     def is_checkpoint_due(self) -> bool:
         """Whether a checkpoint is wanted and the last one is old enough."""

@@ -7,7 +7,8 @@ problems offer: with a fair estimate a handful of evaluations suffices. Every ev
 bounds, so the certificate costs nothing. Steps are safeguarded by Armijo's rule on the lower bound.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -15,10 +16,12 @@ from scipy.linalg import cho_factor, cho_solve
 
 from engine.core.arguments import FloatArray, read_only
 from engine.core.checkpoint import State
+from engine.core.errors import StoppedError
+from engine.core.progress import StopCallback, never_stop
 from engine.core.status import Status
 from engine.kernels.threads import one_blas_thread
 from engine.objectives.learning_dual import LearningDual, make_learning_dual
-from engine.objectives.protocol import InnerProblem
+from engine.objectives.protocol import InnerProblem, Interruptible
 from engine.solvers.control import Callbacks, Limits, ProblemStamp, Run
 from engine.solvers.dual_bundle import DualBundle
 from engine.solvers.result import LearningResult
@@ -77,7 +80,23 @@ class ThetaAscent:
         with one_blas_thread():
             ascent = self._begin_or_resume(dual, run, start)
             ascent.certified = self._record(run, ascent.now, ascent.iteration, ascent.certified)
-            return self._iterate(dual, run, ascent)
+            with self._interruptible(run.is_over):
+                return self._iterate(dual, run, ascent)
+
+    @contextmanager
+    def _interruptible(self, should_stop: StopCallback) -> Iterator[None]:
+        """Let problems that can be interrupted end within a step: one may take longer than a limit.
+
+        Not the first evaluation, without which there is nothing to return.
+        """
+        problems = [problem for problem in self.problems if isinstance(problem, Interruptible)]
+        for problem in problems:
+            problem.should_stop = should_stop
+        try:
+            yield
+        finally:
+            for problem in problems:
+                problem.should_stop = never_stop
 
     def _begin_or_resume(self, dual: LearningDual, run: Run, start: FloatArray | None) -> Ascent:
         """Restore a checkpoint of the same stamp; else evaluate the start.
@@ -118,7 +137,11 @@ class ThetaAscent:
             if status is not None:
                 return self._finish(run, ascent, status)
             now = ascent.now
-            following = self._step(dual, run, now, ascent.metric, ascent.history)
+            try:
+                following = self._step(dual, run, now, ascent.metric, ascent.history)
+            except StoppedError:
+                status = run.verdict(ascent.iteration)
+                return self._finish(run, ascent, status or Status.CANCELLED)
             if following is None:
                 return self._finish(run, ascent, Status.STALLED)
             change = _norm(following.gradient) / max(_norm(now.gradient), 1e-300)

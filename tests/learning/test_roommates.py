@@ -144,7 +144,10 @@ def test_a_proposal_says_whose_probabilities_are_exact(small_model):
     proposal = propose_pairs(small_model, survey, Rules(same=("Gender",)))
     assert proposal.is_exact[:10].all()
     assert not proposal.is_exact[10:].any()
-    assert not proposal.is_rough.any()
+    assert not proposal.probability_error[:10].any()
+    assert (proposal.probability_error[10:] < 0.005).all()
+    unmeasured = propose_pairs(small_model, survey, sampling_seconds=0.0)
+    assert np.isnan(unmeasured.probability_error).all()
 
 
 def test_a_pair_in_every_complete_set_is_certain(small_model):

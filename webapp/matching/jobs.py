@@ -41,6 +41,7 @@ from webapp.matching.rules import number_of, proposal_rules
 from webapp.matching.services.proposals import result_store, write_result
 
 Save = Callable[[], dict[str, Any]]
+SAMPLING_SECONDS = 25.0  # at most, for the standard error of pair probabilities
 MODEL = Subject("model", LearnedModel, "matching:model", "model")
 PROPOSAL = Subject("proposal", Proposal, "matching:proposal", "proposal")
 
@@ -175,7 +176,7 @@ def propose(context: JobContext) -> Save:
         "upper_bound": result.upper_bound,
         "gap": result.gap,
         "is_calibrated": result.is_calibrated,
-        "n_rough": int(result.is_rough.sum()),
+        "probability_error": float(result.probability_error.max(initial=0.0)),
         "n_pairs": len(result.pairs),
         "n_single": survey.n_students - 2 * len(result.pairs),
         "seconds": context.seconds,
@@ -210,6 +211,7 @@ def _propose(
         model,
         survey,
         rules,
+        sampling_seconds=0.0 if rules.locks else SAMPLING_SECONDS,
         on_progress=_part_of(context, 0, n_runs),
         should_stop=context.should_stop,
     )
@@ -219,6 +221,7 @@ def _propose(
         model,
         survey,
         proposal_rules(proposal, with_locks=False),
+        sampling_seconds=SAMPLING_SECONDS,
         on_progress=_part_of(context, 1, n_runs),
         should_stop=context.should_stop,
     )
@@ -231,7 +234,7 @@ def _propose(
         next_best=free.next_best,
         marginals=free.marginals,
         is_exact=free.is_exact,
-        is_rough=free.is_rough,
+        probability_error=free.probability_error,
     )
 
 

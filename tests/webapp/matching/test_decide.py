@@ -244,16 +244,19 @@ def test_the_card_offers_every_other_decision(
     assert offered == {first} | others.get(state, {"lock", "reject", "never"})
 
 
-def test_the_card_says_where_shares_are_rough(
+def test_the_card_says_to_what_error_shares_are_known(
     alice: User, client_of: Callable, proposal: Proposal
 ) -> None:
-    assert proposal.figures["n_rough"] == 0
+    assert 0.0 <= proposal.figures["probability_error"] < 0.01
+    exact = proposal.figures | {"probability_error": 0.0}
+    Proposal.objects.filter(pk=proposal.pk).update(figures=exact)
     pair = proposal.pairs.first()
     address = reverse("matching:proposal", args=[proposal.pk]) + f"?pair={pair.pk}"
-    assert "rough estimates" not in client_of(alice).get(address).content.decode()
-    Proposal.objects.filter(pk=proposal.pk).update(figures=proposal.figures | {"n_rough": 12})
+    assert "standard error" not in client_of(alice).get(address).content.decode()
+    figures = proposal.figures | {"probability_error": 0.004}
+    Proposal.objects.filter(pk=proposal.pk).update(figures=figures)
     page = client_of(alice).get(address).content.decode()
-    assert "For 12 students of this proposal, shares are rough estimates." in page
+    assert "Shares of this proposal are known to a standard error of 0.4 %." in page
 
 
 def test_rights_and_walls(
