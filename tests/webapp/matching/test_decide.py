@@ -256,7 +256,7 @@ def test_the_card_says_to_what_error_shares_are_known(
     figures = proposal.figures | {"probability_error": 0.004}
     Proposal.objects.filter(pk=proposal.pk).update(figures=figures)
     page = client_of(alice).get(address).content.decode()
-    assert "Shares of this proposal are known to a standard error of 0.4 %." in page
+    assert "Shares of this proposal are known to a standard error of 0.4" in page
 
 
 def test_rights_and_walls(
