@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial import Delaunay
 
+from benchmarks.map_peers import solve_planar
 from engine.core.errors import InvalidProblemError
 from engine.graphs.grid import Grid
 from engine.graphs.pairwise import PairwiseGraph, PairwiseModel
@@ -83,6 +84,10 @@ def test_a_spin_glass_of_thousands_is_solved_with_its_proof():
     assert best.is_exact
     log_z = ising.log_partition(scores)
     assert best.value <= log_z <= best.value + graph.n_nodes * np.log(2.0)
+
+
+def test_the_benchmark_prints_a_proven_value():
+    assert " = " in solve_planar(12)
 
 
 def test_what_it_cannot_serve_is_refused_by_name():
