@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.core.errors import InvalidProblemError
-from engine.datasets.image_names import EXTENSIONS, is_lossy, mask_stem, picture_stem
+from engine.datasets.image_names import EXTENSIONS, MASK_WORD, is_lossy, mask_stem, picture_stem
 from engine.datasets.images import ByteImage, read_image
 from engine.datasets.masks import MaskArray, match_mask, read_mask
 
@@ -44,9 +44,10 @@ def list_images(folder: Path, masks: Path | None = None) -> tuple[ImageFile, ...
     """List the pictures of a folder with their masks, sorted by name.
 
     A mask is NAME.mask.png (also NAME_mask.png, NAME-mask.png) beside NAME.jpg, or carries the same
-    NAME in the folder ``masks``, with or without ``.mask``. Without any of these, a lossless
-    NAME.png beside a photograph NAME.jpg is taken for its mask. Case does not matter. Hidden files,
-    folders and files of other kinds are passed over.
+    NAME in the folder ``masks``, with or without ``.mask``. NAME_seg.png, NAME_labels.tif and other
+    endings of `MASK_SUFFIXES` are masks too, where none is called so. Without any of these, a
+    lossless NAME.png beside a photograph NAME.jpg is taken for its mask. Case does not matter.
+    Hidden files, folders and files of other kinds are passed over.
 
     Raises
     ------
@@ -67,7 +68,7 @@ def list_images(folder: Path, masks: Path | None = None) -> tuple[ImageFile, ...
                 f"{path.name} and {twins[0].name} have the same name; rename one."
             )
         found = next((masks_of[stem] for masks_of in choices if stem in masks_of), [])
-        listed.append(ImageFile(path.stem, path, tuple(found)))
+        listed.append(ImageFile(path.stem, path, tuple(_named_plainest(found))))
     return tuple(sorted(listed, key=lambda file: file.name))
 
 
@@ -91,6 +92,16 @@ def _by_stem(paths: list[Path]) -> dict[str, list[Path]]:
     for path in paths:
         found.setdefault(mask_stem(path.name) or picture_stem(path.name), []).append(path)
     return found
+
+
+def _named_plainest(masks: list[Path]) -> list[Path]:
+    """All but the maps of instances or labels beside a mask of the same picture."""
+    plain = [
+        path
+        for path in masks
+        if mask_stem(path.name) is None or MASK_WORD in picture_stem(path.name)
+    ]
+    return plain or masks
 
 
 def _picture_files(folder: Path) -> list[Path]:

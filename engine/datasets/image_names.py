@@ -9,7 +9,8 @@ EXTENSIONS = LOSSY_EXTENSIONS | {
 }
 """Endings of the formats that can be read."""
 
-MASK_SUFFIX = ".mask"
+MASK_WORD = "mask"
+MASK_SUFFIX = f".{MASK_WORD}"
 MASK_SUFFIXES = tuple(
     f"{separator}{word}"
     for word in ("mask", "masks", "seg", "segmentation", "label", "labels", "instances", "gt")

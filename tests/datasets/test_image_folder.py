@@ -108,3 +108,17 @@ def test_the_horses_pair_up() -> None:
     assert all(len(file.mask_paths) == 1 for file in files)
     image = files[0].read_image()
     assert 0.02 < files[0].read_mask((image.shape[0], image.shape[1])).mean() < 0.8
+
+
+def test_names_that_other_programs_give_to_masks_are_understood(tmp_path: Path) -> None:
+    for name in ("a.jpg", "a_seg.png", "b.png", "b_labels.tif", "c.png", "c_mask.jpg"):
+        Image.new("L", (9, 9)).save(tmp_path / name)
+    found = {file.name: [path.name for path in file.mask_paths] for file in list_images(tmp_path)}
+    assert found == {"a": ["a_seg.png"], "b": ["b_labels.tif"], "c": ["c_mask.jpg"]}
+
+
+def test_a_mask_goes_before_the_map_of_instances_of_the_same_picture(tmp_path: Path) -> None:
+    for name in ("a.png", "a_instances.tif", "a_mask.png"):
+        Image.new("L", (9, 9)).save(tmp_path / name)
+    (file,) = list_images(tmp_path)
+    assert [path.name for path in file.mask_paths] == ["a_mask.png"]

@@ -253,7 +253,7 @@ def _outcome(
     }
     words = "Learned" if outcome["converged"] else "Stopped early"
     gap = outcome["relative_gap"]
-    if trained.result.is_certified and gap is not None:
+    if trained.result.is_certified and gap is not None and gap <= 1:
         words = "Certified" if outcome["converged"] else words
         words += f": within {formats.gap(gap)} of the best fit"
     words += f", from {n_learned} image{'s'[: n_learned != 1]}. {left_out_sentence(left_out)}"

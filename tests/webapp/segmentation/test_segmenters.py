@@ -27,6 +27,7 @@ from webapp.segmentation import jobs
 from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.jobs import _Watcher
 from webapp.segmentation.models import HeldOutPoint, ImageFile, Segmenter
+from webapp.segmentation.selectors.segmenters import segmenter_badge
 from webapp.segmentation.services.segmenters import (
     LearningChoices,
     segmenter_delete,
@@ -34,6 +35,7 @@ from webapp.segmentation.services.segmenters import (
     split_images,
 )
 from webapp.segmentation.store import FileStore
+from webapp.segmentation.templatetags.segmentation import gap as gap_in_words
 
 QUICK = LearningChoices(
     solver="theta", max_side=40, max_seconds=20, relative_gap=0.5, holdout_percent=30
@@ -137,6 +139,8 @@ def test_trees_are_the_default_and_say_that_a_marginal_loss_has_no_certificate(
     page = client_of(bob).get(segmenter.get_absolute_url()).content.decode()
     assert "nobody can say how close its weights are to the best" in page
     assert "From the best fit" not in page
+    assert segmenter_badge(segmenter)["text"] == "Learned"
+    assert gap_in_words(893.77) == "no useful bound yet"
 
 
 @pytest.mark.slow

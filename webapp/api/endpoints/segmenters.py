@@ -38,7 +38,8 @@ def segmenter_json(segmenter: Segmenter) -> dict[str, Any]:
         "iterations": segmenter.outcome.get("steps"),
         "iterations_on_all_images": segmenter.outcome.get("iterations"),
         "is_ready": segmenter.is_ready,
-        "is_certified": bool(segmenter.outcome.get("converged")),
+        "is_certified": bool(segmenter.outcome.get("converged"))
+        and segmenter.outcome.get("is_certified", True),
         "job": str(segmenter.job_id) if segmenter.job_id else None,
         "created_at": time_json(segmenter.created_at),
     }

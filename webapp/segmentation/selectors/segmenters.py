@@ -62,6 +62,8 @@ def _outcome_badge(outcome: dict[str, Any]) -> dict[str, str]:
     if outcome.get("converged") and gap is not None:
         words = f"Certified: within {formats.gap(gap)} of the best fit"
         return {"text": words, "tone": "accent", "icon": "circle-check"}
+    if outcome.get("converged"):
+        return {"text": "Learned", "tone": "accent", "icon": "circle-check"}
     if gap is not None and gap < 1:
         return {"text": f"Stopped early at {formats.gap(gap)}", "tone": "warning", "icon": "timer"}
     return {"text": "Stopped early", "tone": "warning", "icon": "timer"}

@@ -28,7 +28,9 @@ def megabytes(size: Any) -> str:
 
 @register.filter
 def gap(value: float | None) -> str:
-    """A relative gap as per cent, rounded up: 0.09 %."""
+    """A relative gap as per cent, rounded up: 0.09 %; one above 100 % bounds nothing."""
+    if value is not None and value > 1:
+        return "no useful bound yet"
     return formats.gap(value)
 
 

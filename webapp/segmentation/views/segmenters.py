@@ -66,7 +66,8 @@ class LearnForm(forms.Form):
         label="Stop at the latest after",
         choices=TIMES,
         initial="300",
-        help_text="It stops earlier once the fit is certified within 0.1 %.",
+        help_text="Reading included. Trees are grown to their end; weights stop here, or earlier "
+        "once the fit is good enough.",
     )
     holdout_percent = forms.IntegerField(
         label="Hold out for checking (%)",
