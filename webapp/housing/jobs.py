@@ -41,8 +41,7 @@ def place(context: JobContext) -> Outcome:
             checkpoint=context.checkpoint,
         )
     except InfeasibleError as error:
-        sentences = [conflict.sentence for conflict in getattr(error, "conflicts", ())]
-        placement_clash(placement_id=placement.pk, clashes=sentences or [str(error)])
+        placement_clash(placement_id=placement.pk, clashes=_clashes(problem, error))
         raise
     context.raise_if_stopped()
     figures = _figures(found)
@@ -103,6 +102,22 @@ def change(context: JobContext) -> Outcome:
         return {"sentence": f"{counted(moving, 'person', 'people')} would move."}
 
     return save
+
+
+def _clashes(problem: PlacementProblem, error: InfeasibleError) -> list[dict[str, Any]]:
+    """Return each conflict in words, with the requests that take part, by numbers on screen."""
+    number = [student.number for student in problem.students]
+    return [
+        {
+            "sentence": conflict.sentence,
+            "requests": [
+                [number[entry.student], number[entry.wants]]
+                for field, entry in conflict.rules
+                if field == "requests"
+            ],
+        }
+        for conflict in error.conflicts
+    ] or [{"sentence": str(error), "requests": []}]
 
 
 def _find(context: JobContext) -> Placement:

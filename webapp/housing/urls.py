@@ -37,6 +37,7 @@ urlpatterns = [
     path("placements/<uuid:uuid>/", placements.placement, name="placement"),
     path("placements/<uuid:uuid>/rules/", placements.rules, name="placement-rules"),
     path("placements/<uuid:uuid>/compute/", placements.compute, name="placement-compute"),
+    path("placements/<uuid:uuid>/solve/", placements.solve, name="placement-solve"),
     path("placements/<uuid:uuid>/publish/", placements.publish, name="placement-publish"),
     path("placements/<uuid:uuid>/decide/", decisions.decide, name="placement-decide"),
     path("placements/<uuid:uuid>/undo/<int:event_id>/", decisions.undo, name="placement-undo"),

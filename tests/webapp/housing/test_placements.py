@@ -265,6 +265,12 @@ def test_impossible_rules_are_named(
     assert made.clashes
     page = client_of(bob).get(f"/placements/{made.pk}/").content.decode()
     assert "These rules cannot hold together" in page
+    client_of(bob).post(f"/placements/{made.pk}/solve/", {"clash": "0"})
+    (job,) = run_waiting()
+    assert job.state == "succeeded", job.error
+    made.refresh_from_db()
+    assert made.is_computed
+    assert not made.clashes
 
 
 def test_only_one_placement_of_a_cohort_is_published(

@@ -19,6 +19,7 @@ from webapp.housing.errors import HousingError
 from webapp.housing.models import BuildingList, Place, Placement
 from webapp.housing.rules import COUNTS, PlacementRules
 from webapp.housing.services.decisions import lock_placement
+from webapp.housing.services.requests import requests_cut
 from webapp.jobs.services import job_enqueue
 from webapp.matching.models import LearnedModel
 
@@ -207,9 +208,29 @@ def placement_store(
     )
 
 
-def placement_clash(*, placement_id: UUID, clashes: Sequence[str]) -> None:
-    """Keep what made a computation impossible, for the page to name."""
-    Placement.objects.filter(pk=placement_id).update(clashes=[text[:500] for text in clashes])
+def placement_clash(*, placement_id: UUID, clashes: Sequence[dict[str, Any]]) -> None:
+    """Keep what made a computation impossible, for the page to name.
+
+    Each has a ``sentence`` and the ``requests`` that take part, as pairs of numbers on screen.
+    """
+    Placement.objects.filter(pk=placement_id).update(clashes=list(clashes))
+
+
+@with_fresh_count
+@transaction.atomic
+def clashes_solve(*, user: User, placement: Placement, clash: int | None) -> int:
+    """Leave out the requests of one clash, or of all (None), and place again; return how many.
+
+    Raises HousingError when no request takes part: then only the rules or the beds can change.
+    """
+    placement = lock_placement(placement)
+    chosen = placement.clashes if clash is None else placement.clashes[clash : clash + 1]
+    pairs = [(a, b) for entry in chosen for a, b in entry["requests"]]
+    if not pairs:
+        raise HousingError("No request takes part in this. Change the rules, or add beds.")
+    requests_cut(user=user, cohort=placement.cohort, pairs=pairs)
+    _compute(user, placement)
+    return len(pairs)
 
 
 @transaction.atomic

@@ -23,6 +23,7 @@ from webapp.housing.selectors.pages import placement_context
 from webapp.housing.selectors.placements import placements_of
 from webapp.housing.selectors.scenarios import scenarios_context
 from webapp.housing.services.placements import (
+    clashes_solve,
     placement_compute,
     placement_copy,
     placement_create,
@@ -157,6 +158,20 @@ def compute(request: HttpRequest, uuid: str) -> HttpResponse:
     """Work the rooms out again around who is locked."""
     found = find_placement(request, uuid)
     attempt(request, lambda: placement_compute(user=request.user, placement=found))
+    return redirect("housing:placement", found.pk)
+
+
+@require_POST
+@staff_required
+def solve(request: HttpRequest, uuid: str) -> HttpResponse:
+    """Leave out the requests that make a placement impossible, and place again."""
+    found = find_placement(request, uuid)
+    clash = whole_number(request.POST.get("clash", ""))
+    attempt(
+        request,
+        lambda: clashes_solve(user=request.user, placement=found, clash=clash),
+        "Left out. The rooms are worked out again.",
+    )
     return redirect("housing:placement", found.pk)
 
 
