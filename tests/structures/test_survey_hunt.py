@@ -1,0 +1,83 @@
+"""Years that once stayed open: tiny, near-duplicate, clustered; and limits kept within a step."""
+
+import time
+
+import numpy as np
+import pytest
+
+from engine.core.errors import StoppedError
+from engine.core.status import Status
+from engine.crf.questionnaire import Question, Questionnaire
+from engine.crf.survey import Survey
+from engine.crf.survey_features import make_survey_features
+from engine.solvers.control import Limits
+from engine.solvers.theta_ascent import ThetaAscent
+from engine.structures.survey import SurveyStructure
+
+KINDS = ("tiny", "triangles", "cliques", "three and three", "random", "clusters")
+
+
+def make_answers(kind, levels, questions, rng):
+    """Answers (n, questions) of a year of the kind."""
+    if kind == "tiny":
+        return rng.integers(0, levels, (2 * int(rng.integers(2, 9)), questions))
+    if kind == "triangles":
+        return np.repeat(rng.integers(0, levels, (2 * int(rng.integers(1, 7)), questions)), 3, 0)
+    if kind == "cliques":
+        n = 2 * int(rng.integers(3, 12))
+        first = np.arange(n) < (int(rng.integers(1, n // 2)) | 1)
+        return np.repeat(np.where(first, 0, levels - 1)[:, None], questions, axis=1)
+    answers = rng.integers(0, levels, (6 + 2 * int(rng.integers(0, 20)), questions))
+    if kind == "three and three":
+        answers[:3], answers[3:6] = 0, levels - 1
+    if kind == "clusters":
+        answers = answers[rng.integers(0, 4, len(answers))]
+    return answers
+
+
+def make_year(seed):
+    """A year whose partners are among the most alike."""
+    rng = np.random.default_rng(seed)
+    levels, questions = int(rng.integers(2, 6)), int(rng.integers(1, 5))
+    names = tuple(str(level) for level in range(levels))
+    asked = Questionnaire(tuple(Question(f"Q{k}", "ordinal", names) for k in range(questions)))
+    answers = make_answers(KINDS[seed % 6], levels, questions, rng)
+    alone, pairs = list(rng.permutation(len(answers))), []
+    while alone:
+        own = alone.pop()
+        apart = np.abs(answers[alone] - answers[own]).sum(axis=1) + rng.random(len(alone))
+        pairs.append(sorted((own, alone.pop(int(np.argmin(apart))))))
+    ids = tuple(f"s{k}" for k in range(len(answers)))
+    return Survey(ids, asked, answers.astype(np.int16)), np.array(sorted(pairs))
+
+
+@pytest.mark.parametrize("ridge", [100.0, 1.0])
+@pytest.mark.parametrize("seed", range(12))
+def test_every_year_is_certified(seed, ridge):
+    survey, pairs = make_year(seed)
+    rho = 0.5 if seed % 4 == 3 else 1.0
+    problem = SurveyStructure(survey, pairs, make_survey_features([survey]), rho)
+    result = ThetaAscent([problem], ridge, Limits(1e-4, max_iterations=100)).solve()
+    assert result.status is Status.CONVERGED
+    assert result.is_certified
+
+
+def test_a_time_limit_is_kept_within_a_step(monkeypatch):
+    """A step of many sweeps once overran its limit by 9 seconds; the weights so far are kept."""
+    survey, pairs = make_year(4)
+    problem = SurveyStructure(survey, pairs, make_survey_features([survey]), 1.0)
+    first = problem.maximise(np.zeros(len(problem.observed)), None, 1e-6)
+
+    def endless(self, theta, state, accuracy):
+        if state is None:
+            return first
+        while not self.should_stop():
+            time.sleep(0.01)
+        raise StoppedError("Cancelled.")
+
+    monkeypatch.setattr(SurveyStructure, "maximise", endless)
+    started = time.perf_counter()
+    result = ThetaAscent([problem], 1.0, Limits(1e-9, max_seconds=0.5)).solve()
+    assert result.status is Status.TIME_LIMIT
+    assert time.perf_counter() - started < 5.0
+    assert np.isfinite(result.relative_gap)
