@@ -49,6 +49,13 @@ class PairsPreview:
         return tuple(room for room in self.rooms if len(room[1]) > 1)
 
     @property
+    def words(self) -> str:
+        """What would be imported: '3 pairs', or '3 shared rooms' of a roster."""
+        if self.rooms:
+            return counted(len(self.shared_rooms), "shared room")
+        return counted(len(self.pairs), "pair")
+
+    @property
     def room_sizes(self) -> list[tuple[int, int]]:
         """[(residents, rooms of that many)], small rooms first."""
         return sorted(Counter(len(residents) for _, residents in self.rooms).items())
