@@ -42,14 +42,14 @@ Solver = Callable[[Array, int], Array]  # scores and an effort 1, 2, ... -> marg
 def frank_wolfe(scores: Array, steps: int) -> Array:
     """Frank-Wolfe with line search."""
     return compute_frank_wolfe_marginals(
-        scores, AssignmentOracle(), tolerance=0.0, max_iterations=steps
+        scores, AssignmentOracle(), tolerance=0.0, max_iterations=steps + 1
     ).marginals
 
 
 def open_loop(scores: Array, steps: int) -> Array:
     """Frank-Wolfe with the step 2 / (t + 2)."""
     return compute_frank_wolfe_marginals(
-        scores, AssignmentOracle(), steps="open-loop", tolerance=0.0, max_iterations=steps
+        scores, AssignmentOracle(), steps="open-loop", tolerance=0.0, max_iterations=steps + 1
     ).marginals
 
 
@@ -94,7 +94,7 @@ def frank_wolfe_errors(
         AssignmentOracle(),
         steps=steps,
         tolerance=0.0,
-        max_iterations=max(calls),
+        max_iterations=max(calls) + 1,  # the last point is only looked at
         note=note,
     )
     return [found[c] for c in calls]
@@ -184,7 +184,7 @@ def iterations_to(scores: Array, truth: Array, steps: str) -> list[int | None]:
         AssignmentOracle(),
         steps=steps,
         tolerance=0.0,
-        max_iterations=MAX_STEPS,
+        max_iterations=MAX_STEPS + 1,
         note=note,
         should_stop=lambda: None not in first,
     )
