@@ -4,7 +4,6 @@ import contextlib
 import fcntl
 import ipaddress
 import os
-import shutil
 import signal
 import socket
 import sys
@@ -12,7 +11,6 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
-from pathlib import Path
 from types import FrameType
 from typing import IO
 
@@ -20,7 +18,7 @@ import structlog
 
 from webapp.instance import BASE_DIR, instance_folder, is_set
 from webapp.sizing import Sizes, sizes
-from webapp.supervisor import broker, leftovers
+from webapp.supervisor import broker, leftovers, roles
 from webapp.supervisor.child import Child, rotate
 
 log = structlog.get_logger(__name__)
@@ -88,49 +86,37 @@ class Supervisor:
 
     def _start(self) -> None:
         environment = self._environment()
-        self._empty_folders()
+        (self._instance / "log").mkdir(mode=0o700, exist_ok=True)
         if not environment.get("REDIS_URL"):
             self._broker = broker.prepare_broker(self._instance)
             environment["REDIS_URL"] = self._broker.url
             self._add("broker", self._broker.command, environment)
             self._wait_for("broker", lambda: broker.answers(environment["REDIS_URL"]))
         self._write_state(environment)
-        self._add("web", self._web_command(), environment)
-        self._add("worker", self._worker_command(), environment, stop_seconds=8.0)
-        self._add("sweep", (sys.executable, "-m", "tasks.sweep"), environment)
+        self._add("web", roles.web_command(self._bind(), self._sizes), environment)
+        self._add("worker", roles.worker_command(self._sizes), environment, stop_seconds=8.0)
+        self._add("sweep", roles.sweep_command(), environment)
         self._wait_for("web", self._web_answers)
         log.info("serving", host=self._host, port=self._port)
 
     def _environment(self) -> dict[str, str]:
         """The children's environment: instance folder, hosts, threads."""
-        threads = str(self._sizes.job_threads)
         environment = {
-            "DJANGO_SETTINGS_MODULE": "webapp.settings",  # the caller may name others
-            "NUMBA_NUM_THREADS": threads,
-            "OMP_NUM_THREADS": threads,
-            "OPENBLAS_NUM_THREADS": threads,
+            **roles.own_environment(self._sizes),
             "SECURE_COOKIES": "0",  # plain http; behind TLS set it to 1
             **os.environ,
             "BETHE_HALL_INSTANCE": str(self._instance),
             leftovers.MARK: str(os.getpid()),
             "LINES_LOG": str(self._instance / "log" / "access.log"),
-            "PROMETHEUS_MULTIPROC_DIR": str(self._instance / "metrics"),
+            "PROMETHEUS_MULTIPROC_DIR": str(roles.new_counts_folder()),
             "PYTHONPATH": os.pathsep.join(
                 filter(None, [str(BASE_DIR), os.environ.get("PYTHONPATH")])
             ),
-            "PYTHONUNBUFFERED": "1",
-            "REMAP_SIGTERM": "SIGQUIT",  # the worker stops at once; its jobs go on from checkpoints
         }
         environment["ALLOWED_HOSTS"] = os.environ.get("ALLOWED_HOSTS") or ",".join(
             ["localhost", "127.0.0.1", "[::1]", *self._own_names()]
         )
         return environment
-
-    def _empty_folders(self) -> None:
-        """Make the folder of the logs, and that of the counts, which begin anew with each start."""
-        (self._instance / "log").mkdir(mode=0o700, exist_ok=True)
-        shutil.rmtree(self._instance / "metrics", ignore_errors=True)
-        (self._instance / "metrics").mkdir(mode=0o700)
 
     def _own_names(self) -> list[str]:
         """The names under which this machine may be asked, when it listens beyond loopback."""
@@ -162,31 +148,9 @@ class Supervisor:
                 return False
         return True
 
-    def _web_command(self) -> tuple[str, ...]:
-        bind = f"[{self._host}]" if ":" in self._host else self._host
-        return (
-            sys.executable, "-m", "gunicorn", "webapp.wsgi:application",
-            "--bind", f"{bind}:{self._port}",
-            "--workers", str(self._sizes.web_workers),
-            "--threads", str(self._sizes.web_threads),
-            "--worker-class", "gthread",
-            "--worker-tmp-dir", str(_memory_folder(self._instance)),
-            "--timeout", "120",
-            "--graceful-timeout", "3",
-            "--max-requests", "2000",
-            "--max-requests-jitter", "200",
-            "--chdir", str(BASE_DIR),
-            "--access-logfile", "/dev/null",
-            "--no-control-socket",
-        )  # fmt: skip
-
-    def _worker_command(self) -> tuple[str, ...]:
-        return (
-            sys.executable, "-m", "celery", "--app", "tasks", "--workdir", str(BASE_DIR), "worker",
-            "--concurrency", str(self._sizes.job_workers),
-            "--loglevel", "WARNING",
-            "--without-gossip", "--without-mingle",
-        )  # fmt: skip
+    def _bind(self) -> str:
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        return f"{host}:{self._port}"
 
     def _add(
         self,
@@ -303,9 +267,3 @@ def is_loopback(host: str) -> bool:
 def say(sentence: str) -> None:
     """Tell the person who started the server."""
     print(sentence, file=sys.stderr)  # noqa: T201
-
-
-def _memory_folder(instance: Path) -> Path:
-    """Where gunicorn keeps its heartbeat files: memory if there is such a place."""
-    shared = Path("/dev/shm")  # noqa: S108
-    return shared if shared.is_dir() and os.access(shared, os.W_OK) else instance

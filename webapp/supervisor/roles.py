@@ -1,0 +1,100 @@
+"""The programs of an installation: alone, ``python -m webapp.supervisor.roles web|worker|sweep``.
+
+`bin/start` runs all of them on one machine. Where a service manager starts each for itself, on one
+host or on many, this takes its place: it needs ``DATABASE_URL`` and ``REDIS_URL``, which all hosts
+share, and takes its sizes from the same variables (``webapp/sizing.py``).
+"""
+
+import argparse
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from webapp.instance import BASE_DIR, instance_folder
+from webapp.sizing import Sizes, sizes
+
+
+def web_command(bind: str, size: Sizes) -> tuple[str, ...]:
+    """Return the web server's command; ``bind`` is an address and a port."""
+    return (
+        sys.executable, "-m", "gunicorn", "webapp.wsgi:application",
+        "--bind", bind,
+        "--workers", str(size.web_workers),
+        "--threads", str(size.web_threads),
+        "--worker-class", "gthread",
+        "--worker-tmp-dir", str(_memory_folder()),
+        "--timeout", "120",
+        "--graceful-timeout", "3",
+        "--max-requests", "2000",
+        "--max-requests-jitter", "200",
+        "--chdir", str(BASE_DIR),
+        "--access-logfile", "/dev/null",
+        "--no-control-socket",
+    )  # fmt: skip
+
+
+def worker_command(size: Sizes) -> tuple[str, ...]:
+    """Return the command of the worker, which runs jobs."""
+    return (
+        sys.executable, "-m", "celery", "--app", "tasks", "--workdir", str(BASE_DIR), "worker",
+        "--concurrency", str(size.job_workers),
+        "--loglevel", "WARNING",
+        "--without-gossip", "--without-mingle",
+    )  # fmt: skip
+
+
+def sweep_command() -> tuple[str, ...]:
+    """Return the command of the sweep, which looks after abandoned jobs and files."""
+    return (sys.executable, "-m", "tasks.sweep")
+
+
+def own_environment(size: Sizes) -> dict[str, str]:
+    """Return what all programs get unless the caller sets it: settings, threads, a quick stop."""
+    threads = str(size.job_threads)
+    return {
+        "DJANGO_SETTINGS_MODULE": "webapp.settings",
+        "NUMBA_NUM_THREADS": threads,
+        "OMP_NUM_THREADS": threads,
+        "OPENBLAS_NUM_THREADS": threads,
+        "PYTHONUNBUFFERED": "1",
+        "REMAP_SIGTERM": "SIGQUIT",  # the worker stops at once; its jobs go on from checkpoints
+    }
+
+
+def new_counts_folder() -> Path:
+    """Return the folder in which web processes count together; counts begin anew with a start."""
+    folder = instance_folder() / "metrics"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(mode=0o700)
+    return folder
+
+
+def main() -> None:
+    """Become one of the programs."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("role", choices=("web", "worker", "sweep"))
+    parser.add_argument("--bind", default="127.0.0.1:8000", help="of the web server")
+    options = parser.parse_args()
+    size = sizes()
+    command = {
+        "web": web_command(options.bind, size),
+        "worker": worker_command(size),
+        "sweep": sweep_command(),
+    }[options.role]
+    os.chdir(BASE_DIR)
+    environment = {**own_environment(size), **os.environ}
+    if options.role == "web":
+        environment["PROMETHEUS_MULTIPROC_DIR"] = str(new_counts_folder())
+    os.execve(command[0], command, environment)  # noqa: S606 - our own programs
+
+
+def _memory_folder() -> Path:
+    """Where gunicorn keeps its heartbeat files: memory if there is such a place."""
+    shared = Path("/dev/shm")  # noqa: S108
+    usable = shared.is_dir() and os.access(shared, os.W_OK)
+    return shared if usable else instance_folder()
+
+
+if __name__ == "__main__":
+    main()
