@@ -37,13 +37,13 @@ def dive(
         master.fix(chosen, 1.0)
         members = columns.members[chosen]
         is_taken[members[members >= 0]] = True
-        if is_taken.all() or not master.solve(MAX_SECONDS):
+        if is_taken.all() or not master.solve(MAX_SECONDS, should_stop):
             break
         for _ in range(ROUNDS):
             if should_stop() or not add_groups(is_taken):
                 break
             master.add_new_columns()
-            if not master.solve(MAX_SECONDS):
+            if not master.solve(MAX_SECONDS, should_stop):
                 break
     master.free()
     return np.array(fixed, dtype=np.int64)

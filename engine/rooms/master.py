@@ -1,12 +1,17 @@
 """The restricted master: the best fractional mixture of the groups found so far, by HiGHS."""
 
+import time
+
 import highspy
 import numpy as np
 
 from engine.core.arguments import FloatArray, IntArray
+from engine.core.progress import StopCallback
 from engine.rooms.columns import Columns
 from engine.rooms.prices import Prices
 from engine.rooms.problem import RoomProblem
+
+SLICE = 1.0  # seconds between two looks at whether to stop
 
 
 class Master:
@@ -70,13 +75,22 @@ class Master:
         )
         self._n_added = len(columns)
 
-    def solve(self, max_seconds: float = np.inf) -> bool:
-        """Solve; False when the limit came first."""
-        # The solver's clock runs on from solve to solve.
-        limit = min(self._model.getRunTime() + max(max_seconds, 0.01), highspy.kHighsInf)
-        self._model.setOptionValue("time_limit", limit)
-        self._model.run()
-        return bool(self._model.getModelStatus() == highspy.HighsModelStatus.kOptimal)
+    def solve(self, max_seconds: float, should_stop: StopCallback) -> bool:
+        """Solve; False when the limit came first or somebody asked to stop.
+
+        The solver is asked for a second at a time and goes on from its basis.
+        """
+        left = max_seconds
+        while left > 0.0 and not should_stop():
+            started = time.monotonic()
+            # The solver's clock runs on from solve to solve.
+            limit = self._model.getRunTime() + min(left, SLICE)
+            self._model.setOptionValue("time_limit", limit)
+            self._model.run()
+            if self._model.getModelStatus() == highspy.HighsModelStatus.kOptimal:
+                return True
+            left -= max(time.monotonic() - started, 0.01)
+        return False
 
     @property
     def n_atoms(self) -> int:
@@ -118,5 +132,7 @@ def _quiet_solver() -> highspy.Highs:
     model = highspy.Highs()  # type: ignore[no-untyped-call]
     model.setOptionValue("output_flag", False)
     model.setOptionValue("threads", 1)
+    # A presolved model would be begun anew in every slice.
+    model.setOptionValue("presolve", "off")
     model.setOptionValue("random_seed", 1)
     return model

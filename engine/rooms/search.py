@@ -208,7 +208,7 @@ class Search:
         smoothing = SMOOTHING
         while not self._clock.is_over():
             self._master.add_new_columns()
-            if not self._master.solve(self._clock.left):
+            if not self._master.solve(self._clock.left, self._clock.is_over):
                 return False
             value = self._master.value
             if relative_gap(self.best.bound, value) <= target or self.is_done:
