@@ -13,6 +13,7 @@ from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.selectors.surveys import cohort_survey
+from webapp.housing.selectors.requests import graph_of
 from webapp.surveys.models import Mail, Participant, Questionnaire
 from webapp.surveys.questions import QuestionnaireError, questions_of
 from webapp.surveys.selectors import progress_of, question_states, requests_of
@@ -153,6 +154,23 @@ def test_requests_need_both(bob: User) -> None:
     ben.say(number, anna.row.code)
     found = {(a.identifier, b.identifier): both for a, b, both in requests_of(made)}
     assert found == {("N0", "N1"): True, ("N1", "N0"): True, ("N2", "N1"): False}
+
+
+def test_requests_go_with_the_cohort(bob: User) -> None:
+    made = questionnaire_create(user=bob, title="Own", form="own")
+    questionnaire_open(user=bob, questionnaire=made, closes_at=timezone.now() + timedelta(days=1))
+    number = next(q.number for q in questions_of(made.content) if q.kind == "request")
+    anna, ben, carl = students = [Student(made, f"N{k}") for k in range(3)]
+    for k, one in enumerate(students):
+        one.say_all(k)
+    anna.say(number, ben.row.code)
+    ben.say(number, anna.row.code)
+    carl.say(number, ben.row.code)
+    cohort = cohort_from_answers(user=bob, questionnaire=made, name="Own")
+    numbers = dict(cohort.students.values_list("original_id", "number"))
+    graph = graph_of(cohort)
+    assert graph.mutual == [(numbers["N0"], numbers["N1"])]
+    assert graph.one_sided == [(numbers["N2"], numbers["N1"])]
 
 
 def test_mails_go_out_once_and_are_tried_again(

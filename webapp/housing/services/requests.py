@@ -139,6 +139,23 @@ def requests_import(
     return ImportedRequests(len(made), unknown, themselves, twice, strangers)
 
 
+def requests_add(*, cohort: Cohort, source: str, pairs: Sequence[tuple[int, int]]) -> None:
+    """Keep requests between students of a cohort, each (who asks, whom) by number on screen.
+
+    Call it in the transaction that makes the cohort.
+    """
+    keys = dict(cohort.students.values_list("number", "pk"))
+    RoommateRequest.objects.bulk_create(
+        (
+            RoommateRequest(
+                cohort=cohort, student_id=keys[asker], target_id=keys[wanted], source=source[:120]
+            )
+            for asker, wanted in dict.fromkeys(pairs)
+        ),
+        batch_size=500,
+    )
+
+
 def _request_columns(table: Table) -> tuple[int, list[int]]:
     """Return the column of the asker and those of whom they want, by name, else by place."""
     names = [name.casefold() for name in table.header]

@@ -10,8 +10,10 @@ from webapp.audit.services import audit
 from webapp.cohorts.models import FIRST_NUMBER, Cohort, Student
 from webapp.cohorts.services.cohorts import check_name
 from webapp.cohorts.tables.numerals import NumberStyle, number_style, suggest_groups
+from webapp.housing.services.requests import requests_add
 from webapp.surveys.models import Participant, Questionnaire
 from webapp.surveys.questions import Kind, Question, QuestionnaireError, questions_of
+from webapp.surveys.selectors import requests_of
 
 _MIN = 2
 
@@ -49,6 +51,16 @@ def cohort_from_answers(*, user: User, questionnaire: Questionnaire, name: str) 
                 raise QuestionnaireError("At least 2 people have to finish before it is a cohort.")
             cohort = _create(user, questionnaire, name, people)
             Participant.objects.filter(pk__in=[one.pk for one in people]).update(cohort=cohort)
+            number = {one.pk: FIRST_NUMBER + k for k, one in enumerate(people)}
+            requests_add(
+                cohort=cohort,
+                source=f"Questionnaire {questionnaire.title}",
+                pairs=[
+                    (number[asker.pk], number[target.pk])
+                    for asker, target, _ in requests_of(questionnaire)
+                    if asker.pk in number and target.pk in number
+                ],
+            )
             audit(user, "made a cohort", questionnaire, cohort=name, students=len(people))
     except IntegrityError as error:
         raise QuestionnaireError(f"There is already a cohort called “{name}”.") from error
