@@ -61,7 +61,7 @@ def test_the_first_page_speaks_to_whoever_calls(capsys: pytest.CaptureFixture[st
 
 
 def test_methods_not_given_are_named(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "how; chosen by the model if not given" in help_of(capsys, "uai", "map")
+    assert "how; all share the time if not given" in help_of(capsys, "uai", "map")
     assert "how; trw if not given" in help_of(capsys, "uai", "pr")
     assert "how; trw if not given" in help_of(capsys, "uai", "mar")
 
