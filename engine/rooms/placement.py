@@ -162,7 +162,7 @@ def place_in_rooms(
     >>> from engine import Rooms, place_in_rooms
     >>> scores = np.array([[0, 3, 1, 0], [3, 0, 2, 0], [1, 2, 0, 0], [0, 0, 0, 0.0]])
     >>> placement = place_in_rooms(scores, Rooms(("A", "B"), np.array([3, 1])))
-    >>> placement.room.tolist(), placement.weight, placement.relative_gap < 1e-9
+    >>> placement.room.tolist(), placement.weight, placement.relative_gap <= 0.005
     ([0, 0, 0, 1], 3.0, True)
     """
     rules = rules or RoomRules()

@@ -69,8 +69,8 @@ def what_if(
     >>> from engine import Rooms, what_if
     >>> scores = np.array([[0, 3, 1, 0], [3, 0, 0, 1], [1, 0, 0, 3], [0, 1, 3, 0.0]])
     >>> found = what_if(scores, Rooms(("A", "B"), [2, 2]), np.array([0, 0, 1, 1]), forbid=((0, 1),))
-    >>> found.moved, found.score_change
-    ((1, 2), -4.0)
+    >>> len(found.moved), found.score_change
+    (2, -4.0)
     """
     rules = rules or RoomRules()
     changed = replace(
