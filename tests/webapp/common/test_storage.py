@@ -51,6 +51,7 @@ def test_the_sweep_looks_for_such_files_when_it_starts(monkeypatch: pytest.Monke
     sweeper = Sweeper()
     monkeypatch.setattr("tasks.sweeper.connection", Mock())
     monkeypatch.setattr("tasks.sweeper.jobs_sweep", lambda: sweeper.stop() or {})
+    monkeypatch.setattr("tasks.sweeper.mails_send", lambda: 0)
     monkeypatch.setattr("tasks.sweeper.drafts_expire", lambda: looked.append("old") or 0)
     monkeypatch.setattr("tasks.sweeper.remove_unfinished", lambda: looked.append("part") or 0)
     monkeypatch.setattr("tasks.sweeper.remove_left_files", lambda: looked.append("left") or 0)
@@ -81,6 +82,7 @@ def test_a_tidying_that_failed_is_tried_again_within_the_hour(
     monkeypatch.setattr("tasks.sweeper.connection", Mock())
     monkeypatch.setattr("tasks.sweeper.time", Mock(monotonic=lambda: next(clock)))
     monkeypatch.setattr("tasks.sweeper.jobs_sweep", sweep)
+    monkeypatch.setattr("tasks.sweeper.mails_send", lambda: 0)
     monkeypatch.setattr("tasks.sweeper.drafts_expire", expire)
     monkeypatch.setattr("tasks.sweeper.remove_unfinished", lambda: 0)
     monkeypatch.setattr("tasks.sweeper.remove_left_files", lambda: 0)
@@ -104,6 +106,7 @@ def test_it_sweeps_again_after_any_error(
 
     monkeypatch.setattr("tasks.sweeper.connection", Mock())
     monkeypatch.setattr("tasks.sweeper.jobs_sweep", sweep)
+    monkeypatch.setattr("tasks.sweeper.mails_send", lambda: 0)
     monkeypatch.setattr("tasks.sweeper.drafts_expire", lambda: 0)
     monkeypatch.setattr("tasks.sweeper.remove_unfinished", lambda: 0)
     sweeper.run()

@@ -21,6 +21,8 @@ class Placement(OrganisationOwned):
     placement of a cohort is published.
     """
 
+    HEAVY = ("rules", "figures")  # lists leave these in the database
+
     uuid = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     name = models.CharField(max_length=120)
     cohort = models.ForeignKey(

@@ -1,15 +1,14 @@
 """Building lists with their counts, and their rooms by hall."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from django.db.models import Count, IntegerField, OuterRef, Q, QuerySet, Subquery, Sum
-from django.db.models.functions import Coalesce
+from django.db.models import Count, Q, QuerySet, Sum
 
 from webapp.accounts.models import User
+from webapp.common.listing import Listing, Tally, list_page
 from webapp.common.selectors import owned_by
 from webapp.housing.models import BuildingList, Room, RoomState
-
-OPEN = Q(state=RoomState.OPEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,18 +21,11 @@ class HallCounts:
     closed: int
 
 
-def _room_total(field: str) -> Coalesce:
-    rooms = Room.objects.filter(buildings=OuterRef("pk")).order_by().values("buildings")
-    total = Count("pk") if field == "pk" else Sum(field)
-    counted = rooms.annotate(total=total).values("total")
-    return Coalesce(Subquery(counted, output_field=IntegerField()), 0)
-
-
-def building_lists_of(user: User) -> QuerySet[BuildingList]:
-    """Return the building lists of the user's organisation with their rooms and beds."""
-    return owned_by(BuildingList, user).annotate(
-        n_rooms=_room_total("pk"), n_beds=_room_total("capacity")
-    )
+def building_listing(user: User, parameters: Mapping[str, str]) -> Listing[BuildingList]:
+    """Return a page of the building lists; each knows ``n_rooms`` and ``n_beds``."""
+    numbers = {"n_rooms": Count("pk"), "n_beds": Sum("capacity", default=0)}
+    tally = Tally(Room.objects.all(), "buildings", numbers)
+    return list_page(owned_by(BuildingList, user), parameters, tally)
 
 
 def halls_of(buildings: BuildingList) -> list[HallCounts]:

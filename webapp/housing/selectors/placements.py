@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models import Count
 
 from webapp.accounts.models import User
+from webapp.common.listing import Listing, Tally, light, list_page
 from webapp.common.selectors import owned_by
 from webapp.housing.models import Place, Placement, Room, RoommateRequest
 from webapp.housing.request_graph import RequestGraph, read_requests
@@ -111,19 +111,12 @@ class HallFill:
     beds: int
 
 
-def placements_of(user: User) -> QuerySet[Placement]:
-    """Return the placements of the user's organisation with counts of people and of the placed."""
-    places = Place.objects.filter(placement=OuterRef("pk"), has_left=False).order_by()
-
-    def counted(rows: QuerySet[Place]) -> Coalesce:
-        totals = rows.values("placement").annotate(total=Count("pk")).values("total")
-        return Coalesce(Subquery(totals, output_field=IntegerField()), 0)
-
-    return (
-        owned_by(Placement, user)
-        .select_related("cohort", "model", "job", "buildings")
-        .annotate(n_people=counted(places), n_placed=counted(places.filter(room__isnull=False)))
-    )
+def placement_listing(user: User, parameters: Mapping[str, str]) -> Listing[Placement]:
+    """Return a page of the placements; each knows ``n_people`` and ``n_placed``."""
+    placements = light(owned_by(Placement, user), "cohort", "model", "job", "buildings")
+    numbers = {"n_people": Count("pk"), "n_placed": Count("room")}
+    tally = Tally(Place.objects.filter(has_left=False), "placement", numbers)
+    return list_page(placements, parameters, tally)
 
 
 class PlacementRooms:

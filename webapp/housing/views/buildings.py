@@ -16,7 +16,7 @@ from webapp.housing.errors import HousingError
 from webapp.housing.models import BuildingDraft, BuildingList, RoomState
 from webapp.housing.room_file import LABELS
 from webapp.housing.selectors.buildings import (
-    building_lists_of,
+    building_listing,
     halls_of,
     needs_of,
     rooms_matching,
@@ -49,9 +49,7 @@ LIMITS = {
 def building_lists(request: HttpRequest) -> HttpResponse:
     """List the building lists, last changed first."""
     context = {
-        "page": Paginator(building_lists_of(request.user), PAGE_SIZE).get_page(
-            request.GET.get("page")
-        ),
+        "listing": building_listing(request.user, request.GET),
         "drafts": owned_by(BuildingDraft, request.user).defer("rows"),
     }
     return render(request, "housing/building_lists.html", context)

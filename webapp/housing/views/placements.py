@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
@@ -20,7 +19,7 @@ from webapp.housing.forms import default_rules, read_rules
 from webapp.housing.models import BuildingList, Placement
 from webapp.housing.rules import PlacementRules
 from webapp.housing.selectors.pages import placement_context
-from webapp.housing.selectors.placements import placements_of
+from webapp.housing.selectors.placements import placement_listing
 from webapp.housing.selectors.scenarios import scenarios_context
 from webapp.housing.services.placements import (
     clashes_solve,
@@ -35,7 +34,6 @@ from webapp.housing.services.placements import (
 )
 from webapp.matching.selectors.models import models_of
 
-PAGE_SIZE = 50
 COUNT_WORDS = [
     ("must", "Must: they share a room"),
     ("wish", "Wish: worth what is said below"),
@@ -53,9 +51,8 @@ def find_placement(request: HttpRequest, uuid: str) -> Placement:
 @viewer_required
 def placement_list(request: HttpRequest) -> HttpResponse:
     """List the placements, last changed first."""
-    pages = Paginator(placements_of(request.user), PAGE_SIZE)
     context = {
-        "page": pages.get_page(request.GET.get("page")),
+        "listing": placement_listing(request.user, request.GET),
         "has_buildings": owned_by(BuildingList, request.user).exists(),
     }
     return render(request, "housing/placement_list.html", context)

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.db.models import Sum
 
+from webapp.common.listing import light
 from webapp.common.parameters import whole_number
 from webapp.matching.conflicts import Conflict
 from webapp.matching.models import Proposal
@@ -30,7 +31,7 @@ def proposal_context(proposal: Proposal, parameters: Mapping[str, str]) -> dict[
         "conflicts": conflicts,
         "questions": [q["name"] for q in proposal.model.questions],
         "kept": _kept(parameters),
-        "rule_locks": proposal.locks.select_related("first", "second"),
+        "rule_locks": light(proposal.locks.all(), "first", "second"),
     }
     if not proposal.is_computed:
         return context

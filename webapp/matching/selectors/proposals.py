@@ -200,7 +200,7 @@ def _kept_apart(proposal: Proposal, state: str) -> QuerySet[ForbiddenPair]:
 
 
 def _apart_rows(proposal: Proposal, state: str, query: str) -> QuerySet[ForbiddenPair]:
-    rows = _kept_apart(proposal, state).select_related("first", "second")
+    rows = light(_kept_apart(proposal, state), "first", "second")
     digits = digits_of(query)
     if digits:
         rows = rows.filter(Q(first__number__contains=digits) | Q(second__number__contains=digits))

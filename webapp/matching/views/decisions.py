@@ -11,6 +11,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from webapp.audit.services import audit
 from webapp.common.decorators import staff_required, viewer_required
 from webapp.common.errors import Refusal
+from webapp.common.listing import light
 from webapp.common.parameters import digits_of, whole_number
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import attempt, toast
@@ -154,7 +155,7 @@ def _number(data: QueryDict, name: str) -> int:
 def _find_pair(request: HttpRequest, uuid: str, pair_id: int) -> tuple[Proposal, ProposedPair]:
     proposal = find_proposal(request, uuid)
     pairs = ProposedPair.objects.filter(proposal=proposal, pk=pair_id)
-    pair = pairs.select_related("first", "second").first()
+    pair = light(pairs, "first", "second").first()
     if pair is None:
         get_owned_or_404(Proposal.objects.none(), request.user, uuid)
     return proposal, pair

@@ -52,6 +52,7 @@ class PredictForm(forms.Form):
         label="Masks",
         choices=PredictionBatch.Readout,
         initial=PredictionBatch.Readout.MARGINAL,
+        required=False,
         help_text="The likelier sides have fewer wrong pixels; the best labelling has smoother "
         "outlines where the model is in doubt.",
     )
@@ -65,6 +66,10 @@ class PredictForm(forms.Form):
         models = self.fields["segmenter"]
         models.queryset = ready_segmenters(user)
         models.label_from_instance = lambda model: f"{model.name} (finds “{model.foreground}”)"
+
+    def clean_readout(self) -> str:
+        """Return the readout that was chosen; left out, the likelier sides."""
+        return self.cleaned_data["readout"] or PredictionBatch.Readout.MARGINAL
 
 
 @require_GET
