@@ -113,7 +113,8 @@ def answer(request: HttpRequest, token: str) -> HttpResponse:
     questions = questions_of(questionnaire.content)
     if request.method == "POST":
         return _posted(request, participant, questions, token)
-    participant_opened(participant, request.GET.get("lang", ""))
+    asked = request.GET.get("lang", "")  # nonsense was answered in a language that we have
+    participant_opened(participant, asked if asked == request.student_language else "")
     number = whole_number(request.GET.get("n", ""))
     if number is None:
         number = next(
