@@ -7,6 +7,7 @@ from django.urls import reverse
 from webapp.accounts.models import User
 from webapp.common import hooks
 from webapp.common.formats import counted
+from webapp.common.listing import light
 from webapp.common.parameters import digits_of, whole_number
 from webapp.common.selectors import owned_by
 from webapp.housing import demonstration
@@ -53,7 +54,7 @@ def next_steps(user: User) -> Iterable[hooks.NextStep]:
     """Return placements that wait to be looked at and published."""
     if not user.is_staff_member:
         return
-    waiting = owned_by(Placement, user).filter(published_at=None, revision__gt=0)
+    waiting = light(owned_by(Placement, user)).filter(published_at=None, revision__gt=0)
     for placement in waiting.exclude(cohort__placements__published_at__isnull=False)[:2]:
         yield hooks.NextStep(
             f"Look at the rooms of {placement.name}",
@@ -70,7 +71,7 @@ def search(user: User, query: str) -> Iterable[hooks.SearchHit]:
     for buildings in owned_by(BuildingList, user).filter(name__icontains=query)[:MAX_HITS]:
         address = reverse("housing:buildings", args=[buildings.pk])
         yield hooks.SearchHit(buildings.name, "Building list", address, "building-2")
-    for placement in owned_by(Placement, user).filter(name__icontains=query)[:MAX_HITS]:
+    for placement in light(owned_by(Placement, user)).filter(name__icontains=query)[:MAX_HITS]:
         address = reverse("housing:placement", args=[placement.pk])
         yield hooks.SearchHit(placement.name, "Placement", address, "bed-double")
     number = whole_number(digits_of(query))
