@@ -77,9 +77,8 @@ def search(user: User, query: str) -> Iterable[hooks.SearchHit]:
     number = whole_number(digits_of(query))
     if number is not None:
         places = Place.objects.filter(placement__in=owned_by(Placement, user), number=number)
-        for place in places.filter(room__isnull=False).select_related("placement", "room")[
-            :MAX_HITS
-        ]:
+        housed = light(places.filter(room__isnull=False), "placement", "room")
+        for place in housed[:MAX_HITS]:
             address = reverse("housing:placement", args=[place.placement_id])
             yield hooks.SearchHit(
                 f"{place.label} in {place.room}",
