@@ -28,7 +28,7 @@ from benchmarks.reporting import REAL_DATA, RESULTS, new_figure, print_machine, 
 from benchmarks.segmentation_runs import mean_error, run_theta
 from engine.core.arguments import FloatArray
 from engine.crf.grid_features import DenseNodeFeatures, EdgeFeatures, GridExample, GridFeatures
-from engine.datasets.images import read_image
+from engine.datasets.picture_view import read_image
 from engine.learning.marginal_fitting import fit_marginals_on_growing_sets
 from engine.learning.segmentation_prediction import predict_marginals
 from engine.learning.segmentation_solvers import SegmentationTask

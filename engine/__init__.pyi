@@ -16,6 +16,7 @@ from .core.progress import (
 )
 from .core.status import Status
 from .core.whole_file import PartFile, part_file, whole_file
+from .crf.class_features import UNKNOWN
 from .crf.questionnaire import Question, QuestionKind, Questionnaire
 from .crf.room_rules import Designation, Need, Preference, Request, RoomRules
 from .crf.rooms import Rooms
@@ -23,9 +24,21 @@ from .crf.rules import Rules
 from .crf.survey import BLANK, Survey, check_pairs, partners_of
 from .datasets.answer_order import order_answers
 from .datasets.image_names import is_lossy, mask_stem, name_in_set, picture_stem
-from .datasets.images import read_image
 from .datasets.masks import mask_fits, match_mask, read_mask, write_mask
 from .datasets.matching_sampler import MatchingSample, sample_matching
+from .datasets.picture_view import (
+    BRIGHTEST,
+    COLOURS,
+    ChannelView,
+    PictureFacts,
+    PictureView,
+    choose_view,
+    picture_facts,
+    read_deep,
+    read_image,
+    show_stack,
+    view_from_json,
+)
 from .datasets.practice_pairs import PracticePairs, PracticeWeights, invent_weights, simulate_pairs
 from .datasets.room_files import (
     read_preferences_csv,
@@ -52,6 +65,7 @@ from .datasets.university import (
     housing_questionnaire,
     simulate_university,
 )
+from .graphs.edge_list import EdgeList, read_graph
 from .graphs.factor_graph import Factor, FactorGraph, to_pairwise
 from .graphs.grid import Grid, GridTables
 from .graphs.pairwise import PairwiseGraph, PairwiseModel
@@ -70,7 +84,12 @@ from .inference.rules import RuleConflict, check_rules
 from .inference.tree_reweighted import TreeReweighted
 from .learning.boosted_model import BoostedSegmentationModel
 from .learning.boosted_segmentation import TrainedBoosted, train_boosted_segmentation
+from .learning.class_model import ClassSegmentationModel, Detail, load_class_model
+from .learning.class_prediction import BestLabelling, ClassPrediction, predict_classes
+from .learning.class_segmentation import TrainedClasses, train_class_segmentation
+from .learning.live_segmenter import LiveAnswer, LiveSegmenter, no_strokes
 from .learning.partner_means import PartnerMeans, compute_partner_means
+from .learning.question_information import QuestionInformation, question_information
 from .learning.roommate_evaluation import Evaluation, evaluate_roommates
 from .learning.roommate_explanation import (
     Contribution,
@@ -84,6 +103,15 @@ from .learning.roommate_explanation import (
 )
 from .learning.roommate_model import RoommateModel, load_roommate_model
 from .learning.roommate_proposal import NextBest, Proposal, propose_pairs
+from .learning.roommate_uncertainty import (
+    Drift,
+    Effect,
+    WeightEstimate,
+    WeightsByYear,
+    estimate_by_year,
+    estimate_weights,
+    refit_effects,
+)
 from .learning.roommates import TrainedRoommates, train_roommates
 from .learning.segmentation import TrainedSegmentation, train_segmentation
 from .learning.segmentation_model import SegmentationModel, load_segmentation_model
@@ -96,6 +124,8 @@ from .learning.segmentation_prediction import (
 from .learning.segmentation_progress import SegmentationPreview, SegmentationProgress
 from .learning.set_weights import set_roommate_weights
 from .metrics.calibration import ReliabilityBin
+from .metrics.classes import Confusion, confusion
+from .metrics.objects import ObjectTable, measure_objects
 from .metrics.roc import RocCurve
 from .oracles.assignment import Assignment, assign
 from .oracles.bipartite_b_matching import bipartite_b_matching
@@ -124,14 +154,26 @@ from .solvers.result import LearningResult, TrajectoryPoint
 
 __all__ = [
     "BLANK",
+    "BRIGHTEST",
+    "COLOURS",
+    "UNKNOWN",
     "Assignment",
+    "BestLabelling",
     "BoostedSegmentationModel",
     "CertificateError",
+    "ChannelView",
     "Checkpoint",
+    "ClassPrediction",
+    "ClassSegmentationModel",
     "ColumnGuess",
     "CompleteGraphMatcher",
+    "Confusion",
     "Contribution",
     "Designation",
+    "Detail",
+    "Drift",
+    "EdgeList",
+    "Effect",
     "Elimination",
     "Evaluation",
     "Explanation",
@@ -147,6 +189,8 @@ __all__ = [
     "IsingMarginals",
     "LabelledImage",
     "LearningResult",
+    "LiveAnswer",
+    "LiveSegmenter",
     "MapEstimate",
     "Marginals",
     "MaskEvaluation",
@@ -154,6 +198,7 @@ __all__ = [
     "MatchingSample",
     "Need",
     "NextBest",
+    "ObjectTable",
     "OneHotScores",
     "PairwiseGraph",
     "PairwiseModel",
@@ -161,6 +206,8 @@ __all__ = [
     "PartFile",
     "PartitionEstimate",
     "PartnerMeans",
+    "PictureFacts",
+    "PictureView",
     "Placement",
     "PlacementMoves",
     "PlanarIsing",
@@ -172,6 +219,7 @@ __all__ = [
     "ProgressCallback",
     "Proposal",
     "Question",
+    "QuestionInformation",
     "QuestionKind",
     "QuestionWeight",
     "Questionnaire",
@@ -200,11 +248,14 @@ __all__ = [
     "Survey",
     "SwapCost",
     "TrainedBoosted",
+    "TrainedClasses",
     "TrainedRoommates",
     "TrainedSegmentation",
     "TrajectoryPoint",
     "TreeReweighted",
     "VetoCurve",
+    "WeightEstimate",
+    "WeightsByYear",
     "WhatIf",
     "allowed_partners",
     "assign",
@@ -213,9 +264,13 @@ __all__ = [
     "check_pairs",
     "check_room_rules",
     "check_rules",
+    "choose_view",
     "classify_columns",
     "compute_partner_means",
+    "confusion",
     "doubt_of_scores",
+    "estimate_by_year",
+    "estimate_weights",
     "evaluate_mask",
     "evaluate_roommates",
     "explain_pair",
@@ -228,6 +283,7 @@ __all__ = [
     "invent_weights",
     "is_blank",
     "is_lossy",
+    "load_class_model",
     "load_roommate_model",
     "load_segmentation_model",
     "log_partition",
@@ -241,18 +297,25 @@ __all__ = [
     "match_mask",
     "max_weight_matching",
     "mean_field",
+    "measure_objects",
     "name_in_set",
     "never_stop",
+    "no_strokes",
     "order_answers",
     "part_file",
     "partner_doubt",
     "partners_of",
+    "picture_facts",
     "picture_stem",
     "place_in_rooms",
     "placement_parity",
+    "predict_classes",
     "predict_segmentation",
     "propose_pairs",
+    "question_information",
     "question_weights",
+    "read_deep",
+    "read_graph",
     "read_image",
     "read_mask",
     "read_pairs_csv",
@@ -265,20 +328,24 @@ __all__ = [
     "read_survey_csv",
     "read_uai",
     "read_uai_evidence",
+    "refit_effects",
     "rules_of_columns",
     "sample_matching",
     "sample_roster",
     "set_roommate_weights",
     "share_probabilities",
+    "show_stack",
     "simulate_pairs",
     "simulate_university",
     "swap_cost",
     "to_pairwise",
     "train_boosted_segmentation",
+    "train_class_segmentation",
     "train_roommates",
     "train_segmentation",
     "veto_curve",
     "vetoed_pairs",
+    "view_from_json",
     "what_if",
     "whole_file",
     "write_mask",

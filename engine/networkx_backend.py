@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.arguments import FloatArray, IntArray, as_finite_array
-from engine.core.errors import InvalidProblemError
+from engine.core.arguments import FloatArray, IntArray
+from engine.graphs.edge_list import EdgeList, read_graph
 from engine.oracles.perfect_matching import CompleteGraphMatcher
 from engine.oracles.sparse_matching import max_weight_matching as match_edges
 
@@ -49,27 +49,15 @@ class MatchingGraph:
         """Whether two nodes may share several edges, which matchings refuse."""
         return bool(self.graph.is_multigraph())
 
-    def read(self) -> tuple[list[Any], IntArray, FloatArray]:
-        """Return the nodes, edges (m, 2) by place without loops, and their weights (m,).
+    def read(self) -> EdgeList:
+        """Return its nodes and edges, without loops.
 
         Raises
         ------
         InvalidProblemError
             If a weight is no finite number.
         """
-        names = list(self.graph)
-        place = {node: k for k, node in enumerate(names)}
-        edges, weights = [], []
-        for u, v, value in self.graph.edges(data=self.weight, default=self.default):
-            if u != v:
-                edges.append((place[u], place[v]))
-                weights.append(value)
-        try:
-            numbers = np.array(weights, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise InvalidProblemError("weights: expected finite numbers.") from error
-        numbers = as_finite_array("weights", numbers, shape=(len(edges),))
-        return names, np.array(edges, dtype=np.int64).reshape(-1, 2), numbers
+        return read_graph(self.graph, weight=self.weight, default=self.default)
 
 
 def get_info() -> dict[str, Any]:
@@ -105,13 +93,14 @@ class BetheHallBackend:
         graph: MatchingGraph, maxcardinality: bool = False, weight: str = "weight"
     ) -> set[tuple[Any, Any]]:
         """Return the matching of largest weight, among the largest ones if ``maxcardinality``."""
-        return _pairs(*graph.read(), most_edges=maxcardinality)
+        found = graph.read()
+        return _pairs(found.nodes, found.edges, found.weights, most_edges=maxcardinality)
 
     @staticmethod
     def min_weight_matching(graph: MatchingGraph, weight: str = "weight") -> set[tuple[Any, Any]]:
         """Return the matching of least weight among those with the most edges."""
-        names, edges, weights = graph.read()
-        return _pairs(names, edges, -weights, most_edges=True)
+        found = graph.read()
+        return _pairs(found.nodes, found.edges, -found.weights, most_edges=True)
 
 
 def _pairs(

@@ -3,6 +3,7 @@
 import math
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import structlog
@@ -11,14 +12,19 @@ from django.db import DatabaseError, connection
 
 from webapp.cohorts.services.drafts import drafts_expire
 from webapp.common.left_files import remove_left_files
-from webapp.common.storage import remove_unfinished
+from webapp.common.store import StoreAwayError, tidy
+from webapp.identity.services import people_expire
 from webapp.jobs.services import jobs_sweep
+from webapp.jobs.workers import workers_note
+from webapp.letters.services.letters import letters_send
 from webapp.surveys.services.invitations import mails_send
+from webapp.webhooks.services import deliveries_expire, deliveries_send
 
 log = structlog.get_logger(__name__)
 
 _TIDY_SECONDS = 24 * 3600  # between two walks over all files
 _RETRY_SECONDS = 3600  # after a walk that failed
+_LAST_WORDS_SECONDS = 15  # for what is being sent when the end comes
 
 
 class Sweeper:
@@ -33,11 +39,21 @@ class Sweeper:
         self._stopped.set()
 
     def run(self) -> None:
-        """Sweep until asked to stop. A sweep that fails is tried again at the next turn."""
+        """Sweep and send until asked to stop. What fails is tried again at the next turn.
+
+        Sending has a thread of its own: a mail server or a program that does not answer keeps
+        nobody from noticing that a worker died.
+        """
+        sending = threading.Thread(target=self._repeat, args=(self._send,), daemon=True)
+        sending.start()
+        self._repeat(self._sweep)
+        sending.join(_LAST_WORDS_SECONDS)
+
+    def _repeat(self, turn: Callable[[], None]) -> None:
         while not self._stopped.is_set():
             try:
-                self._sweep()
-            except (DatabaseError, OSError) as error:
+                turn()
+            except (DatabaseError, StoreAwayError, OSError) as error:
                 log.warning("sweep failed, it will be tried again", error=str(error))
                 connection.close()
             except Exception:  # a fault of ours must not end all later sweeps
@@ -45,12 +61,18 @@ class Sweeper:
                 connection.close()
             self._stopped.wait(settings.JOB_SWEEP_SECONDS)
 
+    def _send(self) -> None:
+        """Send the mails, letters and deliveries that are due."""
+        mails_send()
+        letters_send()
+        deliveries_send()
+
     def _sweep(self) -> None:
         """Look once after the jobs and, when it is time, after uploads and files."""
         counts = jobs_sweep()
         if any(counts.values()):
             log.info("swept", **counts)
-        mails_send()
+        workers_note()
         now = time.monotonic()
         if now < self._tidy_at:
             return
@@ -58,7 +80,9 @@ class Sweeper:
         log.info(
             "tidied",
             expired_uploads=drafts_expire(),
-            unfinished_files=remove_unfinished(),
+            old_deliveries=deliveries_expire(),
+            unfinished_files=tidy(),
             left_files=remove_left_files(),
+            expired_people=people_expire(),
         )
         self._tidy_at = now + _TIDY_SECONDS

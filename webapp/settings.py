@@ -1,15 +1,19 @@
 """Settings of the product. What differs between installations is an environment variable:
 
 DEBUG, SECRET_KEY, ALLOWED_HOSTS, CSRF_TRUSTED_ORIGINS, DATABASE_URL, REDIS_URL,
-BETHE_HALL_INSTANCE, SECURE_COOKIES, TLS_REDIRECT_ELSEWHERE, TRUST_PROXY, TIME_ZONE, LOG_LEVEL,
-ORGANISATION_QUOTA_GB, ORGANISATION_MAX_WAITING_JOBS, API_CALLS_A_MINUTE,
+BETHE_HALL_INSTANCE, MEDIA_ROOT, STORE_URL, STORE_CACHE_GB, SECURE_COOKIES,
+TLS_REDIRECT_ELSEWHERE, TRUST_PROXY, TIME_ZONE, LOG_LEVEL,
+ORGANISATION_QUOTA_GB, ORGANISATION_MAX_WAITING_JOBS, ORGANISATION_MAX_RUNNING_JOBS,
+API_CALLS_A_MINUTE, JOB_MEMORY_GB,
 API_WRONG_TOKENS_A_MINUTE, TRUSTED_PROXIES, HSTS_SECONDS, HSTS_SUBDOMAINS, HSTS_PRELOAD,
-METRICS_TOKEN, MIN_FREE_GB, LINES_LOG, EMAIL_URL, EMAIL_FROM; what each means stands where it is
-read. Numbers of processes: ``webapp/sizing.py``.
+METRICS_TOKEN, MIN_FREE_GB, LINES_LOG, EMAIL_URL, EMAIL_FROM, SIGN_IN_PRIVATE_HOSTS,
+ENCRYPTION_KEYS, WEBHOOK_NETWORKS; what each means stands where it is read. Numbers of
+processes: ``webapp/sizing.py``.
 """
 
 import os
 import warnings
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -41,13 +45,18 @@ CSRF_TRUSTED_ORIGINS = [
 INSTALLED_APPS = [
     "webapp.common",
     "webapp.accounts",
+    "webapp.identity",
     "webapp.audit",
     "webapp.jobs",
+    "webapp.operations",
     "webapp.cohorts",
     "webapp.matching",
     "webapp.housing",
     "webapp.segmentation",
     "webapp.surveys",
+    "webapp.reports",
+    "webapp.letters",
+    "webapp.webhooks",
     "webapp.api",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -59,6 +68,12 @@ INSTALLED_APPS = [
     "django_htmx",
     "django_tables2",
     "django_filters",
+    "allauth",
+    "allauth.account",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
+    "allauth.socialaccount.providers.saml",
+    "allauth.mfa",
     "auditlog",
     "axes",
     "csp",
@@ -78,7 +93,10 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "webapp.accounts.middleware.SignInMiddleware",
     "webapp.common.middleware.ZeroByteMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+    "webapp.accounts.middleware.TimeZoneMiddleware",
     "webapp.accounts.middleware.PasswordChangeMiddleware",
+    "webapp.identity.middleware.SecondFactorMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
@@ -124,7 +142,12 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
     }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-MEDIA_ROOT = INSTANCE_DIR / "media"  # never served by address; views check rights and stream
+# Where files lie: a folder of this host or one that all hosts share, or s3://BUCKET/PREFIX with
+# ?endpoint= and &region=. MEDIA_ROOT then holds copies of this host alone, STORE_CACHE_GB of them.
+# Never served by address: views check rights and stream.
+MEDIA_ROOT = Path(os.environ.get("MEDIA_ROOT") or INSTANCE_DIR / "media")
+STORE_URL = os.environ.get("STORE_URL", "")
+STORE_CACHE_GB = float(os.environ.get("STORE_CACHE_GB", "20"))
 # What the files of one organisation may take together, in GB; so none fills the disk for all.
 ORGANISATION_QUOTA_GB = float(os.environ.get("ORGANISATION_QUOTA_GB", "50"))
 FILE_UPLOAD_PERMISSIONS = 0o600
@@ -174,6 +197,26 @@ AXES_RESET_ON_SUCCESS = True
 AXES_LOCKOUT_CALLABLE = "webapp.accounts.views.locked_out"
 AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
+
+# Providers are rows of organisations (webapp/identity); allauth speaks their protocols.
+ACCOUNT_ADAPTER = "webapp.identity.adapters.AccountAdapter"
+SOCIALACCOUNT_ADAPTER = "webapp.identity.adapters.SocialAdapter"
+MFA_ADAPTER = "webapp.identity.adapters.MFAAdapter"
+ACCOUNT_EMAIL_VERIFICATION = SOCIALACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_UNIQUE_EMAIL = False
+# A form that posts to us and is redirected to a provider would break our own form-action policy.
+SOCIALACCOUNT_LOGIN_ON_GET = True
+MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
+# Names of providers' hosts, with commas, that may be asked although they are in a private network
+# or speak http: organisations' administrators type addresses, and this server could reach more.
+SIGN_IN_PRIVATE_HOSTS = [
+    host.strip() for host in os.environ.get("SIGN_IN_PRIVATE_HOSTS", "").split(",") if host.strip()
+]
+# Fernet keys, with commas, that encrypt answers, secrets of providers and of second factors; the
+# first encrypts, all decrypt. See webapp/common/encryption.py.
+ENCRYPTION_KEYS = [
+    key.strip() for key in os.environ.get("ENCRYPTION_KEYS", "").split(",") if key.strip()
+]
 
 # -- Browser policy -----------------------------------------------------------------------------
 
@@ -253,6 +296,11 @@ else:
     EMAIL_FILE_PATH = INSTANCE_DIR / "mail"
 DEFAULT_FROM_EMAIL = os.environ.get("EMAIL_FROM", "housing@localhost")
 
+# -- Webhooks -----------------------------------------------------------------------------------
+
+# Networks inside that may be called all the same, such as 10.1.0.0/16; none unless they are named.
+WEBHOOK_NETWORKS = os.environ.get("WEBHOOK_NETWORKS", "").replace(",", " ").split()
+
 # -- Jobs ---------------------------------------------------------------------------------------
 
 JOB_HARD_TIME_LIMIT = 6 * 3600  # seconds
@@ -288,6 +336,8 @@ CACHES = {
 # What one organisation may have waiting, what one token may call, and how many tokens that are none
 # one address may send.
 ORGANISATION_MAX_WAITING_JOBS = int(os.environ.get("ORGANISATION_MAX_WAITING_JOBS", "200"))
+# How many jobs of one queue (short, long) an organisation may have running at once.
+ORGANISATION_MAX_RUNNING_JOBS = int(os.environ.get("ORGANISATION_MAX_RUNNING_JOBS", "1000"))
 API_CALLS_A_MINUTE = int(os.environ.get("API_CALLS_A_MINUTE", "600"))
 API_WRONG_TOKENS_A_MINUTE = int(os.environ.get("API_WRONG_TOKENS_A_MINUTE", "20"))
 BROKER_URL = REDIS_URL or "redis://127.0.0.1:6379/0"
@@ -297,7 +347,9 @@ CELERY_TASK_TIME_LIMIT = JOB_HARD_TIME_LIMIT
 CELERY_TASK_SOFT_TIME_LIMIT = JOB_HARD_TIME_LIMIT - 120  # raises in the job, which then says so
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_MAX_TASKS_PER_CHILD = 50
-CELERY_WORKER_MAX_MEMORY_PER_CHILD = 1_000_000  # kB; a process that grew beyond is replaced
+# A process that grew beyond is replaced after its job.
+CELERY_WORKER_MAX_MEMORY_PER_CHILD = int(float(os.environ.get("JOB_MEMORY_GB", "1")) * 1e6)  # kB
+CELERY_TASK_DEFAULT_QUEUE = "short"
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True

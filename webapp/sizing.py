@@ -1,6 +1,7 @@
 """How many processes and threads an installation starts, by what the machine really gives it.
 
-``WEB_WORKERS``, ``WEB_THREADS``, ``JOB_WORKERS`` and ``JOB_THREADS`` override each number.
+``WEB_WORKERS``, ``WEB_THREADS``, ``JOB_WORKERS`` (for short work), ``LEARN_WORKERS`` (for long) and
+``JOB_THREADS`` override each number.
 """
 
 import math
@@ -11,6 +12,7 @@ from pathlib import Path
 _CGROUP = Path("/sys/fs/cgroup")
 _MOST_WEB_WORKERS = 8
 _MOST_JOB_WORKERS = 8
+_MOST_LEARN_WORKERS = 4
 _MOST_JOB_THREADS = 8
 
 
@@ -21,6 +23,7 @@ class Sizes:
     web_workers: int
     web_threads: int
     job_workers: int
+    learn_workers: int
     job_threads: int
 
 
@@ -40,6 +43,8 @@ def sizes() -> Sizes:
         web_workers=_override("WEB_WORKERS", max(2, min(cores, _MOST_WEB_WORKERS))),
         web_threads=_override("WEB_THREADS", 8),
         job_workers=_override("JOB_WORKERS", max(2, min(cores, _MOST_JOB_WORKERS))),
+        # One that learns uses all cores by threads: more of them only share.
+        learn_workers=_override("LEARN_WORKERS", max(1, min(cores // 2, _MOST_LEARN_WORKERS))),
         job_threads=_override("JOB_THREADS", min(cores, _MOST_JOB_THREADS)),
     )
 

@@ -5,14 +5,20 @@ from django.urls import include, path
 urlpatterns = [
     path("", include("webapp.common.urls")),
     path("accounts/", include("webapp.accounts.urls")),
+    path("accounts/", include("webapp.identity.urls")),
+    path("accounts/", include("webapp.identity.protocol_urls")),
     path("jobs/", include("webapp.jobs.urls")),
     path("audit/", include("webapp.audit.urls")),
+    path("operations/", include("webapp.operations.urls")),
     # These applications own several prefixes each (/cohorts/; /models/, /proposals/; ...).
     path("", include("webapp.cohorts.urls")),
     path("", include("webapp.matching.urls")),
     path("", include("webapp.housing.urls")),
     path("", include("webapp.surveys.urls")),
+    path("", include("webapp.reports.urls")),
+    path("", include("webapp.letters.urls")),
     path("", include("webapp.segmentation.urls")),
+    path("webhooks/", include("webapp.webhooks.urls")),
     path("api/", include("webapp.api.urls")),
 ]
 

@@ -10,9 +10,12 @@ from engine.cli.option_types import above_zero, room_sizes, share
 from engine.cli.output_paths import check_writable, make_folder, open_checkpoint
 from engine.cli.roc_files import write_roc_csv, write_roc_svg
 from engine.cli.rooms import add_rooms_arguments, run_rooms
+from engine.cli.weights import add_weights_arguments, render_weights, run_weights
+from engine.core.arguments import IntArray
 from engine.core.errors import InvalidProblemError
 from engine.crf.questionnaire import Questionnaire
 from engine.crf.rules import Rules
+from engine.crf.survey import Survey
 from engine.datasets.practice_pairs import invent_weights, simulate_pairs
 from engine.datasets.room_files import read_roommates_csv, write_roster_csv
 from engine.datasets.roommate_files import (
@@ -42,12 +45,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_assign(verbs.add_parser("assign", help="propose pairs for a new year"))
     _add_evaluate(verbs.add_parser("evaluate", help="compare a model with the pairs of a year"))
     _add_simulate(verbs.add_parser("simulate", help="make years of surveys with known truth"))
+    weights = verbs.add_parser("weights", help="say how sure weights are, by year and in all")
+    _add_cohorts(weights)
+    add_weights_arguments(weights)
     rooms = verbs.add_parser("rooms", help="place a new year in the rooms of a building list")
     _add_survey_and_model(rooms)
     add_rooms_arguments(rooms)
 
 
-def _add_train(parser: argparse.ArgumentParser) -> None:
+def _add_cohorts(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cohort",
         action="append",
@@ -56,10 +62,14 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
         help="a past year, its pairs or its roster (student,room); may be given several times",
     )
     parser.add_argument(
-        "--out", required=True, type=Path, metavar="MODEL.npz", help="model file to write"
-    )
-    parser.add_argument(
         "--schema", type=Path, metavar="SCHEMA.json", help="questions; by default from the surveys"
+    )
+
+
+def _add_train(parser: argparse.ArgumentParser) -> None:
+    _add_cohorts(parser)
+    parser.add_argument(
+        "--out", required=True, type=Path, metavar="MODEL.npz", help="model file to write"
     )
     parser.add_argument(
         "--lambda",
@@ -214,12 +224,15 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         "evaluate": _evaluate,
         "simulate": _simulate,
         "rooms": run_rooms,
+        "weights": _weights,
     }
     return actions[args.action](args)
 
 
 def render(result: dict[str, Any]) -> str:
-    """Return one ``name value`` line per entry of the result."""
+    """Return one ``name value`` line per entry of the result, or the table of weights."""
+    if "most_useful_first" in result:
+        return render_weights(result)
     lines = []
     for name, value in result.items():
         if not isinstance(value, dict | list | tuple):
@@ -228,7 +241,8 @@ def render(result: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _train(args: argparse.Namespace) -> dict[str, Any]:
+def _read_cohorts(args: argparse.Namespace) -> list[tuple[Survey, IntArray]]:
+    """Read the years that ``--cohort`` names, by ``--schema`` or the questions that they share."""
     files = [_split_cohort(text) for text in args.cohort]
     questionnaire = (
         Questionnaire.from_json(_read_text(args.schema))
@@ -239,6 +253,15 @@ def _train(args: argparse.Namespace) -> dict[str, Any]:
     for survey_path, pairs_path in files:
         survey = read_survey_csv(survey_path, questionnaire)
         cohorts.append((survey, read_roommates_csv(pairs_path, survey)))
+    return cohorts
+
+
+def _weights(args: argparse.Namespace) -> dict[str, Any]:
+    return run_weights(args, _read_cohorts(args))
+
+
+def _train(args: argparse.Namespace) -> dict[str, Any]:
+    cohorts = _read_cohorts(args)
     check_writable(args.out)
     checkpoint = open_checkpoint(args.checkpoint)
     trained = train_roommates(

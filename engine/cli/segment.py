@@ -1,7 +1,6 @@
 """Learn to segment images, segment others, and compare with known masks."""
 
 import argparse
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from itertools import tee
@@ -10,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.cli.option_types import above_zero, above_zero_to, whole_number_from
+from engine.cli import segment_classes
+from engine.cli.failures import Failures, name_skipped, nothing_left
+from engine.cli.option_types import above_zero, above_zero_to, share, whole_number_from
 from engine.cli.output_paths import check_writable, make_folder, open_checkpoint
 from engine.core.errors import InvalidProblemError
 from engine.core.progress import Progress
@@ -21,6 +22,7 @@ from engine.datasets.images import ByteImage
 from engine.datasets.masks import MaskArray, write_mask
 from engine.learning.boosted_model import LOSSES
 from engine.learning.boosted_segmentation import TrainedBoosted, train_boosted_segmentation
+from engine.learning.class_model import is_class_model
 from engine.learning.segmentation import SOLVERS, TrainedSegmentation, train_segmentation
 from engine.learning.segmentation_model import AnySegmentationModel, load_segmentation_model
 from engine.learning.segmentation_prediction import (
@@ -28,8 +30,6 @@ from engine.learning.segmentation_prediction import (
     evaluate_mask,
     predict_segmentation,
 )
-
-Failures = list[dict[str, str]]
 
 DEFAULT_GAP = 1e-3
 
@@ -85,11 +85,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     train.add_argument("--max-seconds", type=float, help="stop after this time")
     train.add_argument("--checkpoint", type=Path, help="file from which a killed run goes on")
     train.add_argument("--cache", type=Path, help="folder that keeps features from run to run")
+    segment_classes.add_training_options(train)
     predict = verbs.add_parser("predict", help="write the mask and the marginals of each image")
     _add_images(predict, masks=False)
     predict.add_argument("--model", type=Path, required=True, help="model file of train")
     predict.add_argument("--out", type=Path, required=True, help="folder for the results")
     _add_readout(predict)
+    predict.add_argument(
+        "--threshold",
+        type=share,
+        help="mark what is at least so probable, instead of the larger; of more than two classes, "
+        "leave what is less probable unknown",
+    )
     evaluate = verbs.add_parser("evaluate", help="compare predictions with known masks")
     _add_images(evaluate)
     evaluate.add_argument("--model", type=Path, required=True, help="model file of train")
@@ -104,7 +111,14 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     InvalidProblemError
         If no file at all can be used, or the model file or an option is bad.
     """
-    actions = {"train": _train, "predict": _predict, "evaluate": _evaluate}
+    if args.action == "train":
+        return segment_classes.train(args) if segment_classes.wants_classes(args) else _train(args)
+    if is_class_model(args.model):
+        actions = {"predict": segment_classes.predict, "evaluate": segment_classes.evaluate}
+    elif args.maps is not None:
+        raise InvalidProblemError(f"{args.model.name} was learned without maps; leave out --maps.")
+    else:
+        actions = {"predict": _predict, "evaluate": _evaluate}
     return actions[args.action](args)
 
 
@@ -118,12 +132,27 @@ def render(result: dict[str, Any]) -> str:
             lines += [_image_line(row) for row in value]
         elif name == "skipped":
             lines += [f"skipped: {len(value)}"] if value else []  # each was named on stderr
+        elif name == "classes":
+            lines += [_class_line(row) for row in _by_class(value)]
+        elif name == "confusion":
+            continue  # a table of figures for programs
         elif isinstance(value, dict):
             lines.append(_image_line({"name": name} | value))
         else:
             number = f"{value:.10g}" if isinstance(value, float) else value
             lines.append(f"{name.replace('_', ' ')}: {number}")
     return "\n".join(lines)
+
+
+def _by_class(classes: Any) -> list[dict[str, Any]]:
+    """Rows of the figures of each class; of names alone, none."""
+    if not isinstance(classes, dict):
+        return []
+    return [{"name": name} | figures for name, figures in classes.items()]
+
+
+def _class_line(row: dict[str, Any]) -> str:
+    return f"class {_image_line(row)}"
 
 
 def _image_line(row: dict[str, Any]) -> str:
@@ -147,6 +176,9 @@ def _add_readout(parser: argparse.ArgumentParser) -> None:
         choices=READOUTS,
         default="marginal",
         help="label of the larger marginal (default), or the best single labelling",
+    )
+    parser.add_argument(
+        "--maps", type=Path, help="folder of probabilities of another program, as in training"
     )
 
 
@@ -195,7 +227,7 @@ def _train(args: argparse.Namespace) -> dict[str, Any]:
         "n_features": len(trained.model.theta),
         "n_images": len(files) - len(skipped),
         "n_pixels": trained.n_pixels,
-        "skipped": _warn(skipped),
+        "skipped": name_skipped(skipped),
     }
 
 
@@ -213,7 +245,7 @@ def _labelled(
             continue
         yield image, mask
     if len(skipped) == len(files):
-        raise InvalidProblemError(_nothing_left(skipped))
+        raise InvalidProblemError(nothing_left(skipped))
 
 
 def _predict(args: argparse.Namespace) -> dict[str, Any]:
@@ -226,12 +258,12 @@ def _predict(args: argparse.Namespace) -> dict[str, Any]:
     for number, file in enumerate(files):
         args.on_progress(Progress(f"Segmenting {file.name}", number / len(files)))
         try:
-            done.append(_predict_one(model, file, args.out, args.readout))
+            done.append(_predict_one(model, file, args))
         except InvalidProblemError as error:
             skipped.append({"name": file.image_path.name, "reason": str(error)})
     if not done:
-        raise InvalidProblemError(_nothing_left(skipped))
-    return {"n_images": len(done), "images": done, "skipped": _warn(skipped)}
+        raise InvalidProblemError(nothing_left(skipped))
+    return {"n_images": len(done), "images": done, "skipped": name_skipped(skipped)}
 
 
 def _spare_masks(images: Path, files: Sequence[ImageFile], folder: Path) -> None:
@@ -259,12 +291,14 @@ def _marginals_path(folder: Path, file: ImageFile) -> Path:
 
 
 def _predict_one(
-    model: AnySegmentationModel, file: ImageFile, folder: Path, readout: str
+    model: AnySegmentationModel, file: ImageFile, args: argparse.Namespace
 ) -> dict[str, Any]:
     prediction = predict_segmentation(model, file.read_image())
-    mask_path, marginals_path = _mask_path(folder, file), _marginals_path(folder, file)
+    mask_path, marginals_path = _mask_path(args.out, file), _marginals_path(args.out, file)
     np.save(marginals_path, prediction.marginals, allow_pickle=False)
-    mask = prediction.read_out(readout)
+    mask = prediction.read_out(args.readout)
+    if args.threshold is not None:
+        mask = np.asarray(prediction.marginals >= args.threshold)
     write_mask(mask_path, mask)  # after what marks it as ours
     return {
         "name": file.name,
@@ -290,23 +324,7 @@ def _evaluate(args: argparse.Namespace) -> dict[str, Any]:
             continue
         rows.append({"name": file.name} | asdict(errors))
     if not rows:
-        raise InvalidProblemError(_nothing_left(skipped))
+        raise InvalidProblemError(nothing_left(skipped))
     names = [name for name in rows[0] if name != "name"]
     mean = {name: float(np.mean([row[name] for row in rows])) for name in names}
-    return {"images": rows, "mean": mean, "skipped": _warn(skipped)}
-
-
-def _nothing_left(skipped: Failures) -> str:
-    """One sentence when no file could be used."""
-    reason = skipped[0]["reason"].rstrip(".")
-    others = f" ({len(skipped) - 1} more likewise)" if len(skipped) > 1 else ""
-    return f"None of the images can be used: {reason}{others}."
-
-
-def _warn(skipped: Sequence[dict[str, str]]) -> Sequence[dict[str, str]]:
-    """Name every file passed over on stderr, and return them."""
-    for row in skipped:
-        own = row["reason"].startswith(row["name"])  # not so when the mask is to blame
-        reason = row["reason"] if own else f"{row['name']}: {row['reason']}"
-        print(f"skipped {reason}", file=sys.stderr)
-    return skipped
+    return {"images": rows, "mean": mean, "skipped": name_skipped(skipped)}

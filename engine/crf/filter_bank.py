@@ -8,6 +8,7 @@ and to the left the pixel lies and how far from the middle.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,15 @@ INNER_SCALE = 0.5
 """The structure tensor averages over a scale products of gradients at this share of it."""
 
 N_POSITIONS = 3
+
+
+class Frame(NamedTuple):
+    """Where a window lies in a whole picture: its first row and column, the size of the whole."""
+
+    top: int
+    left: int
+    rows: int
+    columns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +69,10 @@ class FilterBank:
         """Numbers a pixel."""
         return len(self.names)
 
-    def compute(self, colours: NDArray[np.uint8]) -> FloatPlanes:
+    def compute(self, colours: NDArray[np.uint8], frame: Frame | None = None) -> FloatPlanes:
         """Return all features of a picture, (rows, columns, 3) uint8, one plane a feature.
+
+        ``frame`` tells where it lies in the whole, where it is a window of a larger one.
 
         Returns
         -------
@@ -87,7 +99,7 @@ class FilterBank:
         planes[place + 3 : place + 6] = axes
         planes[place + 6 : place + 9] = _hue_and_saturation(fractions)
         if self.position:
-            _fill_positions(planes[place + 9 :])
+            _fill_positions(planes[place + 9 :], frame or Frame(0, 0, rows, columns))
         return planes
 
 
@@ -140,10 +152,10 @@ def gaussian_weights(scale: float) -> FloatPlanes:
     return np.asarray(weights / (2 * weights.sum() - weights[0]), dtype=np.float32)
 
 
-def _fill_positions(planes: FloatPlanes) -> None:
-    """Write the place in the picture, each side counting as 1."""
+def _fill_positions(planes: FloatPlanes, frame: Frame) -> None:
+    """Write the place in the whole picture, each side counting as 1."""
     rows, columns = planes.shape[1:]
-    down = (np.arange(rows, dtype=np.float32) + np.float32(0.5)) / rows
-    across = (np.arange(columns, dtype=np.float32) + np.float32(0.5)) / columns
+    down = (np.arange(rows, dtype=np.float32) + np.float32(frame.top + 0.5)) / frame.rows
+    across = (np.arange(columns, dtype=np.float32) + np.float32(frame.left + 0.5)) / frame.columns
     planes[0], planes[1] = down[:, None], across[None]
     planes[2] = np.hypot(down[:, None] - np.float32(0.5), across[None] - np.float32(0.5))

@@ -55,3 +55,40 @@ def enlarge(values: FloatArray, shape: tuple[int, int]) -> NDArray[np.float32]:
     picture = Image.fromarray(narrow)
     resized = picture.resize((shape[1], shape[0]), Image.Resampling.BILINEAR)
     return np.ascontiguousarray(resized, dtype=np.float32)
+
+
+def shrink_labels(
+    labels: NDArray[np.uint8], shape: tuple[int, int], n_classes: int
+) -> NDArray[np.uint8]:
+    """Give each model pixel the label that covers most of its known area; ties to the lower.
+
+    Labels from ``n_classes`` on are unknown, and so is a model pixel of such labels alone.
+    """
+    if labels.shape == shape:
+        return np.ascontiguousarray(labels)
+    best = np.zeros(shape, dtype=np.float32)
+    shrunk = np.full(shape, 255, dtype=np.uint8)
+    for label in np.flatnonzero(np.bincount(labels.ravel(), minlength=n_classes)[:n_classes]):
+        area = _average((labels == label).astype(np.float32), shape)
+        is_more = area > best + np.float32(1e-6)
+        shrunk[is_more], best[is_more] = label, area[is_more]
+    return shrunk
+
+
+def shrink_maps(maps: NDArray[np.float32], shape: tuple[int, int]) -> NDArray[np.float32]:
+    """Bring maps of probabilities, (H, W, C), to a model's size, as log-odds of at most 6 nats."""
+    planes = [_average(maps[:, :, k], shape) for k in range(maps.shape[2])]
+    if not planes:
+        return np.zeros((*shape, 0), dtype=np.float32)
+    p = np.clip(np.stack(planes, axis=2), np.float32(0.0025), np.float32(0.9975))
+    return np.asarray(np.log(p / (1 - p)), dtype=np.float32)
+
+
+def _average(values: NDArray[np.float32], shape: tuple[int, int]) -> NDArray[np.float32]:
+    """Average values over the pixels of a model, or interpolate them where it is larger."""
+    if values.shape == shape:
+        return values
+    shrinks = values.shape[0] >= shape[0] and values.shape[1] >= shape[1]
+    method = Image.Resampling.BOX if shrinks else Image.Resampling.BILINEAR
+    picture = Image.fromarray(np.ascontiguousarray(values, dtype=np.float32))
+    return np.asarray(picture.resize((shape[1], shape[0]), method))

@@ -176,6 +176,12 @@ def distance_table(question: Question) -> FloatArray:
     return table
 
 
+def centre_twice(table: FloatArray, share: FloatArray) -> FloatArray:
+    """Return a table of answers, (L, L), less what belongs to one of the two answers alone."""
+    rows = table @ share
+    return np.asarray(table - rows[:, None] - rows + share @ rows)
+
+
 def make_survey_features(surveys: Sequence[Survey]) -> SurveyFeatures:
     """Lay out the features for the cohorts to learn from.
 

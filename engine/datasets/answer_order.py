@@ -79,6 +79,14 @@ _SCALES: tuple[tuple[tuple[str, ...], ...], ...] = (
         ("masters degree", "master", "master's degree"),
         ("doctorate degree", "doctorate", "phd"),
     ),
+    (
+        ("very cold", "freezing"),
+        ("cold",),
+        ("cool",),
+        ("mild", "medium", "moderate", "in between"),
+        ("warm",),
+        ("hot", "very warm"),
+    ),
     (("freshman",), ("sophomore",), ("junior",), ("senior",)),
     (("early bird", "morning"), ("in between", "neither"), ("night owl", "evening")),
 )

@@ -5,8 +5,9 @@ from pathlib import Path
 
 from engine.core.errors import InvalidProblemError
 from engine.datasets.image_names import EXTENSIONS, MASK_WORD, is_lossy, mask_stem, picture_stem
-from engine.datasets.images import ByteImage, read_image
+from engine.datasets.images import ByteImage
 from engine.datasets.masks import MaskArray, match_mask, read_mask
+from engine.datasets.picture_view import read_image
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,16 +19,17 @@ class ImageFile:
     mask_paths: tuple[Path, ...]
 
     def read_image(self) -> ByteImage:
-        """The picture, shape (height, width, 3); see `engine.datasets.images.read_image`."""
+        """The picture, shape (height, width, 3); see `engine.datasets.picture_view.read_image`."""
         return read_image(self.image_path)
 
-    def read_mask(self, shape: tuple[int, int]) -> MaskArray:
-        """The mask at the picture's size.
+    @property
+    def mask_path(self) -> Path:
+        """The one file named as its mask.
 
         Raises
         ------
         InvalidProblemError
-            If there is no mask or a second one, or it cannot be read or is of another picture.
+            If there is none or a second one.
         """
         if not self.mask_paths:
             raise InvalidProblemError(f"{self.image_path.name}: no mask was found for it.")
@@ -37,6 +39,17 @@ class ImageFile:
                 f"{path.name} and {others[0].name} are both masks of {self.image_path.name}; "
                 "remove one."
             )
+        return path
+
+    def read_mask(self, shape: tuple[int, int]) -> MaskArray:
+        """The mask at the picture's size.
+
+        Raises
+        ------
+        InvalidProblemError
+            If there is no mask or a second one, or it cannot be read or is of another picture.
+        """
+        path = self.mask_path
         return match_mask(read_mask(path), shape, name=path.name)
 
 

@@ -74,7 +74,7 @@ _DECODING_ERRORS = (
 )
 
 
-def read_image(
+def read_plain_image(
     source: str | Path | bytes, *, name: str | None = None, max_pixels: int = MAX_PIXELS
 ) -> ByteImage:
     """Read a picture as 8-bit RGB, upright, flattened on white, first frame only.
@@ -123,7 +123,7 @@ def picture_label(source: str | Path | bytes, name: str | None) -> str:
 
 def open_picture(source: str | Path | bytes, label: str, max_pixels: int) -> Image.Image:
     """Open, check the size, decode the first frame and turn it upright."""
-    stream = _read_bytes(source, label)
+    stream = BytesIO(picture_bytes(source, label))
     try:
         picture = Image.open(stream, formats=FORMATS)
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
@@ -165,7 +165,7 @@ def damage_in_words(label: str) -> Iterator[None]:
         ) from error
 
 
-def _read_bytes(source: str | Path | bytes, label: str) -> BytesIO:
+def picture_bytes(source: str | Path | bytes, label: str) -> bytes:
     """The whole file, so that a file replaced meanwhile cannot mix two pictures."""
     if isinstance(source, bytes):
         content = source
@@ -180,7 +180,7 @@ def _read_bytes(source: str | Path | bytes, label: str) -> BytesIO:
         raise InvalidProblemError(f"{label}: the file is empty.")
     if len(content) > MAX_BYTES:
         raise InvalidProblemError(f"{label}: larger than {MAX_BYTES // 2**20} MB.")
-    return BytesIO(content)
+    return content
 
 
 def _upright(picture: Image.Image) -> Image.Image:

@@ -60,7 +60,7 @@ def read_mask(
     Parameters
     ----------
     source, name, max_pixels
-        As for `engine.datasets.images.read_image`.
+        As for `engine.datasets.picture_view.read_image`.
 
     Returns
     -------

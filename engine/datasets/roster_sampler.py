@@ -80,7 +80,7 @@ class _Chain:
         self._start = np.concatenate(([0], np.cumsum(capacities))).astype(np.int64)
         self._room_of_bed = np.repeat(np.arange(len(capacities)), capacities)
         self._beds = np.arange(len(self._room_of_bed))
-        self._likes = np.zeros((len(scores), len(capacities)))
+        self._likes = np.zeros((len(capacities), len(scores)))
         self._bed = np.full(len(self._beds), -1, dtype=np.int64)
         self._bed[: len(scores)] = rng.permutation(len(scores))
         self._bed = rng.permutation(self._bed)

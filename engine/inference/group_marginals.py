@@ -2,8 +2,9 @@
 
 Up to 18 students they are summed exactly. Above, they are the optimum of the Bethe free energy,
 found over the degree constraints; it is the one over the matching polytope if it satisfies every
-odd set, which is checked. Where it does not, pairs in no perfect matching are clamped to 0 (Tang
-2015, D.3), and Frank-Wolfe, whose oracle knows the whole polytope, takes over.
+odd set, which is checked. Odd sets that bind are held by multipliers. Where pairs are in no perfect
+matching, these are clamped to 0 (Tang 2015, D.3), and up to 400 students Frank-Wolfe, whose oracle
+knows the whole polytope, takes over.
 """
 
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from engine.core.progress import StopCallback, never_stop
 from engine.inference.exact_matchings import compute_matching_marginals
 from engine.inference.matching_frank_wolfe import compute_frank_wolfe_marginals
 from engine.inference.matching_messages import solve_messages
+from engine.inference.matching_newton import uniform_point
+from engine.inference.matching_polytope import solve_over_polytope
 from engine.inference.matching_potentials import DenseScores, solve_potentials
 from engine.inference.odd_sets import EXACT_UP_TO, is_in_matching_polytope
 from engine.objectives.interior_start import find_interior_start
@@ -25,6 +28,7 @@ from engine.oracles.perfect_matching import CompleteGraphMatcher
 TOLERANCE = 1e-9  # largest error of a row sum, far below what is ever printed
 SUMMED_UP_TO = 18  # students of a group whose sets of pairs are summed exactly, in 50 ms
 CLAMPED_UP_TO = 500  # students whose unusable pairs are found in about five seconds
+NEGLIGIBLE_GAP = 1e-6  # nats: rounding of the bound
 MAX_CALLS = 1_000  # of Frank-Wolfe's oracle: within 0.01 of the optimum where that was known
 
 
@@ -35,14 +39,17 @@ class GroupMarginals:
     Parameters
     ----------
     tau : ndarray, shape (m, m), symmetric, rows summing to 1, read-only.
-    accuracy : "exact", "bethe" or "rough"
-        Exact: summed over all perfect matchings. Bethe: the optimum over the matching polytope,
-        which approximates them. Rough: not known to be that optimum, because Frank-Wolfe ended
-        near it or because, above 128 students, the odd sets could not be proved.
+    accuracy : "exact" or "bethe"
+        Exact: summed over all perfect matchings. Bethe: the optimum of the free energy over the
+        matching polytope, which approximates them.
+    gap : float, nats
+        What the free energy lacks of that optimum at most, certified; 0 where it is known to the
+        last digits, inf where no bound could be worked out.
     """
 
     tau: FloatArray
-    accuracy: Literal["exact", "bethe", "rough"]
+    accuracy: Literal["exact", "bethe"]
+    gap: float = 0.0
 
 
 def compute_group_marginals(
@@ -70,9 +77,9 @@ def compute_group_marginals(
 
     Notes
     -----
-    By potentials, in a few sweeps; by messages where a pair is likelier than all others together.
-    Up to 128 students every odd set is checked and Frank-Wolfe repairs what fails, in six seconds
-    at most where that was measured.
+    By potentials, in a few sweeps; by messages where a pair is likelier than all others together;
+    by Newton's method where an odd set binds. Where pairs are forbidden Frank-Wolfe repairs what
+    fails, up to 400 students.
     """
     m = len(scores)
     if m == 0:
@@ -85,9 +92,28 @@ def compute_group_marginals(
     tau = _solve_bethe(values, rho, should_stop)
     if _is_feasible(tau):
         return GroupMarginals(read_only(tau), "bethe")
+    if len(forbidden) == 0:
+        held = _hold_odd_sets(values, rho, should_stop)
+        if held is not None:
+            return held
     if m > EXACT_UP_TO and (m > CLAMPED_UP_TO or _is_every_pair_usable(values)):
-        return GroupMarginals(read_only(tau), "rough")
+        return GroupMarginals(read_only(tau), "bethe", np.inf)
     return _repair(values, tau, rho, len(forbidden) > 0, should_stop)
+
+
+def _hold_odd_sets(
+    values: FloatArray, rho: float, should_stop: StopCallback
+) -> GroupMarginals | None:
+    """Solve over the matching polytope by multipliers of the odd sets that bind, if that ends."""
+    weights = np.full(len(values), rho)
+    np.fill_diagonal(values, 0.0)
+    found = solve_over_polytope(
+        uniform_point(len(values), weights), values, weights, should_stop=should_stop
+    )
+    if not found.proof.holds:
+        return None
+    gap = max(found.upper_bound - found.value, 0.0)
+    return GroupMarginals(read_only(found.tau), "bethe", gap if gap > NEGLIGIBLE_GAP else 0.0)
 
 
 def exclude_pairs(scores: FloatArray, forbidden: IntArray) -> FloatArray:
@@ -136,7 +162,7 @@ def _repair(
 ) -> GroupMarginals:
     """Clamp the pairs in no perfect matching; turn to Frank-Wolfe where that is not enough.
 
-    Not above 128 students, where ``tau`` may be the optimum and only the proof have failed.
+    Not above 400 students, where ``tau`` may be the optimum and only the proof have failed.
     """
     start = None
     if has_forbidden:
@@ -148,8 +174,8 @@ def _repair(
             tau = _solve_bethe(values, rho, should_stop)
             if _is_feasible(tau):
                 return GroupMarginals(read_only(tau), "bethe")
-        if len(values) > EXACT_UP_TO:
-            return GroupMarginals(read_only(tau), "rough")
+    if len(values) > EXACT_UP_TO:
+        return GroupMarginals(read_only(tau), "bethe", np.inf)
     result = compute_frank_wolfe_marginals(
         values,
         CompleteGraphMatcher(),
@@ -161,7 +187,7 @@ def _repair(
     )
     if should_stop():
         raise StoppedError("Cancelled.")
-    return GroupMarginals(result.marginals, "rough")
+    return GroupMarginals(result.marginals, "bethe", max(result.upper_bound - result.value, 0.0))
 
 
 def _interior_point(values: FloatArray, should_stop: StopCallback) -> FloatArray:

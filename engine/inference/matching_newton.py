@@ -3,12 +3,13 @@
 The maximum of <W, tau> + H_rho(tau) over the degree constraints and chosen odd sets U satisfies
 
     log tau_ij + c log(1 - tau_ij) = W_ij - u_i - u_j - sum_{U holds i and j} m_U
-    sum_j tau_ij = 1,   cut(U) = sum_{i in U, j not in U} tau_ij = 1,   c = rho_i + rho_j - 1
+    sum_j tau_ij = 1,   tau(E(U)) = (|U| - 1) / 2, that is cut(U) = 1,   c = rho_i + rho_j - 1
 
 One potential a node gives every small tau. A pair above ``LIKELY`` carries its own log-odds beside
 them, so that no step sees the turn at tau = 1 / (1 + c), where two tau have one potential; and a
 node that one pair dominates balances what is left, log sum of the others = log(1 - tau), which
-keeps its digits however near 1 tau comes. A step is one linear system in as many unknowns as nodes.
+keeps its digits however near 1 tau comes; likewise a set whose pairs are. A step is one linear
+system in as many unknowns as nodes and sets.
 
 Newton's method converges from nearby; from further off the scores are changed in steps along a
 line (predictor and corrector), and the logarithm of what leaves a newly added set likewise.
@@ -23,7 +24,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from scipy.linalg.lapack import dgetrf, dgetrs
 
-from engine.core.arguments import FloatArray, IntArray
+from engine.core.arguments import BoolArray, FloatArray, IntArray
 from engine.core.checkpoint import State
 from engine.core.errors import StoppedError
 from engine.core.progress import StopCallback, never_stop
@@ -52,7 +53,7 @@ class NewtonPoint:
     potentials : ndarray, shape (n,), u.
     likely : ndarray, shape (k, 2), pairs with their own log-odds; ``logits`` (k,).
     sets : tuple of ndarray, odd sets that hold with equality; ``multipliers`` (m,).
-    targets : ndarray, shape (m,), what leaves a set, 1 in the end.
+    targets : ndarray, shape (m,), how full a set is, 1 in the end: then one unit leaves it.
     residual : float, largest error of any condition above, nats.
     steps : int, linear systems solved.
     """
@@ -225,6 +226,14 @@ def _reduce(scores: FloatArray, sets: tuple[IntArray, ...], multipliers: FloatAr
     return reduced
 
 
+def _members(sets: tuple[IntArray, ...], n_nodes: int) -> BoolArray:
+    """Return which nodes each set holds, shape (m, n)."""
+    member = np.zeros((len(sets), n_nodes), dtype=np.bool_)
+    for k, nodes in enumerate(sets):
+        member[k, nodes] = True
+    return member
+
+
 def _sigmoid(logits: FloatArray) -> FloatArray:
     return np.asarray(np.exp(-np.logaddexp(0.0, -logits)))
 
@@ -250,9 +259,13 @@ class _Work:
         """Return the start with further sets, whose targets are what they hold now."""
         if not new_sets:
             return start
-        tau = read_marginals(start, self.rho)
+        self.fill(start.reduced_scores(), start)
+        start = self._promote(start)
+        first, second = start.likely.T
+        t = _sigmoid(start.logits)
         left = [
-            max(float(np.delete(tau[nodes], nodes, axis=1).sum()), 1e-300) for nodes in new_sets
+            self._fill_of(nodes, np.isin(first, nodes) & np.isin(second, nodes), start, t)[0]
+            for nodes in new_sets
         ]
         return replace(
             start,
@@ -339,27 +352,44 @@ class _Work:
         t: FloatArray,
         error: FloatArray,
     ) -> FloatArray:
-        """Write the rows and columns of the sets; return how far off their cuts are, in logs."""
+        """Write the rows and columns of the sets; return how far off they are, in logs."""
         n, (first, second) = len(self.rho), point.likely.T
         balance = np.zeros(len(point.sets))
-        member = np.zeros((len(point.sets), n), dtype=np.bool_)
-        for k, nodes in enumerate(point.sets):
-            member[k, nodes] = True
+        member = _members(point.sets, n)
+        inside = member[:, first] & member[:, second]
+        meets = member.astype(np.float64) @ member.T >= 2.0
         for k, nodes in enumerate(point.sets):
             matrix[nodes, n + k] = matrix[np.ix_(nodes, nodes)].sum(axis=1)
-            outside = ~member[k]
-            leaving = self.rate[nodes] * outside
-            own = member[k, first] != member[k, second]
-            cut = float(self.tau[nodes][:, outside].sum() + t[own].sum())
-            balance[k] = np.log(max(cut, 1e-300) / point.targets[k])
-            right[n + k] = balance[k] + float((self.rate[first, second] * error)[own].sum()) / cut
-            matrix[n + k, :n] = leaving.sum(axis=0) / cut
-            matrix[n + k, nodes] = leaving.sum(axis=1) / cut
-            for other in range(len(point.sets)):
+            own = inside[k]
+            ratio, small, large = self._fill_of(nodes, own, point, t)
+            balance[k] = np.log(ratio / point.targets[k])
+            weight = self.rate[np.ix_(nodes, nodes)] / small
+            place = np.searchsorted(nodes, np.stack([first[own], second[own]]))
+            top = t[own] > 0.5
+            weight[place[0, top], place[1, top]] *= small / large
+            weight[place[1, top], place[0, top]] *= small / large
+            right[n + k] = balance[k] + float(weight[place[0], place[1]] @ error[own])
+            matrix[n + k, nodes] = weight.sum(axis=1)
+            for other in np.flatnonzero(meets[k]):
                 both = member[other][nodes]
-                if both.any() and other != k:
-                    matrix[n + k, n + other] = leaving[both][:, member[other]].sum() / cut
+                matrix[n + k, n + other] = weight[np.ix_(both, both)].sum() / 2.0
         return balance
+
+    def _fill_of(
+        self, nodes: IntArray, own: BoolArray, point: NewtonPoint, t: FloatArray
+    ) -> tuple[float, float, float]:
+        """Return how full a set is, 1 where one unit leaves it, as the ratio of two sums.
+
+        The sum of what its pairs hold, those above 1/2 aside, over what those leave it room for.
+        It keeps its digits where the pairs above 1/2 are near 1, which the cut does not.
+        """
+        inside = t[own]
+        top = inside > 0.5
+        small = float(self.tau[np.ix_(nodes, nodes)].sum()) / 2.0 + float(inside[~top].sum())
+        room = (len(nodes) - 1) / 2.0 - int(top.sum())
+        large = room + float(_sigmoid(-point.logits[own][top]).sum())
+        small, large = max(small, 1e-300), max(large, 1e-300)
+        return small / large, small, large
 
     def _step(self, point: NewtonPoint, system: "_System") -> NewtonPoint | None:
         """Return the next point; None where the system is singular or the step too long."""
@@ -370,9 +400,9 @@ class _Work:
             return None
         first, second = point.likely.T
         odds = system.error - move[first] - move[second]
-        for k, nodes in enumerate(point.sets):
-            own = np.isin(first, nodes) & np.isin(second, nodes)
-            odds[own] -= move[n + k]
+        member = _members(point.sets, n)
+        for k in range(len(point.sets)):
+            odds[member[k, first] & member[k, second]] -= move[n + k]
         logits = point.logits + np.clip(odds / system.slope, -LONGEST_TURN, LONGEST_TURN)
         kept = _sigmoid(logits) > UNLIKELY
         return replace(

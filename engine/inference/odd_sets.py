@@ -9,7 +9,7 @@ every U, cheapest first:
   of tau (the Laplacian's algebraic connectivity). ||tau||_F^2 - 1 >= mu^2 costs nothing; a Lanczos
   estimate, proved by a Cholesky factor of mu I - tau + 1 1^T / n, is closer.
 - Exact: every small set by branch and bound; the parts that all but tiny entries fall into by
-  themselves; up to a few hundred nodes the smallest odd cut of all (Padberg and Rao 1982).
+  themselves; up to some 400 nodes the smallest odd cut of all (Padberg and Rao 1982).
 
 Rows settle small sets and the spectrum large ones. What is left is bounded all the same, so that a
 tau that is not proved can be mixed with an interior point until it is (``share_of_interior``).
@@ -24,16 +24,19 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from engine.core.arguments import BoolArray, FloatArray, IntArray
-from engine.kernels.odd_cuts import find_small_odd_sets, smallest_odd_cut
+from engine.kernels.odd_cuts import find_odd_cuts
+from engine.kernels.small_odd_sets import find_small_odd_sets
 
-EXACT_UP_TO = 192  # nodes for which n - 1 maximum flows take a second at most
+EXACT_UP_TO = 400  # nodes whose odd cuts are all looked at, in a second at most
+EXACT_SOON = 300  # nodes up to which that takes less than other proofs of large sets
 TOLERANCE = 1e-9  # a cut this little below one is a rounding error, not a violation
 LONGEST_ROW = 63  # largest entries of a row that are sorted: sets up to one more get a row bound
 SMALL_SETS = 25  # members up to which sets are searched one by one
 BUDGET = 100_000  # branchings of that search, a second at most
 MOST_FOUND = 64  # sets returned at once
 MARGIN = 0.05  # of 1 - mu, added to a Lanczos estimate before it is proved
-NEGLIGIBLE = 1e-10  # entries below it are left out when the graph is taken apart
+THRESHOLDS = (0.1, 1e-2, 1e-3, 1e-4, 1e-6, 1e-10)
+"""Entries below are left out when the graph is taken apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +99,7 @@ def examine_odd_sets(tau: FloatArray) -> OddSetProof:
         return proof
     ordered = _largest_first(tau)
     proof = proof.with_bounds(_bound_by_sorted_rows(tau, ordered, sums))
-    if not proof.holds:
+    if not proof.holds and n > EXACT_SOON:
         second = prove_second_eigenvalue(tau)
         proof = proof.with_bounds(bound_by_spectrum(n, second, float(sums.min())))
     if not proof.holds:
@@ -118,13 +121,12 @@ def examine_cheaply(
 def find_violated_odd_set(tau: FloatArray) -> IntArray | None:
     """Return the nodes of an odd set that less than one unit leaves, None if there is none.
 
-    Exact (Padberg and Rao 1982): n - 1 maximum flows. Meant for a few hundred nodes at most.
+    Exact (Padberg and Rao 1982); of several the most violated.
     """
-    side = np.zeros(len(tau), dtype=np.bool_)
-    odd = np.ones(len(tau), dtype=np.bool_)
-    if smallest_odd_cut(np.ascontiguousarray(tau), odd, side) >= 1.0 - TOLERANCE:
+    found, values = _violated_cuts(tau, np.ones(len(tau), dtype=np.bool_))
+    if not len(values):
         return None
-    return np.flatnonzero(side).astype(np.int64)
+    return np.flatnonzero(found[values.argmin()]).astype(np.int64)
 
 
 def is_in_matching_polytope(tau: FloatArray) -> bool:
@@ -214,11 +216,12 @@ def _search_small_sets(
     open_sizes = _sizes(len(tau))[proof.size_bounds < 1.0 - TOLERANCE]
     found = np.zeros((MOST_FOUND, len(tau)), dtype=np.bool_)
     partner = _units(tau, ordered)
+    budget = BUDGET if len(tau) > EXACT_SOON else BUDGET // 20
     for limit in (5, 11, SMALL_SETS):
         largest = int(min(limit, open_sizes[-1]))
         spare = _spare_of_units(tau, sums, partner, largest)
         count, least, is_finished = find_small_odd_sets(
-            tau, sums, partner, spare, largest, 1.0 - TOLERANCE, BUDGET, found
+            tau, sums, partner, spare, largest, 1.0 - TOLERANCE, budget, found
         )
         if count:
             return replace(proof, violated=_most_violated(tau, sums, found[:count]))
@@ -270,25 +273,24 @@ def _take_apart(tau: FloatArray, sums: FloatArray, proof: OddSetProof) -> OddSet
     proved of the parts holds for the whole.
     """
     n = len(tau)
-    if n <= EXACT_UP_TO:
-        side = np.zeros(n, dtype=np.bool_)
-        value = smallest_odd_cut(np.ascontiguousarray(tau), np.ones(n, dtype=np.bool_), side)
-        proof = proof.with_bounds(np.full(len(proof.size_bounds), value))
-        few = min(side.sum(), n - side.sum())
-        if proof.holds or few < 3:  # one node alone: its row sum falls short, no more
-            return proof
-        return replace(proof, violated=(_smaller_side(side),))
-    for threshold in (0.1, 1e-2, 1e-3, 1e-4, 1e-6, NEGLIGIBLE):
+    for threshold in THRESHOLDS:
         count, parts = connected_components(
             csr_array((tau >= threshold).astype(np.float64)), directed=False
         )
         labels = np.asarray(parts, dtype=np.int64)
         if count == 1:
             continue
-        violated = _cut_between_parts(tau, labels, count)
-        if violated is not None:
-            return replace(proof, violated=(violated,))
-    if count == 1 or (np.bincount(labels) % 2 == 1).any():
+        violated = _cuts_between_parts(tau, sums, labels, count)
+        if violated:
+            return replace(proof, violated=violated)
+    is_apart = count > 1 and not (np.bincount(labels) % 2 == 1).any()
+    if n <= EXACT_SOON or (n <= EXACT_UP_TO and not is_apart):
+        found, values = _violated_cuts(tau, np.ones(n, dtype=np.bool_))
+        few = np.minimum(found.sum(axis=1), n - found.sum(axis=1))
+        if (few >= 3).any():  # one node alone: its row sum falls short, no more
+            return replace(proof, violated=_most_violated(tau, sums, found[few >= 3]))
+        return proof.with_bounds(np.full(len(proof.size_bounds), values.min(initial=1.0)))
+    if not is_apart:
         return proof
     least = float(sums.min())
     for label in range(count):
@@ -303,19 +305,31 @@ def _take_apart(tau: FloatArray, sums: FloatArray, proof: OddSetProof) -> OddSet
     return proof.with_bounds(np.full(len(proof.size_bounds), least))
 
 
-def _cut_between_parts(tau: FloatArray, labels: IntArray, count: int) -> IntArray | None:
-    """Return a violated union of parts, None if there is none or there are too many parts."""
-    if count > EXACT_UP_TO:
-        return None
+def _violated_cuts(weights: FloatArray, is_odd: BoolArray) -> tuple[BoolArray, FloatArray]:
+    """Return sides (m, n) of odd cuts below 1 and what they weigh (m,), a smallest among them."""
+    found = np.zeros((MOST_FOUND, len(weights)), dtype=np.bool_)
+    values = np.zeros(MOST_FOUND)
+    count = find_odd_cuts(np.ascontiguousarray(weights), is_odd, 1.0 - TOLERANCE, found, values)
+    return found[:count], values[:count]
+
+
+def _cuts_between_parts(
+    tau: FloatArray, sums: FloatArray, labels: IntArray, count: int
+) -> tuple[IntArray, ...]:
+    """Return violated unions of parts; none if there are too many parts."""
+    if count > EXACT_UP_TO or count < 2:
+        return ()
     member = np.zeros((count, len(tau)))
     member[labels, np.arange(len(tau))] = 1.0
     between = member @ tau @ member.T
     np.fill_diagonal(between, 0.0)
-    side = np.zeros(count, dtype=np.bool_)
     is_odd = member.sum(axis=1) % 2 == 1
-    if not is_odd.any() or smallest_odd_cut(between, is_odd, side) >= 1.0 - TOLERANCE:
-        return None
-    return _smaller_side(side[labels])
+    if not is_odd.any():
+        return ()
+    found, _ = _violated_cuts(between, is_odd)
+    sides = found[:, labels]
+    few = np.minimum(sides.sum(axis=1), len(tau) - sides.sum(axis=1))
+    return _most_violated(tau, sums, sides[few >= 3])
 
 
 def _smaller_side(side: BoolArray) -> IntArray:

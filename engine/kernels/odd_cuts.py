@@ -1,246 +1,290 @@
-"""Odd cuts of dense graphs: the smallest of all (Padberg and Rao 1982), and all of small sets."""
+"""Odd cuts of dense graphs below a value, exactly (Padberg and Rao 1982).
+
+A smallest odd cut is among the cuts of a cut tree (Gomory and Hu 1961). Nodes that no cut below the
+value separates are merged on the way: most by scans in the order of attachment (Nagamochi and
+Ibaraki 1992), which need no flow, so that few flows are left, on few nodes.
+"""
 
 import numpy as np
 from numba import njit
 
 from engine.core.arguments import BoolArray, FloatArray, IntArray
-from engine.kernels.compiling import inner
 
-ROUNDING = 1e-13  # residual capacity below this is spent
-
-
-@njit(cache=True, nogil=True)
-def _find_path(
-    capacity: FloatArray, source: int, sink: int, before: IntArray, queue: IntArray
-) -> bool:
-    """Breadth-first search for a path with spare capacity; fills ``before`` (n,), -1 unseen."""
-    n = len(capacity)
-    before[:] = -1
-    before[source] = source
-    queue[0] = source
-    head, tail = 0, 1
-    while head < tail:
-        node = queue[head]
-        head += 1
-        for other in range(n):
-            if before[other] < 0 and capacity[node, other] > ROUNDING:
-                before[other] = node
-                if other == sink:
-                    return True
-                queue[tail] = other
-                tail += 1
-    return False
+SPENT = 1e-16  # residual capacity below this is none
 
 
 @njit(cache=True, nogil=True)
-def _minimum_cut(
-    weights: FloatArray, source: int, sink: int, capacity: FloatArray, side: BoolArray
-) -> float:
-    """Return the value of a minimum cut; ``side`` (n,) gets True on the source's side."""
-    n = len(weights)
-    capacity[:] = weights
-    before = np.empty(n, dtype=np.int64)
-    queue = np.empty(n, dtype=np.int64)
-    value = 0.0
-    while _find_path(capacity, source, sink, before, queue):
-        amount = np.inf
-        node = sink
-        while node != source:
-            amount = min(amount, capacity[before[node], node])
-            node = before[node]
-        node = sink
-        while node != source:
-            capacity[before[node], node] -= amount
-            capacity[node, before[node]] += amount
-            node = before[node]
-        value += amount
-    for node in range(n):
-        side[node] = before[node] >= 0
-    return value
-
-
-@njit(cache=True, nogil=True)
-def smallest_odd_cut(weights: FloatArray, is_odd: BoolArray, best: BoolArray) -> float:
-    """Return the value of a smallest cut with an odd number of odd nodes on either side.
+def find_odd_cuts(
+    weights: FloatArray, is_odd: BoolArray, enough: float, found: BoolArray, values: FloatArray
+) -> int:
+    """Find odd cuts below ``enough``, a smallest one among them; return how many.
 
     ``weights`` (n, n) symmetric, non-negative; ``is_odd`` (n,), True an even number of times: all
-    of them, or those that stand for an odd number of contracted ones; ``best`` (n,) gets one side.
-    The cut is one of the n - 1 cuts of a cut tree (Gomory and Hu 1961), built without contractions
-    (Gusfield 1990): n - 1 maximum flows, O(n^2) a path.
+    nodes, or those that stand for an odd number of them. Row k of ``found`` (m, n) gets one side of
+    a cut and ``values`` (m,) what it weighs; of more than m cuts the lightest are kept. None means
+    that every odd cut weighs ``enough`` up to rounding. O(n^3) where the scans merge nodes, O(n^2)
+    for each flow that is left.
     """
     n = len(weights)
-    parent = np.zeros(n, dtype=np.int64)
-    side = np.zeros(n, dtype=np.bool_)
-    capacity = np.empty_like(weights)
-    smallest = np.inf
-    cuts = np.zeros(n)
-    for s in range(1, n):
-        t = parent[s]
-        cuts[s] = _minimum_cut(weights, s, t, capacity, side)
-        for node in range(n):
-            if node != s and side[node] and parent[node] == t:
-                parent[node] = s
-        if side[parent[t]]:
-            parent[s] = parent[t]
-            parent[t] = s
-            cuts[s], cuts[t] = cuts[t], cuts[s]
-    below = np.zeros(n, dtype=np.bool_)
-    for s in range(1, n):
-        count = 0
-        for node in range(n):
-            walk = node
-            while walk != s and walk != parent[walk]:
-                walk = parent[walk]
-            below[node] = walk == s
-            count += below[node] and is_odd[node]
-        if count % 2 == 1 and cuts[s] < smallest:
-            smallest = cuts[s]
-            best[:] = below
-    return smallest
+    count = 0
+    work = [(np.arange(n), np.ones(n, dtype=np.bool_))]
+    while len(work) > 0:
+        group, terminal = work.pop()
+        w, odd = _gather(weights, is_odd, group, len(terminal))
+        m = len(terminal)
+        while True:
+            m = _merge_by_scans(w, odd, terminal, group, m, enough)
+            if not odd[:m].any() or terminal[:m].sum() < 2:
+                break
+            source, sink = _choose_terminals(w, terminal, odd, m)
+            side = np.zeros(m, dtype=np.bool_)
+            value = _bounded_flow(w[:m, :m], source, sink, enough, side)
+            if value >= enough:
+                m = _merge(w, odd, terminal, group, m, source, sink)
+                continue
+            if odd[:m][side].sum() % 2 == 1:
+                count = _note_cut(found, values, count, value, side, group)
+            work.append(_part(group, terminal, side, True))
+            work.append(_part(group, terminal, side, False))
+            break
+    return count
 
 
 @njit(cache=True, nogil=True)
-def find_small_odd_sets(
-    tau: FloatArray,
-    sums: FloatArray,
-    partner: IntArray,
-    spare: FloatArray,
-    largest: int,
-    target: float,
-    budget: int,
-    found: BoolArray,
-) -> tuple[int, float, bool]:
-    """Look at every odd set of 3 .. ``largest`` nodes that less than ``target`` <= 1 may leave.
-
-    Two nodes with a marginal above 1/2 are a unit: no such set splits two units, hence it is one
-    node, from whose unit the other is left out, or a node without one, and whole units. Branch and
-    bound from there: with S taken in and Q yet to come, cut(S + Q) = cut(S) + cut(Q) - 2 x(S, Q),
-    and of Q every unit leaves at least its ``spare``. The unit that gains most is taken in, then
-    left out; nothing is looked at further where all gains together do not reach the target.
-
-    Parameters
-    ----------
-    tau : ndarray, shape (n, n); sums : (n,), its row sums.
-    partner : ndarray, shape (n,), the other of the unit, -1 without one.
-    spare : ndarray, shape (largest, n)
-        Row r: what leaves a unit, given at its first node, among r nodes at most, its own included.
-    found : ndarray, shape (m, n), gets up to m of the sets that less than ``target`` leaves.
-
-    Returns
-    -------
-    tuple of int, float, bool
-        Sets found; the smallest cut seen, inf without one, which is the smallest of all if below
-        the target; whether the search was finished within ``budget`` branchings.
-    """
-    n = len(tau)
-    mark = np.zeros(n, dtype=np.int64)  # 1 taken in, -1 left out
-    members = np.empty(largest + 1, dtype=np.int64)
-    branch = np.empty(n + 1, dtype=np.int64)
-    count, least, steps = 0, np.inf, 0
-    for root in range(n):
-        size, depth = 1, 0
-        members[0] = root
-        mark[root] = 1
-        gain = tau[root].copy()
-        if partner[root] >= 0:
-            mark[partner[root]] = -1
-        while True:
-            steps += 1
-            if steps > budget:
-                return count, least, False
-            cut = 0.0
-            for a in range(size):
-                cut += sums[members[a]] - gain[members[a]]
-            if size >= 3 and size % 2 == 1:
-                least = min(least, cut)
-                if cut < target and count < len(found):
-                    count = _note_set(found, count, members, size)
-            chosen, reach = _best_growth(
-                gain, mark, partner, spare[largest - size], largest - size, size % 2 == 1
-            )
-            if chosen >= 0 and cut - reach < target:
-                branch[depth] = chosen
-                depth += 1
-                size = _take(tau, gain, mark, members, size, chosen)
-                if partner[chosen] >= 0:
-                    size = _take(tau, gain, mark, members, size, partner[chosen])
-                continue
-            # Back to the last unit that was taken in: leave it out instead.
-            while depth > 0 and mark[branch[depth - 1]] == -1:
-                depth -= 1
-                _mark_unit(mark, partner, branch[depth], 0)
-            if depth == 0:
-                break
-            node = branch[depth - 1]
-            _mark_unit(mark, partner, node, -1)
-            size -= 1
-            gain -= tau[node]
-            if partner[node] >= 0:
-                size -= 1
-                gain -= tau[partner[node]]
-        _mark_unit(mark, partner, root, 0)
-    return count, least, True
+def _gather(
+    weights: FloatArray, is_odd: BoolArray, group: IntArray, m: int
+) -> tuple[FloatArray, BoolArray]:
+    """Return the weights among groups (m, m) and which of them are odd (m,)."""
+    w = np.zeros((m, m))
+    odd = np.zeros(m, dtype=np.bool_)
+    for i in range(len(group)):
+        odd[group[i]] ^= is_odd[i]
+        for j in range(len(group)):
+            w[group[i], group[j]] += weights[i, j]
+    for a in range(m):
+        w[a, a] = 0.0
+    return w, odd
 
 
-@inner
-def _take(
-    tau: FloatArray, gain: FloatArray, mark: IntArray, members: IntArray, size: int, node: int
+@njit(cache=True, nogil=True)
+def _merge(
+    w: FloatArray,
+    odd: BoolArray,
+    terminal: BoolArray,
+    group: IntArray,
+    m: int,
+    first: int,
+    second: int,
 ) -> int:
-    """Take a node into the set; return the new size."""
-    members[size] = node
-    mark[node] = 1
-    gain += tau[node]
-    return size + 1
+    """Merge two of the first m nodes in place, and put the last in the free place; return m - 1."""
+    a, b = min(first, second), max(first, second)
+    w[a, :m] += w[b, :m]
+    w[:m, a] += w[:m, b]
+    w[a, a] = 0.0
+    odd[a] ^= odd[b]
+    terminal[a] |= terminal[b]
+    last = m - 1
+    if b != last:
+        w[b, :m] = w[last, :m]
+        w[:m, b] = w[:m, last]
+        w[b, b] = 0.0
+        odd[b], terminal[b] = odd[last], terminal[last]
+    for i in range(len(group)):
+        if group[i] == b:
+            group[i] = a
+        elif group[i] == last:
+            group[i] = b
+    return last
 
 
-@inner
-def _mark_unit(mark: IntArray, partner: IntArray, node: int, value: int) -> None:
-    mark[node] = value
-    if partner[node] >= 0:
-        mark[partner[node]] = value
+@njit(cache=True, nogil=True)
+def _merge_by_scans(
+    w: FloatArray, odd: BoolArray, terminal: BoolArray, group: IntArray, m: int, enough: float
+) -> int:
+    """Merge neighbours in orders of attachment as long as that merges any; return how many remain.
 
-
-@inner
-def _note_set(found: BoolArray, count: int, members: IntArray, size: int) -> int:
-    """Add the set unless it is there; return the number of sets."""
-    for k in range(count):
-        same = True
-        for a in range(size):
-            same = same and found[k, members[a]]
-        if same and found[k].sum() == size:
-            return count
-    found[count] = False
-    for a in range(size):
-        found[count, members[a]] = True
-    return count + 1
-
-
-@inner
-def _best_growth(
-    gain: FloatArray,
-    mark: IntArray,
-    partner: IntArray,
-    spare: FloatArray,
-    room: int,
-    is_odd: bool,
-) -> tuple[int, float]:
-    """Return the undecided unit that gains most, and by how much growth may lower the cut.
-
-    An odd set may stay as it is, so that only gains above 0 count; an even one has to take in a
-    single node at least, whatever that costs.
+    A node that is attached by at least ``enough`` to those before it when its turn comes is not
+    separated from the one before it by less.
     """
-    chosen, top, total, single = -1, -np.inf, 0.0, -np.inf
-    for j in range(len(gain)):
-        if mark[j] != 0 or (partner[j] >= 0 and (partner[j] < j or room < 2)) or room < 1:
-            continue
-        toward = gain[j] if partner[j] < 0 else gain[j] + gain[partner[j]]
-        value = 2.0 * toward - spare[j]
-        total += max(value, 0.0)  # or as often as there is room for the largest, if that is less
-        if partner[j] < 0:
-            single = max(single, value)
-        if value > top:
-            chosen, top = j, value
-    total = min(total, room * max(top, 0.0))
-    if is_odd:
-        return (chosen, total) if top > 0.0 else (-1, 0.0)
-    return chosen, total + min(single, 0.0)
+    into = np.empty(len(terminal), dtype=np.int64)
+    attached = np.empty(len(terminal))
+    order = np.empty(len(terminal), dtype=np.int64)
+    while m > 1:
+        attached[:m] = 0.0
+        merged = 0
+        for k in range(m):
+            order[k] = k
+            into[k] = -1
+        for k in range(m):
+            best = k
+            for a in range(k + 1, m):
+                if attached[order[a]] > attached[order[best]]:
+                    best = a
+            node = order[best]
+            order[best] = order[k]
+            order[k] = node
+            if k > 0 and attached[node] >= enough:
+                into[k] = k - 1
+                merged += 1
+            for a in range(k + 1, m):
+                attached[order[a]] += w[node, order[a]]
+        if merged == 0:
+            return m
+        m = _merge_runs(w, odd, terminal, group, m, order, into)
+    return m
+
+
+@njit(cache=True, nogil=True)
+def _merge_runs(
+    w: FloatArray,
+    odd: BoolArray,
+    terminal: BoolArray,
+    group: IntArray,
+    m: int,
+    order: IntArray,
+    into: IntArray,
+) -> int:
+    """Merge every node with the one before it in ``order`` where ``into`` says so, all at once."""
+    label = np.empty(m, dtype=np.int64)
+    count = 0
+    for k in range(m):
+        if into[k] < 0:
+            count += 1
+        label[order[k]] = count - 1
+    fresh = np.zeros((count, count))
+    fresh_odd = np.zeros(count, dtype=np.bool_)
+    fresh_terminal = np.zeros(count, dtype=np.bool_)
+    for a in range(m):
+        fresh_odd[label[a]] ^= odd[a]
+        fresh_terminal[label[a]] |= terminal[a]
+        for b in range(m):
+            fresh[label[a], label[b]] += w[a, b]
+    for a in range(count):
+        fresh[a, a] = 0.0
+    w[:count, :count] = fresh
+    odd[:count] = fresh_odd
+    terminal[:count] = fresh_terminal
+    for i in range(len(group)):
+        group[i] = label[group[i]]
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _choose_terminals(
+    w: FloatArray, terminal: BoolArray, odd: BoolArray, m: int
+) -> tuple[int, int]:
+    """Return a terminal, odd if there is one, and the terminal most attached to it."""
+    source = -1
+    for a in range(m):
+        if terminal[a] and (source < 0 or (odd[a] and not odd[source])):
+            source = a
+    sink = -1
+    for a in range(m):
+        if terminal[a] and a != source and (sink < 0 or w[source, a] > w[source, sink]):
+            sink = a
+    return source, sink
+
+
+@njit(cache=True, nogil=True)
+def _part(
+    group: IntArray, terminal: BoolArray, side: BoolArray, inside: bool
+) -> tuple[IntArray, BoolArray]:
+    """Return the problem of one side of a cut; the other is one node there, and no terminal."""
+    m = len(side)
+    number = np.zeros(m, dtype=np.int64)
+    count = 1
+    for a in range(m):
+        if side[a] == inside:
+            number[a] = count
+            count += 1
+    own = np.zeros(count, dtype=np.bool_)
+    for a in range(m):
+        if side[a] == inside:
+            own[number[a]] = terminal[a]
+    return number[group], own
+
+
+@njit(cache=True, nogil=True)
+def _note_cut(
+    found: BoolArray,
+    values: FloatArray,
+    count: int,
+    value: float,
+    side: BoolArray,
+    group: IntArray,
+) -> int:
+    """Write a cut into the next row, or over the heaviest one where all are taken."""
+    row = count
+    if count == len(values):
+        row = int(values.argmax())
+        if values[row] <= value:
+            return count
+    else:
+        count += 1
+    values[row] = value
+    for i in range(len(group)):
+        found[row, i] = side[group[i]]
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _bounded_flow(w: FloatArray, source: int, sink: int, enough: float, side: BoolArray) -> float:
+    """Return the value of a minimum cut, or ``enough`` if it is that at least (Dinic 1970).
+
+    ``side`` (m,) gets True on the source's side where the cut is less.
+    """
+    m = len(w)
+    capacity = w.copy()
+    level = np.empty(m, dtype=np.int64)
+    at = np.empty(m, dtype=np.int64)
+    queue = np.empty(m, dtype=np.int64)
+    path = np.empty(m, dtype=np.int64)
+    value = 0.0
+    while value < enough:
+        level[:] = -1
+        level[source] = 0
+        queue[0] = source
+        head, tail = 0, 1
+        while head < tail and level[sink] < 0:
+            node = queue[head]
+            head += 1
+            for other in range(m):
+                if level[other] < 0 and capacity[node, other] > SPENT:
+                    level[other] = level[node] + 1
+                    queue[tail] = other
+                    tail += 1
+        if level[sink] < 0:
+            for node in range(m):
+                side[node] = level[node] >= 0
+            return value
+        at[:] = 0
+        path[0] = source
+        depth = 0
+        while depth >= 0 and value < enough:
+            node = path[depth]
+            if node == sink:
+                amount = enough - value
+                for k in range(depth):
+                    amount = min(amount, capacity[path[k], path[k + 1]])
+                amount = max(amount, SPENT)
+                value += amount
+                back = depth
+                for k in range(depth - 1, -1, -1):
+                    capacity[path[k], path[k + 1]] -= amount
+                    capacity[path[k + 1], path[k]] += amount
+                    if capacity[path[k], path[k + 1]] <= SPENT:
+                        back = k
+                depth = back
+                continue
+            while at[node] < m and not (
+                level[at[node]] == level[node] + 1 and capacity[node, at[node]] > SPENT
+            ):
+                at[node] += 1
+            if at[node] < m:
+                depth += 1
+                path[depth] = at[node]
+            else:
+                depth -= 1
+                if depth >= 0:
+                    at[path[depth]] += 1
+    return enough

@@ -24,7 +24,7 @@ def _room_worth(
         if a < 0:
             continue
         people += 1
-        liked += likes[a, room]
+        liked += likes[room, a]
         for m in range(first, k):
             b = bed[m]
             if b >= 0:
@@ -54,7 +54,7 @@ def sweep_beds(
     proposal is symmetric (Metropolis 1953).
 
     ``start`` (rooms + 1,) first bed of each room; ``bed`` (beds,) the sleeper or -1; ``likes``
-    (n, rooms) very low where one may not live.
+    (rooms, n) very low where one may not live.
     """
     total = 0.0
     for t in range(len(choices)):
@@ -109,20 +109,20 @@ def weigh_exchanges(
         people_h = people[h] + sizes[atom] - size_b
         if people_g > capacity[g] or people_h > capacity[h]:
             continue
-        scored_g, scored_h = scored[g] - sums[atom, g] - own_score[atom], scored[h]
-        scored_h += sums[atom, h] + own_score[atom]
-        liked_g, liked_h = liked[g] - likes[atom, g], liked[h] + likes[atom, h]
+        scored_g, scored_h = scored[g] - sums[g, atom] - own_score[atom], scored[h]
+        scored_h += sums[h, atom] + own_score[atom]
+        liked_g, liked_h = liked[g] - likes[g, atom], liked[h] + likes[h, atom]
         if has_bonus:
-            liked_g -= wishes[atom, g]
-            liked_h += wishes[atom, h]
+            liked_g -= wishes[g, atom]
+            liked_h += wishes[h, atom]
         if b >= 0:
-            scored_g += sums[b, g] + own_score[b] - scores[atom, b]
-            scored_h -= sums[b, h] + own_score[b] + scores[atom, b]
-            liked_g += likes[b, g]
-            liked_h -= likes[b, h]
+            scored_g += sums[g, b] + own_score[b] - scores[atom, b]
+            scored_h -= sums[h, b] + own_score[b] + scores[atom, b]
+            liked_g += likes[g, b]
+            liked_h -= likes[h, b]
             if has_bonus:
-                liked_g += wishes[b, g] - bonus[atom, b]
-                liked_h -= wishes[b, h] + bonus[atom, b]
+                liked_g += wishes[g, b] - bonus[atom, b]
+                liked_h -= wishes[h, b] + bonus[atom, b]
         here = _total(scored_g, liked_g, people_g, g == outside)
         here -= _total(scored[g], liked[g], people[g], g == outside)
         there = _total(scored_h, liked_h, people_h, h == outside)

@@ -1,5 +1,6 @@
 """Exchanges between rooms: one atom against another, or into free beds, while the total rises."""
 
+import numpy as np
 from numba import njit
 
 from engine.core.arguments import FloatArray, IntArray
@@ -27,9 +28,9 @@ def fill_tables(
     liked: FloatArray,
     people: IntArray,
 ) -> None:
-    """Write what swaps need: sums (n, rooms) over the members of each room, and room totals.
+    """Write what swaps need: sums (rooms, n) over the members of each room, and room totals.
 
-    ``wishes`` is (n, rooms), or (0, 0) without bonuses. Room ``outside`` scores nobody.
+    ``wishes`` is (rooms, n), or (0, 0) without bonuses. Room ``outside`` scores nobody.
     """
     n = len(sizes)
     sums[:] = 0.0
@@ -40,16 +41,16 @@ def fill_tables(
     for b in range(n):
         room = room_of[b]
         people[room] += sizes[b]
-        liked[room] += likes[b, room]
+        liked[room] += likes[room, b]
         if room == outside:
             continue
-        scored[room] += own_score[b] + sums[b, room]
+        scored[room] += own_score[b] + sums[room, b]
         for a in range(n):
-            sums[a, room] += scores[a, b]
+            sums[room, a] += scores[b, a]
         if len(bonus) > 0:
-            liked[room] += wishes[b, room]
+            liked[room] += wishes[room, b]
             for a in range(n):
-                wishes[a, room] += bonus[a, b]
+                wishes[room, a] += bonus[b, a]
 
 
 @njit(cache=True, nogil=True)
@@ -73,30 +74,36 @@ def swap_while_better(
 ) -> float:
     """For each atom of ``order`` make its best exchange that gains more than ``least``.
 
-    ``likes`` (n, rooms) is what an atom adds to a room by itself, very low where it may not live;
+    ``likes`` (rooms, n) is what an atom adds to a room by itself, very low where it may not live;
     the tables are those of ``fill_tables``, kept up to date. Returns the total gain.
     """
-    n, gained = len(sizes), 0.0
+    n, rooms, gained = len(sizes), len(capacity), 0.0
     has_bonus = len(bonus) > 0
+    # What each atom is in its own room; what one atom is in every room: read in order below.
+    score_at_home, like_at_home = np.empty(n), np.empty(n)
+    for b in range(n):
+        _look_home(b, own_score, likes, room_of, outside, sums, wishes, score_at_home, like_at_home)
+    score_there, like_there, worth = np.empty(rooms), np.empty(rooms), np.empty(rooms)
+    for h in range(rooms):
+        worth[h] = _worth(scored[h], liked[h], people[h])
     for a in order:
         g = room_of[a]
         best, partner, target = least, -1, -1
-        away = _worth(
-            scored[g] - sums[a, g] - own_score[a] if g != outside else 0.0,
-            liked[g] - likes[a, g] - (wishes[a, g] if has_bonus else 0.0),
-            people[g] - sizes[a],
-        )
-        now_g = _worth(scored[g], liked[g], people[g])
+        for h in range(rooms):
+            score_there[h] = sums[h, a] + own_score[a] if h != outside else 0.0
+            like_there[h] = likes[h, a]
+            if has_bonus and h != outside:
+                like_there[h] += wishes[h, a]
+        scored_g, liked_g = scored[g] - score_at_home[a], liked[g] - like_at_home[a]
         if not must_fill:
-            for h in range(len(capacity)):
+            away = _worth(scored_g, liked_g, people[g] - sizes[a]) - worth[g]
+            for h in range(rooms):
                 if h == g or people[h] + sizes[a] > capacity[h]:
                     continue
                 moved = _worth(
-                    scored[h] + sums[a, h] + own_score[a] if h != outside else 0.0,
-                    liked[h] + likes[a, h] + (wishes[a, h] if has_bonus else 0.0),
-                    people[h] + sizes[a],
+                    scored[h] + score_there[h], liked[h] + like_there[h], people[h] + sizes[a]
                 )
-                gain = away + moved - now_g - _worth(scored[h], liked[h], people[h])
+                gain = away + moved - worth[h]
                 if gain > best:
                     best, partner, target = gain, -1, h
         for b in range(n):
@@ -108,29 +115,17 @@ def swap_while_better(
                 continue
             if must_fill and sizes[a] != sizes[b]:
                 continue
-            link = scores[a, b]
-            wish = bonus[a, b] if has_bonus else 0.0
-            new_g = _worth(
-                scored[g] - sums[a, g] - own_score[a] + sums[b, g] + own_score[b] - link
-                if g != outside
-                else 0.0,
-                liked[g]
-                - likes[a, g]
-                + likes[b, g]
-                + (wishes[b, g] - wishes[a, g] - wish if has_bonus and g != outside else 0.0),
-                people_g,
-            )
-            new_h = _worth(
-                scored[h] - sums[b, h] - own_score[b] + sums[a, h] + own_score[a] - link
-                if h != outside
-                else 0.0,
-                liked[h]
-                - likes[b, h]
-                + likes[a, h]
-                + (wishes[a, h] - wishes[b, h] - wish if has_bonus and h != outside else 0.0),
-                people_h,
-            )
-            gain = new_g + new_h - now_g - _worth(scored[h], liked[h], people[h])
+            like_g, like_h = liked_g + likes[g, b], liked[h] - like_at_home[b] + like_there[h]
+            if has_bonus:
+                like_g += wishes[g, b] - bonus[a, b] if g != outside else 0.0
+                like_h -= bonus[a, b] if h != outside else 0.0
+            gain = -worth[g] - worth[h]
+            score_g, score_h = 0.0, 0.0
+            if g != outside:
+                score_g = scored_g + sums[g, b] + own_score[b] - scores[a, b]
+            if h != outside:
+                score_h = scored[h] - score_at_home[b] + score_there[h] - scores[a, b]
+            gain += _worth(score_g, like_g, people_g) + _worth(score_h, like_h, people_h)
             if gain > best:
                 best, partner, target = gain, b, h
         if target < 0:
@@ -145,7 +140,35 @@ def swap_while_better(
                 partner, g, scores, bonus, own_score, sizes, likes, outside,
                 room_of, sums, wishes, scored, liked, people,
             )  # fmt: skip
+        for h in (g, target):
+            worth[h] = _worth(scored[h], liked[h], people[h])
+        for b in range(n):
+            if room_of[b] == g or room_of[b] == target:
+                _look_home(
+                    b, own_score, likes, room_of, outside, sums, wishes,
+                    score_at_home, like_at_home,
+                )  # fmt: skip
     return gained
+
+
+@inner
+def _look_home(
+    b: int,
+    own_score: FloatArray,
+    likes: FloatArray,
+    room_of: IntArray,
+    outside: int,
+    sums: FloatArray,
+    wishes: FloatArray,
+    score_at_home: FloatArray,
+    like_at_home: FloatArray,
+) -> None:
+    """Write what an atom adds to the room that it is in."""
+    h = room_of[b]
+    score_at_home[b] = sums[h, b] + own_score[b] if h != outside else 0.0
+    like_at_home[b] = likes[h, b]
+    if len(wishes) > 0 and h != outside:
+        like_at_home[b] += wishes[h, b]
 
 
 @njit(cache=True, nogil=True)
@@ -192,24 +215,24 @@ def _move(
 ) -> None:
     n, g = len(sizes), room_of[a]
     people[g] -= sizes[a]
-    liked[g] -= likes[a, g]
+    liked[g] -= likes[g, a]
     if g != outside:
         # The diagonal of the scores is 0: an atom is in its own sums with nothing.
-        scored[g] -= sums[a, g] + own_score[a]
+        scored[g] -= sums[g, a] + own_score[a]
         for x in range(n):
-            sums[x, g] -= scores[x, a]
+            sums[g, x] -= scores[a, x]
         if len(bonus) > 0:
-            liked[g] -= wishes[a, g]
+            liked[g] -= wishes[g, a]
             for x in range(n):
-                wishes[x, g] -= bonus[x, a]
+                wishes[g, x] -= bonus[a, x]
     room_of[a] = target
     people[target] += sizes[a]
-    liked[target] += likes[a, target]
+    liked[target] += likes[target, a]
     if target != outside:
-        scored[target] += sums[a, target] + own_score[a]
+        scored[target] += sums[target, a] + own_score[a]
         for x in range(n):
-            sums[x, target] += scores[x, a]
+            sums[target, x] += scores[a, x]
         if len(bonus) > 0:
-            liked[target] += wishes[a, target]
+            liked[target] += wishes[target, a]
             for x in range(n):
-                wishes[x, target] += bonus[x, a]
+                wishes[target, x] += bonus[a, x]

@@ -1,15 +1,13 @@
 """Learning to segment with boosted trees as unaries, and weights of them and of edges on top."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from time import perf_counter
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from engine.core.arguments import check_positive
 from engine.core.errors import InvalidProblemError
 from engine.core.progress import (
-    Progress,
     ProgressCallback,
     StopCallback,
     ignore_progress,
@@ -29,6 +27,7 @@ from engine.learning.boosted_unaries import (
     deal_pictures,
     learn_unaries,
 )
+from engine.learning.clock import Clock
 from engine.learning.edge_learning import MARGINAL_LOSSES, fit_marginal_loss, held_out_error
 from engine.learning.labelled_pictures import Images, Masks, check_labels, labelled_pictures
 from engine.learning.segmentation_progress import (
@@ -133,7 +132,7 @@ def train_boosted_segmentation(
     check_positive("ridge_factor", ridge_factor)
     if max_seconds is not None and not max_seconds >= 0:
         raise InvalidProblemError(f"max_seconds: expected seconds from 0, received {max_seconds}.")
-    clock = _Clock(on_progress, max_seconds)
+    clock = Clock(on_progress, max_seconds)
     order = np.random.default_rng(0) if rng is None else rng
     pictures = _read(images, masks, max_side, order)
     held_out = [] if holdout is None else list(labelled_pictures(*holdout, max_side))
@@ -154,7 +153,7 @@ def train_boosted_segmentation(
             GridExample(boosted_features(p.colours, unaries.log_odds(p.colours)), p.labels)
             for p in held_out
         ]
-        clock.show(kept, result, rho, should_stop)
+        _show(clock, kept, result, rho, should_stop)
     n_pixels = sum(picture.labels.size for picture in pictures)
     return TrainedBoosted(model, replace(result, seconds=clock.seconds), n_pixels, errors)
 
@@ -175,50 +174,26 @@ def _guessed(unaries: BoostedUnaries, picture: TrainingPicture) -> GridExample:
     return GridExample(boosted_features(picture.colours, log_odds), picture.labels)
 
 
-@dataclass(slots=True)
-class _Clock:
-    """Counts the seconds from the first, reading included, and reports what is left of them."""
-
-    on_progress: ProgressCallback
-    max_seconds: float | None
-    started: float = field(default_factory=perf_counter)
-
-    @property
-    def seconds(self) -> float:
-        """Seconds since learning began."""
-        return perf_counter() - self.started
-
-    @property
-    def left(self) -> float | None:
-        """Seconds until the limit, 0 beyond it; None without one."""
-        return None if self.max_seconds is None else max(self.max_seconds - self.seconds, 0.0)
-
-    def report(self, sentence: str, fraction: float) -> None:
-        """Say what is done next, and which share of the work is behind."""
-        seconds = self.seconds
-        left = seconds / fraction * (1 - fraction) if fraction > 0 else None
-        self.on_progress(Progress(sentence, fraction=fraction, seconds=seconds, seconds_left=left))
-
-    def show(
-        self,
-        examples: Sequence[GridExample],
-        result: LearningResult,
-        rho: float,
-        should_stop: StopCallback,
-    ) -> None:
-        """Report how held-out pictures fare, if there are any."""
-        if not examples:
-            return
-        preview = HeldOutPictures(examples, rho, should_stop=should_stop).look(result.theta)
-        self.on_progress(
-            SegmentationProgress(
-                "Looking at the held-out images",
-                fraction=0.99,
-                iteration=result.iterations,
-                seconds=self.seconds,
-                preview=preview,
-            )
+def _show(
+    clock: Clock,
+    examples: Sequence[GridExample],
+    result: LearningResult,
+    rho: float,
+    should_stop: StopCallback,
+) -> None:
+    """Report how held-out pictures fare, if there are any."""
+    if not examples:
+        return
+    preview = HeldOutPictures(examples, rho, should_stop=should_stop).look(result.theta)
+    clock.on_progress(
+        SegmentationProgress(
+            "Looking at the held-out images",
+            fraction=0.99,
+            iteration=result.iterations,
+            seconds=clock.seconds,
+            preview=preview,
         )
+    )
 
 
 class _Weights:
@@ -231,7 +206,7 @@ class _Weights:
         ridge_factor: float,
         rho: float,
         relative_gap: float,
-        clock: _Clock,
+        clock: Clock,
         should_stop: StopCallback,
     ) -> None:
         self._examples, self._rho, self._gap = examples, rho, relative_gap

@@ -86,15 +86,20 @@ def deal_pictures(
 ) -> list[TrainingPicture]:
     """Deal pictures (or, of few, blocks of pixels) into folds and draw the pixels to learn from."""
     each = min(SAMPLES // max(len(pictures), 1), SAMPLES_A_PICTURE)
-    order = rng.permutation(len(pictures))
     dealt = []
-    for place, (colours, labels) in zip(order, pictures, strict=True):
-        folds = np.array(place % FOLDS)
-        if len(pictures) < FOLDS:
-            folds = _blocks_of(labels.shape)
+    all_folds = deal_folds([labels.shape for _, labels in pictures], rng)
+    for folds, (colours, labels) in zip(all_folds, pictures, strict=True):
         pixels = np.sort(rng.choice(labels.size, min(max(each, 1), labels.size), replace=False))
         dealt.append(TrainingPicture(colours, labels, folds, pixels))
     return dealt
+
+
+def deal_folds(shapes: Sequence[tuple[int, ...]], rng: np.random.Generator) -> list[Folds]:
+    """Fold of every picture, shape (); of few pictures, of every pixel, in blocks."""
+    order = rng.permutation(len(shapes))
+    if len(shapes) < FOLDS:
+        return [_blocks_of(shape) for shape in shapes]
+    return [np.array(place % FOLDS) for place in order]
 
 
 def learn_unaries(

@@ -9,7 +9,7 @@ from engine.core.errors import InvalidProblemError
 from engine.crf.questionnaire import Question
 from engine.crf.rules import Rules
 from engine.crf.survey import BLANK, Survey, partners_of
-from engine.crf.survey_features import distance_table
+from engine.crf.survey_features import centre_twice, distance_table
 from engine.learning.roommate_model import RoommateModel
 
 
@@ -180,9 +180,12 @@ class QuestionWeight:
     pair_weights : ndarray, shape (L, L), nats, symmetric, theta of each unordered answer pair.
     pair_scores : ndarray, shape (L, L), nats: what two answers together add to a score.
     step_effect : float, nats
-        Least-squares slope of the score on the distance between answers, over pairs as common as in
-        the past cohorts: distance and pair weights together. Below zero keeps different apart.
-    importance : float, share of the variance of scores between random pairs, 0..1 over questions.
+        Least-squares slope of the score on the distance between answers beside a free number per
+        answer, over pairs as common as in the past cohorts: distance and pair weights together.
+        Below zero keeps different apart.
+    importance : float
+        Share of the variance of scores between random pairs that is not of one student alone, 0..1
+        over questions: adding to all scores of a student changes no matching's probability.
     blank_scores : tuple (one blank, both blank) in nats, None if the past years had no blanks.
     """
 
@@ -214,7 +217,7 @@ def question_weights(model: RoommateModel) -> tuple[QuestionWeight, ...]:
         block = features.question_block(theta, index)
         share = np.asarray(features.frequencies[index])
         scores = block[:levels, :levels]
-        slope, variance = _slope_and_variance(question, scores, np.outer(share, share))
+        slope, variance = _slope_and_variance(question, scores, share)
         blank = None
         if features.has_blanks[index]:
             blank = (float(block[levels, 0]), float(block[levels, levels]))
@@ -229,12 +232,12 @@ def question_weights(model: RoommateModel) -> tuple[QuestionWeight, ...]:
 
 
 def _slope_and_variance(
-    question: Question, scores: FloatArray, mass: FloatArray
+    question: Question, scores: FloatArray, share: FloatArray
 ) -> tuple[float, float]:
-    """Return the weighted least-squares slope of scores on distance, and the scores' variance."""
-    distance = distance_table(question)
-    d = distance - float((mass * distance).sum())
-    s = scores - float((mass * scores).sum())
-    spread = float((mass * d * d).sum())
-    slope = float((mass * d * s).sum()) / spread if spread > 1e-15 else 0.0
-    return slope, float((mass * s * s).sum())
+    """Return the weighted slope of the scores' interactions on distance, and their variance."""
+    mass = np.outer(share, share)
+    distance = centre_twice(distance_table(question), share)
+    interactions = centre_twice(scores, share)
+    spread = float((mass * distance * distance).sum())
+    slope = float((mass * distance * interactions).sum()) / spread if spread > 1e-12 else 0.0
+    return slope, float((mass * interactions * interactions).sum())

@@ -48,7 +48,7 @@ class CurvedEntropy(Entropy, Protocol):
 class Structure(Protocol):
     """One observation (X, Y).
 
-    Parameters
+    Attributes
     ----------
     observed : ndarray, shape (K,), phi(Y).
     start : ndarray, a point in the relative interior of the polytope; solvers copy it.

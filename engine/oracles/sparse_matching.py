@@ -4,13 +4,14 @@ import math
 import operator
 import time
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from engine.core.arguments import FloatArray, IntArray, as_finite_array, check_shape, read_only
 from engine.core.errors import InfeasibleError, InvalidProblemError
+from engine.graphs.edge_list import read_graph
 from engine.kernels.blossom import solve_perfect_matching
 from engine.oracles.matching import LARGEST_WEIGHT, Matching
 from engine.oracles.matching_certificate import (
@@ -51,9 +52,9 @@ class GraphMatchingOracle:
 
 
 def max_weight_matching(
-    n_nodes: int,
-    edges: ArrayLike,
-    weights: ArrayLike,
+    n_nodes: Any,
+    edges: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
     kind: MatchingKind = "perfect",
     degrees: ArrayLike | None = None,
     *,
@@ -64,7 +65,8 @@ def max_weight_matching(
     Parameters
     ----------
     n_nodes : int
-        Number of nodes.
+        Number of nodes. Or, in place of this and the next two, a graph that
+        `engine.graphs.edge_list.read_graph` reads: of NetworkX, a sparse matrix, a pandas table.
     edges : array_like, shape (m, 2), int
         Node indices from 0. Of parallel edges the heaviest counts for perfect and any matchings;
         b-matchings may use each of them once. Loops are in no matching and play no part; in a
@@ -108,6 +110,9 @@ def max_weight_matching(
     5.0
     """
     started = time.perf_counter()
+    if edges is None or weights is None:
+        found = read_graph(n_nodes)
+        n_nodes, edges, weights = found.n_nodes, found.edges, found.weights
     try:
         n_nodes = operator.index(n_nodes)
     except TypeError as error:

@@ -3,6 +3,7 @@
 import numpy as np
 
 from engine.core.arguments import FloatArray, IntArray
+from engine.rooms.prices import Prices
 from engine.rooms.problem import LARGEST_ROOM, RoomProblem
 
 
@@ -48,6 +49,21 @@ class Columns:
         padded = np.append(atoms, 0.0)
         spent = padded[self.members].sum(axis=1) + kinds[self.kind]
         return np.asarray(self.value - spent - np.append(rows, 0.0)[self.row])
+
+    def best(self, prices: Prices, per_atom: int) -> "Columns":
+        """Return the columns that are among the best few of one of their atoms at given prices."""
+        reduced = self.reduced_values(prices.atoms, prices.kinds, prices.rows)
+        order = np.argsort(-reduced, kind="stable")
+        members = self.members[order]
+        column, place = np.nonzero(members >= 0)
+        atoms = members[column, place]
+        by_atom = np.argsort(atoms, kind="stable")  # within an atom the best first
+        first = np.searchsorted(atoms[by_atom], np.arange(self._problem.n_atoms))
+        rank = np.arange(len(atoms)) - first[atoms[by_atom]]
+        chosen = order[np.unique(column[by_atom[rank < per_atom]])]
+        few = Columns(self._problem)
+        few.add(self.members[chosen], self.kind[chosen], self.row[chosen])
+        return few
 
 
 def pad(members: IntArray) -> IntArray:

@@ -17,6 +17,7 @@ from engine.rooms.formulation import Attributes, Layout, lay_out, survey_column
 RuleEntry = tuple[str, Any]  # field of RoomRules, entry
 Entry = TypeVar("Entry")
 SHOWN = 6  # ids in a sentence
+HARD = ("locks", "single", "assigned", "designations", "needs", "closed", "kept", "same")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +27,8 @@ class RoomConflict:
     Parameters
     ----------
     kind : str
-        too_few_beds, too_many_beds, contradiction (about a few people), or clash (about how many
-        beds there are for whom).
+        too_few_beds, too_many_beds, contradiction (about a few people), clash (about how many
+        beds there are for whom), or unproved (nobody knows whether a placement exists).
     sentence : str, for people, naming ids.
     students : tuple of student indices that take part.
     rooms : tuple of room indices that take part.
@@ -76,6 +77,25 @@ def check_room_rules(
         return found
     count = case.count(rules)
     return () if count.n_left == 0 else (case.explain_lack(rules, count),)
+
+
+def name_crowding(
+    n_students: int,
+    rooms: Rooms,
+    rules: RoomRules,
+    attributes: Attributes,
+    *,
+    ids: Sequence[str],
+    unplaced: Sequence[int],
+    is_short: Callable[[RoomRules], bool],
+) -> RoomConflict:
+    """Name why a search left people out although the beds suffice by number.
+
+    ``is_short`` says whether rules are proved to leave somebody out. Where not even all of them
+    are, the conflict is ``unproved``: nothing was found, and more time may help.
+    """
+    case = _Case(n_students, rooms, attributes, tuple(ids))
+    return case.explain_crowding(replace(rules, preferences=()), unplaced, is_short)
 
 
 def _check_references(n: int, rooms: Rooms, rules: RoomRules, attributes: Attributes) -> None:
@@ -192,6 +212,29 @@ class _Case:
             count.n_left,
         )
 
+    def explain_crowding(
+        self, rules: RoomRules, unplaced: Sequence[int], is_short: Callable[[RoomRules], bool]
+    ) -> RoomConflict:
+        """Name the smallest set of rules that leaves somebody out, never-pairs one by one."""
+        names = ", ".join(self.ids[s] for s in unplaced[:SHOWN])
+        if len(unplaced) > SHOWN:
+            names += f" and {len(unplaced) - SHOWN} more"
+        if not is_short(rules):
+            text = f"No room was found for {names} in the time given; more time may help."
+            return RoomConflict("unproved", text, tuple(unplaced), n_left=len(unplaced))
+        parts = _families(rules) + [(("forbids", pair),) for pair in rules.forbids]
+
+        def is_still_short(kept: list[tuple[RuleEntry, ...]]) -> bool:
+            return is_short(_only(rules, [entry for part in kept for entry in part]))
+
+        needed = [entry for part in _shrink(parts, is_still_short) for entry in part]
+        text = (
+            f"The beds suffice by number, but no placement gives everybody one: "
+            f"{self._describe(needed)}. {names} would be left without a room."
+        )
+        students = tuple(unplaced)
+        return RoomConflict("clash", text, students, (), tuple(needed), n_left=1)
+
     def _lay_out(self, rules: RoomRules) -> Layout:
         return lay_out(self.n, self.attributes, self.rooms, replace(rules, preferences=()))
 
@@ -217,6 +260,10 @@ class _Case:
             return f"{n} {_word(n, 'need')} {rest}"
         if field == "designations":
             return f"rooms are designated by {rest}"
+        if field == "forbids":
+            who = [f"{self.ids[a]} and {self.ids[b]}" for a, b in rows[:SHOWN]]
+            more = f" and {n - SHOWN} more pairs" if n > SHOWN else ""
+            return f"never together: {'; '.join(who)}{more}"
         if field == "same":
             return f"roommates agree in {rest}"
         if field == "assigned":
@@ -293,11 +340,10 @@ def _path(
 
 def _entries(rules: RoomRules) -> list[RuleEntry]:
     """List the hard rules that say who may live where, one by one."""
-    hard = ("locks", "single", "assigned", "designations", "needs", "closed", "kept", "same")
     entries: list[RuleEntry] = [
         (field.name, entry)
         for field in fields(rules)
-        if field.name in hard
+        if field.name in HARD
         for entry in getattr(rules, field.name)
     ]
     entries += [("requests", r) for r in rules.requests if r.is_must]
@@ -333,7 +379,7 @@ def _only(rules: RoomRules, kept: Sequence[RuleEntry]) -> RoomRules:
     lists: dict[str, list[Any]] = {}
     for field, entry in kept:
         lists.setdefault(field, []).append(entry)
-    hard = {"locks", "single", "assigned", "designations", "needs", "closed", "kept", "same"}
+    hard = {*HARD, "forbids"}
     changes: dict[str, Any] = {name: tuple(lists.get(name, ())) for name in hard}
     changes["requests"] = tuple(lists.get("requests", ()))
     changes["must_fill"] = "must_fill" in lists

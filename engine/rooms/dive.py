@@ -8,27 +8,35 @@ from engine.core.arguments import BoolArray, FloatArray, IntArray
 from engine.core.progress import StopCallback
 from engine.rooms.columns import Columns
 from engine.rooms.master import Master
+from engine.rooms.prices import Prices
+from engine.rooms.problem import RoomProblem
 
 SURE = 0.95  # a share from which a group is as good as chosen
-STEP = 0.06  # share of the groups fixed at least in one step
-ROUNDS = 2  # of new groups in one step
-MAX_SECONDS = 20.0  # of one solve
+
+STEP = 0.15  # share of the groups fixed at least in one step
+MAX_SECONDS = 120.0  # of one solve
+
+Groups = tuple[IntArray, IntArray, IntArray]  # members (g, 8), kinds and rows (g,)
 
 
 def dive(
-    master: Master,
+    problem: RoomProblem,
     columns: Columns,
-    add_groups: Callable[[BoolArray], int],
+    penalty: float,
+    find_groups: Callable[[BoolArray, Prices], Groups],
     should_stop: StopCallback,
-) -> IntArray:
-    """Return groups that fit together, as indices of columns; some atoms may be in none.
+) -> Groups:
+    """Return members, kinds and rows of groups that fit together; some atoms may be in none.
 
-    ``add_groups(is_taken)`` adds columns for the atoms that are left, at the master's prices, and
-    says how many. The master must have been solved; its columns are free again afterwards.
+    ``columns`` are what the dive begins with: few, since a master of its own solves them again at
+    every step. ``find_groups(is_taken, prices)`` prices more for the atoms that are left.
     """
+    master = Master(problem, columns, penalty)
+    master.add_new_columns()
     fixed: list[int] = []
     is_taken = np.zeros(master.n_atoms, dtype=bool)
-    while not should_stop():
+    is_solved = master.solve(MAX_SECONDS, should_stop, at_corner=True)
+    while is_solved and not should_stop():
         shares = master.shares()[1]
         chosen = _next(columns, shares, is_taken)
         if not len(chosen):
@@ -37,16 +45,13 @@ def dive(
         master.fix(chosen, 1.0)
         members = columns.members[chosen]
         is_taken[members[members >= 0]] = True
-        if is_taken.all() or not master.solve(MAX_SECONDS, should_stop):
+        if is_taken.all() or not master.solve(MAX_SECONDS, should_stop, at_corner=True):
             break
-        for _ in range(ROUNDS):
-            if should_stop() or not add_groups(is_taken):
-                break
+        if not should_stop() and columns.add(*find_groups(is_taken, master.prices())):
             master.add_new_columns()
-            if not master.solve(MAX_SECONDS, should_stop):
-                break
-    master.free()
-    return np.array(fixed, dtype=np.int64)
+            is_solved = master.solve(MAX_SECONDS, should_stop, at_corner=True)
+    chosen = np.array(fixed, dtype=np.int64)
+    return columns.members[chosen], columns.kind[chosen], columns.row[chosen]
 
 
 def _next(columns: Columns, shares: FloatArray, is_taken: BoolArray) -> IntArray:

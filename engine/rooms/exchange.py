@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from engine.core.arguments import FloatArray, IntArray
+from engine.core.arguments import BoolArray, FloatArray, IntArray
 from engine.core.progress import StopCallback, never_stop
 from engine.kernels.room_exchange import fill_tables, move_atoms, swap_while_better
 from engine.rooms.columns import pad
@@ -13,6 +13,7 @@ from engine.rooms.problem import LARGEST_ROOM, RoomProblem
 
 NEVER = -1e7  # stands for -inf in sums that are later subtracted again
 LEAST_GAIN = 1e-9
+ASSIGNED_TOGETHER = 250  # rooms
 
 
 class Exchange:
@@ -35,8 +36,8 @@ class Exchange:
         self._scores = np.maximum(problem.scores, NEVER)
         self._likes = self._make_likes(penalty)
         n, rooms = problem.n_atoms, self.outside + 1
-        self._sums = np.zeros((n, rooms))
-        self._wishes = np.zeros((n, rooms) if len(problem.bonus) else (0, 0))
+        self._sums = np.zeros((rooms, n))
+        self._wishes = np.zeros((rooms, n) if len(problem.bonus) else (0, 0))
         self._scored, self._liked = np.zeros(rooms), np.zeros(rooms)
         self._people = np.zeros(rooms, dtype=np.int64)
         self.room_of = np.full(n, self.outside, dtype=np.int64)
@@ -45,14 +46,14 @@ class Exchange:
     def _make_likes(self, penalty: float) -> FloatArray:
         problem = self.problem
         views = problem.view[self.kind_of_room]
-        likes = np.empty((problem.n_atoms, self.outside + 1))
+        likes = np.empty((self.outside + 1, problem.n_atoms))
         here = problem.preference[views] + problem.own_bonus
-        likes[:, :-1] = np.where(problem.allowed[views], here, NEVER).T
+        likes[:-1] = np.where(problem.allowed[views], here, NEVER)
         room_of_row = np.empty(len(problem.row_kind), dtype=np.int64)
         mine = np.flatnonzero(self.row_of_room >= 0)
         room_of_row[self.row_of_room[mine]] = mine
-        np.add.at(likes, (problem.stay_atom, room_of_row[problem.stay_row]), problem.stay_refund)
-        likes[:, -1] = -penalty * problem.sizes
+        np.add.at(likes, (room_of_row[problem.stay_row], problem.stay_atom), problem.stay_refund)
+        likes[-1] = -penalty * problem.sizes
         return likes
 
     @property
@@ -61,7 +62,7 @@ class Exchange:
         return float(self._worth(self._scored, self._liked, self._people).sum())
 
     def tables(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return scores (n, n), bonuses and likes (n, rooms) with finite numbers for never."""
+        """Return scores (n, n), bonuses and likes (rooms, n) with finite numbers for never."""
         return self._scores, self.problem.bonus, self._likes
 
     def state(self) -> tuple[Any, ...]:
@@ -91,22 +92,41 @@ class Exchange:
             gain = self._gains_of_joining(int(atom))
             room = int(np.argmax(gain))
             if gain[room] > NEVER / 2:
-                self._move(np.array([atom]), np.array([room]))
+                self.move(np.array([atom]), np.array([room]))
         if problem.must_fill:
             self._empty_rooms_with_free_beds()
 
     def _empty_rooms_with_free_beds(self) -> None:
         short = self._people < self.capacity
         atoms = np.flatnonzero(short[self.room_of] & (self.room_of != self.outside))
-        self._move(atoms, np.full(len(atoms), self.outside))
+        self.move(atoms, np.full(len(atoms), self.outside))
+
+    def rooms_with_free_beds(self) -> IntArray:
+        """Return rooms that are not full."""
+        return np.flatnonzero(self._people[:-1] < self.capacity[:-1])
+
+    def can_join(self, room: int) -> BoolArray:
+        """Return which atoms could join a room as it is, shape (n,)."""
+        sizes = self.problem.sizes
+        fits = self._people[room] + sizes <= self.capacity[room]
+        fits &= (self._likes[room] > NEVER / 2) & (self._sums[room] > NEVER / 2)
+        return np.asarray(fits & (self.room_of != room))
+
+    def can_replace(self, atom: int) -> BoolArray:
+        """Return which atoms' places in their rooms an atom could take, shape (n,)."""
+        sizes, rooms = self.problem.sizes, self.room_of
+        fits = self._people[rooms] + sizes[atom] - sizes <= self.capacity[rooms]
+        fits &= self._likes[rooms, atom] > NEVER / 2
+        fits &= self._sums[rooms, atom] - self._scores[atom] > NEVER / 2
+        return np.asarray(fits & (rooms != self.outside) & (rooms != rooms[atom]))
 
     def _gains_of_joining(self, atom: int) -> FloatArray:
         """What each room would gain by one more atom; very low where it does not fit."""
         own = self.problem.own_score[atom]
-        wish = self._wishes[atom] if len(self._wishes) else 0.0
+        wish = self._wishes[:, atom] if len(self._wishes) else 0.0
         size = self.problem.sizes[atom]
-        scored = self._scored + self._sums[atom] + own
-        after = self._worth(scored, self._liked + self._likes[atom] + wish, self._people + size)
+        scored = self._scored + self._sums[:, atom] + own
+        after = self._worth(scored, self._liked + self._likes[:, atom] + wish, self._people + size)
         gain = after - self._worth(self._scored, self._liked, self._people)
         gain[self._people + size > self.capacity] = -np.inf
         gain[-1] = -np.inf
@@ -136,36 +156,43 @@ class Exchange:
         return gain
 
     def reassign(self, rng: np.random.Generator) -> float:
-        """Take one person from every room and one of the free beds, assign them again at best."""
-        problem = self.problem
+        """Take one person from every room and one of the free beds, assign them again at best.
+
+        Rooms exchange among a few hundred at a time: an assignment's time is the cube of its size.
+        """
         rooms, atoms = self._draw_one_a_room(rng)
-        if len(rooms) < 2:
-            return 0.0
+        order = rng.permutation(len(rooms))
+        parts = np.array_split(order, max(1, -(-len(order) // ASSIGNED_TOGETHER)))
+        return sum(self._reassign(rooms[part], atoms[part]) for part in parts if len(part) > 1)
+
+    def _reassign(self, rooms: IntArray, atoms: IntArray) -> float:
+        problem = self.problem
         present = np.flatnonzero(atoms >= 0)
         people = self._people[rooms].copy()
         scored, liked = self._scored[rooms].copy(), self._liked[rooms].copy()
-        sums = self._sums[np.ix_(atoms[present], rooms)]
-        wishes = self._wishes[np.ix_(atoms[present], rooms)] if len(self._wishes) else None
         taken, own = atoms[present], problem.own_score[atoms[present]]
-        diagonal = (np.arange(len(present)), present)
+        place = np.ix_(rooms, taken)
+        sums, likes = self._sums[place], self._likes[place]
+        wishes = self._wishes[place] if len(self._wishes) else None
+        diagonal = (present, np.arange(len(present)))
         scored[present] -= sums[diagonal] + own
-        liked[present] -= self._likes[taken, rooms[present]]
+        liked[present] -= likes[diagonal]
         people[present] -= 1
-        sums[:, present] -= self._scores[np.ix_(taken, taken)]
+        sums[present] -= self._scores[np.ix_(taken, taken)]
         if wishes is not None:
             liked[present] -= wishes[diagonal]
-            wishes[:, present] -= problem.bonus[np.ix_(taken, taken)]
+            wishes[present] -= problem.bonus[np.ix_(taken, taken)]
+            likes += wishes
         left = self._worth(scored, liked, people)
-        joined = liked + self._likes[np.ix_(taken, rooms)]
-        if wishes is not None:
-            joined = joined + wishes
-        gain = self._worth(scored + sums + own[:, np.newaxis], joined, people + 1) - left
-        chosen = linear_sum_assignment(np.maximum(gain, NEVER), maximize=True)[1]
-        change = float(gain[np.arange(len(taken)), chosen].sum() - gain[diagonal].sum())
+        scale = np.where(people > 0, 1.0 / np.maximum(people, 1), 0.0)
+        gain = (scored[:, np.newaxis] + sums + own) * scale[:, np.newaxis] + likes
+        gain += (liked - left)[:, np.newaxis]
+        chosen = linear_sum_assignment(np.maximum(gain.T, NEVER), maximize=True)[1]
+        change = float(gain[chosen, np.arange(len(taken))].sum() - gain[diagonal].sum())
         if change <= LEAST_GAIN:
             return 0.0
         moves = chosen != present
-        self._move(taken[moves], rooms[chosen[moves]])
+        self.move(taken[moves], rooms[chosen[moves]])
         return change
 
     def _draw_one_a_room(self, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
@@ -220,7 +247,8 @@ class Exchange:
             self._people,
         )
 
-    def _move(self, atoms: IntArray, rooms: IntArray) -> None:
+    def move(self, atoms: IntArray, rooms: IntArray) -> None:
+        """Move atoms to rooms; whether they may live there is the caller's."""
         move_atoms(
             atoms,
             rooms,

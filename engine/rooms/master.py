@@ -1,6 +1,7 @@
 """The restricted master: the best fractional mixture of the groups found so far, by HiGHS."""
 
 import time
+from typing import Any
 
 import highspy
 import numpy as np
@@ -11,20 +12,34 @@ from engine.rooms.columns import Columns
 from engine.rooms.prices import Prices
 from engine.rooms.problem import RoomProblem
 
-SLICE = 1.0  # seconds between two looks at whether to stop
+LOOK_EVERY = 0.2  # seconds between two looks at whether to stop
+SMALL = 200  # atoms up to which the simplex method is as fast as the interior point
+INTERIOR_TOLERANCE = 1e-5  # relative; what is proved is proved by pricing
+OPTIONS: dict[str, bool | int | float | str] = {
+    "output_flag": False,
+    "threads": 1,
+    "presolve": "off",  # a presolved model would be begun anew after every change
+    "random_seed": 1,
+    "run_crossover": "off",
+    "ipm_optimality_tolerance": INTERIOR_TOLERANCE,
+}
 
 
 class Master:
     """Every atom in one group or unplaced at a penalty, at most so many groups a kind and room.
 
-    The simplex basis is kept: after columns were added, HiGHS goes on from it.
+    Prices come from an interior point: where many are optimal it stands in their middle, so that
+    fewer rounds of columns are needed than from a corner, and no round depends on how degenerate
+    the master is. Fixing groups needs a corner, where few are used: the simplex method, whose basis
+    is kept from solve to solve.
     """
 
     def __init__(self, problem: RoomProblem, columns: Columns, penalty: float) -> None:
         self._problem = problem
         self._columns = columns
         self._n_added = 0
-        self._model = _quiet_solver()
+        self._interruption = _Interruption()
+        self._model = _quiet_solver(self._interruption)
         self._add_rows(penalty)
 
     def _add_rows(self, penalty: float) -> None:
@@ -75,22 +90,22 @@ class Master:
         )
         self._n_added = len(columns)
 
-    def solve(self, max_seconds: float, should_stop: StopCallback) -> bool:
+    def solve(self, max_seconds: float, should_stop: StopCallback, *, at_corner: bool) -> bool:
         """Solve; False when the limit came first or somebody asked to stop.
 
-        The solver is asked for a second at a time and goes on from its basis.
+        ``at_corner`` asks for a solution of the simplex method.
         """
-        left = max_seconds
-        while left > 0.0 and not should_stop():
-            started = time.monotonic()
-            # The solver's clock runs on from solve to solve.
-            limit = self._model.getRunTime() + min(left, SLICE)
-            self._model.setOptionValue("time_limit", limit)
-            self._model.run()
-            if self._model.getModelStatus() == highspy.HighsModelStatus.kOptimal:
+        self._interruption.begin(max_seconds, should_stop)
+        if not at_corner and self.n_atoms > SMALL:
+            self._model.setOptionValue("solver", "ipx")
+            if self._run():
                 return True
-            left -= max(time.monotonic() - started, 0.01)
-        return False
+        self._model.setOptionValue("solver", "simplex")
+        return not self._interruption.is_over and self._run()
+
+    def _run(self) -> bool:
+        self._model.run()
+        return bool(self._model.getModelStatus() == highspy.HighsModelStatus.kOptimal)
 
     @property
     def n_atoms(self) -> int:
@@ -119,20 +134,30 @@ class Master:
         bounds = np.full(len(index), value)
         self._model.changeColsBounds(len(index), index, bounds, bounds)
 
-    def free(self) -> None:
-        """Let all groups vary again."""
-        index = np.arange(
-            self._problem.n_atoms, self._problem.n_atoms + self._n_added, dtype=np.int32
-        )
-        upper = np.full(len(index), highspy.kHighsInf)
-        self._model.changeColsBounds(len(index), index, np.zeros(len(index)), upper)
+
+class _Interruption:
+    """Stops a solve when its time is up or somebody asks; looks up a few times a second."""
+
+    def begin(self, max_seconds: float, should_stop: StopCallback) -> None:
+        """Set the limit of the next solves."""
+        self._end = time.monotonic() + max_seconds
+        self._should_stop, self._next_look = should_stop, 0.0
+        self.is_over = False
+
+    def look(self, event: Any) -> None:
+        """Answer the solver, which asks at every iteration."""
+        now = time.monotonic()
+        if now >= self._next_look:
+            self._next_look = now + LOOK_EVERY
+            self.is_over = self.is_over or now >= self._end or self._should_stop()
+        if self.is_over:
+            event.interrupt()
 
 
-def _quiet_solver() -> highspy.Highs:
+def _quiet_solver(interruption: _Interruption) -> highspy.Highs:
     model = highspy.Highs()  # type: ignore[no-untyped-call]
-    model.setOptionValue("output_flag", False)
-    model.setOptionValue("threads", 1)
-    # A presolved model would be begun anew in every slice.
-    model.setOptionValue("presolve", "off")
-    model.setOptionValue("random_seed", 1)
+    for option, value in OPTIONS.items():
+        model.setOptionValue(option, value)
+    model.cbSimplexInterrupt.subscribe(interruption.look)
+    model.cbIpmInterrupt.subscribe(interruption.look)
     return model

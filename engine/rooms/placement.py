@@ -23,11 +23,13 @@ from engine.crf.survey import Survey
 from engine.kernels.threads import one_blas_thread
 from engine.learning.roommate_model import RoommateModel
 from engine.rooms.clock import Clock
-from engine.rooms.conflicts import RoomConflict, check_room_rules
+from engine.rooms.conflicts import RoomConflict, check_room_rules, name_crowding
+from engine.rooms.crowding import leaves_somebody_out
 from engine.rooms.formulation import Attributes, Formulation, formulate, rooms_of_groups
 from engine.rooms.search import Report, Search
 from engine.rooms.seating import seat_atoms
 
+CROWDING_SECONDS = 5.0  # to say why people were left out
 SAVE_EVERY = 5.0  # seconds between two saved states
 ROUNDING = 1e-9  # relative gap below which bound and placement agree
 
@@ -198,7 +200,34 @@ def place_in_rooms(
     if n:
         with one_blas_thread():
             search.run(start, keeper.saved)
+    left = np.flatnonzero(search.best.room_of[formulation.atom_of] == search.exchange.outside)
+    if len(left) and not conflicts:
+        conflicts = (_name_crowding(left, rooms, rules, attributes or {}, ids, should_stop),)
+        if not allow_unplaced and conflicts[0].kind == "clash":
+            raise InfeasibleError(conflicts[0].sentence, conflicts=conflicts)
     return _finish(search, formulation, matrix, rules, previous, penalty, clock, conflicts, gap)
+
+
+def _name_crowding(
+    left: IntArray,
+    rooms: Rooms,
+    rules: RoomRules,
+    attributes: Attributes,
+    ids: tuple[str, ...],
+    should_stop: StopCallback,
+) -> RoomConflict:
+    """Say why the search left people out; some seconds at most."""
+    n = len(ids)
+    clock = Clock(CROWDING_SECONDS, should_stop)
+
+    def is_short(fewer: RoomRules) -> bool:
+        return not clock.is_over() and leaves_somebody_out(
+            n, attributes, rooms, fewer, clock.is_over
+        )
+
+    return name_crowding(
+        n, rooms, rules, attributes, ids=ids, unplaced=left.tolist(), is_short=is_short
+    )
 
 
 class _Keeper:

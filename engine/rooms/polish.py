@@ -13,6 +13,7 @@ from engine.rooms.problem import RoomProblem
 PEOPLE = 120  # emptied at a time
 SECONDS = 3.0  # for one integer programme
 MOST_GROUPS = 6_000
+MOST_HOMELESS = 20  # who get another chance with every few rooms
 
 
 class Polish:
@@ -32,21 +33,13 @@ class Polish:
         """Empty some rooms, fill them at best, keep that if better; return the gain."""
         problem, exchange = self._exchange.problem, self._exchange
         rooms = self._draw_rooms(rng)
-        atoms = np.flatnonzero(np.isin(exchange.room_of, rooms))
+        homeless = np.flatnonzero(exchange.room_of == exchange.outside)[:MOST_HOMELESS]
+        atoms = np.union1d(np.flatnonzero(np.isin(exchange.room_of, rooms)), homeless)
         part = _restrict(problem, atoms, rooms, exchange)
-        prices = Prices(
-            self._prices.atoms[atoms],
-            self._prices.kinds,
-            self._prices.rows,
-        )
+        prices = Prices(self._prices.atoms[atoms], self._prices.kinds, self._prices.rows)
         before = exchange.value
-        now = exchange.values_of(rooms)
-        asked = prices.atoms.sum() + prices.kinds[exchange.kind_of_room[rooms]].sum()
-        taken = exchange.row_of_room[rooms]
-        asked += prices.rows[taken[taken >= 0]].sum()
-        groups = Pricer(part, room_for=MOST_GROUPS).all_within(
-            prices, (asked - now.sum()) * self._shortfall_share
-        )
+        shortfall = self._shortfall(rooms, homeless) * self._shortfall_share
+        groups = Pricer(part, room_for=MOST_GROUPS).all_within(prices, shortfall)
         if groups is None:
             self._shortfall_share *= 0.7
             return 0.0
@@ -66,6 +59,19 @@ class Polish:
             return 0.0
         self._columns.add(members, kind, row)
         return gain
+
+    def _shortfall(self, rooms: IntArray, homeless: IntArray) -> float:
+        """Return what prices ask for rooms, and for those without one, beyond what they are worth.
+
+        Who is asked less than nothing for is best left out: no reason to look at fewer groups.
+        """
+        exchange, prices = self._exchange, self._prices
+        asked = prices.atoms[np.isin(exchange.room_of, rooms)].sum()
+        asked += np.maximum(prices.atoms[homeless], 0.0).sum()
+        asked += prices.kinds[exchange.kind_of_room[rooms]].sum()
+        taken = exchange.row_of_room[rooms]
+        asked += prices.rows[taken[taken >= 0]].sum()
+        return float(asked - exchange.values_of(rooms).sum())
 
     def _draw_rooms(self, rng: np.random.Generator) -> IntArray:
         """Draw a room by its loss, and rooms that known groups link to those drawn so far."""

@@ -19,6 +19,7 @@ from engine.rooms.stays import Stays
 
 SLICE = 40_000  # sets looked at between two looks at the clock
 ROOT_BUDGET = 20_000  # sets below one pair: more means prices far from their optimum
+MOST_WORK = 3e8  # sets looked at times atoms in one exact search: a few seconds
 MAX_PAIRS = 1_500_000
 MAX_GROUPS = 200_000
 HEURISTIC_WIDTH = 2
@@ -34,6 +35,8 @@ class Priced:
     members (g, 8), kind (g,), row (g,) : the groups, to add to the master.
     reduced : (g,) their values above prices.
     bound : what no placement is worth more than; inf when the search was not exact.
+    is_whole : whether every group worth more than its prices was seen. Where not, the prices are
+        too low for an exact search, and the bound looks at pairs only.
     feasible : the prices raised so that no group is worth more; the bound is their sum.
     """
 
@@ -42,6 +45,7 @@ class Priced:
     row: IntArray
     reduced: FloatArray
     bound: float
+    is_whole: bool
     feasible: Prices
 
 
@@ -63,7 +67,13 @@ class _Quest:
     kind: list[IntArray] = field(default_factory=list)
     row: list[IntArray] = field(default_factory=list)
     reduced: list[FloatArray] = field(default_factory=list)
+    looked_at: int = 0
     is_whole: bool = True
+
+    @property
+    def is_over(self) -> bool:
+        """Whether to give up: too much work, or somebody asked to stop."""
+        return self.looked_at * len(self.share) > MOST_WORK or self.should_stop()
 
     def least(self, m: int) -> float:
         """Return what groups of m atoms must be worth above their prices."""
@@ -119,7 +129,7 @@ class Pricer:
             share = self._pair_shares(prices)
         bound = self._bound(prices, share) if is_exact else np.inf
         feasible = Prices(prices.atoms + share, prices.kinds, prices.rows)
-        return Priced(*_gathered(quest), bound, feasible)
+        return Priced(*_gathered(quest), bound, quest.is_whole, feasible)
 
     def all_within(
         self, prices: Prices, shortfall: float, should_stop: StopCallback = never_stop
@@ -154,7 +164,7 @@ class Pricer:
         for m, s in self._shapes:
             if m > 1:
                 self._search_shape(quest, m, s)
-            if quest.should_stop():
+            if quest.is_over:
                 quest.is_whole = False
                 return
 
@@ -212,7 +222,7 @@ class Pricer:
         bases = [float(quest.prices.kinds[kinds].min()) for _, kinds in views]
         pairs = self._positive_pairs(quest, np.min(costs, axis=0), min(bases), m, s)
         for (view, kinds), cost, base in zip(views, costs, bases, strict=True):
-            if quest.should_stop():
+            if quest.is_over:
                 quest.is_whole = False
                 return
             stays = Stays.of(self._problem, view, kinds, quest.prices, base)
@@ -264,6 +274,7 @@ class Pricer:
         top = np.repeat((quest.share * m)[:, np.newaxis], KEPT, axis=1)
         progress = np.zeros(4, dtype=np.int64)
         while progress[0] < len(roots):
+            before = progress[2]
             extend_pairs(
                 problem.scores,
                 problem.bonus,
@@ -292,7 +303,8 @@ class Pricer:
                 self._values,
                 progress,
             )
-            if quest.should_stop():
+            quest.looked_at += int(progress[2] - before)
+            if quest.is_over:
                 progress[3] += 1
                 break
         if progress[3]:

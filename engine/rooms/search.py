@@ -13,18 +13,21 @@ from engine.rooms.closing import solve_whole
 from engine.rooms.columns import Columns
 from engine.rooms.dive import dive
 from engine.rooms.doubles import is_matching, solve_matching
+from engine.rooms.ejection import place_by_chains
 from engine.rooms.exchange import Exchange, improve
-from engine.rooms.master import Master
+from engine.rooms.master import INTERIOR_TOLERANCE, Master
 from engine.rooms.polish import Polish
 from engine.rooms.prices import Prices
-from engine.rooms.pricing import Pricer
+from engine.rooms.pricing import Priced, Pricer
 from engine.rooms.problem import RoomProblem
 
 SWEEPS = 12  # halvings of what the prices lack, before the first master
-SMOOTHING = 0.5  # share of the way from the master's prices to the best ones so far
+SMOOTHING = 0.5  # share of the way from the master's prices to the best ones so far, at first
+LEAST_SMOOTHING = 0.1
 LP_SHARE = 0.2  # of the wanted gap: how near the master's value its bound must come
 COLUMNS_A_ROUND = 6_000
-RESTARTS = 2
+DIVE_COLUMNS = 12  # an atom that a dive begins with
+RESTARTS = 1
 CLOSED_ANYWAY = 60  # atoms up to which the gap is closed after every dive
 CLOSING_SECONDS = 10.0
 IDLE_STEPS = 25  # fillings in a row that gain nothing
@@ -155,7 +158,7 @@ class Search:
                 return
             outside = np.full(n, self.exchange.outside, dtype=np.int64)
             self.exchange.start(outside if start is None else start)
-            self.exchange.place_greedily(self._rng)
+            self._seat_the_rest()
             self.best.take(self.exchange)
             self.columns.add(*self.exchange.groups())
             while self.exchange.swap(self._rng) > 0.0:
@@ -169,6 +172,11 @@ class Search:
                     break
             self.best.take(self.exchange)
             self._tell("Looking for a first placement")
+
+    def _seat_the_rest(self) -> None:
+        """Give those who are outside a bed if there is a way."""
+        self.exchange.place_greedily(self._rng)
+        place_by_chains(self.exchange, self._rng, self._clock.is_over)
 
     def _sweep(self) -> None:
         """Start prices at each atom's part of its room; raise them by half of what they lack."""
@@ -208,7 +216,8 @@ class Search:
         smoothing = SMOOTHING
         while not self._clock.is_over():
             self._master.add_new_columns()
-            if not self._master.solve(self._clock.left, self._clock.is_over):
+            at_corner = target < 10.0 * INTERIOR_TOLERANCE
+            if not self._master.solve(self._clock.left, self._clock.is_over, at_corner=at_corner):
                 return False
             value = self._master.value
             if relative_gap(self.best.bound, value) <= target or self.is_done:
@@ -221,37 +230,46 @@ class Search:
             if found.bound < self.best.bound:
                 self.best.bound, self.prices = found.bound, prices
                 self._feasible = found.feasible
-            order = np.argsort(-found.reduced, kind="stable")[:COLUMNS_A_ROUND]
-            added = self.columns.add(found.members[order], found.kind[order], found.row[order])
+            added = self._add_best(found)
             self._tell("Proving how good a placement can be")
-            if added == 0:
-                if smoothing == 0.0:
-                    return True
+            if not found.is_whole:
+                # What was given up saw the groups of a few only; this one sees some of everybody.
+                self._add_best(self._pricer.search(prices, is_exact=False, tolerance=floor))
+                smoothing = (1.0 + smoothing) / 2.0
+            elif added > 0:
+                smoothing = max(0.6 * smoothing, LEAST_SMOOTHING)
+            elif smoothing > 0.0:
                 smoothing = 0.0
             else:
-                smoothing = SMOOTHING
+                return True
         return False
+
+    def _add_best(self, found: Priced) -> int:
+        """Add the groups worth most above their prices; return how many were new."""
+        order = np.argsort(-found.reduced, kind="stable")[:COLUMNS_A_ROUND]
+        return self.columns.add(found.members[order], found.kind[order], found.row[order])
 
     def _dive(self) -> bool:
         """Make a whole placement of the mixture, improve it, keep it if better."""
-        chosen = dive(self._master, self.columns, self._add_groups, self._clock.is_over)
-        columns = self.columns
-        groups = columns.members[chosen], columns.kind[chosen], columns.row[chosen]
+        few = self.columns.best(self._master.prices(), DIVE_COLUMNS)
+        groups = dive(self.problem, few, self._penalty, self._find_groups, self._clock.is_over)
+        self.columns.add(few.members, few.kind, few.row)
         self.exchange.start(self._place(*groups))
-        self.exchange.place_greedily(self._rng)
+        self._seat_the_rest()
         improve(self.exchange, self._rng, should_stop=self._clock.is_over)
         self.columns.add(*self.exchange.groups())
         is_better = self.best.take(self.exchange)
         self._tell("Making a whole placement")
         return self._polish() or is_better
 
-    def _add_groups(self, is_taken: BoolArray) -> int:
+    def _find_groups(
+        self, is_taken: BoolArray, prices: Prices
+    ) -> tuple[IntArray, IntArray, IntArray]:
         """Price for a dive: groups of the atoms that are left."""
-        prices = self._master.prices()
         open_ = Prices(np.where(is_taken, np.inf, prices.atoms), prices.kinds, prices.rows)
         found = self._pricer.search(open_, is_exact=False, tolerance=1e-7)
         order = np.argsort(-found.reduced, kind="stable")[:COLUMNS_A_ROUND]
-        return self.columns.add(found.members[order], found.kind[order], found.row[order])
+        return found.members[order], found.kind[order], found.row[order]
 
     def _polish(self) -> bool:
         """Fill a few rooms anew, again and again, while that pays; whether it ever did."""

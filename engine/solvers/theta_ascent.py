@@ -30,6 +30,7 @@ from engine.solvers.theta_state import Ascent, Evaluation, Factor, sum_statistic
 ARMIJO = 1e-4  # share of the promised rise that a step must deliver
 INNER_SHARE = 0.02  # part of the wanted gap that inexact inner solutions may use up
 ROUNDING = 1e-12  # differences below this share of the objective are rounding errors
+FURTHEST = 2.0  # times the size of the likelihood that a step may promise
 SHORTEN = (0.1, 0.5)  # a rejected step shrinks to where the slope vanishes, within these shares
 
 
@@ -219,7 +220,7 @@ class ThetaAscent:
             slope = float(direction @ now.gradient)
         states = [solution.state for solution in now.inner]
         # A likelihood cannot rise by more than its own size: a longer promise is a bad metric's.
-        step = min(1.0, 2.0 * max(abs(now.bounds.lower), 1.0) / max(slope, 1e-300))
+        step = min(1.0, FURTHEST * max(abs(now.bounds.lower), 1.0) / max(slope, 1e-300))
         for _ in range(30):
             theta = now.theta + step * direction
             allowed = self.inner_rise * step * slope

@@ -10,14 +10,14 @@ be there is mixed with the uniform one until it is.
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.linalg import solve
 
 from engine.core.arguments import FloatArray, IntArray
 from engine.core.checkpoint import State
 from engine.core.progress import StopCallback, never_stop
+from engine.crf.pair_features import expected_pair_features, pair_features, question_features
 from engine.crf.roster import as_rooms, roommate_shares
 from engine.crf.survey import Survey
-from engine.crf.survey_features import SurveyFeatures, distance_table
+from engine.crf.survey_features import SurveyFeatures
 from engine.entropies.matching import MatchingEntropy, complete_layout, make_matching_entropy
 from engine.inference.matching_newton import (
     NewtonPoint,
@@ -34,11 +34,12 @@ from engine.kernels.sparse_rows import add_outer_products
 from engine.objectives.protocol import InnerSolution
 from engine.oracles.perfect_matching import CompleteGraphMatcher
 from engine.oracles.protocol import Vertex
+from engine.structures.survey_curvature import pair_information
 
 CURVATURE_PAIRS = 40_000  # sampled pairs in the Hessian estimate: a few per cent of error
 DENSE_CURVATURE = 600  # features up to which the sample says enough about every two of them
 MIN_TOLERANCE = 1e-13
-LARGE_RATE = 1e-3  # pairs that the curvature takes one by one where some marginals are large
+EXACT_CURVATURE = 5e7  # (students times questions)^2 up to which the Hessian takes .1 s
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,17 +241,18 @@ class SurveyStructure:
         )
 
     def curvature(self, theta: FloatArray, state: State) -> FloatArray:
-        """Estimate the Hessian of log Z at small marginals, where it is nearly
+        """Estimate the Hessian of log Z: exactly where that is cheap or marginals are large.
 
-            F^T D F - M^T (I + tau)^-1 M,       F features of all pairs, D = diag(tau)
-
-        with M_i = sum_j tau_ij f_ij. F^T D F comes from sampled pairs; tau mixes students mostly
-        through their answers, so (I + tau)^-1 is inverted within the span of the columns of Z.
+        Small marginals have nearly F^T D F - M^T (I + tau)^-1 M, with F the features of all pairs,
+        D = diag(tau) and M_i = sum_j tau_ij f_ij. F^T D F comes from sampled pairs; tau mixes
+        students mostly through their answers, so (I + tau)^-1 is inverted within the span of the
+        columns of Z.
         """
+        work = (self.n_students * self.features.questionnaire.n_questions) ** 2
+        if work <= EXACT_CURVATURE or "likely" in state:
+            return as_semidefinite(self.information(theta, state))
         if self.features.n_features > DENSE_CURVATURE:
             return self._curvature_by_question(state["expected"])
-        if "likely" in state:
-            return self._curvature_of_likely(theta, state)
         n = self.n_students
         rng = np.random.default_rng(0)  # a fixed sample: the steps of a run can be repeated
         first = rng.integers(n, size=CURVATURE_PAIRS)
@@ -265,35 +267,15 @@ class SurveyStructure:
         means = expected_pair_features(self.features, self._codes, state["expected"])
         return total - _absorbed(self._one_hot, state["expected"], means)
 
-    def _curvature_of_likely(self, theta: FloatArray, state: State) -> FloatArray:
-        """Return the Hessian F^T D F - M^T (A D A^T)^-1 M, sampled only where marginals are small.
-
-        D are the rates at which marginals follow their scores, negative above 1/2; A the sums at
-        students, M = A D F.
-        """
-        rho = np.full(self.n_students, self.rho)
-        point = unpack_point(state, self._dense_scores(theta))
-        rates = newton_rates(point, rho)
-        upper = np.triu(rates, 1)
-        first, second = np.nonzero(np.abs(upper) > LARGE_RATE)
-        weights = upper[first, second]
-        upper[first, second] = 0.0
-        small = np.cumsum(upper.sum(axis=1))
-        rng = np.random.default_rng(0)  # a fixed sample: the steps of a run can be repeated
-        if small[-1] > 0.0:
-            rows = np.searchsorted(small, rng.random(CURVATURE_PAIRS) * small[-1])
-            rows = np.sort(np.minimum(rows, len(small) - 1))
-            columns = _sample_columns(upper, rows, rng)
-            first, second = np.concatenate([first, rows]), np.concatenate([second, columns])
-            share = np.full(CURVATURE_PAIRS, small[-1] / CURVATURE_PAIRS)
-            weights = np.concatenate([weights, share])
-        places, values = pair_features(self.features, self._codes[first], self._codes[second])
-        total = np.zeros((self.features.n_features, self.features.n_features))
-        add_outer_products(places, values, weights, total)
-        means = expected_pair_features(self.features, self._codes, rates @ self._one_hot)
-        rates[np.diag_indices(self.n_students)] = rates.sum(axis=1)
-        absorbed = means.T @ solve(rates, means, assume_a="sym", check_finite=False)
-        return as_semidefinite(total - absorbed)
+    def information(self, theta: FloatArray, state: State) -> FloatArray:
+        """Return the Hessian of log Z, (K, K), exact at a solution: O(n^2 Q^2 / 4 + n^3)."""
+        scores = self._dense_scores(theta)
+        if "likely" in state:
+            point = unpack_point(state, scores)
+        else:
+            point = NewtonPoint(scores, state["potentials"])
+        rates = newton_rates(point, np.full(self.n_students, self.rho))
+        return pair_information(self.features, self._codes, rates, point.sets)
 
     def _curvature_by_question(self, expected: FloatArray) -> FloatArray:
         """Estimate the Hessian without its entries between questions; no sampling.
@@ -319,17 +301,6 @@ class SurveyStructure:
         return out
 
 
-def _sample_columns(weights: FloatArray, rows: IntArray, rng: np.random.Generator) -> IntArray:
-    """Draw a column for every row named, sorted, with the row's weights."""
-    columns = np.empty(len(rows), dtype=np.int64)
-    starts = np.flatnonzero(np.diff(rows, prepend=-1))
-    for start, stop in zip(starts, np.append(starts[1:], len(rows)), strict=True):
-        levels = np.cumsum(weights[rows[start]])
-        drawn = np.searchsorted(levels, rng.random(stop - start) * levels[-1])
-        columns[start:stop] = np.minimum(drawn, len(levels) - 1)
-    return columns
-
-
 def _absorbed(one_hot: FloatArray, expected: FloatArray, means: FloatArray) -> FloatArray:
     """Return M^T (I + tau)^-1 M, shape (K, K), what the potentials take up of the curvature."""
     counts = one_hot.T @ one_hot
@@ -338,62 +309,3 @@ def _absorbed(one_hot: FloatArray, expected: FloatArray, means: FloatArray) -> F
     inner = np.linalg.pinv(counts, hermitian=True) - np.linalg.pinv(mixed, hermitian=True)
     total: FloatArray = means.T @ means - along.T @ inner @ along
     return total
-
-
-def expected_pair_features(
-    features: SurveyFeatures, codes: IntArray, expected: FloatArray, only: int | None = None
-) -> FloatArray:
-    """Return M, shape (n, K): the features that each student's pair has in expectation.
-
-    ``codes`` (n, Q); ``expected`` (n, D) = tau Z, the expected answers of the partner; ``only``
-    fills in one question.
-    """
-    out = np.zeros((len(codes), features.n_features))
-    rows = np.arange(len(codes))
-    for q in range(features.questionnaire.n_questions) if only is None else (only,):
-        start, stop = features.column_offsets[q : q + 2]
-        for column in range(start, stop):
-            other = np.full_like(codes, column)
-            places, values = question_features(features, q, codes[:, q], other[:, q])
-            for k in range(2):
-                out[rows, places[:, k]] += values[:, k] * expected[:, column]
-    return out
-
-
-def pair_features(
-    features: SurveyFeatures, first: IntArray, second: IntArray
-) -> tuple[IntArray, FloatArray]:
-    """Return the features of some pairs from their columns of Z: places and values, (p, 2 Q)."""
-    parts = [
-        question_features(features, q, first[:, q], second[:, q])
-        for q in range(features.questionnaire.n_questions)
-    ]
-    places = np.concatenate([part[0] for part in parts], axis=1)
-    return places, np.concatenate([part[1] for part in parts], axis=1)
-
-
-def question_features(
-    features: SurveyFeatures, question: int, first: IntArray, second: IntArray
-) -> tuple[IntArray, FloatArray]:
-    """Return the two features of some pairs that one question gives, (p, 2).
-
-    The distance, and the indicator of the two answers. ``first``, ``second`` (p,): columns of Z.
-    """
-    asked = features.questionnaire.questions[question]
-    levels, base = asked.n_levels, int(features.feature_offsets[question])
-    a = first - features.column_offsets[question]
-    b = second - features.column_offsets[question]
-    low, high = np.minimum(a, b), np.maximum(a, b)
-    table = np.zeros((levels + 1, levels + 1))
-    table[:levels, :levels] = distance_table(asked)
-    indicator = base + 1 + low * levels - low * (low - 1) // 2 + high - low
-    places = np.stack([np.full_like(indicator, base), indicator], axis=1)
-    values = np.stack([table[low, high], np.ones(len(low))], axis=1)
-    blank = high == levels
-    if features.has_blanks[question]:
-        end = int(features.feature_offsets[question + 1])
-        places[blank, 1] = np.where(low[blank] == levels, end - 1, end - 2)
-    else:
-        places[blank, 1] = base
-        values[blank, 1] = 0.0
-    return places, values

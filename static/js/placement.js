@@ -1,7 +1,11 @@
-/* The page of a placement: arrows move over the grid of rooms; the drawer takes the focus. */
-import { currentRow } from "./rows.js";
+/* The page of a placement: arrows move over the grid of rooms, the drawer follows the current room,
+ * and after accepting, locking or keeping a room the drawer goes on with the one that follows. */
+import { currentRow, isFollowing } from "./rows.js";
 
-const cards = () => [...document.querySelectorAll(".room-card")];
+const FLOWING = ["accept", "lock", "keep"];
+const cards = () => [...document.querySelectorAll("[data-room]")].filter((row) => row.offsetParent !== null);
+const drawer = () => document.getElementById("drawer");
+const openRoom = () => drawer()?.querySelector("[data-drawer]")?.dataset.drawer;
 
 function moveOver(event) {
   const card = document.activeElement?.closest?.(".room-card");
@@ -22,11 +26,72 @@ function columns(all, card) {
   return Math.max(beside.length, 1);
 }
 
+function addressWith(room) {
+  const query = new URLSearchParams(location.search);
+  query.delete("pair");
+  if (room) query.set("room", room);
+  else query.delete("room");
+  const text = query.toString();
+  return location.pathname + (text ? `?${text}` : "");
+}
+
+function select(room) {
+  for (const card of cards()) card.toggleAttribute("data-selected", card.dataset.room === room);
+}
+
+function closeDrawer() {
+  const room = openRoom();
+  drawer().replaceChildren();
+  history.replaceState(null, "", addressWith(""));
+  document.querySelector(`[data-room="${room}"]`)?.focus({ preventScroll: true });
+}
+
+/* Which room a key acts on, and which one comes after it: said before the decision is sent. */
+let focusAfter = "";
+function onConfig(event) {
+  const form = event.target.closest?.("[data-room-acts], [data-row-acts]");
+  if (!form) return;
+  const parameters = event.detail.parameters;
+  const row = currentRow()?.dataset.room ? currentRow() : cards().find((card) => card.dataset.room === openRoom());
+  if (form.matches("[data-row-acts]")) {
+    if (!row) {
+      event.preventDefault();
+      return;
+    }
+    parameters.room = row.dataset.room;
+  }
+  const all = cards();
+  const index = all.findIndex((card) => card.dataset.room === parameters.room);
+  const next = all[index + 1];
+  focusAfter = row?.dataset.room ?? "";
+  if (!FLOWING.includes(parameters.act) || !next) return;
+  focusAfter = next.dataset.room;
+  if (openRoom()) parameters.then = next.dataset.room;
+}
+
+function onSettle(event) {
+  if (event.detail?.target?.id !== "drawer" && event.target.id !== "drawer") return;
+  const room = openRoom();
+  if (room) {
+    select(room);
+    history.replaceState(null, "", addressWith(room));
+  }
+  const row = document.querySelector(`[data-room="${focusAfter}"]`);
+  if (focusAfter && row) {
+    select(focusAfter);
+    row.focus({ preventScroll: true });
+    row.scrollIntoView({ block: "nearest" });
+  } else if (room && !isFollowing() && !document.querySelector("dialog[open]")) {
+    drawer().querySelector("[data-drawer-title]").focus({ preventScroll: true });
+  }
+  focusAfter = "";
+}
+
 document.addEventListener("keydown", moveOver);
-document.body.addEventListener("htmx:afterSettle", (event) => {
-  if (event.target.id !== "placement" && event.detail?.target?.id !== "placement") return;
-  const selected = document.querySelector(".room-card[data-selected]");
-  if (document.querySelector("[data-drawer-title]")) {
-    document.querySelector("[data-drawer-title]").focus({ preventScroll: true });
-  } else (selected ?? currentRow())?.focus({ preventScroll: true });
+document.addEventListener("click", (event) => {
+  if (!event.target.closest("[data-drawer-close]")) return;
+  event.preventDefault();
+  closeDrawer();
 });
+document.body.addEventListener("htmx:configRequest", onConfig);
+document.body.addEventListener("htmx:afterSettle", onSettle);

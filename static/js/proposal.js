@@ -1,4 +1,7 @@
 /* The page of a proposal: the drawer, marks, and where the focus goes after a decision. */
+import { isFollowing } from "./rows.js";
+
+const FLOWING = ["accept", "lock", "reject", "never"];
 const drawer = () => document.getElementById("drawer");
 
 function addressWith(changes) {
@@ -24,6 +27,22 @@ function closeDrawer() {
   document.querySelector(`#pair-${open} [data-open]`)?.focus({ preventScroll: true });
 }
 
+/* With a card open, a decision goes on with the card of the row that follows: the answer holds it. */
+function onConfig(event) {
+  const { parameters, verb } = event.detail;
+  const open = drawer().querySelector("[data-drawer]")?.dataset.drawer;
+  if (verb !== "post" || !open || !FLOWING.includes(parameters.decision)) return;
+  const decided = String(parameters.pair ?? "").split(":")[0];
+  const rows = [...document.querySelectorAll("tr.pair")];
+  const index = rows.findIndex((row) => row.id === `pair-${decided}`);
+  if (index < 0) return;
+  const next = rows[index + 1] ?? rows[index - 1];
+  const query = new URLSearchParams(location.search);
+  if (next) query.set("pair", next.id.slice(5));
+  else query.delete("pair");
+  parameters.back = query.toString();
+}
+
 /* A decision takes the row out of its tab: remember its place, and go on with the row that follows. */
 let place = -1;
 function onBeforeRequest(event) {
@@ -44,7 +63,7 @@ function onSettle(event) {
     const open = drawer().querySelector("[data-drawer]")?.dataset.drawer;
     if (open) {
       selectRow(open);
-      if (!document.querySelector("dialog[open]")) drawer().querySelector("[data-drawer-title]").focus({ preventScroll: true });
+      if (!document.querySelector("dialog[open]") && !isFollowing()) drawer().querySelector("[data-drawer-title]").focus({ preventScroll: true });
     }
     return;
   }
@@ -57,9 +76,12 @@ function onSettle(event) {
   const next = rows[Math.min(place, rows.length - 1)];
   place = -1;
   if (!next) return;
-  if (!drawer().querySelector("[data-drawer]")) selectRow(next.id.slice(5));
-  next.focus({ preventScroll: true });
-  next.scrollIntoView({ block: "nearest" });
+  const open = drawer().querySelector("[data-drawer]")?.dataset.drawer;
+  if (open) history.replaceState(null, "", addressWith({ pair: open }));
+  const current = document.getElementById(`pair-${open}`) ?? next;
+  selectRow(current.id.slice(5));
+  current.focus({ preventScroll: true });
+  current.scrollIntoView({ block: "nearest" });
 }
 
 /* On a phone the tabs are wider than the screen: bring the current one into sight. */
@@ -84,6 +106,7 @@ document.addEventListener("click", (event) => {
 document.addEventListener("change", (event) => {
   if (event.target.matches("[data-check], [data-check-all]")) showMarks();
 });
+document.body.addEventListener("htmx:configRequest", onConfig);
 document.body.addEventListener("htmx:beforeRequest", onBeforeRequest);
 document.body.addEventListener("htmx:afterSettle", onSettle);
 window.addEventListener("popstate", () => location.reload());

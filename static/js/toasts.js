@@ -1,4 +1,5 @@
-/* Toasts: what happened, with Undo. They stay 10 seconds, longer while hovered or focused. */
+/* Toasts: what happened, with Undo. They stay 10 seconds, longer while hovered or focused.
+ * Only the latest is shown, with how many came in a row: one Undo belongs to one decision. */
 const STAY_MS = 10_000;
 
 function arm(toast) {
@@ -13,6 +14,24 @@ function arm(toast) {
   toast.addEventListener("mouseleave", start);
   toast.addEventListener("focusout", start);
   start();
+}
+
+/** Take away what the newest toast replaces, and say on it how many came one upon the other. */
+function keepLatest(region, added) {
+  const latest = added.at(-1);
+  if (!latest?.isConnected || region.id !== "toasts") return;
+  let count = added.length;
+  for (const old of [...region.querySelectorAll(".toast")]) {
+    if (old === latest) continue;
+    if (!added.includes(old)) count += Number(old.dataset.count ?? 1);
+    old.remove();
+  }
+  latest.dataset.count = count;
+  if (count < 2) return;
+  const mark = document.createElement("span");
+  mark.className = "toast__count";
+  mark.textContent = `${count} in a row`;
+  latest.querySelector("span")?.after(mark);
 }
 
 /** Show a toast made in the browser, once at a time: what polls fails every second. */
@@ -33,7 +52,11 @@ export function startToasts() {
   const armNew = (nodes) => nodes.forEach((node) => node.classList?.contains("toast") && arm(node));
   for (const region of regions) {
     armNew([...region.children]);
-    new MutationObserver((changes) => changes.forEach((change) => armNew([...change.addedNodes])))
+    new MutationObserver((changes) => {
+      const added = changes.flatMap((change) => [...change.addedNodes]);
+      armNew(added);
+      keepLatest(region, added.filter((node) => node.classList?.contains("toast")));
+    })
       .observe(region, { childList: true });
   }
   document.addEventListener("click", (event) => {

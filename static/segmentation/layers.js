@@ -51,6 +51,12 @@ export class Layers {
     return this.levels[y * this.width + x] / 65535;
   }
 
+  /** The mask of pixels at least so probable. */
+  above(threshold) {
+    const least = Math.round(65535 * threshold);
+    return Uint8Array.from(this.levels, (level) => (level >= least ? 1 : 0));
+  }
+
   /** Whether the known mask covers a layer pixel; null when there is none. */
   truth(x, y) {
     return this.truthBits === null ? null : (this.truthBits[y * this.width + x] & 2) !== 0;

@@ -59,6 +59,9 @@ export class Painter {
     this.find("[data-undo]").addEventListener("click", () => this.undo());
     this.find("[data-redo]").addEventListener("click", () => this.redo());
     this.find("[data-leave]").addEventListener("click", () => this.leave());
+    for (const button of this.box.querySelectorAll("[data-start]")) {
+      button.addEventListener("click", () => this.startFrom(button.dataset.start));
+    }
     this.find("[data-save]").addEventListener("click", () => this.save());
     window.addEventListener("beforeunload", (event) => {
       if (this.isUnsaved) event.preventDefault();
@@ -103,6 +106,16 @@ export class Painter {
     }
     this.setOpen(false);
     if (isChanged) showToast("Corrections discarded. To have them back, correct the mask again and press Undo.");
+  }
+
+  /** Begin again from the known mask, what was predicted, or the threshold shown; can be undone. */
+  startFrom(kind) {
+    const { layers } = this.viewer;
+    const wanted = { known: (at) => (layers.truthBits[at] & 2) >> 1, predicted: (at) => this.saved[at] }[kind];
+    const after = kind === "threshold" ? layers.above(this.viewer.threshold) : this.mask.map((_, at) => wanted(at));
+    this.done.push({ box: [0, 0, this.width, this.height], before: this.mask.slice(), after });
+    this.undone = [];
+    this.put(after, [0, 0, this.width, this.height]);
   }
 
   setTool(tool) {

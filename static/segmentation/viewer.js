@@ -32,6 +32,7 @@ class Viewer {
     this.foreground = root.dataset.foreground;
     this.stageBox = this.find("[data-stage]");
     this.pointers = new Map();
+    this.threshold = 0.5;
     this.panel = new Panel(this);
   }
 
@@ -131,6 +132,23 @@ class Viewer {
     this.refresh();
   }
 
+  /** Show the outline of another threshold; null shows the mask that was predicted. */
+  setThreshold(value) {
+    this.threshold = value ?? 0.5;
+    const slider = this.find("[data-threshold]");
+    slider.value = String(Math.round(100 * this.threshold));
+    slider.style.setProperty("--share", `${slider.value}%`);
+    this.find("[data-threshold-value]").textContent = value === null ? "as predicted" : this.threshold.toFixed(2);
+    this.find("[data-threshold-reset]").hidden = value === null;
+    if (!this.painter?.open) {
+      const mask = value === null ? this.layers.mask : this.layers.above(value);
+      this.stage.setMask(mask);
+      const marked = mask.reduce((sum, one) => sum + one, 0) / mask.length;
+      this.find("[data-threshold-marked]").textContent = value === null ? "" : `marks ${(100 * marked).toFixed(1)} %`;
+    }
+    this.refresh();
+  }
+
   /** One step of the brush's size while correcting, else of the layer's opacity. */
   nudge(direction) {
     if (this.painter?.open) this.painter.nudge(direction);
@@ -188,6 +206,9 @@ class Viewer {
     }
     const slider = this.find("[data-opacity]");
     slider.addEventListener("input", () => this.setOpacity(Number(slider.value)));
+    const threshold = this.find("[data-threshold]");
+    threshold.addEventListener("input", () => this.setThreshold(Number(threshold.value) / 100));
+    this.find("[data-threshold-reset]").addEventListener("click", () => this.setThreshold(null));
     for (const button of this.all("[data-nudge]")) {
       button.addEventListener("click", () => this.nudge(Number(button.dataset.nudge)));
     }

@@ -5,7 +5,8 @@ import sys
 import numpy as np
 import pytest
 
-from benchmarks import bench_matching, bench_training
+from benchmarks import bench_matching, bench_rooms, bench_training
+from benchmarks.room_problems import SHAPES
 from engine.datasets.university import simulate_university
 
 GAP = 0.3  # ten times what the slowest reaches in its second: busy machines pass
@@ -74,3 +75,21 @@ def test_a_peer_that_disagrees_is_reported_and_not_timed(
     assert capsys.readouterr().out.startswith("case 4 1.0000 2.0000 2.0 ")
     bench_matching.compare("case", scores, 1.0, (partner, 2.0), weight + 0.1)
     assert "disagrees" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_rooms_of_every_shape_agree_with_every_peer(shape: str) -> None:
+    table = bench_rooms.compare(SHAPES[shape](18), 60.0, 1e-6)
+    best = table.weights["ours"]
+    assert table.weights["HiGHS, whole model"] == pytest.approx(best, abs=1e-4)
+    for method, weight in table.weights.items():
+        assert weight <= best + 1e-4, method
+        assert table.bounds[method] >= best - 1e-4, method
+    assert {"exchange alone", "HiGHS, whole model", "CP-SAT, whole model"} <= set(table.weights)
+
+
+def test_a_bound_below_a_placement_stops_the_benchmark_of_rooms() -> None:
+    table = bench_rooms.Table("made up")
+    table.put("one", 1.0, 3.0, 0.0)
+    with pytest.raises(SystemExit, match="above 2"):
+        table.put("other", 2.5, 2.0, 0.0)

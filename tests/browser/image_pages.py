@@ -33,7 +33,7 @@ def learn(page: Page) -> None:
 
 def wait_till_learned(page: Page) -> None:
     """Wait on the page of a model that learns."""
-    ended = re.compile("Certified|Stopped early")
+    ended = re.compile("Certified|Stopped early|Learned")
     expect(page.locator("#segmenter-badge")).to_have_text(ended, timeout=120_000)
 
 

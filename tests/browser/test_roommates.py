@@ -143,6 +143,24 @@ def export_some(page: Page) -> None:
     assert len(ids) == 200
 
 
+def deciding_goes_on_with_the_next_card(page: Page) -> None:
+    """The open card, the current row and what keys act on are always the same pair."""
+    card, row = page.locator("[data-drawer]"), page.locator("tr.pair[data-selected]")
+    first = card.get_attribute("data-drawer")
+    page.keyboard.press("l")
+    expect(page.locator("#tab-locked")).to_contain_text("1")
+    expect(card).not_to_have_attribute("data-drawer", first)
+    expect(row).to_have_attribute("id", f"pair-{card.get_attribute('data-drawer')}")
+    second = card.get_attribute("data-drawer")
+    page.keyboard.press("j")
+    expect(card).not_to_have_attribute("data-drawer", second)
+    expect(row).to_have_attribute("id", f"pair-{card.get_attribute('data-drawer')}")
+    page.keyboard.press("z")
+    expect(page.locator("#tab-locked")).to_contain_text("0")
+    page.keyboard.press("Enter")
+    expect(card).to_be_visible()
+
+
 @pytest.mark.slow
 def test_deciding_by_keyboard_alone(page_as: Callable[..., Page], tmp_path: Path) -> None:
     page = page_as("bob")
@@ -168,6 +186,7 @@ def test_deciding_by_keyboard_alone(page_as: Callable[..., Page], tmp_path: Path
     page.keyboard.press("j")
     page.keyboard.press("Enter")
     expect(page.locator("[data-drawer]")).to_be_visible()
+    deciding_goes_on_with_the_next_card(page)
     page.keyboard.press("Escape")
     expect(page.locator("[data-drawer]")).to_have_count(0)
     page.keyboard.press("s")

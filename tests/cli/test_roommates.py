@@ -239,3 +239,27 @@ def test_a_killed_training_goes_on_from_its_checkpoint(folder, capsys, tmp_path)
     code, second, _ = call(capsys, *words, "--out", tmp_path / "two.npz")
     assert code == 0
     assert second["relative_gap"] <= 1e-6
+
+
+def test_weights_come_with_intervals_drift_and_the_most_useful_questions(folder, capsys, tmp_path):
+    out = tmp_path / "effects.csv"
+    years = [f"{folder}/survey_{k}.csv:{folder}/pairs_{k}.csv" for k in (1, 2)]
+    code, result, _ = call(
+        capsys, "weights", "--cohort", years[0], "--cohort", years[1],
+        "--model", folder / "m.npz", "--refits", 2, "--out", out,
+    )  # fmt: skip
+    assert code == 0
+    rows = read(out)
+    assert len(rows) == len(result["questions"]) == 14
+    assert (result["pairs"], result["years"]) == (60, 2)
+    assert sorted(result["most_useful_first"]) == sorted(row["question"] for row in rows)
+    for row in result["questions"]:
+        assert row["low"] < row["effect"] < row["high"]
+        assert row["drift_low"] < row["drift"] < row["drift_high"]
+        assert row["standard_error_of_refits"] > 0
+        assert row["year_2_low"] < row["year_2_effect"] < row["year_2_high"]
+    assert main(["roommates", "weights", "--cohort", years[0]]) == 0
+    assert "30 pairs of 1 year" in capsys.readouterr().out
+    code, _, error = call(capsys, "weights", "--cohort", years[0], "--refits", -1)
+    assert code != 0
+    assert "--refits" in error

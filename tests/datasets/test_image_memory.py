@@ -14,7 +14,7 @@ from PIL import Image
 PROGRAM = """
 import sys
 from pathlib import Path
-from engine.datasets.images import read_image
+from engine.datasets.picture_view import read_image
 from engine.datasets.masks import read_mask
 def peak():
     lines = Path("/proc/self/status").read_text().splitlines()

@@ -11,8 +11,8 @@ from numpy.testing import assert_array_equal
 from PIL import Image
 
 from engine.core.errors import InvalidProblemError
-from engine.datasets.images import read_image
 from engine.datasets.masks import read_mask
+from engine.datasets.picture_view import read_image
 from tests.datasets.pictures import encode, gradient, in_mode
 
 

@@ -103,11 +103,12 @@ def loosely_joined(half):
     return scores, np.array(kept)
 
 
-def test_a_violated_odd_set_is_repaired_and_said_to_be_rough():
+def test_a_violated_odd_set_is_repaired_with_the_gap_that_is_left():
     """At least one of three pairs must join the halves; the row sums left it at 0.01 together."""
     scores, forbidden = loosely_joined(11)
     found = compute_group_marginals(scores, 1.0, forbidden)
-    assert found.accuracy == "rough"
+    assert found.accuracy == "bethe"
+    assert 0.0 < found.gap < 0.5
     assert found.tau[:11, 11:].sum() >= 1.0 - 1e-9
     assert found.tau[10, 11] == pytest.approx(1 / 3, abs=0.02)
     np.testing.assert_allclose(found.tau.sum(axis=1), 1.0, atol=1e-9)
@@ -116,7 +117,8 @@ def test_a_violated_odd_set_is_repaired_and_said_to_be_rough():
 
 def test_sharp_scores_without_forbidden_pairs_are_repaired_too():
     found = compute_group_marginals(random_scores(20, 5.0, 0), 1.0, NONE)
-    assert found.accuracy == "rough"
+    assert found.accuracy == "bethe"
+    assert found.gap < 0.5
     assert is_in_matching_polytope(found.tau)
 
 

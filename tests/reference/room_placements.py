@@ -1,6 +1,6 @@
 """The best placement by brute force, and by one integer programme over all groups."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import combinations
 
 import numpy as np
@@ -43,6 +43,63 @@ def best_by_enumeration(worth: "object", capacities: tuple[int, ...], n: int) ->
             total += cache[room, members]
         best = max(best, total)
     return float(best)
+
+
+def best_by_subsets(worth: Callable[[tuple[int, ...], int], float], n_rooms: int, n: int) -> float:
+    """Largest sum over rooms of ``worth(members, room)``, -inf when there is no placement.
+
+    Room by room, over every set of people whom the rooms so far may hold.
+    """
+    best = {0: 0.0}  # by set of people placed
+    for room in range(n_rooms):
+        worths = {}
+        for size in range(1, n + 1):
+            for members in combinations(range(n), size):
+                value = worth(members, room)
+                if value > -np.inf:
+                    worths[sum(1 << k for k in members)] = value
+        after = dict(best)
+        for placed, total in best.items():
+            for group, value in worths.items():
+                if not placed & group:
+                    key = placed | group
+                    after[key] = max(after.get(key, -np.inf), total + value)
+        best = after
+    return float(best.get((1 << n) - 1, -np.inf))
+
+
+def best_of_whole_model(
+    worth: Callable[[tuple[int, ...], int], float], room_type: IntArray, capacity: IntArray, n: int
+) -> float:
+    """Optimum over every group of people in every type of room, by HiGHS to a gap of 0.
+
+    ``room_type`` (r,) type of each room; ``capacity`` (types,); ``worth(members, type)``.
+    """
+    columns, values = [], []
+    counts = np.bincount(room_type, minlength=len(capacity))
+    for t, beds in enumerate(capacity.tolist()):
+        for size in range(1, beds + 1):
+            for members in combinations(range(n), size):
+                value = worth(members, t)
+                if value > -np.inf:
+                    columns.append((*members, n + t))
+                    values.append(value)
+    rows = np.array([k for c in columns for k in c])
+    places = np.repeat(np.arange(len(columns)), [len(c) for c in columns])
+    shape = (n + len(capacity), len(columns))
+    matrix = csr_array((np.ones(len(rows)), (rows, places)), shape=shape)
+    found = milp(
+        -np.array(values),
+        constraints=LinearConstraint(
+            matrix,
+            np.concatenate((np.ones(n), np.zeros(len(capacity)))),
+            np.concatenate((np.ones(n), counts)),
+        ),
+        integrality=np.ones(len(columns), dtype=np.int64),
+        bounds=Bounds(0, 1),
+        options={"mip_rel_gap": 0.0, "time_limit": 300.0},
+    )
+    return -np.inf if found.status == 2 else -float(found.fun)
 
 
 def best_of_nested(

@@ -134,6 +134,32 @@ def test_too_many_beds_are_said_when_rooms_must_be_full() -> None:
     assert error.value.conflicts == (conflict,) or error.value.conflicts[0].n_left == 2
 
 
+def test_never_pairs_that_leave_somebody_out_are_named_and_no_others() -> None:
+    rooms = Rooms(("A", "B"), np.array([2, 2]))
+    # Beds for four by number, but 0 may share with nobody.
+    rules = RoomRules(forbids=((0, 1), (0, 2), (0, 3)), alike=(("Gender", 0.1),))
+    attributes = {"Gender": ("F", "M", "F", "M")}
+    ids = ("Ann", "Bob", "Cat", "Dan")
+    with pytest.raises(InfeasibleError, match="never together: Ann and Bob") as error:
+        place_in_rooms(np.zeros((4, 4)), rooms, rules, attributes=attributes, ids=ids)
+    (conflict,) = error.value.conflicts
+    assert conflict.kind == "clash"
+    assert {entry for _, entry in conflict.rules} == set(rules.forbids)
+    found = place_in_rooms(
+        np.zeros((4, 4)), rooms, rules, attributes=attributes, ids=ids, allow_unplaced=True
+    )
+    assert len(found.unplaced) == 1
+    assert found.conflicts[0].rules == conflict.rules
+
+
+def test_locked_people_who_fit_by_number_but_into_no_set_of_rooms_are_named() -> None:
+    rooms = Rooms(("A", "B"), np.array([3, 3]))
+    rules = RoomRules(locks=((0, 1), (2, 3), (4, 5)))
+    with pytest.raises(InfeasibleError, match="3 locks") as error:
+        place_in_rooms(np.zeros((6, 6)), rooms, rules)
+    assert {entry for _, entry in error.value.conflicts[0].rules} == set(rules.locks)
+
+
 @pytest.mark.parametrize(
     ("rules", "message"),
     [

@@ -10,6 +10,7 @@ import pytest
 from django.conf import LazySettings
 from django.test import Client
 
+from tests.webapp.reader import Reader
 from webapp.accounts.models import Organisation, Role, User
 
 PASSWORD = "quiet-lamp-orbit-42"
@@ -34,7 +35,7 @@ def sent_job_ids(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Record what would be sent to the broker; tests with a real broker override this fixture."""
     sent: list[str] = []
 
-    def record(job_id: object) -> bool:
+    def record(job_id: object, queue: str) -> bool:
         sent.append(str(job_id))
         return True
 
@@ -87,7 +88,7 @@ def client_of() -> Callable[[User], Client]:
     """A function from a person to a client that is signed in as that person."""
 
     def sign_in(user: User) -> Client:
-        client = Client()
+        client = Reader()
         client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
         return client
 

@@ -31,10 +31,15 @@ from webapp.cohorts.services.drafts import draft_create
 from webapp.common import readiness
 from webapp.housing.models import BuildingList, Placement, PlacementEvent
 from webapp.housing.services.buildings import building_draft_create
+from webapp.identity.models import IdentityProvider
+from webapp.jobs.models import Worker
+from webapp.letters.services.templates import template_save
 from webapp.matching.models import Decision, Proposal
 from webapp.matching.services.decisions import pairs_decide
+from webapp.reports.services import shape_save
 from webapp.surveys.links import token_of
 from webapp.surveys.services.questionnaires import questionnaire_create, questionnaire_open
+from webapp.webhooks.models import Webhook
 
 ClientOf = Callable[[User], Client]
 
@@ -43,20 +48,31 @@ ClientOf = Callable[[User], Client]
 ELSEWHERE = ("segmentation:", "api:None")
 # Students have no account: a signed link or a code is what they need, wherever they study.
 LINKED = {"surveys:enter", "surveys:code", "surveys:answer"}
-OPEN = {"common:healthz", "common:readyz", "common:metrics", "accounts:sign-in", *LINKED}
+# What browsers and providers call while nobody is signed in yet; a name in them finds a provider.
+VOUCHING = {
+    "identity:back-channel", "openid_connect_login", "openid_connect_callback", "saml_login",
+    "saml_acs", "saml_finish_acs", "saml_sls", "saml_metadata",
+}  # fmt: skip
+OPEN = {
+    "common:healthz", "common:readyz", "common:metrics", "accounts:sign-in", "identity:code",
+    *LINKED, *VOUCHING,
+}  # fmt: skip
 EVERYBODY = {
     "common:home", "common:help", "common:search", "accounts:sign-out", "accounts:password",
-    "accounts:settings", "jobs:list", "jobs:job", "jobs:card", "jobs:bell", "jobs:convergence",
+    "accounts:settings", "identity:second-factor",
+    "jobs:list", "jobs:job", "jobs:card", "jobs:bell", "jobs:convergence",
     "cohorts:list", "cohorts:cohort", "matching:models", "matching:model",
     "matching:model-certificate", "matching:model-weights", "matching:proposals",
     "matching:proposal", "matching:look", "matching:pair", "api:docs", "api:openapi", "api:tokens",
     "api:token-revoke", "housing:building-lists", "housing:buildings", "housing:placements",
     "housing:placement", "housing:scenarios", "surveys:list", "surveys:questionnaire",
+    "reports:checks", "reports:report",
 }  # fmt: skip
 STAFF = {
     "surveys:new", "surveys:change", "surveys:open", "surveys:preview", "surveys:invite",
-    "surveys:make-cohort",
-    "audit:log", "audit:export", "jobs:cancel", "cohorts:upload", "cohorts:draft",
+    "surveys:make-cohort", "surveys:undo", "surveys:languages",
+    "audit:log", "audit:export", "jobs:cancel", "cohorts:upload", "cohorts:latecomers",
+    "cohorts:draft",
     "cohorts:draft-change", "cohorts:draft-confirm", "cohorts:draft-discard", "cohorts:rename",
     "cohorts:split", "cohorts:simulate", "cohorts:pairs-upload", "cohorts:pairs-draft",
     "cohorts:pairs-confirm", "matching:model-new", "matching:model-set",
@@ -70,15 +86,29 @@ STAFF = {
     "housing:placement-decide",
     "housing:placement-undo", "housing:changes", "housing:changes-act",
     "housing:placement-rename", "housing:placement-export",
+    "letters:templates", "letters:template-new", "letters:template", "letters:template-remove",
+    "letters:placement", "letters:placement-act", "letters:placement-file",
+    "reports:check-start", "reports:report-file", "reports:rosters", "reports:roster-file",
+    "reports:roster-remove",
 }  # fmt: skip
 ADMINISTRATORS = {
     "accounts:people", "accounts:change-role", "accounts:change-active", "accounts:reset-password",
-    "accounts:rename-organisation", "cohorts:purge", "matching:model-delete",
+    "accounts:rename-organisation", "identity:providers", "identity:provider-new",
+    "identity:provider", "identity:provider-remove", "identity:duty",
+    "identity:remove-second-factor", "cohorts:purge", "matching:model-delete",
     "matching:proposal-delete", "housing:buildings-remove", "housing:placement-publish",
-    "housing:placement-delete", "surveys:delete",
+    "housing:placement-delete", "surveys:delete", "letters:placement-send",
+    "operations:page", "operations:forget",
+    "webhooks:list", "webhooks:webhook", "webhooks:act",
 }  # fmt: skip
-# Not found without more: a token is revoked by its owner, a model is checked on a chosen cohort.
-NAMES_ANOTHER_OBJECT = {"api:token-revoke", "matching:model-check"}
+# Workers run the jobs of all organisations; one that is taken off the page comes back by answering.
+OF_ALL = {"operations:forget"}
+# Not found without more: a token is revoked by its owner, a model is checked on a chosen cohort,
+# and what is sent is a chosen letter.
+NAMES_ANOTHER_OBJECT = {
+    "api:token-revoke", "matching:model-check", "letters:placement-send", "letters:placement-act",
+    "letters:placement-file",
+}  # fmt: skip
 # What stands in every parameter and field of a form that somebody has taken apart.
 NONSENSE = {
     "a digit that is no number": "²",
@@ -88,9 +118,13 @@ NONSENSE = {
     "long text": "🙂" * 300,
 }
 FIELDS = (
+    "asks_sign_in", "duty", "language", "logout_token", "password", "place", "protocol",
+    "time_zone", "without",
     "answers", "cell", "closes_on", "code", "contact", "do", "edges", "form", "hint", "identifier",
     "introduction", "is_roster", "key", "lang", "n", "opens_at", "people", "person", "position",
     "reason", "rule", "section", "sure", "takes_code", "third", "title", "who_sees",
+    "address", "addresses", "delivery", "event", "rate", "is_paused", "url", "consent_column",
+    "letter", "reply_to", "subject",
     "act", "action", "active", "against", "answer", "as", "back", "buildings", "by", "capacity",
     "clash", "change", "check_on", "cohort", "column", "decision", "department", "designation",
     "file",
@@ -116,7 +150,8 @@ def parameters_of(
     """Yield the name of every address with the names of its parameters."""
     for pattern in patterns:
         if isinstance(pattern, URLResolver):
-            yield from parameters_of(pattern.url_patterns, f"{pattern.namespace}:")
+            inner = f"{pattern.namespace}:" if pattern.namespace else namespace
+            yield from parameters_of(pattern.url_patterns, inner)
         else:
             yield f"{namespace}{pattern.name}", list(pattern.pattern.regex.groupindex)
 
@@ -152,11 +187,28 @@ def urls(
     asked = questionnaire_create(user=bob, title="Asked", form="own")
     until = timezone.now() + timedelta(days=1)
     questionnaire_open(user=bob, questionnaire=asked, closes_at=until)
+    worker = Worker.objects.create(name="short-a1@hall", seen_at=timezone.now())
     answering = asked.participants.create(email="anna@northfield.example")
+    webhook = Webhook.objects.create(
+        organisation=bob.organisation, url="https://127.0.0.1/", events=["job.failed"], nonce="n"
+    )
+    shape = shape_save(user=bob, name="Roster", columns=[("id", "")], is_exact=True)
+    letter = template_save(user=bob, template=None, name="Letter", subject="S", text="[hall]")
+    vouching = {
+        protocol: IdentityProvider.objects.create(
+            organisation=bob.organisation, name=protocol, protocol=protocol, is_on=True,
+            server_url="https://idp.invalid",
+        )
+        for protocol in ("openid_connect", "saml")
+    }  # fmt: skip
     token, _ = token_create(user=bob, name="sync", days=30, may_change=False)
     # The longest entry that an address begins with says what its parameters mean.
     objects = {
         "": {},
+        "identity": {"pk": vouching["saml"].pk, "key": vouching["openid_connect"].key},
+        "identity:remove-second-factor": {"pk": bob.pk},
+        "openid_connect": {"provider_id": vouching["openid_connect"].key},
+        "saml": {"organization_slug": vouching["saml"].key},
         "accounts": {"pk": bob.pk},
         "api:token": {"uuid": token.pk},
         "cohorts": {"uuid": cohort.pk, "draft_uuid": a_draft(bob, cohort=cohort).pk},
@@ -170,10 +222,15 @@ def urls(
         },
         "housing:changes": {"uuid": placement.pk},
         "jobs": {"uuid": proposal.job_id},
+        "letters": {"uuid": letter.pk},
+        "letters:placement": {"uuid": placement.pk},
         "matching": {
             "uuid": proposal.pk, "pair_id": pair.pk, "event_id": event.pk, "file_format": "csv"
         },
         "matching:model": {"uuid": proposal.model_id},
+        "operations": {"pk": worker.pk},
+        "webhooks": {"uuid": webhook.pk},
+        "reports": {"uuid": placement.pk, "shape": shape.pk, "file_format": "csv"},
         "surveys": {"uuid": asked.pk, "code": asked.code, "token": token_of(answering)},
     }  # fmt: skip
     found = {}
@@ -222,6 +279,8 @@ def test_every_address_asks_for_its_role(bob: User, urls: dict[str, str], role: 
             assert set(codes) == {403}, name
         elif name == "common:metrics":
             assert set(codes) == {404}, "no role opens it, but a token of its own"
+        elif name in VOUCHING:
+            assert set(codes) <= {302, 400, 401}, f"{name} {codes}"
         elif name not in NAMES_ANOTHER_OBJECT:
             assert all(code < 400 or code == 422 for code in codes), f"{name} {codes}"
 
@@ -231,7 +290,7 @@ def test_nobody_reaches_an_object_of_another_organisation(
 ) -> None:
     eve = make_user("eve", southgate, Role.ADMINISTRATOR)
     for name, url in urls.items():
-        if ADDRESSES[name] and name not in LINKED:
+        if ADDRESSES[name] and name not in LINKED | OF_ALL | VOUCHING:
             assert set(answers(eve, url)) == {404}, name
         elif name not in OPEN:
             page = client_of(eve).get(url)

@@ -10,13 +10,16 @@ import time
 from pathlib import Path
 
 import pytest
+import yaml
+from django.utils import timezone
 
+from webapp.accounts.models import Organisation
 from webapp.instance import BASE_DIR
 from webapp.sizing import Sizes
 from webapp.supervisor import roles
 
 UNITS = sorted((BASE_DIR / "deploy" / "systemd").glob("*.service"))
-SIZE = Sizes(web_workers=3, web_threads=5, job_workers=4, job_threads=6)
+SIZE = Sizes(web_workers=3, web_threads=5, job_workers=4, learn_workers=2, job_threads=6)
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.stem)
@@ -45,13 +48,14 @@ def test_each_unit_starts_its_role() -> None:
         re.search(r"webapp\.supervisor\.roles (\w+)", path.read_text(encoding="utf-8"))[1]
         for path in UNITS
     }
-    assert named == {"web", "worker", "sweep"}
+    assert named == {"web", "worker", "learner", "sweep"}
 
 
 def test_sizes_reach_the_programs() -> None:
     web = " ".join(roles.web_command("127.0.0.1:8000", SIZE))
     assert "--workers 3 --threads 5" in web
-    assert "--concurrency 4" in " ".join(roles.worker_command(SIZE))
+    assert "--queues long" in " ".join(roles.worker_command("long", 2))
+    assert "--concurrency 2" in " ".join(roles.worker_command("long", 2))
     assert roles.own_environment(SIZE)["NUMBA_NUM_THREADS"] == "6"
 
 
@@ -81,3 +85,97 @@ def test_the_sweep_runs_alone_and_stops_when_asked(tmp_path: Path) -> None:
     finally:
         process.kill()
         process.wait()
+
+
+def run_tool(name: str, *arguments: str, **environment: str) -> str:
+    """Run the tool that reads a file of deploy/; return what it said. Skips where it is absent."""
+    program = shutil.which(name) or shutil.which(name, path="/usr/sbin")
+    if program is None:
+        pytest.skip(f"needs {name}, which is absent")
+    done = subprocess.run(
+        [program, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **environment},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def test_caddy_understands_its_file(tmp_path: Path) -> None:
+    path = BASE_DIR / "deploy" / "proxy" / "Caddyfile"
+    said = run_tool(
+        "caddy", "validate", "--adapter", "caddyfile", "--config", str(path), HOME=str(tmp_path)
+    )
+    assert "Valid configuration" in said
+    assert "not formatted" not in said
+
+
+def test_nginx_understands_its_file(tmp_path: Path) -> None:
+    run_tool(
+        "openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=hall.example",
+        "-keyout", str(tmp_path / "privkey.pem"), "-out", str(tmp_path / "fullchain.pem"),
+    )  # fmt: skip
+    text = (BASE_DIR / "deploy" / "proxy" / "nginx.conf").read_text(encoding="utf-8")
+    site = tmp_path / "site.conf"
+    site.write_text(text.replace("/etc/ssl/bethe-hall", str(tmp_path)), encoding="utf-8")
+    whole = tmp_path / "nginx.conf"
+    whole.write_text(
+        f"pid {tmp_path}/pid;\nerror_log stderr;\nevents {{}}\n"
+        f"http {{ access_log off; include {site}; }}\n",
+        encoding="utf-8",
+    )
+    assert "test is successful" in run_tool("nginx", "-t", "-p", str(tmp_path), "-c", str(whole))
+
+
+def test_prometheus_understands_the_alarms() -> None:
+    path = BASE_DIR / "deploy" / "prometheus" / "alerts.yml"
+    assert "SUCCESS" in run_tool("promtool", "check", "rules", str(path))
+
+
+@pytest.mark.django_db
+def test_every_alarm_is_of_a_number_that_there_is_and_is_explained() -> None:
+    from webapp.common import metrics
+    from webapp.common.models import Installation
+    from webapp.jobs.models import Job, JobState
+
+    metrics.count_request("common:home", 200, 0.1)
+    Installation.objects.create(pk=1, store_mark="x", backed_up_at=timezone.now())
+    organisation = Organisation.objects.create(name="Northfield")
+    Job.objects.create(
+        organisation=organisation, kind="x", title="x", seed=1, state=JobState.RUNNING,
+        heartbeat_at=timezone.now(),
+    )  # fmt: skip
+    text = metrics.exposition().decode()
+    alarms = (BASE_DIR / "deploy" / "prometheus" / "alerts.yml").read_text(encoding="utf-8")
+    manual = (BASE_DIR / "docs" / "operating.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"bethe_hall_\w+", alarms))
+    assert named
+    for name in named:
+        assert re.search(rf"^{name}(\{{| )", text, re.MULTILINE), name
+        assert f"`{name}" in manual, name
+    done = subprocess.run(
+        [shutil.which("promtool") or pytest.skip("needs promtool, which is absent"),
+         "check", "metrics"],
+        input=text, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_containers_play_every_role_and_name_variables_that_are_read() -> None:
+    folder = BASE_DIR / "deploy" / "compose"
+    described = yaml.safe_load((folder / "compose.yaml").read_text(encoding="utf-8"))
+    services = described["services"]
+    roles_named = {service["command"][0] for service in services.values() if "build" in service
+                   and "command" in service}  # fmt: skip
+    assert roles_named | {"web"} == {"web", "worker", "learner", "sweep"}
+    settings = (BASE_DIR / "webapp" / "settings.py").read_text(encoding="utf-8")
+    for name in services["web"]["environment"]:
+        assert name in settings or name.startswith("AWS_"), name
+    for service in services.values():
+        for volume in service.get("volumes", []):
+            name = volume.split(":")[0]
+            assert name in described["volumes"] or (folder / name).exists(), volume
+    docker_file = (folder / "Dockerfile").read_text(encoding="utf-8")
+    assert "webapp.supervisor.roles" in docker_file

@@ -7,7 +7,7 @@ import pytest
 
 from webapp.sizing import count_cores, sizes
 
-NAMES = ("WEB_WORKERS", "WEB_THREADS", "JOB_WORKERS", "JOB_THREADS")
+NAMES = ("WEB_WORKERS", "WEB_THREADS", "JOB_WORKERS", "LEARN_WORKERS", "JOB_THREADS")
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +53,7 @@ def test_each_number_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
     for number, name in enumerate(NAMES, start=11):
         monkeypatch.setenv(name, str(number))
     found = sizes()
-    assert [getattr(found, name.lower()) for name in NAMES] == [11, 12, 13, 14]
+    assert [getattr(found, name.lower()) for name in NAMES] == [11, 12, 13, 14, 15]
 
 
 @pytest.mark.parametrize("text", ["0", "-2", "many", "1.5"])

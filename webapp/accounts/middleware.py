@@ -7,6 +7,7 @@ from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils import timezone
 
 _SAFE_METHODS = ("GET", "HEAD")
 
@@ -37,6 +38,25 @@ def _path_of(address: str) -> str:
     except ValueError:
         return "/"
     return page.path + (f"?{page.query}" if page.query else "")
+
+
+class TimeZoneMiddleware:
+    """Show times in the zone of the signed-in person's organisation."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Choose the zone before the view, and leave none behind for the next request."""
+        organisation = request.user.organisation if request.user.is_authenticated else None
+        if organisation is None:
+            timezone.deactivate()
+        else:
+            timezone.activate(organisation.zone)
+        try:
+            return self.get_response(request)
+        finally:
+            timezone.deactivate()
 
 
 class PasswordChangeMiddleware:

@@ -1,5 +1,8 @@
 """Organisations and the people in them."""
 
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from django.conf import settings
 from django.contrib.auth.models import AbstractUser
 from django.db import models
 
@@ -10,6 +13,9 @@ class Organisation(models.Model):
     name = models.CharField(max_length=120, unique=True)
     department = models.CharField(max_length=120, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
+    # Where it is: pages show its times, and questionnaires close by its midnight. Empty: the
+    # installation's zone.
+    time_zone = models.CharField(max_length=64, blank=True)
     # What its files take: as counted then, and what was taken since. See webapp/common/quota.py.
     stored_bytes = models.BigIntegerField(default=0, editable=False)
     stored_at = models.DateTimeField(null=True, editable=False)
@@ -19,6 +25,14 @@ class Organisation(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """The time zone of its pages."""
+        try:
+            return ZoneInfo(self.time_zone or settings.TIME_ZONE)
+        except (ZoneInfoNotFoundError, ValueError):  # zones of another version of the table
+            return ZoneInfo(settings.TIME_ZONE)
 
 
 class Role(models.TextChoices):

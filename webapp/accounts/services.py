@@ -4,6 +4,7 @@ What is done ``by`` an administrator stays inside the administrator's organisati
 """
 
 import secrets
+from zoneinfo import available_timezones
 
 from axes.utils import reset as axes_reset
 from django.core.exceptions import PermissionDenied
@@ -12,6 +13,7 @@ from django.db import IntegrityError, transaction
 from webapp.accounts.models import Organisation, Role, User
 from webapp.audit.services import audit
 from webapp.common.errors import Refusal
+from webapp.identity.models import ProviderAccount
 
 _ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"  # nothing that can be read as something else
 _LAST_ADMINISTRATOR = "An organisation needs an administrator: give somebody else that role first."
@@ -43,10 +45,16 @@ def organisation_create(
 
 
 @transaction.atomic
-def organisation_rename(*, by: User, name: str, department: str) -> None:
-    """Give the administrator's organisation another name and department."""
+def organisation_rename(
+    *, by: User, name: str, department: str, time_zone: str | None = None
+) -> None:
+    """Give the administrator's organisation another name, department and time zone."""
     organisation = Organisation.objects.get(pk=_organisation_of(by).pk)
     before = str(organisation)
+    if time_zone is not None:
+        if time_zone and time_zone not in available_timezones():
+            raise AccountError("Choose a time zone of the list, such as Europe/Madrid.")
+        organisation.time_zone = time_zone
     _name(organisation, name, department)
     audit(by, "renamed", organisation, before=before, department=organisation.department)
 
@@ -69,6 +77,7 @@ def user_set_role(*, by: User, user: User, role: str) -> None:
     before = user.role
     if before == role:
         return
+    _check_is_local(user)
     if before == Role.ADMINISTRATOR:
         _check_not_last_administrator(user)
     user.role = Role(role)
@@ -96,6 +105,7 @@ def user_reset_password(*, by: User, user: User) -> str:
     A lock after failed sign-ins is lifted: whoever asks for a new password is often locked out.
     """
     _check_same_organisation(by, user)
+    _check_is_local(user)
     password = temporary_password()
     user.set_password(password)
     user.must_change_password = True
@@ -122,7 +132,7 @@ def _name(organisation: Organisation, name: str, department: str) -> None:
             if organisation.pk is None:
                 organisation.save()
             else:  # the count of its stored files may have gone on since the row was read
-                organisation.save(update_fields=["name", "department"])
+                organisation.save(update_fields=["name", "department", "time_zone"])
     except IntegrityError as error:
         raise AccountError(f"The name {organisation.name} is taken. Choose another one.") from error
 
@@ -146,6 +156,15 @@ def _organisation_of(by: User) -> Organisation:
 def _check_same_organisation(by: User, user: User) -> None:
     if _organisation_of(by).pk != user.organisation_id:
         raise PermissionDenied("This person belongs to another organisation.")
+
+
+def _check_is_local(user: User) -> None:
+    account = ProviderAccount.objects.select_related("provider").filter(user=user).first()
+    if account is not None:
+        raise AccountError(
+            f"{user.username} signs in by {account.provider}, which says the role and asks for "
+            "the password."
+        )
 
 
 def _check_not_last_administrator(user: User) -> None:

@@ -1,5 +1,8 @@
 """Signing in and out, one's own settings, and the people of an organisation."""
 
+from typing import Any
+from zoneinfo import available_timezones
+
 from django.contrib.auth import views as auth_views
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.forms import PasswordChangeForm
@@ -15,8 +18,15 @@ from webapp.accounts.forms import NewUserForm, RoleForm, SettingsForm, SignInFor
 from webapp.accounts.models import Role, User
 from webapp.accounts.selectors import working_tokens
 from webapp.common.decorators import administrator_required
-from webapp.common.selectors import get_owned_or_404, owned_by
+from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import attempt, toast
+from webapp.identity.second_factor import has_second_factor
+from webapp.identity.selectors import (
+    is_second_factor_duty,
+    people_with_origin,
+    providers_to_offer,
+)
+from webapp.identity.waiting import wait_for_code
 
 
 @method_decorator(login_not_required, name="dispatch")
@@ -26,6 +36,19 @@ class SignInView(auth_views.LoginView):
     template_name = "accounts/sign_in.html"
     authentication_form = SignInForm
     redirect_authenticated_user = True
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Add the providers of the installation's organisations."""
+        context = super().get_context_data(**kwargs)
+        return context | {"providers": providers_to_offer(self.request, context["next"])}
+
+    def form_valid(self, form: SignInForm) -> HttpResponse:
+        """Begin a session, or ask for the second factor first."""
+        user = form.get_user()
+        if not has_second_factor(user):
+            return super().form_valid(form)
+        wait_for_code(self.request, user, self.get_success_url())
+        return redirect("identity:code")
 
 
 class SignOutView(auth_views.LogoutView):
@@ -65,11 +88,15 @@ def locked_out(
 def settings(request: HttpRequest) -> HttpResponse:
     """Show and store one's own settings."""
     form = SettingsForm(request.POST or None, instance=request.user)
+    own = {
+        "has_password": request.user.has_usable_password(),
+        "has_second_factor": has_second_factor(request.user),
+    }
     if request.method == "POST" and form.is_valid():
         form.save()
         toast(request, "Settings saved.", icon="check")
         return redirect("accounts:settings")
-    return render(request, "accounts/settings.html", {"form": form})
+    return render(request, "accounts/settings.html", {"form": form, **own})
 
 
 @require_http_methods(["GET", "POST"])
@@ -86,8 +113,10 @@ def people(request: HttpRequest) -> HttpResponse:
 def _people_page(request: HttpRequest, form: NewUserForm, **fresh: object) -> HttpResponse:
     context = {
         "form": form,
-        "people": owned_by(User, request.user).order_by("-is_active", "username"),
+        "people": people_with_origin(request.user),
+        "is_duty": is_second_factor_duty(request.user),
         "roles": Role.choices,
+        "zones": sorted(available_timezones()),
         **fresh,
     }
     return render(request, "accounts/people.html", context, status=422 if form.errors else 200)
@@ -97,11 +126,14 @@ def _people_page(request: HttpRequest, form: NewUserForm, **fresh: object) -> Ht
 @administrator_required
 def rename_organisation(request: HttpRequest) -> HttpResponse:
     """Give the organisation another name and department."""
-    name, department = request.POST.get("name", ""), request.POST.get("department", "")
+    post = request.POST
+    fields = {"name": post.get("name", ""), "department": post.get("department", "")}
+    if "time_zone" in post:
+        fields["time_zone"] = post["time_zone"].strip()
     attempt(
         request,
-        lambda: services.organisation_rename(by=request.user, name=name, department=department),
-        "The organisation was renamed.",
+        lambda: services.organisation_rename(by=request.user, **fields),
+        "The organisation was changed.",
     )
     return redirect("accounts:people")
 

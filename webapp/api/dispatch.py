@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import structlog
 from django.conf import settings
@@ -23,13 +23,15 @@ from django.http import (
 )
 from django.http.multipartparser import MultiPartParserError
 from django.views.decorators.csrf import csrf_exempt
+from pydantic import BaseModel, ValidationError
 
 from engine import InfeasibleError, InvalidProblemError
 from webapp.accounts.models import Role
 from webapp.api.problems import Problem, problem_response
 from webapp.api.registry import Endpoint
 from webapp.api.services import token_find
-from webapp.common.error_views import AWAY_ADVICE, AWAY_ERRORS
+from webapp.api.shapes.base import Page, Paging, sentence_of
+from webapp.common.error_views import AWAY_ADVICE, AWAY_ERRORS, away_title
 from webapp.common.errors import Refusal
 from webapp.common.limits import TooManyError, count_up, seconds_left
 from webapp.segmentation.store import FULL_DISK_ERRORS, StorageFullError
@@ -39,8 +41,7 @@ log = structlog.get_logger(__name__)
 MAX_JSON_BYTES = 1024**2
 # A form without a boundary, cut off, with too many fields, in an unknown encoding.
 UNREADABLE = (MultiPartParserError, BadRequest, SuspiciousOperation, UnreadablePostError)
-MAX_SEED = 2**31 - 1
-MAX_OFFSET = 10**9  # beyond any table, and within what a database counts to
+S = TypeVar("S", bound=BaseModel)
 
 
 def view_of(endpoints: Sequence[Endpoint]) -> Any:
@@ -84,12 +85,10 @@ def _refuse_stranger(address: str) -> NoReturn:
 def _check_rights(request: HttpRequest, entry: Endpoint) -> None:
     if not request.user.has_role(Role.VIEWER):
         raise Problem(403, "This person belongs to no organisation.")
-    if not entry.changes:
-        return
-    if not request.api_token.may_change:
+    if entry.changes and not request.api_token.may_change:
         raise Problem(403, "This token may only read.")
-    if not request.user.has_role(Role.STAFF):
-        raise Problem(403, "This needs the role staff.")
+    if not request.user.has_role(entry.role):
+        raise Problem(403, f"This needs the role {Role(entry.role).label.lower()}.")
 
 
 def _answer(entry: Endpoint, result: Any) -> HttpResponseBase:
@@ -97,7 +96,7 @@ def _answer(entry: Endpoint, result: Any) -> HttpResponseBase:
         return result
     if result is None:
         return HttpResponse(status=204)
-    return JsonResponse(result, status=entry.status)
+    return JsonResponse(result.model_dump(mode="json"), status=entry.status)
 
 
 def _method_not_allowed(by_method: dict[str, Endpoint]) -> HttpResponse:
@@ -127,14 +126,20 @@ def _as_problem(error: Exception) -> Problem:
     if isinstance(error, UNREADABLE):
         return Problem(400, "The body cannot be read. Send it again, whole.")
     if isinstance(error, AWAY_ERRORS):
-        log.warning("database away", error=str(error))
-        return Problem(503, f"The database does not answer. {AWAY_ADVICE}")
+        log.warning("database or store away", error=str(error))
+        return Problem(503, f"{away_title(error)}. {AWAY_ADVICE}")
     log.exception("api request failed")
     return Problem(500, "Something failed on our side. Nothing was changed.")
 
 
-def read_json(request: HttpRequest) -> dict[str, Any]:
-    """Return the JSON object of a request's body; Problem 400 for anything else."""
+def read_body(request: HttpRequest, shape: type[S]) -> S:
+    """Return the JSON object of a request's body in its shape.
+
+    Raises
+    ------
+    Problem
+        413 above 1 MB, 400 for what is no JSON object, 422 for one of another shape.
+    """
     if int(request.headers.get("Content-Length") or 0) > MAX_JSON_BYTES:
         raise Problem(413, "The body is larger than 1 MB.")
     if b"\x00" in request.body or b"\\u0000" in request.body:
@@ -145,52 +150,36 @@ def read_json(request: HttpRequest) -> dict[str, Any]:
         raise Problem(400, "The body is not JSON.") from error
     if not isinstance(body, dict):
         raise Problem(400, "The body is not a JSON object.")
-    return body
+    return _in_shape(shape, body)
 
 
-def read_field(body: dict[str, Any], name: str, kind: type, default: Any = None) -> Any:
-    """Return one field of a body, checked; Problem 422 names the field."""
-    value = body.get(name, default)
-    if value is None:
-        raise Problem(422, f"{name} is missing.")
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        try:
-            value = float(value)
-        except OverflowError as error:
-            raise Problem(422, f"{name}: the number is too large.") from error
-    if not isinstance(value, kind) or (kind is not bool and isinstance(value, bool)):
-        raise Problem(422, f"{name}: expected {_WORDS[kind]}.")
-    return value
+def read_query(request: HttpRequest, shape: type[S]) -> S:
+    """Return the query of a request in its shape; Problem 422 for another one."""
+    return _in_shape(shape, request.GET.dict())
 
 
-def read_seed(body: dict[str, Any]) -> int | None:
-    """Return the seed of a body, None when it has none; Problem 422 for one that no job takes."""
-    if "seed" not in body:
-        return None
-    seed: int = read_field(body, "seed", int)
-    if not 0 <= seed <= MAX_SEED:
-        raise Problem(422, f"seed: expected 0 to {MAX_SEED}.")
-    return seed
-
-
-_WORDS = {
-    str: "text",
-    int: "a whole number",
-    float: "a number",
-    bool: "true or false",
-    list: "a list",
-}
-
-
-def page_of(request: HttpRequest, queryset: Any) -> tuple[list[Any], dict[str, int]]:
-    """Return the objects that ``limit`` and ``offset`` of the query choose, and the numbers."""
+def _in_shape(shape: type[S], values: dict[str, Any]) -> S:
     try:
-        limit = min(max(int(request.GET.get("limit", 100)), 1), 1000)
-        offset = min(max(int(request.GET.get("offset", 0)), 0), MAX_OFFSET)
-    except ValueError as error:
-        raise Problem(422, "limit and offset are whole numbers.") from error
-    return list(queryset[offset : offset + limit]), {
-        "total": queryset.count(),
-        "limit": limit,
-        "offset": offset,
-    }
+        return shape.model_validate(values)
+    except ValidationError as error:
+        raise Problem(422, sentence_of(error)) from error
+
+
+def page_of(
+    request: HttpRequest, queryset: Any, shape: type[Any], prepare: Any = None
+) -> Page[Any]:
+    """Return the page of a list that ``limit`` and ``offset`` of the query choose.
+
+    ``prepare`` gets the objects of the page and may return others for the shape to read; a shape
+    with a class method ``of`` reads an object by it.
+    """
+    query = read_query(request, Paging)
+    rows = list(queryset[query.offset : query.offset + query.limit])
+    rows = (prepare(rows) if prepare else None) or rows
+    read = getattr(shape, "of", shape.model_validate)
+    return Page[shape](
+        items=[row if isinstance(row, shape) else read(row) for row in rows],
+        total=queryset.count(),
+        limit=query.limit,
+        offset=query.offset,
+    )

@@ -1,11 +1,15 @@
 """The OpenAPI 3.1 document, made from the declared endpoints."""
 
+from functools import cache
 from http import HTTPStatus
 from typing import Any
 
-from webapp.api import endpoints  # noqa: F401 - importing it declares the endpoints
-from webapp.api.registry import Endpoint, by_path
-from webapp.api.schemas import SCHEMAS, ref
+from pydantic.json_schema import models_json_schema
+
+from webapp.accounts.models import Role
+from webapp.api import endpoints as declared  # noqa: F401 - importing it declares the endpoints
+from webapp.api.registry import Endpoint, Shape, by_path, endpoints
+from webapp.api.shapes.base import Problem
 
 VERSION = "1.0.0"
 PREFIX = "/api/v1"
@@ -17,10 +21,17 @@ _TAGS = {
     "Predictions": "Masks and probabilities that a model gave to a set.",
     "Roommates": "Cohorts with their past pairs, and models of what students chose.",
     "Proposals": "Pairs proposed for a cohort, decisions about them, exports.",
+    "Buildings": "Halls, rooms and beds of one campus.",
+    "Requests": "Who wants to live with whom, and which halls they would like.",
+    "Placements": "Cohorts in rooms: rules, decisions, late changes, publishing, rosters.",
+    "Letters": "What students read when their rooms are published.",
+    "Webhooks": "Addresses of programs that are told what happens.",
 }
 WHAT_IT_DOES = (
-    "The main work of the pages, for programs: import, learn, propose, decide, predict, export. "
-    "Rules, swaps, undo, checks, purging cohorts and people are on the pages only."
+    "The main work of the pages, for programs: import, learn, propose, place, decide, publish, "
+    "write letters, predict, export. "
+    "Rules and swaps of pairs, checks, questionnaires, purging cohorts and people are on the "
+    "pages only."
 )
 _DESCRIPTION = (
     f"{WHAT_IT_DOES} Make a token on the page “API” and send it as "
@@ -36,8 +47,9 @@ _REFUSALS = {
 }
 
 
+@cache
 def openapi_document() -> dict[str, Any]:
-    """Return the whole document as JSON values."""
+    """Return the whole document as JSON values; nobody changes it."""
     return {
         "openapi": "3.1.0",
         "info": {"title": "Bethe Hall", "version": VERSION, "description": _DESCRIPTION},
@@ -50,16 +62,47 @@ def openapi_document() -> dict[str, Any]:
         },
         "components": {
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
-            "schemas": SCHEMAS,
+            "schemas": _schemas(),
             "responses": {
                 f"Refusal{code}": {
                     "description": text,
-                    "content": {"application/problem+json": {"schema": ref("Problem")}},
+                    "content": {"application/problem+json": {"schema": _ref(Problem)}},
                 }
                 for code, text in _REFUSALS.items()
             },
         },
     }
+
+
+def _schemas() -> dict[str, Any]:
+    """Return every shape that goes in or out, and what they are made of."""
+    sent = [(entry.body, "validation") for entry in endpoints() if entry.body]
+    answered = [(entry.answer, "serialization") for entry in endpoints() if entry.answer]
+    shapes = dict.fromkeys([(Problem, "serialization"), *sent, *answered])
+    template = "#/components/schemas/{model}"
+    _, found = models_json_schema(list(shapes), ref_template=template)
+    # A page of a list is called by its shape's name (JobPage), not as its type is written.
+    return {
+        schema["title"] if name.startswith("Page_") else name: _without_titles(schema)
+        for name, schema in sorted(found["$defs"].items())
+    }
+
+
+def _without_titles(schema: Any) -> Any:
+    """Leave out what Pydantic makes of a field's name; a field called title stays."""
+    if isinstance(schema, list):
+        return [_without_titles(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: _without_titles(value)
+        for key, value in schema.items()
+        if not (key == "title" and isinstance(value, str))
+    }
+
+
+def _ref(shape: Shape) -> dict[str, str]:
+    return {"$ref": f"#/components/schemas/{shape.__name__}"}
 
 
 def operation(entry: Endpoint) -> dict[str, Any]:
@@ -69,16 +112,13 @@ def operation(entry: Endpoint) -> dict[str, Any]:
         "tags": [entry.tag],
         "summary": entry.summary,
         "description": _description(entry),
-        "parameters": [_path_parameter(name) for name in entry.path_parameters]
-        + [
-            {"name": q.name, "in": "query", "description": q.description, "schema": q.schema}
-            for q in entry.queries
-        ],
+        "parameters": [_path_parameter(entry, name) for name in entry.path_parameters]
+        + _query_parameters(entry),
         "responses": {str(entry.status): _success(entry)}
         | {code: {"$ref": f"#/components/responses/Refusal{code}"} for code in _codes(entry)},
     }
     if entry.body:
-        content = {"application/json": {"schema": ref(entry.body)}}
+        content = {"application/json": {"schema": _ref(entry.body)}}
         found["requestBody"] = {"required": True, "content": content}
     elif entry.form:
         schema = {
@@ -92,25 +132,42 @@ def operation(entry: Endpoint) -> dict[str, Any]:
 
 
 def _description(entry: Endpoint) -> str:
-    needs = "Needs a token that may change things, and the role staff." if entry.changes else ""
+    role = Role(entry.role).label.lower()
+    token = "Needs a token that may change things, and" if entry.changes else "Needs"
+    needs = f"{token} the role {role}." if entry.role != Role.VIEWER else ""
     own = entry.description or (entry.handler.__doc__ or "").strip()
     return f"{own} {needs}".strip()
 
 
-def _path_parameter(name: str) -> dict[str, Any]:
-    schemas: dict[str, dict[str, Any]] = {
-        "kind": {"enum": ["mask.png", "marginals.npy", "overlay.png"]},
-        "file_format": {"enum": ["csv", "xlsx"]},
-        "pair_id": {"type": "integer"},
-    }
-    schema = schemas.get(name, {"type": "string", "format": "uuid"})
-    return {"name": name, "in": "path", "required": True, "schema": schema}
+def _path_parameter(entry: Endpoint, name: str) -> dict[str, Any]:
+    return {"name": name, "in": "path", "required": True, "schema": entry.schema_of(name)}
+
+
+def _query_parameters(entry: Endpoint) -> list[dict[str, Any]]:
+    if entry.query is None:
+        return []
+    schema = entry.query.model_json_schema()
+    required = schema.get("required", [])
+    found = []
+    for name, own in schema["properties"].items():
+        words = own.pop("description", "")
+        own.pop("title", None)
+        found.append(
+            {
+                "name": name,
+                "in": "query",
+                "description": words,
+                "required": name in required,
+                "schema": own,
+            }
+        )
+    return found
 
 
 def _success(entry: Endpoint) -> dict[str, Any]:
     found: dict[str, Any] = {"description": HTTPStatus(entry.status).phrase}
     if entry.answer:
-        found["content"] = {"application/json": {"schema": ref(entry.answer)}}
+        found["content"] = {"application/json": {"schema": _ref(entry.answer)}}
     elif entry.media_type:
         schema = {"type": "string", "format": "binary"}
         found["content"] = {entry.media_type: {"schema": schema}}
@@ -119,10 +176,10 @@ def _success(entry: Endpoint) -> dict[str, Any]:
 
 def _codes(entry: Endpoint) -> list[str]:
     codes = ["401", "429"]
-    if entry.changes:
+    if entry.role != Role.VIEWER:
         codes.append("403")
     if entry.path_parameters:
         codes.append("404")
-    if entry.body or entry.form or entry.method == "POST":
+    if entry.body or entry.form or entry.method != "GET":
         codes.append("422")
     return codes

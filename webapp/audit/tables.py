@@ -12,7 +12,9 @@ from webapp.common import formats
 
 
 class AuditTable(tables.Table):
-    """One act a row, newest first."""
+    """One act a row, newest first; on a phone in two lines."""
+
+    is_compact = True
 
     created_at = tables.Column(verbose_name=f"When ({settings.TIME_ZONE})")
     username = tables.Column(verbose_name="Who")

@@ -5,11 +5,11 @@ from functools import lru_cache
 from pathlib import Path
 from uuid import UUID
 
-from engine import whole_file
 from webapp.cohorts.tables.layout import Layout, find_layout
 from webapp.cohorts.tables.source import Line, Sheet, Source
 from webapp.cohorts.tables.table import Table, build_table
-from webapp.common.storage import array_path
+from webapp.common import store
+from webapp.common.storage import array_path, keep_bytes
 
 DRAFTS = "drafts"
 _REMEMBERED = 6  # files a process keeps parsed; one of 2,500 rows takes about 20 MB
@@ -35,8 +35,7 @@ def write_draft_source(path: Path, source: Source) -> None:
         "encoding": source.encoding,
         "delimiter": source.delimiter,
     }
-    with whole_file(path) as file:
-        file.write(json.dumps(data, ensure_ascii=False).encode())
+    keep_bytes(path, json.dumps(data, ensure_ascii=False).encode())
 
 
 def read_draft_source(path: Path) -> Source:
@@ -63,12 +62,12 @@ def read_draft_source(path: Path) -> Source:
 
 def draft_source(path: Path) -> Source:
     """Return the file behind a draft, parsed once in a process: it never changes."""
-    return _source(path, path.stat().st_mtime_ns)
+    return _source(path, store.get(path).stat().st_mtime_ns)
 
 
 def draft_file_table(path: Path, layout: Layout | None) -> Table:
     """Return the table of a draft under a layout, with what was worked out of it before."""
-    return _table(path, path.stat().st_mtime_ns, layout)
+    return _table(path, store.get(path).stat().st_mtime_ns, layout)
 
 
 @lru_cache(maxsize=_REMEMBERED)

@@ -9,6 +9,7 @@ import uuid
 from django.db import models
 from django.utils import timezone
 
+from webapp.common.encryption import SealedJSONField
 from webapp.common.models import OrganisationOwned
 
 FIRST_NUMBER = 1001
@@ -27,8 +28,9 @@ class Cohort(OrganisationOwned):
 
     ``questions`` is [{"name", "kind", "levels"}], with the "wording" where it says more than the
     name; a student's answers are positions in ``levels`` or -1 for a blank. ``constraints`` names
-    the columns that a "same" rule can use. Students and questions never change once they are
-    imported: what is read of them may be kept by the key.
+    the columns that a "same" rule can use. Questions and students never change once they are
+    imported; latecomers are only ever added, with numbers behind all others. So what is read of the
+    students may be kept by the key and ``n_students``.
     """
 
     HEAVY = ("questions",)
@@ -39,6 +41,7 @@ class Cohort(OrganisationOwned):
     questions = models.JSONField()
     constraints = models.JSONField(default=list)
     n_students = models.PositiveIntegerField()
+    # Students who shared a room, two and two: a past pair counts one, a room of three three.
     n_pairs = models.PositiveIntegerField(default=0)
     n_rooms = models.PositiveIntegerField(default=0)
     ids_made = models.BooleanField(default=False)
@@ -163,7 +166,7 @@ class Student(models.Model):
     original_id = models.CharField(max_length=1000)
     email = models.CharField(max_length=254, blank=True)
     name = models.CharField(max_length=200, blank=True)
-    answers = models.JSONField()
+    answers = SealedJSONField()
     attributes = models.JSONField(default=dict)
     past_room = models.ForeignKey(
         PastRoom, null=True, on_delete=models.SET_NULL, related_name="residents"

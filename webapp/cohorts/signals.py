@@ -9,10 +9,12 @@ from django.dispatch import Signal, receiver
 from webapp.cohorts.draft_files import draft_path
 from webapp.cohorts.models import Cohort, Draft
 from webapp.cohorts.selectors.surveys import forget_surveys
-from webapp.common.storage import remove_path
+from webapp.common import store
 
 # Sent with ``cohort`` and ``user`` in the transaction of a purge, before anything is deleted.
 cohort_purging = Signal()
+# Sent with ``cohort`` and ``user`` in the transaction that adds latecomers, once they are there.
+students_added = Signal()
 
 
 @receiver(post_delete, sender=Cohort)
@@ -25,4 +27,4 @@ def forget_answers(**kwargs: Any) -> None:
 def remove_draft_file(instance: Draft, **kwargs: Any) -> None:
     """Remove the rows of a draft once its deletion is certain."""
     path = draft_path(instance.organisation_id, instance.uuid)
-    transaction.on_commit(lambda: remove_path(path))
+    transaction.on_commit(lambda: store.remove(path))

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from webapp.cohorts.views import cohorts, drafts, pairs
+from webapp.cohorts.views import cohorts, drafts, latecomers, pairs
 
 app_name = "cohorts"
 urlpatterns = [
@@ -17,6 +17,7 @@ urlpatterns = [
     path("cohorts/<uuid:uuid>/split/", cohorts.split, name="split"),
     path("cohorts/<uuid:uuid>/simulate/", cohorts.simulate, name="simulate"),
     path("cohorts/<uuid:uuid>/purge/", cohorts.purge, name="purge"),
+    path("cohorts/<uuid:uuid>/add/", latecomers.latecomers, name="latecomers"),
     path("cohorts/<uuid:uuid>/pairs/", pairs.upload, name="pairs-upload"),
     path("cohorts/<uuid:uuid>/pairs/<uuid:draft_uuid>/", pairs.draft, name="pairs-draft"),
     path(

@@ -7,6 +7,7 @@ for the copy of the rows, not for that of the files, which are packed after that
 tar file: ``backup.json``, ``database``, ``secret_key``, ``media/``.
 """
 
+import contextlib
 import json
 import os
 import shutil
@@ -23,9 +24,13 @@ from django.apps import apps
 from django.conf import settings
 from django.core.management import call_command
 from django.db import connection, connections, transaction
+from django.utils import timezone
 
 from engine import whole_file
+from webapp.common import store
 from webapp.common.errors import Refusal
+from webapp.common.models import Installation
+from webapp.common.store.protocol import MARK
 from webapp.common.version import code_version
 
 FORMAT = 1
@@ -45,11 +50,15 @@ def backup_write(target: Path) -> dict[str, Any]:
     """
     if target.exists():
         raise BackupError(f"{target} is there already. Name another file.")
-    with tempfile.TemporaryDirectory(dir=settings.INSTANCE_DIR, prefix="backup-") as name:
+    Path(settings.MEDIA_ROOT).mkdir(mode=0o700, parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=settings.MEDIA_ROOT, prefix=".backup-") as name:
         folder = Path(name)
-        with _one_moment() as copy_database:
-            _link_tree(Path(settings.MEDIA_ROOT), folder / "media")
-            copy_database(folder / "database")
+        with contextlib.ExitStack() as held:
+            with _one_moment() as copy_database:
+                to_copy = held.enter_context(store.hold(folder / "media"))
+                copy_database(folder / "database")
+            for path in to_copy:
+                _copy_stored(path, folder / "media")
         notes = {
             "format": FORMAT,
             "code_version": code_version(),
@@ -63,6 +72,7 @@ def backup_write(target: Path) -> dict[str, Any]:
         with whole_file(target.absolute()) as file, tarfile.open(fileobj=file, mode="w") as tar:
             for entry in sorted(folder.iterdir()):
                 tar.add(entry, entry.name)
+    Installation.objects.filter(pk=1).update(backed_up_at=timezone.now())
     return notes
 
 
@@ -79,12 +89,13 @@ def backup_restore(source: Path) -> dict[str, Any]:
         folder = Path(name)
         notes = _unpack(source, folder)
         _read_database(folder / "database")
-        shutil.rmtree(settings.MEDIA_ROOT, ignore_errors=True)
-        os.replace(folder / "media", settings.MEDIA_ROOT)
+        _store_files(folder / "media")
         if (folder / "secret_key").exists():
             os.replace(folder / "secret_key", Path(settings.INSTANCE_DIR) / "secret_key")
     connections.close_all()
     call_command("migrate", interactive=False, verbosity=0)
+    for row in Installation.objects.all():
+        store.store().write_mark(row.store_mark)
     return notes
 
 
@@ -110,7 +121,7 @@ def _check_empty() -> None:
     for model in (apps.get_model("accounts.Organisation"), apps.get_model("accounts.User")):
         if model._meta.db_table in present and model._default_manager.exists():
             raise BackupError("This installation has people. Restore into an empty one.")
-    if any(Path(settings.MEDIA_ROOT).rglob("*.*")):
+    if any(file.path.name != MARK for file in store.files(Path(settings.MEDIA_ROOT))):
         raise BackupError("This installation has files. Restore into an empty one.")
 
 
@@ -181,22 +192,19 @@ def _database_address() -> str:
     return " ".join(f"{word}='{value}'" for word, value in given.items() if value)
 
 
-def _link_tree(source: Path, target: Path) -> None:
-    """Give every file a second name, or a copy where the file system has no links.
+def _copy_stored(path: Path, target: Path) -> None:
+    """Fetch a file of an object store into the backup; one of no row may be gone by now."""
+    with contextlib.suppress(FileNotFoundError):
+        copy = target / path.relative_to(settings.MEDIA_ROOT)
+        copy.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.link(store.get(path), copy)
 
-    A file that goes away meanwhile belongs to a row that was removed before; one that is half
-    written (``*.part``) to none.
-    """
-    target.mkdir(mode=0o700)
+
+def _store_files(source: Path) -> None:
+    """Bring the files of a backup to where the store has them."""
     for name, _, files in os.walk(source):
-        folder = target / Path(name).relative_to(source)
-        folder.mkdir(mode=0o700, exist_ok=True)
-        for file in files:
-            if file.endswith(".part"):
-                continue
-            try:
-                os.link(Path(name) / file, folder / file)
-            except FileNotFoundError:
-                continue
-            except OSError:
-                shutil.copy2(Path(name) / file, folder / file)
+        folder = Path(settings.MEDIA_ROOT) / Path(name).relative_to(source)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for file in set(files) - {MARK}:
+            shutil.move(Path(name, file), folder / file)
+            store.put(folder / file)

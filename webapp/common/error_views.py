@@ -6,8 +6,10 @@ from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-RETRY_SECONDS = 10  # after which a page or a program may ask again while the database is away
-AWAY_ERRORS = (OperationalError, InterfaceError)
+from webapp.common.store import StoreAwayError
+
+RETRY_SECONDS = 10  # after which a page or a program may ask again
+AWAY_ERRORS = (OperationalError, InterfaceError, StoreAwayError)
 AWAY_ADVICE = "Nothing was changed. Wait a few seconds and try again."
 
 _PAGES = {
@@ -15,8 +17,13 @@ _PAGES = {
     403: ("This is not open to you", "Ask an administrator of your organisation for the role."),
     404: ("There is no such page", "The address is wrong, or what stood here was removed."),
     500: ("Something failed on our side", "Nothing was changed. Try again in a moment."),
-    503: ("The database does not answer", AWAY_ADVICE),
 }
+
+
+def away_title(error: BaseException) -> str:
+    """Return what does not answer, in words."""
+    is_store = isinstance(error, StoreAwayError)
+    return f"The {'store of files' if is_store else 'database'} does not answer"
 
 
 def _page(request: HttpRequest, status: int, detail: str = "") -> HttpResponse:
@@ -41,12 +48,14 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Answer 500, or 503 while the database is away, without touching what may have failed.
+    """Answer 500, or 503 while database or store are away, without touching what may have failed.
 
     Django calls this while it handles the error.
     """
-    status = 503 if isinstance(sys.exception(), AWAY_ERRORS) else 500
+    error, status = sys.exception(), 500
     title, advice = _PAGES[status]
+    if isinstance(error, AWAY_ERRORS):
+        title, advice, status = away_title(error), AWAY_ADVICE, 503
     context = {"title": title, "advice": advice, "status": status}
     response = render(None, "common/error.html", context, status=status)
     if status == 503:

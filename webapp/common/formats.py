@@ -52,6 +52,14 @@ def gap(value: float | None) -> str:
     return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"
 
 
+def is_telling(gap: float | None) -> bool:
+    """Whether a relative gap says how near the best a result is: not from 100 % on.
+
+    Then one bound is known, and the other is still to be proved.
+    """
+    return gap is not None and gap < 1.0
+
+
 def mantissa_and_exponent(value: float, digits: int = 1) -> tuple[str, int]:
     """Return the two parts of a number in scientific notation, the mantissa rounded."""
     if value == 0:

@@ -4,7 +4,6 @@ Whoever stores something writes the file first and the row second, and deletes t
 file second, so that no row ever lacks its file. What a kill leaves is a file without a row.
 """
 
-import contextlib
 import re
 import time
 from collections.abc import Callable, Iterable
@@ -13,8 +12,10 @@ from pathlib import Path
 from django.db import transaction
 
 from webapp.accounts.models import Organisation
+from webapp.common import store
 from webapp.common.quota import lock_organisation
-from webapp.common.storage import UNFINISHED_SECONDS, organisation_folder
+from webapp.common.storage import organisation_folder
+from webapp.common.store.protocol import UNFINISHED_SECONDS
 
 Needed = Callable[[int], Iterable[str]]
 _KEY = re.compile(r"[0-9a-f]{64}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -40,29 +41,27 @@ def remove_left_files() -> int:
 
 
 def _remove_left(organisation_id: int, folder: str, needed: Needed) -> int:
-    files = (organisation_folder(organisation_id) / folder).rglob("*")
-    suspects = _left(files, needed, organisation_id)
+    suspects = _left(organisation_id, folder, needed)
     if not suspects:
         return 0
     with transaction.atomic():
         lock_organisation(organisation_id)  # whoever needs such a file anew waits, or is seen now
-        left = _left(suspects, needed, organisation_id)
+        left = _left(organisation_id, folder, needed)
         for path in left:
-            path.unlink(missing_ok=True)
+            store.remove(path)
     return len(left)
 
 
-def _left(files: Iterable[Path], needed: Needed, organisation_id: int) -> list[Path]:
+def _left(organisation_id: int, folder: str, needed: Needed) -> list[Path]:
     """Return those files that nobody needs and nobody has written for a day.
 
     No upload and no job takes a day, so what they have written and not yet given a row is younger.
     """
-    old = {path: key[0] for path in files if (key := _KEY.match(path.name)) and _is_old(path)}
+    before = time.time() - UNFINISHED_SECONDS
+    old = {
+        file.path: key[0]
+        for file in store.files(organisation_folder(organisation_id) / folder)
+        if file.modified < before and (key := _KEY.match(file.path.name))
+    }
     keys = set(needed(organisation_id)) if old else set()
     return [path for path, key in old.items() if key not in keys]
-
-
-def _is_old(path: Path) -> bool:
-    with contextlib.suppress(FileNotFoundError):  # removed meanwhile
-        return path.stat().st_mtime < time.time() - UNFINISHED_SECONDS
-    return False

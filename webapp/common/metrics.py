@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Callable, Iterable
 
 from django.conf import settings
+from django.utils import timezone
 from prometheus_client import (
     CollectorRegistry,
     Histogram,
@@ -14,6 +15,8 @@ from prometheus_client import (
 )
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
+
+from webapp.common.models import Installation
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SECONDS = (0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
@@ -57,5 +60,12 @@ class _Now(Collector):
         free = GaugeMetricFamily("bethe_hall_free_bytes", "Bytes that are free where files lie.")
         free.add_metric([], shutil.disk_usage(settings.INSTANCE_DIR).free)
         yield free
+        row = Installation.objects.filter(backed_up_at__isnull=False).first()
+        if row is not None:
+            age = GaugeMetricFamily(
+                "bethe_hall_backup_age_seconds", "Seconds since the last backup; absent before it."
+            )
+            age.add_metric([], max((timezone.now() - row.backed_up_at).total_seconds(), 0.0))
+            yield age
         for gauge in gauges:
             yield from gauge()

@@ -21,3 +21,13 @@ class OrganisationOwned(models.Model):
 
     class Meta:
         abstract = True
+
+
+class Installation(models.Model):
+    """What there is once: which store belongs to this database, and when it was backed up last."""
+
+    store_mark = models.CharField(max_length=32)
+    backed_up_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return self.store_mark

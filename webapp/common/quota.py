@@ -8,7 +8,6 @@ found when the folder is walked, at the latest after 30 seconds of somebody stor
 walk is taken before the transaction, so that nobody waits for it.
 """
 
-import os
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import wraps
@@ -20,6 +19,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from webapp.accounts.models import Organisation
+from webapp.common import store
 from webapp.common.errors import Refusal
 from webapp.common.storage import organisation_folder
 
@@ -139,11 +139,4 @@ def _sentence(stored: int, promised: int) -> str:
 
 
 def _size_of(folder: Path) -> int:
-    total = 0
-    for path, _, names in os.walk(folder):
-        for name in names:
-            try:
-                total += os.lstat(os.path.join(path, name)).st_size
-            except FileNotFoundError:
-                continue  # removed meanwhile
-    return total
+    return sum(file.size for file in store.files(folder))

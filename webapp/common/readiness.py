@@ -1,14 +1,14 @@
 """Whether this server can do all that people ask of it: each part is tried, none is believed."""
 
 import shutil
-import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import structlog
 from django.conf import settings
 from django.db import connection
+
+from webapp.common import store
 
 log = structlog.get_logger(__name__)
 
@@ -27,14 +27,6 @@ def check_database() -> None:
         cursor.fetchone()
 
 
-def check_store() -> None:
-    """Write and remove a small file where files lie."""
-    Path(settings.MEDIA_ROOT).mkdir(mode=0o700, parents=True, exist_ok=True)
-    with tempfile.TemporaryFile(dir=settings.MEDIA_ROOT) as file:
-        file.write(b"ready")
-        file.flush()
-
-
 def check_room() -> None:
     """Refuse when less than ``MIN_FREE_GB`` are free where files lie."""
     free = shutil.disk_usage(settings.INSTANCE_DIR).free
@@ -45,7 +37,7 @@ def check_room() -> None:
 # Applications add theirs; see webapp/jobs/apps.py.
 checks: dict[str, Check] = {
     "database": check_database,
-    "store": check_store,
+    "store": store.check,
     "room on disk": check_room,
 }
 _last: tuple[float, dict[str, bool]] | None = None

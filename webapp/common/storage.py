@@ -1,9 +1,10 @@
-"""Where the arrays of an organisation lie: plain ``.npy`` and ``.npz`` files, never pickles."""
+"""Where the arrays of an organisation lie: plain ``.npy`` and ``.npz`` files, never pickles.
 
-import contextlib
+These are paths on this host; ``webapp/common/store`` makes files safe, and has them there.
+"""
+
+import io
 import os
-import shutil
-import time
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -13,8 +14,7 @@ from django.conf import settings
 from numpy.typing import NDArray
 
 from engine import whole_file
-
-UNFINISHED_SECONDS = 24 * 3600  # longer than any upload is written and any job runs
+from webapp.common import store
 
 
 def organisation_folder(organisation: Any) -> Path:
@@ -36,36 +36,37 @@ def array_path(organisation: Any, kind: str, uuid: UUID, suffix: str = ".npz") -
 
 
 def write_arrays(path: Path, **arrays: NDArray[Any]) -> None:
-    """Write arrays to one ``.npz`` file, whole or not at all."""
+    """Write arrays to one ``.npz`` file on this host, whole or not at all."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with whole_file(path) as file:
         np.savez(file, **arrays)
 
 
-def remove_unfinished() -> int:
-    """Remove files that a killed process left half written; return how many.
+def keep_bytes(path: Path, content: bytes | memoryview) -> None:
+    """Store a file whole or not at all."""
+    with whole_file(path) as file:
+        file.write(content)
+    store.put(path)
 
-    Whatever is written whole or not at all is written as ``*.part`` first.
+
+def keep_array(path: Path, array: NDArray[Any]) -> None:
+    """Store one array as ``.npy``, which can be mapped into memory."""
+    buffer = io.BytesIO()
+    np.save(buffer, array, allow_pickle=False)
+    keep_bytes(path, buffer.getbuffer())
+
+
+def keep_file(written: Path, path: Path) -> None:
+    """Store a file that was written elsewhere below ``MEDIA_ROOT``; it takes the name ``path``.
+
+    Call it before the transaction whose rows need it: an object store takes its time.
     """
-    untouched_since, removed = time.time() - UNFINISHED_SECONDS, 0
-    for folder, _, names in os.walk(settings.MEDIA_ROOT):
-        for path in (Path(folder, name) for name in names if name.endswith(".part")):
-            with contextlib.suppress(FileNotFoundError):  # finished meanwhile
-                if path.stat().st_mtime < untouched_since:
-                    path.unlink()
-                    removed += 1
-    return removed
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    os.replace(written, path)
+    store.put(path)
 
 
 def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     """Read what :func:`write_arrays` wrote; pickled content is refused."""
-    with np.load(path, allow_pickle=False) as archive:
+    with np.load(store.get(path), allow_pickle=False) as archive:
         return {name: archive[name] for name in archive.files}
-
-
-def remove_path(path: Path) -> None:
-    """Remove a file or folder; one that is already gone is fine."""
-    if path.is_dir():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)

@@ -6,21 +6,16 @@ would take a cell that begins with ``=``, ``+``, ``-`` or ``@`` for a formula, s
 XLSX keeps them as text and needs no mark.
 """
 
-import csv
-import io
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
-
-from defusedcsv import csv as defused_csv
-from openpyxl import Workbook
-from openpyxl.cell import WriteOnlyCell
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
+from webapp.common.listing import light
+from webapp.common.tables_out import table_file
 from webapp.housing.errors import HousingError
 from webapp.housing.models import Place, Placement
 
-XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 COLUMNS: dict[str, tuple[str, Callable[[Place], Any]]] = {
     "id": ("Student ID", lambda p: p.student.original_id),
     "on_screen": ("On screen", lambda p: p.label),
@@ -56,7 +51,7 @@ def roster_export(
 ) -> tuple[bytes, str]:
     """Return a roster by person and its content type, and write the audit line."""
     names = checked_columns(columns)
-    places = placement.places.filter(has_left=False).select_related("student", "room")
+    places = light(placement.places.filter(has_left=False), "student", "room")
     header = [COLUMNS[name][0] for name in names]
     rows = [[COLUMNS[name][1](place) for name in names] for place in places]
     return _file(user, placement, "Roster", header, rows, file_format, exact)
@@ -68,7 +63,7 @@ def rooms_export(
     """Return one line a room, with its people in one column each."""
     rooms = list(placement.buildings.rooms.all())
     people: dict[int, list[str]] = {room.pk: [] for room in rooms}
-    places = placement.places.filter(room__isnull=False).select_related("student")
+    places = light(placement.places.filter(room__isnull=False), "student")
     for place in places.order_by("bed"):
         people[place.room_id].append(place.student.original_id)
     widest = max((room.capacity for room in rooms), default=0)
@@ -91,34 +86,8 @@ def _file(
     file_format: str,
     exact: bool,
 ) -> tuple[bytes, str]:
-    if file_format == "xlsx":
-        data, kind = _xlsx(title, [header, *rows]), XLSX
-    else:
-        data, kind = _csv([header, *rows], exact), "text/csv; charset=utf-8"
+    data, kind = table_file(title, [header, *rows], file_format, exact=exact)
     audit(
         user, "exported", placement, rows=len(rows), format=file_format, what=title, exact_ids=exact
     )
     return data, kind
-
-
-def _csv(rows: Iterable[Sequence[Any]], exact: bool) -> bytes:
-    buffer = io.StringIO(newline="")
-    writer = csv.writer(buffer) if exact else defused_csv.writer(buffer)
-    writer.writerows(rows)
-    return b"\xef\xbb\xbf" + buffer.getvalue().encode()
-
-
-def _xlsx(title: str, rows: Iterable[Sequence[Any]]) -> bytes:
-    workbook = Workbook(write_only=True)
-    sheet = workbook.create_sheet(title)
-    for row in rows:
-        cells = []
-        for value in row:
-            cell = WriteOnlyCell(sheet, value=value)
-            if isinstance(value, str):
-                cell.data_type = "s"  # openpyxl would take a leading "=" for a formula
-            cells.append(cell)
-        sheet.append(cells)
-    buffer = io.BytesIO()
-    workbook.save(buffer)
-    return buffer.getvalue()

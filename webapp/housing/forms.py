@@ -8,7 +8,9 @@ from django.http import QueryDict
 from webapp.cohorts.models import Cohort
 from webapp.common.parameters import digits_of, whole_number
 from webapp.housing.errors import HousingError
+from webapp.housing.models import Placement
 from webapp.housing.rules import COUNTS, MUST, WISH, PlacementRules
+from webapp.housing.services.requests import StudentFinder
 
 
 def read_rules(
@@ -61,6 +63,26 @@ def read_students(texts: Iterable[str], *, may_be_empty: bool = False) -> list[i
                 raise HousingError(f"“{part[:20]}” is not an id on screen, such as S-1042.")
             found += [number] if number is not None else []
     if not found and not may_be_empty:
+        raise HousingError("Name at least one student.")
+    return list(dict.fromkeys(found))
+
+
+def find_numbers(placement: Placement, text: str) -> list[int]:
+    """Return the students whom a text names, by ids on screen or of the housing system.
+
+    Ids are parted by lines, commas or semicolons. Raises HousingError for one that names nobody.
+    """
+    finder = StudentFinder(placement.cohort)
+    found = []
+    for part in (part.strip() for part in re.split(r"[,;\n]+", text)):
+        student = finder.find(part) if part else None
+        if part and student is None:
+            raise HousingError(
+                f"“{part[:40]}” is nobody in {placement.cohort.name}. Use ids as on screen, such "
+                "as S-1042, or as in your housing system. Nothing was changed."
+            )
+        found += [student.number] if student is not None else []
+    if not found:
         raise HousingError("Name at least one student.")
     return list(dict.fromkeys(found))
 

@@ -6,10 +6,12 @@ from uuid import UUID
 from engine import InfeasibleError, place_in_rooms
 from engine import Placement as FoundPlacement
 from webapp.common.formats import counted, gap
+from webapp.housing.doubts import doubt_shares
 from webapp.housing.errors import HousingError
 from webapp.housing.models import Placement
 from webapp.housing.problem import PlacementProblem, placement_problem
-from webapp.housing.services.changes import change_store
+from webapp.housing.rules import PRICES
+from webapp.housing.services.changes import change_store, curve_point
 from webapp.housing.services.placements import placement_clash, placement_store
 from webapp.jobs.context import JobContext
 from webapp.jobs.registry import Outcome, Subject, job_kind
@@ -19,6 +21,7 @@ CHANGES = Subject("placement", Placement, "housing:changes", "placement")
 TARGET_GAP = 0.005
 PLACE_SECONDS = 120.0
 CHANGE_SECONDS = 30.0
+CURVE_SECONDS = 15.0  # a price; the curve is to choose by, and says how far each point was solved
 
 
 @job_kind("housing.place", verb="Place", target_gap=TARGET_GAP, subject=PLACEMENT)
@@ -44,13 +47,14 @@ def place(context: JobContext) -> Outcome:
         placement_clash(placement_id=placement.pk, clashes=_clashes(problem, error))
         raise
     context.raise_if_stopped()
-    figures = _figures(found)
+    figures, doubts = _figures(found), doubt_shares(problem)
 
     def save() -> dict[str, Any]:
         placement_store(
             placement_id=placement.pk,
             rooms=_rooms(problem, found),
             scores=_scores(problem, found),
+            doubts=doubts,
             figures=figures,
         )
         placed = len(problem.students) - len(found.unplaced)
@@ -89,6 +93,8 @@ def change(context: JobContext) -> Outcome:
         if before.get(student) != room or student not in before
     ]
 
+    doubts = doubt_shares(problem)
+
     def save() -> dict[str, Any]:
         change_store(
             placement=placement,
@@ -96,10 +102,40 @@ def change(context: JobContext) -> Outcome:
             version=context.parameters["version"],
             rooms=rooms,
             rows=rows,
+            doubts=doubts,
             figures=_figures(found),
         )
         moving = sum(row[1] is not None for row in rows)
         return {"sentence": f"{counted(moving, 'person', 'people')} would move."}
+
+    return save
+
+
+@job_kind("housing.price_curve", verb="Work out prices", subject=CHANGES)
+def price_curve(context: JobContext) -> Outcome:
+    """Place a cohort at each price of a move, dearest first, and keep how many would move."""
+    placement = _find(context)
+    problem = placement_problem(placement, context.parameters["pinned"])
+    for k, price in enumerate(reversed(PRICES)):
+        context.report(f"Price {price:g}", k / len(PRICES))
+        found = place_in_rooms(
+            (problem.scores.model, problem.survey),
+            problem.rooms,
+            problem.rules,
+            previous=problem.previous,
+            move_cost=price,
+            allow_unplaced=True,
+            gap=TARGET_GAP,
+            max_seconds=CURVE_SECONDS,
+            rng=context.rng,
+            should_stop=context.should_stop,
+        )
+        context.raise_if_stopped()
+        point = (price, found.n_moved, found.score, len(found.unplaced))
+        curve_point(placement=placement, job_id=context.job.pk, point=point)
+
+    def save() -> dict[str, Any]:
+        return {"sentence": f"{len(PRICES)} prices worked out."}
 
     return save
 

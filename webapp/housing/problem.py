@@ -22,7 +22,7 @@ from webapp.housing.request_graph import RequestGraph
 from webapp.housing.rules import MUST, NO, PlacementRules, needs_of_student
 from webapp.housing.scores import Scores
 from webapp.housing.selectors.placements import cohort_requests
-from webapp.housing.services.decisions import forbidden_numbers
+from webapp.housing.services.checks import forbidden_numbers, rooms_taken_elsewhere
 
 # Names of the columns that rules refer to; "!" keeps them apart from columns of a file.
 DESIGNATED, HALL, KIND, NEED = "!designation", "!hall", "!kind", "!need "
@@ -77,16 +77,6 @@ def placement_problem(placement: Placement, pinned: Collection[int] = ()) -> Pla
             [_room_position(places.get(s.pk), position) for s in students], dtype=np.int64
         ),
     )
-
-
-def rooms_taken_elsewhere(placement: Placement) -> set[int]:
-    """Return rooms of the list in which another cohort's published placement has somebody."""
-    places = Place.objects.filter(
-        placement__buildings=placement.buildings_id,
-        placement__published_at__isnull=False,
-        room__isnull=False,
-    ).exclude(placement__cohort=placement.cohort_id)
-    return set(places.values_list("room_id", flat=True))
 
 
 def _room_position(place: Place | None, position: Mapping[int, int]) -> int:

@@ -14,6 +14,7 @@ _TRUE = {"yes", "y", "true", "1", "x", "needed", "required", "sí", "si", "ja", 
 _FALSE = {"", "no", "n", "false", "0", "-", "none", "nein", "non"}
 DEFAULT_WISH = 0.2
 DEFAULT_PRICE = 0.5
+PRICES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)  # of a move, that a curve is drawn over
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from webapp.cohorts.selectors.surveys import (
     cohort_survey,
     questionnaire_of,
 )
+from webapp.common import store
 from webapp.housing.models import Placement
 
 
@@ -24,7 +25,7 @@ class Scores:
     @cached_property
     def model(self) -> RoommateModel:
         """The weights."""
-        return load_roommate_model(self.placement.model.path)
+        return load_roommate_model(store.get(self.placement.model.path))
 
     @cached_property
     def survey(self) -> Survey:
@@ -32,7 +33,7 @@ class Scores:
         questionnaire = questionnaire_of(self.placement.model.questions)
         return cohort_survey(self.placement.cohort, questionnaire)
 
-    @property
+    @cached_property
     def position(self) -> Mapping[int, int]:
         """Position in the survey of every number on screen."""
         return cohort_positions(self.placement.cohort)

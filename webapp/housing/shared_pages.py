@@ -1,7 +1,9 @@
 """What buildings and placements add to the rail, the home page and the search."""
 
 from collections.abc import Iterable
+from typing import Any
 
+from django.db.models import Count
 from django.urls import reverse
 
 from webapp.accounts.models import User
@@ -11,9 +13,10 @@ from webapp.common.listing import light
 from webapp.common.parameters import digits_of, whole_number
 from webapp.common.selectors import owned_by
 from webapp.housing import demonstration
-from webapp.housing.models import BuildingList, Place, Placement, Room
+from webapp.housing.models import AcceptedRoom, BuildingList, Place, Placement, Room
 
 MAX_HITS = 10
+AT_HOME = 5
 
 
 def register() -> None:
@@ -39,6 +42,7 @@ def register() -> None:
         )
     )
     hooks.register_demonstration(demonstration.load, order=30)
+    hooks.register_home_panel(hooks.HomePanel("housing/_home_panel.html", home_panel, order=5))
     hooks.register_home_fact(home_fact)
     hooks.register_next_steps(next_steps)
     hooks.register_search(search)
@@ -48,6 +52,44 @@ def home_fact(user: User) -> str:
     """Return '1 placement published'."""
     published = owned_by(Placement, user).filter(published_at__isnull=False).count()
     return f"{counted(published, 'placement')} published" if published else ""
+
+
+def home_panel(user: User) -> dict[str, Any]:
+    """Return how far the cohorts are that are being housed: placed, decided, published."""
+    placements = light(owned_by(Placement, user), "cohort").filter(revision__gt=0)
+    latest: dict[Any, Placement] = {}
+    for placement in placements.order_by("-published_at", "-updated_at")[:40]:
+        known = latest.setdefault(placement.cohort_id, placement)
+        if placement.is_published and not known.is_published:
+            latest[placement.cohort_id] = placement
+    shown = list(latest.values())[:AT_HOME]
+    numbers = {
+        row["placement"]: row
+        for row in Place.objects.filter(placement__in=shown, has_left=False)
+        .values("placement")
+        .annotate(
+            n_people=Count("pk"), n_placed=Count("room"), n_rooms=Count("room", distinct=True)
+        )
+        .order_by()
+    }
+    accepted = dict(
+        AcceptedRoom.objects.filter(placement__in=shown)
+        .values_list("placement")
+        .annotate(count=Count("pk"))
+    )
+    empty = {"n_people": 0, "n_placed": 0, "n_rooms": 0}
+    return {
+        "cohorts": [_progress(p, numbers.get(p.pk, empty), accepted.get(p.pk, 0)) for p in shown]
+    }
+
+
+def _progress(placement: Placement, row: dict[str, Any], n_accepted: int) -> dict[str, Any]:
+    decided = f"{n_accepted:,} of {counted(row['n_rooms'], 'room')} accepted"
+    state = "published" if placement.is_published else "not published yet"
+    waiting = row["n_people"] - row["n_placed"]
+    words = [state, decided, *([f"{waiting:,} without a room"] if waiting else [])]
+    sentence = ", ".join(words)
+    return {**row, "placement": placement, "words": sentence[:1].upper() + sentence[1:] + "."}
 
 
 def next_steps(user: User) -> Iterable[hooks.NextStep]:

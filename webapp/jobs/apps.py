@@ -21,6 +21,7 @@ class JobsConfig(AppConfig):
             register_home_panel,
             register_navigation,
         )
+        from webapp.common.left_files import register_needed
         from webapp.common.quota import register_promises
         from webapp.jobs import dispatch, selectors
         from webapp.jobs.metrics import job_gauges
@@ -37,6 +38,7 @@ class JobsConfig(AppConfig):
                 count=selectors.running_label,
             )
         )
+        register_needed("checkpoints", selectors.needed_checkpoints)
         register_promises(selectors.reserved_bytes)
         readiness.checks |= {"broker": dispatch.check_broker, "worker": dispatch.check_worker}
         metrics.gauges.append(job_gauges)

@@ -3,6 +3,7 @@
 import uuid
 from typing import Any
 
+from django.conf import settings
 from django.db import models
 from django.db.models.functions import Coalesce, Now
 
@@ -34,6 +35,41 @@ def job_claim(*, job_id: uuid.UUID) -> Job | None:
         if claimed
         else None
     )
+
+
+def job_claim_next(*, kinds: list[str]) -> Job | None:
+    """Claim the job of these kinds whose turn it is; None when none waits that may run.
+
+    Organisations share the workers: the one that has fewest jobs of these kinds running comes
+    first, and of those that have equally many the one whose oldest job waits longest. None runs
+    more than ``ORGANISATION_MAX_RUNNING_JOBS`` of a queue at once.
+    """
+    jobs = Job.objects.filter(kind__in=kinds)
+    while True:
+        running = dict(
+            jobs.filter(state=JobState.RUNNING)
+            .order_by()
+            .values_list("organisation")
+            .annotate(models.Count("pk"))
+        )
+        heads = list(
+            jobs.filter(state=JobState.QUEUED)
+            .order_by()
+            .values_list("organisation")
+            .annotate(models.Min("created_at"))
+        )
+        may = [
+            (running.get(organisation, 0), since, organisation)
+            for organisation, since in heads
+            if running.get(organisation, 0) < settings.ORGANISATION_MAX_RUNNING_JOBS
+        ]
+        if not may:
+            return None
+        waiting = jobs.filter(state=JobState.QUEUED, organisation=min(may)[2])
+        key = waiting.order_by("created_at", "pk").values_list("pk", flat=True).first()
+        job = job_claim(job_id=key) if key else None
+        if job is not None:
+            return job  # else another process was quicker: look again
 
 
 def change_if_claimed(job: Job, **fields: Any) -> bool:

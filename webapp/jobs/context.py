@@ -9,12 +9,16 @@ from typing import Any
 import numpy as np
 from django.db.models.functions import Now
 
-from engine import Checkpoint, FileCheckpoint, Progress, StoppedError
+from engine import Checkpoint, Progress, StoppedError
+from webapp.common import store
+from webapp.common.storage import keep_file
+from webapp.jobs.checkpoint import StoredCheckpoint
 from webapp.jobs.claims import job_update
 from webapp.jobs.models import Job, JobTracePoint
 
 WRITE_SECONDS = 0.5  # between two writes of progress to the row
 STOP_SECONDS = 0.3  # between two reads of the cancel flag
+STORE_LOOKS = 6  # looks at the cancel flag between two attempts to reach the store
 MAX_TRACE_POINTS = 500  # about; older spacing is kept, newer points come further apart
 
 
@@ -45,9 +49,7 @@ class JobContext:
         self.job = job
         self.parameters: dict[str, Any] = job.parameters
         self.folder: Path = job.folder
-        self.checkpoint: Checkpoint = FileCheckpoint(
-            self.folder / "checkpoint.npz", is_private=True
-        )
+        self.checkpoint: Checkpoint = StoredCheckpoint(job.checkpoint_path)
         self.rng = np.random.default_rng(job.seed)
         self._started = time.monotonic()
         self._last_write = -np.inf
@@ -58,6 +60,7 @@ class JobContext:
         last = JobTracePoint.objects.filter(job=job).order_by("-iteration").first()
         self._seconds_before = last.seconds if last else 0.0
         self._has_begun = False
+        self._kept: list[Path] = []
         self._owner = threading.get_ident()
         self._from_others: deque[tuple[Progress, float]] = deque(maxlen=MAX_TRACE_POINTS)
 
@@ -100,6 +103,26 @@ class JobContext:
         """Raise StoppedError when the job was cancelled: between two stages of work."""
         if self.should_stop():
             raise StoppedError("The job was cancelled.")
+
+    def keep_file(self, written: Path, path: Path) -> None:
+        """Store what was written into the job's folder, unless the job does not succeed.
+
+        Call it before the function that writes the rows is returned: a store takes its time.
+        """
+        self._kept.append(path)
+        keep_file(written, path)
+
+    def discard_kept(self) -> None:
+        """Remove what was stored, since no row will ever name it."""
+        for path in self._kept:
+            store.remove(path)
+
+    def wait_for_store(self) -> None:
+        """Say that the store is away, and wait a moment; StoppedError when the job is cancelled."""
+        self.report("The store of files does not answer; it goes on when that is back")
+        for _ in range(STORE_LOOKS):
+            self.raise_if_stopped()
+            time.sleep(STOP_SECONDS)
 
     def flush(self) -> None:
         """Write what other threads reported and the last point, which the spacing held back."""

@@ -9,19 +9,16 @@ from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
 from tasks.celery import app
-from webapp.common.request_lines import current_request_id
 
 _PATIENCE = 1.0  # seconds
 
 log = structlog.get_logger(__name__)
 
 
-def send(job_id: uuid.UUID) -> bool:
-    """Send one id to the workers; return False, after a log line, when the broker is away."""
+def send(job_id: uuid.UUID, queue: str) -> bool:
+    """Wake a worker of a queue; return False, after a log line, when the broker is away."""
     try:
-        # In a header, which workers of an earlier version pass over.
-        headers = {"request_id": current_request_id()}
-        app.send_task("tasks.run_job", args=[str(job_id)], headers=headers, retry=False)
+        app.send_task("tasks.run_job", args=[str(job_id)], queue=queue, retry=False)
     except (OperationalError, RedisError, OSError) as error:
         log.warning("broker away, the job stays queued", job=str(job_id), error=str(error))
         return False

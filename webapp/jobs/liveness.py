@@ -10,14 +10,14 @@ _LONGEST_HOST = 40  # characters; a host's name is for people, what follows it t
 
 def this_process() -> str:
     """Return a name of this process that no other process ever gets: machine, id, start time."""
-    return f"{_machine()}:{os.getpid()}:{_start_of(os.getpid())}"
+    return f"{machine_name()}:{os.getpid()}:{_start_of(os.getpid())}"
 
 
 def is_alive(worker: str) -> bool | None:
     """Return whether the named process lives; None when only its own machine could tell."""
     machine, _, rest = worker.rpartition(":")
     machine, _, process_id = machine.rpartition(":")
-    if machine != _machine() or not process_id.isdigit():
+    if machine != machine_name() or not process_id.isdigit():
         return None
     start = _start_of(int(process_id))
     if not start and not Path("/proc/self/stat").exists():
@@ -26,7 +26,7 @@ def is_alive(worker: str) -> bool | None:
 
 
 @cache
-def _machine() -> str:
+def machine_name() -> str:
     """Name of what process ids belong to: host, boot, and namespace of process ids.
 
     Containers and copies of one machine may share a host name, and with it ids and even start

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from webapp.common import formats
 from webapp.common.models import OrganisationOwned
-from webapp.common.storage import organisation_folder
+from webapp.common.storage import array_path, organisation_folder
 
 
 class JobState(models.TextChoices):
@@ -59,6 +59,7 @@ class Job(OrganisationOwned):
     cancelled_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )
+    request_id = models.CharField(max_length=64, blank=True)  # of the request that started it
     claim = models.UUIDField(null=True)  # of the process that runs it
     worker = models.CharField(max_length=120, blank=True)  # the name that liveness.py gives
     dispatched_at = models.DateTimeField(null=True)
@@ -76,8 +77,13 @@ class Job(OrganisationOwned):
 
     @property
     def folder(self) -> Path:
-        """Where its checkpoint and intermediate files lie; removed when it is over."""
+        """Where its intermediate files lie on the host that runs it; removed when it is over."""
         return organisation_folder(self.organisation_id) / "jobs" / str(self.pk)
+
+    @property
+    def checkpoint_path(self) -> Path:
+        """Where what it goes on from is stored, for whichever host goes on; removed like that."""
+        return array_path(self.organisation_id, "checkpoints", self.pk)
 
     @property
     def is_active(self) -> bool:
@@ -133,6 +139,30 @@ class JobTracePoint(models.Model):
 
     def __str__(self) -> str:
         return f"step {self.iteration}"
+
+
+class Worker(models.Model):
+    """A worker that answered the sweep: who takes jobs of which queue, and when it was heard."""
+
+    name = models.CharField(max_length=120, unique=True)  # "QUEUE-MACHINE@HOST"
+    processes = models.PositiveSmallIntegerField(default=0)
+    seen_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def queue(self) -> str:
+        """Whose jobs it takes: "short" or "long"."""
+        return self.name.partition("-")[0]
+
+    @property
+    def host(self) -> str:
+        """The name of its host, for people."""
+        return self.name.partition("@")[2]
 
 
 class JobListVisit(models.Model):

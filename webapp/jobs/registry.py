@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from webapp.common.models import OrganisationOwned
@@ -10,6 +11,13 @@ from webapp.jobs.models import Job
 
 Outcome = dict[str, Any] | Callable[[], dict[str, Any] | None] | None
 RunFunction = Callable[[JobContext], Outcome]
+
+
+class Queue(StrEnum):
+    """Which workers run a kind of job: short work never waits behind hours of learning."""
+
+    SHORT = "short"  # seconds to a few minutes, with somebody waiting
+    LONG = "long"  # up to hours
 
 
 def nothing_is_kept(job: Job) -> str:
@@ -35,6 +43,7 @@ class JobKind:
     run: RunFunction
     verb: str  # "Learn": first word of the title and of the audit line
     subject: Subject | None = None
+    queue: Queue = Queue.SHORT
     target_gap: float | None = None  # relative gap drawn as the target of the convergence plot
     objective_label: str = "Objective: nothing can be better than this"
     lower_bound_label: str = "Best found so far"
@@ -71,8 +80,9 @@ def job_kind(name: str, *, verb: str, **options: Any) -> Callable[[RunFunction],
     verb : str
         For titles and the audit log: ``"Learn"``.
     options : Any
-        ``subject``, which the pages of jobs link to; ``target_gap``, ``objective_label``,
-        ``lower_bound_label``, ``axis_label`` of :class:`JobKind`, for the convergence plot;
+        ``subject``, which the pages of jobs link to; ``queue``, of the workers that run it;
+        ``target_gap``, ``objective_label``, ``lower_bound_label``, ``axis_label`` of
+        :class:`JobKind`, for the convergence plot;
         ``kept``, from the job to the sentence that a cancelled or failed one ends with instead of
         "Nothing was changed.".
     """
@@ -89,6 +99,17 @@ def job_kind(name: str, *, verb: str, **options: Any) -> Callable[[RunFunction],
 def find_kind(name: str) -> JobKind:
     """Return the kind of this name; KeyError when no application registered it."""
     return _kinds[name]
+
+
+def queue_of(kind: str) -> Queue:
+    """Return the queue of a kind; one that only an earlier version knew fails quickly."""
+    found = _kinds.get(kind)
+    return found.queue if found else Queue.SHORT
+
+
+def kinds_of(queue: Queue) -> list[str]:
+    """Return the names of the kinds of a queue."""
+    return [kind.name for kind in _kinds.values() if kind.queue == queue]
 
 
 def subject_of(kind: str) -> Subject | None:

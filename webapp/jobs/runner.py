@@ -13,9 +13,10 @@ from django.db.models.functions import Now
 
 from engine import InfeasibleError, InvalidProblemError, StoppedError
 from webapp.audit.services import audit
+from webapp.common import store
 from webapp.common.errors import Refusal
 from webapp.jobs import registry, services
-from webapp.jobs.claims import ClaimLostError, job_claim, job_update
+from webapp.jobs.claims import ClaimLostError, job_claim, job_claim_next, job_update
 from webapp.jobs.context import JobContext
 from webapp.jobs.failures import OUR_FAULT, OUT_OF_MEMORY, TOO_LONG, Failure
 from webapp.jobs.models import Job
@@ -25,30 +26,51 @@ log = structlog.get_logger(__name__)
 lines = structlog.get_logger("bethe_hall.lines")
 
 
-def run_job(job_id: uuid.UUID, *, watched: bool = True, request_id: str = "") -> None:
+def run_job(job_id: uuid.UUID, *, watched: bool = True) -> None:
     """Claim and run a job; return at once when somebody else has it or it is over.
 
-    All that is logged meanwhile, by the engine too, carries the ids of the job and of the request
-    that started it. ``watched=False`` leaves the watchdog out, for tests that run a job in their
-    own transaction.
+    ``watched=False`` leaves the watchdog out, for tests that run a job in their own transaction.
     """
-    with structlog.contextvars.bound_contextvars(job=str(job_id), request=request_id):
-        _run(job_id, watched=watched)
-
-
-def _run(job_id: uuid.UUID, *, watched: bool) -> None:
     job = job_claim(job_id=job_id)
     if job is None:
-        log.info("job is not waiting")
+        log.info("job is not waiting", job=str(job_id))
         return
+    _run(job, watched=watched)
+
+
+def run_next(job_id: uuid.UUID) -> None:
+    """Run the job whose turn it is in the queue of the given one, which is often itself.
+
+    A message says that there is work, not which: else whoever sends a thousand jobs first would
+    have all workers for as long.
+    """
+    kind = Job.objects.filter(pk=job_id).values_list("kind", flat=True).first()
+    if kind is None:
+        return
+    queue = registry.queue_of(kind)
+    job = job_claim_next(kinds=[*{kind, *registry.kinds_of(queue)}])
+    if job is None:
+        log.info("no job may run", job=str(job_id), queue=queue)
+        return
+    _run(job, watched=True)
+    services.wake_for_waiting(organisation_id=job.organisation_id, queue=queue)
+
+
+def _run(job: Job, *, watched: bool) -> None:
+    """Run a claimed job.
+
+    All that is logged meanwhile, by the engine too, carries the ids of the job and of the request
+    that started it.
+    """
     started = time.perf_counter()
-    log.info("job starts", kind=job.kind, attempt=job.attempt)
-    with Watchdog(job) if watched else contextlib.nullcontext():
-        try:
-            _run_claimed(job)
-        except ClaimLostError:
-            log.warning("job was taken over", job=str(job.pk))
-    _log_line(job, time.perf_counter() - started)
+    with structlog.contextvars.bound_contextvars(job=str(job.pk), request=job.request_id):
+        log.info("job starts", kind=job.kind, attempt=job.attempt)
+        with Watchdog(job) if watched else contextlib.nullcontext():
+            try:
+                _run_claimed(job)
+            except ClaimLostError:
+                log.warning("job was taken over")
+        _log_line(job, time.perf_counter() - started)
 
 
 def _log_line(job: Job, seconds: float) -> None:
@@ -66,25 +88,33 @@ def _log_line(job: Job, seconds: float) -> None:
 
 def _run_claimed(job: Job) -> None:
     """Run the function of the job's kind and record how it ended."""
+    context = JobContext(job)
     try:
-        context = JobContext(job)
-        outcome = registry.find_kind(job.kind).run(context)
+        with store.persevering(context.wait_for_store):
+            outcome = registry.find_kind(job.kind).run(context)
         context.flush()
         context.raise_if_stopped()
         _finish(job, outcome if callable(outcome) else lambda: outcome)
     except ClaimLostError:
-        raise
-    except StoppedError:
+        raise  # whoever has it now may have stored the same files
+    except Exception as error:
+        _end(job, error)
+        context.discard_kept()
+
+
+def _end(job: Job, error: Exception) -> None:
+    """Record how a job ended that did not succeed."""
+    if isinstance(error, StoppedError):
         services.job_finish_cancelled(job=job)
-    except (InvalidProblemError, InfeasibleError, Refusal) as error:
+    elif isinstance(error, InvalidProblemError | InfeasibleError | Refusal):
         _fail(job, Failure(str(error)))
-    except SoftTimeLimitExceeded:
+    elif isinstance(error, SoftTimeLimitExceeded):
         _fail(job, TOO_LONG)
-    except MemoryError:
-        log.exception("job out of memory", job=str(job.pk))
+    elif isinstance(error, MemoryError):
+        log.error("job out of memory", job=str(job.pk), exc_info=error)
         _fail(job, OUT_OF_MEMORY)
-    except Exception:
-        log.exception("job failed", job=str(job.pk), kind=job.kind)
+    else:
+        log.error("job failed", job=str(job.pk), kind=job.kind, exc_info=error)
         _fail(job, OUR_FAULT)
 
 

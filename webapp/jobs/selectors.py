@@ -1,7 +1,7 @@
 """Reading jobs."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -52,6 +52,12 @@ def recent_jobs(user: User) -> dict[str, Any]:
     """Return the latest jobs for the side of the home page."""
     jobs = list(light(jobs_of(user))[:6])
     return {"jobs": jobs, "is_side": True, "any_active": any(job.is_active for job in jobs)}
+
+
+def needed_checkpoints(organisation_id: int) -> Iterator[str]:
+    """Names of the files that jobs go on from, without their suffix."""
+    active = Job.objects.filter(organisation_id=organisation_id, state__in=ACTIVE_STATES)
+    return map(str, active.values_list("pk", flat=True))
 
 
 def subject_links(jobs: Iterable[Job]) -> dict[UUID, SubjectLink]:

@@ -15,9 +15,11 @@ from django.utils import timezone
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
+from webapp.common import store
+from webapp.common.events import tell
 from webapp.common.limits import TooManyError
 from webapp.common.quota import add_stored, check_quota, lock_organisation
-from webapp.common.storage import remove_path
+from webapp.common.request_lines import current_request_id
 from webapp.common.version import code_version
 from webapp.jobs import dispatch, registry
 from webapp.jobs.claims import change_if_claimed, job_update
@@ -30,6 +32,7 @@ log = structlog.get_logger(__name__)
 MAX_ERROR = Job._meta.get_field("error").max_length
 
 SECONDS_TILL_A_JOB_ENDS = 60  # a guess: what a refused program should wait
+MANY_RUNNING = 1000  # so many never run at once: nobody waits for a job of their own
 _FIRST_RESEND_SECONDS = 10
 _LAST_RESEND_SECONDS = 300
 _CLOCK_SLACK = timedelta(seconds=5)  # a heartbeat this far ahead shows that a clock was set back
@@ -81,6 +84,7 @@ def job_enqueue(
         code_version=code_version(),
         sentence="Waiting for a free worker",
         stores_bytes=stores,
+        request_id=current_request_id()[:64],
     )
     _check_waiting(job.organisation_id)
     if stores:
@@ -109,7 +113,20 @@ def job_dispatch(*, job_id: uuid.UUID) -> bool:
     Job.objects.filter(pk=job_id, state=JobState.QUEUED).update(
         dispatched_at=Now(), dispatch_count=models.F("dispatch_count") + 1
     )
-    return dispatch.send(job_id)
+    kind = Job.objects.filter(pk=job_id).values_list("kind", flat=True).first()
+    return dispatch.send(job_id, registry.queue_of(kind or ""))
+
+
+def wake_for_waiting(*, organisation_id: int, queue: registry.Queue) -> None:
+    """Send the next job of an organisation that may have had to wait for one of its own to end."""
+    if settings.ORGANISATION_MAX_RUNNING_JOBS >= MANY_RUNNING:
+        return
+    waiting = Job.objects.filter(
+        organisation_id=organisation_id, state=JobState.QUEUED, kind__in=registry.kinds_of(queue)
+    )
+    key = waiting.order_by("created_at").values_list("pk", flat=True).first()
+    if key is not None:
+        job_dispatch(job_id=key)
 
 
 def job_store(*, job: Job, reserved: int, written: int) -> None:
@@ -140,12 +157,19 @@ def job_fail(*, job: Job, failure: Failure) -> bool:
     ending = f"{registry.what_is_kept(job)} {failure.advice}".strip()
     reason = failure.reason.removesuffix(" Nothing was saved.")  # the ending says what is kept
     reason = reason if reason.endswith((".", "?")) else f"{reason}."
-    return _end(
-        job,
-        state=JobState.FAILED,
-        sentence="Failed",
-        error=f"{reason[: MAX_ERROR - len(ending) - 1]} {ending}",
-    )
+    error = f"{reason[: MAX_ERROR - len(ending) - 1]} {ending}"
+    with transaction.atomic():
+        ended = _end(job, state=JobState.FAILED, sentence="Failed", error=error)
+        if ended:
+            tell(
+                job.organisation_id,
+                "job.failed",
+                job=str(job.pk),
+                kind=job.kind,
+                title=job.title,
+                error=error,
+            )
+    return ended
 
 
 def job_finish_cancelled(*, job: Job) -> bool:
@@ -194,6 +218,8 @@ def job_cancel(*, user: User, job: Job) -> bool:
 def job_discard_files(*, job: Job) -> None:
     """Remove checkpoint and intermediate files of a job that is over."""
     shutil.rmtree(job.folder, ignore_errors=True)
+    if job.attempt:
+        store.remove(job.checkpoint_path)
 
 
 def jobs_sweep() -> dict[str, int]:
@@ -227,7 +253,7 @@ def _discard_left_files() -> None:
     kept = {str(key) for key in active} if folders else set()
     for folder in folders:
         if folder.name not in kept:
-            remove_path(folder)
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _is_orphan(job: Job, *, now: datetime) -> bool:

@@ -16,7 +16,9 @@ SHORT = {"td": {"class": "nowrap"}}
 
 
 class JobTable(tables.Table):
-    """One job a row."""
+    """One job a row, on a phone in two lines."""
+
+    is_compact = True
 
     title = tables.Column(verbose_name="Job")
     state = tables.Column(verbose_name="State")

@@ -1,6 +1,5 @@
 """The long computations of matching: learn, check, propose. Thin: rows, engine, rows."""
 
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -24,10 +23,10 @@ from engine import (
 )
 from engine import Proposal as EngineProposal
 from webapp.cohorts.models import Cohort
-from webapp.cohorts.selectors.surveys import cohort_pairs, cohort_survey, questionnaire_of
-from webapp.common import formats
+from webapp.cohorts.selectors.surveys import cohort_choices, cohort_survey, questionnaire_of
+from webapp.common import formats, store
 from webapp.jobs.context import JobContext
-from webapp.jobs.registry import Subject, job_kind
+from webapp.jobs.registry import Queue, Subject, job_kind
 from webapp.matching.errors import MatchingError
 from webapp.matching.models import LearnedModel, Proposal
 from webapp.matching.numbers import pair_probability, reasons
@@ -56,6 +55,7 @@ def _find(model: Any, key: UUID | str, words: str) -> Any:
 @job_kind(
     "roommates.learn",
     verb="Learn",
+    queue=Queue.LONG,
     subject=MODEL,
     target_gap=1e-4,
     objective_label="Objective: no weights can fit better than this",
@@ -69,7 +69,7 @@ def learn(context: JobContext) -> Save:
     cohorts = list(model.cohorts.order_by("created_at", "pk"))
     if len(cohorts) != len(model.sources):
         raise InvalidProblemError("A cohort of this model was removed while the job waited.")
-    data = [(cohort_survey(cohort, questionnaire), cohort_pairs(cohort)) for cohort in cohorts]
+    data = [(cohort_survey(cohort, questionnaire), cohort_choices(cohort)) for cohort in cohorts]
     options = model.options
     trained = train_roommates(
         data,
@@ -85,6 +85,7 @@ def learn(context: JobContext) -> Save:
     context.raise_if_stopped()
     weights_file = context.make_folder() / "weights.npz"
     trained.model.save(weights_file)
+    context.keep_file(weights_file, model.path)
     figures = learning_figures(trained, options["relative_gap"])
     weights = weight_rows(question_weights(trained.model))
     checked, unchecked = _check_learned(context, trained.model, model.checked_on_id)
@@ -98,7 +99,6 @@ def learn(context: JobContext) -> Save:
         )
         if not found:
             raise MatchingError("The model was removed meanwhile.")
-        os.replace(weights_file, model.path)
         return {"sentence": _learned_sentence(figures) + unchecked, "model": str(model.pk)}
 
     return save
@@ -126,12 +126,14 @@ def _learned_sentence(figures: dict[str, Any]) -> str:
         return f"Estimate: {gap} from the best fit."
     if figures["is_converged"]:
         return f"Certified: within {gap} of the best fit."
+    if not formats.is_telling(figures["relative_gap"]):
+        return "Stopped early: too early to tell how near the best fit the weights are."
     return f"Stopped early at {gap} from the best fit."
 
 
 def _findings(context: JobContext, model: Any, cohort: Cohort) -> dict[str, dict[str, Any]]:
     """Return the fields ``findings`` and ``curves`` of a check."""
-    survey, pairs = cohort_survey(cohort, model.questionnaire), cohort_pairs(cohort)
+    survey, pairs = cohort_survey(cohort, model.questionnaire), cohort_choices(cohort)
     found = evaluate_roommates(model, survey, pairs, should_stop=context.should_stop)
     # Kept beside the figures: the cohort may be purged, or get other pairs.
     return {
@@ -146,7 +148,7 @@ def check(context: JobContext) -> Save:
     model = _find(LearnedModel, context.parameters["model"], "model")
     cohort = _find(Cohort, context.parameters["cohort"], "cohort")
     context.report("Comparing with pairs that were not learned from")
-    fields = _findings(context, load_roommate_model(model.path), cohort)
+    fields = _findings(context, load_roommate_model(store.get(model.path)), cohort)
 
     def save() -> dict[str, Any]:
         if Cohort.objects.select_for_update().filter(pk=cohort.pk).first() is None:
@@ -165,11 +167,13 @@ def propose(context: JobContext) -> Save:
     """Pair a cohort around the decisions already taken."""
     proposal = _find(Proposal, context.parameters["proposal"], "proposal")
     arrays = UUID(context.parameters["arrays"])
-    model = load_roommate_model(proposal.model.path)
+    model = load_roommate_model(store.get(proposal.model.path))
     survey = cohort_survey(proposal.cohort, model.questionnaire)
     result = _propose(context, proposal, model, survey)
     context.raise_if_stopped()
-    write_result(context.folder, result)
+    computed = write_result(context.make_folder(), result)
+    for written, kept in zip(computed, proposal.files_of(arrays), strict=True):
+        context.keep_file(written, kept)
     values = _pair_values(proposal, model, survey, result)
     figures = {
         "weight": result.weight,
@@ -186,7 +190,6 @@ def propose(context: JobContext) -> Save:
         result_store(
             proposal_id=proposal.pk,
             arrays=arrays,
-            folder=context.folder,
             values=values,
             figures=figures,
         )

@@ -18,6 +18,7 @@ from engine import (
     load_roommate_model,
 )
 from webapp.cohorts.selectors.surveys import cohort_positions, cohort_survey, questionnaire_of
+from webapp.common import store
 from webapp.common.storage import read_arrays
 from webapp.matching.models import Proposal
 from webapp.matching.rules import proposal_rules
@@ -45,7 +46,7 @@ def kept_model(path: Path) -> RoommateModel:
     A file is replaced, never changed: the same time and size are the same content.
     """
     try:
-        stat = path.stat()
+        stat = store.get(path).stat()
     except FileNotFoundError:
         return load_roommate_model(path)  # says so in its own words
     return _read_model(path, stat.st_ino, stat.st_mtime_ns, stat.st_size)
@@ -94,7 +95,7 @@ class ProposalNumbers:
     @cached_property
     def marginals(self) -> NDArray[np.float32]:
         """Probabilities of all pairs, mapped from disk: only the rows that are read are loaded."""
-        return np.load(self._files[1], mmap_mode="r", allow_pickle=False)
+        return np.load(store.get(self._files[1]), mmap_mode="r", allow_pickle=False)
 
     def number(self, position: int) -> int:
         """Return the number on screen of a position."""
@@ -105,7 +106,7 @@ class ProposalNumbers:
 
         A pair is allowed if the last computation gave it any probability.
         """
-        n = self.survey.n_students
+        n = len(self.marginals)  # who came to the cohort later is in no pair yet
         if n * (n - 1) // 2 <= SAMPLED_PAIRS:
             first, second = np.triu_indices(n, 1)
         else:  # i + 1 .. i + n - 1 modulo n: never the student, every other one as often

@@ -10,7 +10,7 @@ from django.dispatch import receiver
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.signals import cohort_purging
-from webapp.common.storage import remove_path
+from webapp.common import store
 from webapp.jobs.models import ACTIVE_STATES, Job
 from webapp.jobs.services import job_cancel
 from webapp.matching.models import LearnedModel, Proposal
@@ -33,11 +33,11 @@ def remove_proposal_files(instance: Proposal, **kwargs: Any) -> None:
     """Remove arrays and marginals of a proposal once its deletion is certain."""
     if instance.arrays is not None:
         paths = instance.files_of(instance.arrays)
-        transaction.on_commit(lambda: [remove_path(path) for path in paths])
+        transaction.on_commit(lambda: [store.remove(path) for path in paths])
 
 
 @receiver(post_delete, sender=LearnedModel)
 def remove_weights(instance: LearnedModel, **kwargs: Any) -> None:
     """Remove the weights of a model once its deletion is certain."""
     path = instance.path
-    transaction.on_commit(lambda: remove_path(path))
+    transaction.on_commit(lambda: store.remove(path))

@@ -18,5 +18,5 @@ class SegmentationConfig(AppConfig):
         shared_pages.register()
         register_needed("files", files.needed_contents)
         register_needed("segmenters", files.needed_weights)
-        for folder in ("marginals", "masks", "layers", "previews"):
+        for folder in ("marginals", "masks", "layers", "previews", "objects"):
             register_needed(folder, files.needed_predictions)

@@ -146,7 +146,7 @@ def _visible_entries(archive: zipfile.ZipFile) -> Iterator[ArchiveEntry]:
     for info in archive.infolist():
         raw = info.filename
         hidden = display_name(raw).startswith(".") and display_name(raw) not in {"..", "."}
-        if info.is_dir() or raw.startswith("__MACOSX/") or hidden:
+        if raw.endswith("/") or raw.startswith("__MACOSX/") or hidden:
             continue
         yield ArchiveEntry(display_name(name_in_set(raw)), info, entry_refusal(info))
 

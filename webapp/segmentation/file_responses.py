@@ -10,6 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, St
 from django.utils.http import content_disposition_header, parse_etags
 
 from webapp.audit.services import audit
+from webapp.common import store
 from webapp.common.file_headers import guarded
 from webapp.segmentation.store import CHUNK_BYTES
 
@@ -25,11 +26,13 @@ def file_response(
     filename: str = "",
     attachment: bool = False,
     encoding: str = "",
+    fresh: bool = False,
 ) -> HttpResponseBase:
     """Send a file, a single range of it, or 304 when the browser has it already.
 
     Call it after the permission check: it knows nothing of rights. Browsers must ask again each
-    time (``no-cache``), so that a right withdrawn is withdrawn at once.
+    time (``no-cache``), so that a right withdrawn is withdrawn at once. ``fresh`` is for a
+    file that is rewritten.
 
     Raises
     ------
@@ -37,7 +40,7 @@ def file_response(
         If the file is absent.
     """
     try:
-        file = path.open("rb")
+        file = store.get(path, fresh=fresh).open("rb")
     except OSError as error:
         raise Http404("This file is no longer stored.") from error
     size = path.stat().st_size

@@ -1,12 +1,23 @@
 """What a stored file is: decoded once, from its content, never from its name."""
 
 import io
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from PIL import Image
 
-from engine import InvalidProblemError, mask_stem, read_image, read_mask
+from engine import (
+    InvalidProblemError,
+    PictureView,
+    mask_stem,
+    picture_facts,
+    read_deep,
+    read_image,
+    read_mask,
+    show_stack,
+)
 
 THUMBNAIL_SIDE = 320
 MEDIA_TYPES = {
@@ -27,24 +38,33 @@ LOSSLESS_FORMATS = {"PNG", "GIF", "BMP", "TIFF", "PPM"}
 
 @dataclass(frozen=True, slots=True)
 class FileFacts:
-    """Size in pixels once upright, media type, whether it reads as a mask, and a small JPEG."""
+    """Size in pixels once upright, media type, whether it reads as a mask, and a small JPEG.
+
+    ``facts`` are those that ``ImageFile.facts`` keeps.
+    """
 
     width: int
     height: int
     media_type: str
     mask_like: bool
     thumbnail: bytes
+    facts: dict[str, Any] = field(default_factory=dict)
 
 
-def inspect_file(path: Path, name: str) -> FileFacts:
+ChooseView = Callable[[Any], PictureView | None]
+
+
+def inspect_file(path: Path, name: str, choose: ChooseView = lambda stack: None) -> FileFacts:
     """Decode a picture whole, so that a file cut off is found now and not when learning.
+
+    ``choose`` gets the numbers of a deep picture and returns how its set shows it.
 
     Raises
     ------
     InvalidProblemError
         If it is no readable picture; the sentence names it.
     """
-    width, height, thumbnail = _size_and_thumbnail(path, name)
+    width, height, thumbnail, facts = _size_and_thumbnail(path, name, choose)
     kind = picture_format(path)
     return FileFacts(
         width=width,
@@ -53,14 +73,30 @@ def inspect_file(path: Path, name: str) -> FileFacts:
         mask_like=(kind in LOSSLESS_FORMATS or mask_stem(name) is not None)
         and _reads_as_mask(path, name),
         thumbnail=thumbnail,
+        facts=facts,
     )
 
 
-def _size_and_thumbnail(path: Path, name: str) -> tuple[int, int, bytes]:
-    """Width, height and a small JPEG; the pixels are gone before the file is read as a mask."""
-    pixels = read_image(path, name=name)
+def _size_and_thumbnail(
+    path: Path, name: str, choose: ChooseView
+) -> tuple[int, int, bytes, dict[str, Any]]:
+    """Width, height, a small JPEG, and facts; all pixels are gone before it is read as a mask."""
+    stack = read_deep(path, name=name)
+    if stack is None:
+        pixels, facts = read_image(path, name=name), {"bits": 8}
+    else:
+        found = picture_facts(stack)
+        facts = {
+            "kind": found.kind,
+            "bits": found.bits,
+            "channels": found.n_channels,
+            "pages": found.n_pages,
+            "pixel_size": found.pixel_size,
+        }
+        view = choose(stack)
+        pixels = show_stack(stack, view) if view else read_image(path, name=name)
     small = small_copy(Image.fromarray(pixels), THUMBNAIL_SIDE)
-    return pixels.shape[1], pixels.shape[0], jpeg_bytes(small, quality=82)
+    return pixels.shape[1], pixels.shape[0], jpeg_bytes(small, quality=82), facts
 
 
 def picture_format(path: Path) -> str:

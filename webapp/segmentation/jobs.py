@@ -1,7 +1,6 @@
 """The two long computations of segmentation: learning a model and predicting a set."""
 
 import math
-import os
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +12,16 @@ from engine import (
     InvalidProblemError,
     Progress,
     StoppedError,
+    load_class_model,
     load_segmentation_model,
     train_boosted_segmentation,
     train_segmentation,
 )
-from webapp.common import formats
+from webapp.common import formats, store
+from webapp.common.storage import keep_bytes
 from webapp.jobs.context import JobContext
 from webapp.jobs.models import Job
-from webapp.jobs.registry import Subject, job_kind, nothing_is_kept
+from webapp.jobs.registry import Queue, Subject, job_kind, nothing_is_kept
 from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.labelled_files import LabelledFiles, left_out_sentence
 from webapp.segmentation.models import (
@@ -31,7 +32,8 @@ from webapp.segmentation.models import (
     Segmenter,
 )
 from webapp.segmentation.rendering import png_bytes, probability_picture
-from webapp.segmentation.services.predictions import predict_image, replace_file
+from webapp.segmentation.services.painted_models import predict_painted, train_painted
+from webapp.segmentation.services.predictions import predict_image
 from webapp.segmentation.store import StorageFullError, full_disk_explained
 
 PREVIEW_SIDE = 240  # pixels; small maps are enlarged, so that single pixels stay visible
@@ -43,6 +45,7 @@ REMOVED = "The model was removed meanwhile."
 @job_kind(
     "segmentation.learn",
     verb="Learn",
+    queue=Queue.LONG,
     subject=Subject("segmenter", Segmenter, "segmentation:segmenter", "model"),
     objective_label="Objective: no weights can fit better than this",
     lower_bound_label="Log-likelihood of the weights found so far",
@@ -51,6 +54,8 @@ REMOVED = "The model was removed meanwhile."
 def learn(context: JobContext) -> Any:
     """Learn a model from masked images, showing its error on held-out ones as it falls."""
     segmenter = Segmenter.objects.get(pk=context.parameters["segmenter"])
+    if segmenter.solver == Segmenter.Solver.PAINTED:
+        return learn_painted(context, segmenter)
     learned = _labelled(context, segmenter, "learned")
     held_out = _labelled(context, segmenter, "held_out")
     watcher = _Watcher(context, segmenter)
@@ -61,6 +66,7 @@ def learn(context: JobContext) -> Any:
         with full_disk_explained():
             weights_file = context.make_folder() / "weights.npz"
             trained.model.save(weights_file)
+            context.keep_file(weights_file, segmenter.path)
     except StorageFullError as error:
         raise InvalidProblemError(DISK_FULL) from error
 
@@ -68,8 +74,47 @@ def learn(context: JobContext) -> Any:
         outcome = _outcome(trained, watcher.steps, learned, held_out)
         if not Segmenter.objects.filter(pk=segmenter.pk).update(outcome=outcome):
             raise SegmentationError(REMOVED)
-        os.replace(weights_file, segmenter.path)
         return {"segmenter": str(segmenter.pk), "sentence": outcome["sentence"]}
+
+    return finish
+
+
+def learn_painted(context: JobContext, segmenter: Segmenter) -> Any:
+    """Learn classes from strokes; then predict the set, where that was asked for."""
+    trained, used = train_painted(context, segmenter)
+    context.raise_if_stopped()
+    context.flush()
+    try:
+        with full_disk_explained():
+            weights_file = context.make_folder() / "weights.npz"
+            trained.model.save(weights_file)
+            context.keep_file(weights_file, segmenter.path)
+    except StorageFullError as error:
+        raise InvalidProblemError(DISK_FULL) from error
+
+    def finish() -> dict[str, Any]:
+        figures = {name: _finite(value) for name, value in trained.result.figures().items()}
+        n = len(used)
+        errors = {name: _finite(float(value)) for name, value in trained.errors.items()}
+        outcome = figures | {
+            "loss": trained.loss,
+            "ridge": float(trained.model.ridge),
+            "converged": trained.result.status.is_converged,
+            "n_learned": n,
+            "n_held_out": 0,
+            "left_out": [],
+            "n_known": list(trained.n_known),
+            "errors": errors,
+            "sentence": f"Learned from strokes on {n} image{'s'[: n != 1]}.",
+        }
+        digests = [file.digest for file in used]
+        fields = {"outcome": outcome, "learned_digests": digests}
+        if not Segmenter.objects.filter(pk=segmenter.pk).update(**fields):
+            raise SegmentationError(REMOVED)
+        sentence = outcome["sentence"]
+        if context.parameters.get("predict"):
+            sentence = f"{sentence} {predict_painted(segmenter.pk)}".strip()
+        return {"segmenter": str(segmenter.pk), "sentence": sentence}
 
     return finish
 
@@ -113,6 +158,7 @@ def kept_sentence(job: Job) -> str:
 @job_kind(
     "segmentation.predict",
     verb="Predict",
+    queue=Queue.LONG,
     subject=Subject("batch", PredictionBatch, "segmentation:prediction", "predictions"),
     kept=kept_sentence,
 )
@@ -123,7 +169,9 @@ def predict(context: JobContext) -> dict[str, Any]:
     waiting = list(rows.filter(state=PredictedImage.State.WAITING))
     if not total:
         raise InvalidProblemError("There is nothing to predict in this batch.")
-    model = load_segmentation_model(rows[0].batch.segmenter.path)
+    segmenter = rows[0].batch.segmenter
+    load = load_class_model if segmenter.classes else load_segmentation_model
+    model = load(store.get(segmenter.path))
     for done, row in enumerate(waiting, start=total - len(waiting)):
         context.on_progress(
             Progress(
@@ -228,7 +276,7 @@ def _write_preview(path: Path, marginals: np.ndarray) -> None:
     enlarged = picture.resize(
         (picture.width * factor, picture.height * factor), Image.Resampling.NEAREST
     )
-    replace_file(path, png_bytes(enlarged))
+    keep_bytes(path, png_bytes(enlarged))
 
 
 def _outcome(

@@ -64,6 +64,6 @@ def left_out_sentence(left_out: Sequence[dict[str, str]]) -> str:
 
 
 def _read(file: ImageFile) -> tuple[ByteImage, MaskArray]:
-    image = read_image(file.store.path(file.digest), name=file.name)
-    mask = read_mask(file.store.path(file.mask.digest), name=file.mask.name)
+    image = read_image(file.store.fetch(file.digest), name=file.name, view=file.view)
+    mask = read_mask(file.store.fetch(file.mask.digest), name=file.mask.name)
     return image, match_mask(mask, (image.shape[0], image.shape[1]), name=file.mask.name)

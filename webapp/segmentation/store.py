@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from engine import PartFile, part_file
+from webapp.common import store
 from webapp.common.storage import organisation_folder
 
 CHUNK_BYTES = 1 << 16
@@ -72,6 +73,10 @@ class FileStore:
             raise ValueError(f"Expected a SHA-256 in lower-case hex, received {digest!r}.")
         return self._root / digest[:2] / f"{digest}{suffix}"
 
+    def fetch(self, digest: str, suffix: str = "") -> Path:
+        """Return where the file of this digest lies, having it there if the store has it."""
+        return store.get(self.path(digest, suffix))
+
     def put(self, chunks: Iterable[bytes]) -> StoredContent:
         """Store bytes under their own digest; storing the same bytes twice keeps one copy.
 
@@ -99,10 +104,7 @@ class FileStore:
 
     def remove(self, digest: str) -> None:
         """Remove a file and all that was derived from it; absent files are no error."""
-        folder = self.path(digest).parent
-        if folder.is_dir():
-            for path in folder.glob(f"{digest}*"):
-                path.unlink(missing_ok=True)
+        store.remove_alike(self.path(digest).parent, digest)
 
     def _new_part(self) -> AbstractContextManager[PartFile]:
         self._root.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -112,6 +114,7 @@ class FileStore:
     def _settle(part: PartFile, target: Path) -> None:
         target.parent.mkdir(exist_ok=True, mode=0o700)
         part.settle(target)
+        store.put(target)
 
 
 def content_remove(*, organisation_id: int, digest: str) -> None:

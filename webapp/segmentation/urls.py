@@ -2,7 +2,15 @@
 
 from django.urls import path
 
-from webapp.segmentation.views import files, image_sets, predicted_images, predictions, segmenters
+from webapp.segmentation.views import (
+    files,
+    image_sets,
+    painting,
+    predicted_images,
+    predictions,
+    segmenters,
+    set_views,
+)
 
 app_name = "segmentation"
 urlpatterns = [
@@ -10,6 +18,7 @@ urlpatterns = [
     path("image-sets/new/", image_sets.image_set_new, name="image-set-new"),
     path("image-sets/<uuid:pk>/", image_sets.image_set_page, name="image-set"),
     path("image-sets/<uuid:pk>/purge/", image_sets.image_set_purge_view, name="image-set-purge"),
+    path("image-sets/<uuid:pk>/display/", set_views.image_set_view, name="image-set-view"),
     path("image-sets/<uuid:pk>/files/", files.image_file_upload, name="image-file-upload"),
     path(
         "image-sets/<uuid:pk>/files/<uuid:file_pk>/",
@@ -35,7 +44,26 @@ urlpatterns = [
         image_sets.image_file_remove_view,
         name="image-file-remove",
     ),
+    path("image-sets/<uuid:pk>/paint/", painting.paint_set, name="paint-set"),
+    path("image-sets/<uuid:pk>/paint/classes/", painting.paint_classes, name="paint-classes"),
+    path("image-sets/<uuid:pk>/paint/learn/", painting.paint_learn, name="paint-learn"),
+    path("image-sets/<uuid:pk>/paint/<uuid:file_pk>/", painting.paint_page, name="paint"),
+    *[
+        path(
+            f"image-sets/<uuid:pk>/paint/<uuid:file_pk>/{name}/",
+            view,
+            name=f"paint-{name}",
+        )
+        for name, view in (
+            ("strokes", painting.paint_strokes),
+            ("undo", painting.paint_undo),
+            ("answer", painting.paint_answer),
+            ("objects", painting.paint_objects),
+            ("picture", painting.paint_picture),
+        )
+    ],
     path("image-models/", segmenters.segmenter_list, name="segmenters"),
+    path("image-models/import/", segmenters.segmenter_import_view, name="segmenter-import"),
     path("image-models/new/", segmenters.segmenter_new, name="segmenter-new"),
     path("image-models/<uuid:pk>/", segmenters.segmenter_page, name="segmenter"),
     path("image-models/<uuid:pk>/live/", segmenters.segmenter_live, name="segmenter-live"),
@@ -73,6 +101,19 @@ urlpatterns = [
         "predictions/<uuid:pk>/<uuid:image_pk>/",
         predicted_images.predicted_image_page,
         name="predicted-image",
+    ),
+    path(
+        "predictions/<uuid:pk>/<uuid:image_pk>/objects/",
+        predicted_images.predicted_image_objects,
+        name="predicted-image-objects",
+    ),
+    path(
+        "predictions/<uuid:pk>/objects/", predictions.prediction_objects, name="prediction-objects"
+    ),
+    path(
+        "predictions/<uuid:pk>/objects.<str:kind>",
+        predictions.prediction_objects_file,
+        name="prediction-objects-file",
     ),
     path(
         "predictions/<uuid:pk>/<uuid:image_pk>/correct/",

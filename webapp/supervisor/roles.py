@@ -1,4 +1,7 @@
-"""The programs of an installation: alone, ``python -m webapp.supervisor.roles web|worker|sweep``.
+"""The programs of an installation: alone, ``python -m webapp.supervisor.roles ROLE``.
+
+ROLE is ``web``, ``worker`` (short work, with somebody waiting), ``learner`` (hours of learning and
+predicting, at low priority) or ``sweep``.
 
 `bin/start` runs all of them on one machine. Where a service manager starts each for itself, on one
 host or on many, this takes its place: it needs ``DATABASE_URL`` and ``REDIS_URL``, which all hosts
@@ -6,13 +9,17 @@ share, and takes its sizes from the same variables (``webapp/sizing.py``).
 """
 
 import argparse
+import hashlib
 import os
 import shutil
 import sys
 from pathlib import Path
 
 from webapp.instance import BASE_DIR, instance_folder
+from webapp.jobs.liveness import machine_name
 from webapp.sizing import Sizes, sizes
+
+LOW_PRIORITY = {"WORKER_NICE": "10"}  # pages and short work come first on the same machine
 
 
 def web_command(bind: str, size: Sizes) -> tuple[str, ...]:
@@ -34,11 +41,13 @@ def web_command(bind: str, size: Sizes) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def worker_command(size: Sizes) -> tuple[str, ...]:
-    """Return the command of the worker, which runs jobs."""
+def worker_command(queue: str, processes: int) -> tuple[str, ...]:
+    """Return the command of a worker, which runs the jobs of a queue ("short" or "long")."""
     return (
         sys.executable, "-m", "celery", "--app", "tasks", "--workdir", str(BASE_DIR), "worker",
-        "--concurrency", str(size.job_workers),
+        "--queues", queue,
+        "--hostname", f"{queue}-{_machine_word()}@%h",
+        "--concurrency", str(processes),
         "--loglevel", "WARNING",
         "--without-gossip", "--without-mingle",
     )  # fmt: skip
@@ -73,20 +82,28 @@ def new_counts_folder() -> Path:
 def main() -> None:
     """Become one of the programs."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("role", choices=("web", "worker", "sweep"))
+    parser.add_argument("role", choices=("web", "worker", "learner", "sweep"))
     parser.add_argument("--bind", default="127.0.0.1:8000", help="of the web server")
     options = parser.parse_args()
     size = sizes()
     command = {
         "web": web_command(options.bind, size),
-        "worker": worker_command(size),
+        "worker": worker_command("short", size.job_workers),
+        "learner": worker_command("long", size.learn_workers),
         "sweep": sweep_command(),
     }[options.role]
     os.chdir(BASE_DIR)
     environment = {**own_environment(size), **os.environ}
+    if options.role == "learner":
+        environment |= LOW_PRIORITY
     if options.role == "web":
         environment["PROMETHEUS_MULTIPROC_DIR"] = str(new_counts_folder())
     os.execve(command[0], command, environment)  # noqa: S606 - our own programs
+
+
+def _machine_word() -> str:
+    """Tell machines apart that have one name, as containers and copies have."""
+    return hashlib.sha256(machine_name().encode()).hexdigest()[:6]
 
 
 def _memory_folder() -> Path:

@@ -12,7 +12,12 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from engine import generate_leaf_images
+from engine import (
+    LiveSegmenter,
+    generate_leaf_images,
+    predict_classes,
+    train_class_segmentation,
+)
 from webapp.instance import BASE_DIR
 
 
@@ -34,6 +39,20 @@ def warm(folder: Path) -> None:
     ):  # fmt: skip
         command = [sys.executable, "-m", "engine", *arguments]
         subprocess.run(command, cwd=BASE_DIR, check=True, timeout=600)  # noqa: S603
+    _paint()
+
+
+def _paint() -> None:
+    """What answers while somebody paints, and what learns from the strokes."""
+    (leaf,) = generate_leaf_images(1, rng=np.random.default_rng(0), shape=(48, 64))
+    labels = np.full(leaf.mask.shape, 255, dtype=np.uint8)
+    labels[::3, ::3] = leaf.mask[::3, ::3]
+    live = LiveSegmenter(["rest", "leaf"])
+    live.add_image("leaf", leaf.image)
+    live.learn({"leaf": labels})
+    live.predict("leaf")
+    trained = train_class_segmentation([leaf.image], [labels], ["rest", "leaf"])
+    predict_classes(trained.model, leaf.image)
 
 
 def _draw_images(folder: Path) -> None:

@@ -12,7 +12,9 @@ from django.db import models
 from django.utils import timezone
 
 from webapp.cohorts.models import Cohort
+from webapp.common.encryption import SealedJSONField
 from webapp.common.models import OrganisationOwned
+from webapp.common.outgoing import OutgoingMail
 
 # Letters and digits that nobody mistakes for each other when they are read out.
 READABLE = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
@@ -31,7 +33,9 @@ def new_nonce() -> str:
 class Questionnaire(OrganisationOwned):
     """A questionnaire of an organisation.
 
-    ``content`` is what :mod:`webapp.surveys.questions` describes. It is open from ``opens_at`` to
+    ``content`` is what :mod:`webapp.surveys.questions` describes, ``before`` what it was before the
+    last change, for Undo. With ``asks_sign_in`` students sign in at the organisation's provider
+    instead of by link or code. It is open from ``opens_at`` to
     ``closes_at``; before that it can be changed in every way, afterwards in its wording only.
     """
 
@@ -41,9 +45,11 @@ class Questionnaire(OrganisationOwned):
     who_sees = models.TextField(blank=True)
     contact = models.CharField(max_length=254, blank=True)
     content = models.JSONField()
+    before = models.JSONField(null=True)
     version = models.PositiveIntegerField(default=1)
     code = models.CharField(max_length=12, unique=True, default=new_code)
     takes_code = models.BooleanField(default=True)
+    asks_sign_in = models.BooleanField(default=False)
     opens_at = models.DateTimeField(null=True)
     closes_at = models.DateTimeField(null=True)
 
@@ -79,7 +85,8 @@ class Participant(models.Model):
 
     ``nonce`` is part of the personal link: another nonce, and the old link is worth nothing.
     ``code`` is what they show to somebody who wants to live with them. ``cohort`` is where their
-    answers went.
+    answers went. ``subject`` is who a provider said they are; ``bounced_at`` and ``bounce`` tell
+    that a mail server does not know their address.
     """
 
     questionnaire = models.ForeignKey(
@@ -89,12 +96,15 @@ class Participant(models.Model):
     code = models.CharField(max_length=12, default=new_code)
     email = models.EmailField(blank=True)
     identifier = models.CharField(max_length=200, blank=True)
-    answers: Any = models.JSONField(default=dict)
+    subject = models.CharField(max_length=255, blank=True)
+    answers: Any = SealedJSONField(default=dict)
     created_at = models.DateTimeField(auto_now_add=True)
     opened_at = models.DateTimeField(null=True)
     updated_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
     language = models.CharField(max_length=8, blank=True)
+    bounced_at = models.DateTimeField(null=True)
+    bounce = models.CharField(max_length=200, blank=True)
     cohort = models.ForeignKey(Cohort, null=True, on_delete=models.SET_NULL, related_name="+")
 
     class Meta:
@@ -106,6 +116,11 @@ class Participant(models.Model):
                 condition=~models.Q(email=""),
                 name="participant_email_once",
             ),
+            models.UniqueConstraint(
+                fields=["questionnaire", "subject"],
+                condition=~models.Q(subject=""),
+                name="participant_subject_once",
+            ),
         ]
         indexes = [models.Index(fields=["questionnaire", "finished_at"], name="participant_done")]
 
@@ -113,21 +128,11 @@ class Participant(models.Model):
         return f"participant {self.pk}"
 
 
-class Mail(models.Model):
-    """One mail to one participant: claimed by compare-and-set, tried again when it fails."""
-
-    WAITING, SENDING, SENT, FAILED = "waiting", "sending", "sent", "failed"
-    MAX_ATTEMPTS = 5
+class Mail(OutgoingMail):
+    """One mail to one participant."""
 
     participant = models.ForeignKey(Participant, on_delete=models.CASCADE, related_name="mails")
     is_reminder = models.BooleanField(default=False)
-    subject = models.CharField(max_length=200)
-    text = models.TextField()
-    state = models.CharField(max_length=8, default=WAITING, db_index=True)
-    attempts = models.PositiveSmallIntegerField(default=0)
-    error = models.CharField(max_length=200, blank=True)
-    due_at = models.DateTimeField(default=timezone.now)
-    sent_at = models.DateTimeField(null=True)
 
     class Meta:
         ordering = ["pk"]

@@ -2,12 +2,14 @@
 
 ``content`` is {"sections": [{"title", "questions": [...]}]}; a question is {"key", "kind", "name",
 "text", "hint", "reason", "answers", "rule"}. ``key`` never changes, ``name`` is what tables of
-weights show, ``reason`` says to staff and students why it is asked.
+weights show, ``reason`` says to staff and students why it is asked. ``language`` is what it is
+written in; ``translations`` maps other languages to {text: text in that language}, so that a text
+that was reworded shows as it is until somebody translates it anew.
 """
 
 import re
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -96,12 +98,36 @@ class Question:
         return self.options[value] if isinstance(value, int) else str(value)
 
 
-def questions_of(content: Mapping[str, Any]) -> list[Question]:
-    """Return all questions in order."""
-    return list(_questions(content))
+def questions_of(content: Mapping[str, Any], language: str = "") -> list[Question]:
+    """Return all questions in order, in a language where there is a translation."""
+    return list(_questions(content, translator(content, language)))
 
 
-def _questions(content: Mapping[str, Any]) -> Iterator[Question]:
+def translator(content: Mapping[str, Any], language: str) -> Callable[[str], str]:
+    """Return a function from a text to itself in a language, as far as it was translated."""
+    known: Mapping[str, str] = content.get("translations", {}).get(language, {})
+    return lambda text: known.get(text) or text
+
+
+def languages_of(content: Mapping[str, Any]) -> list[str]:
+    """Return the languages in which there are questions: that of the texts first."""
+    return [content.get("language", "en"), *content.get("translations", {})]
+
+
+def texts_of(content: Mapping[str, Any]) -> list[str]:
+    """Return every text that students read, each once, in the order of the pages."""
+    found: dict[str, None] = {}
+    for section in content["sections"]:
+        found[section["title"]] = None
+        for data in section["questions"]:
+            for name in ("text", "hint", "reason"):
+                found[data.get(name, "")] = None
+            found |= dict.fromkeys(data.get("answers", ()))
+    found.pop("", None)
+    return list(found)
+
+
+def _questions(content: Mapping[str, Any], said: Callable[[str], str]) -> Iterator[Question]:
     number = 0
     for section in content["sections"]:
         for data in section["questions"]:
@@ -110,12 +136,12 @@ def _questions(content: Mapping[str, Any]) -> Iterator[Question]:
                 data["key"],
                 Kind(data["kind"]),
                 data["name"],
-                data["text"],
-                data.get("hint", ""),
-                data.get("reason", ""),
-                tuple(data.get("answers", ())),
+                said(data["text"]),
+                said(data.get("hint", "")),
+                said(data.get("reason", "")),
+                tuple(said(answer) for answer in data.get("answers", ())),
                 bool(data.get("rule")),
-                section["title"],
+                said(section["title"]),
                 number,
             )
 

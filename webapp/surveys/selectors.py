@@ -32,6 +32,7 @@ class Progress:
     n_unopened: int
     n_opened: int
     curve: tuple[tuple[date, int], ...]
+    forecast: int | None = None
 
     @property
     def percent(self) -> float:
@@ -46,7 +47,24 @@ def progress_of(questionnaire: Questionnaire) -> Progress:
     n_started = sum(bool(changed) and not done for _, changed, done in rows)
     n_unopened = sum(not opened and not changed and not done for opened, changed, done in rows)
     n_opened = len(rows) - len(finished) - n_started - n_unopened
-    return Progress(len(rows), len(finished), n_started, n_unopened, n_opened, _curve(finished))
+    curve = _curve(finished)
+    forecast = _forecast(questionnaire, finished, len(rows))
+    return Progress(len(rows), len(finished), n_started, n_unopened, n_opened, curve, forecast)
+
+
+def _forecast(questionnaire: Questionnaire, finished: list[date], n_people: int) -> int | None:
+    """Return how many will have finished at closing if each day brings what the last three did.
+
+    It knows nothing of reminders and of last days, which bring more; None where it says nothing.
+    """
+    if not questionnaire.is_open or questionnaire.closes_at is None or len(finished) < 10:
+        return None
+    today = timezone.localdate()
+    behind = [day for day in finished if today - timedelta(days=3) <= day < today]
+    if finished[0] >= today - timedelta(days=2):
+        return None  # fewer than three whole days
+    left = (timezone.localtime(questionnaire.closes_at).date() - today).days
+    return min(n_people, len(finished) + round(len(behind) / 3 * left))
 
 
 def _curve(days: list[date]) -> tuple[tuple[date, int], ...]:
@@ -74,6 +92,7 @@ class QuestionState:
     n_blank: int
     n_stopped: int
     counts: tuple[tuple[str, int], ...]
+    section: int
 
 
 def question_states(questionnaire: Questionnaire) -> list[QuestionState]:
@@ -85,10 +104,20 @@ def question_states(questionnaire: Questionnaire) -> list[QuestionState]:
         given = [question.key for question in questions if question.key in answers]
         if given and not finished:
             stopped[given[-1]] += 1
-    return [_state(question, [answers for answers, _ in rows], stopped) for question in questions]
+    given_answers = [answers for answers, _ in rows]
+    section_of = {
+        data["key"]: k
+        for k, section in enumerate(questionnaire.content["sections"])
+        for data in section["questions"]
+    }
+    return [
+        _state(question, given_answers, stopped, section_of[question.key]) for question in questions
+    ]
 
 
-def _state(question: Question, rows: list[dict[str, Any]], stopped: Counter[str]) -> QuestionState:
+def _state(
+    question: Question, rows: list[dict[str, Any]], stopped: Counter[str], section: int
+) -> QuestionState:
     values = [answers[question.key] for answers in rows if question.key in answers]
     given = [value for value in values if value is not None]
     times: Counter[int] = Counter()
@@ -97,7 +126,7 @@ def _state(question: Question, rows: list[dict[str, Any]], stopped: Counter[str]
             times.update(value if isinstance(value, list) else [value])
     counts = tuple((option, times[k]) for k, option in enumerate(question.options))
     return QuestionState(
-        question, len(given), len(values) - len(given), stopped[question.key], counts
+        question, len(given), len(values) - len(given), stopped[question.key], counts, section
     )
 
 

@@ -58,7 +58,7 @@ def test_administrators_rename_their_own_organisation(
     sent = {"name": "Lakeside College", "department": "Halls"}
     assert client_of(bob).post(RENAME, sent).status_code == 403
     page = client_of(carol).post(RENAME, sent, follow=True).content.decode()
-    assert "The organisation was renamed." in page
+    assert "The organisation was changed." in page
     names = Organisation.objects.values_list("name", "department").order_by("name")
     assert list(names) == [("Lakeside College", "Halls"), ("Southgate", "Housing")]
     line = AuditLine.objects.get(verb="renamed")

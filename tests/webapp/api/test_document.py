@@ -17,7 +17,7 @@ def test_it_names_its_version_and_is_plain_json() -> None:
 
 def test_it_promises_what_there_is_and_says_what_there_is_not() -> None:
     assert openapi_document()["info"]["description"].startswith(WHAT_IT_DOES)
-    promised, _, absent = WHAT_IT_DOES.partition(" Rules,")
+    promised, _, absent = WHAT_IT_DOES.partition(" Rules and")
     paths = {(entry.method, entry.path) for entry in endpoints()}
     for word, path in {
         "import": "/cohorts",
@@ -25,6 +25,9 @@ def test_it_promises_what_there_is_and_says_what_there_is_not() -> None:
         "propose": "/proposals/{proposal_id}/propose",
         "decide": "/proposals/{proposal_id}/pairs/{pair_id}/decision",
         "predict": "/predictions",
+        "place": "/placements",
+        "publish": "/placements/{placement_id}/publish",
+        "write letters": "/letters",
     }.items():
         assert word in promised
         assert ("POST", path) in paths
@@ -32,8 +35,11 @@ def test_it_promises_what_there_is_and_says_what_there_is_not() -> None:
     assert ("GET", "/proposals/{proposal_id}/export/{file_format}") in paths
     assert ("DELETE", "/cohorts/{cohort_id}") not in paths
     assert "purging cohorts" in absent
-    for word in ("rule", "swap", "undo", "check", "people"):
+    for word in ("check", "people", "questionnaire"):
+        assert word in absent
         assert not any(word in path for _, path in paths)
+    for word in ("rule", "swap", "undo"):
+        assert not any(word in path for _, path in paths if "/proposals" in path)
 
 
 def test_every_schema_is_a_schema() -> None:

@@ -4,10 +4,15 @@ import uuid
 
 import pytest
 
+from tests.webapp.letters.conftest import placed_cohort
+from webapp.accounts.models import Role
 from webapp.api.registry import endpoints
 from webapp.cohorts.models import Cohort
+from webapp.housing.models import PlacementEvent, ProposedChange, RoommateRequest
 from webapp.jobs.models import Job
+from webapp.letters.services.templates import template_save
 from webapp.matching.models import LearnedModel, Proposal
+from webapp.webhooks.models import Webhook
 
 
 @pytest.fixture
@@ -20,7 +25,28 @@ def keys(bob, image_set, image, segmenter, batch) -> dict[str, str]:
     proposal = Proposal.objects.create(
         organisation=bob.organisation, name="Proposal", cohort=cohort, model=model
     )
+    placement = placed_cohort(bob)
+    letter = template_save(user=bob, template=None, name="Letter", subject="S", text="[hall]")
+    wish = RoommateRequest.objects.create(
+        cohort=cohort, student=placement.cohort.students.first(), written="x", source="f"
+    )
+    event = PlacementEvent.objects.create(placement=placement, revision=1, before=[], after=[])
+    change = ProposedChange.objects.create(placement=placement, price=1.0)
+    webhook = Webhook.objects.create(
+        organisation=bob.organisation, url="https://127.0.0.1/", events=["job.failed"], nonce="n"
+    )
+    delivery = webhook.deliveries.create(event="job.failed", body="{}")
     return {
+        "placement_id": str(placement.pk),
+        "buildings_id": str(placement.buildings_id),
+        "room_id": str(placement.buildings.rooms.first().pk),
+        "request_id": str(wish.pk),
+        "event_id": str(event.pk),
+        "change_id": str(change.pk),
+        "letter_id": str(letter.pk),
+        "webhook_id": str(webhook.pk),
+        "delivery_id": str(delivery.pk),
+        "shape": "csv",
         "set_id": str(image_set.pk),
         "file_id": str(image.pk),
         "prediction_id": str(batch.pk),
@@ -50,6 +76,9 @@ def fill(entry, keys: dict[str, str]) -> str:
 
 
 def test_another_organisation_finds_nothing(program_of, mallory, keys) -> None:
+    """Whatever their role there: not even an administrator learns that something exists."""
+    mallory.role = Role.ADMINISTRATOR
+    mallory.save()
     program = program_of(mallory)
     tried = 0
     for entry in endpoints():
@@ -60,9 +89,9 @@ def test_another_organisation_finds_nothing(program_of, mallory, keys) -> None:
     assert tried > 20
 
 
-def test_its_own_organisation_finds_all_of_it(program_of, bob, keys) -> None:
+def test_its_own_organisation_finds_all_of_it(program_of, carol, keys) -> None:
     """The same addresses answer their owner, so what is not found above is not mistyped."""
-    program = program_of(bob)
+    program = program_of(carol)
     for entry in endpoints():
         if entry.method == "GET" and entry.path_parameters:
             answer = program.call(entry.method, fill(entry, keys))
@@ -70,6 +99,8 @@ def test_its_own_organisation_finds_all_of_it(program_of, bob, keys) -> None:
 
 
 def test_lists_of_another_organisation_are_empty(program_of, mallory, keys) -> None:
+    mallory.role = Role.ADMINISTRATOR
+    mallory.save()
     program = program_of(mallory)
     for entry in endpoints():
         if entry.method == "GET" and not entry.path_parameters and entry.path != "/me":
@@ -82,6 +113,17 @@ def test_reading_tokens_of_staff_are_refused_every_change(program_of, bob, keys)
         if entry.changes:
             answer = program.call(entry.method, fill(entry, keys), {} if entry.body else None)
             assert answer.status_code == 403, f"{entry.method} {entry.path}"
+
+
+def test_viewers_change_nothing_and_staff_do_not_publish(program_of, alice, bob, keys) -> None:
+    ranks = list(Role)
+    for person in (alice, bob):
+        program = program_of(person)
+        for entry in endpoints():
+            if ranks.index(entry.role) > ranks.index(person.role):
+                answer = program.call(entry.method, fill(entry, keys), {} if entry.body else None)
+                assert answer.status_code == 403, f"{entry.method} {entry.path}"
+                assert answer.data["detail"] == f"This needs the role {entry.role.value}."
 
 
 def test_without_a_token_nothing_answers(client, keys) -> None:

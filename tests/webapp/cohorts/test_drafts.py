@@ -17,7 +17,7 @@ from webapp.cohorts.draft_files import draft_path
 from webapp.cohorts.models import Cohort, Draft
 from webapp.cohorts.services.drafts import draft_create, drafts_expire
 from webapp.common.left_files import remove_left_files
-from webapp.common.storage import UNFINISHED_SECONDS
+from webapp.common.store.protocol import UNFINISHED_SECONDS
 
 WITH_NAMES = b"student_id,Full name,Bedtime\n" + b"".join(
     b"N%03d,Person Number%03d,%s\n" % (k, k, (b"Early", b"Late")[k % 2]) for k in range(24)

@@ -139,8 +139,9 @@ def test_one_id_leads_from_the_request_into_worker_and_engine(
 
     kind = registry.JobKind(name="test.look", run=run, verb="Look")
     monkeypatch.setitem(registry._kinds, "test.look", kind)
-    job = job_enqueue(user=bob, kind="test.look", parameters={})
-    run_job(job.pk, watched=False, request_id="abc123")
+    with structlog.contextvars.bound_contextvars(request="abc123"):
+        job = job_enqueue(user=bob, kind="test.look", parameters={})
+    run_job(job.pk, watched=False)
     (line,) = lines
     assert (line["event"], line["state"], line["attempt"]) == ("job", "succeeded", 1)
     assert (line["request"], line["job"]) == ("abc123", str(job.pk))

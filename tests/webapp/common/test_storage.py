@@ -12,12 +12,12 @@ from django.conf import LazySettings
 
 from tasks.sweeper import Sweeper
 from webapp.common.storage import (
-    UNFINISHED_SECONDS,
     array_path,
     read_arrays,
-    remove_unfinished,
     write_arrays,
 )
+from webapp.common.store import tidy
+from webapp.common.store.protocol import UNFINISHED_SECONDS
 
 
 def test_it_writes_and_reads(settings: LazySettings) -> None:
@@ -42,7 +42,7 @@ def test_what_a_killed_process_left_half_written_is_removed_after_a_day(media_ro
         path.write_bytes(b"x")
     for path in (old, whole):
         os.utime(path, (time.time() - UNFINISHED_SECONDS - 1,) * 2)
-    assert remove_unfinished() == 1
+    assert tidy() == 1
     assert set(folder.iterdir()) == {new, whole}
 
 
@@ -51,9 +51,10 @@ def test_the_sweep_looks_for_such_files_when_it_starts(monkeypatch: pytest.Monke
     sweeper = Sweeper()
     monkeypatch.setattr("tasks.sweeper.connection", Mock())
     monkeypatch.setattr("tasks.sweeper.jobs_sweep", lambda: sweeper.stop() or {})
-    monkeypatch.setattr("tasks.sweeper.mails_send", lambda: 0)
+    monkeypatch.setattr(Sweeper, "_send", lambda self: None)
+    monkeypatch.setattr("tasks.sweeper.deliveries_expire", lambda: 0)
     monkeypatch.setattr("tasks.sweeper.drafts_expire", lambda: looked.append("old") or 0)
-    monkeypatch.setattr("tasks.sweeper.remove_unfinished", lambda: looked.append("part") or 0)
+    monkeypatch.setattr("tasks.sweeper.tidy", lambda: looked.append("part") or 0)
     monkeypatch.setattr("tasks.sweeper.remove_left_files", lambda: looked.append("left") or 0)
     sweeper.run()
     assert looked == ["old", "part", "left"]
@@ -82,9 +83,11 @@ def test_a_tidying_that_failed_is_tried_again_within_the_hour(
     monkeypatch.setattr("tasks.sweeper.connection", Mock())
     monkeypatch.setattr("tasks.sweeper.time", Mock(monotonic=lambda: next(clock)))
     monkeypatch.setattr("tasks.sweeper.jobs_sweep", sweep)
-    monkeypatch.setattr("tasks.sweeper.mails_send", lambda: 0)
+    monkeypatch.setattr(Sweeper, "_send", lambda self: None)
+    monkeypatch.setattr("tasks.sweeper.deliveries_expire", lambda: 0)
     monkeypatch.setattr("tasks.sweeper.drafts_expire", expire)
-    monkeypatch.setattr("tasks.sweeper.remove_unfinished", lambda: 0)
+    monkeypatch.setattr("tasks.sweeper.people_expire", lambda: 0)
+    monkeypatch.setattr("tasks.sweeper.tidy", lambda: 0)
     monkeypatch.setattr("tasks.sweeper.remove_left_files", lambda: 0)
     sweeper.run()
     assert tidied == [1, 3]
@@ -106,9 +109,10 @@ def test_it_sweeps_again_after_any_error(
 
     monkeypatch.setattr("tasks.sweeper.connection", Mock())
     monkeypatch.setattr("tasks.sweeper.jobs_sweep", sweep)
-    monkeypatch.setattr("tasks.sweeper.mails_send", lambda: 0)
+    monkeypatch.setattr(Sweeper, "_send", lambda self: None)
+    monkeypatch.setattr("tasks.sweeper.deliveries_expire", lambda: 0)
     monkeypatch.setattr("tasks.sweeper.drafts_expire", lambda: 0)
-    monkeypatch.setattr("tasks.sweeper.remove_unfinished", lambda: 0)
+    monkeypatch.setattr("tasks.sweeper.tidy", lambda: 0)
     sweeper.run()
     assert len(looks) == 2
 

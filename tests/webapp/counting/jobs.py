@@ -8,7 +8,7 @@ import numpy as np
 
 from engine import InvalidProblemError, Progress
 from webapp.jobs.context import JobContext
-from webapp.jobs.registry import Outcome, job_kind
+from webapp.jobs.registry import Outcome, Queue, job_kind
 
 
 @job_kind("counting.sum", verb="Count", target_gap=1e-4, axis_label="Sum (no unit)")
@@ -42,6 +42,12 @@ def sum_slowly(context: JobContext) -> Outcome:
     context.raise_if_stopped()
     _write(context, "end")
     return {"total": total, "sentence": f"Counted {steps} steps"}
+
+
+@job_kind("counting.long", verb="Count long", queue=Queue.LONG)
+def sum_for_long(context: JobContext) -> Outcome:
+    """Count, as learning does, where short work does not wait for it."""
+    return sum_slowly(context)
 
 
 @job_kind("counting.deaf", verb="Sleep")

@@ -18,7 +18,6 @@ from webapp.housing.rules import PlacementRules, broken_rule
 from webapp.housing.services.changes import change_keep, change_propose
 from webapp.housing.services.decisions import (
     Move,
-    decision_undo,
     places_lock,
     places_move,
     students_withdraw,
@@ -30,6 +29,7 @@ from webapp.housing.services.placements import (
 )
 from webapp.housing.services.proposed_scores import scores_after
 from webapp.housing.services.requests import requests_import
+from webapp.housing.services.undo import decision_undo
 from webapp.matching.models import LearnedModel
 
 ClientOf = Callable[[User], Client]
@@ -102,7 +102,7 @@ def test_the_page_shows_halls_rooms_and_the_drawer(
     assert "Mean of pairs" in opened
     part = client.get(
         f"/placements/{placement.pk}/?room={room.pk}",
-        headers={"hx-request": "true", "hx-target": "placement"},
+        headers={"hx-request": "true", "hx-target": "drawer"},
     )
     assert "<html" not in part.content.decode()
 
@@ -222,8 +222,8 @@ def test_late_changes_are_shown_then_kept_all_or_none(
     placement.refresh_from_db()
     rooms = dict(placement.places.values_list("number", "room_id"))
     change_propose(user=bob, placement=placement, price=0.5, pinned=[b])
-    (job,) = run_waiting()
-    assert job.state == "succeeded", job.error
+    jobs = run_waiting()
+    assert [job.state for job in jobs] == ["succeeded"] * 2, [job.error for job in jobs]
     assert dict(placement.places.values_list("number", "room_id")) == rooms  # nothing kept yet
     change = placement.change
     page = client_of(bob).get(f"/placements/{placement.pk}/changes/").content.decode()

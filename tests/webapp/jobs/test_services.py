@@ -220,9 +220,9 @@ def test_a_host_of_the_same_name_is_another_host(
 
 def test_the_name_of_a_process_fits_its_column(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("webapp.jobs.liveness.socket.gethostname", lambda: "h" * 64)
-    liveness._machine.cache_clear()
+    liveness.machine_name.cache_clear()
     longest = this_process().rpartition(":")[0].rpartition(":")[0] + f":{2**22}:{10**12}"
-    liveness._machine.cache_clear()
+    liveness.machine_name.cache_clear()
     assert len(longest) <= Job._meta.get_field("worker").max_length
 
 
@@ -261,7 +261,7 @@ def test_a_clock_set_back_an_hour_neither_kills_jobs_nor_keeps_dead_ones(bob: Us
 def test_the_broker_away_leaves_the_job_queued(
     bob: User, monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks
 ) -> None:
-    monkeypatch.setattr("webapp.jobs.dispatch.send", lambda job_id: False)
+    monkeypatch.setattr("webapp.jobs.dispatch.send", lambda job_id, queue: False)
     with django_capture_on_commit_callbacks(execute=True):
         job = enqueue(bob)
     assert Job.objects.get(pk=job.pk).state == JobState.QUEUED

@@ -220,7 +220,7 @@ def test_a_card_reads_the_answers_of_the_cohort_once(
     card = reverse("matching:pair", args=[proposal.pk, pair.pk])
     page = reverse("matching:proposal", args=[proposal.pk]) + f"?pair={pair.pk}"
     forget_surveys()
-    for address, headers, most, n_reads in ((card, HTMX, 16, 1), (page, {}, 40, 0)):
+    for address, headers, most, n_reads in ((card, HTMX, 18, 1), (page, {}, 42, 0)):
         with CaptureQueriesContext(connection) as queries:
             assert "For and against" in client.get(address, headers=headers).content.decode()
         reads = [q for q in queries if '"cohorts_student"."answers"' in q["sql"]]

@@ -81,7 +81,11 @@ def test_the_certificate_of_a_running_job_comes_from_its_trace(
     model = LearnedModel.objects.get()
     address = reverse("matching:model-certificate", args=[model.pk])
     assert "The first bounds" in client_of(alice).get(address).content.decode()
-    model.job.trace.create(iteration=1, seconds=0.1, relative_gap=0.5)
+    model.job.trace.create(iteration=1, seconds=0.1, relative_gap=2.34)
+    page = client_of(alice).get(address).content.decode()
+    assert "Too early to tell" in page
+    assert "from the best fit, by" not in page
+    assert "if you stop now, they are kept" in page
     model.job.trace.create(iteration=9, seconds=0.2, relative_gap=7.4e-4)
     page = client_of(alice).get(address).content.decode()
     assert "0.074 %" in page
@@ -225,6 +229,19 @@ def test_a_model_in_use_stays(
     page = client_of(carol).post(address, {"name": learned.name}, follow=True).content.decode()
     assert "1 proposal uses this model" in page
     assert LearnedModel.objects.filter(pk=learned.pk).exists()
+
+
+def test_weights_that_were_stopped_before_any_proof_keep_their_honest_gap(
+    alice: User, client_of: Callable, learned: LearnedModel
+) -> None:
+    stopped = {"is_certified": True, "is_converged": False, "relative_gap": 2.34}
+    figures = learned.figures | stopped
+    LearnedModel.objects.filter(pk=learned.pk).update(figures=figures)
+    page = client_of(alice).get(reverse("matching:model", args=[learned.pk])).content.decode()
+    assert "Too early to tell" in page
+    assert "Stopped early before it could tell" in page
+    assert "from the best fit, at most" not in page
+    assert "too early to tell how near" in jobs._learned_sentence(figures)
 
 
 @pytest.mark.parametrize("is_certified", [True, False])

@@ -149,3 +149,12 @@ def test_files_of_one_name_are_refused_and_named() -> None:
     assert found["b.png"] is None
     for path in ("left/a.png", "right/a.png"):
         assert "a.png is 2 times in the ZIP (left/a.png, right/a.png)" in found[path]
+
+
+def test_an_entry_without_a_name_is_left_out_and_no_failure() -> None:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr(zipfile.ZipInfo(""), b"x")
+    with open_archive(buffer) as archive:
+        (entry,) = archive_entries(archive)
+    assert entry.refusal == "An entry without a name was left out."

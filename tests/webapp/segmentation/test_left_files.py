@@ -10,7 +10,8 @@ import pytest
 from webapp.accounts.models import User
 from webapp.common import left_files
 from webapp.common.left_files import remove_left_files
-from webapp.common.storage import UNFINISHED_SECONDS, array_path, organisation_folder
+from webapp.common.storage import array_path, organisation_folder
+from webapp.common.store.protocol import UNFINISHED_SECONDS
 from webapp.segmentation.models import ImageFile, ImageSet, PredictionBatch
 from webapp.segmentation.services.thumbnails import view_picture_path
 from webapp.segmentation.store import FileStore
@@ -34,7 +35,7 @@ def write(user: User, kind: str, suffix: str) -> Path:
 
 @pytest.mark.usefixtures("batch")
 def test_every_file_with_a_row_stays_however_old(bob: User, image: ImageFile) -> None:
-    view_picture_path(bob.organisation_id, image.digest)
+    view_picture_path(bob.organisation_id, image.digest, None)
     before = files_of(bob)
     age(*before)
     assert remove_left_files() == 0

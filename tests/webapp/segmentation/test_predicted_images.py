@@ -147,7 +147,7 @@ def test_a_correction_becomes_the_mask_and_keeps_the_old_one(client_of, bob, row
     assert (file.origin, file.mask_of) == ("corrected", row.file)
     assert np.array_equal(read_mask_png(file.store.path(file.digest)), drawn)
     old = ImageFile.objects.get(name="leaf_0.mask.png")
-    assert old.mask_of is None
+    assert (old.mask_of, old.version_of) == (None, row.file)  # kept and named, not to be paired
     assert old.store.path(old.digest).exists()
 
 

@@ -1,7 +1,6 @@
 """Predicting a batch: the job, its numbers, what is left when it ends early."""
 
 import errno
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -229,15 +228,11 @@ def test_a_full_disk_fails_the_job_and_leaves_no_half_file(
     bob, segmenter, image_set, media_root, monkeypatch
 ) -> None:
     batch = prediction_start(user=bob, segmenter=segmenter, image_set=image_set)
-    real = Path.write_bytes
 
-    def full(path: Path, content) -> int:
-        if path.suffix == ".part":
-            real(path, bytes(content)[:10])
-            raise OSError(errno.ENOSPC, "No space left on device")
-        return real(path, content)
+    def full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr("engine.core.whole_file.os.fsync", full)
     run_job(batch.job_id, watched=False)
     batch.job.refresh_from_db()
     assert batch.job.state == JobState.FAILED

@@ -254,7 +254,9 @@ def test_many_files_end_where_there_is_no_room_left(
     settings.ORGANISATION_QUOTA_GB = 0
     tried = []
     monkeypatch.setattr(
-        uploads, "inspect_file", lambda path, name: tried.append(name) or inspect_file(path, name)
+        uploads,
+        "inspect_file",
+        lambda path, name, *rest: tried.append(name) or inspect_file(path, name, *rest),
     )
     files = [upload(f"n{k}.jpg", encoded(picture(20 + k))) for k in range(4)]
     first, *others = lines(post(client_of(bob), image_set, *files))
@@ -281,8 +283,8 @@ def test_bytes_that_another_upload_needs_by_now_are_not_released(
 def release_after_inspection(monkeypatch, module, organisation_id: int) -> None:
     """Act as if another upload of the same content were refused at that moment."""
 
-    def inspect_and_release(path: Path, name: str) -> FileFacts:
-        facts = inspect_file(path, name)
+    def inspect_and_release(path: Path, name: str, *rest: object) -> FileFacts:
+        facts = inspect_file(path, name, *rest)
         contents_release(organisation_id=organisation_id, digests=[path.name])
         return facts
 

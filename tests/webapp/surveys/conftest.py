@@ -4,10 +4,10 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
-from django.core.cache import cache
-from django.test import Client
+from django.core.cache import caches
 from django.utils import timezone
 
+from tests.webapp.reader import Reader
 from webapp.accounts.models import User
 from webapp.surveys.links import token_of
 from webapp.surveys.models import Participant, Questionnaire
@@ -17,7 +17,8 @@ from webapp.surveys.services.questionnaires import questionnaire_create, questio
 
 @pytest.fixture(autouse=True)
 def no_tries_before() -> None:
-    cache.clear()
+    for cache in caches.all():
+        cache.clear()
 
 
 @pytest.fixture
@@ -38,7 +39,7 @@ class Student:
     """Somebody with a phone: a browser without scripts."""
 
     def __init__(self, questionnaire: Questionnaire, identifier: str = "", token: str = "") -> None:
-        self.client = Client(headers={"Accept-Language": "en"})
+        self.client = Reader(headers={"Accept-Language": "en"})
         self.questionnaire = questionnaire
         self.url = f"/q/{token}/"
         if identifier:

@@ -1,5 +1,27 @@
 """The endpoints, by subject; importing this package declares them all."""
 
-from webapp.api.endpoints import images, jobs, predictions, proposals, roommates, segmenters
+from webapp.api.endpoints import (
+    buildings,
+    images,
+    jobs,
+    letters,
+    placements,
+    predictions,
+    proposals,
+    roommates,
+    segmenters,
+    webhooks,
+)
 
-__all__ = ["images", "jobs", "predictions", "proposals", "roommates", "segmenters"]
+__all__ = [
+    "buildings",
+    "images",
+    "jobs",
+    "letters",
+    "placements",
+    "predictions",
+    "proposals",
+    "roommates",
+    "segmenters",
+    "webhooks",
+]

@@ -1,17 +1,17 @@
 """Image sets and their files."""
 
-from typing import Any
 from uuid import UUID
 
 from django.http import HttpResponseBase
 
-from webapp.api.dispatch import page_of, read_field, read_json
-from webapp.api.endpoints.jobs import PAGING, time_json
+from webapp.api.dispatch import page_of, read_body, read_query
 from webapp.api.problems import Problem
-from webapp.api.registry import Query, Request, endpoint
+from webapp.api.registry import Request, endpoint
+from webapp.api.shapes import images as shapes
+from webapp.api.shapes.base import Page, Paging
 from webapp.common.selectors import get_owned_or_404
 from webapp.segmentation.file_responses import exported, file_response
-from webapp.segmentation.models import ImageFile, ImageSet
+from webapp.segmentation.models import ImageSet
 from webapp.segmentation.selectors.image_sets import (
     count_files,
     image_file_of,
@@ -29,43 +29,10 @@ from webapp.segmentation.services.uploads import upload_take_all
 TAG = "Image sets"
 
 
-def image_set_json(image_set: ImageSet) -> dict[str, Any]:
-    """Return a counted set as the interface shows it."""
-    return {
-        "id": str(image_set.pk),
-        "name": image_set.name,
-        "foreground": image_set.foreground,
-        "images": image_set.n_images,
-        "with_mask": image_set.n_masked,
-        "bytes": image_set.n_bytes,
-        "created_at": time_json(image_set.created_at),
-    }
-
-
-def image_file_json(file: ImageFile) -> dict[str, Any]:
-    """Return a file as the interface shows it."""
-    return {
-        "id": str(file.pk),
-        "name": file.name,
-        "role": file.role,
-        "media_type": file.media_type,
-        "bytes": file.size,
-        "width": file.width,
-        "height": file.height,
-        "sha256": file.digest,
-        "origin": file.origin,
-        "mask": str(file.paired_mask.pk) if file.paired_mask else None,
-        "mask_of": str(file.mask_of_id) if file.mask_of_id else None,
-        "problem": file.problem,
-    }
-
-
-@endpoint("GET", "/image-sets", tag=TAG, summary="List sets", answer="ImageSetPage", queries=PAGING)
-def list_image_sets(request: Request) -> dict[str, Any]:
+@endpoint("GET", "/image-sets", tag=TAG, summary="List sets", query=Paging)
+def list_image_sets(request: Request) -> Page[shapes.ImageSet]:
     """Return the organisation's sets, newest first."""
-    found, numbers = page_of(request, image_sets_of(request.user))
-    count_files(found)
-    return {"items": [image_set_json(one) for one in found], **numbers}
+    return page_of(request, image_sets_of(request.user), shapes.ImageSet, count_files)
 
 
 @endpoint(
@@ -73,25 +40,25 @@ def list_image_sets(request: Request) -> dict[str, Any]:
     "/image-sets",
     tag=TAG,
     summary="Make a set",
-    body="NewImageSet",
-    answer="ImageSet",
+    body=shapes.NewImageSet,
     status=201,
 )
-def create_image_set(request: Request) -> dict[str, Any]:
+def create_image_set(request: Request) -> shapes.ImageSet:
     """Make an empty set."""
-    body = read_json(request)
-    image_set = image_set_create(
-        user=request.user,
-        name=read_field(body, "name", str),
-        foreground=read_field(body, "foreground", str, "object"),
-    )
-    return image_set_json(image_set_of(request.user, image_set.pk))
+    sent = read_body(request, shapes.NewImageSet)
+    image_set = image_set_create(user=request.user, name=sent.name, foreground=sent.foreground)
+    return shapes.ImageSet.model_validate(image_set_of(request.user, image_set.pk))
 
 
-@endpoint("GET", "/image-sets/{set_id}", tag=TAG, summary="Look at a set", answer="ImageSet")
-def get_image_set(request: Request, set_id: UUID) -> dict[str, Any]:
+@endpoint(
+    "GET",
+    "/image-sets/{set_id}",
+    tag=TAG,
+    summary="Look at a set",
+)
+def get_image_set(request: Request, set_id: UUID) -> shapes.ImageSet:
     """Return one set."""
-    return image_set_json(image_set_of(request.user, set_id))
+    return shapes.ImageSet.model_validate(image_set_of(request.user, set_id))
 
 
 @endpoint("DELETE", "/image-sets/{set_id}", tag=TAG, summary="Delete a set", status=204)
@@ -105,16 +72,13 @@ def purge_image_set(request: Request, set_id: UUID) -> None:
     "/image-sets/{set_id}/files",
     tag=TAG,
     summary="List files",
-    answer="ImageFilePage",
-    queries=(*PAGING, Query("role", "image or mask")),
+    query=shapes.FileQuery,
 )
-def list_image_files(request: Request, set_id: UUID) -> dict[str, Any]:
+def list_image_files(request: Request, set_id: UUID) -> Page[shapes.ImageFile]:
     """Return the files of a set by name."""
     files = get_owned_or_404(ImageSet, request.user, set_id).files.select_related("mask")
-    if request.GET.get("role"):
-        files = files.filter(role=request.GET["role"])
-    found, numbers = page_of(request, files)
-    return {"items": [image_file_json(file) for file in found], **numbers}
+    role = read_query(request, shapes.FileQuery).role
+    return page_of(request, files.filter(role=role) if role else files, shapes.ImageFile)
 
 
 @endpoint(
@@ -126,24 +90,23 @@ def list_image_files(request: Request, set_id: UUID) -> dict[str, Any]:
     "of NAME.*; so is NAME.png beside NAME.jpg. A file of a name that is there replaces it.",
     form={"file": {"type": "array", "items": {"type": "string", "format": "binary"}}},
     required=("file",),
-    answer="UploadResults",
 )
-def upload_image_files(request: Request, set_id: UUID) -> dict[str, Any]:
+def upload_image_files(request: Request, set_id: UUID) -> shapes.UploadResults:
     """Take files into a set."""
     image_set = get_owned_or_404(ImageSet, request.user, set_id)
     files = request.FILES.getlist("file")
     if not files:
         raise Problem(400, "Send at least one file in the multipart field “file”.")
     results = [
-        {
-            "name": result.name,
-            "outcome": result.outcome,
-            "sentence": result.sentence,
-            "id": result.file_id or None,
-        }
+        shapes.UploadResult(
+            name=result.name,
+            outcome=result.outcome,
+            sentence=result.sentence,
+            id=result.file_id or None,
+        )
         for result in upload_take_all(user=request.user, image_set=image_set, files=files)
     ]
-    return {"results": results}
+    return shapes.UploadResults(results=results)
 
 
 @endpoint(
@@ -151,11 +114,10 @@ def upload_image_files(request: Request, set_id: UUID) -> dict[str, Any]:
     "/image-sets/{set_id}/files/{file_id}",
     tag=TAG,
     summary="Look at a file",
-    answer="ImageFile",
 )
-def get_image_file(request: Request, set_id: UUID, file_id: UUID) -> dict[str, Any]:
+def get_image_file(request: Request, set_id: UUID, file_id: UUID) -> shapes.ImageFile:
     """Return one file's facts."""
-    return image_file_json(image_file_of(request.user, set_id, file_id))
+    return shapes.ImageFile.of(image_file_of(request.user, set_id, file_id))
 
 
 @endpoint(
@@ -194,13 +156,12 @@ def get_image_content(request: Request, set_id: UUID, file_id: UUID) -> HttpResp
     "/image-sets/{set_id}/files/{file_id}/unpair",
     tag=TAG,
     summary="Unpair a mask",
-    answer="ImageFile",
 )
-def unpair_mask(request: Request, set_id: UUID, file_id: UUID) -> dict[str, Any]:
+def unpair_mask(request: Request, set_id: UUID, file_id: UUID) -> shapes.ImageFile:
     """Take a mask from its image; pairing by name leaves it alone from then on."""
     mask = image_file_of(request.user, set_id, file_id)
     mask_pair(user=request.user, mask=mask, image=None)
-    return image_file_json(image_file_of(request.user, set_id, file_id))
+    return shapes.ImageFile.of(image_file_of(request.user, set_id, file_id))
 
 
 @endpoint(
@@ -208,10 +169,9 @@ def unpair_mask(request: Request, set_id: UUID, file_id: UUID) -> dict[str, Any]
     "/image-sets/{set_id}/files/{file_id}/pair/{image_id}",
     tag=TAG,
     summary="Pair a mask with an image",
-    answer="ImageFile",
 )
-def pair_mask(request: Request, set_id: UUID, file_id: UUID, image_id: UUID) -> dict[str, Any]:
+def pair_mask(request: Request, set_id: UUID, file_id: UUID, image_id: UUID) -> shapes.ImageFile:
     """Make a mask the mask of an image of the same set."""
     mask = image_file_of(request.user, set_id, file_id)
     mask_pair(user=request.user, mask=mask, image=image_file_of(request.user, set_id, image_id))
-    return image_file_json(image_file_of(request.user, set_id, file_id))
+    return shapes.ImageFile.of(image_file_of(request.user, set_id, file_id))

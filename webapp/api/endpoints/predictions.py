@@ -1,21 +1,20 @@
 """Predictions of image sets and their files."""
 
-from typing import Any
+from typing import Literal
 from uuid import UUID
 
 from django.http import Http404, HttpResponseBase, StreamingHttpResponse
 
-from webapp.api.dispatch import page_of, read_field, read_json
-from webapp.api.endpoints.jobs import PAGING, time_json
-from webapp.api.problems import Problem
-from webapp.api.registry import Query, Request, endpoint
+from webapp.api.dispatch import page_of, read_body, read_query
+from webapp.api.registry import Request, endpoint
+from webapp.api.shapes import images as shapes
+from webapp.api.shapes.base import Page, Paging
 from webapp.common.file_headers import as_attachment
 from webapp.common.selectors import get_owned_or_404
 from webapp.segmentation.exports import batch_archive
 from webapp.segmentation.file_responses import exported
-from webapp.segmentation.models import ImageSet, PredictedImage, PredictionBatch
+from webapp.segmentation.models import ImageSet
 from webapp.segmentation.selectors.predictions import (
-    batch_numbers,
     batch_of,
     batches_of,
     count_images,
@@ -24,62 +23,10 @@ from webapp.segmentation.selectors.predictions import (
 )
 from webapp.segmentation.selectors.segmenters import segmenter_of
 from webapp.segmentation.services.predictions import prediction_delete, prediction_start
-from webapp.segmentation.uncertainty import Interval
 from webapp.segmentation.views.predicted_images import EXPORTS, exported_file
 
 TAG = "Predictions"
-
-
-def prediction_json(batch: PredictionBatch) -> dict[str, Any]:
-    """Return a counted batch with its numbers as the interface shows it."""
-    numbers = batch_numbers(batch)
-    return {
-        "id": str(batch.pk),
-        "name": batch.name,
-        "image_set": str(batch.image_set_id),
-        "model": str(batch.segmenter_id),
-        "images": batch.n_images,
-        "done": batch.n_done,
-        "refused": batch.n_refused,
-        "job": str(batch.job_id) if batch.job_id else None,
-        "accuracy": interval_json(numbers.accuracy) if numbers else None,
-        "iou": interval_json(numbers.iou) if numbers else None,
-        "log_loss": interval_json(numbers.log_loss) if numbers else None,
-        "created_at": time_json(batch.created_at),
-    }
-
-
-def interval_json(interval: Interval) -> dict[str, Any]:
-    """Return a mean with its 95 % range."""
-    return {
-        "mean": interval.mean,
-        "low": interval.low,
-        "high": interval.high,
-        "images": interval.n_images,
-    }
-
-
-def predicted_image_json(row: PredictedImage) -> dict[str, Any]:
-    """Return a predicted image as the interface shows it."""
-    numbers = (
-        "width",
-        "height",
-        "learned_from",
-        "accuracy",
-        "iou",
-        "log_loss",
-        "error_map",
-        "error_mpm",
-        "mean_entropy",
-        "foreground_share",
-    )
-    return {
-        "id": str(row.pk),
-        "name": row.name,
-        "state": row.state,
-        "sentence": row.sentence,
-        **{name: getattr(row, name) for name in numbers},
-    }
+Kind = Literal["mask.png", "marginals.npy", "overlay.png"]
 
 
 @endpoint(
@@ -87,23 +34,11 @@ def predicted_image_json(row: PredictedImage) -> dict[str, Any]:
     "/predictions",
     tag=TAG,
     summary="List predictions",
-    answer="PredictionPage",
-    queries=PAGING,
+    query=Paging,
 )
-def list_predictions(request: Request) -> dict[str, Any]:
+def list_predictions(request: Request) -> Page[shapes.Prediction]:
     """Return the organisation's predictions, newest first."""
-    found, numbers = page_of(request, batches_of(request.user))
-    count_images(found)
-    return {"items": [prediction_json(batch) for batch in found], **numbers}
-
-
-def _readout(body: dict[str, Any]) -> str:
-    """How masks are read out: by the larger marginal unless the caller says "map"."""
-    wanted = read_field(body, "readout", str, PredictionBatch.Readout.MARGINAL)
-    if wanted not in PredictionBatch.Readout.values:
-        names = ", ".join(PredictionBatch.Readout.values)
-        raise Problem(422, f"readout: expected one of {names}.")
-    return wanted
+    return page_of(request, batches_of(request.user), shapes.Prediction, count_images)
 
 
 @endpoint(
@@ -112,20 +47,19 @@ def _readout(body: dict[str, Any]) -> str:
     tag=TAG,
     summary="Predict a set",
     description="Queues a job; watch it at /jobs/{job}.",
-    body="NewPrediction",
-    answer="Prediction",
+    body=shapes.NewPrediction,
     status=202,
 )
-def start_prediction(request: Request) -> dict[str, Any]:
+def start_prediction(request: Request) -> shapes.Prediction:
     """Queue the prediction of every image of a set."""
-    body = read_json(request)
+    sent = read_body(request, shapes.NewPrediction)
     batch = prediction_start(
         user=request.user,
-        image_set=get_owned_or_404(ImageSet, request.user, read_field(body, "image_set", str)),
-        segmenter=segmenter_of(request.user, read_field(body, "model", str)),
-        readout=_readout(body),
+        image_set=get_owned_or_404(ImageSet, request.user, sent.image_set),
+        segmenter=segmenter_of(request.user, sent.model),
+        readout=sent.readout,
     )
-    return prediction_json(batch_of(request.user, batch.pk))
+    return shapes.Prediction.of(batch_of(request.user, batch.pk))
 
 
 @endpoint(
@@ -133,11 +67,10 @@ def start_prediction(request: Request) -> dict[str, Any]:
     "/predictions/{prediction_id}",
     tag=TAG,
     summary="Look at a prediction",
-    answer="Prediction",
 )
-def get_prediction(request: Request, prediction_id: UUID) -> dict[str, Any]:
+def get_prediction(request: Request, prediction_id: UUID) -> shapes.Prediction:
     """Return one prediction with its numbers."""
-    return prediction_json(batch_of(request.user, prediction_id))
+    return shapes.Prediction.of(batch_of(request.user, prediction_id))
 
 
 @endpoint(
@@ -153,14 +86,13 @@ def delete_prediction(request: Request, prediction_id: UUID) -> None:
     "/predictions/{prediction_id}/images",
     tag=TAG,
     summary="List images with their numbers",
-    answer="PredictedImagePage",
-    queries=(*PAGING, Query("order", "worst (default), best, entropy or name")),
+    query=shapes.ImageQuery,
 )
-def list_predicted_images(request: Request, prediction_id: UUID) -> dict[str, Any]:
+def list_predicted_images(request: Request, prediction_id: UUID) -> Page[shapes.PredictedImage]:
     """Return the images of a prediction."""
     batch = batch_of(request.user, prediction_id)
-    found, numbers = page_of(request, images_in_order(batch, request.GET.get("order", "worst")))
-    return {"items": [predicted_image_json(row) for row in found], **numbers}
+    order = read_query(request, shapes.ImageQuery).order
+    return page_of(request, images_in_order(batch, order), shapes.PredictedImage)
 
 
 @endpoint(
@@ -173,7 +105,7 @@ def list_predicted_images(request: Request, prediction_id: UUID) -> dict[str, An
     media_type="application/octet-stream",
 )
 def get_predicted_file(
-    request: Request, prediction_id: UUID, image_id: UUID, kind: str
+    request: Request, prediction_id: UUID, image_id: UUID, kind: Kind
 ) -> HttpResponseBase:
     """Send one file of a predicted image."""
     row = predicted_image_of(request.user, prediction_id, image_id)

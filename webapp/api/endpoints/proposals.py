@@ -1,20 +1,21 @@
 """Proposals of pairs, decisions and exports."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Literal
 from uuid import UUID
 
 from django.http import Http404, HttpResponse, HttpResponseBase
 
-from webapp.api.dispatch import page_of, read_field, read_json
-from webapp.api.endpoints.jobs import PAGING, time_json
+from webapp.api.dispatch import page_of, read_body, read_query
 from webapp.api.problems import Problem
-from webapp.api.registry import Query, Request, endpoint
+from webapp.api.registry import Request, endpoint
+from webapp.api.shapes import roommates as shapes
+from webapp.api.shapes.base import Page, Paging
 from webapp.cohorts.models import Cohort
 from webapp.common.file_headers import as_attachment
 from webapp.common.selectors import get_owned_or_404
 from webapp.matching.errors import DecisionError, MatchingError
-from webapp.matching.models import Decision, LearnedModel, Proposal, ProposedPair
+from webapp.matching.models import Decision, LearnedModel, Proposal
 from webapp.matching.selectors.proposals import forbidden_counts, proposals_of
 from webapp.matching.services.decisions import pairs_decide
 from webapp.matching.services.exports import proposal_export
@@ -25,59 +26,23 @@ from webapp.matching.services.proposals import (
 )
 
 TAG = "Proposals"
-DECISIONS = ("accept", "reject", "lock", "never", "reopen")
 
 
-def proposals_json(proposals: Sequence[Proposal]) -> list[dict[str, Any]]:
-    """Return proposals as the interface shows them; conflicts are told when looking at one."""
+def _proposals(proposals: Sequence[Proposal]) -> list[shapes.Proposal]:
+    """Read the proposals of a list; conflicts are told when looking at one."""
     forbidden = forbidden_counts(proposals)
-    return [
-        {
-            "id": str(proposal.pk),
-            "name": proposal.name,
-            "cohort": str(proposal.cohort_id),
-            "model": str(proposal.model_id),
-            "same": list(proposal.same),
-            "is_computed": proposal.is_computed,
-            "best_at": time_json(proposal.best_at),
-            "changes": proposal.changes,
-            "forbidden": forbidden.get(proposal.pk, 0),
-            "figures": proposal.figures,
-            "conflicts": [],
-            "job": str(proposal.job_id) if proposal.job_id else None,
-            "created_at": time_json(proposal.created_at),
-        }
-        for proposal in proposals
-    ]
+    return [shapes.Proposal.of(one, forbidden) for one in proposals]
 
 
-def proposal_json(proposal: Proposal) -> dict[str, Any]:
-    """Return a proposal as the interface shows it, with its conflicts."""
+def _proposal(proposal: Proposal) -> shapes.Proposal:
     conflicts = [f"{one.headline}{one.detail}" for one in proposal_conflicts(proposal)]
-    return proposals_json([proposal])[0] | {"conflicts": conflicts}
+    return shapes.Proposal.of(proposal, forbidden_counts([proposal]), conflicts)
 
 
-def pair_json(pair: ProposedPair) -> dict[str, Any]:
-    """Return a pair as the interface shows it, by pseudonymous ids."""
-    return {
-        "id": pair.pk,
-        "first": f"S-{pair.first_number}",
-        "second": f"S-{pair.second_number}",
-        "score": pair.score,
-        "probability": pair.probability,
-        "state": pair.state,
-        "version": pair.version,
-        "decided_by": pair.decided_by,
-    }
-
-
-@endpoint(
-    "GET", "/proposals", tag=TAG, summary="List proposals", answer="ProposalPage", queries=PAGING
-)
-def list_proposals(request: Request) -> dict[str, Any]:
+@endpoint("GET", "/proposals", tag=TAG, summary="List proposals", query=Paging)
+def list_proposals(request: Request) -> Page[shapes.Proposal]:
     """Return the organisation's proposals."""
-    found, numbers = page_of(request, proposals_of(request.user))
-    return {"items": proposals_json(found), **numbers}
+    return page_of(request, proposals_of(request.user), shapes.Proposal, _proposals)
 
 
 @endpoint(
@@ -86,31 +51,33 @@ def list_proposals(request: Request) -> dict[str, Any]:
     tag=TAG,
     summary="Propose pairs for a cohort",
     description="Queues a job unless conflicts must be solved first; these are listed.",
-    body="NewProposal",
-    answer="Proposal",
+    body=shapes.NewProposal,
     status=202,
 )
-def create_proposal(request: Request) -> dict[str, Any]:
+def create_proposal(request: Request) -> shapes.Proposal:
     """Create a proposal and start computing it."""
-    body = read_json(request)
+    sent = read_body(request, shapes.NewProposal)
     proposal = proposal_create(
         user=request.user,
-        name=read_field(body, "name", str, ""),
-        cohort=get_owned_or_404(Cohort, request.user, read_field(body, "cohort", str)),
-        model=get_owned_or_404(LearnedModel, request.user, read_field(body, "model", str)),
-        same=[str(column) for column in read_field(body, "same", list, [])],
+        name=sent.name,
+        cohort=get_owned_or_404(Cohort, request.user, sent.cohort),
+        model=get_owned_or_404(LearnedModel, request.user, sent.model),
+        same=sent.same,
     )
     proposal.refresh_from_db()
-    return proposal_json(proposal)
+    return _proposal(proposal)
 
 
 @endpoint(
-    "GET", "/proposals/{proposal_id}", tag=TAG, summary="Look at a proposal", answer="Proposal"
+    "GET",
+    "/proposals/{proposal_id}",
+    tag=TAG,
+    summary="Look at a proposal",
 )
-def get_proposal(request: Request, proposal_id: UUID) -> dict[str, Any]:
+def get_proposal(request: Request, proposal_id: UUID) -> shapes.Proposal:
     """Return one proposal with its conflicts."""
     proposal = get_owned_or_404(Proposal, request.user, proposal_id)
-    return proposal_json(proposal)
+    return _proposal(proposal)
 
 
 @endpoint(
@@ -118,17 +85,16 @@ def get_proposal(request: Request, proposal_id: UUID) -> dict[str, Any]:
     "/proposals/{proposal_id}/propose",
     tag=TAG,
     summary="Propose again around the decisions",
-    answer="Proposal",
     status=202,
 )
-def propose_again(request: Request, proposal_id: UUID) -> dict[str, Any]:
+def propose_again(request: Request, proposal_id: UUID) -> shapes.Proposal:
     """Queue the job that proposes pairs around the decisions."""
     proposal = get_owned_or_404(Proposal, request.user, proposal_id)
     try:
         proposal = proposal_compute(user=request.user, proposal=proposal)
     except (MatchingError, DecisionError) as error:
         raise Problem(409, str(error)) from error
-    return proposal_json(proposal)
+    return _proposal(proposal)
 
 
 @endpoint(
@@ -136,17 +102,14 @@ def propose_again(request: Request, proposal_id: UUID) -> dict[str, Any]:
     "/proposals/{proposal_id}/pairs",
     tag=TAG,
     summary="List pairs",
-    answer="PairPage",
-    queries=(*PAGING, Query("state", "open, accepted, locked, swapped, rejected or never")),
+    query=shapes.PairQuery,
 )
-def list_pairs(request: Request, proposal_id: UUID) -> dict[str, Any]:
+def list_pairs(request: Request, proposal_id: UUID) -> Page[shapes.Pair]:
     """Return the pairs of a proposal, least certain first."""
     proposal = get_owned_or_404(Proposal, request.user, proposal_id)
     pairs = proposal.pairs.order_by("-doubt_share", "pk")
-    if request.GET.get("state"):
-        pairs = pairs.filter(state=request.GET["state"])
-    found, numbers = page_of(request, pairs)
-    return {"items": [pair_json(pair) for pair in found], **numbers}
+    state = read_query(request, shapes.PairQuery).state
+    return page_of(request, pairs.filter(state=state) if state else pairs, shapes.Pair)
 
 
 @endpoint(
@@ -155,28 +118,24 @@ def list_pairs(request: Request, proposal_id: UUID) -> dict[str, Any]:
     tag=TAG,
     summary="Decide about a pair",
     description="Refused with 409 when somebody changed the pair since the version given.",
-    body="NewDecision",
-    answer="Decided",
+    body=shapes.NewDecision,
 )
-def decide_pair(request: Request, proposal_id: UUID, pair_id: int) -> dict[str, Any]:
+def decide_pair(request: Request, proposal_id: UUID, pair_id: int) -> shapes.Decided:
     """Accept, reject, lock, forbid or reopen a pair."""
     proposal = get_owned_or_404(Proposal, request.user, proposal_id)
-    body = read_json(request)
-    decision = read_field(body, "decision", str)
-    if decision not in DECISIONS:
-        raise Problem(422, f"decision: expected one of {', '.join(DECISIONS)}.")
+    sent = read_body(request, shapes.NewDecision)
     if not proposal.pairs.filter(pk=pair_id).exists():
         raise Http404("There is no such pair.")
     try:
         event = pairs_decide(
             user=request.user,
             proposal=proposal,
-            decision=Decision(decision),
-            versions={pair_id: read_field(body, "version", int)},
+            decision=Decision(sent.decision),
+            versions={pair_id: sent.version},
         )
     except DecisionError as error:
         raise Problem(409, str(error)) from error
-    return {"sentence": event.sentence}
+    return shapes.Decided(sentence=event.sentence)
 
 
 @endpoint(
@@ -188,7 +147,9 @@ def decide_pair(request: Request, proposal_id: UUID, pair_id: int) -> dict[str, 
     media_type="text/csv",
     changes=True,
 )
-def export_pairs(request: Request, proposal_id: UUID, file_format: str) -> HttpResponseBase:
+def export_pairs(
+    request: Request, proposal_id: UUID, file_format: Literal["csv", "xlsx"]
+) -> HttpResponseBase:
     """Send the pairs for the housing system."""
     proposal = get_owned_or_404(Proposal, request.user, proposal_id)
     if file_format not in {"csv", "xlsx"}:

@@ -3,10 +3,11 @@
 from typing import Any
 from uuid import UUID
 
-from webapp.api.dispatch import page_of, read_field, read_json, read_seed
-from webapp.api.endpoints.jobs import PAGING, time_json
+from webapp.api.dispatch import page_of, read_body
 from webapp.api.problems import Problem
 from webapp.api.registry import Request, endpoint
+from webapp.api.shapes import roommates as shapes
+from webapp.api.shapes.base import Page, Paging
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.services.cohorts import draft_import, pairs_import
 from webapp.cohorts.services.drafts import (
@@ -15,6 +16,7 @@ from webapp.cohorts.services.drafts import (
     draft_preview,
     pairs_preview,
 )
+from webapp.cohorts.services.latecomers import latecomers_import
 from webapp.common.errors import Refusal
 from webapp.common.selectors import get_owned_or_404, owned_by
 from webapp.matching.models import LearnedModel
@@ -26,27 +28,10 @@ SURVEY_FILE = {"type": "string", "format": "binary", "description": "CSV or XLSX
 SHOWN_PROBLEMS = 50
 
 
-def cohort_json(cohort: Cohort) -> dict[str, Any]:
-    """Return a cohort as the interface shows it; never an answer of a student."""
-    return {
-        "id": str(cohort.pk),
-        "name": cohort.name,
-        "students": cohort.n_students,
-        "pairs": cohort.n_pairs,
-        "is_simulated": cohort.is_simulated,
-        "questions": [
-            {"name": q["name"], "kind": q["kind"], "levels": list(q["levels"])}
-            for q in cohort.questions
-        ],
-        "constraints": [str(name) for name in cohort.constraints],
-    }
-
-
-@endpoint("GET", "/cohorts", tag=TAG, summary="List cohorts", answer="CohortPage", queries=PAGING)
-def list_cohorts(request: Request) -> dict[str, Any]:
+@endpoint("GET", "/cohorts", tag=TAG, summary="List cohorts", query=Paging)
+def list_cohorts(request: Request) -> Page[shapes.Cohort]:
     """Return the organisation's cohorts."""
-    found, numbers = page_of(request, owned_by(Cohort, request.user))
-    return {"items": [cohort_json(cohort) for cohort in found], **numbers}
+    return page_of(request, owned_by(Cohort, request.user), shapes.Cohort)
 
 
 @endpoint(
@@ -58,10 +43,9 @@ def list_cohorts(request: Request) -> dict[str, Any]:
     "stands in the way is listed under problems, by row and column.",
     form={"file": SURVEY_FILE, "name": {"type": "string"}},
     required=("file", "name"),
-    answer="Cohort",
     status=201,
 )
-def import_cohort(request: Request) -> dict[str, Any]:
+def import_cohort(request: Request) -> shapes.Cohort:
     """Import a survey."""
     draft = _draft(request)
     try:
@@ -73,13 +57,39 @@ def import_cohort(request: Request) -> dict[str, Any]:
     except (Problem, Refusal):
         draft_discard(user=request.user, draft=draft)
         raise
-    return cohort_json(cohort)
+    return shapes.Cohort.of(cohort)
 
 
-@endpoint("GET", "/cohorts/{cohort_id}", tag=TAG, summary="Look at a cohort", answer="Cohort")
-def get_cohort(request: Request, cohort_id: UUID) -> dict[str, Any]:
+@endpoint(
+    "GET",
+    "/cohorts/{cohort_id}",
+    tag=TAG,
+    summary="Look at a cohort",
+)
+def get_cohort(request: Request, cohort_id: UUID) -> shapes.Cohort:
     """Return one cohort."""
-    return cohort_json(get_owned_or_404(Cohort, request.user, cohort_id))
+    return shapes.Cohort.of(get_owned_or_404(Cohort, request.user, cohort_id))
+
+
+@endpoint(
+    "POST",
+    "/cohorts/{cohort_id}/latecomers",
+    tag=TAG,
+    summary="Add students who come later",
+    description="A file whose columns are called as the cohort's questions and rule columns, with "
+    "an id column. All or nothing; the new ones wait for a bed in each placement.",
+    form={"file": SURVEY_FILE},
+    required=("file",),
+)
+def add_latecomers(request: Request, cohort_id: UUID) -> shapes.Cohort:
+    """Add the students of a file behind all others."""
+    cohort = get_owned_or_404(Cohort, request.user, cohort_id)
+    upload = request.FILES.get("file")
+    if upload is None:
+        raise Problem(400, "Send a CSV or XLSX file in the multipart field “file”.")
+    latecomers_import(user=request.user, cohort=cohort, size=upload.size, read=upload.read)
+    cohort.refresh_from_db()
+    return shapes.Cohort.of(cohort)
 
 
 @endpoint(
@@ -90,9 +100,8 @@ def get_cohort(request: Request, cohort_id: UUID) -> dict[str, Any]:
     description="Two id columns. All or nothing.",
     form={"file": SURVEY_FILE},
     required=("file",),
-    answer="Cohort",
 )
-def import_pairs(request: Request, cohort_id: UUID) -> dict[str, Any]:
+def import_pairs(request: Request, cohort_id: UUID) -> shapes.Cohort:
     """Import who shared a room."""
     cohort = get_owned_or_404(Cohort, request.user, cohort_id)
     draft = _draft(request, cohort)
@@ -104,7 +113,7 @@ def import_pairs(request: Request, cohort_id: UUID) -> dict[str, Any]:
     except (Problem, Refusal):
         draft_discard(user=request.user, draft=draft)
         raise
-    return cohort_json(cohort)
+    return shapes.Cohort.of(cohort)
 
 
 def _draft(request: Request, cohort: Cohort | None = None) -> Any:
@@ -116,34 +125,17 @@ def _draft(request: Request, cohort: Cohort | None = None) -> Any:
     )
 
 
-def model_json(model: LearnedModel) -> dict[str, Any]:
-    """Return a model of choices as the interface shows it."""
-    return {
-        "id": str(model.pk),
-        "name": model.name,
-        "cohorts": [str(cohort.pk) for cohort in model.cohorts.all()],
-        "is_learned": model.is_learned,
-        "is_checked": model.is_checked,
-        "is_simulated": model.is_simulated,
-        "figures": model.figures,
-        "weights": model.weights,
-        "job": str(model.job_id) if model.job_id else None,
-        "created_at": time_json(model.created_at),
-    }
-
-
 @endpoint(
     "GET",
     "/roommate-models",
     tag=TAG,
     summary="List models",
-    answer="RoommateModelPage",
-    queries=PAGING,
+    query=Paging,
 )
-def list_roommate_models(request: Request) -> dict[str, Any]:
+def list_roommate_models(request: Request) -> Page[shapes.RoommateModel]:
     """Return the organisation's models of choices, newest first."""
-    found, numbers = page_of(request, models_of(request.user).prefetch_related("cohorts"))
-    return {"items": [model_json(model) for model in found], **numbers}
+    found = models_of(request.user).prefetch_related("cohorts")
+    return page_of(request, found, shapes.RoommateModel)
 
 
 @endpoint(
@@ -152,29 +144,26 @@ def list_roommate_models(request: Request) -> dict[str, Any]:
     tag=TAG,
     summary="Learn a model",
     description="Queues a job; watch it at /jobs/{job}.",
-    body="NewRoommateModel",
-    answer="RoommateModel",
+    body=shapes.NewRoommateModel,
     status=202,
 )
-def learn_roommate_model(request: Request) -> dict[str, Any]:
+def learn_roommate_model(request: Request) -> shapes.RoommateModel:
     """Queue the learning of a model from past cohorts with pairs."""
-    body = read_json(request)
-    cohorts = [
-        get_owned_or_404(Cohort, request.user, key) for key in read_field(body, "cohorts", list)
-    ]
-    check_on = body.get("check_on")
+    sent = read_body(request, shapes.NewRoommateModel)
+    cohorts = [get_owned_or_404(Cohort, request.user, key) for key in sent.cohorts]
+    check_on = get_owned_or_404(Cohort, request.user, sent.check_on) if sent.check_on else None
     model = model_learn(
         user=request.user,
-        name=read_field(body, "name", str, ""),
+        name=sent.name,
         cohorts=cohorts,
-        check_on=get_owned_or_404(Cohort, request.user, check_on) if check_on else None,
-        ridge=read_field(body, "ridge", float, 100.0),
-        relative_gap=read_field(body, "relative_gap", float, 1e-4),
-        rho=read_field(body, "rho", float, 1.0),
-        method=read_field(body, "method", str, "auto"),
-        seed=read_seed(body),
+        check_on=check_on,
+        ridge=sent.ridge,
+        relative_gap=sent.relative_gap,
+        rho=sent.rho,
+        method=sent.method,
+        seed=sent.seed,
     )
-    return model_json(model)
+    return shapes.RoommateModel.of(model)
 
 
 @endpoint(
@@ -182,8 +171,7 @@ def learn_roommate_model(request: Request) -> dict[str, Any]:
     "/roommate-models/{model_id}",
     tag=TAG,
     summary="Look at a model",
-    answer="RoommateModel",
 )
-def get_roommate_model(request: Request, model_id: UUID) -> dict[str, Any]:
+def get_roommate_model(request: Request, model_id: UUID) -> shapes.RoommateModel:
     """Return one model with its weights per question."""
-    return model_json(get_owned_or_404(LearnedModel, request.user, model_id))
+    return shapes.RoommateModel.of(get_owned_or_404(LearnedModel, request.user, model_id))

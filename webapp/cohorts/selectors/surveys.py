@@ -27,7 +27,8 @@ def cohort_survey(cohort: Cohort, questionnaire: Questionnaire | None = None) ->
     """Return the answers of a cohort in the order of the students' numbers.
 
     With a questionnaire, answers are read by the text of its levels, in its order of questions.
-    A process keeps what it read last: students never change once they are imported.
+    A process keeps what it read last: students never change once they are imported, and the key
+    counts who came later.
 
     Raises
     ------
@@ -57,12 +58,16 @@ class _Answers:
     positions: Mapping[int, int]
 
 
-def _key_of(cohort: Cohort) -> tuple[UUID, Questionnaire, tuple[str, ...]]:
-    return cohort.pk, questionnaire_of(cohort.questions), tuple(cohort.constraints)
+def _key_of(cohort: Cohort) -> tuple[UUID, int, Questionnaire, tuple[str, ...]]:
+    questionnaire = questionnaire_of(cohort.questions)
+    return cohort.pk, cohort.n_students, questionnaire, tuple(cohort.constraints)
 
 
 @lru_cache(maxsize=KEPT_SURVEYS)
-def _read(cohort_pk: UUID, questionnaire: Questionnaire, columns: tuple[str, ...]) -> _Answers:
+def _read(
+    cohort_pk: UUID, n_students: int, questionnaire: Questionnaire, columns: tuple[str, ...]
+) -> _Answers:
+    """Read the answers; ``n_students`` only tells the cohort of before latecomers from after."""
     students = Student.objects.filter(cohort=cohort_pk).order_by("number")
     rows = list(students.values_list("number", "answers", "attributes"))
     shape = (len(rows), questionnaire.n_questions)
@@ -77,11 +82,12 @@ def _read(cohort_pk: UUID, questionnaire: Questionnaire, columns: tuple[str, ...
 @lru_cache(maxsize=KEPT_SURVEYS)
 def _recoded(
     cohort_pk: UUID,
+    n_students: int,
     questionnaire: Questionnaire,
     columns: tuple[str, ...],
     wanted: Questionnaire,
 ) -> Survey:
-    own = _read(cohort_pk, questionnaire, columns).survey
+    own = _read(cohort_pk, n_students, questionnaire, columns).survey
     answers = _recode(own.answers, questionnaire, wanted, own.ids)
     return Survey(own.ids, wanted, answers, own.attributes)
 
@@ -135,6 +141,11 @@ def cohort_rooms(cohort: Cohort) -> NDArray[np.int64]:
     rooms = list(cohort.students.values_list("past_room", flat=True))
     number = {key: k for k, key in enumerate(sorted({room for room in rooms if room is not None}))}
     return np.array([number.get(room, -1) for room in rooms], dtype=np.int64)
+
+
+def cohort_choices(cohort: Cohort) -> NDArray[np.int64]:
+    """Return what is learned from: the past rooms where a roster gave them, else the past pairs."""
+    return cohort_rooms(cohort) if cohort.n_rooms else cohort_pairs(cohort)
 
 
 def common_questionnaire(cohorts: Sequence[Cohort]) -> Questionnaire:

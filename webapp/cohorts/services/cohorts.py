@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -302,7 +303,10 @@ def _set_rooms(cohort: Cohort, rooms: Sequence[tuple[str, Sequence[int]]]) -> No
             students[position].past_room = room
             housed.append(students[position])
     Student.objects.bulk_update(housed, ["past_room"], batch_size=500)
-    Cohort.objects.filter(pk=cohort.pk).update(n_rooms=len(made))
+    changed: dict[str, int] = {"n_rooms": len(made)}
+    if rooms:  # every two who share a room are a pair of roommates, in larger rooms too
+        changed["n_pairs"] = sum(comb(len(residents), 2) for _, residents in rooms)
+    Cohort.objects.filter(pk=cohort.pk).update(**changed)
     cohort.refresh_from_db()
 
 

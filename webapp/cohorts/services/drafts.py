@@ -37,9 +37,9 @@ from webapp.cohorts.tables.recipes import (
 from webapp.cohorts.tables.review import Review, review
 from webapp.cohorts.tables.source import Source, TableError
 from webapp.cohorts.tables.table import Table, build_table
+from webapp.common import store
 from webapp.common.errors import Refusal
 from webapp.common.quota import check_quota, with_fresh_count
-from webapp.common.storage import remove_path
 
 _RECIPES = 100  # forms of an organisation that a file is compared with, last used first
 
@@ -104,7 +104,7 @@ def draft_create(
             audit(user, "uploaded", draft, rows=table.n_rows, columns=table.n_columns)
             check_quota(user.organisation_id, written=path.stat().st_size)
     except BaseException:
-        remove_path(path)
+        store.remove(path)
         raise
     return draft
 

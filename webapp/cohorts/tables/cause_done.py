@@ -94,6 +94,18 @@ def _reading(preview: Preview) -> Iterator[Cause]:
             done="Left out",
             link="Choose the header",
         )
+    for group in table.options:
+        yield Cause(
+            f"options {group.positions[0]}",
+            State.DONE,
+            "table",
+            f"One question stands in {len(group.positions)} columns, one an option",
+            listed(list(group.options)),
+            "Who chose another option said No; who chose none is a blank.",
+            done="Read",
+            link="Look at the first",
+            columns=group.positions,
+        )
     if table.n_above:
         where = f"sheet {table.sheet_name}, " if table.sheet_name else ""
         yield Cause(

@@ -8,7 +8,12 @@ from functools import cached_property
 from typing import Any
 
 from webapp.cohorts.tables.layout import Layout
-from webapp.cohorts.tables.makers import SURVEYMONKEY
+from webapp.cohorts.tables.makers import QUALTRICS, SURVEYMONKEY
+from webapp.cohorts.tables.option_columns import (
+    OptionColumns,
+    find_option_columns,
+    with_answers,
+)
 from webapp.cohorts.tables.source import Line, Source, TableError
 
 MAX_FILE_BYTES = 20 * 1024 * 1024
@@ -43,6 +48,7 @@ class Table:
     layout: Layout = field(default_factory=Layout)
     sheet_name: str = ""
     n_above: int = 0  # rows above the header
+    options: tuple[OptionColumns, ...] = ()  # questions that the file has as one column an option
     # What was worked out of these cells; it goes when the table goes.
     memo: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
@@ -116,10 +122,12 @@ def build_table(source: Source, layout: Layout) -> Table:
         for line in below
     )
     wordings = _wordings(by_number, layout, named)
+    has_options = layout.maker in (QUALTRICS, SURVEYMONKEY)
+    options = find_option_columns(header, wordings, rows) if has_options else ()
     short = tuple(line.number for line in below if not is_xlsx and len(line.cells) < width)
     return Table(
         header,
-        rows,
+        with_answers(rows, options),
         tuple(line.number for line in below),
         source.file_format,
         source.encoding,
@@ -129,6 +137,7 @@ def build_table(source: Source, layout: Layout) -> Table:
         layout,
         sheet.name if len(source.sheets) > 1 else "",
         len(above),
+        options,
     )
 
 

@@ -124,6 +124,6 @@ def confirm(request: HttpRequest, uuid: str, draft_uuid: str) -> HttpResponse:
         toast(request, str(problem), error=True)
         return redirect("cohorts:pairs-draft", cohort.pk, found.pk)
     cohort.refresh_from_db()
-    rooms = f", {counted(cohort.n_rooms, 'shared room')}" if cohort.n_rooms else ""
+    rooms = f" in {counted(cohort.n_rooms, 'shared room')}" if cohort.n_rooms else ""
     toast(request, f"{counted(cohort.n_pairs, 'pair')}{rooms} imported.")
     return redirect("cohorts:cohort", cohort.pk)

@@ -8,11 +8,12 @@ from webapp.housing.models.building import (
     RoomState,
 )
 from webapp.housing.models.change import ProposedChange
-from webapp.housing.models.placement import Place, Placement, PlacementEvent
+from webapp.housing.models.placement import AcceptedRoom, Place, Placement, PlacementEvent
 from webapp.housing.models.request import Preference, RoommateRequest
 
 __all__ = [
     "MAX_BEDS",
+    "AcceptedRoom",
     "BuildingDraft",
     "BuildingList",
     "Place",

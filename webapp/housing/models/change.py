@@ -8,7 +8,8 @@ class ProposedChange(models.Model):
 
     ``rows`` is [[student's key, room before or None, room after or None], ...] of everybody who
     would move or get a room; ``version`` is the placement's when it was worked out, and a change
-    since makes it stale. ``pinned`` holds the numbers of those who are let stay.
+    since makes it stale. ``curve`` is [[price, people who move, score, without a room], ...] as
+    far as a job of its own got. ``pinned`` holds the numbers of those who are let stay.
     """
 
     placement = models.OneToOneField(
@@ -21,6 +22,11 @@ class ProposedChange(models.Model):
     is_ready = models.BooleanField(default=False)
     rows = models.JSONField(default=list)
     rooms = models.JSONField(default=dict)
+    doubts = models.JSONField(default=dict)
+    curve = models.JSONField(default=list)
+    curve_job = models.ForeignKey(
+        "jobs.Job", null=True, on_delete=models.SET_NULL, related_name="+"
+    )
     figures = models.JSONField(default=dict)
     created_at = models.DateTimeField(auto_now_add=True)
 

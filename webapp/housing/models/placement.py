@@ -86,7 +86,9 @@ class Place(models.Model):
     """Where one student of a placement lives: a bed of a room, or nowhere yet.
 
     The database itself keeps everybody in one bed and every bed with one student. ``has_left``
-    marks who withdrew after the students were placed.
+    marks who withdrew after the students were placed. ``doubt`` is how many roommates are as good
+    as equally likely over how many there could be (0 to 1), by the pair model; None alone.
+    ``turn`` orders those who wait for a bed, smallest first, then by number.
     """
 
     placement = models.ForeignKey(Placement, on_delete=models.CASCADE, related_name="places")
@@ -99,6 +101,8 @@ class Place(models.Model):
     is_locked = models.BooleanField(default=False)
     has_left = models.BooleanField(default=False)
     score = models.FloatField(null=True)
+    doubt = models.FloatField(null=True)
+    turn = models.IntegerField(default=0)
 
     class Meta:
         ordering = ["number"]
@@ -122,11 +126,34 @@ class Place(models.Model):
         return f"S-{self.number}"
 
 
+class AcceptedRoom(models.Model):
+    """A room that staff looked at and found good, with the people who lived there then.
+
+    It counts for exactly these people: when one of them moves, the room is undecided again, and
+    when the move is undone it is accepted again. ``members`` are numbers in rising order.
+    """
+
+    placement = models.ForeignKey(
+        Placement, on_delete=models.CASCADE, related_name="accepted_rooms"
+    )
+    room = models.ForeignKey("housing.Room", on_delete=models.CASCADE, related_name="+")
+    members = models.JSONField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["placement", "room"], name="room_accepted_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.room} accepted"
+
+
 class PlacementEvent(models.Model):
     """One change by staff with the places before and after it: enough to undo it exactly.
 
     ``before`` and ``after`` are [[student number, room key or None, bed, locked, left], ...]; read
-    backwards they are the history of each bed.
+    backwards they are the history of each bed. ``rooms`` is [[room key, before, after], ...] of
+    rooms that were accepted or kept back, each side [state, accepted members or None].
     """
 
     placement = models.ForeignKey(Placement, on_delete=models.CASCADE, related_name="events")
@@ -137,6 +164,7 @@ class PlacementEvent(models.Model):
     sentence = models.CharField(max_length=300)
     before = models.JSONField()
     after = models.JSONField()
+    rooms = models.JSONField(default=list)
     created_at = models.DateTimeField(auto_now_add=True)
     undone_at = models.DateTimeField(null=True)
 

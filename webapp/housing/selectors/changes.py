@@ -1,14 +1,20 @@
 """The page of late changes: who moves and why, who gets a room, who left."""
 
+import math
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
 from webapp.common.formats import signed
 from webapp.housing.models import Place, Placement, ProposedChange, Room
+from webapp.housing.price_chart import price_chart
 from webapp.housing.request_graph import RequestGraph
+from webapp.housing.rules import PRICES
 from webapp.housing.scores import Scores
-from webapp.housing.selectors.placements import cohort_requests
+from webapp.housing.selectors.offers import beds_for
+from webapp.housing.selectors.placements import PlacementRooms, cohort_requests, unplaced_reasons
+
+SHOWN_WAITING = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +37,20 @@ def changes_context(placement: Placement) -> dict[str, Any]:
     """Return the context of the page of late changes of a placement."""
     change = ProposedChange.objects.filter(placement=placement).select_related("job").first()
     students = dict(placement.cohort.students.values_list("pk", "number"))
-    places = list(placement.places.select_related("room"))
+    places = list(placement.places.all())
     known = {place.student_id for place in places}
+    rooms = PlacementRooms(placement)
+    waiting = rooms.homeless
     context: dict[str, Any] = {
         "placement": placement,
         "change": change,
+        "prices": PRICES,
+        "price_step": _step(change.price) if change else PRICES.index(0.5),
+        "chart": price_chart(change.curve, change.price) if change and change.curve else None,
+        "n_curve": len(change.curve) if change else 0,
+        "waiting": _waiting(rooms, waiting[:SHOWN_WAITING]),
+        "n_waiting": len(waiting),
         "withdrawn": [place for place in places if place.has_left],
-        "homeless": [p for p in places if not p.has_left and p.room_id is None],
         "newcomers": [number for key, number in students.items() if key not in known],
     }
     if change is None or not change.is_ready:
@@ -49,6 +62,20 @@ def changes_context(placement: Placement) -> dict[str, Any]:
         "n_housed": sum(place.room_id is not None for place in places),
         "is_stale": change.version != placement.version,
     }
+
+
+def _step(price: float) -> int:
+    """Return the step of the slider that is nearest to a price, on the log axis."""
+    return min(range(len(PRICES)), key=lambda k: abs(math.log(PRICES[k] / price)))
+
+
+def _waiting(rooms: PlacementRooms, numbers: list[int]) -> list[dict[str, Any]]:
+    """Return who waits, in order, with what they need and the beds that they may be offered."""
+    if not numbers:
+        return []
+    offers = beds_for(rooms, numbers, Scores(rooms.placement))
+    needs = unplaced_reasons(rooms)
+    return [{"number": n, "needs": needs.get(n, ""), "offers": offers[n]} for n in numbers]
 
 
 def _explained(

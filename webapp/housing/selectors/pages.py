@@ -1,15 +1,42 @@
 """Everything that the page of a placement needs, for the full page and for its fragments alike."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
+
+from django.core.paginator import Paginator
 
 from webapp.common.parameters import digits_of, whole_number
 from webapp.housing.models import Placement
-from webapp.housing.selectors.placements import PlacementRooms, unplaced_reasons
+from webapp.housing.selectors.filters import ANYBODY, LOOKS, RoomFilter, matching_cards
+from webapp.housing.selectors.placements import (
+    Person,
+    PlacementRooms,
+    RoomCard,
+    floors_of,
+    unplaced_reasons,
+)
 from webapp.housing.selectors.rooms import room_drawer
 from webapp.housing.services.placements import publish_question
 
-KEPT = ("hall", "q", "kind", "whole", "tab", "page")
+VIEWS = ("rooms", "table", "students")
+FILTERS = ("hall", "floor", "q", "kind", "look", "designation")
+KEPT = (*FILTERS, "view", "sort", "whole", "page")
+A_PAGE = 50  # rows of a table
+SHOWN_WHOLE = 120  # rooms up to which a filter shows all that match
+MANY = 60  # rooms from which a decision renders the whole page again
+SMALL = 100  # rooms up to which all halls are shown at once
+SORTS = {"": "As in the list", "score": "Lowest score first", "doubt": "Most doubt first"}
+
+
+@dataclass(frozen=True, slots=True)
+class StudentRow:
+    """One student of the list by student; ``card`` is None without a room."""
+
+    person: Person
+    card: RoomCard | None
+    others: tuple[str, ...]
+    reason: str = ""
 
 
 def placement_context(placement: Placement, parameters: Mapping[str, str]) -> dict[str, Any]:
@@ -20,33 +47,165 @@ def placement_context(placement: Placement, parameters: Mapping[str, str]) -> di
         return context
     rooms = PlacementRooms(placement)
     halls = rooms.halls()
+    wanted = _wanted(rooms, kept)
+    cards = matching_cards(rooms, wanted)
+    view = kept.get("view", "")
+    view = view if view in VIEWS else VIEWS[0]
+    return (
+        context
+        | _facts(rooms)
+        | {
+            "halls": halls,
+            "hall": wanted.hall,
+            "is_all": not wanted.hall,
+            "query": wanted.q,
+            "wanted": wanted,
+            "view": view,
+            "matching": cards,
+            "n_matching": len(cards),
+            "sorts": SORTS,
+            "looks": LOOKS,
+            **_choices(rooms, wanted.hall),
+        }
+        | _listed(rooms, cards, view, kept, wanted)
+        | _drawer(rooms, parameters, cards)
+    )
+
+
+def drawer_context(placement: Placement, parameters: Mapping[str, str]) -> dict[str, Any]:
+    """Return the context of the drawer alone, for a click on a room of the page."""
+    kept = {name: parameters[name][:80] for name in KEPT if parameters.get(name)}
+    rooms = PlacementRooms(placement)
+    cards = matching_cards(rooms, _wanted(rooms, kept))
+    return {"placement": placement, "kept": kept} | _drawer(rooms, parameters, cards)
+
+
+def changed_context(
+    placement: Placement, parameters: Mapping[str, str], changed: Collection[int]
+) -> dict[str, Any]:
+    """Return the context of what a decision changed: some rooms, the figures and the drawer."""
+    kept = {name: parameters[name][:80] for name in KEPT if parameters.get(name)}
+    rooms = PlacementRooms(placement)
+    wanted = _wanted(rooms, kept)
+    cards = [card for card in rooms.cards() if card.room.pk in changed]
+    view = kept.get("view", "")
+    context = {"placement": placement, "kept": kept, "view": view, "changed": cards}
+    if view == "students":
+        context["student_rows"] = [
+            _row(person, card) for card in cards for person in card.people
+        ] + _homeless_rows(rooms)
+    return (
+        context
+        | _facts(rooms)
+        | {
+            "halls": rooms.halls(),
+            "hall": wanted.hall,
+            "is_all": not wanted.hall,
+            "query": wanted.q,
+            "wanted": wanted,
+            "n_matching": len(matching_cards(rooms, wanted)),
+        }
+        | _drawer(rooms, parameters, matching_cards(rooms, wanted))
+    )
+
+
+def rooms_matching(placement: Placement, parameters: Mapping[str, str]) -> list[RoomCard]:
+    """Return the rooms that the filters of an address show, all pages of them."""
+    kept = {name: parameters[name][:80] for name in KEPT if parameters.get(name)}
+    context = placement_context(placement, kept)
+    found: list[RoomCard] = context.get("matching", [])
+    return found
+
+
+def _wanted(rooms: PlacementRooms, kept: Mapping[str, str]) -> RoomFilter:
+    """Return the filters of an address; without one, of many rooms the first hall is shown."""
+    halls = dict.fromkeys(room.hall for room in rooms.rooms)
     hall = kept.get("hall", "")
-    if hall not in {entry.name for entry in halls}:
-        hall = halls[0].name if halls and len(rooms.rooms) > 100 else ""
-    query = kept.get("q", "").strip()
+    if hall not in halls:
+        narrows = RoomFilter.of(kept).narrows
+        is_first = halls and len(rooms.rooms) > SMALL and not narrows and hall != "all"
+        hall = next(iter(halls)) if is_first else ""
+    return RoomFilter.of({**kept, "hall": hall})
+
+
+def _facts(rooms: PlacementRooms) -> dict[str, Any]:
     homeless = rooms.homeless
-    context |= {
-        "halls": halls,
-        "hall": hall,
-        "is_all": not hall,
-        "query": query,
-        "floors": rooms.floors(
-            "" if query else hall, query, kept.get("kind", ""), kept.get("whole", "")
-        ),
-        "kinds": sorted({(room.capacity, room.kind) for room in rooms.rooms}),
+    lived_in = [card for card in rooms.cards() if card.people]
+    return {
         "homeless": homeless,
         "reasons": unplaced_reasons(rooms) if homeless else {},
         "n_people": len(rooms.places),
         "n_placed": rooms.n_placed,
         "n_beds": rooms.n_beds,
-        "n_rooms": len({p["room_id"] for p in rooms.places if p["room_id"]}),
+        "n_rooms": len(lived_in),
+        "n_all_rooms": len(rooms.rooms),
+        "n_decided": sum(card.is_accepted or card.is_locked for card in lived_in),
         "n_mutual": len(rooms.requests.mutual),
-        "publish_question": publish_question(placement, homeless),
+        "publish_question": publish_question(rooms.placement, homeless),
     }
-    return context | _drawer(rooms, parameters)
 
 
-def _drawer(rooms: PlacementRooms, parameters: Mapping[str, str]) -> dict[str, Any]:
+def _choices(rooms: PlacementRooms, hall: str) -> dict[str, Any]:
+    designations = {room.designation or ANYBODY for room in rooms.rooms}
+    floors = dict.fromkeys(r.floor for r in rooms.rooms if hall and r.hall == hall and r.floor)
+    return {
+        "kinds": sorted({(room.capacity, room.kind) for room in rooms.rooms}),
+        "designations": sorted(designations) if len(designations) > 1 else [],
+        "floor_names": list(floors) if len(floors) > 1 else [],
+    }
+
+
+def _listed(
+    rooms: PlacementRooms,
+    cards: Sequence[RoomCard],
+    view: str,
+    kept: Mapping[str, str],
+    wanted: RoomFilter,
+) -> dict[str, Any]:
+    """Return what the chosen view lists."""
+    sort = kept.get("sort", "") if kept.get("sort", "") in SORTS else ""
+    if view == "rooms":
+        is_whole = wanted.narrows and len(cards) <= SHOWN_WHOLE
+        return {"floors": floors_of(cards, kept.get("whole", ""), is_whole=is_whole)}
+    if view == "table":
+        ordered = sorted(cards, key=lambda card: _order(card.score, card.doubt, sort))
+        page = Paginator(ordered, A_PAGE).get_page(kept.get("page"))
+        return {"sort": sort, "page_of": page, "table_cards": list(page.object_list)}
+    rows = [_row(person, card) for card in cards for person in card.people]
+    if wanted.q:
+        rows = [row for row in rows if wanted.q.casefold() in row.person.label.casefold()] or rows
+    if sort:
+        rows.sort(key=lambda row: _order(row.person.score, row.person.doubt, sort))
+    else:
+        rows.sort(key=lambda row: row.person.number)
+    waiting = [] if wanted.narrows and not wanted.q else _homeless_rows(rooms)
+    if wanted.q:
+        waiting = [r for r in waiting if wanted.q.casefold() in r.person.label.casefold()]
+    page = Paginator(waiting + rows, A_PAGE).get_page(kept.get("page"))
+    return {"sort": sort, "page_of": page, "student_rows": list(page.object_list)}
+
+
+def _order(score: float | None, doubt: float | None, sort: str) -> float:
+    value = score if sort == "score" else None if doubt is None else -doubt
+    return 0.0 if not sort else float("inf") if value is None else value
+
+
+def _row(person: Person, card: RoomCard) -> StudentRow:
+    others = tuple(other.label for other in card.people if other.number != person.number)
+    return StudentRow(person, card, others)
+
+
+def _homeless_rows(rooms: PlacementRooms) -> list[StudentRow]:
+    reasons = unplaced_reasons(rooms)
+    return [
+        StudentRow(Person(n, None, False, False, False), None, (), reasons.get(n, ""))
+        for n in rooms.homeless
+    ]
+
+
+def _drawer(
+    rooms: PlacementRooms, parameters: Mapping[str, str], listed: Sequence[RoomCard]
+) -> dict[str, Any]:
     """Return the drawer of the room that the address names; nothing when none is open."""
     key = whole_number(parameters.get("room", ""))
     cards = rooms.cards()
@@ -56,9 +215,12 @@ def _drawer(rooms: PlacementRooms, parameters: Mapping[str, str]) -> dict[str, A
     parts = parameters.get("pair", "").split("-")
     numbers = [whole_number(digits_of(part)) for part in parts]
     pair = (numbers[0], numbers[1]) if len(numbers) == 2 and None not in numbers else None
+    order = [card.room.pk for card in listed]
+    order = order if key in order else [card.room.pk for card in cards]
+    place = order.index(cards[index].room.pk)
     return {
         "opened": key,
         "drawer": room_drawer(rooms, cards[index], pair),
-        "previous_room": cards[index - 1].room.pk if index else None,
-        "next_room": cards[index + 1].room.pk if index + 1 < len(cards) else None,
+        "previous_room": order[place - 1] if place else None,
+        "next_room": order[place + 1] if place + 1 < len(order) else None,
     }

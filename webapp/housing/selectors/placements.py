@@ -3,11 +3,13 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from django.db.models import Count
 
 from webapp.accounts.models import User
+from webapp.cohorts.models import Student
 from webapp.common.listing import Listing, Tally, light, list_page
 from webapp.common.selectors import owned_by
 from webapp.housing.models import Place, Placement, Room, RoommateRequest
@@ -15,7 +17,8 @@ from webapp.housing.request_graph import RequestGraph, read_requests
 from webapp.housing.rules import PlacementRules, needs_of_student
 from webapp.housing.scores import room_score
 
-SHOWN_A_FLOOR = 9
+SHOWN_A_FLOOR = 9  # rooms, when one hall is looked at
+SHOWN_OF_MANY = 3  # when all are
 LOW = -0.05  # how far below the room's mean somebody is who "pulls it down" (score)
 
 
@@ -28,6 +31,7 @@ class Person:
     is_locked: bool
     is_honoured: bool
     pulls_down: bool
+    doubt: float | None = None
 
     @property
     def label(self) -> str:
@@ -44,6 +48,13 @@ class RoomCard:
     score: float | None
     n_asked: int
     n_honoured: int
+    is_accepted: bool = False
+
+    @property
+    def doubt(self) -> float | None:
+        """The mean doubt of its people; None alone."""
+        known = [p.doubt for p in self.people if p.doubt is not None]
+        return sum(known) / len(known) if known and len(self.people) > 1 else None
 
     @property
     def free(self) -> int:
@@ -70,13 +81,14 @@ class FloorCards:
     name: str
     cards: list[RoomCard] = field(default_factory=list)
     is_whole: bool = False
+    at_most: int = SHOWN_A_FLOOR
 
     @property
     def shown(self) -> list[RoomCard]:
         """The rooms worth a look first, or all when asked for."""
-        if self.is_whole or len(self.cards) <= SHOWN_A_FLOOR:
+        if self.is_whole or len(self.cards) <= self.at_most:
             return self.cards
-        worth = sorted(self.cards, key=lambda card: card.concern)[:SHOWN_A_FLOOR]
+        worth = sorted(self.cards, key=lambda card: card.concern)[: self.at_most]
         keys = {card.room.pk for card in worth}
         return [card for card in self.cards if card.room.pk in keys]
 
@@ -128,8 +140,11 @@ class PlacementRooms:
         self.rooms = list(placement.buildings.rooms.all())
         self.places = list(
             placement.places.filter(has_left=False).values(
-                "number", "room_id", "bed", "is_locked", "score"
+                "number", "room_id", "bed", "is_locked", "score", "doubt", "turn"
             )
+        )
+        self._accepted: dict[int, list[int]] = dict(
+            placement.accepted_rooms.values_list("room_id", "members")
         )
         self.requests = cohort_requests(placement)
         self._where = {place["number"]: place["room_id"] for place in self.places}
@@ -141,8 +156,9 @@ class PlacementRooms:
 
     @property
     def homeless(self) -> list[int]:
-        """Numbers of the people without a room."""
-        return [place["number"] for place in self.places if place["room_id"] is None]
+        """Numbers of the people without a room, in the order in which they wait."""
+        waiting = [place for place in self.places if place["room_id"] is None]
+        return [p["number"] for p in sorted(waiting, key=lambda p: (p["turn"], p["number"]))]
 
     @property
     def n_placed(self) -> int:
@@ -153,6 +169,11 @@ class PlacementRooms:
     def n_beds(self) -> int:
         """Open beds of all halls."""
         return sum(room.capacity for room in self.rooms if room.is_open)
+
+    def students(self, numbers: Sequence[int]) -> dict[int, Student]:
+        """Return some students of the cohort by their number, without their answers."""
+        students = self.placement.cohort.students.only("number", "attributes", "cohort")
+        return {s.number: s for s in students.filter(number__in=set(numbers))}
 
     def is_together(self, a: int, b: int) -> bool:
         """Whether two people share a room."""
@@ -170,13 +191,17 @@ class PlacementRooms:
                 taken[hall_of[place["room_id"]]] += 1
         return [HallFill(hall, taken[hall], count) for hall, count in beds.items()]
 
-    def cards(self) -> list[RoomCard]:
-        """Return a card for every room, in the order of the list."""
+    @cached_property
+    def _cards(self) -> list[RoomCard]:
         people: dict[int, list[dict[str, Any]]] = defaultdict(list)
         for place in self.places:
             if place["room_id"] is not None:
                 people[place["room_id"]].append(place)
         return [self._card(room, people[room.pk]) for room in self.rooms]
+
+    def cards(self) -> list[RoomCard]:
+        """Return a card for every room, in the order of the list."""
+        return self._cards
 
     def _card(self, room: Room, places: Sequence[dict[str, Any]]) -> RoomCard:
         numbers = {place["number"] for place in places}
@@ -195,33 +220,32 @@ class PlacementRooms:
                 and place["score"] < score + LOW
             )
             persons.append(
-                Person(place["number"], place["score"], place["is_locked"], bool(met), pulls)
+                Person(
+                    place["number"],
+                    place["score"],
+                    place["is_locked"],
+                    bool(met),
+                    pulls,
+                    place["doubt"],
+                )
             )
-        return RoomCard(room, persons, score, n_asked, n_honoured)
-
-    def floors(self, hall: str, query: str, kind: str, whole: str) -> list[FloorCards]:
-        """Return the floors of a hall (of all when ""), filtered by student or room and kind."""
-        floors: dict[tuple[str, str], FloorCards] = {}
-        for card in self.cards():
-            room = card.room
-            if hall and room.hall != hall:
-                continue
-            if kind and str(room.capacity) != kind:
-                continue
-            if query and not _matches(card, query):
-                continue
-            floor = FloorCards(room.hall, room.floor)
-            floor = floors.setdefault((room.hall, room.floor), floor)
-            floor.is_whole = bool(query) or whole == floor.key
-            floor.cards.append(card)
-        return list(floors.values())
+        is_accepted = bool(numbers) and self._accepted.get(room.pk) == sorted(numbers)
+        return RoomCard(room, persons, score, n_asked, n_honoured, is_accepted)
 
 
-def _matches(card: RoomCard, query: str) -> bool:
-    words = query.casefold()
-    return words in card.room.label.casefold() or any(
-        words in person.label.casefold() for person in card.people
-    )
+def floors_of(cards: Sequence[RoomCard], whole: str, *, is_whole: bool) -> list[FloorCards]:
+    """Return rooms by floor; ``whole`` names a floor of which all are shown, or all are.
+
+    Of many halls at once each floor shows fewer: a page is to be looked at, not to be scrolled.
+    """
+    at_most = SHOWN_A_FLOOR if len({card.room.hall for card in cards}) <= 3 else SHOWN_OF_MANY
+    floors: dict[tuple[str, str], FloorCards] = {}
+    for card in cards:
+        key = (card.room.hall, card.room.floor)
+        floor = floors.setdefault(key, FloorCards(*key, at_most=at_most))
+        floor.is_whole = is_whole or whole == floor.key
+        floor.cards.append(card)
+    return list(floors.values())
 
 
 def cohort_requests(placement: Placement) -> RequestGraph:

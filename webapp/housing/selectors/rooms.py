@@ -10,8 +10,9 @@ from engine import Rules, explain_pair
 from webapp.housing.models import Placement, PlacementEvent, Room
 from webapp.housing.rules import broken_rule
 from webapp.housing.scores import Scores
+from webapp.housing.selectors.offers import who_may_move_in
 from webapp.housing.selectors.placements import PlacementRooms, RoomCard
-from webapp.housing.services.decisions import forbidden_numbers
+from webapp.housing.services.checks import forbidden_numbers
 
 OFFERED = 3  # swaps that the drawer lists
 TRIED = 40  # best swaps by score that are held against the rules
@@ -51,10 +52,14 @@ def room_drawer(
 ) -> dict[str, Any]:
     """Return everything that the drawer of one room shows."""
     members = [person.number for person in card.people]
-    context: dict[str, Any] = {"card": card, "history": _history(rooms.placement, card.room)}
+    scores = Scores(rooms.placement)
+    context: dict[str, Any] = {
+        "card": card,
+        "history": _history(rooms.placement, card.room),
+        "waiting": who_may_move_in(rooms, card, scores),
+    }
     if len(members) < 2:
         return context
-    scores = Scores(rooms.placement)
     table = scores.between(members, members)
     cells = _cells(rooms, members, table)
     chosen = pair if pair and set(pair) <= set(members) else _weakest(members, table)
@@ -159,7 +164,7 @@ def swap_offers(
     offers: list[SwapOffer] = []
     by_key = {room.pk: room for room in rooms.rooms}
     order = [k for k in np.argsort(-total, kind="stable") if numbers[k] not in blocked][:TRIED]
-    students = _students(rooms, [number, *here, *_neighbours(living, order)])
+    students = rooms.students([number, *here, *_neighbours(living, order)])
     forbidden = forbidden_numbers(rooms.placement)
     for k in order:
         other, room = numbers[k], by_key[living[k]["room_id"]]
@@ -202,11 +207,6 @@ def _swap_gains(
 def _neighbours(living: list[dict[str, Any]], order: list[int]) -> list[int]:
     keys = {living[k]["room_id"] for k in order}
     return [place["number"] for place in living if place["room_id"] in keys]
-
-
-def _students(rooms: PlacementRooms, numbers: list[int]) -> dict[int, Any]:
-    students = rooms.placement.cohort.students.only("number", "attributes", "cohort")
-    return {s.number: s for s in students.filter(number__in=set(numbers))}
 
 
 def _history(placement: Placement, room: Room) -> list[tuple[PlacementEvent, str]]:

@@ -13,8 +13,11 @@ from webapp.common.formats import counted
 from webapp.common.quota import with_fresh_count
 from webapp.housing.errors import ChangedElsewhereError, HousingError
 from webapp.housing.models import Place, Placement, PlacementEvent, ProposedChange
-from webapp.housing.services.decisions import lock_placement
-from webapp.jobs.services import job_enqueue
+from webapp.housing.services.decisions import lock_placement, row_of
+from webapp.housing.services.placements import check_computed
+from webapp.housing.told import tell_moved
+from webapp.jobs.models import Job, JobState
+from webapp.jobs.services import job_cancel, job_enqueue
 
 
 @with_fresh_count
@@ -31,6 +34,7 @@ def change_propose(
         raise HousingError(f"{placement.name} has no rooms yet.")
     if not 0 < price <= 100:
         raise HousingError("A move costs more than 0 and at most 100.")
+    before = ProposedChange.objects.filter(placement=placement).first()
     ProposedChange.objects.filter(placement=placement).delete()
     job = job_enqueue(
         user=user,
@@ -43,13 +47,51 @@ def change_propose(
         },
         title=f"{placement.name}: late changes",
     )
+    curve, curve_job = _curve(user, placement, before, pinned)  # waits behind the list itself
     return ProposedChange.objects.create(
         placement=placement,
         job=job,
         price=price,
         pinned=sorted(set(pinned)),
         version=placement.version,
+        curve=curve,
+        curve_job=curve_job,
     )
+
+
+def _curve(
+    user: User, placement: Placement, before: ProposedChange | None, pinned: Sequence[int]
+) -> tuple[list[list[float]], Job | None]:
+    """Return the curve of before where it still holds, or start working out another."""
+    if (
+        before is not None
+        and before.version == placement.version
+        and before.pinned == sorted(set(pinned))
+        and before.curve_job is not None
+        and before.curve_job.state not in (JobState.FAILED, JobState.CANCELLED)
+    ):
+        return before.curve, before.curve_job
+    if before is not None and before.curve_job is not None and before.curve_job.is_active:
+        job_cancel(user=user, job=before.curve_job)
+    job = job_enqueue(
+        user=user,
+        kind="housing.price_curve",
+        parameters={"placement": str(placement.pk), "pinned": sorted(set(pinned))},
+        title=f"{placement.name}: what each price moves",
+    )
+    return [], job
+
+
+def curve_point(*, placement: Placement, job_id: Any, point: Sequence[float]) -> None:
+    """Add one price to the curve that a job works out; without effect once it was replaced."""
+    with transaction.atomic():
+        change = ProposedChange.objects.select_for_update().filter(
+            placement=placement, curve_job_id=job_id
+        )
+        for found in change:
+            known = [entry for entry in found.curve if entry[0] != point[0]]
+            found.curve = sorted([*known, list(point)])
+            found.save(update_fields=["curve"])
 
 
 def change_store(
@@ -59,6 +101,7 @@ def change_store(
     version: int,
     rooms: Mapping[int, int | None],
     rows: list[list[int | None]],
+    doubts: Mapping[int, float | None],
     figures: dict[str, Any],
 ) -> None:
     """Keep what would change; call it in the transaction that ends the job.
@@ -70,6 +113,7 @@ def change_store(
         version=version,
         rooms={str(student): room for student, room in rooms.items()},
         rows=rows,
+        doubts={str(student): doubt for student, doubt in doubts.items()},
         figures=figures,
     )
     if not updated:
@@ -101,6 +145,7 @@ def change_keep(
         )
     numbers = dict(placement.cohort.students.values_list("pk", "number"))
     rooms = {int(student): room for student, room in change.rooms.items()}
+    check_computed(placement, rooms)
     places = {p.student_id: p for p in placement.places.all()}
     before = [_row(places.get(key), numbers[key]) for key, *_ in change.rows if key in numbers]
     moving = {key for key, *_ in change.rows}
@@ -125,41 +170,46 @@ def change_keep(
                 "bed": bed,
                 "has_left": False,
                 "score": scores.get(student),
+                "doubt": change.doubts.get(str(student)),
             },
         )
     for student, score in scores.items():
         if student not in moving:
             Place.objects.filter(placement=placement, student_id=student).update(score=score)
-    after = [_row(place, place.number) for place in placement.places.filter(student_id__in=moving)]
-    figures = {**placement.figures, **change.figures}
-    Placement.objects.filter(pk=placement.pk).update(
-        version=F("version") + 1,
-        changes=0,
-        best_at=timezone.now(),
-        updated_at=timezone.now(),
-        figures=figures,
-    )
-    change.delete()
-    sentence = f"Late changes kept: {counted(len(moving), 'person', 'people')} moved."
-    audit(user, "kept late changes", placement, people=len(moving), price=change.price)
-    return PlacementEvent.objects.create(
+    after = [row_of(place) for place in placement.places.filter(student_id__in=moving)]
+    event = PlacementEvent.objects.create(
         placement=placement,
         revision=placement.revision,
         user=user,
-        sentence=sentence,
+        sentence=f"Late changes kept: {counted(len(moving), 'person', 'people')} moved.",
         before=before,
         after=after,
     )
+    now = timezone.now()  # after the event: its rooms are those of the certificate
+    Placement.objects.filter(pk=placement.pk).update(
+        version=F("version") + 1,
+        changes=0,
+        best_at=now,
+        updated_at=now,
+        figures={**placement.figures, **change.figures},
+    )
+    tell_moved(placement, before, after)
+    audit(user, "kept late changes", placement, people=len(moving), price=change.price)
+    change.delete()
+    return event
 
 
 def _row(place: Place | None, number: int) -> list[Any]:
     if place is None:
         return [number, None, None, False, False]
-    return [place.number, place.room_id, place.bed, place.is_locked, place.has_left]
+    return row_of(place)
 
 
 @transaction.atomic
 def change_discard(*, user: User, placement: Placement) -> None:
     """Forget proposed changes; nothing else changes."""
     audit(user, "discarded late changes", placement)
+    for change in ProposedChange.objects.filter(placement=placement).select_related("curve_job"):
+        if change.curve_job is not None and change.curve_job.is_active:
+            job_cancel(user=user, job=change.curve_job)
     ProposedChange.objects.filter(placement=placement).delete()

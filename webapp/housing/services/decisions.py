@@ -1,4 +1,4 @@
-"""Deciding about rooms by hand: move, swap, empty, lock, and undo.
+"""Deciding about rooms by hand: move, swap, empty, lock, withdraw.
 
 Every act names the version of the placement it saw, so that two people never overwrite each other,
 and is refused with one sentence when a rule would break.
@@ -15,10 +15,10 @@ from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.common.formats import counted
 from webapp.housing.errors import ChangedElsewhereError, HousingError
-from webapp.housing.models import Place, Placement, PlacementEvent, Room
-from webapp.housing.rules import PlacementRules, broken_rule
+from webapp.housing.models import BuildingList, Place, Placement, PlacementEvent, Room
 from webapp.housing.scores import Scores
-from webapp.matching.models import ForbiddenPair
+from webapp.housing.services.checks import check_musts, check_rooms
+from webapp.housing.told import tell_moved
 
 Row = list[int | bool | None]
 
@@ -32,7 +32,9 @@ class Move:
 
 
 def lock_placement(placement: Placement, version: int | None = None) -> Placement:
-    """Return the placement's row, locked until the transaction ends.
+    """Return the placement's row, locked until the transaction ends, with its building list.
+
+    The building list comes first, for all alike: placements of other cohorts use the same rooms.
 
     Raises
     ------
@@ -41,6 +43,7 @@ def lock_placement(placement: Placement, version: int | None = None) -> Placemen
     ChangedElsewhereError
         If ``version`` is given and somebody changed the placement since.
     """
+    BuildingList.objects.select_for_update().get(pk=placement.buildings_id)
     locked = (
         Placement.objects.select_for_update(of=("self",))
         .select_related("job", "cohort", "model", "buildings")
@@ -89,12 +92,13 @@ def places_move(
     }
     if any(key is not None and key not in rooms for key in wanted.values()):
         raise HousingError("This room is not in the building list any more.")
-    members = _members_after(placement, rooms, wanted)
-    _check_rooms(placement, rooms, members, set(wanted.values()))
-    before = [_row(place) for place in places.values()]
+    members = members_after(placement, rooms, wanted)
+    _check(placement, rooms, members, set(wanted.values()))
+    before = [row_of(place) for place in places.values()]
     _settle(places, rooms, members, wanted)
-    _refresh_scores(placement, members)
-    after = [_row(place) for place in places.values()]
+    check_musts(placement, list(wanted))
+    refresh_scores(placement, members)
+    after = [row_of(place) for place in places.values()]
     return _record(user, placement, sentence, before, after, "moved")
 
 
@@ -102,7 +106,7 @@ def _places(placement: Placement, numbers: dict[int, int | None]) -> list[Place]
     return list(placement.places.select_related("room", "student").filter(number__in=list(numbers)))
 
 
-def _members_after(
+def members_after(
     placement: Placement, rooms: dict[int, Room], wanted: dict[int, int | None]
 ) -> dict[int, list[Place]]:
     """Return who lives in every room that is touched, once the moves are made."""
@@ -119,27 +123,15 @@ def _members_after(
     return members
 
 
-def _check_rooms(
+def _check(
     placement: Placement,
     rooms: dict[int, Room],
     members: dict[int, list[Place]],
     entered: set[int | None],
 ) -> None:
-    rules = PlacementRules.from_json(placement.rules)
-    forbidden = forbidden_numbers(placement)
-    for key in entered:
-        if key is not None:
-            sentence = broken_rule(
-                rooms[key], [place.student for place in members[key]], rules, forbidden
-            )
-            if sentence:
-                raise HousingError(sentence)
-
-
-def forbidden_numbers(placement: Placement) -> set[frozenset[int]]:
-    """Return the pairs of students of the cohort who are never to share a room."""
-    rules = ForbiddenPair.objects.filter(cohort=placement.cohort_id, proposal=None)
-    return {frozenset(pair) for pair in rules.values_list("first__number", "second__number")}
+    """Hold the rooms that somebody enters against the rules."""
+    keys = [key for key in entered if key is not None]
+    check_rooms(placement, {rooms[key]: [place.student for place in members[key]] for key in keys})
 
 
 def _settle(
@@ -165,7 +157,7 @@ def _settle(
         place.save(update_fields=["room", "bed", "score"])
 
 
-def _refresh_scores(placement: Placement, members: dict[int, list[Place]]) -> None:
+def refresh_scores(placement: Placement, members: dict[int, list[Place]]) -> None:
     scores = Scores(placement)
     for group in members.values():
         if not group:
@@ -186,14 +178,14 @@ def places_lock(
     )
     if not places:
         raise HousingError("Nobody lives there.")
-    before = [_row(place) for place in places]
+    before = [row_of(place) for place in places]
     Place.objects.filter(pk__in=[p.pk for p in places]).update(is_locked=locked)
     for place in places:
         place.is_locked = locked
     who = places[0].label if len(places) == 1 else counted(len(places), "person", "people")
     where = f" into {places[0].room}" if len({p.room_id for p in places}) == 1 else ""
     sentence = f"{who} locked{where}." if locked else f"{who} released."
-    after = [_row(place) for place in places]
+    after = [row_of(place) for place in places]
     return _record(
         user,
         placement,
@@ -201,7 +193,6 @@ def places_lock(
         before,
         after,
         "locked" if locked else "released",
-        is_change=False,
     )
 
 
@@ -218,59 +209,47 @@ def students_withdraw(
         known = {place.number for place in places}
         missing = next(number for number in numbers if number not in known)
         raise HousingError(f"S-{missing} is not in this placement, or has withdrawn already.")
-    before = [_row(place) for place in places]
+    before = [row_of(place) for place in places]
     left_rooms = {place.room_id: place.room for place in places if place.room_id}
     Place.objects.filter(pk__in=[p.pk for p in places]).update(
         has_left=True, room=None, bed=None, is_locked=False, score=None
     )
     for place in places:
         place.has_left, place.room, place.bed, place.is_locked = True, None, None, False
-    _refresh_scores(placement, _members_after(placement, left_rooms, {}))
+    refresh_scores(placement, members_after(placement, left_rooms, {}))
     who = places[0].label if len(places) == 1 else counted(len(places), "person", "people")
-    after = [_row(place) for place in places]
+    after = [row_of(place) for place in places]
     return _record(user, placement, f"{who} withdrawn.", before, after, "withdrew")
 
 
 @transaction.atomic
-def decision_undo(*, user: User, placement: Placement, event: PlacementEvent) -> str:
-    """Put back what one act changed, if nothing else touched those places since.
-
-    Raises HousingError when somebody moved one of them, or when the rooms were worked out anew.
-    """
-    placement = lock_placement(placement)
-    event = PlacementEvent.objects.select_for_update().get(pk=event.pk)
-    if event.undone_at is not None:
-        raise HousingError("This was undone already.")
-    if event.revision != placement.revision:
-        raise HousingError("The rooms were worked out anew since. Nothing was changed.")
-    numbers = {row[0] for row in event.after}
-    places = {p.number: p for p in placement.places.filter(number__in=numbers)}
-    if any(row[0] not in places or _row(places[row[0]]) != row for row in event.after):
-        raise HousingError("Somebody changed these places since. Nothing was changed.")
-    keys = {row[1] for row in event.before} | {row[1] for row in event.after}
-    rooms = {room.pk: room for room in Room.objects.filter(pk__in=[key for key in keys if key])}
-    Place.objects.filter(pk__in=[p.pk for p in places.values()]).update(room=None, bed=None)
-    occupied = set(placement.places.filter(room__in=rooms).values_list("room_id", "bed"))
-    for number, room, bed, is_locked, has_left in event.before:
-        if room is not None and (room not in rooms or (room, bed) in occupied):
-            raise HousingError("A bed that they had is taken by now. Nothing was changed.")
-        Place.objects.filter(pk=places[number].pk).update(
-            room=room, bed=bed, is_locked=is_locked, has_left=has_left, score=None
-        )
-    members = _members_after(placement, rooms, {})
-    _check_rooms(placement, rooms, members, {row[1] for row in event.before})
-    _refresh_scores(placement, members)
-    event.undone_at = timezone.now()
-    event.save(update_fields=["undone_at"])
-    Placement.objects.filter(pk=placement.pk).update(
-        version=F("version") + 1, updated_at=timezone.now()
-    )
-    audit(user, "undid", placement, what=event.sentence)
-    return f"Undone: {event.sentence}"
+def students_return(
+    *, user: User, placement: Placement, numbers: Sequence[int], version: int
+) -> PlacementEvent:
+    """Take back that students withdrew; they wait for a bed like others without one."""
+    placement = lock_placement(placement, version)
+    places = list(placement.places.filter(number__in=numbers, has_left=True))
+    if len(places) != len(set(numbers)):
+        known = {place.number for place in places}
+        missing = next(number for number in numbers if number not in known)
+        raise HousingError(f"S-{missing} has not withdrawn from this placement.")
+    before = [row_of(place) for place in places]
+    Place.objects.filter(pk__in=[p.pk for p in places]).update(has_left=False)
+    for place in places:
+        place.has_left = False
+    who = places[0].label if len(places) == 1 else counted(len(places), "person", "people")
+    after = [row_of(place) for place in places]
+    return _record(user, placement, f"{who} came back.", before, after, "took back")
 
 
-def _row(place: Place) -> Row:
+def row_of(place: Place) -> Row:
+    """Return a place as events keep it: number, room, bed, locked, left."""
     return [place.number, place.room_id, place.bed, place.is_locked, place.has_left]
+
+
+def is_change(before: list[Row], after: list[Row]) -> bool:
+    """Whether anybody lives elsewhere after an act: then the certificate is of before."""
+    return {row[0]: row[1] for row in before} != {row[0]: row[1] for row in after}
 
 
 def _record(
@@ -280,15 +259,14 @@ def _record(
     before: list[Row],
     after: list[Row],
     verb: str,
-    *,
-    is_change: bool = True,
 ) -> PlacementEvent:
     """Keep what undo needs, date the change, and write the audit line."""
     Placement.objects.filter(pk=placement.pk).update(
         version=F("version") + 1,
-        changes=F("changes") + int(is_change),
+        changes=F("changes") + int(is_change(before, after)),
         updated_at=timezone.now(),
     )
+    tell_moved(placement, before, after)
     audit(user, verb, placement, students=[f"S-{row[0]}" for row in after][:50], what=sentence)
     return PlacementEvent.objects.create(
         placement=placement,

@@ -11,15 +11,17 @@ from django.utils import timezone
 import engine
 from webapp.accounts.models import User
 from webapp.audit.services import audit
-from webapp.cohorts.models import Cohort
+from webapp.cohorts.models import Cohort, Student
 from webapp.cohorts.selectors.surveys import cohort_survey, questionnaire_of
 from webapp.common.formats import counted
 from webapp.common.quota import with_fresh_count
 from webapp.housing.errors import HousingError
-from webapp.housing.models import BuildingList, Place, Placement
+from webapp.housing.models import BuildingList, Place, Placement, Room
 from webapp.housing.rules import COUNTS, PlacementRules
+from webapp.housing.services.checks import check_free_elsewhere, check_rooms
 from webapp.housing.services.decisions import lock_placement
 from webapp.housing.services.requests import requests_cut
+from webapp.housing.told import tell_finished, tell_published
 from webapp.jobs.services import job_enqueue
 from webapp.matching.models import LearnedModel
 
@@ -148,6 +150,7 @@ def placement_store(
     placement_id: UUID,
     rooms: Mapping[int, int | None],
     scores: Mapping[int, float | None],
+    doubts: Mapping[int, float | None],
     figures: dict[str, Any],
 ) -> None:
     """Keep computed rooms; call it in the transaction that ends the job.
@@ -156,20 +159,20 @@ def placement_store(
     ----------
     rooms : mapping of a student's key to a room's key, or None.
     scores : mapping of a student's key to the mean of the pairs with the roommates.
+    doubts : mapping of a student's key to the share of likely roommates.
 
     Raises
     ------
     HousingError
-        If the placement was removed, or a student or room of it is gone.
+        If the placement was removed, or a student or room of it is gone or was changed so that a
+        rule would break.
     """
     placement = Placement.objects.select_for_update().filter(pk=placement_id).first()
     if placement is None:
         raise HousingError("The placement was removed meanwhile.")
     numbers = dict(placement.cohort.students.values_list("pk", "number"))
-    existing = set(placement.buildings.rooms.values_list("pk", flat=True))
-    gone = [key for key in rooms.values() if key is not None and key not in existing]
-    if gone or any(student not in numbers for student in rooms):
-        raise HousingError("Rooms or students were removed meanwhile. Work it out again.")
+    check_computed(placement, rooms)
+    turns = dict(placement.places.exclude(turn=0).values_list("student_id", "turn"))
     locked = set(placement.places.filter(is_locked=True).values_list("student_id", flat=True))
     left = list(placement.places.filter(has_left=True).values_list("student_id", flat=True))
     placement.places.all().delete()
@@ -188,8 +191,12 @@ def placement_store(
                 bed=bed,
                 is_locked=student in locked and room is not None,
                 score=scores.get(student),
+                doubt=doubts.get(student),
+                turn=turns.get(student, 0),
             )
         )
+    late = [key for key in numbers if key not in rooms and key not in left]
+    rows += [Place(placement=placement, student_id=key, number=numbers[key]) for key in late]
     rows += [
         Place(placement=placement, student_id=key, number=numbers[key], has_left=True)
         for key in left
@@ -206,6 +213,29 @@ def placement_store(
         figures=figures,
         clashes=[],
     )
+    placed = sum(room is not None for room in rooms.values())
+    tell_finished(placement, placed=placed, students=len(rooms))
+
+
+def check_computed(placement: Placement, rooms: Mapping[int, int | None]) -> None:
+    """Raise HousingError when rooms, students or rules changed so that computed rooms do not hold.
+
+    ``rooms`` maps a student's key to a room's key, or None.
+    """
+    students = {s.pk: s for s in placement.cohort.students.defer("answers")}
+    found = {room.pk: room for room in placement.buildings.rooms.all()}
+    if any(student not in students for student in rooms) or any(
+        key is not None and key not in found for key in rooms.values()
+    ):
+        raise HousingError("Rooms or students were removed meanwhile. Work it out again.")
+    members: dict[Room, list[Student]] = {}
+    for student, key in rooms.items():
+        if key is not None:
+            members.setdefault(found[key], []).append(students[student])
+    try:
+        check_rooms(placement, members)
+    except HousingError as error:
+        raise HousingError(f"{error} That changed meanwhile: work it out again.") from error
 
 
 def placement_clash(*, placement_id: UUID, clashes: Sequence[dict[str, Any]]) -> None:
@@ -241,6 +271,7 @@ def placement_publish(*, user: User, placement: Placement, version: int) -> Plac
         raise HousingError(f"{placement.name} has no rooms yet.")
     if placement.is_published:
         raise HousingError(f"{placement.name} is published already.")
+    check_free_elsewhere(placement)
     others = Placement.objects.filter(cohort=placement.cohort, published_at__isnull=False)
     for other in others:
         audit(user, "withdrew publication", other)
@@ -255,6 +286,7 @@ def placement_publish(*, user: User, placement: Placement, version: int) -> Plac
         raise HousingError("Somebody published another placement meanwhile.") from error
     placed = placement.places.filter(room__isnull=False).count()
     audit(user, "published", placement, people=placed)
+    tell_published(placement, placed=placed)
     return placement
 
 

@@ -4,7 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from django import template
+from django.template import RequestContext
 from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.http import urlencode
+from django.utils.safestring import SafeString
 
 from webapp.common import formats
 from webapp.housing.models import Placement
@@ -12,6 +16,7 @@ from webapp.housing.selectors.placements import RoomCard
 from webapp.housing.selectors.rooms import Cell
 
 register = template.Library()
+RING = 34.56  # circumference of the ring of doubt (px), radius 5.5
 
 _THIRDS = ("low", "middle", "high")
 
@@ -66,3 +71,45 @@ def pairs_once(cells: Mapping[tuple[int, int], Cell]) -> list[Cell]:
 def key(values: Mapping[Any, Any], name: Any) -> Any:
     """An entry of a mapping; empty when it has none."""
     return values.get(name, "")
+
+
+@register.simple_tag(takes_context=True)
+def hall_query(context: RequestContext, hall: str) -> str:
+    """The query of the page with another hall: the view and what to look for stay."""
+    kept = context.get("kept", {})
+    stays = {name: kept[name] for name in ("view", "look", "kind", "designation") if name in kept}
+    return urlencode({"hall": hall, **stays})
+
+
+@register.simple_tag(takes_context=True)
+def view_query(context: RequestContext, view: str) -> str:
+    """The query of the page in another view: all filters stay."""
+    kept = context.get("kept", {})
+    stays = {name: value for name, value in kept.items() if name not in ("view", "page", "whole")}
+    return urlencode({"view": view, **stays})
+
+
+@register.simple_tag
+def doubt_ring(share: float, label: str) -> SafeString:
+    """A ring filled to a share; ``label`` names it for readers of screens, "" hides it."""
+    role = format_html('role="img" aria-label="{}"', label) if label else 'aria-hidden="true"'
+    return format_html(
+        '<svg class="doubt-ring" viewBox="0 0 13 13" {}><circle cx="6.5" cy="6.5" r="5.5"/>'
+        '<circle class="doubt-ring__part" cx="6.5" cy="6.5" r="5.5" stroke-dasharray="{} {}"/>'
+        "</svg>",
+        SafeString(role),
+        f"{RING * share:.2f}",
+        f"{RING:.2f}",
+    )
+
+
+@register.simple_tag
+def room_state(card: RoomCard) -> str:
+    """What is decided about a room, in a word."""
+    if not card.room.is_open:
+        return card.room.get_state_display()
+    if card.is_locked:
+        return "Locked"
+    if card.is_accepted:
+        return "Accepted"
+    return "Undecided" if card.people else "Empty"

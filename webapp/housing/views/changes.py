@@ -10,13 +10,19 @@ from webapp.common.errors import Refusal
 from webapp.common.parameters import whole_number
 from webapp.common.toasts import toast
 from webapp.housing.errors import HousingError
-from webapp.housing.forms import read_students
-from webapp.housing.models import Placement
+from webapp.housing.forms import find_numbers, read_students
+from webapp.housing.models import Placement, PlacementEvent
 from webapp.housing.rules import PlacementRules
 from webapp.housing.selectors.changes import changes_context
 from webapp.housing.services.changes import change_discard, change_keep, change_propose
-from webapp.housing.services.decisions import students_withdraw
+from webapp.housing.services.decisions import (
+    Move,
+    places_move,
+    students_return,
+    students_withdraw,
+)
 from webapp.housing.services.proposed_scores import scores_after
+from webapp.housing.services.waiting import turn_change
 from webapp.housing.views.placements import find_placement
 
 
@@ -50,11 +56,20 @@ def _act(request: HttpRequest, placement: Placement) -> None:
         event = students_withdraw(
             user=user,
             placement=placement,
-            numbers=read_students([request.POST.get("students", "")]),
+            numbers=find_numbers(placement, request.POST.get("students", "")),
             version=-1 if version is None else version,
         )
         undo = reverse("housing:placement-undo", args=[placement.pk, event.pk])
         toast(request, event.sentence, undo_url=undo)
+    elif wanted in ("give", "return"):
+        event = _one(request, placement)
+        undo = reverse("housing:placement-undo", args=[placement.pk, event.pk])
+        toast(request, event.sentence, undo_url=undo)
+    elif wanted in ("first", "last"):
+        (number,) = read_students([request.POST.get("students", "")])[:1]
+        is_first = wanted == "first"
+        sentence = turn_change(user=user, placement=placement, number=number, is_first=is_first)
+        toast(request, sentence)
     elif wanted == "propose":
         pinned = read_students([request.POST.get("pinned", "")], may_be_empty=True)
         change_propose(
@@ -78,6 +93,25 @@ def _act(request: HttpRequest, placement: Placement) -> None:
         toast(request, "Discarded. Nothing was changed.")
     else:
         raise HousingError("There is no such act.")
+
+
+def _one(request: HttpRequest, placement: Placement) -> PlacementEvent:
+    """Give somebody who waits a free bed, or take somebody back who withdrew."""
+    version = whole_number(request.POST.get("version", ""))
+    options = {
+        "user": request.user,
+        "placement": placement,
+        "version": -1 if version is None else version,
+    }
+    numbers = read_students([request.POST.get("students", "")])
+    if request.POST.get("act") == "return":
+        return students_return(numbers=numbers, **options)
+    key = whole_number(request.POST.get("room", ""))
+    room = placement.buildings.rooms.filter(pk=key or 0).first()
+    if room is None:
+        raise HousingError("This room is not in the building list any more.")
+    sentence = f"S-{numbers[0]} got a bed in {room}."
+    return places_move(moves=[Move(numbers[0], room.pk)], sentence=sentence, **options)
 
 
 def _price(text: str) -> float:

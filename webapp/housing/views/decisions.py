@@ -1,5 +1,6 @@
-"""Deciding about rooms; every answer is the page's body and, when open, the drawer."""
+"""Deciding about rooms; an answer is what the decision changed: rooms, figures, the drawer."""
 
+from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from django.http import HttpRequest, HttpResponse, QueryDict
@@ -8,62 +9,95 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from webapp.common.decorators import staff_required
+from webapp.common.formats import counted
 from webapp.common.parameters import whole_number
 from webapp.common.toasts import toast
-from webapp.housing.errors import HousingError
+from webapp.housing.errors import ChangedElsewhereError, HousingError
 from webapp.housing.forms import read_students
 from webapp.housing.models import Placement, PlacementEvent, Room
-from webapp.housing.selectors.pages import KEPT, placement_context
+from webapp.housing.selectors.pages import (
+    KEPT,
+    MANY,
+    changed_context,
+    placement_context,
+    rooms_matching,
+)
 from webapp.housing.selectors.placements import find_place
 from webapp.housing.services.decisions import (
     Move,
-    decision_undo,
     places_lock,
     places_move,
     students_withdraw,
 )
+from webapp.housing.services.reviews import rooms_accept, rooms_keep
+from webapp.housing.services.undo import decision_undo
 from webapp.housing.views.placements import find_placement
 
+ROOM_ACTS = ("accept", "reopen", "lock", "release", "empty", "keep", "open")
 
-def _answer(request: HttpRequest, placement: Placement) -> HttpResponse:
+
+def _parameters(request: HttpRequest) -> dict[str, str]:
+    """Return the parameters of the page on which the form stood."""
     sent = QueryDict(request.POST.get("back") or urlsplit(request.headers.get("Referer", "")).query)
-    parameters = {name: sent[name] for name in (*KEPT, "room", "pair") if sent.get(name)}
+    return {name: sent[name] for name in (*KEPT, "room", "pair") if sent.get(name)}
+
+
+def _answer(
+    request: HttpRequest, placement: Placement, event: PlacementEvent | None
+) -> HttpResponse:
+    parameters = _parameters(request)
     if not request.htmx:
         address = reverse("housing:placement", args=[placement.pk])
         return redirect(f"{address}?{urlencode(parameters)}" if parameters else address)
     fresh = Placement.objects.select_related("cohort", "model", "job", "buildings")
-    context = placement_context(fresh.get(pk=placement.pk), parameters)
-    context["with_drawer"] = True
-    return render(request, "housing/_placement_body.html", context)
+    fresh = fresh.get(pk=placement.pk)
+    then = request.POST.get("then", "")
+    if then and event is not None:
+        parameters = {**parameters, "room": then, "pair": ""}
+    rooms = _changed(event) if event is not None else set()
+    if parameters.get("view") == "students" or len(rooms) > MANY or not fresh.is_computed:
+        context = placement_context(fresh, parameters) | {"with_drawer": True}
+        response = render(request, "housing/_placement_body.html", context)
+        response["HX-Retarget"], response["HX-Reswap"] = "#placement", "outerHTML"
+        return response
+    context = changed_context(fresh, parameters, rooms)
+    return render(request, "housing/_changed.html", context)
+
+
+def _changed(event: PlacementEvent) -> set[int]:
+    """Return the keys of the rooms that an act touched."""
+    lived = {row[1] for row in (*event.before, *event.after) if row[1] is not None}
+    return lived | {key for key, _, _ in event.rooms}
 
 
 @require_POST
 @staff_required
 def decide(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Lock, release, empty, move, swap or withdraw."""
+    """Accept, lock, empty, keep, move, swap or withdraw: one room, some, or all that match."""
     placement = find_placement(request, uuid)
     version = whole_number(request.POST.get("version", ""))
+    event = None
     try:
         event = _act(request, placement, -1 if version is None else version)
         undo = reverse("housing:placement-undo", args=[placement.pk, event.pk])
         toast(request, event.sentence, undo_url=undo)
     except HousingError as problem:
         toast(request, str(problem), error=True)
-    return _answer(request, placement)
+    return _answer(request, placement, event)
 
 
 def _act(request: HttpRequest, placement: Placement, version: int) -> PlacementEvent:
     act = request.POST.get("act", "")
-    numbers = read_students(request.POST.getlist("student"))
     options = {"user": request.user, "placement": placement, "version": version}
+    if act in ROOM_ACTS and not request.POST.getlist("student"):
+        return _act_on_rooms(act, _chosen_rooms(request, placement), options)
+    numbers = read_students(request.POST.getlist("student"))
     if act in ("lock", "release"):
         return places_lock(numbers=numbers, locked=act == "lock", **options)
     if act == "withdraw":
         return students_withdraw(numbers=numbers, **options)
     if act == "empty":
-        who = f"S-{numbers[0]}" if len(numbers) == 1 else f"{len(numbers)} people"
-        moves = [Move(number, None) for number in numbers]
-        return places_move(moves=moves, sentence=f"{who} moved out.", **options)
+        return _empty(numbers, options)
     if act == "move":
         room = _room(placement, request.POST.get("to", ""))
         who = " and ".join(f"S-{number}" for number in numbers)
@@ -73,10 +107,54 @@ def _act(request: HttpRequest, placement: Placement, version: int) -> PlacementE
         rooms = [find_place(placement, number) for number in numbers]
         if any(place is None for place in rooms):
             raise HousingError("Both students must be in this placement.")
+        if rooms[0].room_id == rooms[1].room_id:
+            raise HousingError("They share a room already. Name somebody of another room.")
         moves = [Move(numbers[0], rooms[1].room_id), Move(numbers[1], rooms[0].room_id)]
         sentence = f"S-{numbers[0]} and S-{numbers[1]} swapped rooms."
         return places_move(moves=moves, sentence=sentence, **options)
     raise HousingError("There is no such decision.")
+
+
+def _chosen_rooms(request: HttpRequest, placement: Placement) -> list[int]:
+    """Return the rooms that a form names, or all that the filters of its page show."""
+    if request.POST.get("scope") == "matching":
+        found = [card.room.pk for card in rooms_matching(placement, _parameters(request))]
+        if str(len(found)) != request.POST.get("count"):
+            raise ChangedElsewhereError(
+                f"{counted(len(found), 'room matches', 'rooms match')} now, not what the page "
+                "said. Nothing was changed; look at them as they are."
+            )
+        return found
+    keys = [whole_number(text) for text in request.POST.getlist("room")]
+    found = [key for key in keys if key is not None]
+    if not found:
+        raise HousingError("Choose a room first.")
+    return found
+
+
+def _act_on_rooms(act: str, rooms: list[int], options: dict[str, Any]) -> PlacementEvent:
+    if act in ("accept", "reopen"):
+        return rooms_accept(rooms=rooms, accepted=act == "accept", **options)
+    if act in ("keep", "open"):
+        return rooms_keep(rooms=rooms, kept=act == "keep", **options)
+    places = options["placement"].places.filter(room__in=rooms)
+    if act == "empty":
+        numbers = list(places.filter(is_locked=False).values_list("number", flat=True))
+        if not numbers and places.exists():
+            raise HousingError("Everybody there is locked. Release them first.")
+        return _empty(numbers, options)
+    numbers = list(places.filter(is_locked=act == "release").values_list("number", flat=True))
+    if not numbers and places.exists():
+        raise HousingError("They are locked already." if act == "lock" else "Nobody is locked.")
+    return places_lock(numbers=numbers, locked=act == "lock", **options)
+
+
+def _empty(numbers: list[int], options: dict[str, Any]) -> PlacementEvent:
+    if not numbers:
+        raise HousingError("Nobody lives there.")
+    who = f"S-{numbers[0]}" if len(numbers) == 1 else f"{len(numbers):,} people"
+    moves = [Move(number, None) for number in numbers]
+    return places_move(moves=moves, sentence=f"{who} moved out.", **options)
 
 
 def _room(placement: Placement, text: str) -> Room:
@@ -100,4 +178,4 @@ def undo(request: HttpRequest, uuid: str, event_id: int) -> HttpResponse:
         toast(request, decision_undo(user=request.user, placement=placement, event=event))
     except HousingError as problem:
         toast(request, str(problem), error=True)
-    return _answer(request, placement)
+    return _answer(request, placement, event)

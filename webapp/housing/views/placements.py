@@ -18,7 +18,7 @@ from webapp.housing.exports import COLUMNS, SHAPES, rooms_export, roster_export
 from webapp.housing.forms import default_rules, read_rules
 from webapp.housing.models import BuildingList, Placement
 from webapp.housing.rules import PlacementRules
-from webapp.housing.selectors.pages import placement_context
+from webapp.housing.selectors.pages import drawer_context, placement_context
 from webapp.housing.selectors.placements import placement_listing
 from webapp.housing.selectors.scenarios import scenarios_context
 from webapp.housing.services.placements import (
@@ -114,15 +114,13 @@ def _chosen(objects: Any, key: str, noun: str) -> Any:
 def placement(request: HttpRequest, uuid: str) -> HttpResponse:
     """Show halls, floors and rooms, and the drawer of the room that the address names."""
     found = find_placement(request, uuid)
-    context = placement_context(found, request.GET)
-    is_part = request.htmx and request.htmx.target == "placement"
-    template = "housing/_placement_body.html" if is_part else "housing/placement.html"
-    if is_part:
-        context["with_drawer"] = True
-    response = render(request, template, context)
-    if is_part:
-        response["HX-Push-Url"] = request.get_full_path()
-    return response
+    if request.htmx and request.htmx.target == "drawer":
+        context = drawer_context(found, request.GET)
+        template = (
+            "housing/_room_drawer.html" if context.get("drawer") else "housing/_room_gone.html"
+        )
+        return render(request, template, context)
+    return render(request, "housing/placement.html", placement_context(found, request.GET))
 
 
 @require_http_methods(["GET", "POST"])

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from webapp.matching.models import ProposedPair
+from webapp.matching.models import Proposal, ProposedPair
 from webapp.matching.numbers import Candidate, ProposalNumbers
 from webapp.matching.selectors.proposals import current_pairs
 
@@ -78,6 +78,18 @@ def pair_card(numbers: ProposalNumbers, pair: ProposedPair) -> PairCard:
         next_of_first=tuple(_next(c, now) for c in firsts),
         next_of_second=tuple(_next(c, now) for c in seconds),
     )
+
+
+def swap_partners(proposal: Proposal, number: int) -> tuple[NextPartner, ...]:
+    """Return the three likeliest other partners of a student, with whom each lives now."""
+    pair = current_pairs(proposal, [number]).get(number)
+    if pair is None:
+        return ()
+    numbers = ProposalNumbers(proposal)
+    partner = pair.second_number if pair.first_number == number else pair.first_number
+    found = numbers.next_best(number, partner)
+    now = current_pairs(proposal, [c.number for c in found])
+    return tuple(_next(c, now) for c in found)
 
 
 def _next(candidate: Candidate, now: dict[int, ProposedPair]) -> NextPartner:

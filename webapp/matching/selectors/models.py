@@ -41,6 +41,11 @@ class Certificate:
     position: float
     target_position: float
 
+    @property
+    def is_telling(self) -> bool:
+        """Whether the bounds are near enough to each other to say anything of the weights."""
+        return formats.is_telling(self.relative_gap)
+
 
 def models_of(user: User) -> QuerySet[LearnedModel]:
     """Return the models of the user's organisation, newest first."""
@@ -73,7 +78,10 @@ def model_state(model: LearnedModel) -> ModelState:
     if not figures["is_certified"]:
         return ModelState("estimate", f"Estimate: {gap} from the best fit", "", "circle-dashed")
     if not figures["is_converged"]:
-        return ModelState("stopped", f"Stopped early at {gap}", "warning", "circle-pause")
+        told = (
+            f"at {gap}" if formats.is_telling(figures["relative_gap"]) else "before it could tell"
+        )
+        return ModelState("stopped", f"Stopped early {told}", "warning", "circle-pause")
     return ModelState("certified", f"Certified: within {gap} of the best fit", "accent", _CHECK)
 
 

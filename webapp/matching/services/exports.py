@@ -1,15 +1,11 @@
 """Exports for the housing system, safe in any spreadsheet; each leaves one audit line."""
 
-import io
 from collections.abc import Iterator
 from typing import Any
 
-from defusedcsv import csv
-from openpyxl import Workbook
-from openpyxl.cell import WriteOnlyCell
-
 from webapp.accounts.models import User
 from webapp.audit.services import audit
+from webapp.common.tables_out import as_csv, table_file
 from webapp.matching.models import LearnedModel, PairState, Proposal
 from webapp.matching.selectors.proposals import standing_pairs
 
@@ -61,12 +57,7 @@ def proposal_export(
         False where nothing of the file is sent (HEAD): that leaves no line.
     """
     rows = list(proposal_rows(proposal, decided_only=decided_only))
-    if file_format == "xlsx":
-        data = _as_xlsx(rows)
-        kind = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
-    else:
-        data = _as_csv(rows)
-        kind = "text/csv; charset=utf-8"
+    data, kind = table_file("Pairs", [_HEADER, *rows], file_format)
     if is_taken:
         audit(
             user,
@@ -80,55 +71,22 @@ def proposal_export(
     return data, kind
 
 
-def _as_csv(rows: list[tuple[Any, ...]]) -> bytes:
-    buffer = io.StringIO(newline="")
-    writer = csv.writer(buffer)
-    writer.writerow(_HEADER)
-    writer.writerows(rows)
-    return b"\xef\xbb\xbf" + buffer.getvalue().encode()
-
-
-def _as_xlsx(rows: list[tuple[Any, ...]]) -> bytes:
-    workbook = Workbook(write_only=True)
-    sheet = workbook.create_sheet("Pairs")
-    for row in (_HEADER, *rows):
-        sheet.append([_cell(sheet, value) for value in row])
-    buffer = io.BytesIO()
-    workbook.save(buffer)
-    return buffer.getvalue()
-
-
-def _cell(sheet: Any, value: Any) -> WriteOnlyCell:
-    """Make a cell whose text stays text: openpyxl would take a leading '=' for a formula."""
-    cell = WriteOnlyCell(sheet, value=value)
-    if isinstance(value, str):
-        cell.data_type = "s"
-    return cell
-
-
 def weights_export(*, user: User, model: LearnedModel) -> bytes:
     """Return the weights of a model as CSV, one row a question, and write the audit line."""
-    data = _weights_csv(model.weights)
+    data = as_csv(_weights_rows(model.weights))
     audit(user, "exported", model, questions=len(model.weights), format="csv")
     return data
 
 
-def _weights_csv(rows: list[dict[str, Any]]) -> bytes:
-    buffer = io.StringIO(newline="")
-    writer = csv.writer(buffer)
-    writer.writerow(
-        ("question", "kind", "effect_nats", "odds", "importance", "distance_weight", "in_words")
-    )
+def _weights_rows(rows: list[dict[str, Any]]) -> Iterator[tuple[Any, ...]]:
+    yield ("question", "kind", "effect_nats", "odds", "importance", "distance_weight", "in_words")
     for row in rows:
-        writer.writerow(
-            (
-                row["question"],
-                row["kind"],
-                round(row["effect"], 6),
-                round(row["odds"], 6),
-                round(row["importance"], 6),
-                round(row["distance_weight"], 6),
-                f"{row['words']} {row['per']}".strip(),
-            )
+        yield (
+            row["question"],
+            row["kind"],
+            round(row["effect"], 6),
+            round(row["odds"], 6),
+            round(row["importance"], 6),
+            round(row["distance_weight"], 6),
+            f"{row['words']} {row['per']}".strip(),
         )
-    return b"\xef\xbb\xbf" + buffer.getvalue().encode()

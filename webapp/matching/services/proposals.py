@@ -1,6 +1,5 @@
 """Starting, computing and storing proposals."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,9 @@ from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort, Student
 from webapp.cohorts.selectors.surveys import cohort_survey, questionnaire_of
+from webapp.common import store
 from webapp.common.quota import with_fresh_count
-from webapp.common.storage import remove_path, write_arrays
+from webapp.common.storage import write_arrays
 from webapp.jobs.services import job_enqueue
 from webapp.matching.conflicts import Conflict, find_conflicts
 from webapp.matching.errors import MatchingError
@@ -127,27 +127,23 @@ def proposed_bytes(n_students: int) -> int:
     return 4 * n_students**2 + 20 * n_students + 2_000
 
 
-def write_result(folder: Path, result: engine.Proposal) -> None:
+def write_result(folder: Path, result: engine.Proposal) -> tuple[Path, Path]:
     """Write what pages read later: small arrays as npz, the marginals as npy for memory mapping."""
-    small, large = _result_files(folder)
+    small, large = folder / "proposal.npz", folder / "proposal.npy"
     write_arrays(small, doubt=result.doubt, n_allowed=result.n_allowed)
     with large.open("wb") as file:
         np.save(file, result.marginals, allow_pickle=False)
-
-
-def _result_files(folder: Path) -> tuple[Path, Path]:
-    return folder / "proposal.npz", folder / "proposal.npy"
+    return small, large
 
 
 def result_store(
     *,
     proposal_id: UUID,
     arrays: UUID,
-    folder: Path,
     values: Sequence[dict[str, Any]],
     figures: dict[str, Any],
 ) -> None:
-    """Keep a computed proposal: rows, then files; call it in the transaction that ends the job.
+    """Keep the rows of a computed proposal; call it in the transaction that ends the job.
 
     Raises
     ------
@@ -158,8 +154,6 @@ def result_store(
     if proposal is None:
         raise MatchingError("The proposal was removed meanwhile.")
     _store_pairs(proposal, arrays, values, figures)
-    for computed, kept in zip(_result_files(folder), proposal.files_of(arrays), strict=True):
-        os.replace(computed, kept)
 
 
 def _store_pairs(
@@ -199,7 +193,7 @@ def _store_pairs(
     proposal.figures = figures
     proposal.save()
     if old is not None:
-        transaction.on_commit(lambda: [remove_path(path) for path in proposal.files_of(old)])
+        transaction.on_commit(lambda: [store.remove(path) for path in proposal.files_of(old)])
 
 
 _KEPT = (

@@ -1,6 +1,5 @@
 """Models whose weights staff set, until a past year with pairs exists."""
 
-import os
 from collections.abc import Mapping
 
 from django.db import transaction
@@ -11,7 +10,9 @@ from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.selectors.surveys import cohort_survey
+from webapp.common import store
 from webapp.common.quota import check_quota, with_fresh_count
+from webapp.common.storage import keep_file
 from webapp.matching.errors import MatchingError
 from webapp.matching.models import LearnedModel
 from webapp.matching.results import weight_rows
@@ -56,9 +57,14 @@ def model_set(
     model.weights = weight_rows(question_weights(weights))
     written = model.path.with_suffix(".part")
     weights.save(written)
-    with transaction.atomic():
-        model.save()
-        audit(user, "set weights", model, cohort=cohort.name, questions=len(chosen))
-        check_quota(user.organisation_id, written=written.stat().st_size)
-        os.replace(written, model.path)
+    size = written.stat().st_size
+    keep_file(written, model.path)
+    try:
+        with transaction.atomic():
+            model.save()
+            audit(user, "set weights", model, cohort=cohort.name, questions=len(chosen))
+            check_quota(user.organisation_id, written=size)
+    except BaseException:
+        store.remove(model.path)
+        raise
     return model

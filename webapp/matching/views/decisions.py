@@ -17,6 +17,7 @@ from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import attempt, toast
 from webapp.matching.errors import DecisionError
 from webapp.matching.models import Decision, DecisionEvent, Proposal, ProposedPair
+from webapp.matching.selectors.cards import swap_partners
 from webapp.matching.selectors.pages import drawer_context, proposal_context
 from webapp.matching.selectors.proposals import with_questions
 from webapp.matching.services.decisions import decision_undo, pairs_decide
@@ -211,6 +212,8 @@ def swap(request: HttpRequest, uuid: str) -> HttpResponse:
         student, partner = _number(request.GET, "student"), _number(request.GET, "partner")
         if student and partner:
             context["offer"] = swap_offer(proposal, student, partner)
+        elif student:
+            context["next_best"] = swap_partners(proposal, student)
     except DecisionError as problem:
         context["error"] = str(problem)
     template = "matching/_swap_dialog.html" if request.htmx else "matching/swap.html"

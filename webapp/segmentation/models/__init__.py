@@ -1,6 +1,7 @@
 """What segmentation keeps: image sets with their files, learned models, predictions."""
 
 from webapp.segmentation.models.image_set import ImageFile, ImageSet
+from webapp.segmentation.models.painting import Stroke
 from webapp.segmentation.models.prediction import PredictedImage, PredictionBatch
 from webapp.segmentation.models.segmenter import HeldOutPoint, Segmenter
 
@@ -11,4 +12,5 @@ __all__ = [
     "PredictedImage",
     "PredictionBatch",
     "Segmenter",
+    "Stroke",
 ]

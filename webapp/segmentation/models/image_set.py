@@ -6,16 +6,26 @@ from django.conf import settings
 from django.db import models
 from django.urls import reverse
 
+from engine import PictureView, view_from_json
 from webapp.common.models import OrganisationOwned
 from webapp.segmentation.store import FileStore
 
 
 class ImageSet(OrganisationOwned):
-    """Images of one kind of thing; ``foreground`` is that thing's name, such as "leaf"."""
+    """Images of one kind of thing; ``foreground`` is that thing's name, such as "leaf".
+
+    ``classes`` names what is painted, [{"value": 1, "name": "Nucleus", "colour": "#3b82f6"}]; it is
+    empty in sets whose masks tell one thing from all else. ``view`` says how deep pictures of the
+    set are shown (`engine.PictureView`) and by which percentiles it was chosen. ``pixel_size`` is
+    what a person set or the first file said, in micrometres.
+    """
 
     uuid = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     name = models.CharField(max_length=120)
     foreground = models.CharField(max_length=40, default="object")
+    classes = models.JSONField(default=list, blank=True)
+    view = models.JSONField(default=dict, blank=True)
+    pixel_size = models.FloatField(null=True, blank=True, help_text="micrometres")
 
     class Meta:
         ordering = ["-created_at"]
@@ -26,13 +36,20 @@ class ImageSet(OrganisationOwned):
     def get_absolute_url(self) -> str:
         return reverse("segmentation:image-set", args=[self.pk])
 
+    @property
+    def picture_view(self) -> PictureView | None:
+        """How deep pictures of the set are shown; None: each by the range of its own values."""
+        return view_from_json(self.view) if self.view else None
+
 
 class ImageFile(models.Model):
     """One uploaded or painted file of a set: an image, or a mask of an image.
 
     The bytes lie in the organisation's file store under ``digest``. ``fixed`` means that a person
     chose the partner, ``role_fixed`` the role; pairing by name then leaves them alone.
-    ``mask_like`` means that its pixels can be read as a mask.
+    ``mask_like`` means that its pixels can be read as a mask. ``facts`` tells of deep pictures
+    pages, channels, bits and pixel size; it is {"bits": 8} for all others and empty for files that
+    came before it was kept. ``version_of`` is the image whose mask a file was before a correction.
     """
 
     class Role(models.TextChoices):
@@ -58,6 +75,10 @@ class ImageFile(models.Model):
     mask_of = models.OneToOneField(
         "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="mask"
     )
+    version_of = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="versions"
+    )
+    facts = models.JSONField(default=dict, blank=True)
     fixed = models.BooleanField(default=False)
     problem = models.CharField(max_length=300, blank=True)
     created_by = models.ForeignKey(
@@ -78,6 +99,23 @@ class ImageFile(models.Model):
     def paired_mask(self) -> "ImageFile | None":
         """The mask of this image, or None."""
         return getattr(self, "mask", None)
+
+    @property
+    def depth_words(self) -> str:
+        """Return "16 bit, 2 channels, 5 pages", or nothing for what any viewer shows."""
+        bits = self.facts.get("bits", 8)
+        if not self.facts.get("kind"):
+            return ""
+        words = [f"{bits} bit" if bits else self.facts["kind"]]
+        for count, noun in ((self.facts["channels"], "channel"), (self.facts["pages"], "page")):
+            words += [f"{count} {noun}s"] if count > 1 else []
+        return ", ".join(words)
+
+    @property
+    def view(self) -> PictureView | None:
+        """How the set shows this file; None for what any viewer shows, and for masks."""
+        is_deep_image = self.facts.get("kind") and self.role == self.Role.IMAGE
+        return self.image_set.picture_view if is_deep_image else None
 
     @property
     def store(self) -> FileStore:

@@ -6,6 +6,7 @@ from pathlib import Path
 from django.db import models
 from django.urls import reverse
 
+from engine import PictureView
 from webapp.common.models import OrganisationOwned
 from webapp.common.storage import array_path
 from webapp.segmentation.models.image_set import ImageFile, ImageSet
@@ -78,6 +79,7 @@ class PredictedImage(models.Model):
     extra_share = models.FloatField(null=True)
     missed_share = models.FloatField(null=True)
     reliability = models.JSONField(default=dict)
+    shares = models.JSONField(default=dict, help_text="by class: share of pixels, objects, areas")
 
     class Meta:
         ordering = ["name"]
@@ -95,6 +97,11 @@ class PredictedImage(models.Model):
     def accuracy(self) -> float | None:
         """Share of pixels on which mask and known mask agree."""
         return None if self.error is None else 1.0 - self.error
+
+    @property
+    def view(self) -> PictureView | None:
+        """How its set shows the picture, where it is a deep one."""
+        return self.batch.image_set.picture_view
 
     @property
     def preview_kind(self) -> str:
@@ -115,6 +122,11 @@ class PredictedImage(models.Model):
     def preview_path(self) -> Path:
         """A small JPEG of the image under its probabilities with the mask's outline."""
         return array_path(self.batch.organisation_id, "previews", self.pk, ".jpg")
+
+    @property
+    def objects_path(self) -> Path:
+        """Objects of every class, one array a column; lengths in pixels."""
+        return array_path(self.batch.organisation_id, "objects", self.pk)
 
     @property
     def layers_path(self) -> Path:

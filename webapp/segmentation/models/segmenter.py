@@ -16,6 +16,7 @@ class Segmenter(OrganisationOwned):
 
     ``learned_digests`` and ``held_out_digests`` name the very images used, so that a prediction can
     say whether its image was learned from. ``outcome`` is empty until learning has ended.
+    ``classes`` are those of its image set; empty for a model of one thing and all else.
     """
 
     HEAVY = ("learned_digests", "held_out_digests")
@@ -26,6 +27,7 @@ class Segmenter(OrganisationOwned):
         THETA = "theta", "Linear: weights first"
         BLOCK = "block-coordinate", "Linear: one image at a time"
         BATCH = "frank-wolfe", "Linear: all images at each step"
+        PAINTED = "painted", "From strokes painted here"
 
     uuid = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     name = models.CharField(max_length=120)
@@ -44,6 +46,8 @@ class Segmenter(OrganisationOwned):
     learned_digests = models.JSONField(default=list)
     held_out_digests = models.JSONField(default=list)
     outcome = models.JSONField(default=dict)
+    classes = models.JSONField(default=list, blank=True)
+    imported_from = models.CharField(max_length=200, blank=True)
 
     class Meta:
         ordering = ["-created_at"]

@@ -31,7 +31,10 @@ FILTERS = {
     "all": ("All", Q(role=ImageFile.Role.IMAGE)),
     "with-mask": ("With mask", Q(role=ImageFile.Role.IMAGE, mask__isnull=False)),
     "without-mask": ("Without mask", Q(role=ImageFile.Role.IMAGE, mask__isnull=True)),
-    "unpaired": ("Masks to pair", Q(role=ImageFile.Role.MASK, mask_of__isnull=True)),
+    "unpaired": (
+        "Masks to pair",
+        Q(role=ImageFile.Role.MASK, mask_of__isnull=True, version_of__isnull=True),
+    ),
 }
 
 
@@ -88,7 +91,12 @@ def image_file_of(user: User, image_set_pk: Any, pk: Any) -> ImageFile:
 def files_shown(image_set: ImageSet, choice: str, query: str = "") -> QuerySet[ImageFile]:
     """Return the files behind one tab of the set's page, by name."""
     _, condition = FILTERS.get(choice, FILTERS["all"])
-    return _files_named(image_set, query).filter(condition).select_related("mask", "mask_of")
+    return (
+        _files_named(image_set, query)
+        .filter(condition)
+        .select_related("mask", "mask_of")
+        .prefetch_related("versions")
+    )
 
 
 def _files_named(image_set: ImageSet, query: str) -> QuerySet[ImageFile]:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from engine import InvalidProblemError, read_image
 from webapp.accounts.models import User
 from webapp.audit.services import audit
+from webapp.common import store
 from webapp.common.quota import with_fresh_count
 from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.inspection import FileFacts, inspect_file
@@ -22,7 +23,7 @@ from webapp.segmentation.store import FileStore, StoredContent
 
 @with_fresh_count
 def mask_correct(*, user: User, row: PredictedImage, painted: bytes) -> ImageFile:
-    """Save a corrected mask as the image's new mask; the earlier one is kept, unpaired.
+    """Save a corrected mask as the image's new mask; the earlier one is kept as its version.
 
     ``painted`` is a PNG in the viewer's pixels. Only what differs from the predicted mask is
     taken over, so that a large image shown smaller keeps its fine borders elsewhere.
@@ -36,16 +37,18 @@ def mask_correct(*, user: User, row: PredictedImage, painted: bytes) -> ImageFil
         raise SegmentationError(f"{row.name} has left its set, so there is no place for a mask.")
     mask = _corrected(row, painted)
     organisation_id = row.file.image_set.organisation_id
-    store = FileStore(organisation_id)
-    content = store.put([mask_png(mask)])
+    contents = FileStore(organisation_id)
+    content = contents.put([mask_png(mask)])
     try:
         name = _corrected_name(row.file.image_set, row.file)
-        facts = inspect_file(store.path(content.digest), name)
+        facts = inspect_file(contents.path(content.digest), name)
         FileStore(organisation_id, "derived").put_derived(
             content.digest, ".thumb.jpg", facts.thumbnail
         )
         with transaction.atomic():
-            ImageFile.objects.filter(mask_of=row.file).update(mask_of=None, fixed=True)
+            ImageFile.objects.filter(mask_of=row.file).update(
+                mask_of=None, version_of=row.file, fixed=True
+            )
             file = _mask_row(user, row.file, name, content, facts)
             file.save()
             pairing_refresh(image_set=file.image_set)
@@ -81,7 +84,7 @@ def _mask_row(
 
 
 def _corrected(row: PredictedImage, painted: bytes) -> NDArray[np.bool_]:
-    predicted = read_mask_png(row.mask_path)
+    predicted = read_mask_png(store.get(row.mask_path))
     factor = view_factor(row.width, row.height)
     shown = reduced(predicted, factor)
     try:

@@ -8,8 +8,8 @@ from django.db import transaction
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
+from webapp.common import store
 from webapp.common.quota import check_quota, lock_organisation
-from webapp.common.storage import remove_path
 from webapp.jobs.models import ACTIVE_STATES
 from webapp.jobs.services import job_cancel
 from webapp.segmentation.errors import SegmentationError
@@ -72,7 +72,7 @@ def image_set_purge(*, user: User, image_set: ImageSet) -> None:
         image_set.delete()
     contents_release(organisation_id=organisation_id, digests=digests)
     for path in paths:
-        remove_path(path)
+        store.remove(path)
 
 
 def image_file_remove(*, user: User, file: ImageFile, with_mask: str = "") -> None:
@@ -101,7 +101,8 @@ def image_file_set_role(*, user: User, file: ImageFile, role: str) -> None:
         raise SegmentationError(f"{file.name} does not look like a mask.")
     with transaction.atomic():
         file.role, file.role_fixed, file.fixed, file.mask_of = role, True, False, None
-        file.save(update_fields=["role", "role_fixed", "fixed", "mask_of"])
+        file.version_of = None
+        file.save(update_fields=["role", "role_fixed", "fixed", "mask_of", "version_of"])
         ImageFile.objects.filter(mask_of=file).update(mask_of=None, fixed=False)
         pairing_refresh(image_set=file.image_set)
         audit(user, "changed a file of", file.image_set, name=file.name, role=role)
@@ -122,10 +123,10 @@ def mask_pair(*, user: User, mask: ImageFile, image: ImageFile | None) -> None:
     with transaction.atomic():
         if image is not None:
             ImageFile.objects.filter(mask_of=image).exclude(pk=mask.pk).update(
-                mask_of=None, fixed=True
+                mask_of=None, version_of=image, fixed=True
             )
-        mask.mask_of, mask.fixed, mask.problem = image, True, ""
-        mask.save(update_fields=["mask_of", "fixed", "problem"])
+        mask.mask_of, mask.version_of, mask.fixed, mask.problem = image, None, True, ""
+        mask.save(update_fields=["mask_of", "version_of", "fixed", "problem"])
         pairing_refresh(image_set=mask.image_set)
         audit(
             user,
@@ -190,7 +191,7 @@ def content_keep(*, organisation_id: int, content: StoredContent, written: int) 
         If the same bytes were released since they were written, or there is no room.
     """
     check_quota(organisation_id, written=written)
-    if not FileStore(organisation_id).path(content.digest).exists():
+    if not store.store().has(FileStore(organisation_id).path(content.digest)):
         raise SegmentationError("The same file was being removed. Send it again.")
 
 
@@ -226,4 +227,5 @@ def prediction_paths(result: PredictedImage) -> list:
         result.mask_path,
         result.layers_path,
         result.preview_path,
+        result.objects_path,
     ]

@@ -1,8 +1,6 @@
 """Predicting sets and correcting masks."""
 
-import io
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,12 +18,14 @@ from engine import (
 )
 from webapp.accounts.models import User
 from webapp.audit.services import audit
+from webapp.common import store
 from webapp.common.quota import with_fresh_count
-from webapp.common.storage import remove_path
+from webapp.common.storage import keep_array, keep_bytes
 from webapp.jobs.models import Job
 from webapp.jobs.services import job_cancel, job_enqueue, job_store
 from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.inspection import jpeg_bytes
+from webapp.segmentation.measuring import classes_of_row, intensities, measure_row
 from webapp.segmentation.models import (
     ImageFile,
     ImageSet,
@@ -39,6 +39,10 @@ from webapp.segmentation.rendering import (
     pack_layers,
     reduced,
 )
+from webapp.segmentation.services.class_predictions import (
+    class_bytes_per_pixel,
+    predict_class_image,
+)
 from webapp.segmentation.services.image_sets import (
     contents_release,
     prediction_paths,
@@ -48,7 +52,9 @@ from webapp.segmentation.uncertainty import reliability_counts
 
 PREVIEW_SIDE = 360  # pixels
 BYTES_PER_PIXEL = 5  # 4 of the marginals; mask and layers are smooth and shrink to less than one
-BYTES_PER_IMAGE = 150_000  # preview, headers, and the layers of images too small to be smooth
+BYTES_PER_IMAGE = (
+    250_000  # preview, headers, objects, and the layers of images too small to be smooth
+)
 
 
 @with_fresh_count
@@ -113,14 +119,18 @@ def _enqueue(user: User, batch: PredictionBatch) -> None:
         kind="segmentation.predict",
         parameters={"batch": str(batch.pk)},
         title=f"{batch.name} by {batch.segmenter.name}",
-        stores=sum(predicted_bytes(*size) for size in waiting.values_list("width", "height")),
+        stores=sum(
+            predicted_bytes(*size, len(batch.segmenter.classes))
+            for size in waiting.values_list("width", "height")
+        ),
     )
     batch.save(update_fields=["job"])
 
 
-def predicted_bytes(width: int, height: int) -> int:
+def predicted_bytes(width: int, height: int, n_classes: int = 0) -> int:
     """Return what the files of one predicted image take at most, unless it is mere noise."""
-    return BYTES_PER_PIXEL * width * height + BYTES_PER_IMAGE
+    a_pixel = class_bytes_per_pixel(n_classes) if n_classes else BYTES_PER_PIXEL
+    return a_pixel * width * height + BYTES_PER_IMAGE
 
 
 def _waiting(batch: PredictionBatch, file: ImageFile, learned: set[str]) -> PredictedImage:
@@ -142,16 +152,24 @@ def predict_image(*, model: Any, row: PredictedImage, job: Job) -> None:
     ``job`` is the claimed one that reserved room for the files of the image.
     """
     started = time.monotonic()
-    store = FileStore(row.batch.organisation_id)
+    contents = FileStore(row.batch.organisation_id)
     try:
-        image = read_image(store.path(row.image_digest), name=row.name)
+        image = read_image(contents.fetch(row.image_digest), name=row.name, view=row.view)
+        if row.batch.segmenter.classes:
+            with full_disk_explained():
+                fields = predict_class_image(model, row, image)
+            seconds = time.monotonic() - started
+            done = PredictedImage.State.DONE
+            _settle(row, job, state=done, sentence="", seconds=seconds, **fields)
+            return
         prediction = predict_segmentation(model, image)
-        truth, note = _known_mask(store, row, image.shape[:2])
+        truth, note = _known_mask(contents, row, image.shape[:2])
         with full_disk_explained():
             mask = prediction.read_out(row.batch.readout)
             _write_arrays(row, prediction, mask, truth)
+            summary = _write_objects(row, contents, prediction, mask)
             _write_preview(row, image, prediction, mask)
-        fields = _fields(prediction, mask, truth, row.batch.readout)
+        fields = _fields(prediction, mask, truth, row.batch.readout) | {"shares": summary}
     except InvalidProblemError as error:
         _settle(row, job, state=PredictedImage.State.REFUSED, sentence=str(error)[:300])
         return
@@ -167,25 +185,25 @@ def predict_image(*, model: Any, row: PredictedImage, job: Job) -> None:
 
 def _settle(row: PredictedImage, job: Job, **fields: Any) -> None:
     paths = prediction_paths(row)
-    reserved = predicted_bytes(row.width, row.height)
+    reserved = predicted_bytes(row.width, row.height, len(row.batch.segmenter.classes))
     written = sum(path.stat().st_size for path in paths if path.exists())
     with transaction.atomic():
         job_store(job=job, reserved=reserved, written=written)
         found = PredictedImage.objects.filter(pk=row.pk).update(**fields)
     if not found:
         for path in paths:
-            remove_path(path)
+            store.remove(path)
         raise StoppedError("The prediction was removed meanwhile.")
 
 
 def _known_mask(
-    store: FileStore, row: PredictedImage, shape: tuple[int, int]
+    contents: FileStore, row: PredictedImage, shape: tuple[int, int]
 ) -> tuple[NDArray[np.bool_] | None, str]:
     """Return the known mask, or None and why it cannot be compared with."""
     if not row.mask_digest:
         return None, ""
     try:
-        mask = read_mask(store.path(row.mask_digest), name=f"The mask of {row.name}")
+        mask = read_mask(contents.fetch(row.mask_digest), name=f"The mask of {row.name}")
         return match_mask(mask, shape, name=f"The mask of {row.name}"), ""
     except InvalidProblemError as error:
         return None, str(error)[:300]
@@ -198,11 +216,20 @@ def _write_arrays(
     truth: NDArray[np.bool_] | None,
 ) -> None:
     marginals = np.ascontiguousarray(prediction.marginals, dtype=np.float32)
-    buffer = io.BytesIO()
-    np.save(buffer, marginals, allow_pickle=False)
-    replace_file(row.marginals_path, buffer.getbuffer())
-    replace_file(row.mask_path, mask_png(mask))
-    replace_file(row.layers_path, pack_layers(marginals, mask, truth))
+    keep_array(row.marginals_path, marginals)
+    keep_bytes(row.mask_path, mask_png(mask))
+    keep_bytes(row.layers_path, pack_layers(marginals, mask, truth))
+
+
+def _write_objects(
+    row: PredictedImage, contents: FileStore, prediction: Any, mask: NDArray[np.bool_]
+) -> dict[str, Any]:
+    """Measure the marked objects, keep their table, and return what the row says of them."""
+    grey = intensities(contents.fetch(row.image_digest), row.view, name=row.name)
+    classes = classes_of_row(row)
+    table, summary = measure_row(mask.astype(np.uint8), prediction.marginals, grey, classes)
+    keep_bytes(row.objects_path, table)
+    return summary
 
 
 def _write_preview(
@@ -212,18 +239,7 @@ def _write_preview(
     picture = overlay_picture(
         reduced(image, step), reduced(prediction.marginals, step), reduced(mask, step)
     )
-    replace_file(row.preview_path, jpeg_bytes(picture, quality=84))
-
-
-def replace_file(path: Path, content: bytes | memoryview) -> None:
-    """Write a file whole or not at all."""
-    part = path.with_suffix(path.suffix + ".part")
-    try:
-        part.write_bytes(content)
-        part.replace(path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+    keep_bytes(row.preview_path, jpeg_bytes(picture, quality=84))
 
 
 def _fields(
@@ -264,5 +280,5 @@ def prediction_delete(*, user: User, batch: PredictionBatch) -> None:
         organisation_id = batch.organisation_id
         batch.delete()
     for path in paths:
-        remove_path(path)
+        store.remove(path)
     contents_release(organisation_id=organisation_id, digests=digests - {""})

@@ -8,8 +8,8 @@ from django.db import transaction
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
+from webapp.common import store
 from webapp.common.quota import with_fresh_count
-from webapp.common.storage import remove_path
 from webapp.jobs.models import Job
 from webapp.jobs.services import job_cancel, job_enqueue
 from webapp.segmentation.errors import SegmentationError
@@ -142,5 +142,5 @@ def segmenter_delete(*, user: User, segmenter: Segmenter) -> None:
         organisation_id = segmenter.organisation_id
         segmenter.delete()
     for path in paths:
-        remove_path(path)
+        store.remove(path)
     contents_release(organisation_id=organisation_id, digests=digests - {""})

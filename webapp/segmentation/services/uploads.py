@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
 
-from engine import InvalidProblemError
+from engine import InvalidProblemError, mask_stem
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.common.errors import Refusal
 from webapp.common.quota import QuotaError, with_fresh_count
+from webapp.segmentation.annotations import read_annotations, read_class_map
 from webapp.segmentation.archive import (
     MAX_ENTRY_BYTES,
     ArchiveError,
@@ -21,11 +22,13 @@ from webapp.segmentation.archive import (
 )
 from webapp.segmentation.inspection import FileFacts, inspect_file
 from webapp.segmentation.models import ImageFile, ImageSet
+from webapp.segmentation.services.annotations import annotations_take, is_annotation
 from webapp.segmentation.services.image_sets import (
     content_keep,
     contents_release,
     pairing_refresh,
 )
+from webapp.segmentation.services.views import view_for, view_mark
 from webapp.segmentation.store import FileStore, StorageFullError, StoredContent
 
 ZIP_HEADS = (b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")
@@ -95,7 +98,7 @@ def _take_archive(user: User, image_set: ImageSet, uploaded: UploadedFile) -> It
         yield FileResult(name, "refused", str(error))
         return
     with archive:
-        entries = list(archive_entries(archive))
+        entries = sorted(archive_entries(archive), key=lambda entry: _is_about_another(entry.name))
         if not entries:
             yield FileResult(name, "refused", "The ZIP is empty. Nothing was saved.")
         for left, entry in zip(range(len(entries) - 1, -1, -1), entries, strict=True):
@@ -110,9 +113,50 @@ def _take_archive(user: User, image_set: ImageSet, uploaded: UploadedFile) -> It
                 return
 
 
+def _is_about_another(name: str) -> bool:
+    """Whether a file belongs to a picture, which has to be there first."""
+    return is_annotation(name) or mask_stem(name) is not None or _is_scribble(name)
+
+
+def _is_scribble(name: str) -> bool:
+    return "scribble" in name.casefold()
+
+
+def _take_annotations(user: User, image_set: ImageSet, name: str, content: bytes) -> FileResult:
+    annotations = read_annotations(content, name)
+    sentence = annotations_take(user=user, image_set=image_set, name=name, annotations=annotations)
+    return FileResult(name, "added", sentence)
+
+
+def _painted_instead(user: User, file: ImageFile) -> FileResult | None:
+    """Paint a map of classes on its picture, in whose place no mask of two values can stand."""
+    is_named_so = _is_scribble(file.name) or (
+        mask_stem(file.name) is not None and not file.mask_like
+    )
+    path = file.store.fetch(file.digest)
+    found = read_class_map(path, file.name) if is_named_so else None
+    if found is None:
+        return None
+    image_set, digest = file.image_set, file.digest
+    try:
+        sentence = annotations_take(
+            user=user, image_set=image_set, name=file.name, annotations=[found]
+        )
+        return FileResult(file.name, "added", sentence)
+    except Refusal as error:
+        return FileResult(file.name, "refused", str(error))
+    finally:
+        file.delete()
+        contents_release(organisation_id=image_set.organisation_id, digests=[digest])
+
+
 def _take(user: User, image_set: ImageSet, name: str, chunks: Iterable[bytes]) -> FileResult:
     try:
+        if is_annotation(name):
+            return _take_annotations(user, image_set, name, b"".join(_capped(chunks, name)))
         file, outcome = image_file_add(user=user, image_set=image_set, name=name, chunks=chunks)
+        if outcome != "same" and (painted := _painted_instead(user, file)):
+            return painted
     except (QuotaError, StorageFullError) as error:
         return FileResult(name, "refused", str(error), is_no_room=True)
     except (InvalidProblemError, Refusal) as error:
@@ -147,9 +191,15 @@ def image_file_add(
     if earlier is not None and earlier.digest == content.digest:
         return earlier, "same"
     try:
-        facts = inspect_file(store.path(content.digest), name)
+        is_mask = mask_stem(name) is not None
+        facts = inspect_file(
+            store.path(content.digest),
+            name,
+            lambda stack: view_for(image_set, stack, is_mask=is_mask),
+        )
+        mark = view_mark(image_set.picture_view) if facts.facts.get("kind") else ""
         FileStore(image_set.organisation_id, "derived").put_derived(
-            content.digest, ".thumb.jpg", facts.thumbnail
+            content.digest, f"{mark}.thumb.jpg", facts.thumbnail
         )
         file = _save_row(user, image_set, name, content, facts)
     except BaseException:
@@ -191,6 +241,7 @@ def _save_row(
                 "width": facts.width,
                 "height": facts.height,
                 "mask_like": facts.mask_like,
+                "facts": facts.facts,
                 "origin": ImageFile.Origin.UPLOADED,
                 "created_by": user,
             },

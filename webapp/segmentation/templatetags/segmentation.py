@@ -3,6 +3,7 @@
 from typing import Any
 
 from django import template
+from django.utils.html import format_html
 
 from webapp.common import formats
 from webapp.segmentation.selectors.predictions import Comparison
@@ -74,3 +75,25 @@ def measures(comparison: Comparison) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+@register.filter
+def at(values: Any, place: int) -> Any:
+    """The entry at a place of a list."""
+    return values[place]
+
+
+@register.simple_tag
+def class_name(classes: list[dict[str, Any]], place: int) -> str:
+    """Name of the class at a place."""
+    return classes[place]["name"]
+
+
+@register.simple_tag
+def class_swatch(colour: str) -> str:
+    """A small square of a class's colour; the policy allows no style attribute."""
+    return format_html(
+        '<svg class="class-swatch" viewBox="0 0 10 10" aria-hidden="true">'
+        '<rect width="10" height="10" rx="2" fill="{}"/></svg>',
+        colour,
+    )

@@ -117,5 +117,5 @@ def image_file_content(request: HttpRequest, pk: str, file_pk: str) -> HttpRespo
 def image_file_thumbnail(request: HttpRequest, pk: str, file_pk: str) -> HttpResponseBase:
     """A JPEG of at most 320 pixels a side."""
     file = image_file_of(request.user, pk, file_pk)
-    path = thumbnail_path(file.image_set.organisation_id, file.digest)
-    return file_response(request, path, media_type="image/jpeg", etag=f"{file.digest[:40]}t")
+    path = thumbnail_path(file.image_set.organisation_id, file.digest, file.view)
+    return file_response(request, path, media_type="image/jpeg", etag=path.name[:80])

@@ -27,6 +27,7 @@ from webapp.segmentation.services.image_sets import (
     image_set_purge,
     mask_pair,
 )
+from webapp.segmentation.views.set_views import view_words
 
 PAGE_SIZE = 36
 
@@ -84,6 +85,8 @@ def image_set_page(request: HttpRequest, pk: str) -> HttpResponse:
         "part_of_name": query,
         "page": page,
         "free_images": _images_without_mask(image_set) if unpaired else [],
+        "view_words": view_words(image_set),
+        "pixel_size": f"{image_set.pixel_size:.4g}" if image_set.pixel_size else "",
         "max_megabytes": MAX_ENTRY_BYTES // 1024**2,
         "max_gigabytes": MAX_TOTAL_BYTES // 1024**3,
     }

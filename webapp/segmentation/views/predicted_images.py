@@ -1,9 +1,11 @@
 """The viewer of one predicted image, its files, and corrections of its mask."""
 
+from collections.abc import Callable
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_GET, require_POST
 
@@ -11,9 +13,11 @@ from webapp.common.decorators import staff_required, viewer_required
 from webapp.common.errors import Refusal
 from webapp.common.file_headers import as_attachment
 from webapp.common.toasts import toast
-from webapp.segmentation.exports import overlay_png, require_done, stem
+from webapp.segmentation.exports import coco_json, labels_tif, overlay_png, require_done, stem
 from webapp.segmentation.file_responses import exported, file_response
+from webapp.segmentation.measuring import classes_of_row, object_rows, unit_of
 from webapp.segmentation.models import PredictedImage
+from webapp.segmentation.object_tables import XLSX, objects_csv, objects_xlsx
 from webapp.segmentation.selectors.predictions import (
     ORDERS,
     batch_numbers,
@@ -60,7 +64,46 @@ def predicted_image_page(request: HttpRequest, pk: str, image_pk: str) -> HttpRe
         "total": len(rows),
         "strip": _strip(rows, place),
     }
+    if row.batch.segmenter.classes:
+        context["state"] = _class_state(row)
+        return render(request, "segmentation/predicted_classes.html", context)
     return render(request, "segmentation/predicted_image.html", context)
+
+
+def _class_state(row: PredictedImage) -> dict[str, Any]:
+    """What the script of the viewer of classes begins with."""
+    base = [row.batch_id, row.pk]
+    names = {"picture": "view.jpg", "layers": "layers.bin", "objectsCsv": "objects.csv"}
+    urls = {
+        key: reverse("segmentation:predicted-image-file", args=[*base, kind])
+        for key, kind in names.items()
+    }
+    urls["objects"] = reverse("segmentation:predicted-image-objects", args=base)
+    return {
+        "width": row.width,
+        "height": row.height,
+        "factor": 1,
+        "pixelSize": row.batch.image_set.pixel_size,
+        "classes": row.batch.segmenter.classes,
+        "shares": [row.shares.get(str(one["value"]), {}) for one in row.batch.segmenter.classes],
+        "strokes": [],
+        "canRedo": False,
+        "elsewhere": {},
+        "urls": urls,
+    }
+
+
+@require_GET
+@viewer_required
+def predicted_image_objects(request: HttpRequest, pk: str, image_pk: str) -> JsonResponse:
+    """The objects of one class of a predicted image, largest first, in the unit of the set."""
+    row = predicted_image_of(request.user, pk, image_pk)
+    require_done(row)
+    value = request.GET.get("class", str(classes_of_row(row)[0]["value"]))
+    rows = [found for _, found in object_rows([row]) if f"{found['value']:.0f}" == value]
+    areas = [found["area"] for found in rows]
+    answer = {"rows": rows[:500], "count": len(rows), "total": sum(areas), "areas": areas}
+    return JsonResponse(answer)
 
 
 def _strip(rows: list[PredictedImage], place: int) -> list[PredictedImage]:
@@ -113,17 +156,35 @@ def _overlay(request: HttpRequest, row: PredictedImage) -> HttpResponseBase:
 
 
 def _thumbnail(request: HttpRequest, row: PredictedImage) -> HttpResponseBase:
-    path = thumbnail_path(row.batch.organisation_id, row.image_digest)
-    return file_response(request, path, media_type="image/jpeg", etag=f"{row.image_digest[:40]}t")
+    path = thumbnail_path(row.batch.organisation_id, row.image_digest, row.view)
+    return file_response(request, path, media_type="image/jpeg", etag=path.name[:80])
 
 
 def _view(request: HttpRequest, row: PredictedImage) -> HttpResponseBase:
-    path = view_picture_path(row.batch.organisation_id, row.image_digest)
-    return file_response(request, path, media_type="image/jpeg", etag=f"{row.image_digest[:40]}v")
+    path = view_picture_path(row.batch.organisation_id, row.image_digest, row.view)
+    return file_response(request, path, media_type="image/jpeg", etag=path.name[:80])
+
+
+def _made(kind: str, media_type: str, make: Callable[[PredictedImage], bytes]) -> Any:
+    """A file that is made when somebody asks for it."""
+
+    def send(request: HttpRequest, row: PredictedImage) -> HttpResponseBase:
+        response = HttpResponse(make(row), content_type=media_type)
+        return as_attachment(response, f"{stem(row)}.{kind}")
+
+    return send
 
 
 # Offered for download, and exports; the other files are what the page itself shows.
-EXPORTS = ("mask.png", "marginals.npy", "overlay.png")
+EXPORTS = (
+    "mask.png",
+    "labels.tif",
+    "marginals.npy",
+    "overlay.png",
+    "objects.csv",
+    "objects.xlsx",
+    "coco.json",
+)
 FILES = {
     "mask.png": _arrays("mask.png", "mask_path", media_type="image/png", attachment=True),
     "marginals.npy": _arrays(
@@ -133,6 +194,16 @@ FILES = {
         attachment=True,
     ),
     "overlay.png": _overlay,
+    "labels.tif": _made("labels.tif", "image/tiff", labels_tif),
+    "objects.csv": _made(
+        "objects.csv",
+        "text/csv; charset=utf-8",
+        lambda row: objects_csv(object_rows([row]), unit=unit_of(row)),
+    ),
+    "objects.xlsx": _made(
+        "objects.xlsx", XLSX, lambda row: objects_xlsx(object_rows([row]), unit=unit_of(row))
+    ),
+    "coco.json": _made("coco.json", "application/json", lambda row: coco_json([row])),
     "layers.bin": _layers,
     "preview.jpg": _arrays("preview.jpg", "preview_path", media_type="image/jpeg"),
     "thumbnail.jpg": _thumbnail,

@@ -1,10 +1,17 @@
 """Pages of predictions: list, start, one batch with its numbers, two models compared."""
 
+from collections.abc import Callable
 from typing import Any
 
 from django import forms
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+    StreamingHttpResponse,
+)
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
@@ -15,9 +22,12 @@ from webapp.common.file_headers import as_attachment
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import attempt, toast
 from webapp.segmentation.charts import reliability_figure
-from webapp.segmentation.exports import batch_archive, numbers_csv
+from webapp.segmentation.exports import batch_archive, coco_json, done_rows, numbers_csv
+from webapp.segmentation.measuring import object_rows, unit_of
 from webapp.segmentation.models import ImageSet, PredictedImage, PredictionBatch, Segmenter
+from webapp.segmentation.object_tables import XLSX, objects_csv, objects_xlsx
 from webapp.segmentation.selectors.image_sets import image_counts, sets_with_images
+from webapp.segmentation.selectors.objects import objects_report
 from webapp.segmentation.selectors.predictions import (
     ORDERS,
     batch_listing,
@@ -198,6 +208,43 @@ def prediction_csv(request: HttpRequest, pk: str) -> HttpResponseBase:
     audit(request.user, "exported", batch, images=batch.n_done, format="CSV")
     response = HttpResponse(numbers_csv(batch.images.all()), content_type="text/csv; charset=utf-8")
     return as_attachment(response, f"{batch.name}.csv")
+
+
+@require_GET
+@viewer_required
+def prediction_objects(request: HttpRequest, pk: str) -> HttpResponse:
+    """The report: how many objects of each class, how large, on every image and in all."""
+    batch = batch_of(request.user, pk)
+    context = {"batch": batch, **objects_report(batch)}
+    return render(request, "segmentation/prediction_objects.html", context)
+
+
+@require_GET
+@viewer_required
+def prediction_objects_file(request: HttpRequest, pk: str, kind: str) -> HttpResponseBase:
+    """All objects of a batch as CSV, XLSX or COCO."""
+    batch = batch_of(request.user, pk)
+    if kind not in OBJECT_FILES:
+        raise Http404("There is no such file.")
+    rows = done_rows(batch)
+    audit(request.user, "exported", batch, images=len(rows), format=f"objects {kind}")
+    media_type, make = OBJECT_FILES[kind]
+    response = HttpResponse(make(rows), content_type=media_type)
+    return as_attachment(response, f"{batch.name}.objects.{kind}")
+
+
+def _unit(rows: list[PredictedImage]) -> str:
+    return unit_of(rows[0]) if rows else "px"
+
+
+OBJECT_FILES: dict[str, tuple[str, Callable[[list[PredictedImage]], bytes]]] = {
+    "csv": (
+        "text/csv; charset=utf-8",
+        lambda rows: objects_csv(object_rows(rows), unit=_unit(rows)),
+    ),
+    "xlsx": (XLSX, lambda rows: objects_xlsx(object_rows(rows), unit=_unit(rows))),
+    "coco.json": ("application/json", coco_json),
+}
 
 
 @require_POST

@@ -5,8 +5,11 @@ from typing import Any
 from django import forms
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.http import urlencode
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from webapp.common import store
 from webapp.common.decorators import staff_required, viewer_required
 from webapp.common.errors import Refusal
 from webapp.common.selectors import get_owned_or_404
@@ -20,11 +23,13 @@ from webapp.segmentation.selectors.segmenters import (
     segmenter_listing,
     segmenter_of,
 )
+from webapp.segmentation.services.model_files import file_digest, segmenter_import
 from webapp.segmentation.services.segmenters import (
     LearningChoices,
     segmenter_delete,
     segmenter_learn,
 )
+from webapp.segmentation.store import StorageFullError
 
 RESTRAINTS = [
     ("0.1", "Little: follows the masks closely; for many images"),
@@ -76,7 +81,11 @@ class LearnForm(forms.Form):
         initial=20,
         help_text="These images are not learned from: the error on them is the honest one.",
     )
-    solver = forms.ChoiceField(label="Method", choices=Segmenter.Solver, initial="auto")
+    solver = forms.ChoiceField(
+        label="Method",
+        choices=[choice for choice in Segmenter.Solver.choices if choice[0] != "painted"],
+        initial="auto",
+    )
 
     def __init__(self, *args: Any, user: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -129,6 +138,54 @@ def segmenter_new(request: HttpRequest) -> HttpResponse:
     return render(request, "segmentation/segmenter_new.html", context, status=status)
 
 
+class ImportForm(forms.Form):
+    """A model file, and what its sender said of it."""
+
+    file = forms.FileField(
+        label="Model file (NPZ)",
+        help_text="As “Model file” on a model’s page gives it, or the command line writes it.",
+    )
+    name = forms.CharField(max_length=120)
+    foreground = forms.CharField(
+        label="What it marks",
+        max_length=40,
+        initial="object",
+        help_text="One word in the singular. Models of several classes bring their own names.",
+    )
+    digest = forms.RegexField(
+        r"^\s*[0-9a-fA-F]{64}\s*$",
+        label="SHA-256 (optional)",
+        required=False,
+        help_text="If the sender gave you one: the file is taken only if it is the very same.",
+        error_messages={"invalid": "A SHA-256 has 64 digits, 0 to 9 and a to f."},
+    )
+
+
+@require_http_methods(["GET", "POST"])
+@staff_required
+def segmenter_import_view(request: HttpRequest) -> HttpResponse:
+    """Take a model file of another installation."""
+    form = ImportForm(request.POST or None, request.FILES or None)
+    if request.method == "POST" and form.is_valid():
+        data = form.cleaned_data
+        try:
+            segmenter = segmenter_import(
+                user=request.user,
+                name=data["name"],
+                foreground=data["foreground"],
+                file_name=data["file"].name,
+                chunks=data["file"].chunks(),
+                digest=data["digest"].strip(),
+            )
+        except (Refusal, StorageFullError) as error:
+            form.add_error("file", str(error))
+        else:
+            toast(request, f"{segmenter.name} was imported.")
+            return redirect(segmenter)
+    status = 422 if form.errors else 200
+    return render(request, "segmentation/segmenter_import.html", {"form": form}, status=status)
+
+
 def _initial(request: HttpRequest) -> dict[str, Any]:
     wanted = [get_owned_or_404(ImageSet, request.user, pk) for pk in request.GET.getlist("set")]
     if not wanted:
@@ -170,7 +227,7 @@ def _context(segmenter: Segmenter) -> dict[str, Any]:
         {
             "number": number,
             "file": by_digest.get(digest),
-            "is_there": segmenter.preview_path(number).exists(),
+            "is_there": store.get(segmenter.preview_path(number), fresh=is_active).exists(),
             "version": points[-1].iteration if points else 0,
         }
         for number, digest in enumerate(segmenter.held_out_digests[:2])
@@ -187,10 +244,36 @@ def _context(segmenter: Segmenter) -> dict[str, Any]:
         "n_learned": len(segmenter.learned_digests),
         "n_held_out": len(segmenter.held_out_digests),
         "n_copies": segmenter.job.parameters.get("copies", 0) if segmenter.job else 0,
+        "sha256": _digest(segmenter),
         "stopped_by": _stopped_by(segmenter.outcome),
-        "learned_from": f"from {len(segmenter.learned_digests):,} masked images",
+        "again_url": _again_url(segmenter),
+        "learned_from": _learned_from(segmenter),
         "batches": segmenter.batches.select_related("image_set")[:10],
     }
+
+
+def _learned_from(segmenter: Segmenter) -> str:
+    count = len(segmenter.learned_digests)
+    kind = "painted" if segmenter.classes else "masked"
+    return f"from {count:,} {kind} image{'s'[: count != 1]}"
+
+
+def _again_url(segmenter: Segmenter) -> str:
+    """Where a model that failed is learned again: where its sets are chosen, or painted."""
+    keys = [str(image_set.pk) for image_set in segmenter.image_sets.all()]
+    if segmenter.solver == Segmenter.Solver.PAINTED and keys:
+        return reverse("segmentation:paint-set", args=[keys[0]])
+    query = urlencode([("set", key) for key in keys])
+    return f"{reverse('segmentation:segmenter-new')}?{query}"
+
+
+def _digest(segmenter: Segmenter) -> str:
+    """What whoever imports the file elsewhere compares with."""
+    kept = segmenter.outcome.get("sha256")
+    if kept or not segmenter.is_ready:
+        return kept or ""
+    path = store.get(segmenter.path)
+    return file_digest(path) if path.exists() else ""
 
 
 def _stopped_by(outcome: dict[str, Any]) -> str:
@@ -202,7 +285,7 @@ def _stopped_by(outcome: dict[str, Any]) -> str:
 def segmenter_preview(request: HttpRequest, pk: str, number: int) -> HttpResponseBase:
     """Current marginals of one held-out image."""
     segmenter = segmenter_of(request.user, pk)
-    path = segmenter.preview_path(number)
+    path = store.get(segmenter.preview_path(number), fresh=True)
     stamp = path.stat().st_mtime_ns if path.exists() else 0
     return file_response(request, path, media_type="image/png", etag=f"{segmenter.pk}-{stamp}")
 

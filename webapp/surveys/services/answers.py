@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from webapp.audit.services import audit
-from webapp.surveys.models import Participant, Questionnaire
+from webapp.identity.students import SignedInStudent
+from webapp.surveys.models import Participant, Questionnaire, new_nonce
 from webapp.surveys.questions import Question, QuestionnaireError, questions_of, read_answer
 
 
@@ -21,6 +22,32 @@ def participant_begin(*, questionnaire: Questionnaire, identifier: str) -> Parti
     if not identifier or "\x00" in identifier:
         raise QuestionnaireError("Type your student number.")
     return Participant.objects.create(questionnaire=questionnaire, identifier=identifier)
+
+
+@transaction.atomic
+def participant_of_student(
+    *, questionnaire: Questionnaire, student: SignedInStudent
+) -> Participant:
+    """Return whose answers a signed-in student's are: theirs from before, those invited by an
+    address that the provider checked, or new ones."""
+    if not questionnaire.is_open:
+        raise QuestionnaireError("This questionnaire is not open.")
+    people = Participant.objects.select_for_update().filter(questionnaire=questionnaire)
+    found = people.filter(subject=student.subject).first()
+    if found is None and student.email:
+        found = people.filter(email=student.email, subject="").first()
+    if found is None:
+        found = Participant(questionnaire=questionnaire)
+    if not found.subject:
+        found.subject = student.subject
+        found.identifier = student.number
+        found.nonce = new_nonce()  # a link that was mailed opens nothing any more
+        try:
+            with transaction.atomic():
+                found.save()
+        except IntegrityError:  # the same student in another tab, at once
+            found = people.get(subject=student.subject)
+    return found
 
 
 def participant_opened(participant: Participant, language: str) -> None:

@@ -1,28 +1,24 @@
 """Who is invited, and the mails with their links: queued in one transaction, sent once each."""
 
 import re
-from datetime import timedelta
 
-import structlog
 from django.core.exceptions import ValidationError
-from django.core.mail import EmailMessage, get_connection
+from django.core.mail import EmailMessage
 from django.core.validators import validate_email
 from django.db import transaction
-from django.db.models import F
+from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils import timezone
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
+from webapp.common.outgoing import REFUSED, mails_send_due
 from webapp.surveys.links import token_of
 from webapp.surveys.models import Mail, Participant, Questionnaire, new_nonce
 from webapp.surveys.questions import QuestionnaireError
 
-log = structlog.get_logger(__name__)
 MAX_PEOPLE = 20_000
 LINK = "[link]"
-_SENDING_MINUTES = 10  # after which a mail whose process died is tried again
-_BATCH = 20  # of one sweep, which looks after jobs as well
 
 
 def invitations_add(*, user: User, questionnaire: Questionnaire, text: str) -> tuple[int, int]:
@@ -84,6 +80,7 @@ def mails_queue(
     if not 1 <= len(text) <= 4_000 or LINK not in text:
         raise QuestionnaireError(f"The text needs {LINK} where the personal link goes.")
     people = questionnaire.participants.exclude(email="").filter(finished_at=None)
+    people = people.filter(bounced_at=None)
     people = people.exclude(mails__state__in=(Mail.WAITING, Mail.SENDING))
     people = people.filter(mails__state=Mail.SENT) if is_reminder else people.filter(mails=None)
     subject = f"Reminder: {questionnaire.title}" if is_reminder else questionnaire.title
@@ -104,54 +101,46 @@ def mails_queue(
     return len(mails)
 
 
+def bounces_mark(*, questionnaires: QuerySet[Questionnaire], addresses: dict[str, str]) -> int:
+    """Note addresses that a mail server does not know, {address: why}; return how many were ours.
+
+    They are written to no more. Called for what staff paste, for mails that came back, and by
+    programs that read them.
+    """
+    count = 0
+    with transaction.atomic():
+        for address, why in list(addresses.items())[:MAX_PEOPLE]:
+            found = Participant.objects.filter(
+                questionnaire__in=questionnaires, email=address.lower(), bounced_at=None
+            )
+            count += found.update(bounced_at=timezone.now(), bounce=why[:200])
+    return count
+
+
+def bounce_forget(*, user: User, questionnaire: Questionnaire, person: int) -> None:
+    """Write to an address again: it was corrected there, or the server was wrong."""
+    with transaction.atomic():
+        found = questionnaire.participants.filter(pk=person)
+        if not found.update(bounced_at=None, bounce=""):
+            raise QuestionnaireError("There is no such person any more.")
+        Mail.objects.filter(participant_id=person, state=Mail.FAILED).delete()
+        audit(user, "writes again to an address", questionnaire)
+
+
 def mails_send() -> int:
     """Send what is due and return how many went out; called again and again by the sweeper.
 
-    A mail is claimed before it is sent, so that two senders never both send it; one whose sender
-    died is tried again after some minutes, for a mail twice is better than none.
+    One whose sender died is tried again after some minutes, for a mail twice is better than none.
     """
-    now = timezone.now()
-    lost = Mail.objects.filter(
-        state=Mail.SENDING, due_at__lt=now - timedelta(minutes=_SENDING_MINUTES)
+    sent = mails_send_due(Mail.objects.select_related("participant"), _message)
+    refused = Mail.objects.filter(
+        state=Mail.FAILED, error__startswith=REFUSED, participant__bounced_at=None
     )
-    lost.update(state=Mail.WAITING, due_at=now)
-    due = Mail.objects.filter(state=Mail.WAITING, due_at__lte=now).values_list("pk", flat=True)
-    keys = list(due[:_BATCH])
-    if not keys:
-        return 0
-    connection, sent = get_connection(), 0
-    for key in keys:
-        if not _send(key, connection):
-            break  # a mail server that does not answer now is asked again by the next sweep
-        sent += 1
+    for key, error in refused.values_list("participant", "error"):
+        why = error.removeprefix(REFUSED)
+        Participant.objects.filter(pk=key).update(bounced_at=timezone.now(), bounce=why[:200])
     return sent
 
 
-def _send(key: int, connection: object) -> bool:
-    claimed = Mail.objects.filter(pk=key, state=Mail.WAITING).update(
-        state=Mail.SENDING, attempts=F("attempts") + 1, due_at=timezone.now()
-    )
-    mail = Mail.objects.select_related("participant").filter(pk=key).first()
-    if not claimed or mail is None:
-        return False
-    message = EmailMessage(
-        mail.subject, mail.text, to=[mail.participant.email], connection=connection
-    )
-    try:
-        message.send()
-    except Exception as error:  # whatever a mail server answers is kept with the mail
-        _failed(mail, error)
-        return False
-    Mail.objects.filter(pk=key).update(state=Mail.SENT, sent_at=timezone.now(), error="")
-    return True
-
-
-def _failed(mail: Mail, error: Exception) -> None:
-    is_last = mail.attempts >= Mail.MAX_ATTEMPTS
-    wait = timedelta(minutes=2**mail.attempts)
-    Mail.objects.filter(pk=mail.pk).update(
-        state=Mail.FAILED if is_last else Mail.WAITING,
-        error=f"{type(error).__name__}: {error}"[:200],
-        due_at=timezone.now() + wait,
-    )
-    log.warning("mail failed", mail=mail.pk, attempt=mail.attempts, error=type(error).__name__)
+def _message(mail: Mail) -> EmailMessage:
+    return EmailMessage(mail.subject, mail.text, to=[mail.participant.email])

@@ -10,10 +10,12 @@ from django.utils import timezone
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
+from webapp.identity.students import provider_for_students
 from webapp.surveys.housing_forms import FORMS
 from webapp.surveys.models import Questionnaire
 from webapp.surveys.questions import MAX_QUESTIONS, QuestionnaireError, new_question, questions_of
 
+MAX_SECTIONS = 20
 _WHO_SEES = (
     "Housing staff, under a made-up id, to find you a roommate. Other students never see it. "
     "Answer for yourself: nobody else may fill this in for you."
@@ -123,6 +125,98 @@ def question_move(
     _change(user, questionnaire, version, "moved a question", change, only_before=True)
 
 
+def question_place(
+    *, user: User, questionnaire: Questionnaire, version: int, key: str, section: int, place: int
+) -> None:
+    """Put a question at a place of any section, before opening; places count from 0."""
+
+    def change(content: dict[str, Any]) -> None:
+        found = _find(content, key)
+        if not 0 <= section < len(content["sections"]):
+            raise QuestionnaireError("There is no such section.")
+        for one in content["sections"]:
+            one["questions"] = [q for q in one["questions"] if q["key"] != key]
+        content["sections"][section]["questions"].insert(max(0, place), found)
+
+    _change(user, questionnaire, version, "moved a question", change, only_before=True)
+
+
+def section_add(*, user: User, questionnaire: Questionnaire, version: int, title: str) -> None:
+    """Add an empty section at the end, before opening."""
+
+    def change(content: dict[str, Any]) -> None:
+        if len(content["sections"]) >= MAX_SECTIONS:
+            raise QuestionnaireError(f"A questionnaire has at most {MAX_SECTIONS} sections.")
+        content["sections"].append({"title": _section_title(content, title), "questions": []})
+
+    _change(user, questionnaire, version, "added a section", change, only_before=True)
+
+
+def section_rename(
+    *, user: User, questionnaire: Questionnaire, version: int, section: int, title: str
+) -> None:
+    """Give a section another title, at any time: it means nothing to the answers."""
+
+    def change(content: dict[str, Any]) -> None:
+        found = _section(content, section)
+        found["title"] = _section_title(content, title, but=found)
+
+    _change(user, questionnaire, version, "renamed a section", change)
+
+
+def section_remove(*, user: User, questionnaire: Questionnaire, version: int, section: int) -> None:
+    """Remove an empty section, before opening."""
+
+    def change(content: dict[str, Any]) -> None:
+        found = _section(content, section)
+        if found["questions"]:
+            raise QuestionnaireError("Move its questions to another section first.")
+        content["sections"].remove(found)
+
+    _change(user, questionnaire, version, "removed a section", change, only_before=True)
+
+
+def _section(content: dict[str, Any], section: int) -> dict[str, Any]:
+    if not 0 <= section < len(content["sections"]):
+        raise QuestionnaireError("There is no such section.")
+    found: dict[str, Any] = content["sections"][section]
+    return found
+
+
+def _section_title(
+    content: dict[str, Any], title: str, *, but: dict[str, Any] | None = None
+) -> str:
+    title = " ".join(title.split())
+    if not 1 <= len(title) <= 60:
+        raise QuestionnaireError("The title of a section has 1 to 60 letters.")
+    others = [one["title"].casefold() for one in content["sections"] if one is not but]
+    if title.casefold() in others:
+        raise QuestionnaireError(f"Another section is called “{title}”.")
+    return title
+
+
+def change_undo(*, user: User, questionnaire: Questionnaire, version: int) -> None:
+    """Take the last change of the questions back; once, and only if nobody changed them since.
+
+    What was opened meanwhile keeps its answers: only a change of wording is taken back then.
+    """
+    before = questionnaire.before
+    if before is None:
+        raise QuestionnaireError("There is nothing to undo.")
+    if questionnaire.was_opened and _meaning(before) != _meaning(questionnaire.content):
+        raise QuestionnaireError("Questions are fixed once it was open: people answered them.")
+    with transaction.atomic():
+        same = Questionnaire.objects.filter(pk=questionnaire.pk, version=version)
+        if not same.update(content=before, before=None, version=version + 1):
+            raise QuestionnaireError("Somebody else changed this questionnaire meanwhile.")
+        audit(user, "took a change back", questionnaire)
+    questionnaire.refresh_from_db()
+
+
+def _meaning(content: dict[str, Any]) -> list[tuple[Any, ...]]:
+    return [(q.key, q.kind, q.name, q.answers, q.is_rule) for q in questions_of(content)]
+
+
 def question_remove(*, user: User, questionnaire: Questionnaire, version: int, key: str) -> None:
     """Remove a question, before opening."""
 
@@ -159,7 +253,8 @@ def _change(
     change(content)
     with transaction.atomic():
         same = Questionnaire.objects.filter(pk=questionnaire.pk, version=version)
-        if not same.update(content=content, version=version + 1):
+        before = questionnaire.content
+        if not same.update(content=content, before=before, version=version + 1):
             raise QuestionnaireError("Somebody else changed this questionnaire meanwhile.")
         audit(user, verb, questionnaire)
     questionnaire.refresh_from_db()
@@ -174,9 +269,12 @@ def questionnaire_settle(
     who_sees: str,
     contact: str,
     takes_code: bool,
+    asks_sign_in: bool = False,
 ) -> None:
     """Change what stands around the questions."""
     title = _checked_title(title)
+    if asks_sign_in and provider_for_students(questionnaire.organisation_id) is None:
+        raise QuestionnaireError("No provider of your organisation takes students.")
     if max(len(introduction), len(who_sees)) > 2_000 or len(contact) > 254:
         raise QuestionnaireError("These texts have at most 2,000 letters.")
     try:
@@ -187,6 +285,7 @@ def questionnaire_settle(
                 who_sees=who_sees.strip(),
                 contact=contact.strip(),
                 takes_code=takes_code,
+                asks_sign_in=asks_sign_in,
             )
             audit(user, "changed", questionnaire)
     except IntegrityError as error:

@@ -15,11 +15,13 @@ from webapp.cohorts.services.cohorts import CohortError
 from webapp.common.decorators import administrator_required, staff_required
 from webapp.common.errors import Refusal
 from webapp.common.parameters import whole_number
-from webapp.common.selectors import get_owned_or_404
-from webapp.common.toasts import toast
+from webapp.common.selectors import get_owned_or_404, owned_by
+from webapp.common.toasts import attempt, toast
+from webapp.identity.students import provider_for_students
+from webapp.surveys.bounces import MAX_BYTES, bounced_addresses
 from webapp.surveys.housing_forms import FORMS
 from webapp.surveys.models import Mail, Participant, Questionnaire
-from webapp.surveys.questions import WORDS, QuestionnaireError, questions_of
+from webapp.surveys.questions import WORDS, QuestionnaireError, languages_of, questions_of
 from webapp.surveys.selectors import (
     progress_of,
     question_states,
@@ -29,11 +31,22 @@ from webapp.surveys.selectors import (
 from webapp.surveys.services import questionnaires as services
 from webapp.surveys.services.cohorts import cohort_from_answers, waiting_for_cohort
 from webapp.surveys.services.invitations import (
+    bounce_forget,
+    bounces_mark,
     invitation_revoke,
     invitations_add,
     mails_queue,
 )
-from webapp.surveys.views.students import render_question
+from webapp.surveys.services.translations import (
+    LANGUAGES,
+    MAX_FILE,
+    all_texts,
+    language_set,
+    read_file,
+    translations_set,
+    write_file,
+)
+from webapp.surveys.views.students import in_language, render_question
 
 TABS = ("questions", "people", "settings")
 PEOPLE_SHOWN = 200
@@ -87,6 +100,9 @@ def questionnaire(request: HttpRequest, uuid: str) -> HttpResponse:
         "n_failed": mails.filter(state=Mail.FAILED).count(),
         "n_queued": mails.filter(state__in=(Mail.WAITING, Mail.SENDING)).count(),
         "n_mails": mails.filter(state=Mail.SENT).count(),
+        "zone": request.user.organisation.zone.key,
+        "provider": provider_for_students(found.organisation_id),
+        "languages": [LANGUAGES.get(code, code) for code in languages_of(found.content)],
         "closes_on": timezone.localtime(found.closes_at).date() if found.closes_at else None,
     }
     if tab == "people" and request.user.is_staff_member:
@@ -99,6 +115,7 @@ def _people(found: Questionnaire) -> dict[str, Any]:
     return {
         "people": found.participants.all()[:PEOPLE_SHOWN],
         "n_requests": len(requests),
+        "bounced": found.participants.exclude(bounced_at=None)[:PEOPLE_SHOWN],
         "n_mutual": sum(is_mutual for _, _, is_mutual in requests) // 2,
         "failed": Mail.objects.filter(participant__questionnaire=found, state=Mail.FAILED)[:50],
     }
@@ -109,10 +126,17 @@ def _people(found: Questionnaire) -> dict[str, Any]:
 def change(request: HttpRequest, uuid: str) -> HttpResponse:
     """Change one question, or what stands around them."""
     found = get_owned_or_404(Questionnaire, request.user, uuid)
+    version = found.version
     try:
         _changed(request, found)
     except (QuestionnaireError, CohortError) as problem:
         toast(request, str(problem), error=True)
+    else:
+        if found.version != version and request.POST.get("action") != "undo":
+            undo = f"{reverse('surveys:undo', args=[found.pk])}?version={found.version}"
+            toast(request, "The questions were changed.", undo_url=undo)
+    if request.headers.get("X-Requested-With") == "fetch":
+        return HttpResponse(status=204)
     back = reverse("surveys:questionnaire", args=[found.pk])
     tab, key = request.POST.get("tab", ""), request.POST.get("key", "")
     query = f"?tab={tab}" if tab in TABS else f"?question={key}#q-{key}" if key.isalnum() else ""
@@ -140,6 +164,20 @@ def _changed(request: HttpRequest, found: Questionnaire) -> None:
     elif action in ("up", "down"):
         step = 1 if action == "down" else -1
         services.question_move(**common, key=post.get("key", ""), step=step)
+    elif action == "place":
+        services.question_place(
+            **common,
+            key=post.get("key", ""),
+            section=_position(post.get("section", "")),
+            place=_position(post.get("place", "")),
+        )
+    elif action == "add-section":
+        services.section_add(**common, title=post.get("title", ""))
+    elif action == "rename-section":
+        where = _position(post.get("section", ""))
+        services.section_rename(**common, section=where, title=post.get("title", ""))
+    elif action == "remove-section":
+        services.section_remove(**common, section=_position(post.get("section", "")))
     elif action == "remove":
         services.question_remove(**common, key=post.get("key", ""))
     elif action == "settle":
@@ -147,6 +185,7 @@ def _changed(request: HttpRequest, found: Questionnaire) -> None:
             user=user,
             questionnaire=found,
             takes_code=bool(post.get("takes_code")),
+            asks_sign_in=bool(post.get("asks_sign_in")),
             **{k: post.get(k, "") for k in ("title", "introduction", "who_sees", "contact")},
         )
         toast(request, "The settings were changed.")
@@ -154,10 +193,85 @@ def _changed(request: HttpRequest, found: Questionnaire) -> None:
         raise QuestionnaireError("There is no such action.")
 
 
+def _position(text: str) -> int:
+    found = whole_number(text)
+    return -1 if found is None else found
+
+
+@require_POST
+@staff_required
+def undo(request: HttpRequest, uuid: str) -> HttpResponse:
+    """Take the last change of the questions back."""
+    found = get_owned_or_404(Questionnaire, request.user, uuid)
+    version = whole_number(request.GET.get("version", "")) or 0
+    attempt(
+        request,
+        lambda: services.change_undo(user=request.user, questionnaire=found, version=version),
+        "The change was taken back.",
+    )
+    return redirect("surveys:questionnaire", found.pk)
+
+
+@require_http_methods(["GET", "POST"])
+@staff_required
+def languages(request: HttpRequest, uuid: str) -> HttpResponse:
+    """Show the texts with a column a language; keep them, typed or from a file."""
+    found = get_owned_or_404(Questionnaire, request.user, uuid)
+    if request.method == "POST":
+        attempt(request, lambda: _translate(request, found), "The languages were kept.")
+        return redirect("surveys:languages", found.pk)
+    if request.GET.get("file"):
+        response = HttpResponse(write_file(found), content_type="text/csv; charset=utf-8")
+        response["Content-Disposition"] = 'attachment; filename="languages.csv"'
+        return response
+    translations = found.content.get("translations", {})
+    own = languages_of(found.content)[0]
+    context = {
+        "questionnaire": found,
+        "own": own,
+        "own_words": LANGUAGES.get(own, own),
+        "columns": [(code, LANGUAGES.get(code, code)) for code in translations],
+        "rows": [
+            (k, text, [(code, said.get(text, "")) for code, said in translations.items()])
+            for k, text in enumerate(all_texts(found))
+        ],
+        "known": [(code, words) for code, words in LANGUAGES.items() if code not in translations],
+    }
+    return render(request, "surveys/languages.html", context)
+
+
+def _translate(request: HttpRequest, found: Questionnaire) -> None:
+    post = request.POST
+    version = whole_number(post.get("version", "")) or 0
+    common: dict[str, Any] = {"user": request.user, "questionnaire": found, "version": version}
+    action = post.get("action", "")
+    if action == "own":
+        language_set(**common, language=post.get("language", ""))
+        return
+    if action == "file":
+        file = request.FILES.get("file")
+        if file is None:
+            raise QuestionnaireError("Choose a file.")
+        translations_set(**common, translations=read_file(file.read(MAX_FILE + 1)))
+        return
+    texts = all_texts(found)
+    columns = list(found.content.get("translations", {}))
+    typed = {
+        code: {text: post.get(f"{code}-{k}", "") for k, text in enumerate(texts)}
+        for code in columns
+        if code != post.get("without")
+    }
+    if post.get("without"):
+        typed[post["without"]] = {}
+    if post.get("language"):
+        typed[post["language"]] = dict.fromkeys(texts, "")
+    translations_set(**common, translations=typed)
+
+
 @require_POST
 @staff_required
 def open_or_close(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Open until a day, move that day, or close now; in the time zone of the installation."""
+    """Open until a day, move that day, or close now; in the organisation's time zone."""
     found = get_owned_or_404(Questionnaire, request.user, uuid)
     try:
         if request.POST.get("action") == "close":
@@ -207,9 +321,11 @@ def preview(request: HttpRequest, uuid: str) -> HttpResponse:
         return redirect("surveys:questionnaire", found.pk)
     number = min(max(1, whole_number(request.GET.get("n", "")) or 1), len(questions))
     language = request.GET.get("lang", "")
-    known = dict(settings.LANGUAGES)
-    nobody = Participant(questionnaire=found)
-    with translation.override(language if language in known else next(iter(known))):
+    known = {*dict(settings.LANGUAGES), *languages_of(found.content)}
+    language = language if language in known else next(iter(dict(settings.LANGUAGES)))
+    questions = questions_of(found.content, language)
+    nobody = Participant(questionnaire=in_language(found, language))
+    with translation.override(language):
         return render_question(request, nobody, questions, number, is_preview=True)
 
 
@@ -225,6 +341,12 @@ def invite(request: HttpRequest, uuid: str) -> HttpResponse:
                 user=request.user, questionnaire=found, text=post.get("people", "")
             )
             toast(request, f"{added:,} added, {known:,} were there already.")
+        elif action == "bounced":
+            _mark_bounced(request)
+        elif action == "write-again":
+            person = whole_number(post.get("person", "")) or 0
+            bounce_forget(user=request.user, questionnaire=found, person=person)
+            toast(request, "The next mail goes there again.")
         elif action == "revoke":
             person = whole_number(post.get("person", "")) or 0
             invitation_revoke(user=request.user, questionnaire=found, person=person)
@@ -241,6 +363,17 @@ def invite(request: HttpRequest, uuid: str) -> HttpResponse:
     except QuestionnaireError as problem:
         toast(request, str(problem), error=True)
     return redirect(reverse("surveys:questionnaire", args=[found.pk]) + "?tab=people")
+
+
+def _mark_bounced(request: HttpRequest) -> None:
+    """Mark the addresses of pasted lines, or of a file of mails that came back."""
+    file = request.FILES.get("file")
+    data = file.read(MAX_BYTES) if file else request.POST.get("people", "").encode()
+    found = bounced_addresses(data)
+    if not found:
+        raise QuestionnaireError("There is no address in it that came back.")
+    count = bounces_mark(questionnaires=owned_by(Questionnaire, request.user), addresses=found)
+    toast(request, f"{count:,} of {len(found):,} addresses were ours and are written to no more.")
 
 
 @require_POST

@@ -1,5 +1,6 @@
 """The pages of students: no account, one question a screen, saved as they go."""
 
+import copy
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -9,23 +10,34 @@ from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils import translation
+from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from webapp.common.parameters import whole_number
+from webapp.identity.selectors import login_address
+from webapp.identity.students import provider_for_students, signed_in_student
 from webapp.surveys import limits
 from webapp.surveys.links import participant_of, token_of
 from webapp.surveys.models import Participant, Questionnaire
-from webapp.surveys.questions import Kind, Question, QuestionnaireError, questions_of
+from webapp.surveys.questions import (
+    Kind,
+    Question,
+    QuestionnaireError,
+    languages_of,
+    questions_of,
+    translator,
+)
 from webapp.surveys.services.answers import (
     answer_save,
     answers_finish,
     answers_withdraw,
     participant_begin,
+    participant_of_student,
     participant_opened,
 )
+from webapp.surveys.services.translations import LANGUAGES
 
 View = Callable[..., HttpResponse]
 
@@ -35,15 +47,15 @@ def for_students(view: View) -> View:
 
     @wraps(view)
     def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        chosen = request.GET.get("lang") or request.COOKIES.get("q-language", "")
-        known = dict(settings.LANGUAGES)
-        language = chosen if chosen in known else _accepted(request, known)
+        asked = request.GET.get("lang", "")
+        chosen = asked or request.COOKIES.get("q-language", "")
+        language = chosen if chosen in LANGUAGES else _accepted(request)
         with translation.override(language):
             request.student_language = language  # type: ignore[attr-defined]
             response = view(request, *args, **kwargs)
-        if request.GET.get("lang") in known:
+        if asked in LANGUAGES:
             response.set_cookie("q-language", language, samesite="Lax", httponly=True)
-        response["Content-Language"] = language
+        response["Content-Language"] = request.student_language  # type: ignore[attr-defined]
         response["X-Robots-Tag"] = "noindex"
         return response
 
@@ -51,12 +63,43 @@ def for_students(view: View) -> View:
     return opened
 
 
-def _accepted(request: HttpRequest, known: dict[str, str]) -> str:
-    for part in request.headers.get("Accept-Language", "").split(","):
+def _accepted(request: HttpRequest) -> str:
+    for part in request.headers.get("Accept-Language", "").split(",")[:20]:
         language = part.split(";")[0].strip().split("-")[0].lower()
-        if language in known:
+        if language in LANGUAGES:
             return language
-    return next(iter(known))
+    return next(iter(dict(settings.LANGUAGES)))
+
+
+def in_language(questionnaire: Questionnaire, language: str) -> Questionnaire:
+    """Return the questionnaire with what stands around the questions in a language; not to save."""
+    said = translator(questionnaire.content, language)
+    shown = copy.copy(questionnaire)
+    for name in ("title", "introduction", "who_sees"):
+        setattr(shown, name, said(getattr(questionnaire, name)))
+    return shown
+
+
+def _settle(request: HttpRequest, questionnaire: Questionnaire) -> str:
+    """Choose zone and language of a questionnaire's page; return the language.
+
+    A language in which there is neither a question nor a word of ours is none to answer in.
+    """
+    timezone.activate(questionnaire.organisation.zone)
+    offered = offered_languages(questionnaire)
+    language: str = request.student_language  # type: ignore[attr-defined]
+    if language not in offered:
+        language = languages_of(questionnaire.content)[0]
+        translation.activate(language)
+        request.student_language = language  # type: ignore[attr-defined]
+    return language
+
+
+def offered_languages(questionnaire: Questionnaire | None) -> dict[str, str]:
+    """Return {code: its own name} of what a student can choose."""
+    own = languages_of(questionnaire.content) if questionnaire is not None else []
+    codes = [*own, *dict(settings.LANGUAGES)]
+    return {code: LANGUAGES.get(code, code) for code in dict.fromkeys(codes)}
 
 
 @require_http_methods(["GET", "POST"])
@@ -66,7 +109,7 @@ def enter(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         code = "".join(request.POST.get("code", "").upper().split())[:12]
         return redirect("surveys:code", code) if code else redirect("surveys:enter")
-    return render(request, "surveys/student/enter.html", {})
+    return render(request, "surveys/student/enter.html", _menu(None))
 
 
 @require_http_methods(["GET", "POST"])
@@ -75,12 +118,17 @@ def code(request: HttpRequest, code: str) -> HttpResponse:
     """Tell what a questionnaire is about, and begin it."""
     if limits.is_over(request, "wrong", limits.WRONG_CODES, count=False):
         return _message(request, _("Too many tries. Wait ten minutes."), status=429)
-    found = Questionnaire.objects.filter(code=code.upper(), takes_code=True).first()
+    found = Questionnaire.objects.filter(code=code.upper()).first()
+    if found is not None and not (found.takes_code or found.asks_sign_in):
+        found = None
     if found is None or not found.was_opened:
         limits.is_over(request, "wrong", limits.WRONG_CODES)
         return _message(request, _("There is no questionnaire with this code."), status=404)
+    _settle(request, found)
     if found.is_closed:
         return _closed(request, found)
+    if found.asks_sign_in:
+        return _signed_in(request, found)
     error = ""
     if request.method == "POST":
         if limits.is_over(request, "start", limits.STARTS):
@@ -92,8 +140,33 @@ def code(request: HttpRequest, code: str) -> HttpResponse:
             return redirect("surveys:answer", token_of(made))
         except QuestionnaireError:
             error = _("Type your student number.")
-    context = {"questionnaire": found, "error": error, "asks_identifier": True}
+    context = {"questionnaire": _shown(request, found), "error": error, **_menu(found)}
     return render(request, "surveys/student/begin.html", context, status=422 if error else 200)
+
+
+def _signed_in(request: HttpRequest, found: Questionnaire) -> HttpResponse:
+    """Begin, or go on, as who the organisation's provider says; send others there first."""
+    provider = provider_for_students(found.organisation_id)
+    student = signed_in_student(request)
+    if student is not None and student.organisation_id == found.organisation_id:
+        if request.method == "POST":
+            made = participant_of_student(questionnaire=found, student=student)
+            return redirect("surveys:answer", token_of(made))
+        there = ""
+    elif provider is None:
+        return _message(request, _("Signing in is not possible now."), found, status=503)
+    else:
+        there = login_address(provider, reverse("surveys:code", args=[found.code]))
+    context = {"questionnaire": _shown(request, found), "provider": provider, "there": there}
+    return render(request, "surveys/student/begin.html", context | _menu(found))
+
+
+def _shown(request: HttpRequest, questionnaire: Questionnaire) -> Questionnaire:
+    return in_language(questionnaire, request.student_language)  # type: ignore[attr-defined]
+
+
+def _menu(questionnaire: Questionnaire | None) -> dict[str, Any]:
+    return {"languages": offered_languages(questionnaire)}
 
 
 @require_http_methods(["GET", "POST"])
@@ -106,15 +179,19 @@ def answer(request: HttpRequest, token: str) -> HttpResponse:
             return _message(request, _("Too many tries. Wait ten minutes."), status=429)
         return _message(request, _("This link is not valid any more."), status=404)
     questionnaire = participant.questionnaire
+    language = _settle(request, questionnaire)
     if questionnaire.is_closed:
         return _closed(request, questionnaire)
+    if questionnaire.asks_sign_in and not _is_own(request, participant):
+        return redirect("surveys:code", questionnaire.code)
     if not questionnaire.was_opened:
         return _message(request, _("This questionnaire is not open yet."), questionnaire)
-    questions = questions_of(questionnaire.content)
+    questions = questions_of(questionnaire.content, language)
     if request.method == "POST":
         return _posted(request, participant, questions, token)
     asked = request.GET.get("lang", "")  # nonsense was answered in a language that we have
-    participant_opened(participant, asked if asked == request.student_language else "")
+    participant_opened(participant, asked if asked == language else "")
+    participant.questionnaire = in_language(questionnaire, language)
     number = whole_number(request.GET.get("n", ""))
     if number is None:
         number = next(
@@ -123,6 +200,12 @@ def answer(request: HttpRequest, token: str) -> HttpResponse:
     if number > len(questions):
         return _last(request, participant, questions)
     return render_question(request, participant, questions, max(1, number))
+
+
+def _is_own(request: HttpRequest, participant: Participant) -> bool:
+    """Whether the link is that of who signed in: where that is asked for, none opens by itself."""
+    student = signed_in_student(request)
+    return student is not None and participant.subject == student.subject
 
 
 def _posted(
@@ -187,6 +270,7 @@ def render_question(
         "shows_who": number == 1 or question.is_rule or question.kind is Kind.TEXT,
         "error": error,
         "is_preview": is_preview,
+        **_menu(participant.questionnaire),
     }
     return render(request, "surveys/student/question.html", context, status=422 if error else 200)
 
@@ -209,6 +293,7 @@ def _last(
         "participant": participant,
         "blank": [q for q in questions if participant.answers.get(q.key) is None],
         "n_questions": len(questions),
+        **_menu(participant.questionnaire),
         "shows_code": any(q.kind is Kind.REQUEST for q in questions),
         "error": error,
     }
@@ -226,5 +311,6 @@ def _message(
     *,
     status: int = 200,
 ) -> HttpResponse:
-    context = {"sentence": sentence, "questionnaire": questionnaire}
+    shown = None if questionnaire is None else _shown(request, questionnaire)
+    context = {"sentence": sentence, "questionnaire": shown, **_menu(questionnaire)}
     return render(request, "surveys/student/message.html", context, status=status)

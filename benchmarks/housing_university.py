@@ -1,0 +1,171 @@
+"""A university's housing year as files: what an office would upload, from July to August.
+
+``write_year`` makes a past year with pairs, the first-years, the rooms, the requests and the August
+lists. At full size: 2,500 first-years, 1,020 doubles, 300 singles, 40 triples, 12 quads, rooms for
+RAs, four accessible halls of ten, 420 requests of which 260 are mutual and three groups of five,
+14 withdrawals and 9 late arrivals. Everything is drawn from one seed.
+"""
+
+import csv
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from engine import Survey, simulate_university
+from engine.datasets.university import SimulatedCohort
+
+HALLS = ("Alder", "Birch", "Cedar", "Elm", "Hawthorn", "Juniper", "Linden", "Maple", "Rowan", "Yew")
+ACCESSIBLE = HALLS[:4]
+FLOORS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class HousingYear:
+    """The files of one year, and the ids of who withdraws."""
+
+    past: Path
+    past_pairs: Path
+    survey: Path
+    rooms: Path
+    requests: Path
+    latecomers: Path
+    withdrawn: tuple[str, ...]
+    students: int
+    beds: int
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How many of everything."""
+
+    students: int
+    past: int
+    doubles: int
+    singles: int
+    triples: int
+    quads: int
+    mutual_pairs: int
+    one_sided: int
+    groups: int
+    withdrawn: int
+    late: int
+
+
+FULL = Size(2500, 600, 1020, 300, 40, 12, 118, 160, 3, 14, 9)
+SHORT = Size(100, 60, 40, 12, 4, 2, 6, 6, 1, 3, 2)
+
+
+def write_year(folder: Path, size: Size = FULL, seed: int = 2026) -> HousingYear:
+    """Write the files of one year into a folder."""
+    rng = np.random.default_rng(seed)
+    folder.mkdir(parents=True, exist_ok=True)
+    university = simulate_university(
+        max(size.students + size.late + 1, size.past) // 2 * 2, 2, rng=rng, by_gender=True
+    )
+    old, new = university.cohorts
+    ids = [f"{4_000_000 + 7 * k}" for k in range(size.students + size.late)]
+    ids[0] = "+4711"
+    genders = list(new.survey.attributes["Gender"])[: len(ids)]
+    needs = ["yes" if rng.random() < 0.03 else "" for _ in ids]
+    year = HousingYear(
+        past=folder / "returning.csv",
+        past_pairs=folder / "returning-pairs.csv",
+        survey=folder / "first-years.csv",
+        rooms=folder / "rooms.csv",
+        requests=folder / "requests.csv",
+        latecomers=folder / "latecomers.csv",
+        withdrawn=tuple(ids[int(k)] for k in rng.choice(size.students, size.withdrawn, False)),
+        students=size.students,
+        beds=size.doubles * 2 + size.singles + size.triples * 3 + size.quads * 4,
+    )
+    _write_past(year, old, size)
+    header = ["Student ID", "Gender", "Accessible", *new.survey.questionnaire.names]
+    rows = [[ids[k], genders[k], needs[k], *_answers(new.survey, k)] for k in range(len(ids))]
+    _write(year.survey, header, rows[: size.students])
+    _write(year.latecomers, header, rows[size.students :])
+    women = genders[: size.students].count("F") / size.students
+    _write(year.rooms, ROOM_HEADER, _rooms(size, women))
+    requests = _requests(size, ids, genders, rng)
+    _write(year.requests, ["Student ID", "Roommate request"], requests)
+    return year
+
+
+def _write_past(year: HousingYear, old: SimulatedCohort, size: Size) -> None:
+    pairs = old.pairs.tolist()[: size.past // 2]
+    inside = {k: f"R{k:05d}" for pair in pairs for k in pair}
+    header = ["Student ID", "Gender", *old.survey.questionnaire.names]
+    genders = old.survey.attributes["Gender"]
+    rows = [[name, genders[k], *_answers(old.survey, k)] for k, name in inside.items()]
+    _write(year.past, header, rows)
+    _write(year.past_pairs, ["A", "B"], [[inside[a], inside[b]] for a, b in pairs])
+
+
+def _answers(survey: Survey, row: int) -> list[str]:
+    questions = survey.questionnaire.questions
+    codes = survey.answers[row].tolist()
+    return [
+        "" if code < 0 else question.levels[code]
+        for question, code in zip(questions, codes, strict=True)
+    ]
+
+
+ROOM_HEADER = ["Hall", "Floor", "Room", "Beds", "Gender", "Needs met", "State", "Note"]
+
+
+def _rooms(size: Size, women: float) -> list[list[str]]:
+    """Return one line a room; doubles and larger ones are for one gender, singles for anybody."""
+    beds = [4] * size.quads + [3] * size.triples + [2] * size.doubles + [1] * size.singles
+    per_floor = -(-len(beds) // (len(HALLS) * FLOORS))
+    counts: dict[str, int] = {}
+    shares = {2: 0.0, 3: 0.0, 4: 0.0}
+    rows = []
+    for k, capacity in enumerate(beds):
+        place = k % (len(HALLS) * FLOORS)
+        hall, floor = HALLS[place % len(HALLS)], place // len(HALLS) + 1
+        number = counts[f"{hall}{floor}"] = counts.get(f"{hall}{floor}", 0) + 1
+        gender = ""
+        if capacity > 1:
+            shares[capacity] += women
+            gender = "F" if shares[capacity] >= 1 else "M"
+            shares[capacity] -= gender == "F"
+        met = "Accessible" if hall in ACCESSIBLE and floor == 1 else ""
+        rows.append([hall, str(floor), f"{floor}{number:02d}", str(capacity), gender, met, "", ""])
+    for hall in HALLS:
+        for floor in range(1, FLOORS + 1):
+            name = f"{floor}{per_floor + 9:02d}"
+            rows.append([hall, str(floor), name, "1", "", "", "kept", "Kept for the RA"])
+    return rows
+
+
+def _requests(
+    size: Size, ids: Sequence[str], genders: Sequence[str], rng: np.random.Generator
+) -> list[list[str]]:
+    """Return who wants whom, of one gender each, nobody in two mutual pairs or groups."""
+    free = {
+        gender: [int(k) for k in rng.permutation(size.students) if genders[int(k)] == gender]
+        for gender in ("F", "M")
+    }
+    rows = []
+    for k in range(size.groups):
+        five = [free["FM"[k % 2]].pop() for _ in range(5)]
+        for one, other in pairwise(five):
+            rows += [[ids[one], ids[other]], [ids[other], ids[one]]]
+    for k in range(size.mutual_pairs):
+        pool = free["FM"[k % 2]]
+        one, other = pool.pop(), pool.pop()
+        rows += [[ids[one], ids[other]], [ids[other], ids[one]]]
+    for k in range(size.one_sided):
+        pool = free["FM"[k % 2]]
+        rows.append([ids[pool.pop()], ids[pool[int(rng.integers(len(pool)))]]])
+    rows[-1][1] = "somebody from camp"  # a name that nobody can match
+    return rows
+
+
+def _write(path: Path, header: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(header)
+        writer.writerows(rows)

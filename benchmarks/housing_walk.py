@@ -1,0 +1,351 @@
+"""A housing office's year in Chromium: from files to published rooms, and the August changes.
+
+    python -m benchmarks.housing_walk [--short] [--instance DIR] [--screens DIR]
+
+Starts the product on an installation of its own, uploads the files of ``housing_university`` and
+goes the way that staff go: import, learn, requests, place, decide by mouse and keyboard, publish,
+rosters, withdrawals, latecomers, late changes. Counts every click and key, and the seconds that a
+person would have waited, and prints them by step. ``tests/browser/test_housing.py`` walks the short
+way. At full size a placement may end with a gap, which is printed as it stands on the page.
+"""
+
+import argparse
+import csv
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from playwright.sync_api import Locator, Page, sync_playwright
+
+from benchmarks.housing_university import FULL, SHORT, HousingYear, write_year
+from benchmarks.reporting import print_machine, print_table
+from tests.live.product import new_product
+
+JOB_MS = 400_000
+
+
+@dataclass
+class Step:
+    """What one step took: acts of hand, and seconds of waiting."""
+
+    name: str
+    clicks: int = 0
+    keys: int = 0
+    seconds: float = 0.0
+
+
+@dataclass
+class Walk:
+    """A browser page that counts; ``look`` is called at the end of every step with its name."""
+
+    page: Page
+    year: HousingYear
+    look: Callable[[Page, str], None] = lambda page, name: None
+    steps: list[Step] = field(default_factory=list)
+    facts: dict[str, str] = field(default_factory=dict)
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """Begin a step of the walk."""
+        self.steps.append(Step(name))
+        yield
+        self.look(self.page, name)
+
+    def click(self, what: Locator, until: Locator | None = None, timeout: int = 30_000) -> None:
+        """Click, and wait for what shows that it worked."""
+        self.steps[-1].clicks += 1
+        begun = time.perf_counter()
+        what.click()
+        if until is not None:
+            until.first.wait_for(timeout=timeout)
+        self.steps[-1].seconds += time.perf_counter() - begun
+
+    def press(self, key: str, until: Locator | None = None) -> None:
+        """Press a key, and wait for what shows that it worked."""
+        self.steps[-1].keys += 1
+        begun = time.perf_counter()
+        self.page.keyboard.press(key)
+        if until is not None:
+            until.first.wait_for(timeout=30_000)
+        self.steps[-1].seconds += time.perf_counter() - begun
+
+    def upload(self, file: Path, until: Locator, field_: str = "#file") -> None:
+        """Choose a file and wait until it was read."""
+        self.steps[-1].clicks += 1
+        begun = time.perf_counter()
+        self.page.set_input_files(field_, file)
+        until.first.wait_for(timeout=60_000)
+        self.steps[-1].seconds += time.perf_counter() - begun
+
+    def type(self, what: Locator, text: str) -> None:
+        """Fill a field; counted as one act."""
+        self.steps[-1].keys += 1
+        what.fill(text)
+
+    def button(self, name: str) -> Locator:
+        """Return the visible button of a name."""
+        return self.page.get_by_role("button", name=name, exact=True)
+
+
+def walk_year(walk: Walk) -> None:
+    """Go from files to published rooms, and through August."""
+    with walk.step("import returning students"):
+        import_cohort(walk, walk.year.past, "Returning")
+    with walk.step("import their pairs"):
+        import_pairs(walk)
+    with walk.step("learn"):
+        learn(walk)
+    with walk.step("import first-years"):
+        import_cohort(walk, walk.year.survey, "First-years")
+        cohort = walk.page.url.split("?")[0]
+    with walk.step("import rooms"):
+        import_rooms(walk)
+    with walk.step("requests"):
+        requests(walk, cohort)
+    with walk.step("place"):
+        place(walk)
+        placement = walk.page.url.split("?")[0]
+    with walk.step("decide"):
+        decide(walk)
+    with walk.step("publish"):
+        publish(walk)
+    with walk.step("roster"):
+        roster(walk)
+    with walk.step("withdrawals"):
+        withdraw(walk, placement)
+    with walk.step("latecomers"):
+        latecomers(walk)
+    with walk.step("late changes"):
+        late_changes(walk, placement)
+    with walk.step("last roster"):
+        walk.page.goto(placement)
+        roster(walk)
+
+
+def import_cohort(walk: Walk, file: Path, name: str) -> None:
+    """Upload a survey, take what is proposed, and import it."""
+    page = walk.page
+    page.goto("/cohorts/import/")
+    walk.upload(file, page.get_by_text("Ready to import"))
+    walk.click(page.locator("button[data-dialog-open=confirm-import]").first)
+    dialog = page.locator("#confirm-import")
+    walk.type(dialog.get_by_label("Name of the cohort"), name)
+    done = page.locator("h1", has_text=name)
+    walk.click(dialog.get_by_role("button", name="Import", exact=True), done)
+
+
+def import_pairs(walk: Walk) -> None:
+    """Import who shared a room last year."""
+    page = walk.page
+    walk.click(page.get_by_role("link", name="Import pairs"), page.locator("#file"))
+    ready = page.locator("button.button--primary", has_text="Import")
+    walk.upload(walk.year.past_pairs, ready)
+    walk.click(ready.first, page.get_by_text("Ready to learn from"))
+
+
+def learn(walk: Walk) -> None:
+    """Learn from the returning students."""
+    page = walk.page
+    walk.click(page.get_by_role("link", name="Learn from it"), page.locator("#learn-form"))
+    button = page.locator("#learn-form").get_by_role("button", name="Learn")
+    walk.click(button, page.get_by_text("Certified: within"), JOB_MS)
+
+
+def import_rooms(walk: Walk) -> None:
+    """Import the building list."""
+    page = walk.page
+    page.goto("/buildings/new/")
+    ready = page.locator("button.button--primary", has_text="Import")
+    walk.upload(walk.year.rooms, ready)
+    page.locator("#list-name").fill("Main campus")
+    walk.click(ready.first, page.locator("h1", has_text="Main campus"))
+
+
+def requests(walk: Walk, cohort: str) -> None:
+    """Import requests, split the groups that fit no room, and leave out what names nobody."""
+    page = walk.page
+    page.goto(f"{cohort}requests/")
+    walk.click(walk.button("Import requests"), page.locator("#import input[type=file]"))
+    page.set_input_files("#import input[type=file]", walk.year.requests)
+    form = page.locator("#import").get_by_role("button", name="Import", exact=True)
+    walk.click(form, page.locator(".toast"))
+    walk.facts["requests"] = page.locator(".toast span").first.inner_text()
+    leave = walk.button("Leave out")
+    while leave.count():
+        walk.click(leave.first, page.locator(".toast"))
+    split = walk.button("Split all as shown")
+    one = page.locator("button", has_text="Split ")
+    if split.count() or one.count():
+        walk.click(split if split.count() else one.first, page.locator(".toast"))
+
+
+def place(walk: Walk) -> None:
+    """Place the first-years under the rules that are proposed."""
+    page = walk.page
+    page.goto("/placements/new/")
+    if page.locator("#cohort option:checked", has_text="First-years").count() == 0:
+        label = page.locator("#cohort option", has_text="First-years").first.inner_text().strip()
+        page.select_option("#cohort", label=label)
+        page.wait_for_url("**cohort=*")
+    walk.click(
+        page.locator("button.button--primary", has_text="Place"),
+        page.locator(".room-card"),
+        JOB_MS,
+    )
+    walk.facts["placed"] = page.locator(".page-header__facts").inner_text()
+    walk.facts["certificate"] = page.locator(".page-header__title").inner_text().replace("\n", ": ")
+
+
+def decide(walk: Walk) -> None:
+    """Accept a hall at once, then decide rooms by keyboard; lock, swap, empty and undo."""
+    page = walk.page
+    walk.click(page.locator("#bulk-acts summary"))
+    walk.click(walk.button("Accept all"), page.locator(".toast", has_text="accepted"))
+    walk.press("j")
+    walk.press("Enter", page.locator("#drawer [data-drawer]"))
+    before = page.locator("#drawer [data-drawer]").get_attribute("data-drawer")
+    locked = page.locator(f"#room-{before} .room-card__head .icon")
+    begun = time.perf_counter()
+    walk.press("l", page.locator(f"#drawer [data-drawer]:not([data-drawer='{before}'])"))
+    walk.facts["decision shown after (ms)"] = f"{1000 * (time.perf_counter() - begun):.0f}"
+    locked.first.wait_for()
+    walk.press("e", page.locator(".toast", has_text="moved out"))
+    walk.press("z", page.locator(".toast", has_text="Undone"))
+    page.locator("#drawer [data-drawer]").wait_for()
+    swap = page.locator(".swap-list button", has_text="Swap")
+    if swap.count():
+        walk.click(swap.first, page.locator(".toast", has_text="swapped"))
+    walk.press("Escape")
+
+
+def publish(walk: Walk) -> None:
+    """Publish, after the question that names who has no room."""
+    page = walk.page
+    walk.click(walk.button("Publish…"), page.locator("#publish-form"))
+    button = page.locator("#publish-form").get_by_role("button", name="Publish", exact=True)
+    walk.click(button, page.get_by_role("link", name="Late changes"))
+
+
+def roster(walk: Walk) -> None:
+    """Download who lives where, and hold it against the files."""
+    page = walk.page
+    walk.click(walk.button("Export"), page.locator("#roster"))
+    with page.expect_download() as download:
+        walk.click(page.locator("#roster").get_by_role("button", name="CSV"))
+    text = Path(download.value.path()).read_text(encoding="utf-8-sig")
+    rows = list(csv.DictReader(text.splitlines()))
+    beds = [(row["Building"], row["Room"], row["Bed"]) for row in rows if row["Room"]]
+    assert len(set(beds)) == len(beds), "a bed holds two"
+    ids = [row["Student ID"] for row in rows]
+    assert len(set(ids)) == len(ids), "somebody is in the roster twice"
+    walk.facts[f"{walk.steps[-1].name}"] = f"{len(beds):,} of {len(ids):,} have a bed"
+    page.keyboard.press("Escape")
+
+
+def withdraw(walk: Walk, placement: str) -> None:
+    """Say who withdrew, by the ids of the housing system."""
+    page = walk.page
+    page.goto(f"{placement}changes/")
+    walk.type(page.locator("#students"), "\n".join(walk.year.withdrawn))
+    walk.click(walk.button("Withdraw"), page.locator(".toast", has_text="withdrawn"))
+
+
+def latecomers(walk: Walk) -> None:
+    """Add the latecomers' file to the cohort."""
+    page = walk.page
+    walk.click(page.get_by_role("link", name="Add students"), page.locator("#file"))
+    walk.upload(walk.year.latecomers, page.locator(".toast", has_text="added"))
+    walk.facts["latecomers"] = page.locator(".toast span").first.inner_text()
+
+
+def late_changes(walk: Walk, placement: str) -> None:
+    """Work out who moves, look, and keep it."""
+    page = walk.page
+    page.goto(f"{placement}changes/")
+    work = page.get_by_role("button", name="Work out the changes")
+    walk.click(work, page.get_by_text("Who moves and why"), JOB_MS)
+    walk.facts["late changes"] = page.locator(".section-row").first.inner_text()
+    walk.look(page, "late changes proposed")
+    walk.click(
+        page.get_by_role("button", name="Keep these changes"),
+        page.locator(".toast", has_text="kept"),
+    )
+
+
+def report(walk: Walk) -> None:
+    """Print clicks, keys and waiting by step, and what the pages said."""
+    rows = [[s.name, str(s.clicks), str(s.keys), f"{s.seconds:.1f}"] for s in walk.steps]
+    total = Step(
+        "in all",
+        sum(s.clicks for s in walk.steps),
+        sum(s.keys for s in walk.steps),
+        sum(s.seconds for s in walk.steps),
+    )
+    rows.append([total.name, str(total.clicks), str(total.keys), f"{total.seconds:.1f}"])
+    header = ["step", "clicks", "keys and fields", "s waited"]
+    print_table("A housing year in Chromium", header, rows)
+    for name, fact in walk.facts.items():
+        print(f"{name}: {fact}")
+
+
+def main() -> None:
+    """Walk, and print."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--short", action="store_true", help="100 students instead of 2,500")
+    parser.add_argument("--instance", type=Path, help="folder of the installation, kept")
+    parser.add_argument("--screens", type=Path, help="folder for pictures of every step")
+    options = parser.parse_args()
+    with TemporaryDirectory(prefix="bh-walk-") as scratch:
+        folder = options.instance or Path(scratch) / "instance"
+        folder.mkdir(parents=True, exist_ok=True)
+        year = write_year(Path(scratch) / "files", SHORT if options.short else FULL)
+        product = new_product(folder, DJANGO_SETTINGS_MODULE="tests.webapp.live_settings")
+        product.start()
+        try:
+            with sync_playwright() as playwright:
+                _walk_in(playwright, product.url, year, options.screens)
+        finally:
+            product.stop()
+
+
+def _walk_in(playwright, url: str, year: HousingYear, screens: Path | None) -> None:
+    from tests.browser.conftest import CHROMIUM_FLAGS, find_chromium, sign_in
+
+    browser = playwright.chromium.launch(executable_path=find_chromium(), args=CHROMIUM_FLAGS)
+    page = browser.new_page(
+        base_url=url, viewport={"width": 1400, "height": 900}, reduced_motion="reduce"
+    )
+    page.set_default_timeout(30_000)
+    sign_in(page, "carol")
+    look = (lambda page, name: take_pictures(page, screens, name)) if screens else Walk.look
+    walk = Walk(page, year, look)
+    print_machine()
+    try:
+        walk_year(walk)
+    except Exception:
+        if screens:
+            take_pictures(page, screens, "stuck")
+        raise
+    finally:
+        report(walk)
+        browser.close()
+
+
+def take_pictures(page: Page, folder: Path, name: str) -> None:
+    """Keep the page at 1,400 and 360 pixels, light and dark."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for width, height in ((1400, 900), (360, 780)):
+        page.set_viewport_size({"width": width, "height": height})
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+            page.wait_for_timeout(80)
+            page.screenshot(path=folder / f"{name.replace(' ', '-')}-{width}-{scheme}.png")
+    page.emulate_media(color_scheme="light", reduced_motion="reduce")
+    page.set_viewport_size({"width": 1400, "height": 900})
+
+
+if __name__ == "__main__":
+    main()

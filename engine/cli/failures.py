@@ -1,0 +1,23 @@
+"""Files that a verb passed over: named one by one, and in one sentence if none is left."""
+
+import sys
+from collections.abc import Sequence
+
+Failures = list[dict[str, str]]
+"""Name and reason of every file passed over."""
+
+
+def nothing_left(skipped: Sequence[dict[str, str]]) -> str:
+    """One sentence when no file could be used."""
+    reason = skipped[0]["reason"].rstrip(".")
+    others = f" ({len(skipped) - 1} more likewise)" if len(skipped) > 1 else ""
+    return f"None of the images can be used: {reason}{others}."
+
+
+def name_skipped(skipped: Sequence[dict[str, str]]) -> Sequence[dict[str, str]]:
+    """Name every file passed over on stderr, and return them."""
+    for row in skipped:
+        own = row["reason"].startswith(row["name"])  # not so when the mask is to blame
+        reason = row["reason"] if own else f"{row['name']}: {row['reason']}"
+        print(f"skipped {reason}", file=sys.stderr)
+    return skipped

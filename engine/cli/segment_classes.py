@@ -1,0 +1,353 @@
+"""Several classes, scribbles and maps on the command line: what `segment` does with label maps."""
+
+import argparse
+from collections.abc import Iterator, Sequence
+from itertools import tee
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.cli.failures import Failures, name_skipped, nothing_left
+from engine.cli.output_paths import check_writable, make_folder, open_checkpoint
+from engine.core.errors import InvalidProblemError
+from engine.core.progress import Progress
+from engine.crf.class_features import MOST_CLASSES, UNKNOWN
+from engine.datasets.image_folder import ImageFile, list_images
+from engine.datasets.images import ByteImage
+from engine.datasets.label_maps import (
+    LabelCode,
+    checked_code,
+    match_values,
+    read_label_code,
+    read_map,
+    read_values,
+    value_in_words,
+    write_label_map,
+)
+from engine.learning.class_model import Detail, load_class_model
+from engine.learning.class_prediction import ClassPrediction, predict_classes
+from engine.learning.class_segmentation import train_class_segmentation
+from engine.metrics.classes import Confusion, confusion
+
+Labelled = tuple[ByteImage, NDArray[np.uint8], NDArray[np.float32] | None]
+
+MAP_ENDINGS = (".npy", ".tif", ".tiff")
+
+
+def add_training_options(parser: argparse.ArgumentParser) -> None:
+    """Declare what `train` takes for several classes."""
+    parser.add_argument(
+        "--classes",
+        help="masks are label maps: a table of classes (CSV with columns value and class), names "
+        "of the values 0, 1, ... with commas between them, or auto for all values there are",
+    )
+    parser.add_argument(
+        "--unknown",
+        type=_whole_numbers,
+        default=(),
+        help="values of pixels of which nothing is known, with commas between them: what "
+        "scribbles leave unpainted, or what is to be ignored",
+    )
+    parser.add_argument(
+        "--class-weights",
+        help="how much a pixel of each class counts: numbers with commas between them, or "
+        "balanced, by which all classes count alike",
+    )
+    parser.add_argument(
+        "--maps",
+        type=Path,
+        help="folder of probabilities of another program, NAME.npy or NAME.tif, that become "
+        "features beside the image's own",
+    )
+    parser.add_argument(
+        "--scale",
+        type=float,
+        help="classes: models are so many times as large as their images, instead of --max-side: "
+        "1 for full resolution, where things have the same size in all images",
+    )
+
+
+def wants_classes(args: argparse.Namespace) -> bool:
+    """Whether an option of training asks for what only models of classes have."""
+    asked = (args.classes, args.class_weights, args.maps, args.scale)
+    return any(option is not None for option in asked) or bool(args.unknown)
+
+
+def train(args: argparse.Namespace) -> dict[str, Any]:
+    """Learn a model of several classes and write it.
+
+    Raises
+    ------
+    InvalidProblemError
+        If no file can be used or an option is bad.
+    """
+    check_writable(args.out)
+    for option in ("solver", "cache", "gap"):
+        if getattr(args, option):
+            raise InvalidProblemError(f"--{option} does not go with label maps; leave it out.")
+    files = list_images(args.images, args.masks)
+    code = _label_code(args, files)
+    skipped: Failures = []
+    read = _Reader(files, code, args.maps, args, skipped)
+    for_images, for_labels, for_maps = tee(read, 3)  # read in step: holds one picture
+    trained = train_class_segmentation(
+        (image for image, _, _ in for_images),
+        (labels for _, labels, _ in for_labels),
+        code.names,
+        maps=None if args.maps is None else (maps for _, _, maps in for_maps),
+        class_weights=_class_weights(args.class_weights, files, code),
+        loss=args.loss,
+        position=args.position,
+        ridge=args.ridge,
+        detail=Detail(args.max_side, args.scale or 0.0),
+        values=code.values,
+        unknown=code.unknown,
+        max_seconds=args.max_seconds,
+        on_progress=args.on_progress,
+        checkpoint=open_checkpoint(args.checkpoint),
+        rng=np.random.default_rng(args.seed or 0),
+    )
+    trained.model.save(args.out)
+    return {
+        "unaries": "boosted",
+        "loss": trained.loss,
+        "held_out_errors": dict(trained.errors),
+        **trained.result.figures(),
+        "lambda": trained.model.ridge,
+        "n_features": len(trained.model.theta),
+        "n_images": len(files) - len(skipped),
+        "n_pixels": trained.n_pixels,
+        "known_pixels": dict(zip(code.names, trained.n_known, strict=True)),
+        "skipped": name_skipped(skipped),
+    }
+
+
+def predict(args: argparse.Namespace) -> dict[str, Any]:
+    """Write the label map and the probabilities of each image.
+
+    Raises
+    ------
+    InvalidProblemError
+        If no file can be used, or a label map drawn by hand would be overwritten.
+    """
+    model = load_class_model(args.model)
+    files = list_images(args.images)
+    _spare_labels(args.images, files, args.out)
+    make_folder(args.out)
+    done: list[dict[str, Any]] = []
+    skipped: Failures = []
+    for number, file in enumerate(files):
+        args.on_progress(Progress(f"Segmenting {file.name}", number / len(files)))
+        try:
+            prediction = predict_classes(
+                model,
+                file.read_image(),
+                _read_maps(args.maps, file),
+                with_best=args.readout == "map",
+            )
+        except InvalidProblemError as error:
+            skipped.append({"name": file.image_path.name, "reason": str(error)})
+            continue
+        labels = _read_out(prediction, args.readout, args.threshold)
+        path, probabilities = _label_path(args.out, file), _probability_path(args.out, file)
+        np.save(probabilities, prediction.probabilities, allow_pickle=False)
+        write_label_map(path, labels, model.values)  # after what marks it as ours
+        shares = np.bincount(labels.ravel(), minlength=256)[: len(model.classes)] / labels.size
+        row: dict[str, Any] = {
+            "name": file.name,
+            "shares": dict(zip(model.classes, shares.tolist(), strict=True)),
+            "labels": str(path),
+            "probabilities": str(probabilities),
+        }
+        if prediction.best is not None:
+            row |= {"score": prediction.best.score, "upper_bound": prediction.best.upper_bound}
+        done.append(row)
+    if not done:
+        raise InvalidProblemError(nothing_left(skipped))
+    return {
+        "classes": list(model.classes),
+        "n_images": len(done),
+        "images": done,
+        "skipped": name_skipped(skipped),
+    }
+
+
+def evaluate(args: argparse.Namespace) -> dict[str, Any]:
+    """Compare predictions with known label maps: known pixels only, class by class.
+
+    Raises
+    ------
+    InvalidProblemError
+        If no file can be used.
+    """
+    model = load_class_model(args.model)
+    files = list_images(args.images, args.masks)
+    code = LabelCode(model.classes, model.values, model.unknown)
+    skipped: Failures = []
+    rows: list[dict[str, Any]] = []
+    n = len(model.classes)
+    total = Confusion(np.zeros((n, n), dtype=np.int64))
+    for image, truth, maps, name in _Reader(files, code, args.maps, args, skipped).named():
+        prediction = predict_classes(model, image, maps, with_best=args.readout == "map")
+        labels = _read_out(prediction, args.readout, None)
+        counts = confusion(labels, truth, n)
+        rows.append({"name": name, "error": counts.error, "iou": counts.mean_overlap})
+        total = total + counts
+    by_class = {
+        name: {"error": float(total.errors[k]), "iou": float(total.overlaps[k])}
+        for k, name in enumerate(model.classes)
+    }
+    return {
+        "images": rows,
+        "error": total.error,
+        "iou": total.mean_overlap,
+        "classes": by_class,
+        "confusion": total.counts.tolist(),
+        "skipped": name_skipped(skipped),
+    }
+
+
+class _Reader:
+    """Pictures with labels and maps, one at a time; what cannot be used is listed."""
+
+    def __init__(
+        self,
+        files: Sequence[ImageFile],
+        code: LabelCode,
+        maps: Path | None,
+        args: argparse.Namespace,
+        skipped: Failures,
+    ) -> None:
+        self._files, self._code, self._maps = files, code, maps
+        self._args, self._skipped = args, skipped
+
+    def __iter__(self) -> Iterator[Labelled]:
+        for image, labels, maps, _ in self.named():
+            yield image, labels, maps
+
+    def named(self) -> Iterator[tuple[ByteImage, NDArray[np.uint8], Any, str]]:
+        """The same with each picture's name."""
+        for number, file in enumerate(self._files):
+            self._args.on_progress(Progress(f"Reading {file.name}", number / len(self._files)))
+            try:
+                image = file.read_image()
+                path = file.mask_path
+                shape = (image.shape[0], image.shape[1])
+                values = match_values(read_values(path), shape, name=path.name)
+                labels = self._code.labels(values, path.name)
+                maps = _read_maps(self._maps, file)
+            except InvalidProblemError as error:
+                self._skipped.append({"name": file.image_path.name, "reason": str(error)})
+                continue
+            yield image, labels, maps, file.name
+        if len(self._skipped) == len(self._files):
+            raise InvalidProblemError(nothing_left(self._skipped))
+
+
+def _label_code(args: argparse.Namespace, files: Sequence[ImageFile]) -> LabelCode:
+    """The classes that --classes and --unknown name, or those of all values in the files."""
+    given = args.classes or "auto"
+    if given.casefold().endswith(".csv"):
+        return read_label_code(Path(given), args.unknown)
+    if given != "auto":
+        names = [name.strip() for name in given.split(",")]
+        values = range(len(names) + len(args.unknown))
+        free = [value for value in values if value not in args.unknown][: len(names)]
+        return checked_code(names, free, args.unknown)
+    found: set[int] = set()
+    for file in files:
+        try:
+            found.update(int(value) for value in np.unique(read_values(file.mask_path)))
+        except InvalidProblemError:
+            continue  # named when it is read to learn from
+        if len(found) > MOST_CLASSES + len(args.unknown):
+            raise InvalidProblemError(
+                f"--classes auto: there are more than {MOST_CLASSES} values; name the classes in "
+                "a table."
+            )
+    used = sorted(found - set(args.unknown))
+    names = [value_in_words(value) for value in used]
+    if len(used) == 2 and used[0] == 0:
+        names = ["background", "foreground"]
+    return checked_code(names, used, args.unknown)
+
+
+def _class_weights(
+    given: str | None, files: Sequence[ImageFile], code: LabelCode
+) -> list[float] | None:
+    """One weight a class; "balanced" counts the pixels of all files."""
+    if given is None:
+        return None
+    if given != "balanced":
+        try:
+            return [float(word) for word in given.split(",")]
+        except ValueError as error:
+            raise InvalidProblemError(
+                f"--class-weights: expected numbers with commas between them, received {given!r}."
+            ) from error
+    counts = np.zeros(256, dtype=np.int64)
+    for file in files:
+        try:
+            labels = code.labels(read_values(file.mask_path), file.name)
+        except InvalidProblemError:
+            continue
+        counts += np.bincount(labels.ravel(), minlength=256)
+    own = np.maximum(counts[: len(code.names)], 1)
+    return [float(weight) for weight in own.sum() / (len(own) * own)]
+
+
+def _read_maps(folder: Path | None, file: ImageFile) -> NDArray[np.float32] | None:
+    """The maps of a picture, the file of its name; none without a folder."""
+    if folder is None:
+        return None
+    for ending in MAP_ENDINGS:
+        path = folder / f"{file.name}{ending}"
+        if path.is_file():
+            return read_map(path)
+    raise InvalidProblemError(f"{file.name}: no map of it was found in {folder}.")
+
+
+def _read_out(
+    prediction: ClassPrediction, readout: str, threshold: float | None
+) -> NDArray[np.uint8]:
+    """Labels as asked for; with a threshold, less probable ones become unknown.
+
+    Of two classes the second is given wherever it is so probable, and the first elsewhere.
+    """
+    if threshold is None:
+        return prediction.read_out(readout)
+    if len(prediction.classes) == 2:
+        return prediction.above(1, threshold).astype(np.uint8)
+    is_sure = prediction.probabilities.max(axis=2) >= threshold
+    return np.where(is_sure, prediction.labels, UNKNOWN).astype(np.uint8)
+
+
+def _spare_labels(images: Path, files: Sequence[ImageFile], folder: Path) -> None:
+    """Refuse to write over label maps that may be drawn by hand, as for masks."""
+    folder = folder.resolve()
+    is_beside = folder == images.resolve()
+    for file in files:
+        path = _label_path(folder, file)
+        if path.exists() and (is_beside or not _probability_path(folder, file).exists()):
+            raise InvalidProblemError(
+                f"{path}: this label map would be overwritten by a prediction; choose another "
+                "folder."
+            )
+
+
+def _label_path(folder: Path, file: ImageFile) -> Path:
+    return folder / f"{file.name}.labels.png"
+
+
+def _probability_path(folder: Path, file: ImageFile) -> Path:
+    return folder / f"{file.name}.probabilities.npy"
+
+
+def _whole_numbers(text: str) -> tuple[int, ...]:
+    """Whole numbers from 0 with commas between them."""
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() for part in parts):
+        raise argparse.ArgumentTypeError(f"expected whole numbers such as 0,255, received {text!r}")
+    return tuple(int(part) for part in parts)

@@ -1,0 +1,184 @@
+"""Features of a grid of pixels with several classes, as linear maps and their transposes.
+
+Node scores are weights of what the trees say of a class, and of maps that came with the picture:
+
+    theta_i(x) = a_x + b_x s_i(x) + c_x clip(s_i(x)) + sum_m d_xm map_im
+
+Edge scores are an agreement by the edge's code, and a table of label pairs for either direction:
+
+    theta_ij(x, y) = <g, v_ij> [x = y] + P_way(x, y)
+
+The parameters are one vector theta = (a, b, c, d by class; g; P_right, P_down).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.core.arguments import FloatArray, read_only
+from engine.core.errors import InvalidProblemError
+from engine.crf.grid_features import CodeArray, EdgeFeatures
+from engine.crf.image_features import N_EDGE_FEATURES, N_LEVELS
+
+UNKNOWN = 255
+"""The label of pixels of which nothing is known: hidden, or to be ignored."""
+
+MOST_CLASSES = 32
+
+N_CODES = N_LEVELS**2
+
+SMALL_SCORE = 1.5
+"""Scores within this have a weight of their own: trees are bolder in doubt than when sure."""
+
+ClassLabels = NDArray[np.uint8]
+Scores = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where the parameters of so many classes and maps stand in theta."""
+
+    n_classes: int
+    n_maps: int = 0
+
+    @property
+    def n_node(self) -> int:
+        """Node weights of one class."""
+        return 3 + self.n_maps
+
+    @property
+    def size(self) -> int:
+        """Length K of theta."""
+        return self.n_classes * self.n_node + N_EDGE_FEATURES + 2 * self.n_classes**2
+
+    def split(self, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Views: node weights (L, 3 + C), agreement (42,), pairs (2, L, L).
+
+        Raises
+        ------
+        InvalidProblemError
+            If theta has another length.
+        """
+        if theta.shape != (self.size,):
+            raise InvalidProblemError(f"theta: expected {self.size} numbers, got {theta.shape}.")
+        n, count = self.n_classes, self.n_classes * self.n_node
+        edges = theta[count : count + N_EDGE_FEATURES]
+        pairs = theta[count + N_EDGE_FEATURES :].reshape(2, n, n)
+        return theta[:count].reshape(n, self.n_node), edges, pairs
+
+    def plain(self) -> FloatArray:
+        """Parameters that say what the trees say, with a little agreement of neighbours."""
+        theta = np.zeros(self.size)
+        nodes, agreement, _ = self.split(theta)
+        nodes[:, 1] = 1.0
+        agreement[[0, N_EDGE_FEATURES // 2]] = 0.2
+        return theta
+
+
+@dataclass(frozen=True, slots=True)
+class ClassScores:
+    """Scores of one picture's model, nats: nodes (H, W, L), agreement by code (2, n_codes) and
+    label pairs (2, L, L), right and down."""
+
+    nodes: Scores
+    agreement: FloatArray
+    pairs: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClassFeatures:
+    """What is known of one picture of its model's size.
+
+    Parameters
+    ----------
+    trees : ndarray, shape (rows, columns, L), float32: log-probabilities, of mean 0 a pixel.
+    maps : ndarray, shape (rows, columns, C), float32: log-odds of maps from elsewhere; C may be 0.
+    edges : EdgeFeatures
+    """
+
+    trees: Scores
+    maps: Scores
+    edges: EdgeFeatures
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return int(self.trees.shape[0]), int(self.trees.shape[1])
+
+    @property
+    def layout(self) -> Layout:
+        """Where the parameters stand."""
+        return Layout(int(self.trees.shape[2]), int(self.maps.shape[2]))
+
+    @property
+    def codes(self) -> tuple[CodeArray, CodeArray]:
+        """Codes of the edges to the right and down."""
+        return self.edges.horizontal, self.edges.vertical
+
+    def scores(self, theta: FloatArray) -> ClassScores:
+        """Return the scores at ``theta``, shape (K,)."""
+        weights, agreement, pairs = self.layout.split(theta)
+        narrow = weights.astype(np.float32)
+        nodes = self.trees * narrow[:, 1]
+        nodes += np.clip(self.trees, -SMALL_SCORE, SMALL_SCORE) * narrow[:, 2]
+        nodes += narrow[:, 0]
+        if self.maps.shape[2]:
+            nodes += self.maps @ narrow[:, 3:].T
+        bases = (self.edges.horizontal_basis, self.edges.vertical_basis)
+        by_code = np.stack([basis @ agreement for basis in bases])
+        return ClassScores(nodes, by_code, np.array(pairs))
+
+    def pull_back(
+        self, nodes: NDArray[np.floating], agreement: FloatArray, pairs: FloatArray
+    ) -> FloatArray:
+        """Return the gradient in theta of a function with these derivatives in the scores.
+
+        With marginals in their place these are the statistics phi(tau): nodes (H, W, L), equal
+        labels by code (2, n_codes) and label pairs (2, L, L).
+        """
+        n = self.layout.n_classes
+        flat = nodes.reshape(-1, n)
+        gradient = np.empty((n, self.layout.n_node))
+        gradient[:, 0] = flat.sum(axis=0, dtype=np.float64)
+        trees = self.trees.reshape(-1, n)
+        gradient[:, 1] = np.einsum("ix,ix->x", flat, trees, dtype=np.float64)
+        clipped = np.clip(trees, -SMALL_SCORE, SMALL_SCORE)
+        gradient[:, 2] = np.einsum("ix,ix->x", flat, clipped, dtype=np.float64)
+        if self.maps.shape[2]:
+            gradient[:, 3:] = flat.T @ self.maps.reshape(len(flat), self.layout.n_maps)
+        edges = agreement[0] @ self.edges.horizontal_basis
+        edges = edges + agreement[1] @ self.edges.vertical_basis
+        return np.concatenate([gradient.ravel(), edges, pairs.ravel()])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClassExample:
+    """One observation: a picture's features and its labels, (rows, columns) uint8.
+
+    Labels from the number of classes on are unknown.
+
+    Raises
+    ------
+    InvalidProblemError
+        If the labels have another shape than the features.
+    """
+
+    features: ClassFeatures
+    labels: ClassLabels
+
+    def __post_init__(self) -> None:
+        if self.labels.shape != self.features.shape:
+            raise InvalidProblemError(
+                f"labels: expected shape {self.features.shape}, received {self.labels.shape}."
+            )
+
+    @property
+    def n_known(self) -> int:
+        """Pixels whose label is known."""
+        return int(np.count_nonzero(self.labels < self.features.layout.n_classes))
+
+
+def centred(scores: Scores) -> Scores:
+    """Scores less their mean over the classes, read-only."""
+    return read_only(scores - scores.mean(axis=-1, keepdims=True))

@@ -1,0 +1,575 @@
+"""Tree-reweighted messages on grids with any number of labels, and derivatives back through them.
+
+Every edge has the weight 1/2: the rows and the columns of a grid are two spanning forests,
+
+    log Z_rho <= 1/2 log Z(theta_rows) + 1/2 log Z(theta_columns)
+
+with theta_rows + theta_columns = 2 theta.
+
+Node potentials phi_i(x) = exp(theta_i(x)) are scaled to a largest entry of 1. An edge table is a
+table of label pairs, one for all horizontal and one for all vertical edges, and a weight of equal
+labels by the edge's code: exp(2 theta_ij(x, y)) = pairs[x, y] (1 + extra[code] [x = y]).
+
+``messages[d]``, (H, W, L), holds what comes to a node from the left (0), the right (1), above (2)
+and below (3), scaled to a mean of 1; it stays 1 at the border. The belief is
+B_i = phi_i (product of the four messages)^(1/2); with c_d what a chain gets, rows get
+B_i / (horizontal messages) and columns B_i / (vertical ones): any messages give a bound.
+
+``tables`` is (4, L, L): what is sent to the right, left, down and up, the sender's label first.
+
+References: Wainwright, Jaakkola and Willsky 2005; Meltzer, Globerson and Weiss 2009 (sequential
+order); Kolmogorov 2006 (monotonic chains, maximisation); Domke 2013 (derivatives).
+"""
+
+from math import exp, log
+
+import numpy as np
+from numba import njit
+
+from engine.core.arguments import FloatArray, IntArray
+from engine.kernels.compiling import inner
+
+FLOOR = 1e-9
+"""Messages are kept above this, so that they can be divided by."""
+
+
+CLOSE = 1e-9
+"""Margins of an edge's table this near to the nodes' are put right at once."""
+
+
+@inner
+def _send(
+    sender: FloatArray, table: FloatArray, extra: float, is_plain: bool, out: FloatArray
+) -> float:
+    """Write what a sender's belief, (L,), says of its neighbour, of mean 1; return the divisor."""
+    count = sender.size
+    if is_plain:
+        total = sender[0]
+        for x in range(1, count):
+            total += sender[x]
+        for y in range(count):
+            out[y] = total + extra * sender[y]
+    else:
+        for y in range(count):
+            out[y] = extra * table[y, y] * sender[y]
+        for x in range(count):
+            weight = sender[x]
+            row = table[x]
+            for y in range(count):
+                out[y] += weight * row[y]
+    total = out[0]
+    for y in range(1, count):
+        total += out[y]
+    mean = total / count
+    scale = 1 / mean
+    for y in range(count):
+        out[y] = max(out[y] * scale, FLOOR)
+    return mean  # type: ignore[no-any-return]
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
+def sweep(potentials, codes_right, codes_down, tables, extra, is_plain, messages, first, last):  # type: ignore[no-untyped-def]
+    """One forward and one backward pass over rows first .. last; return the largest change.
+
+    Messages across the ends of the range are read and not written: ranges may run at once, and
+    `cross` then sends what goes between them.
+
+    Parameters
+    ----------
+    potentials : (H, W, L) float32
+    codes_right : (H, W - 1) uint8; codes_down : (H - 1, W) uint8
+    tables : (4, L, L) float32
+    extra : (2, n_codes) float32
+    is_plain : bool, whether all entries of ``tables`` are 1
+    messages : (4, H, W, L) float32, changed in place
+    """
+    _, width, count = potentials.shape
+    left, right, up, down = messages[0], messages[1], messages[2], messages[3]
+    belief, sender = np.empty(count, np.float32), np.empty(count, np.float32)
+    out = np.empty(count, np.float32)
+    change = np.float32(0.0)
+    for i in range(first, last):
+        for j in range(width):
+            a, b, c, d, phi = left[i, j], right[i, j], up[i, j], down[i, j], potentials[i, j]
+            for x in range(count):
+                belief[x] = phi[x] * np.sqrt((a[x] * b[x]) * (c[x] * d[x]))
+            if j + 1 < width:
+                for x in range(count):
+                    sender[x] = belief[x] / b[x]
+                _send(sender, tables[0], extra[0, codes_right[i, j]], is_plain, left[i, j + 1])
+            if i + 1 < last:
+                for x in range(count):
+                    sender[x] = belief[x] / d[x]
+                _send(sender, tables[2], extra[1, codes_down[i, j]], is_plain, up[i + 1, j])
+    for i in range(last - 1, first - 1, -1):
+        for j in range(width - 1, -1, -1):
+            a, b, c, d, phi = left[i, j], right[i, j], up[i, j], down[i, j], potentials[i, j]
+            for x in range(count):
+                belief[x] = phi[x] * np.sqrt((a[x] * b[x]) * (c[x] * d[x]))
+            if j > 0:
+                for x in range(count):
+                    sender[x] = belief[x] / a[x]
+                _send(sender, tables[1], extra[0, codes_right[i, j - 1]], is_plain, out)
+                old = right[i, j - 1]
+                for x in range(count):
+                    change = max(change, abs(out[x] - old[x]) / (out[x] + old[x]))
+                    old[x] = out[x]
+            if i > first:
+                for x in range(count):
+                    sender[x] = belief[x] / c[x]
+                _send(sender, tables[3], extra[1, codes_down[i - 1, j]], is_plain, out)
+                old = down[i - 1, j]
+                for x in range(count):
+                    change = max(change, abs(out[x] - old[x]) / (out[x] + old[x]))
+                    old[x] = out[x]
+    return change
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def cross(potentials, _, codes_down, tables, extra, is_plain, messages, row):  # type: ignore[no-untyped-def]
+    """Send the messages between the rows ``row - 1`` and ``row``; see `sweep`."""
+    _, width, count = potentials.shape
+    sender = np.empty(count, np.float32)
+    fresh = np.empty((2, width, count), np.float32)
+    for j in range(width):
+        for side in range(2):
+            i = row - 1 + side
+            a, b, c = messages[0, i, j], messages[1, i, j], messages[2, i, j]
+            d, phi = messages[3, i, j], potentials[i, j]
+            back = d if side == 0 else c
+            for x in range(count):
+                sender[x] = phi[x] * np.sqrt((a[x] * b[x]) * (c[x] * d[x])) / back[x]
+            strength = extra[1, codes_down[row - 1, j]]
+            _send(sender, tables[2 + side], strength, is_plain, fresh[side, j])
+    messages[2, row] = fresh[0]
+    messages[3, row - 1] = fresh[1]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def fill_marginals(potentials, messages, marginals):  # type: ignore[no-untyped-def]
+    """Write tau_i(x), (H, W, L), the beliefs divided by their sums."""
+    height, width, count = potentials.shape
+    for i in range(height):
+        for j in range(width):
+            a, b, c, d = messages[0, i, j], messages[1, i, j], messages[2, i, j], messages[3, i, j]
+            out = marginals[i, j]
+            total = np.float32(0.0)
+            for x in range(count):
+                out[x] = potentials[i, j, x] * np.sqrt((a[x] * b[x]) * (c[x] * d[x]))
+                total += out[x]
+            for x in range(count):
+                out[x] /= total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def begin_adjoint(marginals, labels, weights, messages, adjoint, node_adjoint):  # type: ignore[no-untyped-def]
+    """Return the univariate logistic loss of the known pixels, nats, and begin its derivatives.
+
+    Parameters
+    ----------
+    marginals : (H, W, L) float32, see `fill_marginals`
+    labels : (H, W) uint8; those from L on are unknown and cost nothing
+    weights : (L,) float64, of the pixels of each class
+    messages : (4, H, W, L) float32
+    adjoint : (4, H, W, L) float32, written: derivatives in the messages
+    node_adjoint : (H, W, L) float32, written: derivatives in the node scores
+    """
+    height, width, count = marginals.shape
+    loss = 0.0
+    for i in range(height):
+        for j in range(width):
+            label = labels[i, j]
+            if label >= count:
+                node_adjoint[i, j] = 0.0
+                adjoint[:, i, j] = 0.0
+                continue
+            weight = weights[label]
+            loss -= weight * log(max(marginals[i, j, label], np.float32(1e-30)))
+            for x in range(count):
+                slope = weight * (marginals[i, j, x] - (1.0 if x == label else 0.0))
+                node_adjoint[i, j, x] = slope
+                for d in range(4):
+                    adjoint[d, i, j, x] = 0.5 * slope / messages[d, i, j, x]
+    return loss
+
+
+@inner
+def _pull(
+    sender: FloatArray,
+    table: FloatArray,
+    extra: float,
+    is_plain: bool,
+    divisor: float,
+    adjoint: FloatArray,
+    pairs: FloatArray,
+    is_forth: bool,
+    pull: FloatArray,
+) -> float:
+    """Write the derivative in the sender; add that in the pairs; return that in the agreement.
+
+    What is sent may be scaled at will, so the derivative is at right angles to it and the divisor
+    counts as a constant.
+    """
+    count = sender.size
+    agreement = 0.0
+    scale = 1.0 / divisor
+    for y in range(count):
+        adjoint[y] *= scale
+    if is_plain:
+        total = adjoint[0]
+        for y in range(1, count):
+            total += adjoint[y]
+        for x in range(count):
+            pull[x] = total + extra * adjoint[x]
+            agreement += (1 + extra) * sender[x] * adjoint[x]
+    else:
+        for x in range(count):
+            row, value = table[x], adjoint[x] * 0
+            for y in range(count):
+                value += row[y] * adjoint[y]
+            own = extra * row[x] * adjoint[x]
+            pull[x] = value + own
+            agreement += sender[x] * (row[x] * adjoint[x] + own)
+            if is_forth:
+                for y in range(count):
+                    pairs[x, y] += sender[x] * row[y] * adjoint[y]
+                pairs[x, x] += sender[x] * own
+            else:
+                for y in range(count):
+                    pairs[y, x] += sender[x] * row[y] * adjoint[y]
+                pairs[x, x] += sender[x] * own
+    return agreement
+
+
+@inner
+def _reverse_node(
+    pulls: FloatArray,
+    belief: FloatArray,
+    values: FloatArray,
+    backs: IntArray,
+    node_adjoint: FloatArray,
+    adjoints: FloatArray,
+) -> None:
+    """Hand the derivatives of up to two messages sent by a node on to what it had received.
+
+    ``pulls`` (2, L) are derivatives in B / values[backs[k]]; the other two arrays are (4, L).
+    """
+    for x in range(belief.size):
+        slope = 0.0
+        for k in range(2):
+            back = backs[k]
+            if back >= 0:
+                part = pulls[k, x] * belief[x] / values[back, x]
+                slope += part
+                adjoints[back, x] -= part / values[back, x]
+        node_adjoint[x] += slope
+        for d in range(4):
+            adjoints[d, x] += 0.5 * slope / values[d, x]
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
+def reverse_sweep(  # type: ignore[no-untyped-def]
+    potentials,
+    codes_right,
+    codes_down,
+    tables,
+    extra,
+    is_plain,
+    before,
+    after,
+    adjoint,
+    node_adjoint,
+    extra_adjoint,
+    pair_adjoint,
+):
+    """Turn derivatives in the messages after a whole `sweep` into those before it.
+
+    Parameters
+    ----------
+    before, after : (4, H, W, L) float32, the messages at either end
+    adjoint : (4, H, W, L) float32, changed in place
+    node_adjoint : (H, W, L) float32, added to: derivatives in log potentials
+    extra_adjoint : (2, n_codes) float64, added to: in log(1 + extra)
+    pair_adjoint : (2, L, L) float64, added to: in the logarithms of the pair tables
+    """
+    height, width, count = potentials.shape
+    belief, out = np.empty(count, np.float32), np.empty(count, np.float32)
+    sender, pulls = np.empty(count, np.float32), np.empty((2, count), np.float32)
+    values, sums = np.empty((4, count), np.float32), np.empty((4, count), np.float32)
+    backs = np.empty(2, np.int64)
+    for back_pass in range(2):
+        is_forth = back_pass == 1  # the later pass is undone first
+        for step in range(height * width):
+            place = height * width - 1 - step if is_forth else step
+            i, j = place // width, place % width
+            source = before if is_forth else after
+            for x in range(count):
+                values[0, x], values[2, x] = after[0, i, j, x], after[2, i, j, x]
+                values[1, x], values[3, x] = source[1, i, j, x], source[3, i, j, x]
+                product = (values[0, x] * values[1, x]) * (values[2, x] * values[3, x])
+                belief[x] = potentials[i, j, x] * np.sqrt(product)
+            backs[0], backs[1] = -1, -1
+            for k in range(2):
+                if is_forth:
+                    is_there = j + 1 < width if k == 0 else i + 1 < height
+                    ni, nj, back, way = (i, j + 1, 1, 0) if k == 0 else (i + 1, j, 3, 2)
+                else:
+                    is_there = j > 0 if k == 0 else i > 0
+                    ni, nj, back, way = (i, j - 1, 0, 1) if k == 0 else (i - 1, j, 2, 3)
+                if not is_there:
+                    continue
+                code = codes_right[i, min(j, nj)] if k == 0 else codes_down[min(i, ni), j]
+                for x in range(count):
+                    sender[x] = belief[x] / values[back, x]
+                divisor = _send(sender, tables[way], extra[k, code], is_plain, out)
+                arrived = adjoint[way, ni, nj]
+                extra_adjoint[k, code] += _pull(
+                    sender,
+                    tables[way],
+                    extra[k, code],
+                    is_plain,
+                    divisor,
+                    arrived,
+                    pair_adjoint[k],
+                    is_forth,
+                    pulls[k],
+                )
+                for x in range(count):
+                    arrived[x] = 0.0
+                backs[k] = back
+            for d in range(4):
+                for x in range(count):
+                    sums[d, x] = adjoint[d, i, j, x]
+            _reverse_node(pulls, belief, values, backs, node_adjoint[i, j], sums)
+            for d in range(4):
+                for x in range(count):
+                    adjoint[d, i, j, x] = sums[d, x]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def bound_log_partition(nodes, codes_right, codes_down, pairs, agreement, messages):  # type: ignore[no-untyped-def]
+    """Return the upper bound of log Z_rho that the messages stand for (nats), in double precision.
+
+    Parameters
+    ----------
+    nodes : (H, W, L) float32, node scores theta_i(x)
+    pairs : (2, L, L) float64, exp(2 theta) of label pairs, right and down
+    agreement : (2, n_codes) float64, what they are multiplied by where labels are equal
+    messages : (4, H, W, L) float32
+    """
+    height, width, count = nodes.shape
+    total = 0.0
+    state, fresh = np.empty(count), np.empty(count)
+    columns = np.empty((width, count))
+    for i in range(height):
+        for j in range(width):
+            is_start = j == 0
+            for way in range(2):
+                top = -np.inf
+                for x in range(count):
+                    h = log(messages[0, i, j, x]) + log(messages[1, i, j, x])
+                    v = log(messages[2, i, j, x]) + log(messages[3, i, j, x])
+                    split = 0.5 * (v - h) if way == 0 else 0.5 * (h - v)
+                    fresh[x] = nodes[i, j, x] + split
+                    top = max(top, fresh[x])
+                for x in range(count):
+                    fresh[x] = exp(fresh[x] - top)
+                total += 0.5 * top
+                old = state if way == 0 else columns[j]
+                is_first = is_start if way == 0 else i == 0
+                if not is_first:
+                    code = codes_right[i, j - 1] if way == 0 else codes_down[i - 1, j]
+                    for y in range(count):
+                        arrived = (agreement[way, code] - 1.0) * pairs[way, y, y] * old[y]
+                        for x in range(count):
+                            arrived += pairs[way, x, y] * old[x]
+                        fresh[y] *= arrived
+                norm = 0.0
+                for x in range(count):
+                    norm += fresh[x]
+                total += 0.5 * log(norm)
+                for x in range(count):
+                    old[x] = fresh[x] / norm
+    return total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def complete_edges(  # type: ignore[no-untyped-def]
+    marginals, codes_right, codes_down, pairs, agreement, rounds, by_code, by_pair
+):
+    """Return H_rho of node marginals with nearly their best edge tables, and sum these.
+
+    The tables are scaled by turns to either margin, and then put right exactly: what a row or a
+    column has too much is cut, and what then lacks is spread as the product of the margins'
+    rests. So the point lies in the local polytope whatever the number of rounds.
+
+    Parameters
+    ----------
+    marginals : (H, W, L) float64, summing to 1
+    pairs, agreement : see `bound_log_partition`
+    rounds : int
+    by_code : (2, n_codes) float64, added to: tau_ij of equal labels
+    by_pair : (2, L, L) float64, added to
+
+    References
+    ----------
+    Altschuler, Weed and Rigollet 2017, algorithm 2.
+    """
+    height, width, count = marginals.shape
+    entropy = 0.0
+    table = np.empty((count, count))
+    for i in range(height):
+        for j in range(width):
+            degree = (i > 0) + (i + 1 < height) + (j > 0) + (j + 1 < width)
+            alone = 0.0
+            for x in range(count):
+                p = marginals[i, j, x]
+                if p > 0.0:
+                    alone -= p * log(p)
+            entropy += (1.0 - 0.5 * degree) * alone
+            for way in range(2):
+                if (j + 1 >= width) if way == 0 else (i + 1 >= height):
+                    continue
+                p = marginals[i, j]
+                q = marginals[i, j + 1] if way == 0 else marginals[i + 1, j]
+                code = codes_right[i, j] if way == 0 else codes_down[i, j]
+                for x in range(count):
+                    for y in range(count):
+                        table[x, y] = pairs[way, x, y] * p[x] * q[y]
+                    table[x, x] *= agreement[way, code]
+                _fit_margins(table, p, q, rounds)
+                for x in range(count):
+                    for y in range(count):
+                        t = table[x, y]
+                        by_pair[way, x, y] += t
+                        if t > 0.0:
+                            entropy -= 0.5 * t * log(t)
+                    by_code[way, code] += table[x, x]
+    return entropy
+
+
+@inner
+def _fit_margins(table: FloatArray, p: FloatArray, q: FloatArray, rounds: int) -> None:
+    """Scale a table to its margins, (L,) each, then put right what is left."""
+    count = p.size
+    step, away = 0, 1.0
+    while step <= rounds:
+        is_last = step == rounds  # then only what is too much is cut
+        away = 0.0
+        for x in range(count):
+            total = 0.0
+            for y in range(count):
+                total += table[x, y]
+            scale = p[x] / total if total > 0.0 else 0.0
+            away = max(away, abs(p[x] - total))
+            if is_last:
+                scale = min(scale, 1.0)
+            for y in range(count):
+                table[x, y] *= scale
+        for y in range(count):
+            total = 0.0
+            for x in range(count):
+                total += table[x, y]
+            scale = q[y] / total if total > 0.0 else 0.0
+            if is_last:
+                scale = min(scale, 1.0)
+            for x in range(count):
+                table[x, y] *= scale
+        if is_last:
+            break
+        step = rounds if away < CLOSE else step + 1
+    rests = np.empty((2, count))
+    lacking = 0.0
+    for x in range(count):
+        row, column = 0.0, 0.0
+        for y in range(count):
+            row += table[x, y]
+            column += table[y, x]
+        rests[0, x], rests[1, x] = max(p[x] - row, 0.0), max(q[x] - column, 0.0)
+        lacking += rests[0, x]
+    if lacking > 0.0:
+        for x in range(count):
+            for y in range(count):
+                table[x, y] += rests[0, x] * rests[1, y] / lacking
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def max_sweep(nodes, codes_right, codes_down, pairs, agreement, messages):  # type: ignore[no-untyped-def]
+    """One forward and one backward pass of max-sum messages (TRW-S) over the grid.
+
+    Parameters
+    ----------
+    nodes : (H, W, L) float64, node scores
+    pairs : (2, L, L) float64, twice the scores of label pairs
+    agreement : (2, n_codes) float64, twice what equal labels add
+    messages : (4, H, W, L) float64, logarithms, changed in place; zeros to begin with
+    """
+    height, width, count = nodes.shape
+    sender = np.empty(count)
+    for turn in range(2):
+        for step in range(height * width):
+            place = step if turn == 0 else height * width - 1 - step
+            i, j = place // width, place % width
+            for k in range(2):
+                if turn == 0:
+                    is_there = j + 1 < width if k == 0 else i + 1 < height
+                    ni, nj, back, way = (i, j + 1, 1, 0) if k == 0 else (i + 1, j, 3, 2)
+                else:
+                    is_there = j > 0 if k == 0 else i > 0
+                    ni, nj, back, way = (i, j - 1, 0, 1) if k == 0 else (i - 1, j, 2, 3)
+                if not is_there:
+                    continue
+                code = codes_right[i, min(j, nj)] if k == 0 else codes_down[min(i, ni), j]
+                for x in range(count):
+                    total = 0.0
+                    for d in range(4):
+                        total += messages[d, i, j, x]
+                    sender[x] = nodes[i, j, x] + 0.5 * total - messages[back, i, j, x]
+                out = messages[way, ni, nj]
+                top = -np.inf
+                for y in range(count):
+                    best = -np.inf
+                    for x in range(count):
+                        pair = pairs[k, x, y] if turn == 0 else pairs[k, y, x]
+                        value = sender[x] + pair
+                        if x == y:
+                            value += agreement[k, code]
+                        best = max(best, value)
+                    out[y] = best
+                    top = max(top, best)
+                for y in range(count):
+                    out[y] -= top
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def bound_maximum(nodes, codes_right, codes_down, pairs, agreement, messages):  # type: ignore[no-untyped-def]
+    """Return an upper bound of the best labelling's score: half the best of rows and of columns.
+
+    See `max_sweep` for the arguments; any messages give a bound.
+    """
+    height, width, count = nodes.shape
+    total = 0.0
+    state, fresh = np.empty(count), np.empty(count)
+    columns = np.empty((width, count))
+    for i in range(height):
+        for j in range(width):
+            for way in range(2):
+                old = state if way == 0 else columns[j]
+                is_first = j == 0 if way == 0 else i == 0
+                top = -np.inf
+                for y in range(count):
+                    h = messages[0, i, j, y] + messages[1, i, j, y]
+                    v = messages[2, i, j, y] + messages[3, i, j, y]
+                    fresh[y] = nodes[i, j, y] + (0.5 * (v - h) if way == 0 else 0.5 * (h - v))
+                    if not is_first:
+                        code = codes_right[i, j - 1] if way == 0 else codes_down[i - 1, j]
+                        best = old[y] + pairs[way, y, y] + agreement[way, code]
+                        for x in range(count):
+                            if x != y:
+                                best = max(best, old[x] + pairs[way, x, y])
+                        fresh[y] += best
+                    top = max(top, fresh[y])
+                total += 0.5 * top
+                for y in range(count):
+                    old[y] = fresh[y] - top
+    return total

@@ -1,0 +1,282 @@
+"""Weights of what trees say, of maps and of edges, for several classes, by a chosen loss."""
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from itertools import repeat
+
+import numpy as np
+from scipy.linalg import block_diag, solve_triangular
+from scipy.optimize import minimize
+
+from engine.core.arguments import FloatArray, IntArray, read_only
+from engine.core.errors import StoppedError
+from engine.core.progress import StopCallback, ignore_progress
+from engine.core.status import Status
+from engine.crf.class_features import ClassExample, Layout
+from engine.kernels.threads import count_threads, one_blas_thread
+from engine.objectives.class_inner import ClassSetInnerProblem, expected_statistics
+from engine.objectives.class_messages import ClassMessages, univariate_loss
+from engine.solvers.control import Callbacks, Limits
+from engine.solvers.result import LearningResult, TrajectoryPoint
+from engine.solvers.theta_ascent import ThetaAscent
+
+SWEEPS = 4
+"""Sweeps behind the univariate loss: with good unaries messages are nearly at rest by then."""
+
+TOLERANCE = 5e-4
+"""Decrease of the loss over its size that counts as converged: held-out error moves no more."""
+
+MAX_STEPS = 30
+
+MEMORY = 30
+"""Steps that L-BFGS remembers."""
+
+EM_ROUNDS = 4
+"""Times that hidden labels are guessed anew: later rounds move the weights little."""
+
+INNER_RISE = 0.3
+"""Part of a step's promised rise that unfinished messages may use up; they go on at the next."""
+
+EDGE_VARIANCE = 0.05
+"""Variance of an edge's agreement in the estimate of the curvature: any of its size would do."""
+
+
+class _Over(Exception):
+    """Carries the reason out of SciPy's loop."""
+
+    def __init__(self, status: Status) -> None:
+        super().__init__(status.value)
+        self.status = status
+
+
+def fit_univariate(
+    examples: Sequence[ClassExample],
+    *,
+    ridge: float,
+    weights: FloatArray,
+    is_potts: bool,
+    start: FloatArray | None = None,
+    max_seconds: float | None = None,
+    should_stop: StopCallback,
+) -> LearningResult:
+    """Minimise the univariate logistic loss of the known pixels, plus lambda/2 ||theta - plain||^2.
+
+    Parameters
+    ----------
+    examples : sequence of ClassExample
+    ridge : float, lambda > 0 of the whole loss; it draws towards what the trees say alone.
+    weights : ndarray, shape (L,), of the pixels of each class
+    is_potts : bool
+        Whether neighbours may only agree or not, instead of a weight for each pair of classes.
+    start : ndarray, shape (K,), optional
+    max_seconds : float, optional; all pictures are looked at once even if none are left.
+    should_stop : StopCallback
+
+    Returns
+    -------
+    LearningResult
+        Without a certificate: the loss is not convex.
+
+    Raises
+    ------
+    StoppedError
+        If stopped before all pictures had been looked at.
+    """
+    layout = examples[0].features.layout
+    plain = layout.plain()
+    theta = plain if start is None else start
+    free = free_parameters(layout, is_potts=is_potts)
+    root = np.linalg.cholesky(estimate_curvature(examples, ridge)[np.ix_(free, free)])
+    started, best, evaluations = time.perf_counter(), (np.inf, theta), 0
+
+    with ThreadPoolExecutor(count_threads()) as pool:
+
+        def objective(z: FloatArray) -> tuple[float, FloatArray]:
+            nonlocal best, evaluations
+            now = plain.copy()
+            now[free] = solve_triangular(root, z, lower=True, trans="T") + plain[free]
+            parts = pool.map(
+                lambda e: univariate_loss(e, now, SWEEPS, weights, is_potts=is_potts), examples
+            )
+            away = now - plain
+            value, gradient = 0.5 * ridge * float(away @ away), ridge * away
+            for part, slope in parts:
+                value, gradient = value + part, gradient + slope
+            evaluations += 1
+            if value < best[0]:
+                best = value, now
+            if should_stop():
+                raise _Over(Status.CANCELLED)
+            if max_seconds is not None and time.perf_counter() - started >= max_seconds:
+                raise _Over(Status.TIME_LIMIT)
+            return value, solve_triangular(root, gradient[free], lower=True)
+
+        with one_blas_thread():
+            try:
+                outcome = minimize(
+                    objective,
+                    root.T @ (theta - plain)[free],
+                    jac=True,
+                    method="L-BFGS-B",
+                    options={
+                        "maxcor": MEMORY, "maxiter": MAX_STEPS, "ftol": TOLERANCE, "gtol": 0.0,
+                    },
+                )  # fmt: skip
+                status = Status.ITERATION_LIMIT if outcome.status == 1 else Status.CONVERGED
+            except _Over as over:
+                status = over.status
+                if status is Status.CANCELLED:
+                    raise StoppedError("Learning was stopped.") from over
+    seconds = time.perf_counter() - started
+    end = TrajectoryPoint(evaluations, seconds, evaluations, float("inf"), -best[0])
+    return LearningResult(
+        theta=read_only(best[1]),
+        objective=float("inf"),
+        lower_bound=-best[0],
+        is_certified=False,
+        iterations=evaluations,
+        oracle_calls=evaluations,
+        seconds=seconds,
+        status=status,
+        trajectory=(end,),
+    )
+
+
+def fit_likelihood(
+    examples: Sequence[ClassExample],
+    *,
+    ridge: float,
+    relative_gap: float,
+    max_seconds: float | None = None,
+    should_stop: StopCallback,
+) -> LearningResult:
+    """Maximise the surrogate likelihood of the known labels, less lambda/2 ||theta||^2.
+
+    Where some pixels are hidden, surrogate EM: their expected statistics are fixed at the present
+    weights, then the weights are learned as from full labels, and so on. The certificate is that of
+    the last of these problems; the whole only descends.
+
+    Parameters
+    ----------
+    examples, ridge, max_seconds, should_stop : as for `fit_univariate`
+    relative_gap : float, certified gap over the size of the objective at which to stop
+
+    References
+    ----------
+    Domke 2013, section 4.
+    """
+    started = time.perf_counter()
+    layout = examples[0].features.layout
+    theta = layout.plain()
+    curvature = estimate_curvature(examples, ridge)
+    is_whole = all(example.n_known == example.labels.size for example in examples)
+    rounds = 1 if is_whole else EM_ROUNDS
+    for step in range(rounds):
+        with ThreadPoolExecutor(count_threads()) as pool:
+            parts = pool.map(expected_statistics, examples, repeat(theta))
+            observed = np.asarray(np.sum(list(parts), axis=0))
+        problem = ClassSetInnerProblem(examples, observed, curvature)
+        left = None
+        if max_seconds is not None:
+            left = max(max_seconds - (time.perf_counter() - started), 0.0) / (rounds - step)
+        result = ThetaAscent(
+            [problem],
+            ridge,
+            Limits(relative_gap=relative_gap, max_iterations=MAX_STEPS, max_seconds=left),
+            Callbacks(ignore_progress, should_stop),
+            memory=MEMORY,
+            refresh_ratio=float("inf"),
+            inner_rise=INNER_RISE,
+        ).solve(theta)
+        theta = result.theta
+        if result.status is Status.CANCELLED:
+            raise StoppedError("Learning was stopped.")
+    return replace(result, seconds=time.perf_counter() - started)
+
+
+def free_parameters(layout: Layout, *, is_potts: bool) -> IntArray:
+    """Places in theta of what is learned: all, or all but the weights of label pairs."""
+    return np.arange(layout.size - (2 * layout.n_classes**2 if is_potts else 0))
+
+
+def estimate_curvature(examples: Sequence[ClassExample], ridge: float) -> FloatArray:
+    """Estimate the Hessian of a loss, (K, K), pixels and edges counted as independent.
+
+    It only shapes the steps: a poor estimate costs iterations, never correctness.
+    """
+    layout = examples[0].features.layout
+    n = layout.n_classes
+    nodes = np.zeros((n, layout.n_node, layout.n_node))
+    edges: FloatArray = np.zeros((1, 1))
+    counts = np.zeros((2, n, n))
+    for example in examples:
+        features, known = example.features, example.n_known
+        stride = max(1, example.labels.size // 2000)
+        trees = features.trees.reshape(-1, n)[::stride].astype(np.float64)
+        maps = features.maps.reshape(example.labels.size, layout.n_maps)[::stride].astype(
+            np.float64
+        )
+        share = np.exp(trees - trees.max(axis=1, keepdims=True))
+        share /= share.sum(axis=1, keepdims=True)
+        scale = known / max(len(trees), 1)
+        for x in range(n):
+            own = trees[:, x]
+            rows = np.column_stack([np.ones(len(own)), own, np.clip(own, -1.5, 1.5), maps])
+            variance = share[:, x] * (1 - share[:, x]) * scale
+            nodes[x] += (rows * variance[:, None]).T @ rows
+        mean = share.mean(axis=0)
+        for way, (codes, basis) in enumerate(
+            zip(
+                features.codes,
+                (features.edges.horizontal_basis, features.edges.vertical_basis),
+                strict=True,
+            )
+        ):
+            often = np.bincount(codes.ravel(), minlength=len(basis)) * (known / example.labels.size)
+            edges = edges + EDGE_VARIANCE * (basis * often[:, None]).T @ basis
+            counts[way] += known * (EDGE_VARIANCE * np.outer(mean, mean) + 1e-3 * np.diag(mean))
+    matrix = block_diag(*nodes, edges, np.diag(counts.ravel()))
+    return np.asarray(
+        matrix + (ridge + 1e-6 * np.trace(matrix) / len(matrix)) * np.eye(len(matrix))
+    )
+
+
+MESSAGE_TOLERANCE = 1e-3
+MAX_SWEEPS = 60
+
+
+def rest_messages(chains: ClassMessages) -> bool:
+    """Sweep until no message changes by a thousandth; return whether they came to rest."""
+    change, sweeps = float("inf"), 0
+    while change > MESSAGE_TOLERANCE and sweeps < MAX_SWEEPS:
+        change = chains.sweep(2)
+        sweeps += 2
+    return change <= MESSAGE_TOLERANCE
+
+
+def mean_error(
+    examples: Sequence[ClassExample], theta: FloatArray, should_stop: StopCallback
+) -> float:
+    """Return the share of known pixels whose most probable label is wrong."""
+
+    def one(example: ClassExample) -> tuple[int, int]:
+        if should_stop():
+            raise StoppedError("Learning was stopped.")
+        chains = ClassMessages(example.features, theta)
+        rest_messages(chains)
+        known = example.labels < example.features.layout.n_classes
+        wrong = (chains.marginals().argmax(axis=2) != example.labels) & known
+        return int(wrong.sum()), int(known.sum())
+
+    with ThreadPoolExecutor(count_threads()) as pool, one_blas_thread():
+        wrong, known = np.sum(list(pool.map(one, examples)), axis=0)
+    return float(wrong / max(known, 1))
+
+
+def trees_alone(layout: Layout) -> FloatArray:
+    """Parameters that say what the trees say, pixel by pixel."""
+    theta = np.zeros(layout.size)
+    layout.split(theta)[0][:, 1] = 1.0
+    return theta

@@ -1,0 +1,83 @@
+"""Painting classes in Chromium: strokes, answers, doubt, undo, what stays after a reload."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tifffile
+from playwright.sync_api import Page, expect
+
+from tests.browser.image_pages import make_set, upload
+
+
+@pytest.fixture
+def plate(tmp_path: Path) -> list[Path]:
+    """Two 12-bit pictures with a bright disc each; a pixel is .325 micrometres."""
+    rows, columns = np.mgrid[:200, :260]
+    paths = []
+    for k in range(2):
+        disc = (rows - 100) ** 2 + (columns - 90 - 40 * k) ** 2 < 40**2
+        noise = np.random.default_rng(k).normal(0, 60, disc.shape)
+        values = (300 + 2500 * disc + noise).clip(0, 4095).astype(np.uint16)
+        paths.append(tmp_path / f"well_{k}.tif")
+        unit = {"unit": "um"}
+        size = (1 / 0.325, 1 / 0.325)
+        tifffile.imwrite(paths[-1], values, imagej=True, resolution=size, metadata=unit)
+    return paths
+
+
+def answers(page: Page) -> int:
+    return int(page.locator("[data-paint]").get_attribute("data-answers") or 0)
+
+
+def paint(page: Page, start: tuple[float, float], end: tuple[float, float]) -> None:
+    """Drag from one share of the stage to another, and wait for the next answer."""
+    box = page.locator("[data-canvas]").bounding_box()
+    before = answers(page)
+    for k, (x, y) in enumerate((start, end)):
+        page.mouse.move(box["x"] + x * box["width"], box["y"] + y * box["height"], steps=4)
+        if k == 0:
+            page.mouse.down()
+    page.mouse.up()
+    expect(page.locator("[data-paint]")).not_to_have_attribute(
+        "data-answers", str(before), timeout=60_000
+    )
+
+
+def test_strokes_answers_and_a_reload(
+    page_as: Callable[..., Page],
+    plate: list[Path],
+    assert_accessible: Callable[..., None],
+    screenshot: Callable[..., None],
+) -> None:
+    page = page_as("bob")
+    make_set(page, "Plate to paint")
+    upload(page, *plate)
+    page.reload()
+    expect(page.get_by_text("A pixel is 0.325 µm")).to_be_visible()
+    page.get_by_role("link", name="Paint classes").click()
+    page.wait_for_selector("[data-paint][data-ready=true]")
+    expect(page.get_by_text("Paint a little of each class.")).to_be_visible()
+    paint(page, (0.36, 0.45), (0.4, 0.55))
+    expect(page.get_by_text("Paint a second class.")).to_be_visible()
+    page.keyboard.press("2")
+    paint(page, (0.75, 0.2), (0.75, 0.8))
+    expect(page.locator("[data-badge]")).to_have_text(re.compile(r"Answered in [\d.]+ s"))
+    expect(page.locator("[data-objects]")).to_be_visible(timeout=60_000)
+    expect(page.locator("[data-object-facts]")).to_contain_text("µm²")
+    expect(page.locator("[data-n-strokes]")).to_have_text("2")
+    page.keyboard.press("z")
+    expect(page.locator("[data-n-strokes]")).to_have_text("1")
+    page.keyboard.press("y")
+    expect(page.locator("[data-n-strokes]")).to_have_text("2")
+    expect(page.get_by_role("button", name="Save the model")).to_be_enabled()
+    screenshot(page, "paint")
+    assert_accessible(page)
+    page.reload()
+    page.wait_for_selector("[data-paint][data-ready=true]")
+    expect(page.locator("[data-n-strokes]")).to_have_text("2")
+    expect(page.locator("[data-badge]")).to_have_text(
+        re.compile(r"Answered in [\d.]+ s"), timeout=60_000
+    )

@@ -1,0 +1,148 @@
+"""`segment` with label maps, scribbles and maps of other programs."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from engine.cli.main import main
+from engine.datasets.label_maps import read_values
+from engine.learning import class_segmentation, class_unaries
+from engine.learning.class_trees import ClassTreeOptions
+from tests.learning.class_pictures import CLASSES, class_pictures
+
+SMALL = ClassTreeOptions(n_trees=12, n_leaves=8, rate=0.3, min_leaf=10)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_trees():  # type: ignore[no-untyped-def]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(class_unaries, "FIRST", SMALL)
+        patch.setattr(class_unaries, "SECOND", SMALL)
+        patch.setattr(class_segmentation, "EDGE_LABELS", 10_000)
+        yield
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("classes")
+    for number, (image, labels) in enumerate(zip(*class_pictures(4), strict=True)):
+        Image.fromarray(image).save(place / f"p{number}.png")
+        Image.fromarray(10 * labels).save(place / f"p{number}.labels.png")
+    (place / "table.csv").write_text("value,class\n0,ground\n10,water\n20,wood\n255,void\n")
+    (place / "z-broken.png").write_bytes((place / "p0.png").read_bytes()[:400])
+    return place
+
+
+@pytest.fixture(scope="module")
+def model(folder: Path) -> Path:
+    path = folder / "model.npz"
+    words = ["--images", str(folder), "--classes", str(folder / "table.csv"), "--out", str(path)]
+    assert main(["segment", "train", *words]) == 0
+    return path
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, Any]]:
+    code = main(["segment", *words, "--json"])
+    return code, json.loads(capsys.readouterr().out.splitlines()[-1])
+
+
+def test_predictions_have_the_values_of_the_label_maps(
+    folder: Path, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("--images", str(folder), "--model", str(model), "--out", str(tmp_path))
+    code, result = run(capsys, "predict", *words, "--readout", "map")
+    assert code == 0
+    assert result["classes"] == list(CLASSES)
+    assert {row["name"] for row in result["skipped"]} == {"z-broken.png"}
+    row = result["images"][0]
+    found, truth = read_values(row["labels"]), read_values(folder / "p0.labels.png")
+    assert set(np.unique(found)) <= {0, 10, 20}
+    assert np.mean(found != truth) < 0.2
+    assert row["score"] <= row["upper_bound"]
+    probabilities = np.load(row["probabilities"])
+    assert probabilities.shape == (*truth.shape, 3)
+    assert probabilities.sum(axis=2) == pytest.approx(1, abs=1e-3)
+    assert sum(row["shares"].values()) == pytest.approx(1)
+
+
+def test_a_threshold_leaves_the_doubtful_unknown(
+    folder: Path, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("--images", str(folder), "--model", str(model), "--out", str(tmp_path))
+    _, result = run(capsys, "predict", *words, "--threshold", "0.95")
+    row = result["images"][0]
+    is_sure = np.load(row["probabilities"]).max(axis=2) >= 0.95
+    assert np.array_equal(read_values(row["labels"]) == 255, ~is_sure)
+
+
+def test_evaluation_tells_class_by_class(
+    folder: Path, model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("--images", str(folder), "--model", str(model))
+    code, result = run(capsys, "evaluate", *words)
+    assert code == 0
+    counts = np.array(result["confusion"])
+    assert result["error"] == pytest.approx(1 - np.trace(counts) / counts.sum())
+    water = counts[1, 1] / (counts[1].sum() + counts[:, 1].sum() - counts[1, 1])
+    assert result["classes"]["water"]["iou"] == pytest.approx(water)
+    assert main(["segment", "evaluate", *words]) == 0
+    assert "class water" in capsys.readouterr().out
+
+
+def test_scribbles_and_maps_of_another_program_are_learned_from(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    images, labels = class_pictures(3, noise=120.0)  # hardly told apart by colour
+    rng = np.random.default_rng(0)
+    (tmp_path / "maps").mkdir()
+    for number, (image, label) in enumerate(zip(images, labels, strict=True)):
+        Image.fromarray(image).save(tmp_path / f"p{number}.png")
+        strokes = np.where(rng.random(label.shape) < 0.08, label, 77).astype(np.uint8)
+        Image.fromarray(strokes).save(tmp_path / f"p{number}_mask.png")
+        given = np.eye(3)[label] * 0.7 + 0.1
+        np.save(tmp_path / "maps" / f"p{number}.npy", np.moveaxis(given, 2, 0).copy())
+    out = str(tmp_path / "m.npz")
+    words = ("--images", str(tmp_path), "--out", out, "--unknown", "77", "--scale", "1")
+    shared = ("--maps", str(tmp_path / "maps"))
+    code, result = run(capsys, "train", *words, *shared, "--class-weights", "balanced")
+    assert code == 0
+    assert sum(result["known_pixels"].values()) < 0.1 * result["n_pixels"]
+    answer = str(tmp_path / "out")
+    code, result = run(
+        capsys, "predict", "--images", str(tmp_path), "--model", out, "--out", answer, *shared
+    )
+    found = [read_values(row["labels"]) for row in result["images"]]
+    assert np.mean([np.mean(a != b) for a, b in zip(found, labels, strict=True)]) < 0.03
+    code = main(["segment", "predict", "--images", str(tmp_path), "--model", out, "--out", answer])
+    assert code == 2
+    assert "learned with 3 maps" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--classes", "a,b"), "none of the 2 classes"),
+        (("--classes", "missing.csv"), "cannot be read"),
+        (("--classes", "auto", "--unknown", "0,10"), "2 to 32"),
+        (("--unknown", "many"), "whole numbers"),
+        (("--classes", "auto", "--class-weights", "1,2"), "one a class"),
+        (("--classes", "auto", "--class-weights", "1,x,2"), "numbers with commas"),
+        (("--classes", "auto", "--scale", "3"), "scale"),
+        (("--classes", "auto", "--cache", "x"), "--cache does not go"),
+        (("--maps", "nowhere"), "no map of it"),
+    ],
+)
+def test_what_cannot_be_is_said_in_one_line(
+    folder: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    options: tuple[str, ...],
+    message: str,
+) -> None:
+    words = ["segment", "train", "--images", str(folder), "--out", str(tmp_path / "m.npz")]
+    assert main([*words, *options]) == 2
+    assert message in capsys.readouterr().err

@@ -1,0 +1,186 @@
+"""A year of a questionnaire on a running product: invited, reminded, answered, placed in rooms.
+
+Staff act through the services, as their pages do; students only through HTTP. The live test runs a
+short year, ``benchmarks.bench_students`` a whole one.
+"""
+
+import contextlib
+import json
+import os
+import random
+import re
+import signal
+import threading
+import time
+from collections.abc import Sequence
+from email import message_from_bytes, policy
+from pathlib import Path
+
+from tests.live.crowd import Outcome, Student, make_students, run_crowd
+from tests.live.product import Product, children_of
+
+_OPEN = """
+import sys
+from datetime import timedelta
+from django.utils import timezone
+from webapp.accounts.models import User
+from webapp.surveys.services.questionnaires import questionnaire_create, questionnaire_open
+from webapp.surveys.services.invitations import invitations_add, mails_queue
+bob = User.objects.get(username="bob")
+made = questionnaire_create(user=bob, title="Housing 2027", form="housing")
+until = timezone.now() + timedelta(days=1)
+questionnaire_open(user=bob, questionnaire=made, closes_at=until)
+people = "\\n".join("n%05d@northfield.example" % k for k in range({invited}))
+invitations_add(user=bob, questionnaire=made, text=people)
+common = dict(user=bob, questionnaire=made, base="http://localhost")
+mails_queue(**common, is_reminder=False, text="Hello [link]")
+print(made.code)
+"""
+_REMIND = """
+from webapp.accounts.models import User
+from webapp.surveys.models import Questionnaire
+from webapp.surveys.services.invitations import mails_queue
+bob, made = User.objects.get(username="bob"), Questionnaire.objects.get()
+common = dict(user=bob, questionnaire=made, base="http://localhost")
+print(mails_queue(**common, is_reminder=True, text="Again [link]"))
+"""
+_PLACE = """
+import json
+from webapp.accounts.models import User
+from webapp.housing.models import Room
+from webapp.housing.rules import PlacementRules
+from webapp.housing.services.buildings import building_list_create
+from webapp.housing.services.placements import placement_create
+from webapp.matching.services.set_models import VALUES, model_set
+from webapp.surveys.models import Questionnaire
+from webapp.surveys.services.cohorts import cohort_from_answers
+bob, made = User.objects.get(username="bob"), Questionnaire.objects.get()
+cohort = cohort_from_answers(user=bob, questionnaire=made, name="First-years 2027")
+matters = {{q["name"]: max(VALUES) for q in cohort.questions}}
+model = model_set(user=bob, name="By hand", cohort=cohort, importance=matters)
+house = building_list_create(user=bob, name="Campus")
+count = -(-cohort.n_students // 2)
+Room.objects.bulk_create(
+    Room(buildings=house, hall="Elm", name=str(k), capacity=2, position=k) for k in range(count)
+)
+placed = placement_create(user=bob, name="Rooms", cohort=cohort, buildings=house, model=model,
+                          rules=PlacementRules())
+print(json.dumps([cohort.n_students, str(placed.pk)]))
+"""
+_DONE = """
+import json
+from webapp.housing.models import Placement
+found = Placement.objects.select_related("job").get()
+print(json.dumps([found.job.state if found.job else "", found.job.error if found.job else ""]))
+"""
+
+
+def open_questionnaire(product: Product, *, invited: int) -> tuple[str, list[str]]:
+    """Open the housing survey and invite by mail; return its code and the links of the mails."""
+    code = product.run(_OPEN.replace("{invited}", str(invited)))
+    return code, wait_for_links(product, invited)
+
+
+def remind(product: Product, wave: int) -> int:
+    """Send a reminder to who has not finished; return how many mails went out, all of them."""
+    count = int(product.run(_REMIND))
+    wait_for_links(product, count, subject="Reminder")
+    return count
+
+
+def wait_for_links(product: Product, count: int, subject: str = "Housing") -> list[str]:
+    """Wait until mails lie in the instance folder; return their links in the order of people."""
+    deadline = time.monotonic() + 1200
+    while time.monotonic() < deadline:
+        links = _links(product.instance / "mail", subject)
+        if len(links) >= count:
+            return [links[who] for who in sorted(links)]
+        time.sleep(1)
+    raise AssertionError(f"{len(links)} of {count} mails were sent\n{product.logs()}")
+
+
+def _links(folder: Path, subject: str) -> dict[str, str]:
+    found = {}
+    for path in folder.glob("*.log") if folder.exists() else ():
+        for part in path.read_bytes().split(b"-" * 79 + b"\n"):
+            mail = message_from_bytes(part, policy=policy.default)
+            link = re.search(r"http://\S+/q/\S+/", mail.get_content() if mail["To"] else "")
+            if link and str(mail["Subject"]).startswith(subject):
+                found[str(mail["To"])] = link.group()
+    return found
+
+
+class Killer(threading.Thread):
+    """Sends SIGKILL to something of the product, so many times at random moments of a crowd."""
+
+    def __init__(self, product: Product, *, times: int, every: float, seed: int) -> None:
+        super().__init__(daemon=True)
+        self._product, self._left, self._every = product, times, every
+        self._rng = random.Random(seed)
+        self._stopped = threading.Event()
+        self.killed: list[str] = []
+
+    def run(self) -> None:
+        """Kill until asked to stop or done."""
+        while self._left and not self._stopped.wait(self._every * self._rng.uniform(0.5, 1.5)):
+            name = self._rng.choice(("web", "a web process", "a web process", "sweep"))
+            try:
+                pid = self._product.pid_of("sweep" if name == "sweep" else "web")
+            except AssertionError:
+                continue  # it is being started again
+            if name == "a web process":
+                pid = self._rng.choice(children_of(pid) or [pid])
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+                self.killed.append(name)
+                self._left -= 1
+
+    def stop(self) -> None:
+        """End after the present pause."""
+        self._stopped.set()
+        self.join()
+
+
+def lost_answers(product: Product, students: Sequence[Student]) -> list[str]:
+    """Return what was acknowledged to a student and is not what the database holds."""
+    rows = product.rows("SELECT id, answers, finished_at FROM surveys_participant")
+    held = {row["id"]: (json.loads(row["answers"]), row["finished_at"]) for row in rows}
+    content = json.loads(product.rows("SELECT content FROM surveys_questionnaire")[0]["content"])
+    keys = [q["key"] for section in content["sections"] for q in section["questions"]]
+    lost = []
+    for student in students:
+        answers, finished = held[int(student.path.split("/")[2].partition(".")[0])]
+        for number, said in student.kept.items():
+            if answers.get(keys[number - 1]) != int(said):
+                lost.append(f"{student.identifier}: question {number}")
+        if student.is_finished and not finished:
+            lost.append(f"{student.identifier}: finished")
+    return lost
+
+
+def make_placement(product: Product, *, seconds: float) -> int:
+    """Make a cohort and a placement of it, and wait for it; return the number of students."""
+    count, _ = json.loads(product.run(_PLACE.replace("{{", "{").replace("}}", "}")))
+    deadline = time.monotonic() + seconds
+    state = error = ""
+    while time.monotonic() < deadline and state != "succeeded":
+        state, error = json.loads(product.run(_DONE))
+        assert state not in ("failed", "cancelled"), error
+        time.sleep(1)
+    assert state == "succeeded", state
+    return int(count)
+
+
+def crowd_of(
+    product: Product, count: int, *, code: str, links: Sequence[str], seed: int
+) -> list[Student]:
+    """Return the crowd of a year."""
+    return make_students(count, code=code, links=links, seed=seed)
+
+
+def answer(
+    product: Product, students: Sequence[Student], *, at_once: int, a_minute: float | None
+) -> Outcome:
+    """Let students answer."""
+    host = f"127.0.0.1:{product.port}"
+    return run_crowd(host, students, at_once=at_once, seed=7, a_minute=a_minute)

@@ -1,0 +1,97 @@
+"""Backup and restore on PostgreSQL, with files in an object store: rows and files, compared."""
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.live.product import ROOT, Product, new_product
+from tests.webapp.store.servers import object_store
+
+_FILL = """
+from webapp.accounts.models import User
+from webapp.cohorts.services.cohorts import draft_import
+from webapp.cohorts.services.drafts import draft_create
+from webapp.common import store
+store.check()
+bob = User.objects.get(username="bob")
+data = ("student_id,Bedtime\\n" + "".join(f"N{k},{'Early' if k % 2 else 'Late'}\\n"
+        for k in range(40))).encode()
+draft = draft_create(user=bob, filename="s.csv", size=len(data), read=lambda: data)
+draft_import(user=bob, draft=draft, name="Whole", version=draft.version)
+draft_create(user=bob, filename="t.csv", size=len(data), read=lambda: data)
+"""
+
+_STATE = """
+import hashlib, json
+from django.apps import apps
+from webapp.common import store
+store.check()
+files = {}
+for file in store.files(store.store().root):
+    path = store.get(file.path)
+    name = str(path.relative_to(store.store().root))
+    files[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+rows = {}
+for model in apps.get_models():
+    if model._meta.model_name != "installation":  # when it was backed up
+        values = model.objects.values()
+        rows[model._meta.label] = sorted(repr(sorted(row.items())) for row in values)
+files.pop(".store", None)
+print(json.dumps([files, rows]))
+"""
+
+
+@contextmanager
+def postgres() -> Iterator[str]:
+    """A server of its own; its address as DATABASE_URL."""
+    process = subprocess.Popen(
+        ["bin/with-postgres", "sh", "-c", 'echo "$DATABASE_URL"; read -r _'],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        url = process.stdout.readline().strip()
+        if not url:
+            pytest.skip(process.stderr.read().strip() if process.stderr else "no PostgreSQL")
+        yield url
+    finally:
+        if process.poll() is None:
+            process.stdin.write("\n")
+            process.stdin.close()
+        process.wait(60)
+
+
+@pytest.mark.slow
+def test_rows_and_files_come_back_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "test")
+    with ExitStack() as servers:
+        first, second = (servers.enter_context(postgres()) for _ in "ab")
+        bucket, _ = servers.enter_context(object_store())
+        product = new_product(tmp_path / "one", DATABASE_URL=first, STORE_URL=bucket)
+        product.run(_FILL)
+        before = product.run(_STATE)
+        assert "drafts/" in before
+        backup = tmp_path / "hall.tar"
+        product.manage("backup", str(backup))
+        elsewhere = {
+            **product.environment,
+            "DATABASE_URL": second,
+            "STORE_URL": bucket.replace("/files", "/other"),
+            "BETHE_HALL_INSTANCE": str(tmp_path / "two"),
+        }
+        copy = Product(tmp_path / "two", 0, elsewhere)
+        copy.manage("restore", str(backup))
+        assert copy.run(_STATE) == before
+        with pytest.raises(AssertionError, match="This installation has people"):
+            copy.manage("restore", str(backup))

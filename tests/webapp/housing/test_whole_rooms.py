@@ -1,0 +1,304 @@
+"""Accepting, keeping and acting on all rooms that match; latecomers and the waiting list."""
+
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+
+from tests.webapp.housing.conftest import csv_file
+from tests.webapp.housing.test_placements import RULES, check, placement, two_rooms  # noqa: F401
+from tests.webapp.matching.conftest import cohort_of, run_waiting
+from webapp.accounts.models import User
+from webapp.cohorts.models import Cohort
+from webapp.cohorts.selectors.surveys import cohort_survey
+from webapp.housing.errors import HousingError
+from webapp.housing.models import Placement, Room
+from webapp.housing.scores import Scores
+from webapp.housing.selectors.offers import beds_for
+from webapp.housing.selectors.placements import PlacementRooms
+from webapp.housing.services.decisions import Move, places_move
+from webapp.housing.services.placements import placement_create, placement_publish
+from webapp.housing.services.reviews import rooms_accept, rooms_keep
+from webapp.housing.services.undo import decision_undo
+
+ClientOf = Callable[[User], Client]
+
+
+def seen(placement: Placement, user: User) -> dict[str, object]:  # noqa: F811
+    placement.refresh_from_db()
+    return {"user": user, "placement": placement, "version": placement.version}
+
+
+def post(client: Client, placement: Placement, **data: object):  # noqa: F811
+    placement.refresh_from_db()
+    sent = {"version": placement.version, "back": "hall=all", **data}
+    return client.post(f"/placements/{placement.pk}/decide/", sent)
+
+
+def test_a_room_is_accepted_with_the_people_of_then(bob: User, placement: Placement) -> None:  # noqa: F811
+    (a, _), _ = two_rooms(placement)
+    room = placement.places.get(number=a).room_id
+    rooms_accept(rooms=[room], accepted=True, **seen(placement, bob))
+
+    def is_accepted() -> bool:
+        cards = PlacementRooms(Placement.objects.get(pk=placement.pk)).cards()
+        return next(card.is_accepted for card in cards if card.room.pk == room)
+
+    assert is_accepted()
+    event = places_move(moves=[Move(a, None)], sentence="out", **seen(placement, bob))
+    assert not is_accepted()
+    decision_undo(user=bob, placement=placement, event=event)
+    assert is_accepted()
+
+
+def test_a_room_is_kept_only_when_nobody_lives_there(bob: User, placement: Placement) -> None:  # noqa: F811
+    people, _ = two_rooms(placement)
+    room = placement.places.get(number=people[0]).room
+    with pytest.raises(HousingError, match=f"Somebody lives in {room} in P. Empty it first"):
+        rooms_keep(rooms=[room.pk], kept=True, **seen(placement, bob))
+    places_move(moves=[Move(n, None) for n in people], sentence="out", **seen(placement, bob))
+    event = rooms_keep(rooms=[room.pk], kept=True, **seen(placement, bob))
+    with pytest.raises(HousingError, match=r"is kept\. Open it"):
+        places_move(moves=[Move(people[0], room.pk)], sentence="in", **seen(placement, bob))
+    decision_undo(user=bob, placement=placement, event=event)
+    places_move(moves=[Move(people[0], room.pk)], sentence="in", **seen(placement, bob))
+
+
+def test_all_rooms_that_match_are_decided_at_once_and_undone_at_once(
+    bob: User,
+    placement: Placement,  # noqa: F811
+    client_of: ClientOf,
+) -> None:
+    client = client_of(bob)
+    page = client.get(f"/placements/{placement.pk}/?designation=F").content.decode()
+    assert "8 rooms that match" in page
+    back = {"back": "designation=F", "scope": "matching", "count": "8"}
+    post(client, placement, act="lock", **back)
+    locked = placement.places.filter(is_locked=True)
+    assert set(locked.values_list("room__designation", flat=True)) == {"F"}
+    assert locked.count() == placement.places.filter(room__designation="F").count() > 4
+    event = placement.events.first()
+    client.post(f"/placements/{placement.pk}/undo/{event.pk}/")
+    assert not placement.places.filter(is_locked=True).exists()
+
+
+def test_a_filter_that_shows_other_rooms_by_now_decides_nothing(
+    bob: User,
+    placement: Placement,  # noqa: F811
+    client_of: ClientOf,
+) -> None:
+    data = {"back": "designation=F", "scope": "matching", "count": "7"}
+    post(client_of(bob), placement, act="empty", **data)
+    assert not placement.events.exists()
+
+
+@pytest.mark.parametrize("view", ["rooms", "table", "students"])
+def test_a_decision_answers_with_what_it_changed(
+    bob: User,
+    placement: Placement,  # noqa: F811
+    client_of: ClientOf,
+    view: str,
+) -> None:
+    (a, _), (c, _) = two_rooms(placement)
+    one, other = (placement.places.get(number=n).room for n in (a, c))
+    answer = client_of(bob).post(
+        f"/placements/{placement.pk}/decide/",
+        {
+            "act": "accept",
+            "room": one.pk,
+            "then": other.pk,
+            "version": placement.version,
+            "back": f"view={view}&room={one.pk}",
+        },
+        headers={"hx-request": "true"},
+    )
+    text = answer.content.decode()
+    assert f'data-drawer="{other.pk}"' in text  # the card of the room that follows
+    assert f"{one.label} accepted." in text
+    if view == "students":
+        assert answer["HX-Retarget"] == "#placement"
+    else:
+        assert text.count('id="room-') == 1
+    assert "<html" not in text
+
+
+def test_viewers_see_all_three_ways_and_decide_nothing(
+    alice: User,
+    placement: Placement,  # noqa: F811
+    client_of: ClientOf,
+) -> None:
+    client = client_of(alice)
+    for view in ("rooms", "table", "students"):
+        page = client.get(f"/placements/{placement.pk}/?view={view}&sort=doubt").content.decode()
+        assert "S-1001" in page
+        assert "that match" not in page
+    assert post(client, placement, act="accept", room="1").status_code == 403
+
+
+def test_students_who_asked_as_a_must_are_not_parted(bob: User, placement: Placement) -> None:  # noqa: F811
+    pair = list(placement.places.filter(student__original_id__in=("N000", "N003")))
+    free = placement.buildings.rooms.filter(hall="Elm", capacity=1).first()
+    placement.places.filter(room=free).update(room=None, bed=None)
+    with pytest.raises(HousingError, match="asked to live together, which is a must"):
+        places_move(moves=[Move(pair[0].number, free.pk)], sentence="moved", **seen(placement, bob))
+    check(placement)
+
+
+def test_two_cohorts_are_never_published_into_one_room(
+    bob: User,
+    carol: User,
+    past,
+    placement: Placement,  # noqa: F811
+) -> None:
+    others = cohort_of(bob, past, 1, "Transfers", with_pairs=False)
+    second = placement_create(
+        user=bob,
+        name="T",
+        cohort=others,
+        buildings=placement.buildings,
+        model=placement.model,
+        rules=RULES,
+    )
+    run_waiting()
+    placement_publish(user=carol, placement=placement, version=placement.version)
+    second.refresh_from_db()
+    with pytest.raises(HousingError, match="taken in P, which is published"):
+        placement_publish(user=carol, placement=second, version=second.version)
+
+
+def test_latecomers_wait_for_a_bed_and_are_offered_those_that_keep_the_rules(
+    bob: User,
+    placement: Placement,  # noqa: F811
+    client_of: ClientOf,
+) -> None:
+    client, cohort = client_of(bob), placement.cohort
+    assert cohort_survey(cohort).n_students == 32
+    question = cohort.questions[0]
+    text = f"id,Gender,{question['name']}\nL1,F,{question['levels'][0]}\nL2,M,\n"
+    answer = client.post(f"/cohorts/{cohort.pk}/add/", {"file": csv_file(text)}, follow=True)
+    assert "2 students added: S-1033 to S-1034" in answer.content.decode()
+    cohort = Cohort.objects.get(pk=cohort.pk)
+    assert cohort_survey(cohort).n_students == 34
+    fresh = Placement.objects.get(pk=placement.pk)
+    rooms = PlacementRooms(fresh)
+    assert rooms.homeless[-2:] == [1033, 1034]
+    client.post(f"/placements/{placement.pk}/changes/act/", {"act": "first", "students": "S-1034"})
+    assert PlacementRooms(fresh).homeless[0] == 1034
+    for offer in beds_for(rooms, [1033], Scores(fresh))[1033]:
+        assert offer.room.designation in ("", "F")
+    people = two_rooms(placement)[0]
+    room = placement.places.get(number=people[0]).room
+    moves = [Move(n, None) for n in people]
+    places_move(moves=moves, sentence="out", **seen(placement, bob))
+    page = client.get(f"/placements/{placement.pk}/?room={room.pk}").content.decode()
+    assert "first on the waiting list" in page
+    data = {"act": "give", "students": "S-1033", "room": room.pk, "version": fresh.version}
+    fresh.refresh_from_db()
+    data["version"] = fresh.version
+    client.post(f"/placements/{placement.pk}/changes/act/", data)
+    assert placement.places.get(number=1033).room == room
+    check(placement)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("id,Gender\n,F\n", "has no id"),
+        ("id,Gender\nN001,F\n", "N001 is in First-years already. Leave it out."),
+        ("id,Gender\nX1,F\nX1,F\n", "Row 3: X1 is in First-years already."),
+        ("id,Student number\nX1,X2\n", "Two columns are called id"),
+        ("id,Gender\n", ""),
+        ("", ""),
+        ("%PDF-1.4", ""),
+    ],
+)
+def test_a_bad_file_of_latecomers_gets_one_sentence_and_adds_nobody(
+    bob: User, first_years: Cohort, client_of: ClientOf, text: str, words: str
+) -> None:
+    answer = client_of(bob).post(f"/cohorts/{first_years.pk}/add/", {"file": csv_file(text)})
+    assert answer.status_code == 422
+    assert words in answer.content.decode()
+    assert first_years.students.count() == 32
+
+
+@pytest.mark.parametrize(
+    ("sent", "words"),
+    [
+        ({"id": "X\x071"}, "holds a sign that is no text"),
+        ({"id": "X1", "r0": "F" * 300}, "longer than 200 characters"),
+        ({"id": "x" * 1001}, "longer than 1,000 characters"),
+        ({"id": " "}, "has no id"),
+        ({"id": "X1", "q0": "whenever"}, "is none of its answers"),
+    ],
+)
+def test_a_bad_latecomer_by_hand_gets_one_sentence(
+    bob: User, first_years: Cohort, client_of: ClientOf, sent: dict[str, str], words: str
+) -> None:
+    answer = client_of(bob).post(f"/cohorts/{first_years.pk}/add/", sent)
+    assert answer.status_code == 422
+    assert words in answer.content.decode()
+    assert first_years.students.count() == 32
+
+
+def test_an_answer_that_is_none_is_named_by_row_and_column(
+    bob: User, first_years: Cohort, client_of: ClientOf
+) -> None:
+    name = first_years.questions[0]["name"]
+    file = csv_file(f"id,{name}\nX1,whenever\n")
+    answer = client_of(bob).post(f"/cohorts/{first_years.pk}/add/", {"file": file})
+    assert f"Row 2, {name}: “whenever” is none of its answers" in answer.content.decode()
+
+
+def test_who_withdraws_is_named_by_either_id_and_can_come_back(
+    bob: User,
+    placement: Placement,  # noqa: F811
+    client_of: ClientOf,
+) -> None:
+    client, address = client_of(bob), f"/placements/{placement.pk}/changes/act/"
+    data = {"act": "withdraw", "version": placement.version, "students": "N005\nS-1007, nobody"}
+    page = client.post(address, data, follow=True).content.decode()
+    assert "“nobody” is nobody in First-years" in page
+    assert not placement.places.filter(has_left=True).exists()
+    client.post(address, data | {"students": "N005\nS-1007"})
+    assert set(placement.places.filter(has_left=True).values_list("number", flat=True)) == {
+        1006,
+        1007,
+    }
+    placement.refresh_from_db()
+    client.post(address, {"act": "return", "version": placement.version, "students": "S-1007"})
+    assert placement.places.get(number=1007).has_left is False
+
+
+def test_doubt_is_a_share_of_the_roommates_whom_the_rules_allow(placement: Placement) -> None:  # noqa: F811
+    shares = list(placement.places.values_list("doubt", flat=True))
+    assert all(0.0 < share <= 1.0 for share in shares)
+    assert Room.objects.filter(buildings=placement.buildings).count() == 21
+
+
+def test_home_says_how_far_each_cohort_is(
+    alice: User,
+    placement: Placement,  # noqa: F811
+    client_of: ClientOf,
+) -> None:
+    page = client_of(alice).get("/").content.decode()
+    assert "Where each cohort stands" in page
+    assert "32 of 32 placed" in page
+    assert "Not published yet, 0 of 1" in page
+
+
+def test_what_a_decision_says_of_the_filter_is_what_the_page_says(
+    bob: User,
+    placement: Placement,  # noqa: F811
+    client_of: ClientOf,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of many rooms the page shows the first hall; an answer to a decision must not forget that."""
+    monkeypatch.setattr("webapp.housing.selectors.pages.SMALL", 5)
+    client = client_of(bob)
+    page = client.get(f"/placements/{placement.pk}/").content.decode()
+    assert "16 rooms that match" in page
+    room = placement.places.filter(room__hall="Alder").first().room_id
+    data = {"act": "accept", "room": room, "version": placement.version, "back": f"room={room}"}
+    address = f"/placements/{placement.pk}/decide/"
+    answer = client.post(address, data, headers={"hx-request": "true"})
+    assert "16 rooms that match" in answer.content.decode()

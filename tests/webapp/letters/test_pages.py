@@ -1,0 +1,109 @@
+"""The pages of letters: who sees them, who sends, and what they say."""
+
+from collections.abc import Callable
+
+import pytest
+from django.core import mail
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.urls import reverse
+
+from tests.webapp.letters.conftest import placed_cohort
+from webapp.accounts.models import User
+from webapp.housing.models import Placement
+from webapp.letters.models import Letter, LetterTemplate
+from webapp.letters.services.letters import letters_send
+
+ClientOf = Callable[[User], Client]
+
+
+def at(placement: Placement, name: str = "placement") -> str:
+    return reverse(f"letters:{name}", args=[placement.pk])
+
+
+def test_staff_write_and_administrators_send(
+    client_of: ClientOf, bob: User, carol: User, placement: Placement
+) -> None:
+    staff, administrator = client_of(bob), client_of(carol)
+    assert "There is no letter yet" in staff.get(at(placement)).content.decode()
+    first = staff.get(reverse("letters:template-new"))
+    assert "[hall], room [room]" in first.content.decode()
+    fields = {"name": "Rooms", "subject": "Hello [name]", "text": "You live in [hall] [room]."}
+    page = staff.post(reverse("letters:template-new"), fields, follow=True).content.decode()
+    assert "Rooms of First-years" in page
+    template = LetterTemplate.objects.get()
+    page = staff.get(at(placement), {"student": "S-1003"}).content.decode()
+    assert "You live in Alder 102." in page
+    assert "An administrator sends them." in page
+    assert 'data-dialog-open="send"' not in page
+    sent = {"letter": str(template.pk), "version": str(placement.version)}
+    assert staff.post(at(placement, "placement-send"), sent).status_code == 403
+    assert 'data-dialog-open="send"' in administrator.get(at(placement)).content.decode()
+    page = administrator.post(at(placement, "placement-send"), sent, follow=True)
+    assert "5 letters are on their way." in page.content.decode()
+    assert letters_send() == 5
+    page = staff.get(at(placement), {"letter": template.pk}).content.decode()
+    assert "5 sent, 0 on their way" in page
+    assert "anna@uni.example" in page
+    test = {**sent, "act": "test", "student": "S-1002", "address": "bob@uni.example"}
+    page = staff.post(at(placement, "placement-act"), test, follow=True).content.decode()
+    assert "The letter of S-1002 went to bob@uni.example." in page
+    assert mail.outbox[-1].subject == "Test: Hello Ben Birch"
+    bounced = {**sent, "act": "bounced", "addresses": "anna@uni.example, x@y.example"}
+    page = staff.post(at(placement, "placement-act"), bounced, follow=True).content.decode()
+    assert "1 letter is marked as come back." in page
+    page = administrator.get(at(placement), {"show": "failed"}).content.decode()
+    assert "Came back, as staff noted." in page
+    again = {**sent, "act": "retry"}
+    page = administrator.post(at(placement, "placement-send"), again, follow=True)
+    assert "1 letter is on its way." in page.content.decode()
+
+
+def test_a_file_of_addresses_by_the_page(
+    client_of: ClientOf, bob: User, placement: Placement, template: LetterTemplate
+) -> None:
+    file = SimpleUploadedFile("a.csv", b"id,email\n+470,ann@uni.example\n")
+    fields = {"letter": str(template.pk), "act": "addresses", "file": file}
+    page = client_of(bob).post(at(placement, "placement-act"), fields, follow=True)
+    assert "1 student found." in page.content.decode()
+    assert placement.cohort.students.get(number=1001).email == "ann@uni.example"
+
+
+def test_a_letter_with_a_field_that_is_none_is_given_back(client_of: ClientOf, bob: User) -> None:
+    fields = {"name": "Rooms", "subject": "S", "text": "In [hal]"}
+    page = client_of(bob).post(reverse("letters:template-new"), fields)
+    assert page.status_code == 422
+    assert "Did you mean [hall]?" in page.content.decode()
+    assert "In [hal]" in page.content.decode(), "nobody writes it again"
+
+
+def test_a_viewer_reads_no_letter(
+    client_of: ClientOf, alice: User, placement: Placement, template: LetterTemplate
+) -> None:
+    client = client_of(alice)
+    for url in (at(placement), reverse("letters:templates"), at(placement, "placement-file")):
+        assert client.get(url).status_code == 403
+    assert reverse("letters:templates") not in client.get("/").content.decode()
+
+
+def test_a_letter_of_another_organisation_is_none(
+    client_of: ClientOf, bob: User, carol: User, mallory: User, template: LetterTemplate
+) -> None:
+    foreign = placed_cohort(mallory, "Southgate")
+    client = client_of(carol)
+    assert client.get(at(foreign)).status_code == 404
+    assert client.get(reverse("letters:template", args=[template.pk])).status_code == 200
+    assert (
+        client_of(mallory).get(reverse("letters:template", args=[template.pk])).status_code == 404
+    )
+    stolen = {"letter": str(template.pk), "version": "1"}
+    assert client_of(mallory).get(at(foreign, "placement-file"), stolen).status_code == 404
+    assert not Letter.objects.exists()
+
+
+@pytest.mark.parametrize("number", ["S-9999", "²", "x" * 90, "S-1006"])
+def test_a_student_who_is_none_is_said(
+    client_of: ClientOf, bob: User, placement: Placement, template: LetterTemplate, number: str
+) -> None:
+    page = client_of(bob).get(at(placement), {"student": number}).content.decode()
+    assert "No student of that id has a room here" in page

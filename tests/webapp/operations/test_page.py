@@ -1,0 +1,113 @@
+"""The operations page: alarms in words, nothing of other organisations, for administrators."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from webapp.accounts.models import User
+from webapp.audit.models import AuditLine
+from webapp.common import readiness
+from webapp.common.models import Installation
+from webapp.jobs.models import Job, JobState, Worker
+
+ClientOf = Callable[[User], Client]
+
+
+@pytest.fixture(autouse=True)
+def ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readiness, "checks", {})
+    monkeypatch.setattr(readiness, "_last", None)
+
+
+def heard(name: str, ago: float) -> Worker:
+    seen_at = timezone.now() - timedelta(seconds=ago)
+    return Worker.objects.create(name=name, processes=2, seen_at=seen_at)
+
+
+def waiting(user: User, kind: str, ago: float) -> Job:
+    job = Job.objects.create(
+        organisation=user.organisation, created_by=user, kind=kind, title="Secret plan", seed=1
+    )
+    Job.objects.filter(pk=job.pk).update(created_at=timezone.now() - timedelta(seconds=ago))
+    return job
+
+
+def page(client: Client) -> str:
+    answer = client.get(reverse("operations:page"))
+    assert answer.status_code == 200
+    return " ".join(answer.content.decode().split())
+
+
+def test_when_all_is_well_it_says_so(carol: User, client_of: ClientOf) -> None:
+    heard("short-a1@housing-1", 2)
+    heard("long-a1@housing-1", 2)
+    Installation.objects.create(pk=1, store_mark="x", backed_up_at=timezone.now())
+    text = page(client_of(carol))
+    assert "Nothing to look at" in text
+    assert "1 host, 2 workers, 0 jobs running" in text
+    assert "Working" in text
+
+
+def test_a_silent_worker_is_named_and_can_be_taken_out(carol: User, client_of: ClientOf) -> None:
+    worker = heard("long-b2@lab-gpu", 180)
+    client = client_of(carol)
+    text = page(client)
+    assert "lab-gpu has not answered for 3 min" in text
+    assert "Nothing was lost" in text
+    assert "Not answering" in text
+    client.post(reverse("operations:forget", args=[worker.pk]))
+    assert "lab-gpu has not" not in page(client)
+    assert AuditLine.objects.filter(verb="took out of use").count() == 1
+
+
+def test_jobs_that_nobody_takes_are_an_alarm(
+    carol: User, mallory: User, client_of: ClientOf
+) -> None:
+    heard("short-a1@housing-1", 2)
+    waiting(mallory, "roommates.learn", 20)
+    text = page(client_of(carol))
+    assert "Nobody takes long jobs" in text
+    assert "Secret plan" not in text
+    assert "Southgate" not in text
+
+
+def test_a_long_wait_an_old_backup_and_failures_are_alarms(
+    carol: User, client_of: ClientOf
+) -> None:
+    heard("short-a1@housing-1", 2)
+    waiting(carol, "roommates.propose", 1200)
+    failed = waiting(carol, "roommates.propose", 30)
+    Job.objects.filter(pk=failed.pk).update(state=JobState.FAILED, finished_at=timezone.now())
+    Installation.objects.create(
+        pk=1, store_mark="x", backed_up_at=timezone.now() - timedelta(days=3)
+    )
+    text = page(client_of(carol))
+    assert "A short job has waited 20 min" in text
+    assert "The last backup is" in text
+    assert "1 job failed within a day" in text
+
+
+def test_a_part_that_does_not_work_is_named_first(
+    carol: User, client_of: ClientOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise OSError("away")
+
+    monkeypatch.setattr(readiness, "checks", {"store": fail})
+    text = page(client_of(carol))
+    assert "Store: not ready" in text
+    assert "Nothing is lost" in text
+
+
+def test_staff_and_viewers_do_not_see_it(bob: User, alice: User, client_of: ClientOf) -> None:
+    worker = heard("long-b2@lab-gpu", 180)
+    for person in (bob, alice):
+        client = client_of(person)
+        assert client.get(reverse("operations:page")).status_code == 403
+        assert client.post(reverse("operations:forget", args=[worker.pk])).status_code == 403
+        assert "Operations" not in client.get("/").content.decode()
+    assert Worker.objects.exists()

@@ -1,0 +1,121 @@
+"""The report by hall, and rosters in shapes that an organisation keeps."""
+
+import csv
+import io
+from collections.abc import Callable
+
+import openpyxl
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from tests.webapp.letters.conftest import placed_cohort
+from webapp.accounts.models import User
+from webapp.audit.models import AuditLine
+from webapp.housing.errors import HousingError
+from webapp.housing.models import Placement
+from webapp.reports.models import RosterShape
+from webapp.reports.services import shape_save
+
+ClientOf = Callable[[User], Client]
+
+
+@pytest.fixture
+def placement(bob: User) -> Placement:
+    made = placed_cohort(bob)
+    made.buildings.rooms.filter(name="104").update(state="offline", note="Water damage")
+    return made
+
+
+def at(placement: Placement, name: str, *more: object) -> str:
+    return reverse(f"reports:{name}", args=[placement.pk, *more])
+
+
+def test_the_report_says_who_lives_where_and_what_is_free(
+    client_of: ClientOf, alice: User, bob: User, placement: Placement
+) -> None:
+    page = client_of(alice).get(at(placement, "report")).content.decode()
+    words = " ".join(page.split())
+    assert "5 of 6 students placed in 5 open beds." in words
+    assert "S-1001, S-1002" in words
+    assert "Offline: Water damage" in words
+    assert "Not published." in words
+    assert at(placement, "report-file") not in page, "viewers take no file"
+    assert client_of(alice).get(at(placement, "report-file")).status_code == 403
+    data = client_of(bob).get(at(placement, "report-file")).content
+    book = openpyxl.load_workbook(io.BytesIO(data))
+    assert book.sheetnames == ["Halls", "Rooms"]
+    assert [cell.value for cell in book["Halls"][2]][:6] == ["Alder", 4, 5, 5, 0, 2]
+    assert book["Rooms"].cell(2, 8).value == "S-1001, S-1002"
+    assert AuditLine.objects.filter(verb="exported").count() == 1
+
+
+def test_a_placement_without_rooms_has_an_empty_report(
+    client_of: ClientOf, alice: User, placement: Placement
+) -> None:
+    Placement.objects.update(revision=0)
+    page = client_of(alice).get(at(placement, "report")).content.decode()
+    assert "This placement has no rooms yet." in page
+
+
+def test_a_roster_is_kept_for_every_placement_and_taken(
+    client_of: ClientOf, bob: User, placement: Placement
+) -> None:
+    client = client_of(bob)
+    fields = {
+        "name": "StarRez", "place-space": "2", "heading-space": "Room Space Description",
+        "place-id": "1", "heading-id": "EntryID", "ids": "exact",
+    }  # fmt: skip
+    page = client.post(at(placement, "rosters"), fields, follow=True).content.decode()
+    assert "EntryID, Room Space Description" in page
+    shape = RosterShape.objects.get()
+    taken = client.get(at(placement, "roster-file", shape.pk, "csv")).content.decode("utf-8-sig")
+    rows = list(csv.reader(io.StringIO(taken)))
+    assert rows[:2] == [["EntryID", "Room Space Description"], ["+470", "Alder 101-1"]]
+    assert len(rows) == 7
+    other = placed_cohort(bob, "Next year")
+    assert "StarRez" in client.get(at(other, "rosters")).content.decode()
+    assert client.get(at(other, "roster-file", shape.pk, "xlsx")).status_code == 200
+    assert client.get(at(other, "roster-file", shape.pk, "pdf")).status_code == 404
+    client.post(at(placement, "rosters"), {**fields, "ids": "safe"})
+    safe = client.get(at(placement, "roster-file", shape.pk, "csv")).content.decode("utf-8-sig")
+    assert "'+470" in safe, "the same name changes what is kept"
+    client.post(at(placement, "roster-remove", shape.pk))
+    assert not RosterShape.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "columns", "sentence"),
+    [
+        (" ", [("id", "")], "The roster needs a name."),
+        ("R", [], "Choose at least one column of the roster."),
+        ("R", [("secrets", "")], "Choose at least one column of the roster."),
+        ("R", [("id", "Key"), ("bed", "key")], "Two columns have the same heading."),
+    ],
+)
+def test_bad_shapes_get_one_sentence(
+    bob: User, name: str, columns: list[tuple[str, str]], sentence: str
+) -> None:
+    with pytest.raises(HousingError) as error:
+        shape_save(user=bob, name=name, columns=columns, is_exact=True)
+    assert str(error.value) == sentence
+    assert not RosterShape.objects.exists()
+
+
+def test_a_bad_shape_is_given_back_by_the_page(
+    client_of: ClientOf, bob: User, placement: Placement
+) -> None:
+    fields = {"name": "R", "place-id": "²", "heading-id": "My id"}
+    page = client_of(bob).post(at(placement, "rosters"), fields)
+    assert page.status_code == 422
+    assert "My id" in page.content.decode()
+
+
+def test_shapes_of_another_organisation_are_none(
+    client_of: ClientOf, bob: User, mallory: User, placement: Placement
+) -> None:
+    shape = shape_save(user=mallory, name="Theirs", columns=[("id", "")], is_exact=True)
+    client = client_of(bob)
+    assert "Theirs" not in client.get(at(placement, "rosters")).content.decode()
+    assert client.get(at(placement, "roster-file", shape.pk, "csv")).status_code == 404
+    assert client.post(at(placement, "roster-remove", shape.pk)).status_code == 404

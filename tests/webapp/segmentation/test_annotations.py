@@ -1,0 +1,166 @@
+"""COCO, labelme, maps of classes and scribbles become strokes on their images, or are refused."""
+
+import io
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tests.webapp.segmentation.conftest import encoded, picture, upload, zipped
+from webapp.segmentation.models import ImageSet, Stroke
+from webapp.segmentation.painting.raster import paint_strokes
+from webapp.segmentation.services.image_sets import image_set_create
+from webapp.segmentation.services.painting import _strokes
+from webapp.segmentation.services.uploads import upload_take
+
+SQUARE = [4, 4, 20, 4, 20, 14, 4, 14]
+
+
+@pytest.fixture
+def image_set(bob) -> ImageSet:
+    made = image_set_create(user=bob, name="Set", foreground="cell")
+    list(upload_take(user=bob, image_set=made, uploaded=upload("a.png", PICTURE)))
+    return made
+
+
+PICTURE = encoded(picture(0), "PNG")
+
+
+def take(user, image_set, name: str, content: bytes):
+    return list(upload_take(user=user, image_set=image_set, uploaded=upload(name, content)))
+
+
+def labels(image_set: ImageSet) -> np.ndarray:
+    return paint_strokes(_strokes(image_set.files.get(name="a.png")), (36, 24), 1)
+
+
+def coco(**changes: object) -> dict:
+    return {
+        "images": [{"id": 7, "file_name": "img/a.png", "width": 36, "height": 24}],
+        "categories": [{"id": 3, "name": "Nucleus"}],
+        "annotations": [{"id": 1, "image_id": 7, "category_id": 3, "segmentation": [SQUARE]}],
+        **changes,
+    }
+
+
+def labelme(**changes: object) -> dict:
+    shapes = [
+        {"label": "Nucleus", "points": [[4, 4], [20, 14]], "shape_type": "rectangle"},
+        {"label": "Gap", "points": [[30, 2], [30, 20]], "shape_type": "linestrip"},
+    ]
+    size = {"imagePath": "..\\pics\\a.png", "imageWidth": 36, "imageHeight": 24}
+    return {"version": "5.4.1", "shapes": shapes, **size, **changes}
+
+
+def class_map(values: np.ndarray, mode: str = "L") -> bytes:
+    buffer = io.BytesIO()
+    image = Image.frombytes(mode, values.shape[::-1], values.astype(np.uint8).tobytes())
+    if mode == "P":
+        image.putpalette([0, 0, 0, 128, 0, 0, 0, 128, 0, 128, 128, 0] + [9] * 756)
+    image.save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+THREE = np.zeros((24, 36), np.uint8)
+THREE[4:10, 4:20], THREE[14:20, 4:20], THREE[:, 30:] = 1, 2, 255
+
+
+def test_coco_polygons_and_runs(bob, image_set) -> None:
+    mask = np.zeros((24, 36), bool)
+    mask[15:20, 25:30] = True
+    flat = mask.ravel(order="F").astype(int)
+    counts = np.diff(np.flatnonzero(np.diff(flat, prepend=1 - flat[0], append=2))).tolist()
+    runs = {"counts": counts, "size": [24, 36]}
+    tree = coco()
+    tree["annotations"].append({**tree["annotations"][0], "id": 2, "segmentation": runs})
+    (result,) = take(bob, image_set, "anno.json", json.dumps(tree).encode())
+    assert result.sentence == "Recognised: 1 class, painted on a.png"
+    painted = labels(image_set)
+    assert painted[10, 10] == 1
+    assert (painted[15:20, 25:30] == 1).all()
+    assert painted[22, 2] == 0
+    image_set.refresh_from_db()
+    assert [one["name"] for one in image_set.classes] == ["Nucleus"]
+
+
+def test_labelme_rectangles_and_lines(bob, image_set) -> None:
+    (result,) = take(bob, image_set, "a.json", json.dumps(labelme()).encode())
+    assert result.sentence == "Recognised: 2 classes, painted on a.png"
+    painted = labels(image_set)
+    assert painted[10, 10] == 1
+    assert painted[10, 30] == 2
+
+
+@pytest.mark.parametrize("name", ["a_labels.png", "a.mask.png", "a_seg.png"])
+def test_a_map_of_three_classes_is_painted_and_255_stays_unknown(bob, image_set, name) -> None:
+    (result,) = take(bob, image_set, name, class_map(THREE))
+    assert result.sentence == "Recognised: 3 classes, painted on a.png"
+    painted = labels(image_set)
+    assert (painted[:, 30:] == 0).all()
+    assert (painted[4:10, 4:20] == 2).all()
+    assert painted[0, 0] == 1
+    image_set.refresh_from_db()
+    names = [one["name"] for one in image_set.classes]
+    assert names == ["Background", "Class 1", "Class 2"]
+    assert image_set.files.count() == 1
+
+
+def test_the_palette_of_voc_names_its_classes(bob, image_set) -> None:
+    take(bob, image_set, "a_labels.png", class_map(THREE, "P"))
+    image_set.refresh_from_db()
+    assert [one["name"] for one in image_set.classes] == ["Background", "Aeroplane", "Bicycle"]
+    assert image_set.classes[1]["colour"] == "#800000"
+
+
+def test_in_scribbles_nothing_is_not_the_background(bob, image_set) -> None:
+    (result,) = take(bob, image_set, "a_scribbles1.png", class_map(np.minimum(THREE, 2)))
+    assert result.outcome == "added", result.sentence
+    painted = labels(image_set)
+    assert painted[22, 2] == 0
+    assert painted[5, 5] == 1
+
+
+def test_a_zip_brings_pictures_before_what_is_about_them(bob, image_set) -> None:
+    files = {"0.json": json.dumps(coco(images=[
+        {"id": 7, "file_name": "b.png", "width": 36, "height": 24}
+    ])).encode(), "b.png": PICTURE}  # fmt: skip
+    results = take(bob, image_set, "all.zip", zipped(files))
+    assert [result.outcome for result in results] == ["added", "added"]
+
+
+@pytest.mark.parametrize(
+    ("tree", "reason"),
+    [
+        ({"a": 1}, "neither COCO nor labelme"),
+        ([1], "neither COCO nor labelme"),
+        (coco(images=[{"id": 7, "file_name": "z.png", "width": 36, "height": 24}]), "not in this"),
+        (coco(images=[{"id": 7, "file_name": "a.png", "width": 99, "height": 24}]), "99 x 24"),
+        (coco(images=[]), "lacks a part"),
+        (coco(annotations=[]), "has no annotations"),
+        (coco(annotations=[{"image_id": 7, "category_id": 3, "bbox": [1, 1, 2, 2]}]), "is a box"),
+        (coco(annotations=[{"image_id": 7, "category_id": 3,
+              "segmentation": {"counts": "PPYo0", "size": [24, 36]}}]), "packed run lengths"),
+        (coco(annotations=[{"image_id": 7, "category_id": 3,
+              "segmentation": {"counts": [5], "size": [24, 36]}}]), "do not fill"),
+        (coco(annotations=[{"image_id": 7, "category_id": 3, "segmentation": [[1, "x"]]}]), "part"),
+        (labelme(shapes=[{"label": "a", "points": [[1, 1]], "shape_type": "mask"}]), "mask are"),
+        (labelme(shapes=[{"label": "a", "points": [[1, None]]}]), "lacks a part"),
+        (labelme(imageWidth=8), "8 x 24"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_painted_is_refused_whole(bob, image_set, tree, reason) -> None:
+    (result,) = take(bob, image_set, "a.json", json.dumps(tree).encode())
+    assert result.outcome == "refused"
+    assert reason in result.sentence
+    assert not Stroke.objects.exists()
+
+
+def test_damaged_json_and_maps_of_other_sizes_are_refused(bob, image_set) -> None:
+    (cut,) = take(bob, image_set, "a.json", json.dumps(coco()).encode()[:40])
+    assert "not whole JSON" in cut.sentence
+    (deep,) = take(bob, image_set, "a.json", b"[" * 100_000)
+    assert deep.outcome == "refused"
+    (small,) = take(bob, image_set, "a_labels.png", class_map(THREE[:12]))
+    assert "36 x 12" in small.sentence
+    assert image_set.files.count() == 1

@@ -1,0 +1,99 @@
+"""Classes learned from strokes, predicted, counted and exported."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+import tifffile
+from openpyxl import load_workbook
+from PIL import Image
+
+from tests.webapp.segmentation.test_painting import INSIDE, OUTSIDE, file, plain_set  # noqa: F401 - fixtures
+from webapp.jobs.runner import run_job
+from webapp.segmentation.models import ImageSet, PredictionBatch, Segmenter
+from webapp.segmentation.services import painting
+from webapp.segmentation.services.painted_models import painting_learn
+
+
+@pytest.fixture
+def painted(bob, file) -> PredictionBatch:  # noqa: F811
+    """Two strokes learned from, and both images predicted; a pixel is half a micrometre."""
+    for one in (INSIDE, OUTSIDE):
+        painting.stroke_add(user=bob, file=file, stroke=one)
+    ImageSet.objects.filter(pk=file.image_set_id).update(pixel_size=0.5)
+    image_set = ImageSet.objects.get(pk=file.image_set_id)
+    segmenter = painting_learn(user=bob, image_set=image_set, predict=True)
+    run_job(segmenter.job_id, watched=False)
+    batch = PredictionBatch.objects.get(segmenter=segmenter)
+    run_job(batch.job_id, watched=False)
+    return PredictionBatch.objects.get(pk=batch.pk)
+
+
+def test_from_strokes_to_counts_and_files(client_of, bob, alice, painted) -> None:
+    segmenter = Segmenter.objects.get()
+    assert [one["name"] for one in segmenter.classes] == ["Cell", "Background"]
+    assert "Learned from strokes on 1 image." in segmenter.outcome["sentence"]
+    rows = list(painted.images.all())
+    assert [row.state for row in rows] == ["done", "done"]
+    assert rows[0].learned_from
+    assert not rows[1].learned_from
+    for row in rows:
+        assert row.shares["1"]["count"] == 1
+        assert row.shares["1"]["area"] == pytest.approx(24 * 16, rel=0.2)
+        assert row.shares["1"]["share"] + row.shares["2"]["share"] == pytest.approx(1)
+    client = client_of(alice)
+    assert client.get(segmenter.get_absolute_url()).status_code == 200
+    assert client.get(painted.get_absolute_url()).status_code == 200
+    page = client.get(rows[1].get_absolute_url()).content.decode()
+    assert "data-looking" in page
+    assert "Correct by painting" not in page
+    assert "Correct by painting" in client_of(bob).get(rows[1].get_absolute_url()).content.decode()
+    report = client.get(f"{painted.get_absolute_url()}objects/").content.decode()
+    assert "Objects under 10 pixels are left out" in report
+    assert "µm²" in report
+    _check_files(client, painted, rows[1])
+
+
+def _check_files(client, batch, row) -> None:
+    def get(kind: str) -> bytes:
+        answer = client.get(f"{row.get_absolute_url()}{kind}")
+        assert answer.status_code == 200, kind
+        return answer.getvalue()
+
+    labels = tifffile.imread(io.BytesIO(get("labels.tif")))
+    assert labels.shape == (64, 96)
+    assert set(np.unique(labels)) == {1, 2}
+    coloured = Image.open(io.BytesIO(get("mask.png")))
+    assert coloured.mode == "P"
+    assert np.array_equal(np.asarray(coloured), labels)
+    probabilities = np.load(io.BytesIO(get("marginals.npy")))
+    assert probabilities.shape == (64, 96, 2)
+    assert np.array_equal(probabilities.argmax(axis=2) + 1, labels)
+    assert Image.open(io.BytesIO(get("overlay.png"))).size == (96, 64)
+    table = list(csv.DictReader(io.StringIO(get("objects.csv").decode("utf-8-sig"))))
+    cells = [line for line in table if line["class"] == "Cell"]
+    assert len(cells) == 1
+    area = (labels == 1).sum() / 4
+    assert float(cells[0]["area_um2"]) == pytest.approx(area, rel=0.05)
+    sheet = load_workbook(io.BytesIO(get("objects.xlsx"))).active
+    assert [cell.value for cell in sheet[1]][:3] == ["image", "class", "object"]
+    assert sheet.max_row == len(table) + 1
+    coco = json.loads(get("coco.json"))
+    assert {one["name"] for one in coco["categories"]} == {"Cell", "Background"}
+    found = coco["annotations"][0]
+    counts = np.array(found["segmentation"]["counts"])
+    runs = np.repeat(np.arange(len(counts)) % 2, counts).reshape(96, 64).T
+    assert runs.sum() == found["area"]
+    assert np.array_equal(runs == 1, labels == 1)
+    whole = client.get(f"{batch.get_absolute_url()}objects.csv").content.decode("utf-8-sig")
+    assert whole.count("Cell") == 2
+
+
+def test_the_page_is_told_of_objects_in_the_unit_of_the_set(client_of, alice, painted) -> None:
+    row = painted.images.first()
+    answer = client_of(alice).get(f"{row.get_absolute_url()}objects/?class=1").json()
+    assert answer["count"] == 1
+    assert answer["total"] == pytest.approx(24 * 16 / 4, rel=0.2)
+    assert client_of(alice).get(f"{row.get_absolute_url()}objects/?class=x").json()["count"] == 0

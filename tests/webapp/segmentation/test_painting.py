@@ -1,0 +1,262 @@
+"""Painting classes: strokes are kept, checked and taken back; the warm process answers."""
+
+import gzip
+import json
+import os
+import threading
+
+import numpy as np
+import pytest
+from django.test import Client
+
+from tests.webapp.segmentation.conftest import encoded, picture
+from webapp.segmentation.models import ImageFile, ImageSet, Segmenter, Stroke
+from webapp.segmentation.painting import client as warm_client
+from webapp.segmentation.painting.raster import live_size, paint_strokes
+from webapp.segmentation.painting.warm import Warm
+from webapp.segmentation.services import painting
+from webapp.segmentation.services.image_sets import image_set_create
+from webapp.segmentation.services.uploads import image_file_add
+
+
+@pytest.fixture
+def plain_set(bob) -> ImageSet:
+    """Two images without masks, dark with a bright block."""
+    image_set = image_set_create(user=bob, name="Plate", foreground="cell")
+    for k in range(2):
+        content = encoded(picture(k, (96, 64)), "PNG")
+        image_file_add(user=bob, image_set=image_set, name=f"well_{k}.png", chunks=[content])
+    return image_set
+
+
+@pytest.fixture
+def file(plain_set) -> ImageFile:
+    return plain_set.files.get(name="well_0.png")
+
+
+def stroke(value: int, *points: float, tool: str = "brush", radius: float = 3.0) -> dict:
+    return {"value": value, "tool": tool, "radius": radius, "points": list(points), "radii": []}
+
+
+INSIDE = stroke(1, 30, 20, 40, 26)
+OUTSIDE = stroke(2, 8, 55, 80, 55)
+
+
+def url(file: ImageFile, name: str) -> str:
+    return f"/image-sets/{file.image_set_id}/paint/{file.pk}/{name}"
+
+
+def post(client: Client, address: str, content: object):
+    return client.post(address, json.dumps(content), content_type="application/json")
+
+
+class TestStrokes:
+    def test_they_are_kept_at_once_and_the_page_brings_them_back(self, client_of, bob, file):
+        client = client_of(bob)
+        answer = post(client, url(file, "strokes/"), INSIDE)
+        assert answer.status_code == 201
+        assert answer.json()["pixels"] > 30
+        page = client.get(url(file, "")).content.decode()
+        assert str(file.strokes.get().pk) in page
+        assert ImageSet.objects.get(pk=file.image_set_id).classes[0]["name"] == "Cell"
+
+    def test_undo_and_redo_and_a_new_stroke_ends_what_could_be_redone(self, client_of, bob, file):
+        client = client_of(bob)
+        for one in (INSIDE, OUTSIDE):
+            post(client, url(file, "strokes/"), one)
+        undone = client.post(url(file, "undo/")).json()
+        assert [s["value"] for s in undone["strokes"]] == [1]
+        assert undone["canRedo"]
+        assert len(client.post(url(file, "undo/") + "?redo=1").json()["strokes"]) == 2
+        client.post(url(file, "undo/"))
+        post(client, url(file, "strokes/"), stroke(1, 5, 5))
+        assert list(file.strokes.values_list("value", flat=True)) == [1, 1]
+        assert not client.post(url(file, "undo/") + "?redo=1").json()["canRedo"]
+
+    @pytest.mark.parametrize(
+        "nonsense",
+        [
+            {},
+            [],
+            "stroke",
+            stroke(9, 3, 3),
+            stroke(True, 3, 3),
+            stroke(1),
+            stroke(1, 3),
+            stroke(1, 3, "x"),
+            stroke(1, 3, float("nan")),
+            stroke(1, 1e9, 3),
+            stroke(1, 3, 3, radius=-1),
+            stroke(1, 3, 3, radius=1e7),
+            stroke(1, 3, 3, tool="spray"),
+            stroke(1, 3, 3, 4, 4, tool="polygon"),
+            stroke(1, *[1.0] * 70_000),
+            {**INSIDE, "points": None},
+            {**INSIDE, "radius": None},
+        ],
+    )
+    def test_nonsense_gets_a_sentence_and_keeps_nothing(self, client_of, bob, file, nonsense):
+        answer = post(client_of(bob), url(file, "strokes/"), nonsense)
+        assert answer.status_code == 422
+        assert answer.json()["sentence"].endswith(".")
+        assert not Stroke.objects.exists()
+
+    def test_viewers_and_strangers_paint_nothing(self, client_of, alice, mallory, file):
+        for user, status in ((alice, 403), (mallory, 404)):
+            client = client_of(user)
+            assert post(client, url(file, "strokes/"), INSIDE).status_code == status
+            assert client.get(url(file, "")).status_code == status
+            assert client.post(url(file, "undo/")).status_code == status
+            assert client.post(url(file, "answer/")).status_code == status
+        assert not Stroke.objects.exists()
+
+
+class TestClasses:
+    def change(self, client: Client, image_set: ImageSet, classes: object):
+        return post(client, f"/image-sets/{image_set.pk}/paint/classes/", classes)
+
+    def test_names_and_colours_are_kept(self, client_of, bob, plain_set):
+        classes = [
+            {"value": 1, "name": "Nucleus", "colour": "#3B82F6"},
+            {"value": 3, "name": "Body", "colour": "#f28c1a"},
+        ]
+        assert self.change(client_of(bob), plain_set, classes).status_code == 200
+        plain_set.refresh_from_db()
+        assert [one["name"] for one in plain_set.classes] == ["Nucleus", "Body"]
+        assert plain_set.classes[0]["colour"] == "#3b82f6"
+
+    def test_a_class_with_strokes_stays(self, client_of, bob, file):
+        client = client_of(bob)
+        post(client, url(file, "strokes/"), OUTSIDE)
+        left = painting.classes_of(file.image_set)[:1]
+        answer = self.change(client, file.image_set, left)
+        assert answer.status_code == 422
+        assert "Background has 1 stroke." in answer.json()["sentence"]
+
+    @pytest.mark.parametrize(
+        "classes",
+        [
+            [],
+            {},
+            [1],
+            [{"value": 1, "name": "", "colour": "#000000"}],
+            [{"value": 1, "name": "a", "colour": "red"}],
+            [{"value": 0, "name": "a", "colour": "#000000"}],
+            [{"value": 33, "name": "a", "colour": "#000000"}],
+            [{"value": k, "name": n, "colour": "#000000"} for k, n in ((1, "A"), (2, "a"))],
+            [{"value": 1, "name": n, "colour": "#000000"} for n in "ab"],
+            [{"value": k, "name": str(k), "colour": "#000000"} for k in range(1, 40)],
+        ],
+    )
+    def test_nonsense_changes_nothing(self, client_of, bob, plain_set, classes):
+        assert self.change(client_of(bob), plain_set, classes).status_code == 422
+        plain_set.refresh_from_db()
+        assert plain_set.classes == []
+
+
+class TestRaster:
+    def test_what_was_painted_last_counts_and_the_eraser_takes_away(self):
+        strokes = [
+            stroke(1, 5, 5, 25, 5),
+            stroke(2, 15, 5),
+            stroke(0, 24, 5, radius=2),
+            stroke(3, 2, 12, 12, 12, 12, 18, 2, 18, tool="polygon"),
+            {**stroke(1, 25, 3, 9), "tool": "fill"},
+        ]
+        labels = paint_strokes(strokes, (32, 30), 1)
+        assert labels[5, 6] == 1
+        assert labels[5, 15] == 2
+        assert labels[5, 24] == 0
+        assert labels[15, 6] == 3
+        assert labels[25, 3:10].tolist() == [1] * 7
+
+    def test_a_pen_that_presses_paints_wider(self):
+        light = {**stroke(1, 5, 10, 25, 10), "radii": [1.0, 1.0]}
+        firm = {**light, "radii": [1.0, 6.0]}
+        counts = [int((paint_strokes([one], (32, 20), 1) > 0).sum()) for one in (light, firm)]
+        assert counts[1] > 2 * counts[0]
+
+    def test_large_pictures_are_answered_smaller(self):
+        assert live_size(1000, 1000) == (1000, 1000)
+        assert live_size(4000, 3000) == (1000, 750)
+
+
+class TestWarm:
+    """The process without its socket."""
+
+    @pytest.fixture
+    def question(self, bob, file) -> dict:
+        for one in (INSIDE, OUTSIDE):
+            painting.stroke_add(user=bob, file=file, stroke=one)
+        return {
+            "do": "answer",
+            "classes": [1, 2],
+            "picture": painting.picture_of(file, painting._strokes(file)),
+            "others": [],
+        }
+
+    def test_two_strokes_are_enough_to_find_the_block(self, question):
+        header, body = Warm().answer(question)
+        planes = np.frombuffer(gzip.decompress(body), np.uint8).reshape(3, 64, 96)
+        assert (header["width"], header["height"], header["planes"]) == (96, 64, 2)
+        assert header["present"] == [1, 2]
+        assert (planes[0][18:30, 26:46] == 0).mean() > 0.9
+        assert (planes[0][40:] == 1).mean() > 0.9
+        assert sum(header["shares"]) == pytest.approx(1)
+
+    def test_one_class_is_not_enough(self, question):
+        question["picture"]["strokes"] = question["picture"]["strokes"][:1]
+        header, body = Warm().answer(question)
+        assert body == b""
+        assert header["present"] == [1]
+
+    def test_a_process_that_was_killed_is_replaced_by_one_that_answers_alike(self, question):
+        assert Warm().answer(question)[1] == Warm().answer(question)[1]
+
+    def test_how_right_a_stroke_was_is_measured_before_it_is_learned_from(
+        self, bob, file, question
+    ):
+        warm = Warm()
+        warm.answer(question)
+        new = painting.stroke_add(user=bob, file=file, stroke=stroke(1, 34, 22))
+        wrong = painting.stroke_add(user=bob, file=file, stroke=stroke(1, 60, 58))
+        question["picture"]["strokes"] = painting._strokes(file)
+        right = warm.answer(question)[0]["right"]
+        assert right[str(new.pk)] > 0.9
+        assert right[str(wrong.pk)] < 0.1
+
+    def test_objects_of_the_answer_are_measured(self, question):
+        warm = Warm()
+        warm.answer(question)
+        rows = warm.answer({**question, "do": "objects", "value": 1, "min_pixels": 20})[0]["rows"]
+        assert rows[0]["area"] == pytest.approx(24 * 16, rel=0.2)
+
+
+def test_the_process_is_started_asked_and_ended(bob, file, settings, monkeypatch, tmp_path) -> None:
+    """A real process on a real socket: two asked together share it, and it can be ended."""
+    folder = tmp_path / ("deep" * 30)
+    folder.mkdir(mode=0o700)
+    monkeypatch.setattr(warm_client, "painting_folder", lambda: folder)
+    picture_now = painting.picture_of(file, [])
+    question = {"do": "open", "classes": [1, 2], "picture": picture_now}
+    answers = []
+    threads = [
+        threading.Thread(target=lambda: answers.append(warm_client.ask("a" * 32, question)))
+        for _ in range(2)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    try:
+        assert [header["ready"] for header, _ in answers] == [True, True]
+        assert os.stat(folder).st_mode & 0o077 == 0
+    finally:
+        warm_client.end("a" * 32)
+
+
+def test_a_model_needs_two_painted_classes(client_of, bob, file) -> None:
+    painting.stroke_add(user=bob, file=file, stroke=INSIDE)
+    answer = client_of(bob).post(f"/image-sets/{file.image_set_id}/paint/learn/")
+    assert answer.status_code == 302
+    assert not Segmenter.objects.exists()

@@ -1,0 +1,149 @@
+"""Questions in several languages: typed or from a file, and chosen by the student."""
+
+import csv
+import io
+from collections.abc import Callable
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.urls import reverse
+
+from tests.webapp.surveys.conftest import Student
+from webapp.accounts.models import User
+from webapp.surveys.models import Questionnaire
+from webapp.surveys.questions import QuestionnaireError, languages_of, questions_of
+from webapp.surveys.services.cohorts import cohort_from_answers
+from webapp.surveys.services.questionnaires import change_undo, question_edit
+from webapp.surveys.services.translations import read_file, translations_set, write_file
+
+WAKE = "What time do you get up on a weekday?"
+FRENCH = {
+    WAKE: "À quelle heure te lèves-tu en semaine ?", "Before 6 am": "Avant 6 h",
+    "Housing 2027": "Logement 2027", "Your days": "Tes journées",
+}  # fmt: skip
+
+
+@pytest.fixture
+def french(bob: User, opened: Questionnaire) -> Questionnaire:
+    arabic = {WAKE: "متى تستيقظ؟"}
+    translations_set(
+        user=bob, questionnaire=opened, version=opened.version,
+        translations={"fr": FRENCH, "ar": arabic},
+    )  # fmt: skip
+    return opened
+
+
+def page(student: Student, **query: str) -> str:
+    return student.client.get(student.url, {"n": 1, **query}).content.decode()
+
+
+def test_a_student_chooses_a_language_and_it_stays(
+    french: Questionnaire, student: Callable[..., Student]
+) -> None:
+    anna = student()
+    first = page(anna)
+    assert WAKE in first
+    assert "Français" in first
+    assert 'hreflang="ar"' in first
+    said = page(anna, lang="fr")
+    assert FRENCH[WAKE] in said
+    assert "Avant 6 h" in said
+    assert '<html lang="fr"' in said
+    assert "Tes journées" in said
+    assert "6 to 7 am" in said, "what has no translation is shown as it is written"
+    assert FRENCH[WAKE] in page(anna)
+    anna.say(1, 0)
+    assert list(anna.row.answers.values()) == [0], "an answer is the same in every language"
+    assert anna.row.language == "fr"
+
+
+def test_the_browser_asks_and_arabic_runs_from_the_right(
+    french: Questionnaire, student: Callable[..., Student]
+) -> None:
+    anna = student()
+    answer = anna.client.get(anna.url, {"n": 1}, headers={"Accept-Language": "ar-EG,ar;q=0.9"})
+    text = answer.content.decode()
+    assert 'dir="rtl"' in text
+    assert "متى تستيقظ؟" in text
+    assert answer["Content-Language"] == "ar"
+
+
+def test_a_language_that_nobody_offers_shows_the_own_one(
+    french: Questionnaire, student: Callable[..., Student]
+) -> None:
+    anna = student()
+    answer = anna.client.get(anna.url, {"n": 1, "lang": "ja"})
+    assert WAKE in answer.content.decode()
+    assert answer["Content-Language"] == "en"
+
+
+def test_the_cohort_has_the_questions_as_they_are_written(
+    bob: User, french: Questionnaire, student: Callable[..., Student]
+) -> None:
+    for k, language in enumerate(("fr", "ar", "en")):
+        one = student(f"N{k}")
+        page(one, lang=language)
+        one.say_all(k)
+    cohort = cohort_from_answers(user=bob, questionnaire=french, name="All")
+    assert cohort.questions[0]["wording"] == WAKE
+    assert cohort.questions[0]["levels"][0] == "Before 6 am"
+
+
+def test_a_reworded_text_waits_for_its_translation(bob: User, french: Questionnaire) -> None:
+    first = questions_of(french.content)[0]
+    question_edit(
+        user=bob, questionnaire=french, version=french.version, key=first.key, name=first.name,
+        text="When do you get up?", hint="", reason="", answers=[],
+    )  # fmt: skip
+    assert questions_of(french.content, "fr")[0].text == "When do you get up?"
+    assert questions_of(french.content, "fr")[0].answers[0] == "Avant 6 h"
+
+
+@pytest.mark.parametrize(
+    ("delimiter", "encoding"), [(",", "utf-8"), (";", "utf-8-sig"), ("\t", "utf-16")]
+)
+def test_a_file_goes_out_and_comes_back(
+    french: Questionnaire, delimiter: str, encoding: str
+) -> None:
+    rows = list(csv.reader(io.StringIO(write_file(french))))
+    assert rows[0] == ["text", "fr", "ar"]
+    out = io.StringIO()
+    csv.writer(out, delimiter=delimiter).writerows(rows)
+    found = read_file(out.getvalue().encode(encoding))
+    assert found["fr"] == FRENCH
+    assert found["ar"][WAKE] == "متى تستيقظ؟"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"\xff\xff", b"a,b\nc,d", b"text\nx", b"text,xx\nA,B", b"text,en\nA,B", b"\x00" * 9],
+)
+def test_a_file_that_is_none_is_refused(bob: User, opened: Questionnaire, data: bytes) -> None:
+    with pytest.raises(QuestionnaireError):
+        translations_set(
+            user=bob, questionnaire=opened, version=opened.version, translations=read_file(data)
+        )
+    opened.refresh_from_db()
+    assert languages_of(opened.content) == ["en"]
+
+
+def test_staff_translate_by_the_page(
+    bob: User, alice: User, client_of: Callable, opened: Questionnaire
+) -> None:
+    client, url = client_of(bob), reverse("surveys:languages", args=[opened.pk])
+    client.post(url, {"version": opened.version, "language": "fr"})
+    opened.refresh_from_db()
+    assert 'lang="fr"' in client.get(url).content.decode()
+    client.post(url, {"version": opened.version, "fr-0": "Logement 2027"})
+    opened.refresh_from_db()
+    assert opened.content["translations"]["fr"] == {"Housing 2027": "Logement 2027"}
+    file = SimpleUploadedFile("l.csv", f"text,pt\n{WAKE},A que horas?\n".encode())
+    client.post(url, {"version": opened.version, "action": "file", "file": file})
+    opened.refresh_from_db()
+    assert languages_of(opened.content) == ["en", "fr", "pt"]
+    client.post(url, {"version": opened.version, "without": "fr"})
+    opened.refresh_from_db()
+    assert languages_of(opened.content) == ["en", "pt"]
+    change_undo(user=bob, questionnaire=opened, version=opened.version)
+    assert languages_of(opened.content) == ["en", "fr", "pt"]
+    assert client_of(alice).get(url).status_code == 403

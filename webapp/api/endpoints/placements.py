@@ -1,0 +1,472 @@
+"""Placements: starting, progress, rules, rooms, decisions, late changes, publishing, rosters."""
+
+from typing import Any, Literal
+from uuid import UUID
+
+from django.db.models import Count, Q
+from django.http import Http404, HttpResponse, HttpResponseBase
+
+from webapp.accounts.models import Role
+from webapp.api.dispatch import page_of, read_body, read_query
+from webapp.api.problems import Problem
+from webapp.api.registry import Request, endpoint
+from webapp.api.shapes import housing as shapes
+from webapp.api.shapes.base import Page, Paging, Sentence
+from webapp.cohorts.models import Cohort
+from webapp.common.file_headers import as_attachment
+from webapp.common.selectors import get_or_404, get_owned_or_404, owned_by
+from webapp.housing.errors import ChangedElsewhereError, HousingError
+from webapp.housing.exports import SHAPES, rooms_export, roster_export
+from webapp.housing.forms import default_rules, read_students
+from webapp.housing.models import BuildingList, Placement, PlacementEvent, ProposedChange
+from webapp.housing.selectors.placements import find_place
+from webapp.housing.services import changes, decisions
+from webapp.housing.services import placements as services
+from webapp.housing.services.proposed_scores import scores_after
+from webapp.housing.services.reviews import rooms_accept, rooms_keep
+from webapp.housing.services.undo import decision_undo
+from webapp.housing.services.waiting import turn_change
+from webapp.jobs.services import job_cancel
+from webapp.matching.models import LearnedModel
+
+TAG = "Placements"
+
+
+def _counted(request: Request) -> Any:
+    here = Q(places__has_left=False)
+    return (
+        owned_by(Placement, request.user)
+        .select_related("cohort", "model", "job", "buildings")
+        .annotate(
+            n_people=Count("places", filter=here),
+            n_placed=Count("places", filter=here & Q(places__room__isnull=False)),
+        )
+    )
+
+
+def _find(request: Request, key: UUID) -> Placement:
+    return get_owned_or_404(_counted(request), request.user, key)
+
+
+def _answer(request: Request, placement: Placement) -> shapes.Placement:
+    return shapes.Placement.of(_find(request, placement.pk))
+
+
+def _conflict(act: Any) -> Any:
+    """Do something; who comes second is told by 409, as one whose version is old."""
+    try:
+        return act()
+    except ChangedElsewhereError as error:
+        raise Problem(409, str(error)) from error
+
+
+@endpoint("GET", "/placements", tag=TAG, summary="List placements", query=Paging)
+def list_placements(request: Request) -> Page[shapes.Placement]:
+    """Return the organisation's placements, last changed first."""
+    return page_of(request, _counted(request), shapes.Placement)
+
+
+@endpoint(
+    "POST",
+    "/placements",
+    tag=TAG,
+    summary="Place a cohort in rooms",
+    description="Queues a job; watch it at /jobs/{job}. Rules that are left out are guessed from "
+    "the cohort's columns.",
+    body=shapes.NewPlacement,
+    status=202,
+)
+def create_placement(request: Request) -> shapes.Placement:
+    """Create a placement and start working it out."""
+    sent = read_body(request, shapes.NewPlacement)
+    cohort = get_owned_or_404(Cohort, request.user, sent.cohort)
+    placement = services.placement_create(
+        user=request.user,
+        name=sent.name,
+        cohort=cohort,
+        buildings=get_owned_or_404(BuildingList, request.user, sent.buildings),
+        model=get_owned_or_404(LearnedModel, request.user, sent.model),
+        rules=sent.rules.to_rules() if sent.rules else default_rules(cohort),
+    )
+    return _answer(request, placement)
+
+
+@endpoint("GET", "/placements/{placement_id}", tag=TAG, summary="Look at a placement")
+def get_placement(request: Request, placement_id: UUID) -> shapes.Placement:
+    """Return one placement with its figures, and what clashes."""
+    return shapes.Placement.of(_find(request, placement_id))
+
+
+@endpoint(
+    "DELETE",
+    "/placements/{placement_id}",
+    tag=TAG,
+    summary="Remove a placement",
+    status=204,
+    role=Role.ADMINISTRATOR,
+)
+def delete_placement(request: Request, placement_id: UUID) -> None:
+    """Remove a placement with the history of every bed, for good."""
+    found = _find(request, placement_id)
+    services.placement_delete(user=request.user, placement=found, typed_name=found.name)
+
+
+@endpoint(
+    "POST",
+    "/placements/{placement_id}/rename",
+    tag=TAG,
+    summary="Rename a placement",
+    body=shapes.NewName,
+)
+def rename_placement(request: Request, placement_id: UUID) -> shapes.Placement:
+    """Give a placement another name."""
+    found = _find(request, placement_id)
+    name = read_body(request, shapes.NewName).name
+    services.placement_rename(user=request.user, placement=found, name=name)
+    return _answer(request, found)
+
+
+@endpoint(
+    "POST",
+    "/placements/{placement_id}/compute",
+    tag=TAG,
+    summary="Place again around who is locked",
+    status=202,
+)
+def compute_placement(request: Request, placement_id: UUID) -> shapes.Placement:
+    """Queue the job that works the rooms out again."""
+    found = _find(request, placement_id)
+    services.placement_compute(user=request.user, placement=found)
+    return _answer(request, found)
+
+
+@endpoint("POST", "/placements/{placement_id}/cancel", tag=TAG, summary="Stop working rooms out")
+def cancel_placement(request: Request, placement_id: UUID) -> shapes.Placement:
+    """Ask the job of a placement to stop; rooms that there are stay."""
+    found = _find(request, placement_id)
+    if found.job is None:
+        raise HousingError(f"{found.name} has no job to stop.")
+    job_cancel(user=request.user, job=found.job)
+    return _answer(request, found)
+
+
+@endpoint(
+    "PUT",
+    "/placements/{placement_id}/rules",
+    tag=TAG,
+    summary="Set other rules",
+    description="Works the rooms out again under them. Refused for a published placement.",
+    body=shapes.Rules,
+    status=202,
+)
+def set_rules(request: Request, placement_id: UUID) -> shapes.Placement:
+    """Set the rules of a placement and queue its job."""
+    found = _find(request, placement_id)
+    rules = read_body(request, shapes.Rules).to_rules()
+    services.rules_change(user=request.user, placement=found, rules=rules)
+    return _answer(request, found)
+
+
+@endpoint(
+    "POST",
+    "/placements/{placement_id}/copy",
+    tag=TAG,
+    summary="Make a scenario",
+    description="Another placement of the same cohort and rooms under the rules that are sent.",
+    body=shapes.Rules,
+    status=202,
+)
+def copy_placement(request: Request, placement_id: UUID) -> shapes.Placement:
+    """Copy a placement under other rules and queue its job."""
+    found = _find(request, placement_id)
+    rules = read_body(request, shapes.Rules).to_rules()
+    copy = services.placement_copy(user=request.user, placement=found, rules=rules)
+    return _answer(request, copy)
+
+
+@endpoint(
+    "POST",
+    "/placements/{placement_id}/solve",
+    tag=TAG,
+    summary="Leave out requests that clash",
+    body=shapes.NewSolution,
+    status=202,
+)
+def solve_clashes(request: Request, placement_id: UUID) -> shapes.Placement:
+    """Leave out the requests of one clash, or of all, and place again."""
+    found = _find(request, placement_id)
+    clash = read_body(request, shapes.NewSolution).clash
+    services.clashes_solve(user=request.user, placement=found, clash=clash)
+    return _answer(request, found)
+
+
+@endpoint(
+    "GET",
+    "/placements/{placement_id}/students",
+    tag=TAG,
+    summary="List who lives where",
+    query=shapes.PlaceQuery,
+)
+def list_places(request: Request, placement_id: UUID) -> Page[shapes.StudentPlace]:
+    """Return the students of a placement by id on screen, with room, bed and score."""
+    found, query = _find(request, placement_id), read_query(request, shapes.PlaceQuery)
+    places = found.places.select_related("room")
+    if query.room:
+        places = places.filter(room=int(query.room)) if query.room.isdecimal() else places.none()
+    if query.without_room == "yes":
+        places = places.filter(room__isnull=True, has_left=False)
+    return page_of(request, places, shapes.StudentPlace)
+
+
+@endpoint(
+    "POST",
+    "/placements/{placement_id}/decisions",
+    tag=TAG,
+    summary="Decide about students' rooms",
+    description="Two students are swapped; all or none is done. Refused with 409 when the "
+    "placement changed since the version given, with 422 when a rule would break.",
+    body=shapes.NewRoomDecision,
+)
+def decide_rooms(request: Request, placement_id: UUID) -> shapes.RoomDecided:
+    """Lock, release, empty, move, swap, withdraw or return."""
+    found = _find(request, placement_id)
+    sent = read_body(request, shapes.NewRoomDecision)
+    event = _conflict(lambda: _act(request, found, sent))
+    found.refresh_from_db()
+    return shapes.RoomDecided(sentence=event.sentence, event=event.pk, version=found.version)
+
+
+@endpoint(
+    "POST",
+    "/placements/{placement_id}/rooms",
+    tag=TAG,
+    summary="Decide about whole rooms",
+    description="Accepted rooms count for exactly the people who live there then; rooms that are "
+    "kept back take nobody. All or none; refused with 409 when the placement changed since.",
+    body=shapes.NewDecisionOfRooms,
+)
+def decide_whole_rooms(request: Request, placement_id: UUID) -> shapes.RoomDecided:
+    """Accept, reopen, keep or open rooms."""
+    found = _find(request, placement_id)
+    sent = read_body(request, shapes.NewDecisionOfRooms)
+    options = {
+        "user": request.user,
+        "placement": found,
+        "rooms": sent.rooms,
+        "version": sent.version,
+    }
+    if sent.act in ("accept", "reopen"):
+        event = _conflict(lambda: rooms_accept(accepted=sent.act == "accept", **options))
+    else:
+        event = _conflict(lambda: rooms_keep(kept=sent.act == "keep", **options))
+    found.refresh_from_db()
+    return shapes.RoomDecided(sentence=event.sentence, event=event.pk, version=found.version)
+
+
+def _act(request: Request, placement: Placement, sent: shapes.NewRoomDecision) -> PlacementEvent:
+    numbers = read_students(sent.students)
+    options = {"user": request.user, "placement": placement, "version": sent.version}
+    if sent.act in ("lock", "release"):
+        return decisions.places_lock(numbers=numbers, locked=sent.act == "lock", **options)
+    if sent.act == "withdraw":
+        return decisions.students_withdraw(numbers=numbers, **options)
+    if sent.act == "return":
+        return decisions.students_return(numbers=numbers, **options)
+    who = " and ".join(f"S-{number}" for number in numbers)
+    if sent.act == "empty":
+        moves = [decisions.Move(number, None) for number in numbers]
+        return decisions.places_move(moves=moves, sentence=f"{who} moved out.", **options)
+    if sent.act == "move":
+        if sent.room is None:
+            raise Problem(422, "room is missing.")
+        room = placement.buildings.rooms.filter(pk=sent.room).first()
+        if room is None:
+            raise HousingError(f"There is no such room in {placement.buildings.name}.")
+        moves = [decisions.Move(number, room.pk) for number in numbers]
+        return decisions.places_move(moves=moves, sentence=f"{who} moved to {room}.", **options)
+    places = [find_place(placement, number) for number in numbers]
+    if len(places) != 2 or any(place is None for place in places):
+        raise HousingError("A swap takes two students of this placement.")
+    first, second = places
+    moves = [
+        decisions.Move(first.number, second.room_id),
+        decisions.Move(second.number, first.room_id),
+    ]
+    return decisions.places_move(moves=moves, sentence=f"{who} swapped rooms.", **options)
+
+
+@endpoint(
+    "POST",
+    "/placements/{placement_id}/waiting",
+    tag=TAG,
+    summary="Reorder the waiting list",
+    body=shapes.NewTurn,
+)
+def reorder_waiting(request: Request, placement_id: UUID) -> Sentence:
+    """Put somebody without a bed first on the waiting list, or last."""
+    found = _find(request, placement_id)
+    sent = read_body(request, shapes.NewTurn)
+    number = read_students([sent.student])[0]
+    sentence = turn_change(
+        user=request.user, placement=found, number=number, is_first=sent.is_first
+    )
+    return Sentence(sentence=sentence)
+
+
+@endpoint("GET", "/placements/{placement_id}/events", tag=TAG, summary="List changes", query=Paging)
+def list_events(request: Request, placement_id: UUID) -> Page[shapes.Event]:
+    """Return what staff changed, newest first."""
+    found = _find(request, placement_id)
+    return page_of(request, found.events.select_related("user"), shapes.Event)
+
+
+@endpoint(
+    "POST",
+    "/placements/{placement_id}/events/{event_id}/undo",
+    tag=TAG,
+    summary="Undo a change",
+)
+def undo_event(request: Request, placement_id: UUID, event_id: int) -> Sentence:
+    """Put back what one change did, if nothing else touched those places since."""
+    found = _find(request, placement_id)
+    event = get_or_404(found.events.all(), event_id)
+    sentence = decision_undo(user=request.user, placement=found, event=event)
+    return Sentence(sentence=sentence)
+
+
+@endpoint(
+    "GET",
+    "/placements/{placement_id}/late-changes",
+    tag=TAG,
+    summary="Look at proposed late changes",
+    role=Role.STAFF,
+)
+def get_late_changes(request: Request, placement_id: UUID) -> shapes.Change:
+    """Return who would move, and whether that is worked out yet; 404 when none are proposed."""
+    return _change(_find(request, placement_id))
+
+
+def _change(placement: Placement) -> shapes.Change:
+    change = ProposedChange.objects.filter(placement=placement).select_related("placement").first()
+    if change is None:
+        raise Http404("No late changes are proposed.")
+    return shapes.Change.of(change, dict(placement.cohort.students.values_list("pk", "number")))
+
+
+@endpoint(
+    "POST",
+    "/placements/{placement_id}/late-changes",
+    tag=TAG,
+    summary="Work late changes out",
+    description="Queues a job. Nothing moves until the changes are kept.",
+    body=shapes.NewChange,
+    status=202,
+)
+def propose_late_changes(request: Request, placement_id: UUID) -> shapes.Change:
+    """Work out who would move, at a price of a move."""
+    found = _find(request, placement_id)
+    sent = read_body(request, shapes.NewChange)
+    pinned = read_students(sent.pinned, may_be_empty=True)
+    changes.change_propose(user=request.user, placement=found, price=sent.price, pinned=pinned)
+    return _change(found)
+
+
+@endpoint(
+    "POST",
+    "/placements/{placement_id}/late-changes/{change_id}/keep",
+    tag=TAG,
+    summary="Keep late changes",
+    description="All or none. Refused with 409 when the placement changed since.",
+)
+def keep_late_changes(request: Request, placement_id: UUID, change_id: int) -> shapes.RoomDecided:
+    """Put everybody where the proposed changes say."""
+    found = _find(request, placement_id)
+    get_or_404(ProposedChange.objects.filter(placement=found), change_id)
+    event = _conflict(
+        lambda: changes.change_keep(
+            user=request.user, placement=found, change_id=change_id, scores=scores_after(found)
+        )
+    )
+    found.refresh_from_db()
+    return shapes.RoomDecided(sentence=event.sentence, event=event.pk, version=found.version)
+
+
+@endpoint(
+    "DELETE",
+    "/placements/{placement_id}/late-changes",
+    tag=TAG,
+    summary="Discard late changes",
+    status=204,
+)
+def discard_late_changes(request: Request, placement_id: UUID) -> None:
+    """Forget proposed changes; nothing moves."""
+    changes.change_discard(user=request.user, placement=_find(request, placement_id))
+
+
+@endpoint(
+    "POST",
+    "/placements/{placement_id}/publish",
+    tag=TAG,
+    summary="Publish a placement",
+    description="The cohort's other placement is published no more. Refused with 409 when the "
+    "placement changed since the version given.",
+    body=shapes.SeenVersion,
+    role=Role.ADMINISTRATOR,
+)
+def publish_placement(request: Request, placement_id: UUID) -> shapes.Placement:
+    """Make a placement the one that students get."""
+    found = _find(request, placement_id)
+    version = read_body(request, shapes.SeenVersion).version
+    _conflict(
+        lambda: services.placement_publish(user=request.user, placement=found, version=version)
+    )
+    return _answer(request, found)
+
+
+@endpoint(
+    "POST",
+    "/placements/{placement_id}/unpublish",
+    tag=TAG,
+    summary="Take a publication back",
+    role=Role.ADMINISTRATOR,
+)
+def unpublish_placement(request: Request, placement_id: UUID) -> shapes.Placement:
+    """Take a publication back; nothing else changes."""
+    found = _find(request, placement_id)
+    services.placement_unpublish(user=request.user, placement=found)
+    return _answer(request, found)
+
+
+@endpoint(
+    "GET",
+    "/placements/{placement_id}/roster/{file_format}",
+    tag=TAG,
+    summary="Take a roster",
+    description="With original ids; leaves an audit line.",
+    query=shapes.RosterQuery,
+    media_type="text/csv",
+    changes=True,
+)
+def get_roster(
+    request: Request, placement_id: UUID, file_format: Literal["csv", "xlsx"]
+) -> HttpResponseBase:
+    """Send a roster by student or by room."""
+    found, query = _find(request, placement_id), read_query(request, shapes.RosterQuery)
+    if file_format not in ("csv", "xlsx"):
+        raise Http404("There is no such format.")
+    options: dict[str, Any] = {
+        "user": request.user,
+        "placement": found,
+        "file_format": file_format,
+        "exact": query.ids != "safe",
+    }
+    if query.by == "room":
+        data, kind = rooms_export(**options)
+    else:
+        columns = [name.strip() for name in query.columns.split(",") if name.strip()]
+        shape = SHAPES.get(query.shape or "plain")
+        if shape is None:
+            raise Problem(422, f"shape: expected one of {', '.join(SHAPES)}.")
+        data, kind = roster_export(columns=columns or shape, **options)
+    response = HttpResponse(data, content_type=kind)
+    return as_attachment(response, f"{found.name}.{file_format}")

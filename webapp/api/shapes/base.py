@@ -1,0 +1,171 @@
+"""What every shape is made of, and the one sentence that a wrong one gets."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Any, Generic, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    ValidationError,
+    WithJsonSchema,
+)
+from pydantic_core import PydanticCustomError
+
+MAX_SEED = 2**31 - 1
+MAX_OFFSET = 10**9  # beyond any table, and within what a database counts to
+_SENTENCE = "sentence"  # kind of an error whose words are all there is to say
+
+
+class Answer(BaseModel):
+    """What an endpoint returns; read from an object whose attributes are called alike."""
+
+    model_config = ConfigDict(extra="forbid", from_attributes=True, protected_namespaces=())
+
+
+class Body(BaseModel):
+    """What a program sends. Nothing is converted: a number in quotes is text."""
+
+    model_config = ConfigDict(extra="ignore", strict=True, protected_namespaces=())
+
+
+def _key_text(value: Any) -> str:
+    return str(value)
+
+
+def _time_text(value: datetime) -> str:
+    return value.isoformat()
+
+
+# Keys that no object can have answer like those of no object, so any text is taken for one.
+Key = Annotated[
+    str, BeforeValidator(_key_text), WithJsonSchema({"type": "string", "format": "uuid"})
+]
+SentKey = Annotated[str, WithJsonSchema({"type": "string", "format": "uuid"})]
+Time = Annotated[
+    datetime,
+    PlainSerializer(_time_text, return_type=str),
+    WithJsonSchema({"type": "string", "format": "date-time"}),
+]
+
+
+def between(low: float, high: float, *, says_received: bool = True) -> tuple[Any, Any]:
+    """Return the annotations of a number within two bounds, both allowed."""
+
+    def check(value: Any) -> Any:
+        if value is None or low <= value <= high:
+            return value
+        received = f", received {value}" if says_received else ""
+        raise PydanticCustomError("range", f"expected {low} to {high}{received}")
+
+    return AfterValidator(check), Field(json_schema_extra={"minimum": low, "maximum": high})
+
+
+Seed = Annotated[int, *between(0, MAX_SEED, says_received=False)]
+T = TypeVar("T", bound=BaseModel)
+
+
+class Page(Answer, Generic[T]):
+    """A page of a list."""
+
+    items: list[T]
+    total: int
+    limit: int
+    offset: int
+
+    @classmethod
+    def model_parametrized_name(cls, params: tuple[type[Any], ...]) -> str:
+        """Name the page of jobs JobPage."""
+        return f"{params[0].__name__}Page"
+
+
+def _clamped(low: int, high: int) -> BeforeValidator:
+    def read(value: Any) -> int:
+        try:
+            return min(max(int(value), low), high)
+        except (ValueError, TypeError) as error:
+            raise PydanticCustomError(_SENTENCE, "limit and offset are whole numbers.") from error
+
+    return BeforeValidator(read)
+
+
+class Paging(BaseModel):
+    """The query of every list."""
+
+    limit: Annotated[int, _clamped(1, 1000)] = Field(100, description="At most so many, 1 to 1000.")
+    offset: Annotated[int, _clamped(0, MAX_OFFSET)] = Field(
+        0, description="Leave out so many from the start."
+    )
+
+
+class Problem(BaseModel):
+    """RFC 9457 problem details; detail is one sentence for people."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    problems: list[str] = Field(default=[])
+
+
+class Sentence(Answer):
+    """What was done, in one sentence."""
+
+    sentence: str
+
+
+_WORDS = {
+    "string_type": "text",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "int_parsing": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "bool_type": "true or false",
+    "list_type": "a list",
+    "dict_type": "an object",
+    "model_type": "an object",
+    "model_attributes_type": "an object",
+}
+
+
+def sentence_of(error: ValidationError) -> str:
+    """Return the first thing that is wrong with a body or query, by the name of its field."""
+    first = error.errors(include_url=False)[0]
+    kind, name = first["type"], _place(first["loc"])
+    if kind == _SENTENCE:
+        return str(first["msg"])
+    if kind == "missing" or (first["input"] is None and kind in _WORDS):
+        return f"{name} is missing."
+    if kind == "extra_forbidden":
+        return f"{name}: there is no such field."
+    if kind in ("literal_error", "enum"):
+        return f"{name}: expected one of {_choices(first['ctx']['expected'])}."
+    is_huge = kind == "float_type" and type(first["input"]) is int
+    if is_huge or kind in ("int_parsing_size", "finite_number"):
+        return f"{name}: the number is too large."
+    if kind in _WORDS:
+        return f"{name}: expected {_WORDS[kind]}."
+    if kind == "string_too_long":
+        return f"{name}: at most {first['ctx']['max_length']} characters."
+    if kind == "too_long":
+        return f"{name}: at most {first['ctx']['max_length']} entries."
+    if kind == "too_short":
+        return f"{name}: at least {first['ctx']['min_length']} entries."
+    return f"{name}: {str(first['msg']).rstrip('.')}."
+
+
+def _choices(expected: str) -> str:
+    return expected.replace("'", "").replace(" or ", ", ")
+
+
+def _place(where: Sequence[int | str]) -> str:
+    """Return "rules.same[2]" of ("rules", "same", 2)."""
+    text = ""
+    for part in where:
+        text += f"[{part}]" if isinstance(part, int) else f"{'.' if text else ''}{part}"
+    return text or "The body"

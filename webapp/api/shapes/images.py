@@ -1,0 +1,241 @@
+"""Image sets, their files, image models and predictions."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from webapp.api.shapes.base import Answer, Body, Key, Paging, Seed, SentKey, Time, between
+from webapp.segmentation.models import ImageFile as ImageFileRow
+from webapp.segmentation.models import PredictionBatch
+from webapp.segmentation.models import Segmenter as SegmenterRow
+from webapp.segmentation.selectors.predictions import batch_numbers
+
+Solver = Literal[tuple(SegmenterRow.Solver.values)]
+
+
+class ImageSet(Answer):
+    """Images of one kind of thing, counted."""
+
+    id: Key = Field(validation_alias="pk")
+    name: str
+    foreground: str
+    images: int = Field(validation_alias="n_images")
+    with_mask: int = Field(validation_alias="n_masked")
+    bytes: int = Field(validation_alias="n_bytes")
+    created_at: Time
+
+
+class NewImageSet(Body):
+    """A set to be made."""
+
+    name: str
+    foreground: str = Field("object", description="what the masks mark, such as leaf")
+
+
+class ImageFile(Answer):
+    """A picture or a mask."""
+
+    id: Key
+    name: str
+    role: Literal["image", "mask"]
+    media_type: str
+    bytes: int
+    width: int
+    height: int
+    sha256: str
+    origin: Literal["uploaded", "corrected"]
+    mask: Key | None = Field(description="of an image: its mask")
+    mask_of: Key | None = Field(description="of a mask: its image")
+    problem: str
+
+    @classmethod
+    def of(cls, file: ImageFileRow) -> "ImageFile":
+        """Read a file."""
+        return cls(
+            id=file.pk,
+            name=file.name,
+            role=file.role,
+            media_type=file.media_type,
+            bytes=file.size,
+            width=file.width,
+            height=file.height,
+            sha256=file.digest,
+            origin=file.origin,
+            mask=file.paired_mask.pk if file.paired_mask else None,
+            mask_of=file.mask_of_id or None,
+            problem=file.problem,
+        )
+
+
+class FileQuery(Paging):
+    """Which files of a set."""
+
+    role: str = Field("", description="image or mask")
+
+
+class UploadResult(Answer):
+    """What became of one file."""
+
+    name: str
+    outcome: Literal["added", "replaced", "same", "refused"]
+    sentence: str
+    id: Key | None
+
+
+class UploadResults(Answer):
+    """What became of every file."""
+
+    results: list[UploadResult]
+
+
+class LeftOut(Answer):
+    """An image that could not be used."""
+
+    name: str
+    reason: str
+
+
+class Segmenter(Answer):
+    """A model that learned from masked images."""
+
+    id: Key
+    name: str
+    foreground: str
+    image_sets: list[Key]
+    images_learned: int
+    images_held_out: int
+    left_out: list[LeftOut] = Field(description="images that could not be used")
+    held_out_error: float | None = Field(description="share of wrong pixels on held-out images")
+    relative_gap: float | None
+    iterations: int | None = Field(
+        description="of all stages: rehearsals on fewer images, then all images"
+    )
+    iterations_on_all_images: int | None = Field(
+        description="of the last stage alone, whose gap is certified"
+    )
+    is_ready: bool
+    is_certified: bool
+    job: Key | None
+    created_at: Time
+
+    @classmethod
+    def of(cls, row: SegmenterRow) -> "Segmenter":
+        """Read a model with its held-out curve."""
+        points, outcome = list(row.held_out.all()), row.outcome
+        certified = bool(outcome.get("converged")) and outcome.get("is_certified", True)
+        return cls(
+            id=row.pk,
+            name=row.name,
+            foreground=row.foreground,
+            image_sets=[one.pk for one in row.image_sets.all()],
+            images_learned=len(row.learned_digests),
+            images_held_out=len(row.held_out_digests),
+            left_out=outcome.get("left_out", []),
+            held_out_error=points[-1].error if points else None,
+            relative_gap=outcome.get("relative_gap"),
+            iterations=outcome.get("steps"),
+            iterations_on_all_images=outcome.get("iterations"),
+            is_ready=row.is_ready,
+            is_certified=certified,
+            job=row.job_id or None,
+            created_at=row.created_at,
+        )
+
+
+class NewSegmenter(Body):
+    """A model to be learned."""
+
+    image_sets: list[SentKey]
+    name: str | None = Field(None, description="the first set's name by default")
+    restraint: Annotated[float, *between(1e-6, 1e6)] = Field(
+        1.0, description="multiple of the usual lambda; 1 by default"
+    )
+    solver: Solver = str(SegmenterRow.Solver.AUTO)
+    max_side: Annotated[int, *between(40, 400)] = Field(
+        200, description="pixels, 40 to 400; 200 by default"
+    )
+    max_seconds: Annotated[int, *between(1, 20_000)] = Field(
+        300, description="1 to 20,000; 300 by default"
+    )
+    holdout_percent: Annotated[int, *between(0, 50)] = Field(
+        20, description="0 to 50; 20 by default"
+    )
+    seed: Seed | None = Field(None, description="0 to 2,147,483,647; chosen for you when left out")
+
+
+class NewPrediction(Body):
+    """A set to be predicted by a model."""
+
+    image_set: SentKey
+    model: SentKey
+    readout: Literal["marginal", "map"] = "marginal"
+
+
+class PredictedImage(Answer):
+    """One image of a prediction with its numbers."""
+
+    id: Key = Field(validation_alias="pk")
+    name: str
+    state: Literal["waiting", "done", "refused"]
+    sentence: str
+    width: int
+    height: int
+    learned_from: bool
+    accuracy: float | None
+    iou: float | None
+    log_loss: float | None = Field(description="nats per pixel")
+    error_map: float | None
+    error_mpm: float | None
+    mean_entropy: float | None = Field(description="bits per pixel")
+    foreground_share: float | None
+
+
+class ImageQuery(Paging):
+    """Which images of a prediction first."""
+
+    order: str = Field("worst", description="worst (default), best, entropy or name")
+
+
+class Interval(Answer):
+    """A mean over images with its 95 % range."""
+
+    mean: float
+    low: float | None = Field(description="2.5 % of the bootstrap over images")
+    high: float | None = Field(description="97.5 %")
+    images: int = Field(validation_alias="n_images")
+
+
+class Prediction(Answer):
+    """Masks and probabilities that a model gave to a set."""
+
+    id: Key
+    name: str
+    image_set: Key
+    model: Key
+    images: int
+    done: int
+    refused: int
+    job: Key | None
+    accuracy: Interval | None
+    iou: Interval | None
+    log_loss: Interval | None
+    created_at: Time
+
+    @classmethod
+    def of(cls, batch: PredictionBatch) -> "Prediction":
+        """Read a counted prediction with its numbers."""
+        numbers: Any = batch_numbers(batch)
+        return cls(
+            id=batch.pk,
+            name=batch.name,
+            image_set=batch.image_set_id,
+            model=batch.segmenter_id,
+            images=batch.n_images,
+            done=batch.n_done,
+            refused=batch.n_refused,
+            job=batch.job_id or None,
+            accuracy=numbers.accuracy if numbers else None,
+            iou=numbers.iou if numbers else None,
+            log_loss=numbers.log_loss if numbers else None,
+            created_at=batch.created_at,
+        )

@@ -1,0 +1,172 @@
+"""What leaves the product one by one: kept in rows, claimed before it goes, tried again.
+
+Mails of questionnaires, letters and deliveries to other programs are rows of this shape. A row is
+claimed by compare-and-set, so that of two senders one sends it. The sweep calls :func:`send_due`
+again and again; what fails waits twice as long each time.
+"""
+
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from smtplib import SMTPRecipientsRefused, SMTPResponseException
+from typing import Any
+
+import structlog
+from django.core.mail import EmailMessage, get_connection
+from django.db import models
+from django.db.models import F
+from django.utils import timezone
+
+log = structlog.get_logger(__name__)
+
+BUDGET_SECONDS = 4.0  # of one sweep, which looks after jobs as well
+_CLAIM_MINUTES = 10  # after which a row whose sender died is looked at again
+_AT_ONCE = 500
+REFUSED = "The mail server refused the address: "  # and what it said
+_PERMANENT = 500  # SMTP: codes from here on say that another try will not help
+
+
+class Outgoing(models.Model):
+    """Something on its way; ``due_at`` is when it goes, or when it was claimed."""
+
+    WAITING, SENDING, SENT, FAILED = "waiting", "sending", "sent", "failed"
+    MAX_ATTEMPTS = 5
+
+    state = models.CharField(max_length=8, default=WAITING, db_index=True)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    error = models.CharField(max_length=200, blank=True)
+    due_at = models.DateTimeField(default=timezone.now)
+    sent_at = models.DateTimeField(null=True)
+
+    class Meta:
+        abstract = True
+
+
+class OutgoingMail(Outgoing):
+    """A mail on its way to one ``address``."""
+
+    subject = models.CharField(max_length=200)
+    text = models.TextField()
+
+    class Meta:
+        abstract = True
+
+
+class RefusedError(Exception):
+    """Whoever receives it said no; another try will not help."""
+
+
+class UnreachableError(Exception):
+    """Nobody answers there now; the rest of this turn would not arrive either."""
+
+
+def send_due(
+    rows: models.QuerySet[Any],
+    send: Callable[[Any], None],
+    *,
+    lost: str = "",
+    seconds: float = BUDGET_SECONDS,
+) -> int:
+    """Send what is due, for some seconds at most, and return how many went out.
+
+    Parameters
+    ----------
+    rows : queryset of one kind of :class:`Outgoing`
+    send : function of a row
+        Raises RefusedError to give up, UnreachableError to try this row later and no other now,
+        anything else to try this row later.
+    lost : str
+        What to say of a row whose sender died half-way, which may have arrived: such a row fails
+        with this sentence. "": it is sent again, for twice is better than never.
+    """
+    _find_lost(rows, lost)
+    now, started, sent = timezone.now(), time.monotonic(), 0
+    due = rows.filter(state=Outgoing.WAITING, due_at__lte=now).order_by("due_at", "pk")
+    for key in list(due.values_list("pk", flat=True)[:_AT_ONCE]):
+        if time.monotonic() - started > seconds:
+            break
+        claimed = rows.filter(pk=key, state=Outgoing.WAITING).update(
+            state=Outgoing.SENDING, attempts=F("attempts") + 1, due_at=timezone.now()
+        )
+        row = rows.filter(pk=key).first() if claimed else None
+        if row is None:
+            continue
+        try:
+            send(row)
+        except Exception as error:  # whatever the other side answers is kept with the row
+            _keep_failure(rows, row, error)
+            if isinstance(error, UnreachableError):
+                break
+            continue
+        held = rows.filter(pk=key, state=Outgoing.SENDING)
+        sent += held.update(state=Outgoing.SENT, sent_at=timezone.now(), error="")
+    return sent
+
+
+def _find_lost(rows: models.QuerySet[Any], lost: str) -> None:
+    now = timezone.now()
+    found = rows.filter(state=Outgoing.SENDING, due_at__lt=now - timedelta(minutes=_CLAIM_MINUTES))
+    if lost:
+        found.update(state=Outgoing.FAILED, error=lost)
+    else:
+        found.update(state=Outgoing.WAITING, due_at=now)
+
+
+def _keep_failure(rows: models.QuerySet[Any], row: Outgoing, error: Exception) -> None:
+    is_last = isinstance(error, RefusedError) or row.attempts >= row.MAX_ATTEMPTS
+    rows.filter(pk=row.pk, state=Outgoing.SENDING).update(
+        state=Outgoing.FAILED if is_last else Outgoing.WAITING,
+        error=sentence_of(error)[:200],
+        due_at=timezone.now() + timedelta(minutes=2**row.attempts),
+    )
+    kind = row._meta.verbose_name
+    log.warning("not sent", kind=kind, row=row.pk, attempt=row.attempts, error=sentence_of(error))
+
+
+def sentence_of(error: Exception) -> str:
+    """Return what went wrong; ours are sentences already, others carry the name of their kind."""
+    own = isinstance(error, RefusedError | UnreachableError)
+    return str(error) if own else f"{type(error).__name__}: {error}"
+
+
+def mails_send_due(
+    rows: models.QuerySet[Any],
+    compose: Callable[[Any], EmailMessage],
+    *,
+    lost: str = "",
+    seconds: float = BUDGET_SECONDS,
+) -> int:
+    """Send the mails that are due over one connection, and return how many went out."""
+    if not rows.filter(state__in=(Outgoing.WAITING, Outgoing.SENDING)).exists():
+        return 0
+    connection = get_connection()
+
+    def send(row: Any) -> None:
+        message = compose(row)
+        message.connection = connection
+        try:
+            connection.open()
+        except Exception as error:
+            raise UnreachableError(f"The mail server does not answer: {error}") from error
+        _deliver(message)
+
+    try:
+        return send_due(rows, send, lost=lost, seconds=seconds)
+    finally:
+        connection.close()
+
+
+def _deliver(message: EmailMessage) -> None:
+    """Send a mail; tell apart a server that refuses this one from one that takes none now."""
+    try:
+        message.send()
+    except SMTPRecipientsRefused as error:
+        code, words = next(iter(error.recipients.values()))
+        said = words.decode(errors="replace") if isinstance(words, bytes) else str(words)
+        if code >= _PERMANENT:
+            raise RefusedError(f"{REFUSED}{code} {said}") from error
+        raise
+    except SMTPResponseException:
+        raise
+    except OSError as error:  # smtplib's own errors are OSErrors too, and say nothing about one
+        raise UnreachableError(f"{type(error).__name__}: {error}") from error

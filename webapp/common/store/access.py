@@ -1,0 +1,150 @@
+"""The store of this installation, and how whoever uses it bears that it is away for a while."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import lru_cache
+from pathlib import Path
+from typing import TypeVar
+from uuid import uuid4
+
+import structlog
+from django.conf import settings
+
+from webapp.common.models import Installation
+from webapp.common.store.bucket import BucketStore
+from webapp.common.store.folder import FolderStore
+from webapp.common.store.protocol import Store, StoreAwayError, StoredFile
+
+log = structlog.get_logger(__name__)
+
+T = TypeVar("T")
+# What a job does between two attempts; pages have nobody who would wait for them.
+_wait: ContextVar[Callable[[], None] | None] = ContextVar("wait", default=None)
+
+
+def store() -> Store:
+    """Return the home of the files, as the settings say; connections are of this process."""
+    return _store(settings.STORE_URL, Path(settings.MEDIA_ROOT), os.getpid())
+
+
+@lru_cache(maxsize=4)
+def _store(url: str, root: Path, process: int) -> Store:
+    if not url:
+        return FolderStore(root)
+    return BucketStore(url, root, cache_bytes=int(settings.STORE_CACHE_GB * 1e9))
+
+
+@contextmanager
+def persevering(wait: Callable[[], None]) -> Iterator[None]:
+    """Within the block, ask a store that is away again; ``wait`` is called in between.
+
+    It sleeps, and raises what ends the waiting.
+    """
+    token = _wait.set(wait)
+    try:
+        yield
+    finally:
+        _wait.reset(token)
+
+
+def _ask(action: Callable[[], T]) -> T:
+    while True:
+        try:
+            return action()
+        except StoreAwayError as error:
+            wait = _wait.get()
+            if wait is None:
+                raise
+            log.warning("the store is away, it will be asked again", error=str(error))
+            wait()
+
+
+def get(path: Path, *, fresh: bool = False) -> Path:
+    """Return ``path``, at which the file is now, if there is one.
+
+    Raises
+    ------
+    StoreAwayError
+        While the home does not answer; in a job only once it is cancelled.
+    """
+    _ask(lambda: store().get(path, fresh=fresh))
+    return path
+
+
+def put(path: Path) -> Path:
+    """Return ``path``, whose file, written whole, is safe now; StoreAwayError as :func:`get`."""
+    _ask(lambda: store().put(path))
+    return path
+
+
+def remove(path: Path) -> None:
+    """Remove a file or folder. While the home is away it stays, for the daily walk to remove."""
+    try:
+        store().remove(path)
+    except StoreAwayError as error:
+        log.warning("the store is away, a file stays for now", error=str(error))
+
+
+def remove_alike(folder: Path, beginning: str) -> None:
+    """Remove the files of a folder whose names begin alike, as :func:`remove` does one."""
+    try:
+        for file in list(store().files(folder)):
+            if file.path.name.startswith(beginning):
+                store().remove(file.path)
+    except StoreAwayError as error:
+        log.warning("the store is away, files stay for now", error=str(error))
+
+
+def files(folder: Path) -> Iterator[StoredFile]:
+    """Yield what the home has below a folder."""
+    return iter(_ask(lambda: list(store().files(folder))))
+
+
+@contextmanager
+def hold(target: Path) -> Iterator[list[Path]]:
+    """Begin a copy of everything; yields the paths still to be copied, which stay meanwhile."""
+    home = store()
+    try:
+        yield home.hold(target)
+    finally:
+        home.release()
+
+
+def tidy() -> int:
+    """Remove what was left half done, and copies that nobody used for long; return how many."""
+    return store().tidy()
+
+
+def check() -> None:
+    """Try the store, and that it is the one which belongs to the database.
+
+    Raises
+    ------
+    StoreAwayError
+        If it does not answer, or another one does: a folder that is not mounted, another bucket.
+    """
+    home = store()
+    mark = home.read_mark()
+    row, is_new = Installation.objects.get_or_create(
+        pk=1, defaults={"store_mark": mark or uuid4().hex}
+    )
+    if not mark and is_new:
+        home.write_mark(row.store_mark)
+        mark = home.read_mark()
+    if not mark:
+        raise StoreAwayError(
+            "The store is empty, but this database has had one: a folder that is not mounted?"
+        )
+    if mark != row.store_mark:
+        raise StoreAwayError("This is the store of another database.")
+    probe = home.root / f".probe-{os.getpid()}"
+    try:
+        home.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        probe.write_bytes(b"ready")
+        home.put(probe)
+    except OSError as error:
+        raise StoreAwayError(str(error)) from error
+    finally:
+        home.remove(probe)

@@ -1,0 +1,243 @@
+"""Files in a bucket of an object store of the S3 kind, with copies in a folder of this host."""
+
+import contextlib
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import parse_qs, urlsplit
+
+import boto3
+import structlog
+from boto3.exceptions import Boto3Error
+from boto3.s3.transfer import TransferConfig
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError
+from botocore.handlers import add_expect_header
+
+from engine import whole_file
+from webapp.common.store.folder import remove_parts
+from webapp.common.store.protocol import MARK, UNFINISHED_SECONDS, StoreAwayError, StoredFile
+
+log = structlog.get_logger(__name__)
+
+_HOLD = ".held"  # a mark that a backup sets while it copies
+_HOLD_SECONDS = 24 * 3600  # a backup that was killed holds no longer
+_USED_SECONDS = 3600.0  # a copy that was used since is not removed, whatever room it takes
+_ABSENT = {"404", "NoSuchKey", "NotFound"}
+# Parts of 16 MB, of which a cut loses no more; each is checked by its sum on both sides.
+_TRANSFER = TransferConfig(multipart_threshold=64 << 20, multipart_chunksize=16 << 20)
+_CLIENT = Config(
+    connect_timeout=3,
+    read_timeout=10,
+    retries={"mode": "standard", "max_attempts": 3},
+    s3={"addressing_style": "path"},
+)
+
+T = TypeVar("T")
+
+
+class BucketStore:
+    """The bucket is the home; ``root`` holds copies, of which the least used make room.
+
+    Parameters
+    ----------
+    url : str
+        ``s3://BUCKET/PREFIX?endpoint=https://store.example&region=eu-1``. Who asks is said by
+        ``AWS_ACCESS_KEY_ID`` and ``AWS_SECRET_ACCESS_KEY``, or by the machine's own role.
+    root : Path
+        Of the copies; a folder of this host alone.
+    cache_bytes : int
+        How much they may take.
+    """
+
+    def __init__(self, url: str, root: Path, *, cache_bytes: int) -> None:
+        parts = urlsplit(url)
+        options = parse_qs(parts.query)
+        self.root = root
+        self._bucket = parts.netloc
+        self._prefix = f"{parts.path.strip('/')}/".lstrip("/")
+        self._cache_bytes = cache_bytes
+        self._client: Any = boto3.session.Session().client(
+            "s3",
+            endpoint_url=options.get("endpoint", [None])[0],
+            region_name=options.get("region", ["us-east-1"])[0],
+            config=_CLIENT,
+        )
+        # Asked to wait for "100 Continue", botocore reads for ever where the line is cut within it.
+        self._client.meta.events.unregister("before-call.s3", add_expect_header)
+
+    def put(self, path: Path) -> None:
+        """Send a file; it shows whole or not at all."""
+        self._ask(
+            lambda: self._client.upload_file(str(path), self._bucket, self._key(path),
+                                             Config=_TRANSFER)
+        )  # fmt: skip
+
+    def get(self, path: Path, *, fresh: bool = False) -> bool:
+        """Fetch a file unless this host has a copy of it."""
+        if not fresh and path.exists():
+            _note_use(path)
+            return True
+        found = self._head(self._key(path))
+        if found is None:
+            if fresh:
+                path.unlink(missing_ok=True)
+            return False
+        tag = _tag_path(path)
+        if fresh and path.exists() and tag.exists() and tag.read_text() == found["ETag"]:
+            return True
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._ask(lambda: self._fetch(path))
+        if fresh:
+            with whole_file(tag) as file:
+                file.write(found["ETag"].encode())
+        return True
+
+    def has(self, path: Path) -> bool:
+        """Ask the bucket."""
+        return self._head(self._key(path)) is not None
+
+    def remove(self, path: Path) -> None:
+        """Remove the copy, and from the bucket unless a backup is being made.
+
+        What stays for that reason has no row; the daily walk removes it.
+        """
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+            _tag_path(path).unlink(missing_ok=True)
+        if self._is_held():
+            return
+        key = self._key(path)
+        self._ask(lambda: self._client.delete_object(Bucket=self._bucket, Key=key))
+        if not path.suffix:  # may be a folder
+            for entry in self._listed(f"{key}/"):
+                name = entry["Key"]
+                self._ask(lambda name=name: self._client.delete_object(
+                    Bucket=self._bucket, Key=name))  # fmt: skip
+
+    def files(self, folder: Path) -> Iterator[StoredFile]:
+        """List what lies below a folder."""
+        prefix = self._prefix if folder == self.root else f"{self._key(folder)}/"
+        for entry in self._listed(prefix):
+            name = entry["Key"].removeprefix(self._prefix)
+            if not name.startswith("."):
+                modified = entry["LastModified"].timestamp()
+                yield StoredFile(self.root / name, entry["Size"], modified)
+
+    def hold(self, target: Path) -> list[Path]:
+        """List everything; nobody removes anything from now on."""
+        self._ask(lambda: self._client.put_object(
+            Bucket=self._bucket, Key=self._prefix + _HOLD, Body=b""))  # fmt: skip
+        target.mkdir(mode=0o700)
+        return [file.path for file in self.files(self.root)]
+
+    def release(self) -> None:
+        """Let files be removed again."""
+        self._ask(lambda: self._client.delete_object(
+            Bucket=self._bucket, Key=self._prefix + _HOLD))  # fmt: skip
+
+    def read_mark(self) -> str:
+        """Read the mark's object."""
+        if self._head(self._prefix + MARK) is None:
+            return ""
+        answer = self._ask(
+            lambda: self._client.get_object(Bucket=self._bucket, Key=self._prefix + MARK)[
+                "Body"
+            ].read()
+        )
+        return str(answer.decode("ascii").strip())
+
+    def write_mark(self, mark: str) -> None:
+        """Write the mark's object."""
+        self._ask(lambda: self._client.put_object(
+            Bucket=self._bucket, Key=self._prefix + MARK, Body=mark.encode()))  # fmt: skip
+
+    def tidy(self) -> int:
+        """End transfers that were cut off a day ago, and make room among the copies."""
+        return self._end_transfers() + remove_parts(self.root) + self._trim()
+
+    def _end_transfers(self) -> int:
+        pages = self._client.get_paginator("list_multipart_uploads")
+        ended = 0
+        for page in self._ask(
+            lambda: list(pages.paginate(Bucket=self._bucket, Prefix=self._prefix))
+        ):
+            for upload in page.get("Uploads", []):
+                if upload["Initiated"].timestamp() < time.time() - UNFINISHED_SECONDS:
+                    self._ask(lambda upload=upload: self._client.abort_multipart_upload(
+                        Bucket=self._bucket, Key=upload["Key"], UploadId=upload["UploadId"]
+                    ))  # fmt: skip
+                    ended += 1
+        return ended
+
+    def _trim(self) -> int:
+        """Remove the copies that were used least recently, until the rest fits."""
+        copies, total, removed = [], 0, 0
+        for folder, _, names in os.walk(self.root):
+            for name in names:
+                with contextlib.suppress(FileNotFoundError):
+                    found = os.lstat(os.path.join(folder, name))
+                    copies.append((found.st_atime, found.st_size, Path(folder, name)))
+                    total += found.st_size
+        for used, size, path in sorted(copies):
+            if total <= self._cache_bytes or used > time.time() - _USED_SECONDS:
+                break
+            path.unlink(missing_ok=True)
+            total -= size
+            removed += 1
+        return removed
+
+    def _fetch(self, path: Path) -> None:
+        with whole_file(path) as file:
+            self._client.download_fileobj(self._bucket, self._key(path), file, Config=_TRANSFER)
+
+    def _is_held(self) -> bool:
+        held = self._head(self._prefix + _HOLD)
+        return held is not None and held["LastModified"].timestamp() > time.time() - _HOLD_SECONDS
+
+    def _head(self, key: str) -> Any:
+        """What the bucket says of an object; None when it has none."""
+        try:
+            return self._client.head_object(Bucket=self._bucket, Key=key)
+        except ClientError as error:
+            if error.response["Error"]["Code"] in _ABSENT:
+                return None
+            raise StoreAwayError(_words(error)) from error
+        except (BotoCoreError, HTTPClientError) as error:
+            raise StoreAwayError(_words(error)) from error
+
+    def _listed(self, prefix: str) -> list[Any]:
+        pages = self._client.get_paginator("list_objects_v2")
+        found = self._ask(lambda: list(pages.paginate(Bucket=self._bucket, Prefix=prefix)))
+        return [entry for page in found for entry in page.get("Contents", [])]
+
+    def _key(self, path: Path) -> str:
+        return self._prefix + path.relative_to(self.root).as_posix()
+
+    def _ask(self, action: Callable[[], T]) -> T:
+        try:
+            return action()
+        except (BotoCoreError, Boto3Error, ClientError, HTTPClientError) as error:
+            raise StoreAwayError(_words(error)) from error
+
+
+def _words(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:300]
+
+
+def _tag_path(path: Path) -> Path:
+    """Where this host notes which state of a rewritten file its copy is."""
+    return path.with_name(f".{path.name}.tag")
+
+
+def _note_use(path: Path) -> None:
+    """Note that a copy is used, also where the disk is mounted without times of access."""
+    with contextlib.suppress(OSError):
+        found = path.stat()
+        if found.st_atime < time.time() - _USED_SECONDS / 4:
+            os.utime(path, ns=(time.time_ns(), found.st_mtime_ns))

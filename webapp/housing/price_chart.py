@@ -1,0 +1,80 @@
+"""What each price of a move does: people who move and the score, over the price on a log axis."""
+
+import math
+from collections.abc import Sequence
+
+from webapp.common.charts.picture import Chart, Picture
+from webapp.common.formats import number
+
+WIDTH, HEIGHT = 280.0, 216.0
+LEFT, RIGHT = 46.0, 272.0
+MOVES = (22.0, 92.0)  # top and bottom of the upper picture
+SCORES = (122.0, 182.0)
+TICKS = (0.02, 0.1, 0.5, 1.0, 5.0)
+TITLE = "What each price moves"
+
+
+def price_chart(curve: Sequence[Sequence[float]], price: float) -> Chart:
+    """Draw people who move and the score at each price that is worked out, with the chosen one.
+
+    ``curve`` holds [price, people who move, score, without a room] in rising order of price.
+    """
+    picture = Picture(WIDTH, HEIGHT, title=TITLE, description=_described(curve))
+    picture.text(0, 12, "People who move", "chart-strong")
+    picture.text(0, 112, "Learned score of all rooms", "chart-strong")
+    most = max(point[1] for point in curve)
+    top = math.log10(max(10.0, most + 1.0))
+    for tick in (t for t in (0, 1, 10, 100, 1000) if t == 0 or math.log10(t + 1) <= top):
+        y = _between(math.log10(tick + 1) / top, *MOVES)
+        picture.line(LEFT, y, RIGHT, y, "chart-grid")
+        picture.text(LEFT - 6, y + 4, f"{tick:,}", anchor="end")
+    scores = [point[2] for point in curve]
+    low, high = min(scores), max(scores)
+    for value in dict.fromkeys((low, high)):
+        y = _between(_share(value, low, high), *SCORES)
+        picture.line(LEFT, y, RIGHT, y, "chart-grid")
+        picture.text(LEFT - 6, y + 4, number(value, 0), anchor="end")
+    _steps(picture, [(p[0], math.log10(p[1] + 1) / top) for p in curve], MOVES, "accent")
+    _steps(picture, [(p[0], _share(p[2], low, high)) for p in curve], SCORES, "for")
+    picture.line(_x(price), MOVES[0] - 6, _x(price), SCORES[1], "chart-axis dashed")
+    picture.line(LEFT, SCORES[1] + 6, RIGHT, SCORES[1] + 6, "chart-axis")
+    for tick in TICKS:
+        picture.text(_x(tick), SCORES[1] + 20, f"{tick:g}", anchor="middle")
+    picture.text((LEFT + RIGHT) / 2, HEIGHT - 2, "price of a move, in score", anchor="middle")
+    rows = tuple((f"{p[0]:g}", f"{p[1]:,.0f}", number(p[2], 1), f"{p[3]:,.0f}") for p in curve)
+    columns = ("Price", "People who move", "Score", "Without a room")
+    return Chart(TITLE, picture.finish(), columns, rows)
+
+
+def _steps(
+    picture: Picture, points: Sequence[tuple[float, float]], band: tuple[float, float], tone: str
+) -> None:
+    places = [(_x(price), _between(share, *band)) for price, share in points]
+    path = []
+    for k, (x, y) in enumerate(places):
+        if k:
+            path.append((x, places[k - 1][1]))
+        path.append((x, y))
+    picture.path(path, f"chart-line tone-{tone}")
+    for x, y in places:
+        picture.add("circle", cx=x, cy=y, r=3, cls=f"chart-dot tone-{tone}")
+
+
+def _x(price: float) -> float:
+    share = (math.log10(min(max(price, 0.02), 5.0)) - math.log10(0.02)) / math.log10(250)
+    return LEFT + share * (RIGHT - LEFT)
+
+
+def _between(share: float, top: float, bottom: float) -> float:
+    return bottom - share * (bottom - top)
+
+
+def _share(value: float, low: float, high: float) -> float:
+    return 0.5 if high - low < 1e-9 else (value - low) / (high - low)
+
+
+def _described(curve: Sequence[Sequence[float]]) -> str:
+    first, last = curve[0], curve[-1]
+    return (
+        f"At a price of {first[0]:g}, {first[1]:,.0f} people move; at {last[0]:g}, {last[1]:,.0f}."
+    )

@@ -1,0 +1,103 @@
+"""Which rooms a page shows: the filters of its address, and whom they let through."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+from webapp.housing.selectors.placements import PlacementRooms, RoomCard
+
+DOUBTFUL = 0.6  # share of likely roommates from which a room counts as doubtful
+# What to look for: the word of the address, and the words on the page.
+LOOKS = {
+    "undecided": "Undecided",
+    "accepted": "Accepted",
+    "locked": "Locked",
+    "missed": "Requests missed",
+    "doubtful": f"Doubt of {DOUBTFUL:.0%} or more".replace("%", " %"),
+    "pulled": "Somebody pulls it down",
+    "free": "Free beds",
+    "empty": "Empty",
+    "shut": "Kept or offline",
+}
+ANYBODY = "anybody"
+
+
+@dataclass(frozen=True, slots=True)
+class RoomFilter:
+    """The filters of an address; "" lets everything through.
+
+    Parameters
+    ----------
+    hall, floor : str, as the building list says; ``floor`` only within a hall.
+    q : str, part of an id on screen or of a room's name.
+    kind : str, number of beds.
+    look : str, a key of ``LOOKS``.
+    designation : str, as rooms say, or "anybody".
+    """
+
+    hall: str = ""
+    floor: str = ""
+    q: str = ""
+    kind: str = ""
+    look: str = ""
+    designation: str = ""
+
+    @classmethod
+    def of(cls, parameters: Mapping[str, str]) -> "RoomFilter":
+        """Read the filters of an address."""
+        sent = {f.name: parameters.get(f.name, "").strip()[:80] for f in fields(cls)}
+        return cls(**sent)
+
+    @property
+    def narrows(self) -> bool:
+        """Whether anything but the hall is chosen."""
+        return bool(self.floor or self.q or self.kind or self.look or self.designation)
+
+    def lets(self, card: RoomCard) -> bool:
+        """Whether a room passes."""
+        room = card.room
+        if self.hall and room.hall != self.hall:
+            return False
+        if self.hall and self.floor and room.floor != self.floor:
+            return False
+        if self.kind and str(room.capacity) != self.kind:
+            return False
+        if self.designation and (room.designation or ANYBODY) != self.designation:
+            return False
+        return _looks(card, self.look) and (not self.q or _matches(card, self.q))
+
+
+def matching_cards(rooms: PlacementRooms, wanted: RoomFilter) -> list[RoomCard]:
+    """Return the rooms that pass, in the order of the list; a search looks in every hall."""
+    if wanted.q:
+        wanted = RoomFilter(q=wanted.q, kind=wanted.kind, look=wanted.look)
+    return [card for card in rooms.cards() if wanted.lets(card)]
+
+
+def _looks(card: RoomCard, look: str) -> bool:
+    match look:
+        case "undecided":
+            return bool(card.people) and not card.is_accepted and not card.is_locked
+        case "accepted":
+            return card.is_accepted
+        case "locked":
+            return card.is_locked
+        case "missed":
+            return card.n_honoured < card.n_asked
+        case "doubtful":
+            return card.doubt is not None and card.doubt >= DOUBTFUL
+        case "pulled":
+            return any(person.pulls_down for person in card.people)
+        case "free":
+            return card.free > 0
+        case "empty":
+            return card.room.is_open and not card.people
+        case "shut":
+            return not card.room.is_open
+    return True
+
+
+def _matches(card: RoomCard, query: str) -> bool:
+    words = query.casefold()
+    return words in card.room.label.casefold() or any(
+        words in person.label.casefold() for person in card.people
+    )

@@ -1,0 +1,80 @@
+"""Beds for those who wait: who of the waiting list may live in a room, and what that changes."""
+
+from dataclasses import dataclass
+
+from webapp.housing.models import Room
+from webapp.housing.rules import broken_rule
+from webapp.housing.scores import Scores
+from webapp.housing.selectors.placements import PlacementRooms, RoomCard
+from webapp.housing.services.checks import forbidden_numbers, rooms_taken_elsewhere
+
+OFFERED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class BedOffer:
+    """A free bed for somebody who waits; ``gain`` is what it changes in the total score."""
+
+    number: int
+    room: Room
+    gain: float
+
+    @property
+    def label(self) -> str:
+        """The student's id on screen."""
+        return f"S-{self.number}"
+
+
+def who_may_move_in(rooms: PlacementRooms, card: RoomCard, scores: Scores) -> list[BedOffer]:
+    """Return the first of the waiting list, in their order, who break no rule in a room."""
+    if not card.free or not rooms.homeless:
+        return []
+    if rooms_taken_elsewhere(rooms.placement, [card.room.pk]):
+        return []
+    waiting = rooms.homeless[:200]
+    inside = [person.number for person in card.people]
+    students = rooms.students([*waiting, *inside])
+    forbidden = forbidden_numbers(rooms.placement)
+    living = [students[number] for number in inside]
+    found = []
+    for number in waiting:
+        if not broken_rule(card.room, [students[number], *living], rooms.rules, forbidden):
+            found.append(BedOffer(number, card.room, _gain(scores, card, number)))
+        if len(found) == OFFERED:
+            break
+    return found
+
+
+def beds_for(
+    rooms: PlacementRooms, numbers: list[int], scores: Scores
+) -> dict[int, list[BedOffer]]:
+    """Return up to three free beds for each student who waits, best first."""
+    students = rooms.students(numbers)
+    taken = rooms_taken_elsewhere(rooms.placement)
+    free = [card for card in rooms.cards() if card.free and card.room.pk not in taken]
+    inside = rooms.students([p.number for card in free for p in card.people])
+    forbidden = forbidden_numbers(rooms.placement)
+    found: dict[int, list[BedOffer]] = {}
+    for number in numbers:
+        fits = [
+            BedOffer(number, card.room, _gain(scores, card, number))
+            for card in free
+            if not broken_rule(
+                card.room,
+                [students[number], *(inside[p.number] for p in card.people)],
+                rooms.rules,
+                forbidden,
+            )
+        ]
+        found[number] = sorted(fits, key=lambda offer: -offer.gain)[:OFFERED]
+    return found
+
+
+def _gain(scores: Scores, card: RoomCard, number: int) -> float:
+    """Return by how much the total grows when somebody moves into a free bed."""
+    inside = [person.number for person in card.people]
+    if not inside:
+        return 0.0
+    before = sum(p.score for p in card.people if p.score is not None) / 2
+    after = scores.of_members([*inside, number])
+    return sum(score for score in after.values() if score is not None) / 2 - before

@@ -1,0 +1,174 @@
+"""Forms of providers."""
+
+from typing import Any
+
+from defusedxml import ElementTree
+from defusedxml.common import DefusedXmlException
+from django import forms
+from onelogin.saml2.idp_metadata_parser import OneLogin_Saml2_IdPMetadataParser
+
+from webapp.accounts.models import Role
+from webapp.identity.models import IdentityProvider, Protocol
+from webapp.identity.outbound import OutboundError, check_address
+
+_COMMON = (
+    "name", "is_on", "role_claim", "administrators", "staff", "viewers", "others_role",
+    "trust_days", "takes_students", "student_claim",
+)  # fmt: skip
+_LINES = "One value of the claim a line."
+MAX_METADATA = 500_000  # letters
+
+
+class _ProviderForm(forms.ModelForm):
+    """What both protocols share."""
+
+    others_role = forms.ChoiceField(
+        label="Everybody else the provider knows",
+        required=False,
+        choices=[("", "May not sign in"), (Role.VIEWER, "Viewer"), (Role.STAFF, "Staff")],
+    )
+
+    class Meta:
+        model = IdentityProvider
+        fields = _COMMON
+        labels = {
+            "name": "Name on the sign-in page",
+            "is_on": "People can sign in by it",
+            "role_claim": "Claim that gives roles",
+            "administrators": "Administrators",
+            "staff": "Staff",
+            "viewers": "Viewers",
+            "trust_days": "Days without a sign-in until an account is switched off",
+            "takes_students": "Students of questionnaires can sign in by it",
+            "student_claim": "Claim with the student number",
+        }
+        help_texts = {
+            "name": "“Sign in with …”",
+            "role_claim": "Such as groups, or realm_access.roles; with SAML the attribute's name.",
+            "administrators": _LINES,
+            "staff": _LINES,
+            "viewers": _LINES,
+            "trust_days": "0: never. API tokens of who is switched off stop too.",
+            "student_claim": "Empty: preferred_username, eduPersonPrincipalName, uid or e-mail.",
+        }
+        widgets = {
+            name: forms.Textarea(attrs={"rows": 2})
+            for name in ("administrators", "staff", "viewers")
+        }
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse a provider by which nobody could come in."""
+        data = super().clean() or {}
+        gives = any(
+            data.get(name, "").strip()
+            for name in ("administrators", "staff", "viewers", "others_role")
+        )
+        if data.get("is_on") and not gives and not data.get("takes_students"):
+            self.add_error("staff", "Say which values give a role; so nobody could sign in.")
+        return data
+
+
+class OpenIDConnectForm(_ProviderForm):
+    """A provider that speaks OpenID Connect."""
+
+    secret = forms.CharField(
+        label="Client secret",
+        required=False,
+        max_length=190,
+        widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
+        help_text="Empty: the one that is kept.",
+    )
+
+    class Meta(_ProviderForm.Meta):
+        fields = ("name", "server_url", "client_id", "secret", *_COMMON[1:])
+        labels = _ProviderForm.Meta.labels | {
+            "server_url": "Issuer",
+            "client_id": "Client id",
+        }
+        help_texts = _ProviderForm.Meta.help_texts | {
+            "server_url": "The address before /.well-known/openid-configuration.",
+        }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.initial["secret"] = ""
+        for name in ("server_url", "client_id"):
+            self.fields[name].required = True
+        self.fields["server_url"].assume_scheme = "https"
+
+    def clean_server_url(self) -> str:
+        """Refuse an address that this server does not ask."""
+        url = self.cleaned_data["server_url"]
+        try:
+            check_address(url)
+        except OutboundError as error:
+            raise forms.ValidationError(str(error)) from error
+        return url
+
+    def clean_secret(self) -> str:
+        """Keep the secret where none was typed."""
+        return self.cleaned_data["secret"] or self.instance.secret
+
+
+class SamlForm(_ProviderForm):
+    """A provider that speaks SAML 2.0, given by its metadata."""
+
+    metadata = forms.CharField(
+        label="Metadata of the provider",
+        required=False,
+        max_length=MAX_METADATA,
+        widget=forms.Textarea(attrs={"rows": 6}),
+        help_text="The whole XML. Empty: the one that is kept.",
+    )
+
+    class Meta(_ProviderForm.Meta):
+        fields = ("name", "metadata", *_COMMON[1:])
+
+    def clean_metadata(self) -> str:
+        """Read entity id, addresses and certificates; refuse what holds no identity provider."""
+        text = self.cleaned_data["metadata"]
+        if text:
+            self.instance.saml = read_metadata(text)
+        elif not self.instance.saml:
+            raise forms.ValidationError("Paste the metadata.")
+        return text
+
+
+def read_metadata(text: str) -> dict[str, Any]:
+    """Return {"entity_id", "sso_url", "slo_url", "x509cert"} of a provider's metadata.
+
+    Raises ValidationError for what is no metadata of one identity provider.
+    """
+    try:
+        ElementTree.fromstring(text)  # refuses entities before the other parser sees them
+        found = OneLogin_Saml2_IdPMetadataParser.parse(text)["idp"]
+        certificate = found.get("x509cert") or found["x509certMulti"]["signing"][0]
+        kept = {
+            "entity_id": found["entityId"],
+            "sso_url": found["singleSignOnService"]["url"],
+            "slo_url": found.get("singleLogoutService", {}).get("url", ""),
+            "x509cert": certificate,
+        }
+    except DefusedXmlException as error:
+        raise forms.ValidationError("Metadata holds no entities.") from error
+    except Exception as error:  # the parser raises whatever it stumbles over
+        raise forms.ValidationError(
+            "This is no metadata of an identity provider: it needs an entity id, a sign-on service "
+            "by HTTP-Redirect and a signing certificate."
+        ) from error
+    if not kept["sso_url"].startswith("https://") and not _is_private(kept["sso_url"]):
+        raise forms.ValidationError("The sign-on service begins with https://.")
+    return kept
+
+
+def _is_private(url: str) -> bool:
+    try:
+        check_address(url)
+    except OutboundError:
+        return False
+    return True
+
+
+def form_of(protocol: str) -> type[_ProviderForm]:
+    """Return the form of a protocol."""
+    return SamlForm if protocol == Protocol.SAML else OpenIDConnectForm

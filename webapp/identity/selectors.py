@@ -1,0 +1,65 @@
+"""What pages show of providers and second factors."""
+
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from allauth.mfa.models import Authenticator
+from django.db.models import Exists, F, OuterRef, QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
+
+from webapp.accounts.models import User
+from webapp.common.selectors import owned_by
+from webapp.identity.models import IdentityProvider, Protocol, SecondFactorDuty
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """One way to sign in by a provider."""
+
+    name: str
+    url: str
+
+
+def login_address(provider: IdentityProvider, there: str = "") -> str:
+    """Return where signing in by a provider begins; ``there`` is where it ends."""
+    is_saml = provider.protocol == Protocol.SAML
+    name = "saml_login" if is_saml else "openid_connect_login"
+    return reverse(name, args=[provider.key]) + (f"?{urlencode({'next': there})}" if there else "")
+
+
+def providers_to_offer(request: HttpRequest, there: str) -> list[Offer]:
+    """Return the providers of staff that the sign-in page names."""
+    found = IdentityProvider.objects.filter(is_on=True).order_by("name")
+    return [Offer(row.name, login_address(row, there)) for row in found]
+
+
+def people_with_origin(user: User) -> QuerySet[User]:
+    """Return the organisation's people with ``origin`` (a provider) and ``has_code``."""
+    codes = Authenticator.objects.filter(user=OuterRef("pk"), type=Authenticator.Type.TOTP)
+    people = owned_by(User, user).order_by("-is_active", "username")
+    return people.annotate(origin=F("provider_account__provider__name"), has_code=Exists(codes))
+
+
+def is_second_factor_duty(user: User) -> bool:
+    """Whether the organisation asks its local people for a second factor."""
+    return SecondFactorDuty.objects.filter(organisation=user.organisation).exists()
+
+
+def provider_addresses(request: HttpRequest, provider: IdentityProvider) -> list[tuple[str, str]]:
+    """Return [(what it is, address)] that the provider's own administrators have to know."""
+    key = provider.key
+    if provider.protocol == Protocol.SAML:
+        found = [
+            ("Entity id, and metadata", reverse("saml_metadata", args=[key])),
+            ("Assertion consumer service (HTTP-POST)", reverse("saml_acs", args=[key])),
+            ("Single logout (HTTP-Redirect)", reverse("saml_sls", args=[key])),
+        ]
+    else:
+        back = reverse("identity:back-channel", args=[key])
+        found = [
+            ("Redirect address", reverse("openid_connect_callback", args=[key])),
+            ("Back-channel logout address", back),
+        ]
+    found.append(("Where signing in begins", login_address(provider)))
+    return [(words, request.build_absolute_uri(path)) for words, path in found]

@@ -1,0 +1,127 @@
+"""Second factors: set up, give the code at sign-in, renew recovery codes, turn off."""
+
+import base64
+from typing import Any
+
+from allauth.mfa.adapter import get_adapter
+from axes.handlers.proxy import AxesProxyHandler
+from django.contrib.auth import login
+from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.signals import user_login_failed
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from webapp.accounts.models import User
+from webapp.accounts.views import locked_out
+from webapp.common.decorators import administrator_required
+from webapp.common.selectors import get_owned_or_404
+from webapp.common.toasts import attempt, toast
+from webapp.identity import second_factor as service
+from webapp.identity import services, waiting
+from webapp.identity.selectors import is_second_factor_duty
+
+_SECRET = "second-factor-secret"  # noqa: S105 - where it lies in the session
+_BACKEND = "django.contrib.auth.backends.ModelBackend"
+
+
+@never_cache
+@login_not_required
+@require_http_methods(["GET", "POST"])
+def code(request: HttpRequest) -> HttpResponse:
+    """Ask for the code after the password; wrong ones count as failed sign-ins and lock alike."""
+    found = waiting.who_waits(request)
+    if found is None:
+        return redirect("accounts:sign-in")
+    user, there = found
+    if request.method == "GET":
+        return render(request, "identity/code.html")
+    credentials = {"username": user.get_username()}
+    if not AxesProxyHandler.is_allowed(request, credentials):
+        return locked_out(request)
+    if service.code_is_right(user=user, code=request.POST.get("code", "")):
+        waiting.stop_waiting(request)
+        login(request, user, backend=_BACKEND)
+        return redirect(there)
+    user_login_failed.send(__name__, credentials=credentials, request=request)
+    if not AxesProxyHandler.is_allowed(request, credentials):
+        waiting.stop_waiting(request)
+        return locked_out(request)
+    return render(request, "identity/code.html", {"is_wrong": True}, status=422)
+
+
+@never_cache
+@require_http_methods(["GET", "POST"])
+def second_factor(request: HttpRequest) -> HttpResponse:
+    """Set up, renew recovery codes or turn off one's own second factor."""
+    user = request.user
+    if not user.has_usable_password():
+        toast(request, "You sign in by a provider, which asks for second factors itself.")
+        return redirect("accounts:settings")
+    if request.method == "GET":
+        return _page(request)
+    action = request.POST.get("action", "")
+    try:
+        if action == "begin":
+            secret = request.session.get(_SECRET, "")
+            if not secret:
+                return _page(request)
+            given = request.POST.get("code", "")
+            fresh = service.second_factor_begin(user=user, secret=secret, code=given)
+            request.session.pop(_SECRET, None)
+            return _page(request, fresh=fresh)
+        _check_password(user, request.POST.get("password", ""))
+        if action == "renew" and service.has_second_factor(user):
+            return _page(request, fresh=service.recovery_codes_renew(user=user))
+        if action == "off":
+            service.second_factor_remove(by=user, user=user)
+            toast(request, "Signing in asks for no code any more.")
+    except services.IdentityError as problem:
+        return _page(request, error=str(problem))
+    return redirect("identity:second-factor")
+
+
+def _check_password(user: User, password: str) -> None:
+    if not user.check_password(password[:4_096]):
+        raise services.IdentityError("This is not your password.")
+
+
+def _page(request: HttpRequest, *, error: str = "", fresh: list[str] | None = None) -> HttpResponse:
+    context: dict[str, Any] = {"error": error, "fresh": fresh}
+    context["is_on"] = service.has_second_factor(request.user)
+    context["is_duty"] = is_second_factor_duty(request.user)
+    if context["is_on"]:
+        context["n_left"] = service.recovery_codes_left(request.user)
+    else:
+        secret = request.session.get(_SECRET) or service.generate_totp_secret()
+        request.session[_SECRET] = secret
+        picture = get_adapter().build_totp_svg(get_adapter().build_totp_url(request.user, secret))
+        encoded = base64.b64encode(picture.encode()).decode("ascii")
+        groups = [secret[k : k + 4] for k in range(0, len(secret), 4)]
+        context |= {"picture": f"data:image/svg+xml;base64,{encoded}", "secret": " ".join(groups)}
+    return render(request, "identity/second_factor.html", context, status=422 if error else 200)
+
+
+@require_POST
+@administrator_required
+def remove_for(request: HttpRequest, pk: int) -> HttpResponse:
+    """Turn off the second factor of somebody who lost phone and recovery codes."""
+    user = get_owned_or_404(User, request.user, pk)
+    attempt(
+        request,
+        lambda: service.second_factor_remove(by=request.user, user=user),
+        f"{user.username} signs in without a code now.",
+    )
+    return redirect("accounts:people")
+
+
+@require_POST
+@administrator_required
+def duty(request: HttpRequest) -> HttpResponse:
+    """Ask every local person of the organisation for a second factor, or stop asking."""
+    is_duty = request.POST.get("duty") == "1"
+    services.second_factor_require(by=request.user, is_duty=is_duty)
+    words = "Everybody with a password sets up a second factor at the next page they open."
+    toast(request, words if is_duty else "A second factor is up to each person.")
+    return redirect("accounts:people")

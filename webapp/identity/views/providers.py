@@ -1,0 +1,96 @@
+"""Providers of an organisation: list, add, change, remove; and what they tell us by themselves."""
+
+from django.contrib.auth.decorators import login_not_required
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from webapp.common.decorators import administrator_required
+from webapp.common.limits import count_up
+from webapp.common.selectors import get_owned_or_404, owned_by
+from webapp.common.toasts import toast
+from webapp.identity import services
+from webapp.identity.back_channel import sign_out
+from webapp.identity.forms import form_of
+from webapp.identity.models import IdentityProvider, Protocol
+from webapp.identity.selectors import provider_addresses
+
+_CALLS_A_MINUTE = 120
+
+
+@require_GET
+@administrator_required
+def provider_list(request: HttpRequest) -> HttpResponse:
+    """List the providers of the organisation."""
+    context = {"providers": owned_by(IdentityProvider, request.user), "protocols": Protocol.choices}
+    return render(request, "identity/providers.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+@administrator_required
+def new(request: HttpRequest) -> HttpResponse:
+    """Add a provider; the addresses to give to it stand on its page then."""
+    is_saml = request.GET.get("protocol") == Protocol.SAML
+    protocol = Protocol.SAML if is_saml else Protocol.OPENID_CONNECT
+    return _edit(request, IdentityProvider(protocol=protocol))
+
+
+@require_http_methods(["GET", "POST"])
+@administrator_required
+def provider(request: HttpRequest, pk: int) -> HttpResponse:
+    """Show and change a provider."""
+    return _edit(request, get_owned_or_404(IdentityProvider, request.user, pk))
+
+
+def _edit(request: HttpRequest, found: IdentityProvider) -> HttpResponse:
+    form = form_of(found.protocol)(request.POST or None, instance=found)
+    if request.method == "POST" and form.is_valid():
+        try:
+            services.provider_keep(by=request.user, provider=form.instance)
+        except services.IdentityError as problem:
+            form.add_error(None, str(problem))
+        else:
+            toast(request, f"{form.instance.name} was kept.", icon="check")
+            return redirect("identity:provider", form.instance.pk)
+    context = {
+        "form": form,
+        "provider": found,
+        "title": IdentityProvider.objects.get(pk=found.pk).name if found.pk else "New provider",
+        "addresses": provider_addresses(request, found) if found.pk else [],
+        "n_people": found.people.count() if found.pk else 0,
+    }
+    return render(request, "identity/provider.html", context, status=422 if form.errors else 200)
+
+
+@require_POST
+@administrator_required
+def remove(request: HttpRequest, pk: int) -> HttpResponse:
+    """Remove a provider when its name was typed; its people are switched off."""
+    found = get_owned_or_404(IdentityProvider, request.user, pk)
+    if request.POST.get("name", "").strip() != found.name:
+        toast(request, "The name does not match. Nothing was removed.", error=True)
+        return redirect("identity:provider", found.pk)
+    count = services.provider_remove(by=request.user, provider=found)
+    toast(request, f"{found.name} was removed. {count:,} of its people are switched off.")
+    return redirect("identity:providers")
+
+
+@csrf_exempt
+@never_cache
+@login_not_required
+@require_POST
+def back_channel(request: HttpRequest, key: str) -> HttpResponse:
+    """Take a provider's word that somebody signed out there; its signature is what counts."""
+    if count_up("back-channel", request.META.get("REMOTE_ADDR", "")) > _CALLS_A_MINUTE:
+        return JsonResponse({"error": "too_many_requests"}, status=429)
+    found = IdentityProvider.objects.filter(key=key, is_on=True).first()
+    if found is None:
+        raise Http404
+    try:
+        sign_out(provider=found, token=request.POST.get("logout_token", "")[:20_000])
+    except services.IdentityError as problem:
+        answer = {"error": "invalid_request", "error_description": str(problem)}
+        return JsonResponse(answer, status=400)
+    return HttpResponse(status=200)

@@ -1,0 +1,30 @@
+"""Where a job saves what it goes on from: in the store, so that any host can go on."""
+
+from pathlib import Path
+
+import structlog
+
+from engine import FileCheckpoint
+from webapp.common import store
+
+log = structlog.get_logger(__name__)
+
+
+class StoredCheckpoint(FileCheckpoint):
+    """A checkpoint of one job alone, in a file of the store."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, is_private=True)
+
+    def load(self):  # type: ignore[no-untyped-def]  # as the engine's
+        """Return what was saved last, on whichever host; None when nothing was."""
+        store.get(self._path, fresh=True)
+        return super().load()
+
+    def save(self, state) -> None:  # type: ignore[no-untyped-def]  # as the engine's
+        """Write over the old state; while the store is away, the work goes on without that."""
+        super().save(state)
+        try:
+            store.store().put(self._path)
+        except store.StoreAwayError as error:
+            log.warning("the store is away, a checkpoint is not kept", error=str(error))

@@ -1,0 +1,45 @@
+"""Which workers there are: the sweep asks them, and what they answered is kept as rows."""
+
+import secrets
+
+import structlog
+from django.db.models import DateTimeField, F
+from django.db.models.functions import Now
+from kombu.exceptions import OperationalError
+from redis.exceptions import RedisError
+
+from tasks.celery import app
+from webapp.jobs.models import Worker
+
+PATIENCE = 1.0  # seconds that workers have to answer
+SILENT_SECONDS = 60.0  # a worker that was not heard for so long is said not to answer
+FORGET_SECONDS = 7 * 24 * 3600.0  # and after so long it is forgotten
+
+log = structlog.get_logger(__name__)
+
+
+def workers_note() -> int:
+    """Ask all workers for a sign of life and note who gave one; return how many did."""
+    try:
+        answers = app.control.inspect(timeout=PATIENCE).stats() or {}
+    except (OperationalError, RedisError, OSError) as error:
+        log.warning("broker away, workers were not asked", error=str(error))
+        return 0
+    for name, facts in answers.items():
+        processes = int(facts.get("pool", {}).get("max-concurrency") or 0)
+        Worker.objects.update_or_create(
+            name=name[:120], defaults={"processes": processes, "seen_at": Now()}
+        )
+    if secrets.randbelow(100) == 0:
+        for worker in workers():
+            if worker.silent > FORGET_SECONDS:
+                worker.delete()
+    return len(answers)
+
+
+def workers() -> list[Worker]:
+    """Return all that were heard, each with ``silent``: seconds since then, by the database."""
+    rows = list(Worker.objects.annotate(now=Now(output_field=DateTimeField())).order_by(F("name")))
+    for row in rows:
+        row.silent = max((row.now - row.seen_at).total_seconds(), 0.0)
+    return rows

@@ -1,0 +1,50 @@
+"""The named fields of a letter, and what becomes of them."""
+
+import re
+from collections.abc import Mapping
+
+from rapidfuzz import process
+
+FIELDS = {
+    "name": "the student's name",
+    "id": "the student's id in the housing system",
+    "hall": "the hall",
+    "floor": "the floor",
+    "room": "the room, without the hall",
+    "bed": "the bed's number",
+    "kind": "single, double, triple, ...",
+    "roommates": "the roommates' names, or that there is none",
+    "contacts": "the roommates' e-mails, of those who may be named",
+    "cohort": "the name of the cohort",
+    "organisation": "the name of your organisation",
+}
+MAY_BE_EMPTY = ("floor", "contacts")
+_FIELD = re.compile(r"\[([A-Za-z][A-Za-z _-]{0,39})\]")
+_ONLY_FIELDS = re.compile(r"(?:\s*\[[A-Za-z][A-Za-z _-]{0,39}\]\s*)+")
+_ALIKE = 60.0  # of 100: below, the nearest field is no help
+
+
+def fields_in(text: str) -> list[str]:
+    """Return the fields that a text names, each once, whether they exist or not."""
+    return list(dict.fromkeys(found.strip().casefold() for found in _FIELD.findall(text)))
+
+
+def unknown_fields(text: str) -> list[str]:
+    """Return a sentence for every field that there is not, with the nearest that there is."""
+    sentences = []
+    for name in fields_in(text):
+        if name not in FIELDS:
+            near = process.extractOne(name, list(FIELDS), score_cutoff=_ALIKE)
+            fix = f"Did you mean [{near[0]}]?" if near else "Take one of the list, or remove it."
+            sentences.append(f"[{name}] is no field. {fix}")
+    return sentences
+
+
+def fill(text: str, values: Mapping[str, str]) -> str:
+    """Return a text with its fields filled in; a line of nothing but empty fields goes."""
+    lines = []
+    for line in text.splitlines():
+        filled = _FIELD.sub(lambda found: values.get(found[1].strip().casefold(), found[0]), line)
+        if filled.strip() or not _ONLY_FIELDS.fullmatch(line):
+            lines.append(filled)
+    return "\n".join(lines)

@@ -1,0 +1,82 @@
+"""Templates of letters, and the letters that went to students."""
+
+import uuid
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+
+from webapp.common.models import OrganisationOwned
+from webapp.common.outgoing import OutgoingMail
+
+
+class Contact(models.TextChoices):
+    """Whose e-mail roommates read in a letter."""
+
+    NOBODY = "", "Nobody's"
+    WHO_AGREED = "agreed", "Theirs who said yes in a column"
+    EVERYBODY = "all", "Everybody's"
+
+
+class LetterTemplate(OrganisationOwned):
+    """A letter with named fields, such as [hall], for every student of a placement.
+
+    ``contact`` says whose e-mail takes the place of [contacts]; ``consent_column`` is the column of
+    the cohort in which who agrees said yes.
+    """
+
+    uuid = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    name = models.CharField(max_length=120)
+    subject = models.CharField(max_length=150)
+    text = models.TextField(max_length=10_000)
+    reply_to = models.EmailField(blank=True)
+    contact = models.CharField(max_length=8, choices=Contact.choices, blank=True)
+    consent_column = models.CharField(max_length=200, blank=True)
+    updated_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["organisation", "name"], name="letter_name_once_per_organisation"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Letter(OutgoingMail):
+    """One letter to one student, as it was written, to the address of then.
+
+    ``place`` is what it told: [key of the room, bed, numbers of the roommates]. A student gets
+    another one of the same template only when that changed; ``number`` counts them.
+    """
+
+    BOUNCED, STOPPED = "bounced", "stopped"
+
+    template = models.ForeignKey(LetterTemplate, on_delete=models.PROTECT, related_name="letters")
+    placement = models.ForeignKey(
+        "housing.Placement", null=True, on_delete=models.SET_NULL, related_name="letters"
+    )
+    student = models.ForeignKey("cohorts.Student", on_delete=models.CASCADE, related_name="letters")
+    number = models.PositiveIntegerField(default=1)
+    address = models.EmailField()
+    place: Any = models.JSONField()
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["template", "student", "number"], name="letter_numbered_once"
+            )
+        ]
+        indexes = [models.Index(fields=["placement", "template", "state"], name="letters_of")]
+
+    def __str__(self) -> str:
+        return f"letter {self.pk}"

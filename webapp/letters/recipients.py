@@ -1,0 +1,196 @@
+"""Who gets a letter of a placement, what it says to each, and what stands in the way."""
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
+
+from webapp.cohorts.models import Student
+from webapp.common.formats import counted
+from webapp.housing.models import Place, Placement
+from webapp.housing.rules import needs_of_student
+from webapp.letters.fields import FIELDS, MAY_BE_EMPTY, fields_in, fill, unknown_fields
+from webapp.letters.models import Contact, LetterTemplate
+
+SHOWN = 12  # students whom a problem names
+NO_NAME = "a student whose name we do not have"
+
+
+@dataclass(frozen=True, slots=True)
+class Recipient:
+    """One student with a room: the values of the fields, and the place that a letter tells."""
+
+    student: Student
+    values: dict[str, str]
+    place: list[Any]
+    roommates: tuple[Student, ...]
+
+    @property
+    def number(self) -> int:
+        """The number on screen."""
+        return self.student.number
+
+    @property
+    def address(self) -> str:
+        """The e-mail, or "" where there is none that can be."""
+        text = self.student.email.strip()
+        try:
+            validate_email(text)
+        except ValidationError:
+            return ""
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What stands in the way, with its fix, and the students whom it is about.
+
+    ``blocks`` tells that nothing can be sent until it is solved.
+    """
+
+    sentence: str
+    fix: str = ""
+    students: tuple[int, ...] = ()
+    blocks: bool = False
+
+    @property
+    def named(self) -> str:
+        """The students in words, not more than fit."""
+        shown = ", ".join(f"S-{number}" for number in self.students[:SHOWN])
+        more = len(self.students) - SHOWN
+        return f"{shown} and {more:,} more" if more > 0 else shown
+
+
+def recipients_of(placement: Placement, template: LetterTemplate) -> list[Recipient]:
+    """Return everybody of a placement who has a room, by number on screen."""
+    places = list(
+        placement.places.filter(room__isnull=False)
+        .select_related("room", "student")
+        .defer("student__answers")
+        .order_by("number")
+    )
+    by_room: dict[int, list[Place]] = defaultdict(list)
+    for place in places:
+        by_room[place.room_id].append(place)
+    return [_recipient(placement, template, place, by_room[place.room_id]) for place in places]
+
+
+def _recipient(
+    placement: Placement, template: LetterTemplate, place: Place, together: Sequence[Place]
+) -> Recipient:
+    room, student = place.room, place.student
+    mates = tuple(other.student for other in together if other.pk != place.pk)
+    names = [_one_line(mate.name) or NO_NAME for mate in mates]
+    contacts = [mate.email for mate in mates if mate.email and _may_be_named(mate, template)]
+    values = {
+        "name": _one_line(student.name),
+        "id": _one_line(student.original_id),
+        "hall": room.hall,
+        "floor": room.floor,
+        "room": room.name,
+        "bed": str(place.bed),
+        "kind": room.kind,
+        "roommates": _listed(names) or "nobody: the room is yours alone for now",
+        "contacts": ", ".join(contacts),
+        "cohort": placement.cohort.name,
+        "organisation": placement.organisation.name,
+    }
+    numbers = sorted(mate.number for mate in mates)
+    return Recipient(student, values, [place.room_id, place.bed, numbers], mates)
+
+
+def _may_be_named(student: Student, template: LetterTemplate) -> bool:
+    """Whether roommates may read somebody's e-mail: what is no clear yes is a no."""
+    if template.contact == Contact.EVERYBODY:
+        return True
+    column = template.consent_column
+    said_yes = needs_of_student(student, (column,)) == (column,)
+    return template.contact == Contact.WHO_AGREED and bool(column) and said_yes
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if names else ""
+
+
+def place_now(letter_place: list[Any], placement: Placement, student_id: int) -> bool:
+    """Whether a student of a placement still has the room, bed and roommates that a letter says."""
+    own = placement.places.filter(student_id=student_id, room__isnull=False).first()
+    if own is None:
+        return False
+    mates = placement.places.filter(room=own.room_id).exclude(pk=own.pk)
+    now = [own.room_id, own.bed, sorted(mates.values_list("number", flat=True))]
+    return now == letter_place
+
+
+def subject_for(template: LetterTemplate, recipient: Recipient) -> str:
+    """Return the subject of one letter, in one line."""
+    return _one_line(fill(template.subject, recipient.values))[:200]
+
+
+def text_for(template: LetterTemplate, recipient: Recipient) -> str:
+    """Return the text of one letter."""
+    return fill(template.text, recipient.values)
+
+
+def problems_of(
+    template: LetterTemplate, placement: Placement, recipients: Sequence[Recipient]
+) -> list[Problem]:
+    """Return what stands in the way of sending, worst first."""
+    words = f"{template.subject}\n{template.text}"
+    used = fields_in(words)
+    found = [Problem(sentence, blocks=True) for sentence in unknown_fields(words)]
+    if not placement.is_published:
+        found.append(
+            Problem(
+                f"{placement.name} is not published.",
+                "An administrator publishes it first; preview, test and files work before.",
+                blocks=True,
+            )
+        )
+    if "contacts" in used:
+        found += _consent_problems(template, placement)
+    missing = [r for r in recipients if not r.student.email.strip()]
+    found += _about(missing, "no e-mail", "Add addresses below, or print their letters.")
+    wrong = [r for r in recipients if r.student.email.strip() and not r.address]
+    found += _about(wrong, "an e-mail that cannot be", "Correct it with a file of addresses below.")
+    times = Counter(r.address.casefold() for r in recipients if r.address)
+    shared = [r for r in recipients if times.get(r.address.casefold(), 0) > 1]
+    found += _about(shared, "the same e-mail as another", "Each letter goes there all the same.")
+    for name in used:
+        if name in FIELDS and name not in MAY_BE_EMPTY:
+            blank = [r for r in recipients if not r.values[name]]
+            found += _about(blank, f"nothing for [{name}]", "Their letters leave it blank.")
+    if "roommates" in used:
+        unnamed = [r for r in recipients if r.roommates and any(not m.name for m in r.roommates)]
+        found += _about(unnamed, "a roommate without a name", f"They read “{NO_NAME}”.")
+    homeless = placement.places.filter(room__isnull=True, has_left=False)
+    without = tuple(homeless.order_by("number").values_list("number", flat=True))
+    if without:
+        count = counted(len(without), "student has", "students have")
+        found.append(Problem(f"{count} no room.", "They get no letter.", without))
+    return found
+
+
+def _consent_problems(template: LetterTemplate, placement: Placement) -> list[Problem]:
+    if template.contact == Contact.NOBODY:
+        fix = "Say in the letter's settings whose e-mail may be told, or remove the field."
+        return [Problem("[contacts] tells nobody's e-mail.", fix)]
+    column = template.consent_column
+    if template.contact == Contact.WHO_AGREED and column not in placement.cohort.constraints:
+        fix = "Name the column in which students agreed, as the cohort calls it."
+        return [Problem(f"{placement.cohort.name} has no column “{column}”.", fix, blocks=True)]
+    return []
+
+
+def _about(found: Sequence[Recipient], what: str, fix: str) -> list[Problem]:
+    if not found:
+        return []
+    count = counted(len(found), "student has", "students have")
+    return [Problem(f"{count} {what}.", fix, tuple(r.number for r in found))]

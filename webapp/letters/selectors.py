@@ -1,0 +1,89 @@
+"""Everything that the page of a placement's letters shows."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from webapp.accounts.models import User
+from webapp.common.listing import list_page
+from webapp.common.parameters import digits_of, whole_number
+from webapp.common.selectors import owned_by
+from webapp.housing.models import Placement
+from webapp.letters.models import Letter, LetterTemplate
+from webapp.letters.recipients import problems_of, recipients_of, subject_for, text_for
+from webapp.letters.services.letters import letter_counts, letters_due
+
+STATES = (
+    ("sent", "Sent", (Letter.SENT,)),
+    ("waiting", "On their way", (Letter.WAITING, Letter.SENDING)),
+    ("failed", "Did not arrive", (Letter.FAILED, Letter.BOUNCED)),
+    ("stopped", "Stopped", (Letter.STOPPED,)),
+)
+
+
+def letters_context(
+    user: User, placement: Placement, parameters: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return the context of the page under the parameters of its address."""
+    templates = list(owned_by(LetterTemplate, user))
+    wanted = parameters.get("letter", "")
+    template = next((one for one in templates if str(one.pk) == wanted), None)
+    template = template or next(iter(templates), None)
+    context: dict[str, Any] = {
+        "placement": placement,
+        "templates": templates,
+        "template": template,
+        "own_address": parameters.get("address", user.email),
+    }
+    if template is None or not placement.is_computed:
+        return context
+    recipients = recipients_of(placement, template)
+    problems = problems_of(template, placement, recipients)
+    due = letters_due(template, recipients)
+    counts = letter_counts(placement, template)
+    tab = next((name for name, _, _ in STATES if name == parameters.get("show")), "")
+    states = [(name, words, sum(counts[s] for s in within)) for name, words, within in STATES]
+    if not tab:
+        tab = "failed" if counts[Letter.FAILED] + counts[Letter.BOUNCED] else "sent"
+    within = next(found for name, _, found in STATES if name == tab)
+    letters = template.letters.filter(placement=placement, state__in=within)
+    return (
+        context
+        | {
+            "n_recipients": len(recipients),
+            "problems": problems,
+            "is_blocked": any(problem.blocks for problem in problems),
+            "due": due,
+            "n_due": len(due.everybody),
+            "n_waiting": counts[Letter.WAITING] + counts[Letter.SENDING],
+            "n_undelivered": sum(
+                counts[s] for s in (Letter.FAILED, Letter.BOUNCED, Letter.STOPPED)
+            ),
+            "n_sent": counts[Letter.SENT],
+            "tab": tab,
+            "states": states,
+            "listing": list_page(
+                letters.select_related("student").defer("text", "student__answers"),
+                parameters,
+                search=("address",),
+            ),
+        }
+        | _preview(template, recipients, parameters.get("student", ""))
+    )
+
+
+def _preview(template: LetterTemplate, recipients: Any, wanted: str) -> dict[str, Any]:
+    """Return the letter of the student whom the address names, or of the first."""
+    if not recipients:
+        return {}
+    number = whole_number(digits_of(wanted))
+    places = {recipient.number: k for k, recipient in enumerate(recipients)}
+    index = places.get(number, 0) if number is not None else 0
+    chosen = recipients[index]
+    return {
+        "chosen": chosen,
+        "not_found": bool(wanted) and chosen.number != number,
+        "subject": subject_for(template, chosen),
+        "text": text_for(template, chosen),
+        "previous": recipients[index - 1].number if index else None,
+        "next": recipients[index + 1].number if index + 1 < len(recipients) else None,
+    }

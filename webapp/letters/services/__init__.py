@@ -1,0 +1,1 @@
+"""What changes templates, letters and addresses; views and programs call these."""

@@ -1,0 +1,327 @@
+"""Sending letters: to oneself, to everybody of a published placement, and again where it changed.
+
+Nobody gets the same letter twice: the placement's row is locked while letters are queued, every
+letter is numbered for its template and student by a constraint, and the last one decides whether
+there is anything new to tell.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.core.mail import EmailMessage
+from django.core.validators import validate_email
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from webapp.accounts.models import User
+from webapp.audit.services import audit
+from webapp.common.events import tell
+from webapp.common.formats import counted
+from webapp.common.limits import TooManyError, count_up, seconds_left
+from webapp.common.outgoing import RefusedError, mails_send_due, sentence_of
+from webapp.common.tables_out import table_file
+from webapp.housing.models import Placement
+from webapp.housing.services.decisions import lock_placement
+from webapp.letters.errors import LetterError
+from webapp.letters.models import Letter, LetterTemplate
+from webapp.letters.recipients import (
+    Recipient,
+    place_now,
+    problems_of,
+    recipients_of,
+    subject_for,
+    text_for,
+)
+
+TESTS_A_MINUTE = 10
+LOST = "Its sending was cut off, and it may have arrived. Send it again if it did not."
+_UNDERWAY = (Letter.WAITING, Letter.SENDING)
+_GIVEN_UP = (Letter.FAILED, Letter.BOUNCED, Letter.STOPPED)
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """Who would get a letter now: those who had none, and those whose place changed since."""
+
+    first: list[Recipient]
+    again: list[Recipient]
+
+    @property
+    def everybody(self) -> list[Recipient]:
+        """Both."""
+        return self.first + self.again
+
+
+def letters_due(template: LetterTemplate, recipients: Sequence[Recipient]) -> Due:
+    """Return who has an address and was not told of the present place yet.
+
+    Whose letter of this place failed, bounced or was stopped is not among them: that is looked at
+    and sent again on purpose.
+    """
+    told = _last_letters(template, recipients)
+    due = Due([], [])
+    for recipient in recipients:
+        if not recipient.address:
+            continue
+        last = told.get(recipient.student.pk)
+        if last is None:
+            due.first.append(recipient)
+        elif last.place != recipient.place:
+            due.again.append(recipient)
+    return due
+
+
+def _last_letters(template: LetterTemplate, recipients: Sequence[Recipient]) -> dict[int, Letter]:
+    cohort = recipients[0].student.cohort_id if recipients else None
+    letters = template.letters.filter(student__cohort=cohort).order_by("number")
+    return {letter.student_id: letter for letter in letters.defer("text")}
+
+
+@transaction.atomic
+def letters_queue(
+    *, user: User, placement: Placement, template: LetterTemplate, version: int
+) -> int:
+    """Queue a letter to everybody who is due, and return how many.
+
+    What still waits of an older place is stopped: it would tell what is no longer so.
+
+    Raises
+    ------
+    LetterError
+        If the placement is not published, the template has a problem, or nobody is due.
+    ChangedElsewhereError
+        If the placement changed since ``version`` was looked at.
+    """
+    placement = lock_placement(placement, version)
+    recipients = recipients_of(placement, template)
+    blocking = [p for p in problems_of(template, placement, recipients) if p.blocks]
+    if blocking:
+        raise LetterError(f"{blocking[0].sentence} Nothing was sent.")
+    due = letters_due(template, recipients)
+    if not due.everybody:
+        raise LetterError("Everybody with a room and an e-mail was written to already.")
+    last = _last_letters(template, recipients)
+    template.letters.filter(
+        state=Letter.WAITING, student__in=[r.student.pk for r in due.again]
+    ).update(state=Letter.STOPPED, error="The room changed before it was sent.")
+    numbers = {key: letter.number + 1 for key, letter in last.items()}
+    letters = [
+        Letter(
+            template=template,
+            placement=placement,
+            student=recipient.student,
+            number=numbers.get(recipient.student.pk, 1),
+            address=recipient.address,
+            subject=subject_for(template, recipient),
+            text=text_for(template, recipient),
+            place=recipient.place,
+            created_by=user,
+        )
+        for recipient in due.everybody
+    ]
+    try:
+        with transaction.atomic():
+            Letter.objects.bulk_create(letters, batch_size=500)
+    except IntegrityError as error:
+        raise LetterError("Somebody sent these letters a moment ago. Nothing more was.") from error
+    audit(
+        user,
+        "sent letters",
+        placement,
+        letter=template.name,
+        first=len(due.first),
+        again=len(due.again),
+    )
+    return len(letters)
+
+
+def letter_test(
+    *, user: User, template: LetterTemplate, recipient: Recipient, address: str
+) -> None:
+    """Send the letter of one student to oneself, at once; the subject says that it is a test.
+
+    Raises LetterError when the address is none or the mail server does not take it, TooManyError
+    after ten in a minute.
+    """
+    address = address.strip()
+    try:
+        validate_email(address)
+    except ValidationError as error:
+        raise LetterError("Give the e-mail that the test goes to.") from error
+    if count_up("letter-tests", str(user.pk)) > TESTS_A_MINUTE:
+        wait = seconds_left()
+        raise TooManyError(f"{TESTS_A_MINUTE} tests a minute are enough. Wait {wait} s.", wait)
+    message = _message(template, [address], f"Test: {subject_for(template, recipient)}"[:200],
+                       text_for(template, recipient))  # fmt: skip
+    with transaction.atomic():
+        audit(user, "sent a test letter", template, to=address)
+        try:
+            message.send()
+        except Exception as error:
+            raise LetterError(f"The test was not sent. {sentence_of(error)[:200]}") from error
+
+
+def _message(template: LetterTemplate, to: list[str], subject: str, text: str) -> EmailMessage:
+    return EmailMessage(
+        subject,
+        text,
+        from_email=settings.DEFAULT_FROM_EMAIL,
+        to=to,
+        reply_to=[template.reply_to] if template.reply_to else None,
+        headers={"Auto-Submitted": "auto-generated"},
+    )
+
+
+def letters_send() -> int:
+    """Send the letters that are due and return how many went out; the sweep calls it."""
+    letters = Letter.objects.select_related("template", "placement__organisation")
+    before = _batches()
+    sent = mails_send_due(letters, _compose, lost=LOST)
+    for template, placement in before - _batches():
+        _tell_sent(template, placement)
+    return sent
+
+
+def _batches() -> set[tuple[object, object]]:
+    """Return (template, placement) of all letters that are on their way."""
+    underway = Letter.objects.filter(state__in=_UNDERWAY, placement__isnull=False).order_by()
+    return set(underway.values_list("template_id", "placement_id").distinct())
+
+
+def _tell_sent(template_id: object, placement_id: object) -> None:
+    letters = Letter.objects.filter(template=template_id, placement=placement_id)
+    counts = Counter(letters.values_list("state", flat=True))
+    placement = Placement.objects.filter(pk=placement_id).first()
+    if placement is not None:
+        tell(
+            placement.organisation_id,
+            "letters.sent",
+            placement=str(placement_id),
+            letter=str(template_id),
+            sent=counts[Letter.SENT],
+            failed=counts[Letter.FAILED],
+        )
+
+
+def _compose(letter: Letter) -> EmailMessage:
+    placement = letter.placement
+    if placement is None or not placement.is_published:
+        raise RefusedError("The placement is not published any more.")
+    if not place_now(letter.place, placement, letter.student_id):
+        raise RefusedError("The room changed before it was sent.")
+    return _message(letter.template, [letter.address], letter.subject, letter.text)
+
+
+def letters_stop(*, user: User, placement: Placement, template: LetterTemplate) -> int:
+    """Stop what still waits, and return how many; what is gone is gone."""
+    with transaction.atomic():
+        waiting = template.letters.filter(placement=placement, state=Letter.WAITING)
+        count = waiting.update(state=Letter.STOPPED, error=f"Stopped by {user.get_username()}.")
+        if not count:
+            raise LetterError("No letter waits any more.")
+        audit(user, "stopped letters", placement, letter=template.name, letters=count)
+    return count
+
+
+def letters_retry(*, user: User, placement: Placement, template: LetterTemplate) -> int:
+    """Send again what failed, bounced or was stopped, to the addresses of now.
+
+    Only the last letter of a student counts, and only while its place is still so.
+    """
+    with transaction.atomic():
+        placement = lock_placement(placement)
+        if not placement.is_published:
+            raise LetterError(f"{placement.name} is not published. Nothing was sent.")
+        recipients = recipients_of(placement, template)
+        last = _last_letters(template, recipients)
+        count = 0
+        for recipient in recipients:
+            letter = last.get(recipient.student.pk)
+            if letter is None or not recipient.address or letter.place != recipient.place:
+                continue
+            count += template.letters.filter(pk=letter.pk, state__in=_GIVEN_UP).update(
+                state=Letter.WAITING,
+                attempts=0,
+                error="",
+                due_at=timezone.now(),
+                address=recipient.address,
+                placement=placement,
+                subject=subject_for(template, recipient),
+                text=text_for(template, recipient),
+            )
+        if not count:
+            raise LetterError("There is nothing to send again.")
+        audit(user, "sent letters again", placement, letter=template.name, letters=count)
+    return count
+
+
+def letters_bounced(
+    *, user: User, placement: Placement, template: LetterTemplate, addresses: Iterable[str]
+) -> int:
+    """Mark sent letters whose addresses came back, and return how many."""
+    wanted = {address.strip().strip("<>").casefold() for address in addresses} - {""}
+    with transaction.atomic():
+        sent = template.letters.filter(placement=placement, state=Letter.SENT).defer("text")
+        keys = [letter.pk for letter in sent if letter.address.casefold() in wanted]
+        if not keys:
+            raise LetterError("No letter went to any of these addresses.")
+        count = template.letters.filter(pk__in=keys).update(
+            state=Letter.BOUNCED, error="Came back, as staff noted."
+        )
+        audit(user, "noted bounces", placement, letter=template.name, letters=count)
+    return count
+
+
+def letter_counts(placement: Placement, template: LetterTemplate) -> Counter[str]:
+    """Return how many letters of a template and placement are in each state."""
+    letters = template.letters.filter(placement=placement)
+    return Counter(letters.values_list("state", flat=True))
+
+
+def letters_file(
+    *, user: User, placement: Placement, template: LetterTemplate, shape: str
+) -> tuple[bytes, str, str]:
+    """Return a mail-merge file, its content type and the ending of its name.
+
+    One row a student with a room. "csv" and "xlsx" hold the fields and the finished letter; "word"
+    is CSV whose headings Word takes as merge fields, each roommate in a column of its own.
+    """
+    recipients = recipients_of(placement, template)
+    if not recipients:
+        raise LetterError("Nobody has a room yet, so there is no letter to write.")
+    rows = _word_rows(recipients) if shape == "word" else _rows(template, recipients)
+    kind = "xlsx" if shape == "xlsx" else "csv"
+    data, media_type = table_file("Letters", rows, kind, exact=shape == "word")
+    audit(user, "exported", placement, what="Letters", letters=len(recipients), format=shape)
+    return data, media_type, kind
+
+
+def _rows(template: LetterTemplate, recipients: Sequence[Recipient]) -> list[list[str]]:
+    names = list(recipients[0].values)
+    rows = [["email", *names, "subject", "letter"]]
+    for one in recipients:
+        own = [subject_for(template, one), text_for(template, one)]
+        rows.append([one.address, *(one.values[name] for name in names), *own])
+    return rows
+
+
+def _word_rows(recipients: Sequence[Recipient]) -> list[list[str]]:
+    most = max(len(one.roommates) for one in recipients)
+    names = [name for name in recipients[0].values if name != "roommates"]
+    columns = [name.capitalize() for name in names]
+    rows = [["Email", *columns, *(f"Roommate{k + 1}" for k in range(most))]]
+    for one in recipients:
+        mates = [" ".join(mate.name.split()) for mate in one.roommates]
+        blank = [""] * (most - len(mates))
+        rows.append([one.address, *(one.values[name] for name in names), *mates, *blank])
+    return rows
+
+
+def sent_in_words(count: int) -> str:
+    """Return '12 letters are on their way.'"""
+    return (
+        f"{counted(count, 'letter is', 'letters are')} on {'its' if count == 1 else 'their'} way."
+    )

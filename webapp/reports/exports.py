@@ -1,0 +1,69 @@
+"""The report by hall as a workbook, and rosters of an organisation's own shape."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from webapp.accounts.models import User
+from webapp.audit.services import audit
+from webapp.common.tables_out import XLSX, as_xlsx, table_file
+from webapp.housing.exports import COLUMNS
+from webapp.housing.models import Placement
+from webapp.reports.models import RosterShape
+from webapp.reports.selectors import HallReport
+
+_SUMS = ("Hall", "Rooms", "Beds", "Taken", "Free", "Kept or offline", "Mean score", "Asked",
+         "Honoured")  # fmt: skip
+_ROOMS = ("Hall", "Floor", "Room", "Beds", "State", "Free", "Score", "Students")
+
+
+def report_export(
+    *, user: User, placement: Placement, halls: Sequence[HallReport]
+) -> tuple[bytes, str]:
+    """Return the report by hall as XLSX with its content type, and write the audit line."""
+    sums = [
+        (h.name, h.n_rooms, h.n_beds, h.n_taken, h.n_free, h.n_closed, _rounded(h.mean),
+         h.n_asked, h.n_honoured)
+        for h in halls
+    ]  # fmt: skip
+    rooms = [
+        (
+            card.room.hall,
+            card.room.floor,
+            card.room.name,
+            card.room.capacity,
+            card.room.get_state_display(),
+            card.free,
+            _rounded(card.score),
+            ", ".join(person.label for person in card.people),
+        )
+        for hall in halls
+        for card in hall.cards
+    ]
+    data = as_xlsx({"Halls": [_SUMS, *sums], "Rooms": [_ROOMS, *rooms]})
+    audit(user, "exported", placement, what="Report by hall", halls=len(halls), format="xlsx")
+    return data, XLSX
+
+
+def _rounded(value: float | None) -> float | str:
+    return "" if value is None else round(value, 4)
+
+
+def shaped_roster(
+    *, user: User, placement: Placement, shape: RosterShape, file_format: str
+) -> tuple[bytes, str]:
+    """Return a roster by student in a kept shape with its content type; writes the audit line."""
+    columns: list[list[str]] = [entry for entry in shape.columns if entry[0] in COLUMNS]
+    places = placement.places.filter(has_left=False).select_related("student", "room")
+    rows: list[Sequence[Any]] = [[heading for _, heading in columns]]
+    rows += [[COLUMNS[key][1](place) for key, _ in columns] for place in places]
+    data, kind = table_file(shape.name, rows, file_format, exact=shape.is_exact)
+    audit(
+        user,
+        "exported",
+        placement,
+        what=shape.name,
+        rows=len(rows) - 1,
+        format=file_format,
+        exact_ids=shape.is_exact,
+    )
+    return data, kind

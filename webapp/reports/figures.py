@@ -1,0 +1,249 @@
+"""Doubt, veto, parity and drift of a placement, as plain JSON values for its page."""
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import engine
+from webapp.cohorts.models import Cohort
+from webapp.cohorts.selectors.surveys import (
+    cohort_pairs,
+    cohort_rooms,
+    cohort_survey,
+    common_questionnaire,
+    questionnaire_of,
+)
+from webapp.housing.problem import PlacementProblem
+from webapp.matching.models import LearnedModel
+
+STANDARD_ERROR = 0.02  # of a probability, from the simulation
+DOUBT_SECONDS = 25.0
+DRIFT_SECONDS = 60.0
+MOST_GROUPS = 12  # of a column: beyond, it tells people apart rather than groups
+KEPT_PAIRS = 3000
+_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+Scores = NDArray[np.float64]
+
+
+def doubt_figures(
+    problem: PlacementProblem, scores: Scores, rng: np.random.Generator, stop: Callable[[], bool]
+) -> dict[str, Any]:
+    """Return how likely the pairs who share rooms would do so in placements drawn at random."""
+    room = problem.previous
+    if not len(engine_pairs(room)):
+        return {"pairs": []}
+    found = engine.share_probabilities(
+        scores,
+        problem.rooms,
+        room,
+        problem.rules,
+        attributes=problem.survey.attributes,
+        pairs=engine_pairs(room),
+        standard_error=STANDARD_ERROR,
+        max_seconds=DOUBT_SECONDS,
+        rng=rng,
+        should_stop=stop,
+    )
+    number = [student.number for student in problem.students]
+    order = np.argsort(found.probabilities, kind="stable")[:KEPT_PAIRS]
+    rows = [
+        [
+            number[found.pairs[k, 0]],
+            number[found.pairs[k, 1]],
+            problem.room_keys[room[found.pairs[k, 0]]],
+            float(found.probabilities[k]),
+            _known(found.standard_errors[k]),
+        ]
+        for k in order
+    ]
+    probabilities = found.probabilities
+    bins = np.histogram(np.clip(probabilities, 0.0, 1.0), bins=10, range=(0.0, 1.0))[0]
+    return {
+        "pairs": rows,
+        "n_pairs": len(found.pairs),
+        "median": float(np.median(probabilities)),
+        "bins": bins.tolist(),
+        "has_mixed": bool(found.has_mixed),
+    }
+
+
+def engine_pairs(room: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the pairs of positions who share a room, shape (p, 2)."""
+    found = [
+        (int(a), int(b))
+        for key in np.unique(room[room >= 0])
+        for members in [np.flatnonzero(room == key)]
+        for i, a in enumerate(members)
+        for b in members[i + 1 :]
+    ]
+    return np.array(found, dtype=np.int64).reshape(-1, 2)
+
+
+def pair_scores(problem: PlacementProblem, scores: Scores) -> list[list[Any]]:
+    """Return [[number, number, room key, score], ...] of who share a room, lowest first."""
+    number = [student.number for student in problem.students]
+    rows = [
+        [number[a], number[b], problem.room_keys[problem.previous[a]], float(scores[a, b])]
+        for a, b in engine_pairs(problem.previous).tolist()
+    ]
+    return sorted(rows, key=lambda row: row[3])
+
+
+def held_out_years(model: LearnedModel) -> list[Cohort]:
+    """Return the cohorts with past roommates that a model did not learn from, newest first.
+
+    A model of real years is held against real years only.
+    """
+    learned = set(model.cohorts.values_list("pk", flat=True))
+    years = Cohort.objects.filter(organisation=model.organisation_id, n_pairs__gt=0)
+    found = years.exclude(pk__in=learned).order_by("-created_at")
+    return [year for year in found if year.is_simulated == model.is_simulated][:3]
+
+
+def veto_figures(
+    model: LearnedModel, weights: engine.RoommateModel, years: Sequence[Cohort]
+) -> dict[str, Any]:
+    """Return the curve over years that the model did not learn from; {} when there is none."""
+    observed, names = [], []
+    for year in years:
+        try:
+            survey = cohort_survey(year, questionnaire_of(model.questions))
+        except engine.InvalidProblemError:
+            continue  # it asked other questions
+        observed.append((weights.scores(survey), _past_of(year)))
+        names.append(year.name)
+    if not observed:
+        return {}
+    curve = engine.veto_curve(observed)
+    return {
+        "years": names,
+        "thresholds": curve.thresholds.tolist(),
+        "false_alarms": curve.false_alarms.tolist(),
+        "vetoed": curve.vetoed.tolist(),
+        "n_pairs": curve.n_pairs,
+    }
+
+
+def read_curve(figures: dict[str, Any]) -> engine.VetoCurve:
+    """Return the curve that :func:`veto_figures` wrote."""
+    arrays = [np.array(figures[name]) for name in ("thresholds", "false_alarms", "vetoed")]
+    return engine.VetoCurve(*arrays, figures["n_pairs"])
+
+
+def _past_of(cohort: Cohort) -> NDArray[np.int64]:
+    rooms = cohort_rooms(cohort)
+    return rooms if (rooms >= 0).any() else cohort_pairs(cohort)
+
+
+def parity_figures(
+    problem: PlacementProblem, scores: Scores, columns: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Return how groups of every rule column come off; whoever lives alone has no score."""
+    room = problem.previous
+    placement = _placement(problem, scores)
+    doubt = engine.doubt_of_scores(scores, room)
+    found = []
+    for column in columns:
+        groups = [student.attributes.get(column, "") for student in problem.students]
+        if not 2 <= len(set(groups)) <= MOST_GROUPS:
+            continue
+        rows = engine.placement_parity(placement, groups, problem.rules, doubt=doubt)
+        found += [
+            {
+                "column": column,
+                "measure": row.measure,
+                "group": row.group,
+                "count": row.count,
+                "mean": _known(row.mean),
+                "low": _known(row.interval[0]),
+                "high": _known(row.interval[1]),
+                "difference": _known(row.difference),
+                "is_outside": row.is_outside,
+            }
+            for row in rows
+        ]
+    return found
+
+
+def _placement(problem: PlacementProblem, scores: Scores) -> engine.Placement:
+    """Return the rooms of now as the engine reads them; only rooms and scores are looked at."""
+    room = problem.previous
+    own = np.full(len(room), np.nan)
+    for key in np.unique(room[room >= 0]):
+        members = np.flatnonzero(room == key)
+        if len(members) > 1:
+            table = scores[np.ix_(members, members)].copy()
+            np.fill_diagonal(table, 0.0)
+            own[members] = table.sum(axis=1) / (len(members) - 1)
+    together = [
+        room[wish.student] >= 0 and room[wish.student] == room[wish.wants]
+        for wish in problem.rules.requests
+    ]
+    return engine.Placement(
+        room=room,
+        score=0.0,
+        extras=0.0,
+        upper_bound=0.0,
+        status=engine.Status.CONVERGED,
+        n_moved=0,
+        student_scores=own,
+        honoured=np.array(together, dtype=bool),
+        conflicts=(),
+        seconds=0.0,
+    )
+
+
+def drift_figures(
+    model: LearnedModel, stop: Callable[[], bool], progress: Callable[..., None]
+) -> dict[str, Any]:
+    """Return every year's own effects and their drift; {} for fewer than two years.
+
+    Years are those of the model, by the year in their names where all have one, else in the order
+    of their import.
+    """
+    cohorts = list(model.cohorts.filter(n_pairs__gt=0).order_by("created_at"))
+    if model.is_set_by_hand or len(cohorts) < 2:
+        return {}
+    said = [_YEAR.findall(cohort.name) for cohort in cohorts]
+    at = [float(found[-1]) if found else math.nan for found in said]
+    is_dated = not any(map(math.isnan, at)) and len(set(at)) == len(at)
+    times = at if is_dated else [float(k) for k in range(len(cohorts))]
+    order = sorted(range(len(cohorts)), key=lambda k: times[k])
+    questionnaire = common_questionnaire(cohorts)
+    years = [(cohort_survey(cohorts[k], questionnaire), _past_of(cohorts[k])) for k in order]
+    found = engine.estimate_by_year(
+        years,
+        at=[times[k] for k in order],
+        max_seconds=DRIFT_SECONDS,
+        on_progress=progress,
+        should_stop=stop,
+    )
+    effects = [estimate.effects() for estimate in found.years]
+    rows = [
+        {
+            "question": drift.question.name,
+            "years": [
+                [_known(row[q].effect), _known(row[q].interval[0]), _known(row[q].interval[1])]
+                for row in effects
+            ],
+            "per_year": _known(drift.per_year),
+            "low": _known(drift.interval[0]),
+            "high": _known(drift.interval[1]),
+            "p": _known(drift.p_value),
+        }
+        for q, drift in enumerate(found.drift)
+    ]
+    return {
+        "names": [cohorts[k].name for k in order],
+        "is_dated": is_dated,
+        "rows": sorted(rows, key=lambda row: row["p"] if row["p"] is not None else 1.0),
+    }
+
+
+def _known(value: float) -> float | None:
+    """Return a number that JSON can hold, or None."""
+    return float(value) if math.isfinite(value) else None

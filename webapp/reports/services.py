@@ -1,0 +1,107 @@
+"""Starting checks, keeping what they found, and keeping rosters' shapes."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from webapp.accounts.models import User
+from webapp.audit.services import audit
+from webapp.common.quota import with_fresh_count
+from webapp.housing.errors import HousingError
+from webapp.housing.exports import COLUMNS
+from webapp.housing.models import Placement
+from webapp.housing.services.decisions import lock_placement
+from webapp.jobs.services import job_enqueue
+from webapp.reports.models import PlacementCheck, RosterShape
+
+MOST_SHAPES = 30  # of one organisation
+_BYTES_A_STUDENT = 400
+
+
+@with_fresh_count
+@transaction.atomic
+def check_start(*, user: User, placement: Placement) -> PlacementCheck:
+    """Queue the check of a placement's rooms of now.
+
+    Raises HousingError for a placement without rooms, or while one is running.
+    """
+    placement = lock_placement(placement)
+    if not placement.is_computed:
+        raise HousingError(f"{placement.name} has no rooms yet.")
+    check, _ = (
+        PlacementCheck.objects.select_for_update(of=("self",))
+        .select_related("job")
+        .get_or_create(placement=placement)
+    )
+    if check.job is not None and check.job.is_active:
+        raise HousingError("It is being checked right now.")
+    check.job = job_enqueue(
+        user=user,
+        kind="reports.check",
+        parameters={"placement": str(placement.pk), "version": placement.version},
+        title=f"{placement.name}: checks",
+        stores=_BYTES_A_STUDENT * placement.cohort.n_students,
+    )
+    check.save(update_fields=["job"])
+    return check
+
+
+def check_store(*, placement_id: UUID, version: int, figures: dict[str, Any]) -> None:
+    """Keep what a check found; call it in the transaction that ends the job."""
+    updated = PlacementCheck.objects.filter(placement=placement_id).update(
+        figures=figures, version=version, checked_at=timezone.now()
+    )
+    if not updated:
+        raise HousingError("The placement was removed meanwhile.")
+
+
+def shape_save(
+    *, user: User, name: str, columns: Sequence[tuple[str, str]], is_exact: bool
+) -> RosterShape:
+    """Keep a roster's columns under a name; the same name changes what it holds.
+
+    Parameters
+    ----------
+    columns : sequence of (name of the column, heading or "" for the usual one), in order.
+
+    Raises
+    ------
+    HousingError
+        One sentence: no name, no column, one that there is not, two of one heading, too many.
+    """
+    name = " ".join(name.split())[:80]
+    if not name:
+        raise HousingError("The roster needs a name.")
+    unknown = [column for column, _ in columns if column not in COLUMNS]
+    if unknown or not columns:
+        raise HousingError("Choose at least one column of the roster.")
+    kept = [[key, " ".join(words.split())[:60] or COLUMNS[key][0]] for key, words in columns]
+    headings = [heading.casefold() for _, heading in kept]
+    if len(set(headings)) < len(headings):
+        raise HousingError("Two columns have the same heading.")
+    values = {"columns": kept, "is_exact": is_exact, "updated_at": timezone.now()}
+    try:
+        with transaction.atomic():
+            shapes = RosterShape.objects.filter(organisation=user.organisation)
+            if shapes.exclude(name=name).count() >= MOST_SHAPES:
+                raise HousingError(f"An organisation keeps at most {MOST_SHAPES} rosters.")
+            shape, _ = RosterShape.objects.update_or_create(
+                organisation=user.organisation,
+                name=name,
+                defaults=values,
+                create_defaults={**values, "created_by": user},
+            )
+            audit(user, "kept a roster", shape, columns=[key for key, _ in kept])
+    except IntegrityError as error:
+        raise HousingError("Somebody kept a roster of this name a moment ago.") from error
+    return shape
+
+
+@transaction.atomic
+def shape_remove(*, user: User, shape: RosterShape) -> None:
+    """Forget a roster's columns; files that were taken stay where they are."""
+    audit(user, "removed a roster", shape)
+    shape.delete()

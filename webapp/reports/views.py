@@ -1,0 +1,127 @@
+"""Checks of a placement, its report by hall, and rosters in shapes that are kept."""
+
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from webapp.common.decorators import staff_required, viewer_required
+from webapp.common.file_headers import as_attachment
+from webapp.common.parameters import whole_number
+from webapp.common.selectors import get_owned_or_404, owned_by
+from webapp.common.toasts import attempt, toast
+from webapp.housing.errors import HousingError
+from webapp.housing.exports import COLUMNS
+from webapp.housing.selectors.placements import PlacementRooms
+from webapp.housing.views.placements import find_placement
+from webapp.reports.exports import report_export, shaped_roster
+from webapp.reports.models import RosterShape
+from webapp.reports.selectors import checks_context, hall_reports
+from webapp.reports.services import check_start, shape_remove, shape_save
+
+
+@require_GET
+@viewer_required
+def checks(request: HttpRequest, uuid: str) -> HttpResponse:
+    """Show doubt, vetoes, groups or drift."""
+    found = find_placement(request, uuid)
+    return render(request, "reports/checks.html", checks_context(found, request.GET))
+
+
+@require_POST
+@staff_required
+def start(request: HttpRequest, uuid: str) -> HttpResponse:
+    """Work the checks out."""
+    found = find_placement(request, uuid)
+    attempt(request, lambda: check_start(user=request.user, placement=found))
+    return redirect("reports:checks", found.pk)
+
+
+@require_GET
+@viewer_required
+def report(request: HttpRequest, uuid: str) -> HttpResponse:
+    """Show the report by hall, ready to be printed."""
+    found = find_placement(request, uuid)
+    rooms = PlacementRooms(found) if found.is_computed else None
+    context = {
+        "placement": found,
+        "rooms": rooms,
+        "halls": hall_reports(rooms) if rooms else [],
+    }
+    return render(request, "reports/report.html", context)
+
+
+@require_GET
+@staff_required
+def report_file(request: HttpRequest, uuid: str) -> HttpResponseBase:
+    """Download the report by hall as a workbook; an audit line says who did."""
+    found = find_placement(request, uuid)
+    halls = hall_reports(PlacementRooms(found))
+    data, kind = report_export(user=request.user, placement=found, halls=halls)
+    return as_attachment(HttpResponse(data, content_type=kind), f"{_plain(found.name)}-halls.xlsx")
+
+
+def _plain(name: str) -> str:
+    return "".join(c if c.isalnum() and c.isascii() else "-" for c in name).strip("-") or "rooms"
+
+
+@require_http_methods(["GET", "POST"])
+@staff_required
+def rosters(request: HttpRequest, uuid: str) -> HttpResponse:
+    """List the rosters that the organisation keeps, and keep another."""
+    found, error = find_placement(request, uuid), ""
+    if request.method == "POST":
+        chosen = []
+        for key in COLUMNS:
+            place = whole_number(request.POST.get(f"place-{key}", "").strip())
+            if place:
+                chosen.append((place, key, request.POST.get(f"heading-{key}", "")))
+        try:
+            shape = shape_save(
+                user=request.user,
+                name=request.POST.get("name", ""),
+                columns=[(key, heading) for _, key, heading in sorted(chosen)],
+                is_exact=request.POST.get("ids") != "safe",
+            )
+            toast(request, f"{shape.name} is kept for every placement.")
+            return redirect("reports:rosters", found.pk)
+        except HousingError as problem:
+            error = str(problem)
+    context = {
+        "placement": found,
+        "shapes": owned_by(RosterShape, request.user),
+        "columns": [
+            {
+                "key": key,
+                "heading": request.POST.get(f"heading-{key}", heading),
+                "place": request.POST.get(f"place-{key}", ""),
+            }
+            for key, (heading, _) in COLUMNS.items()
+        ],
+        "name": request.POST.get("name", ""),
+        "error": error,
+    }
+    return render(request, "reports/rosters.html", context, status=422 if error else 200)
+
+
+@require_GET
+@staff_required
+def roster_file(request: HttpRequest, uuid: str, shape: str, file_format: str) -> HttpResponseBase:
+    """Download a roster in a kept shape; an audit line says who did."""
+    found, kept = find_placement(request, uuid), get_owned_or_404(RosterShape, request.user, shape)
+    if file_format not in ("csv", "xlsx"):
+        raise Http404("There is no such format.")
+    data, kind = shaped_roster(
+        user=request.user, placement=found, shape=kept, file_format=file_format
+    )
+    name = f"{_plain(found.name)}-{_plain(kept.name)}.{file_format}"
+    return as_attachment(HttpResponse(data, content_type=kind), name)
+
+
+@require_POST
+@staff_required
+def remove(request: HttpRequest, uuid: str, shape: str) -> HttpResponse:
+    """Forget a kept roster."""
+    found, kept = find_placement(request, uuid), get_owned_or_404(RosterShape, request.user, shape)
+    shape_remove(user=request.user, shape=kept)
+    toast(request, f"{kept.name} is not kept any more.")
+    return redirect("reports:rosters", found.pk)

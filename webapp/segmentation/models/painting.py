@@ -1,0 +1,48 @@
+"""Strokes that people paint on images, kept at once."""
+
+import uuid
+
+from django.conf import settings
+from django.db import models
+
+from webapp.segmentation.models.image_set import ImageFile
+
+
+class Stroke(models.Model):
+    """One stroke on one image, in the image's own pixels.
+
+    ``value`` is the class painted, 0 what the eraser takes away. ``points`` is a flat list
+    x, y, x, y, ...; with ``radii`` of the same count where a pen pressed. ``right`` is the share of
+    its pixels that the answer before it had right; None for the first ones and the eraser.
+    """
+
+    class Tool(models.TextChoices):
+        BRUSH = "brush", "Brush"
+        LINE = "line", "Line"
+        POLYGON = "polygon", "Polygon"
+        FILL = "fill", "Fill"
+
+    uuid = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    file = models.ForeignKey(ImageFile, on_delete=models.CASCADE, related_name="strokes")
+    number = models.PositiveIntegerField()
+    value = models.PositiveSmallIntegerField()
+    tool = models.CharField(max_length=8, choices=Tool, default=Tool.BRUSH)
+    radius = models.FloatField(default=6.0, help_text="pixels of the image")
+    points = models.JSONField(default=list)
+    radii = models.JSONField(default=list, blank=True)
+    pixels = models.PositiveIntegerField(default=0)
+    right = models.FloatField(null=True)
+    undone = models.BooleanField(default=False)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["number"]
+        constraints = [
+            models.UniqueConstraint(fields=["file", "number"], name="one_stroke_per_number")
+        ]
+
+    def __str__(self) -> str:
+        return f"stroke {self.number} of {self.file_id}"

@@ -1,0 +1,135 @@
+"""Asking the warm process of an image set, which is started when it is not there."""
+
+import fcntl
+import os
+import socket
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from webapp.instance import BASE_DIR, instance_folder
+from webapp.segmentation.errors import SegmentationError
+from webapp.segmentation.painting.process import (
+    NO_PLACE,
+    PLACES,
+    receive_block,
+    send_block,
+    socket_address,
+)
+
+START_SECONDS = 40.0
+ANSWER_SECONDS = 60.0
+QUIET_SECONDS = 60.0  # a process that nobody asked for so long makes way for another set's
+ALL_TAKEN = (
+    f"{PLACES} image sets are being painted just now, which is as many as this server keeps warm. "
+    "Your strokes are kept; try again in a minute."
+)
+NO_ANSWER = "The answer did not come. Your strokes are kept; try again."
+
+
+def painting_folder() -> Path:
+    """Return the folder of sockets and locks."""
+    folder = instance_folder() / "painting"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder
+
+
+def ask(name: str, question: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+    """Return what the warm process of this name answers, started first where there is none.
+
+    Raises
+    ------
+    SegmentationError
+        If it cannot be started, refuses, or does not answer in time.
+    """
+    folder = painting_folder()
+    deadline = time.monotonic() + START_SECONDS
+    connection = _connect(folder, name) or _start(folder, name, deadline)
+    with connection:
+        connection.settimeout(ANSWER_SECONDS)
+        try:
+            send_block(connection, question)
+            header, body = receive_block(connection)
+        except (OSError, EOFError, ValueError) as error:
+            raise SegmentationError(NO_ANSWER) from error
+    if "refused" in header:
+        raise SegmentationError(str(header["refused"]))
+    return header, body
+
+
+def end(name: str) -> None:
+    """End the process of this name, if there is one: its set is gone."""
+    connection = _connect(painting_folder(), name)
+    if connection is not None:
+        with connection, suppress(OSError):
+            send_block(connection, {"do": "end"})
+
+
+def _connect(folder: Path, name: str) -> socket.socket | None:
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection.settimeout(ANSWER_SECONDS)
+    handle, address = socket_address(folder, name)
+    try:
+        connection.connect(address)
+    except OSError:
+        connection.close()
+        return None
+    finally:
+        os.close(handle)
+    return connection
+
+
+def _start(folder: Path, name: str, deadline: float) -> socket.socket:
+    process = _launch(folder, name)
+    made_room = False
+    while time.monotonic() < deadline:
+        connection = _connect(folder, name)
+        if connection is not None:
+            return connection
+        code = process.poll()
+        if code == NO_PLACE:
+            if made_room or not _end_quietest(folder):
+                raise SegmentationError(ALL_TAKEN)
+            made_room = True
+            process = _launch(folder, name)
+        elif code is not None and not _is_held(folder / f"{name}.lock"):
+            raise SegmentationError(NO_ANSWER)
+        time.sleep(0.05)
+    raise SegmentationError(NO_ANSWER)
+
+
+def _launch(folder: Path, name: str) -> subprocess.Popen[bytes]:
+    """Start the process; it ends with the programs of this installation, as one of them."""
+    log = folder / "painting.log"
+    with log.open("ab") as output:
+        return subprocess.Popen(  # noqa: S603 - our own program
+            [sys.executable, "-m", "webapp.segmentation.painting.process", str(folder), name],
+            cwd=BASE_DIR,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+
+
+def _is_held(path: Path) -> bool:
+    with path.open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def _end_quietest(folder: Path) -> bool:
+    """End the process that was asked longest ago, unless all were asked within a minute."""
+    found = sorted(folder.glob("*.sock"), key=lambda path: path.stat().st_mtime)
+    if not found or time.time() - found[0].stat().st_mtime < QUIET_SECONDS:
+        return False
+    end(found[0].stem)
+    until = time.monotonic() + 5
+    while _is_held(folder / f"{found[0].stem}.lock") and time.monotonic() < until:
+        time.sleep(0.05)
+    return True

@@ -1,0 +1,96 @@
+"""Predicting classes: label maps, probabilities of every class, and the viewer's layers."""
+
+import gzip
+import json
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from engine import predict_classes
+from webapp.common.storage import keep_array, keep_bytes
+from webapp.segmentation.inspection import jpeg_bytes
+from webapp.segmentation.measuring import intensities, measure_row
+from webapp.segmentation.models import PredictedImage
+from webapp.segmentation.painting.raster import live_factor
+from webapp.segmentation.rendering import png_bytes, reduced
+from webapp.segmentation.store import FileStore
+
+PREVIEW_SIDE = 360
+MOST_PLANES = 8
+GZIP_LEVEL = 4
+
+
+def predict_class_image(
+    model: Any, row: PredictedImage, image: NDArray[np.uint8]
+) -> dict[str, Any]:
+    """Predict one image, write its arrays, and return the row's fields."""
+    classes = row.batch.segmenter.classes
+    wants_best = row.batch.readout == "map"
+    prediction = predict_classes(model, image, with_best=wants_best)
+    labels = prediction.read_out(row.batch.readout)
+    values = np.array([one["value"] for one in classes], dtype=np.uint8)[labels]
+    keep_bytes(row.mask_path, label_png(values, classes))
+    keep_array(row.marginals_path, prediction.probabilities.astype(np.float16))
+    keep_bytes(row.layers_path, pack_classes(labels, prediction.probabilities, classes))
+    step = max(1, -(-max(image.shape[:2]) // PREVIEW_SIDE))
+    preview = class_overlay(reduced(image, step), reduced(values, step), classes)
+    keep_bytes(row.preview_path, jpeg_bytes(preview, quality=84))
+    path = FileStore(row.batch.organisation_id).fetch(row.image_digest)
+    grey = intensities(path, row.view, name=row.name)
+    table, summary = measure_row(values, prediction.probabilities, grey, classes)
+    keep_bytes(row.objects_path, table)
+    return {
+        "mean_entropy": float(prediction.doubt.mean(dtype=np.float64) / np.log(2.0)),
+        "foreground_share": summary[str(classes[0]["value"])]["share"],
+        "shares": summary,
+    }
+
+
+def class_bytes_per_pixel(n_classes: int) -> int:
+    """Return what the files of a predicted image take a pixel, at most."""
+    return 2 * n_classes + min(n_classes, MOST_PLANES) + 3
+
+
+def palette(classes: list[dict[str, Any]]) -> NDArray[np.uint8]:
+    """Return the colour of every number, shape (256, 3); black where there is no class."""
+    colours = np.zeros((256, 3), dtype=np.uint8)
+    for one in classes:
+        colours[one["value"]] = list(bytes.fromhex(one["colour"].removeprefix("#")))
+    return colours
+
+
+def label_png(values: NDArray[np.uint8], classes: list[dict[str, Any]]) -> bytes:
+    """Return a map of numbers as PNG whose palette has the colours of the classes."""
+    picture = Image.frombytes("P", values.shape[::-1], np.ascontiguousarray(values).tobytes())
+    picture.putpalette(palette(classes).tobytes())
+    return png_bytes(picture)
+
+
+def class_overlay(
+    image: NDArray[np.uint8], values: NDArray[np.uint8], classes: list[dict[str, Any]]
+) -> Image.Image:
+    """Return the image under half-transparent colours of its classes."""
+    return Image.fromarray(image // 2 + palette(classes)[values] // 2)
+
+
+def pack_classes(
+    labels: NDArray[np.uint8], probabilities: NDArray[np.float32], classes: list[dict[str, Any]]
+) -> bytes:
+    """Pack what the viewer of classes needs: a header as JSON, labels, then probabilities."""
+    factor = live_factor(labels.shape[1], labels.shape[0])
+    small, shown = reduced(labels, factor), reduced(probabilities, factor)
+    has_all = len(classes) <= MOST_PLANES
+    planes = np.moveaxis(shown, 2, 0) if has_all else shown.max(axis=2)[np.newaxis]
+    header = {
+        "width": small.shape[1],
+        "height": small.shape[0],
+        "factor": factor,
+        "values": [one["value"] for one in classes],
+        "planes": len(planes),
+    }
+    head = json.dumps(header).encode()
+    parts = [len(head).to_bytes(4, "little"), head, np.ascontiguousarray(small).tobytes()]
+    parts += [np.rint(255 * plane).astype(np.uint8).tobytes() for plane in planes]
+    return gzip.compress(b"".join(parts), GZIP_LEVEL, mtime=0)

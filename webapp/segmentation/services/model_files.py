@@ -1,0 +1,102 @@
+"""Model files from other installations: checked in every part before they are kept."""
+
+import hashlib
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from django.db import transaction
+
+from engine import InvalidProblemError, load_class_model, load_segmentation_model
+from webapp.accounts.models import User
+from webapp.audit.services import audit
+from webapp.common.quota import check_quota, with_fresh_count
+from webapp.common.storage import keep_file
+from webapp.segmentation.errors import SegmentationError
+from webapp.segmentation.models import Segmenter
+from webapp.segmentation.services.painting import COLOURS
+from webapp.segmentation.store import full_disk_explained
+
+MOST_BYTES = 256 * 1024**2
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file, in hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@with_fresh_count
+def segmenter_import(
+    *, user: User, name: str, foreground: str, file_name: str, chunks: Iterable[bytes], digest: str
+) -> Segmenter:
+    """Keep a model that another installation, or the command line, has written.
+
+    The file is numbers and text; nothing in it is run. ``digest`` is what the sender said its
+    SHA-256 is, or blank.
+
+    Raises
+    ------
+    SegmentationError, QuotaError
+        If it is too large, no model of this version, damaged, or not the file that was meant.
+    """
+    with tempfile.TemporaryDirectory(prefix="bethe-hall-model-") as folder:
+        path = Path(folder) / "model.npz"
+        with full_disk_explained():
+            _write(path, chunks)
+        found = file_digest(path)
+        if digest and digest.lower() != found:
+            raise SegmentationError(f"This is another file: its SHA-256 is {found}.")
+        classes, loss = _checked(path)
+        with transaction.atomic():
+            segmenter = Segmenter.objects.create(
+                organisation=user.organisation,
+                created_by=user,
+                name=name.strip()[:120],
+                foreground=foreground.strip()[:40] or "object",
+                solver=Segmenter.Solver.PAINTED if classes else Segmenter.Solver.AUTO,
+                classes=classes,
+                imported_from=file_name[:200],
+                outcome={
+                    "converged": True,
+                    "is_certified": False,
+                    "loss": loss,
+                    "relative_gap": None,
+                    "sha256": found,
+                    "sentence": f"Imported from {file_name}.",
+                },
+            )
+            written = path.stat().st_size
+            keep_file(path, segmenter.path)
+            audit(user, "imported", segmenter, file=file_name, sha256=found)
+            check_quota(user.organisation_id, written=written)
+    return segmenter
+
+
+def _write(path: Path, chunks: Iterable[bytes]) -> None:
+    total = 0
+    with path.open("wb") as file:
+        for chunk in chunks:
+            total += len(chunk)
+            if total > MOST_BYTES:
+                raise SegmentationError(f"A model file has {MOST_BYTES // 1024**2} MB at most.")
+            file.write(chunk)
+
+
+def _checked(path: Path) -> tuple[list[dict], str]:
+    """Return the classes of a model (none where it marks one thing) and the loss it learned by."""
+    try:
+        model = load_class_model(path)
+    except InvalidProblemError as of_classes:
+        try:
+            plain = load_segmentation_model(path)
+        except InvalidProblemError as error:
+            reason = str(error) if "not a" not in str(error) else str(of_classes)
+            sentence = reason.replace("model.npz", "The file")
+            raise SegmentationError(f"{sentence} Nothing was imported.") from error
+        return [], str(getattr(plain, "loss", "likelihood"))
+    classes = [
+        {"value": place + 1, "name": name[:40], "colour": COLOURS[place % len(COLOURS)]}
+        for place, name in enumerate(model.classes)
+    ]
+    return classes, str(model.loss)

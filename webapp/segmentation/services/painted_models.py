@@ -1,0 +1,129 @@
+"""Models learned from strokes, and the predictions that follow them."""
+
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from django.db import transaction
+from numpy.typing import NDArray
+
+from engine import Detail, InvalidProblemError, Progress, read_image, train_class_segmentation
+from webapp.accounts.models import User
+from webapp.common.errors import Refusal
+from webapp.common.quota import with_fresh_count
+from webapp.jobs.context import JobContext
+from webapp.jobs.services import job_enqueue
+from webapp.segmentation.errors import SegmentationError
+from webapp.segmentation.models import ImageFile, ImageSet, Segmenter, Stroke
+from webapp.segmentation.painting.raster import live_factor, paint_strokes
+from webapp.segmentation.services.painting import classes_of, stroke_fields
+from webapp.segmentation.services.predictions import prediction_start
+
+MODEL_BYTES = 12_000_000  # trees of two stages for some classes, from above
+UNKNOWN = 255
+
+
+@with_fresh_count
+def painting_learn(*, user: User, image_set: ImageSet, predict: bool) -> Segmenter:
+    """Queue the learning of a model from all strokes of a set; then its prediction, if asked.
+
+    Raises
+    ------
+    SegmentationError, QuotaError
+        If fewer than two classes are painted, or there is no room.
+    """
+    classes = classes_of(image_set)
+    strokes = Stroke.objects.filter(file__image_set=image_set, undone=False)
+    painted = set(strokes.filter(value__gt=0).values_list("value", flat=True))
+    used = [one for one in classes if one["value"] in painted]
+    if len(used) < 2:
+        raise SegmentationError("Paint at least two classes first.")
+    count = image_set.segmenters.count()
+    name = f"{image_set.name}, painted" + (f" {count + 1}" if count else "")
+    files = image_set.files.filter(pk__in=strokes.values("file")).order_by("name", "pk")
+    with transaction.atomic():
+        segmenter = Segmenter.objects.create(
+            organisation=user.organisation,
+            created_by=user,
+            name=name[:120],
+            foreground=used[0]["name"].lower()[:40],
+            solver=Segmenter.Solver.PAINTED,
+            classes=used,
+            holdout_percent=0,
+            learned_digests=list(files.values_list("digest", flat=True)),
+        )
+        segmenter.image_sets.set([image_set])
+        parameters = {
+            "segmenter": str(segmenter.pk),
+            "learned": [str(pk) for pk in files.values_list("pk", flat=True)],
+            "held_out": [],
+            "relative_gap": segmenter.relative_gap,
+            "predict": predict,
+        }
+        segmenter.job = job_enqueue(
+            user=user,
+            kind="segmentation.learn",
+            parameters=parameters,
+            title=segmenter.name,
+            stores=MODEL_BYTES,
+        )
+        segmenter.save(update_fields=["job"])
+    return segmenter
+
+
+def train_painted(context: JobContext, segmenter: Segmenter) -> tuple[Any, list[ImageFile]]:
+    """Learn from the strokes on the files of a job; return what was learned and the files used."""
+    files = list(
+        ImageFile.objects.filter(pk__in=context.parameters["learned"])
+        .select_related("image_set")
+        .order_by("name", "pk")
+    )
+    used = [file for file in files if file.strokes.filter(undone=False, value__gt=0).exists()]
+    if not used:
+        raise InvalidProblemError("The strokes were taken back meanwhile.")
+    factor = max(live_factor(file.width, file.height) for file in used)
+    side = max(max(file.width, file.height) for file in used)
+    detail = Detail(max_side=max(side, 16), scale=1.0 / factor)
+    trained = train_class_segmentation(
+        _images(context, used),
+        (painted_labels(file, segmenter.classes) for file in used),
+        [one["name"] for one in segmenter.classes],
+        detail=detail,
+        position=False,
+        max_seconds=segmenter.max_seconds,
+        on_progress=context.on_progress,
+        should_stop=context.should_stop,
+        rng=context.rng,
+    )
+    return trained, used
+
+
+def _images(context: JobContext, files: list[ImageFile]) -> Iterator[NDArray[np.uint8]]:
+    for number, file in enumerate(files):
+        context.raise_if_stopped()
+        context.on_progress(Progress(sentence=f"Reading image {number + 1} of {len(files)}"))
+        yield read_image(file.store.fetch(file.digest), name=file.name, view=file.view)
+
+
+def painted_labels(file: ImageFile, classes: list[dict[str, Any]]) -> NDArray[np.uint8]:
+    """Return the engine's label of every pixel: the place of its class, 255 where unpainted."""
+    strokes = [stroke_fields(stroke) for stroke in file.strokes.filter(undone=False)]
+    painted = paint_strokes(strokes, (file.width, file.height), 1)
+    labels = np.full(256, UNKNOWN, dtype=np.uint8)
+    for place, one in enumerate(classes):
+        labels[one["value"]] = place
+    return labels[painted]
+
+
+def predict_painted(segmenter_pk: UUID) -> str:
+    """Predict the set that a model was painted on; return why not where that cannot be."""
+    segmenter = Segmenter.objects.select_related("created_by").get(pk=segmenter_pk)
+    image_set = segmenter.image_sets.first()
+    if image_set is None or segmenter.created_by is None:
+        return ""
+    try:
+        prediction_start(user=segmenter.created_by, segmenter=segmenter, image_set=image_set)
+    except Refusal as error:
+        return f"The set was not predicted: {error}"
+    return "Its images are being predicted."

@@ -1,0 +1,258 @@
+"""Painting: classes, strokes that are kept at once, and the answer of the warm process."""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Max
+
+from webapp.accounts.models import User
+from webapp.audit.services import audit
+from webapp.segmentation.errors import SegmentationError
+from webapp.segmentation.models import ImageFile, ImageSet, Stroke
+from webapp.segmentation.painting import client
+from webapp.segmentation.painting.raster import live_factor, live_size, paint_strokes
+from webapp.segmentation.services.views import view_mark
+
+MOST_CLASSES = 32
+MOST_STROKES = 3_000
+MOST_NUMBERS = 60_000  # of one stroke: a filled area is some thousand runs of three
+LARGEST_RADIUS = 2_000.0
+MOST_PAINTED = 48  # images that an answer learns from besides the one in sight
+COLOURS = (
+    "#3b82f6", "#f28c1a", "#b9c2be", "#2fb344", "#d6336c", "#9b5de5", "#12b5b0", "#c9a400",
+)  # fmt: skip
+_COLOUR = re.compile(r"#[0-9a-f]{6}")
+
+
+def default_classes(image_set: ImageSet) -> list[dict[str, Any]]:
+    """Return what a set that has no classes yet begins with: its thing, and the background."""
+    first = image_set.foreground[:1].upper() + image_set.foreground[1:]
+    return [
+        {"value": 1, "name": first, "colour": COLOURS[0]},
+        {"value": 2, "name": "Background", "colour": COLOURS[2]},
+    ]
+
+
+def classes_of(image_set: ImageSet) -> list[dict[str, Any]]:
+    """Return the classes of a set, or those that it begins with."""
+    return image_set.classes or default_classes(image_set)
+
+
+def classes_change(*, user: User, image_set: ImageSet, classes: Any) -> list[dict[str, Any]]:
+    """Keep names and colours of the classes; a class keeps its number as long as it exists.
+
+    Raises
+    ------
+    SegmentationError
+        If names are missing or doubled, there are too many, or a class with strokes would go.
+    """
+    checked = _checked_classes(classes)
+    values = {one["value"] for one in checked}
+    with transaction.atomic():
+        locked = ImageSet.objects.select_for_update().get(pk=image_set.pk)
+        painted = Stroke.objects.filter(file__image_set=image_set, undone=False, value__gt=0)
+        for one in classes_of(locked):
+            count = painted.filter(value=one["value"]).count()
+            if one["value"] not in values and count:
+                raise SegmentationError(
+                    f"{one['name']} has {count} stroke{'s'[: count != 1]}. Take them back first."
+                )
+        locked.classes = checked
+        locked.save(update_fields=["classes"])
+        audit(user, "changed the classes of", locked, classes=len(checked))
+    image_set.classes = checked
+    return checked
+
+
+def _checked_classes(classes: Any) -> list[dict[str, Any]]:
+    if not isinstance(classes, list) or not 1 <= len(classes) <= MOST_CLASSES:
+        raise SegmentationError(f"A set has 1 to {MOST_CLASSES} classes.")
+    checked, names, values = [], set(), set()
+    for one in classes:
+        if not isinstance(one, Mapping):
+            raise SegmentationError("A class needs a name and a colour.")
+        name, colour = str(one.get("name", "")).strip(), str(one.get("colour", "")).lower()
+        value = one.get("value")
+        is_number = isinstance(value, int) and not isinstance(value, bool)
+        if not name or len(name) > 40:
+            raise SegmentationError("A class needs a name of at most 40 letters.")
+        if name.casefold() in names:
+            raise SegmentationError(f"There are two classes named {name}.")
+        if not is_number or not 1 <= value <= MOST_CLASSES or value in values:
+            raise SegmentationError(f"A class needs a number of its own, 1 to {MOST_CLASSES}.")
+        if not _COLOUR.fullmatch(colour):
+            raise SegmentationError(f"{name} needs a colour.")
+        names.add(name.casefold())
+        values.add(value)
+        checked.append({"value": value, "name": name, "colour": colour})
+    return checked
+
+
+def stroke_add(*, user: User, file: ImageFile, stroke: Mapping[str, Any]) -> Stroke:
+    """Keep one stroke; strokes that were taken back before it cannot come again.
+
+    Raises
+    ------
+    SegmentationError
+        If it is no stroke on this picture.
+    """
+    fields = _checked_stroke(file, stroke)
+    factor = live_factor(file.width, file.height)
+    fields["pixels"] = factor**2 * int(
+        (paint_strokes([fields | {"value": 1}], live_size(file.width, file.height), factor)).sum()
+    )
+    with transaction.atomic():
+        ImageFile.objects.select_for_update().get(pk=file.pk)
+        file.strokes.filter(undone=True).delete()
+        last = file.strokes.aggregate(last=Max("number"))["last"] or 0
+        if last >= MOST_STROKES:
+            raise SegmentationError(f"An image takes {MOST_STROKES:,} strokes at most.")
+        if not file.image_set.classes:
+            file.image_set.classes = classes_of(file.image_set)
+            file.image_set.save(update_fields=["classes"])
+        kept = Stroke.objects.create(file=file, number=last + 1, created_by=user, **fields)
+        if last == 0:
+            audit(user, "began to paint on", file, image_set=file.image_set.name)
+    return kept
+
+
+def _checked_stroke(file: ImageFile, stroke: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a stroke."""
+    classes = {one["value"] for one in classes_of(file.image_set)}
+    value, tool = stroke.get("value"), stroke.get("tool")
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    if not is_number or (value != 0 and value not in classes):
+        raise SegmentationError("This class is no longer there.")
+    if not isinstance(tool, str) or tool not in Stroke.Tool.values:
+        raise SegmentationError("This is no tool for painting.")
+    points, radii = (_numbers(stroke.get(key, [])) for key in ("points", "radii"))
+    (radius,) = _numbers([stroke.get("radius", 1)])
+    step = 3 if tool == Stroke.Tool.FILL else 2
+    fewest = 3 if tool == Stroke.Tool.POLYGON else 1
+    if len(points) % step or len(points) < step * fewest:
+        raise SegmentationError("The stroke has no points.")
+    if not 0 <= radius <= LARGEST_RADIUS or any(not 0 <= r <= LARGEST_RADIUS for r in radii):
+        raise SegmentationError("The brush is too large.")
+    reach = max(file.width, file.height) + 2 * LARGEST_RADIUS
+    if any(abs(number) > reach for number in points):
+        raise SegmentationError("The stroke lies outside the picture.")
+    return {"value": value, "tool": tool, "points": points, "radii": radii, "radius": radius}
+
+
+def _numbers(values: Any) -> list[float]:
+    """A list of finite numbers with one digit, not too long."""
+    if not isinstance(values, Sequence) or isinstance(values, str) or len(values) > MOST_NUMBERS:
+        raise SegmentationError("The stroke is too long; paint it in parts.")
+    found = []
+    for value in values:
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int | float)
+            or not math.isfinite(value)
+        ):
+            raise SegmentationError("The stroke holds something that is not a number.")
+        found.append(round(float(value), 1))
+    return found
+
+
+def stroke_undo(*, file: ImageFile, redo: bool = False) -> Stroke | None:
+    """Take the last stroke back, or bring the last one taken back again; None if there is none."""
+    with transaction.atomic():
+        ImageFile.objects.select_for_update().get(pk=file.pk)
+        strokes = file.strokes.filter(undone=redo).order_by("number" if redo else "-number")
+        stroke = strokes.first()
+        if stroke is not None:
+            stroke.undone = not redo
+            stroke.save(update_fields=["undone"])
+    return stroke
+
+
+def class_values(image_set: ImageSet) -> list[int]:
+    """Return the numbers of the classes, in their order."""
+    return [one["value"] for one in classes_of(image_set)]
+
+
+def process_name(image_set: ImageSet) -> str:
+    """Return the name of the warm process of a set."""
+    return image_set.pk.hex
+
+
+def warm_up(file: ImageFile) -> None:
+    """Have the warm process look at a picture before the first stroke."""
+    question = {
+        "do": "open",
+        "classes": class_values(file.image_set),
+        "picture": picture_of(file, []),
+    }
+    client.ask(process_name(file.image_set), question)
+
+
+def answer(file: ImageFile) -> tuple[dict[str, Any], bytes]:
+    """Learn from all strokes of the set and answer for one picture; keep how right it was before.
+
+    Raises
+    ------
+    SegmentationError
+        If the process does not answer.
+    """
+    image_set = file.image_set
+    question = {
+        "do": "answer",
+        "classes": class_values(image_set),
+        "picture": picture_of(file, _strokes(file)),
+        "others": [picture_of(other, _strokes(other)) for other in painted_files(image_set, file)],
+    }
+    header, body = client.ask(process_name(image_set), question)
+    for key, share in header.get("right", {}).items():
+        Stroke.objects.filter(pk=key, right=None).update(right=share)
+    return header, body
+
+
+def objects(file: ImageFile, value: int, *, min_pixels: int) -> list[dict[str, Any]]:
+    """Return the objects of a class in the last answer, largest first, in pixels of the image."""
+    question = {
+        "do": "objects",
+        "picture": picture_of(file, []),
+        "value": value,
+        "min_pixels": min_pixels,
+    }
+    return client.ask(process_name(file.image_set), question)[0]["rows"]
+
+
+def painted_files(image_set: ImageSet, besides: ImageFile) -> list[ImageFile]:
+    """Return the other images of a set that have strokes, those painted last first."""
+    others = image_set.files.filter(strokes__undone=False).exclude(pk=besides.pk)
+    return list(others.annotate(last=Max("strokes__created_at")).order_by("-last")[:MOST_PAINTED])
+
+
+def picture_of(file: ImageFile, strokes: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return what a warm process needs to know of a picture."""
+    view = file.view
+    return {
+        "key": file.digest + view_mark(view),
+        "path": str(file.store.fetch(file.digest)),
+        "name": file.name,
+        "view": view.as_json() if view else None,
+        "width": file.width,
+        "height": file.height,
+        "strokes": strokes,
+    }
+
+
+def _strokes(file: ImageFile) -> list[dict[str, Any]]:
+    return [stroke_fields(stroke) for stroke in file.strokes.filter(undone=False)]
+
+
+def stroke_fields(stroke: Stroke) -> dict[str, Any]:
+    """Return what of a stroke makes its pixels, and its key."""
+    return {
+        "id": str(stroke.pk),
+        "tool": stroke.tool,
+        "value": stroke.value,
+        "radius": stroke.radius,
+        "points": stroke.points,
+        "radii": stroke.radii,
+    }

@@ -1,0 +1,250 @@
+"""Painting on the images of a set: the page, strokes, and the answer after each."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_POST
+
+from webapp.audit.services import audit
+from webapp.common.decorators import staff_required
+from webapp.common.errors import Refusal
+from webapp.common.file_headers import as_attachment
+from webapp.common.selectors import get_owned_or_404
+from webapp.common.toasts import toast
+from webapp.segmentation.file_responses import file_response
+from webapp.segmentation.models import ImageFile, ImageSet, Stroke
+from webapp.segmentation.object_tables import objects_csv
+from webapp.segmentation.painting.raster import live_factor
+from webapp.segmentation.selectors.image_sets import image_file_of
+from webapp.segmentation.services import painting
+from webapp.segmentation.services.painted_models import painting_learn
+from webapp.segmentation.services.thumbnails import view_picture_path
+from webapp.segmentation.views.set_views import view_words
+
+MOST_JSON_BYTES = 2 * 1024**2
+MOST_OBJECTS = 500
+
+
+def _painted_file(request: HttpRequest, pk: str, file_pk: str) -> ImageFile:
+    file = image_file_of(request.user, pk, file_pk)
+    if file.role != ImageFile.Role.IMAGE:
+        raise Http404("Masks are not painted on.")
+    return file
+
+
+@require_GET
+@staff_required
+def paint_set(request: HttpRequest, pk: str) -> HttpResponse:
+    """Go to the image painted last, or to the first of the set."""
+    image_set = get_owned_or_404(ImageSet, request.user, pk)
+    last = Stroke.objects.filter(file__image_set=image_set, undone=False).order_by("-created_at")
+    stroke = last.select_related("file").first()
+    file = stroke.file if stroke else image_set.files.filter(role=ImageFile.Role.IMAGE).first()
+    if file is None:
+        toast(request, "There is no image to paint on yet. Upload some first.", error=True)
+        return redirect(image_set)
+    return redirect("segmentation:paint", image_set.pk, file.pk)
+
+
+@require_GET
+@staff_required
+def paint_page(request: HttpRequest, pk: str, file_pk: str) -> HttpResponse:
+    """One image with its strokes and tools."""
+    file = _painted_file(request, pk, file_pk)
+    image_set = file.image_set
+    keys = list(image_set.files.filter(role=ImageFile.Role.IMAGE).values_list("pk", flat=True))
+    place = keys.index(file.pk)
+    context = {
+        "file": file,
+        "image_set": image_set,
+        "place": place + 1,
+        "total": len(keys),
+        "previous": keys[place - 1] if place else None,
+        "next": keys[place + 1] if place + 1 < len(keys) else None,
+        "state": _state(file),
+        "view_words": view_words(image_set) if file.facts.get("kind") else "",
+    }
+    return render(request, "segmentation/paint.html", context)
+
+
+def _state(file: ImageFile) -> dict[str, Any]:
+    """What the page's script begins with."""
+    image_set = file.image_set
+    base = [image_set.pk, file.pk]
+    urls = {
+        name: reverse(f"segmentation:paint-{name}", args=base)
+        for name in ("strokes", "undo", "answer", "objects", "picture")
+    }
+    urls["classes"] = reverse("segmentation:paint-classes", args=[image_set.pk])
+    urls["learn"] = reverse("segmentation:paint-learn", args=[image_set.pk])
+    return {
+        "width": file.width,
+        "height": file.height,
+        "factor": live_factor(file.width, file.height),
+        "pixelSize": image_set.pixel_size,
+        "classes": painting.classes_of(image_set),
+        "strokes": [stroke_json(stroke) for stroke in file.strokes.filter(undone=False)],
+        "canRedo": file.strokes.filter(undone=True).exists(),
+        "elsewhere": _counts_elsewhere(file),
+        "urls": urls,
+    }
+
+
+def _counts_elsewhere(file: ImageFile) -> dict[int, list[int]]:
+    """Strokes and pixels of each class on the other images of the set."""
+    counts: dict[int, list[int]] = {}
+    others = Stroke.objects.filter(file__image_set=file.image_set, undone=False, value__gt=0)
+    for value, pixels in others.exclude(file=file).values_list("value", "pixels"):
+        found = counts.setdefault(value, [0, 0])
+        found[0] += 1
+        found[1] += pixels
+    return counts
+
+
+def stroke_json(stroke: Stroke) -> dict[str, Any]:
+    """One stroke as the page's script knows it."""
+    return {
+        "id": str(stroke.pk),
+        "number": stroke.number,
+        "tool": stroke.tool,
+        "value": stroke.value,
+        "radius": stroke.radius,
+        "points": stroke.points,
+        "radii": stroke.radii,
+        "pixels": stroke.pixels,
+        "right": stroke.right,
+    }
+
+
+def _body(request: HttpRequest) -> Any:
+    """What the page's script sent; a form, whose body may be read already, is none of that."""
+    if request.content_type != "application/json":
+        raise Refusal("This is not what the page sends.")
+    if len(request.body) > MOST_JSON_BYTES:
+        raise Refusal("This is too much at once.")
+    try:
+        return json.loads(request.body)
+    except (ValueError, RecursionError) as error:
+        raise Refusal("This is not what the page sends.") from error
+
+
+def _refused(error: Refusal, status: int = 422) -> JsonResponse:
+    return JsonResponse({"sentence": str(error)}, status=status)
+
+
+@require_POST
+@staff_required
+def paint_strokes(request: HttpRequest, pk: str, file_pk: str) -> JsonResponse:
+    """Keep one stroke."""
+    file = _painted_file(request, pk, file_pk)
+    try:
+        fields = _body(request)
+        if not isinstance(fields, dict):
+            raise Refusal("This is not what the page sends.")
+        stroke = painting.stroke_add(user=request.user, file=file, stroke=fields)
+    except Refusal as error:
+        return _refused(error)
+    kept = {"id": str(stroke.pk), "number": stroke.number, "pixels": stroke.pixels}
+    return JsonResponse(kept, status=201)
+
+
+@require_POST
+@staff_required
+def paint_undo(request: HttpRequest, pk: str, file_pk: str) -> JsonResponse:
+    """Take the last stroke back, or bring it again."""
+    file = _painted_file(request, pk, file_pk)
+    painting.stroke_undo(file=file, redo=request.GET.get("redo") == "1")
+    strokes = [stroke_json(stroke) for stroke in file.strokes.filter(undone=False)]
+    can_redo = file.strokes.filter(undone=True).exists()
+    return JsonResponse({"strokes": strokes, "canRedo": can_redo})
+
+
+@require_POST
+@staff_required
+def paint_answer(request: HttpRequest, pk: str, file_pk: str) -> HttpResponseBase:
+    """Learn from all strokes; the header tells about the planes that follow as the body."""
+    file = _painted_file(request, pk, file_pk)
+    try:
+        if request.GET.get("warm") == "1":
+            painting.warm_up(file)
+            return JsonResponse({"ready": True})
+        header, body = painting.answer(file)
+    except Refusal as error:
+        return _refused(error, 503)
+    response = HttpResponse(body, content_type="application/octet-stream")
+    if body:
+        response["Content-Encoding"] = "gzip"
+    response["X-Answer"] = json.dumps(header)
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+@require_GET
+@staff_required
+def paint_objects(request: HttpRequest, pk: str, file_pk: str) -> HttpResponseBase:
+    """The objects of one class in the last answer, in the unit of the set."""
+    file = _painted_file(request, pk, file_pk)
+    value, least = request.GET.get("class", "1"), request.GET.get("least", "1")
+    if not (value.isdecimal() and least.isdecimal() and len(value + least) < 12):
+        return JsonResponse({"sentence": "There is no such class."}, status=400)
+    try:
+        rows = painting.objects(file, int(value), min_pixels=int(least))
+    except Refusal as error:
+        return _refused(error, 503)
+    size = file.image_set.pixel_size or 1.0
+    for row in rows:
+        row["area"] *= size**2
+        row["perimeter"] *= size
+    if request.GET.get("format") == "csv":
+        audit(request.user, "exported", file, objects=len(rows), format="CSV")
+        unit = "um" if file.image_set.pixel_size else "px"
+        factor = live_factor(file.width, file.height)
+        content = objects_csv([(file.name, row) for row in rows], unit=unit, factor=factor)
+        return as_attachment(
+            HttpResponse(content, content_type="text/csv; charset=utf-8"),
+            f"{Path(file.name).stem}.objects.csv",
+        )
+    total = sum(row["area"] for row in rows)
+    areas = [row["area"] for row in rows]
+    answer = {"rows": rows[:MOST_OBJECTS], "count": len(rows), "total": total, "areas": areas}
+    return JsonResponse(answer)
+
+
+@require_GET
+@staff_required
+def paint_picture(request: HttpRequest, pk: str, file_pk: str) -> HttpResponseBase:
+    """The picture as it is shown, at most 8 megapixels."""
+    file = _painted_file(request, pk, file_pk)
+    path = view_picture_path(file.image_set.organisation_id, file.digest, file.view)
+    return file_response(request, path, media_type="image/jpeg", etag=path.name[:80])
+
+
+@require_POST
+@staff_required
+def paint_classes(request: HttpRequest, pk: str) -> JsonResponse:
+    """Keep names and colours of the classes."""
+    image_set = get_owned_or_404(ImageSet, request.user, pk)
+    try:
+        classes = painting.classes_change(
+            user=request.user, image_set=image_set, classes=_body(request)
+        )
+    except Refusal as error:
+        return _refused(error)
+    return JsonResponse({"classes": classes})
+
+
+@require_POST
+@staff_required
+def paint_learn(request: HttpRequest, pk: str) -> HttpResponse:
+    """Learn a model from all strokes of the set, and predict the whole set with it if asked."""
+    image_set = get_owned_or_404(ImageSet, request.user, pk)
+    try:
+        predict = request.POST.get("predict") == "1"
+        return redirect(painting_learn(user=request.user, image_set=image_set, predict=predict))
+    except Refusal as error:
+        toast(request, f"{error} Nothing was started.", error=True)
+        return redirect("segmentation:paint-set", image_set.pk)

@@ -1,0 +1,44 @@
+"""Addresses out of mails that came back (RFC 3464), and out of plain lists."""
+
+import email
+import email.policy
+import re
+from email.message import Message
+
+MAX_BYTES = 20_000_000
+_ADDRESS = re.compile(r"[^\s<>,;\"']{1,64}@[^\s<>,;\"']{1,189}")
+_MBOX = re.compile(rb"(?m)^From [^\n]*\n")
+
+
+def bounced_addresses(data: bytes) -> dict[str, str]:
+    """Return {address: why} of a file: mails that came back (.eml, .mbox), or one address a line.
+
+    Of a returned mail only permanent failures count; one that says "delayed" passes.
+    """
+    data = data[:MAX_BYTES]
+    if b"delivery-status" not in data.lower():
+        text = data.decode("utf-8", "replace")
+        found = (match.group().strip(".").lower() for match in _ADDRESS.finditer(text))
+        return dict.fromkeys(found, "Marked by staff")
+    kept: dict[str, str] = {}
+    for part in _MBOX.split(data):
+        if part.strip():
+            kept |= _of_mail(email.message_from_bytes(part, policy=email.policy.compat32))
+    return kept
+
+
+def _of_mail(message: Message) -> dict[str, str]:
+    kept = {}
+    for part in message.walk():
+        if part.get_content_type() != "message/delivery-status":
+            continue
+        blocks = part.get_payload()
+        for block in blocks if isinstance(blocks, list) else []:
+            status, action = str(block.get("Status", "")), str(block.get("Action", ""))
+            who = str(block.get("Original-Recipient") or block.get("Final-Recipient") or "")
+            address = _ADDRESS.search(who.partition(";")[2] or who)
+            is_lasting = status.startswith("5") or (not status and action.lower() == "failed")
+            if address and is_lasting:
+                why = str(block.get("Diagnostic-Code") or status).partition(";")[2] or status
+                kept[address.group().lower()] = " ".join(why.split())[:200] or "Undelivered"
+    return kept

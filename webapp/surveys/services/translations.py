@@ -1,0 +1,129 @@
+"""Questions in several languages: one column a language, typed on a page or in a file."""
+
+import csv
+import io
+from collections.abc import Mapping
+from typing import Any
+
+from defusedcsv import csv as safe_csv
+from django.conf.locale import LANG_INFO
+from django.db import transaction
+from django.utils.text import capfirst
+
+from webapp.accounts.models import User
+from webapp.audit.services import audit
+from webapp.surveys.models import Questionnaire
+from webapp.surveys.questions import QuestionnaireError, languages_of, texts_of
+
+MAX_LANGUAGES = 12
+MAX_FILE = 1_000_000  # bytes
+_MAX_TEXT = 2_000
+_TEXT = "text"  # the first column of a file
+
+# Languages that Django knows by two or three letters, each by its own name.
+LANGUAGES = {
+    code: capfirst(str(info["name_local"]))
+    for code, info in sorted(LANG_INFO.items())
+    if "name_local" in info and code.isalpha()
+}
+
+
+def all_texts(questionnaire: Questionnaire) -> list[str]:
+    """Return every text that students read, that around the questions included."""
+    around = [questionnaire.title, questionnaire.introduction, questionnaire.who_sees]
+    return list(dict.fromkeys([*(t for t in around if t), *texts_of(questionnaire.content)]))
+
+
+def translations_set(
+    *,
+    user: User,
+    questionnaire: Questionnaire,
+    version: int,
+    translations: Mapping[str, Mapping[str, str]],
+) -> None:
+    """Replace what is translated into these languages; an empty mapping takes a language away.
+
+    A text that the questionnaire does not have is left out. Raises QuestionnaireError for a
+    language that nobody knows, the questionnaire's own, or too long a text.
+    """
+    own = languages_of(questionnaire.content)[0]
+    kept: dict[str, dict[str, str]] = dict(questionnaire.content.get("translations", {}))
+    known = set(all_texts(questionnaire))
+    for language, texts in translations.items():
+        if language not in LANGUAGES or language == own:
+            raise QuestionnaireError(f"“{language[:20]}” is no language that can be added.")
+        said = {t: v.strip() for t, v in texts.items() if t in known and v.strip()}
+        if any(len(value) > _MAX_TEXT or "\x00" in value for value in said.values()):
+            raise QuestionnaireError(f"A text has at most {_MAX_TEXT:,} letters.")
+        kept[language] = said
+        if not texts:
+            del kept[language]
+    if len(kept) > MAX_LANGUAGES:
+        raise QuestionnaireError(f"A questionnaire has at most {MAX_LANGUAGES} languages.")
+    content: dict[str, Any] = questionnaire.content | {"translations": kept}
+    with transaction.atomic():
+        same = Questionnaire.objects.filter(pk=questionnaire.pk, version=version)
+        before = questionnaire.content
+        if not same.update(content=content, before=before, version=version + 1):
+            raise QuestionnaireError("Somebody else changed this questionnaire meanwhile.")
+        audit(user, "translated", questionnaire, languages=sorted(translations))
+    questionnaire.refresh_from_db()
+
+
+def language_set(*, user: User, questionnaire: Questionnaire, version: int, language: str) -> None:
+    """Say in which language the questionnaire is written."""
+    if language not in LANGUAGES or language in questionnaire.content.get("translations", {}):
+        raise QuestionnaireError("Choose a language into which it is not translated.")
+    content = questionnaire.content | {"language": language}
+    with transaction.atomic():
+        same = Questionnaire.objects.filter(pk=questionnaire.pk, version=version)
+        if not same.update(content=content, version=version + 1):
+            raise QuestionnaireError("Somebody else changed this questionnaire meanwhile.")
+        audit(user, "changed", questionnaire, language=language)
+    questionnaire.refresh_from_db()
+
+
+def write_file(questionnaire: Questionnaire) -> str:
+    """Return the texts as CSV: one line a text, one column a language."""
+    translations = questionnaire.content.get("translations", {})
+    out = io.StringIO()
+    writer = safe_csv.writer(out)
+    writer.writerow([_TEXT, *translations])
+    for text in all_texts(questionnaire):
+        writer.writerow([text, *(said.get(text, "") for said in translations.values())])
+    return out.getvalue()
+
+
+def read_file(data: bytes) -> dict[str, dict[str, str]]:
+    """Return {language: {text: translation}} of a CSV as :func:`write_file` writes it.
+
+    Commas, semicolons and tabs are read, as spreadsheet programs write them. Raises
+    QuestionnaireError in one sentence.
+    """
+    if len(data) > MAX_FILE:
+        raise QuestionnaireError("The file is larger than 1 MB.")
+    try:
+        text = data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
+        first = text.splitlines()[0]
+    except (UnicodeDecodeError, IndexError) as error:
+        raise QuestionnaireError("The file is no CSV in UTF-8: save it as “CSV UTF-8”.") from error
+    delimiter = max(",;\t", key=first.count)
+    try:
+        rows = list(csv.reader(io.StringIO(text), delimiter=delimiter))
+    except csv.Error as error:
+        raise QuestionnaireError("The file is no CSV.") from error
+    header = [cell.strip().lower() for cell in rows[0]]
+    if header[0] != _TEXT or len(header) < 2:
+        raise QuestionnaireError("The first line reads: text, then one language a column.")
+    return {
+        language: {
+            _plain(row[0]): _plain(row[k]) for row in rows[1:] if len(row) > k and row[k].strip()
+        }
+        for k, language in enumerate(header[1:], start=1)
+        if language
+    }
+
+
+def _plain(cell: str) -> str:
+    """Take away the mark that keeps a spreadsheet program from running a cell."""
+    return cell[1:] if cell[:1] == "'" and cell[1:2] in ("=", "+", "-", "@", "|", "%") else cell

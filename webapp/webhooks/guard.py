@@ -1,0 +1,87 @@
+"""Which addresses may be called: public ones by https, unless the installation allows others.
+
+A name is resolved once, every address that it has is checked, and the connection goes to the
+checked address itself: a name that answers differently a moment later leads nowhere else.
+"""
+
+import ipaddress
+import socket
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from django.conf import settings
+
+from webapp.webhooks.errors import WebhookError
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+# Addresses that only wrap another one, which a gateway inside may unwrap.
+_WRAPPING = tuple(map(ipaddress.ip_network, ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16")))
+MAX_URL = 500
+INTERNAL = "leads to an address inside a network, which is not called from here."
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a delivery goes."""
+
+    is_https: bool
+    host: str
+    port: int
+    path: str
+
+
+def read_url(url: str) -> Target:
+    """Return the parts of an address, or raise WebhookError in one sentence."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise WebhookError("This is no address of a program.") from error
+    if len(url) > MAX_URL or any(c.isspace() or ord(c) < 33 or ord(c) > 126 for c in url):
+        raise WebhookError(
+            f"An address has at most {MAX_URL} plain characters; write others as %41 or xn--."
+        )
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise WebhookError("An address begins with https:// and names a host.")
+    if parts.username is not None or parts.password is not None:
+        raise WebhookError("Leave name and password out of the address; deliveries are signed.")
+    if parts.fragment:
+        raise WebhookError("Leave out what follows “#”; it is not sent to anybody.")
+    is_https = parts.scheme == "https"
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return Target(is_https, parts.hostname, port or (443 if is_https else 80), path)
+
+
+def addresses_of(target: Target) -> list[Address]:
+    """Return the addresses of a target's host, all of them allowed.
+
+    Raises
+    ------
+    WebhookError
+        If one of them is inside a network, or is called without encryption.
+    OSError
+        If the host is not known.
+    """
+    answers = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+    found = list(dict.fromkeys(ipaddress.ip_address(a[4][0].partition("%")[0]) for a in answers))
+    for address in found:
+        if _is_allowed_inside(address):
+            continue
+        if not _is_public(address):
+            raise WebhookError(f"{target.host} {INTERNAL}")
+        if not target.is_https:
+            raise WebhookError("Use https: what is sent over http can be read on its way.")
+    return found
+
+
+def _is_allowed_inside(address: Address) -> bool:
+    """Whether the installation allows this address although it is no public one."""
+    address = getattr(address, "ipv4_mapped", None) or address
+    networks = (ipaddress.ip_network(text) for text in settings.WEBHOOK_NETWORKS)
+    return any(address in network for network in networks)
+
+
+def _is_public(address: Address) -> bool:
+    address = getattr(address, "ipv4_mapped", None) or address
+    wraps = any(address in network for network in _WRAPPING)
+    return address.is_global and not address.is_multicast and not wraps

@@ -1,0 +1,13 @@
+"""Addresses of webhooks."""
+
+from django.urls import path
+
+from webapp.webhooks import views
+
+app_name = "webhooks"
+
+urlpatterns = [
+    path("", views.webhook_list, name="list"),
+    path("<uuid:uuid>/", views.webhook, name="webhook"),
+    path("<uuid:uuid>/act/", views.act, name="act"),
+]
