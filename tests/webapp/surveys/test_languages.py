@@ -106,7 +106,7 @@ def test_a_file_goes_out_and_comes_back(
     french: Questionnaire, delimiter: str, encoding: str
 ) -> None:
     rows = list(csv.reader(io.StringIO(write_file(french))))
-    assert rows[0] == ["text", "fr", "ar"]
+    assert rows[0] == ["text", "ar", "fr"]
     out = io.StringIO()
     csv.writer(out, delimiter=delimiter).writerows(rows)
     found = read_file(out.getvalue().encode(encoding))

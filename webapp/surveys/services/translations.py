@@ -85,7 +85,8 @@ def language_set(*, user: User, questionnaire: Questionnaire, version: int, lang
 
 def write_file(questionnaire: Questionnaire) -> str:
     """Return the texts as CSV: one line a text, one column a language."""
-    translations = questionnaire.content.get("translations", {})
+    # In the order of the alphabet: PostgreSQL does not keep the one in which they were added.
+    translations = dict(sorted(questionnaire.content.get("translations", {}).items()))
     out = io.StringIO()
     writer = safe_csv.writer(out)
     writer.writerow([_TEXT, *translations])
