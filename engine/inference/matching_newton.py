@@ -53,7 +53,7 @@ class NewtonPoint:
     potentials : ndarray, shape (n,), u.
     likely : ndarray, shape (k, 2), pairs with their own log-odds; ``logits`` (k,).
     sets : tuple of ndarray, odd sets that hold with equality; ``multipliers`` (m,).
-    targets : ndarray, shape (m,), how full a set is, 1 in the end: then one unit leaves it.
+    targets : ndarray, shape (m,), how overfull a set is, 1 in the end: then one unit leaves it.
     residual : float, largest error of any condition above, nats.
     steps : int, linear systems solved.
     """
@@ -264,7 +264,7 @@ class _Work:
         first, second = start.likely.T
         t = _sigmoid(start.logits)
         left = [
-            self._fill_of(nodes, np.isin(first, nodes) & np.isin(second, nodes), start, t)[0]
+            self._excess_of(nodes, np.isin(first, nodes), np.isin(second, nodes), start, t).ratio
             for nodes in new_sets
         ]
         return replace(
@@ -361,35 +361,52 @@ class _Work:
         for k, nodes in enumerate(point.sets):
             matrix[nodes, n + k] = matrix[np.ix_(nodes, nodes)].sum(axis=1)
             own = inside[k]
-            ratio, small, large = self._fill_of(nodes, own, point, t)
-            balance[k] = np.log(ratio / point.targets[k])
-            weight = self.rate[np.ix_(nodes, nodes)] / small
+            excess = self._excess_of(nodes, member[k, first], member[k, second], point, t)
+            balance[k] = np.log(excess.ratio / point.targets[k])
+            weight = self.rate[np.ix_(nodes, nodes)] / excess.small
             place = np.searchsorted(nodes, np.stack([first[own], second[own]]))
             top = t[own] > 0.5
-            weight[place[0, top], place[1, top]] *= small / large
-            weight[place[1, top], place[0, top]] *= small / large
+            weight[place[0, top], place[1, top]] *= excess.small / excess.large
+            weight[place[1, top], place[0, top]] *= excess.small / excess.large
             right[n + k] = balance[k] + float(weight[place[0], place[1]] @ error[own])
             matrix[n + k, nodes] = weight.sum(axis=1)
+            # what leaves the set counts with the other sign
+            leaving = self.rate[nodes] / -excess.cut
+            leaving[:, nodes] = 0.0
+            matrix[n + k, :n] += leaving.sum(axis=0)
+            matrix[n + k, nodes] += leaving.sum(axis=1)
+            out = member[k, first] != member[k, second]
+            right[n + k] -= float(self.rate[first[out], second[out]] @ error[out]) / excess.cut
             for other in np.flatnonzero(meets[k]):
                 both = member[other][nodes]
                 matrix[n + k, n + other] = weight[np.ix_(both, both)].sum() / 2.0
+                matrix[n + k, n + other] += leaving[np.ix_(both, member[other])].sum()
         return balance
 
-    def _fill_of(
-        self, nodes: IntArray, own: BoolArray, point: NewtonPoint, t: FloatArray
-    ) -> tuple[float, float, float]:
-        """Return how full a set is, 1 where one unit leaves it, as the ratio of two sums.
+    def _excess_of(
+        self,
+        nodes: IntArray,
+        has_first: BoolArray,
+        has_second: BoolArray,
+        point: NewtonPoint,
+        t: FloatArray,
+    ) -> "_Excess":
+        """Return how far a set is from letting one unit leave, by sums that keep their digits.
 
-        The sum of what its pairs hold, those above 1/2 aside, over what those leave it room for.
-        It keeps its digits where the pairs above 1/2 are near 1, which the cut does not.
+        ``small`` is what the pairs inside hold, those above 1/2 aside, and ``large`` what those
+        leave it room for: equal where one unit leaves, however near 1 the pairs are. ``cut`` is
+        what leaves it, which tells next to nothing apart from very little.
         """
+        own, out = has_first & has_second, has_first != has_second
         inside = t[own]
         top = inside > 0.5
-        small = float(self.tau[np.ix_(nodes, nodes)].sum()) / 2.0 + float(inside[~top].sum())
+        rows = self.tau[nodes]
+        within = float(rows[:, nodes].sum())
+        small = within / 2.0 + float(inside[~top].sum())
         room = (len(nodes) - 1) / 2.0 - int(top.sum())
         large = room + float(_sigmoid(-point.logits[own][top]).sum())
-        small, large = max(small, 1e-300), max(large, 1e-300)
-        return small / large, small, large
+        cut = float(np.delete(rows, nodes, axis=1).sum()) + float(t[out].sum())
+        return _Excess(*(max(part, 1e-300) for part in (small, large, cut)))
 
     def _step(self, point: NewtonPoint, system: "_System") -> NewtonPoint | None:
         """Return the next point; None where the system is singular or the step too long."""
@@ -412,6 +429,20 @@ class _Work:
             likely=point.likely[kept],
             logits=logits[kept],
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Excess:
+    """What an odd set holds, has room for and lets leave, see ``_Work._excess_of``."""
+
+    small: float
+    large: float
+    cut: float
+
+    @property
+    def ratio(self) -> float:
+        """1 where one unit leaves, infinity where nothing does."""
+        return self.small / self.large / self.cut
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,8 @@
 
 The optimum under the degree constraints comes first (``matching_newton``). Odd sets that it
 violates are held at equality by a multiplier m_U >= 0 each, which lowers the scores of the pairs
-inside; sets whose multiplier turns negative are let go; so on until every odd set is proved.
+inside; sets whose multiplier turns negative are let go; so on until every odd set is proved. Where
+the way there is too long, scores in between come first, with their sets.
 
     value(s) <= value(tau) + max_s <s - tau, R> + sum_U m_U ((|U| - 1) / 2 - tau(U))
 
@@ -30,6 +31,7 @@ from engine.kernels.threads import for_row_ranges
 
 RESIDUAL = 1e-10  # of potentials, nats: Newton's last step passes it by far
 MAX_ROUNDS = 40  # of odd sets found, held and let go
+SHORTEST_LEG = 1.0 / 256.0  # share of the way to the scores below which none is tried
 MESSAGE_TOLERANCE = 1e-9  # where Newton's method stood still
 TINY = 1e-290  # marginals below this are zero for the certificate's logarithms
 
@@ -77,7 +79,51 @@ def solve_over_polytope(
     StoppedError
         If ``should_stop`` answered True.
     """
-    point, steps = follow_path(start, scores, rho, RESIDUAL, should_stop=should_stop), 0
+    point, reached, steps, done, share = start, None, 0, 0.0, 1.0
+    while done < 1.0:
+        here = min(done + share, 1.0)
+        asked = scores if here == 1.0 else _between(start.scores, scores, here)
+        found = _hold_sets(point, asked, rho, should_stop)
+        steps += found.steps
+        if found.point.scores is scores:
+            reached = found
+        if found.is_solved:
+            point, done, share = found.point, here, 2.0 * share
+        elif share <= SHORTEST_LEG:
+            break
+        else:
+            share *= 0.25
+    if reached is None:
+        messages = solve_messages(scores, rho, None, MESSAGE_TOLERANCE, should_stop=should_stop)
+        proof, steps = examine_odd_sets(messages.tau), steps + messages.sweeps
+        bounds = bound_messages(scores, rho, messages)
+        return PolytopeSolution(messages.tau, point, *bounds, proof, steps)
+    point = reached.point
+    value, upper_bound = bound_value(scores, rho, reached.tau, reached.residual, point)
+    return PolytopeSolution(reached.tau, point, value, upper_bound, reached.proof, steps)
+
+
+@dataclass(frozen=True, slots=True)
+class _Leg:
+    """How far one set of scores was solved: ``is_solved`` if no odd set is left to hold or let go.
+
+    ``tau`` (n, n) with row sums within ``residual`` of 1, and the ``proof`` of its odd sets.
+    """
+
+    point: NewtonPoint
+    tau: FloatArray
+    residual: float
+    proof: OddSetProof
+    steps: int
+    is_solved: bool
+
+
+def _hold_sets(
+    start: NewtonPoint, scores: FloatArray, rho: FloatArray, should_stop: StopCallback
+) -> _Leg:
+    """Solve under the degree constraints; hold what is violated, and let go what is slack."""
+    point = follow_path(start, scores, rho, RESIDUAL, should_stop=should_stop)
+    steps, is_solved = 0, False
     for _ in range(MAX_ROUNDS):
         steps += point.steps
         tau, residual = scale_to_rows(read_marginals(point, rho), should_stop)
@@ -85,6 +131,7 @@ def solve_over_polytope(
         free = drop_slack_sets(point, RESIDUAL)
         is_there = point.scores is scores
         if not proof.violated and free is point:
+            is_solved = is_there
             break
         held = {tuple(nodes) for nodes in free.sets}
         new = tuple(nodes for nodes in proof.violated if tuple(nodes) not in held)
@@ -92,12 +139,14 @@ def solve_over_polytope(
         if following.residual > RESIDUAL and not is_there:
             break
         point = following
-    if point.scores is not scores:
-        found = solve_messages(scores, rho, None, MESSAGE_TOLERANCE, should_stop=should_stop)
-        proof, steps = examine_odd_sets(found.tau), steps + found.sweeps
-        return PolytopeSolution(found.tau, point, *bound_messages(scores, rho, found), proof, steps)
-    value, upper_bound = bound_value(scores, rho, tau, residual, point)
-    return PolytopeSolution(tau, point, value, upper_bound, proof, steps)
+    return _Leg(point, tau, residual, proof, steps, is_solved)
+
+
+def _between(first: FloatArray, last: FloatArray, share: float) -> FloatArray:
+    """Return scores on the way; pairs that one of them excludes stay excluded."""
+    with np.errstate(invalid="ignore"):
+        between = (1.0 - share) * first + share * last
+    return np.where(np.isnan(between), -np.inf, between)
 
 
 def bound_value(
