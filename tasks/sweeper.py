@@ -17,6 +17,7 @@ from webapp.identity.services import people_expire
 from webapp.jobs.services import jobs_sweep
 from webapp.jobs.workers import workers_note
 from webapp.letters.services.letters import letters_send
+from webapp.surveys.bounce_mailbox import mailbox_read
 from webapp.surveys.services.invitations import mails_send
 from webapp.webhooks.services import deliveries_expire, deliveries_send
 
@@ -41,33 +42,35 @@ class Sweeper:
     def run(self) -> None:
         """Sweep and send until asked to stop. What fails is tried again at the next turn.
 
-        Sending has a thread of its own: a mail server or a program that does not answer keeps
-        nobody from noticing that a worker died.
+        Sending goes on without a pause while something goes out, for there may be thousands. It has
+        a thread of its own: a mail server or a program that does not answer keeps nobody from
+        noticing that a worker died.
         """
         sending = threading.Thread(target=self._repeat, args=(self._send,), daemon=True)
         sending.start()
         self._repeat(self._sweep)
         sending.join(_LAST_WORDS_SECONDS)
 
-    def _repeat(self, turn: Callable[[], None]) -> None:
+    def _repeat(self, turn: Callable[[], bool]) -> None:
         while not self._stopped.is_set():
+            has_more = False
             try:
-                turn()
+                has_more = turn()
             except (DatabaseError, StoreAwayError, OSError) as error:
                 log.warning("sweep failed, it will be tried again", error=str(error))
                 connection.close()
             except Exception:  # a fault of ours must not end all later sweeps
                 log.exception("sweep failed, it will be tried again")
                 connection.close()
-            self._stopped.wait(settings.JOB_SWEEP_SECONDS)
+            self._stopped.wait(0 if has_more else settings.JOB_SWEEP_SECONDS)
 
-    def _send(self) -> None:
-        """Send the mails, letters and deliveries that are due."""
-        mails_send()
-        letters_send()
-        deliveries_send()
+    def _send(self) -> bool:
+        """Send what is due, and read what came back; return whether there may be more to send."""
+        has_more = any([mails_send(), letters_send(), deliveries_send()])
+        mailbox_read()
+        return has_more
 
-    def _sweep(self) -> None:
+    def _sweep(self) -> bool:
         """Look once after the jobs and, when it is time, after uploads and files."""
         counts = jobs_sweep()
         if any(counts.values()):
@@ -75,7 +78,7 @@ class Sweeper:
         workers_note()
         now = time.monotonic()
         if now < self._tidy_at:
-            return
+            return False
         self._tidy_at = now + _RETRY_SECONDS
         log.info(
             "tidied",
@@ -86,3 +89,4 @@ class Sweeper:
             expired_people=people_expire(),
         )
         self._tidy_at = now + _TIDY_SECONDS
+        return False

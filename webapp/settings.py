@@ -6,7 +6,7 @@ TLS_REDIRECT_ELSEWHERE, TRUST_PROXY, TIME_ZONE, LOG_LEVEL,
 ORGANISATION_QUOTA_GB, ORGANISATION_MAX_WAITING_JOBS, ORGANISATION_MAX_RUNNING_JOBS,
 API_CALLS_A_MINUTE, JOB_MEMORY_GB,
 API_WRONG_TOKENS_A_MINUTE, TRUSTED_PROXIES, HSTS_SECONDS, HSTS_SUBDOMAINS, HSTS_PRELOAD,
-METRICS_TOKEN, MIN_FREE_GB, LINES_LOG, EMAIL_URL, EMAIL_FROM, SIGN_IN_PRIVATE_HOSTS,
+METRICS_TOKEN, MIN_FREE_GB, LINES_LOG, EMAIL_URL, EMAIL_FROM, BOUNCES_URL, SIGN_IN_PRIVATE_HOSTS,
 ENCRYPTION_KEYS, WEBHOOK_NETWORKS; what each means stands where it is read. Numbers of
 processes: ``webapp/sizing.py``.
 """
@@ -294,6 +294,8 @@ if os.environ.get("EMAIL_URL"):
 else:
     EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
     EMAIL_FILE_PATH = INSTANCE_DIR / "mail"
+# imaps://user:password@host/INBOX: where mails that nobody takes come back, to EMAIL_FROM.
+BOUNCES_URL = os.environ.get("BOUNCES_URL", "")
 DEFAULT_FROM_EMAIL = os.environ.get("EMAIL_FROM", "housing@localhost")
 
 # -- Webhooks -----------------------------------------------------------------------------------

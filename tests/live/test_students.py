@@ -38,7 +38,7 @@ def test_no_answer_is_lost_when_processes_are_killed(product: Product) -> None:
     killer.stop()
     assert not seen.failures, seen.failures
     assert killer.killed
-    n_reminded = remind(product, 1)
+    n_reminded = remind(product)
     assert n_reminded >= 2  # who is late, and who stopped half-way
     assert not answer(product, [late], at_once=1, a_minute=None).failures
     assert lost_answers(product, students) == []

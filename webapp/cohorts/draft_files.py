@@ -1,9 +1,11 @@
-"""The private file behind a draft: the upload as it stands, read once and written as plain JSON."""
+"""The private file behind a draft: the upload as it stands, read once and written encrypted."""
 
 import json
 from functools import lru_cache
 from pathlib import Path
 from uuid import UUID
+
+from cryptography.fernet import Fernet
 
 from webapp.cohorts.tables.layout import Layout, find_layout
 from webapp.cohorts.tables.source import Line, Sheet, Source
@@ -20,8 +22,8 @@ def draft_path(organisation_id: int, uuid: UUID) -> Path:
     return array_path(organisation_id, DRAFTS, uuid, ".json")
 
 
-def write_draft_source(path: Path, source: Source) -> None:
-    """Write the file, whole or not at all, readable by the server's account only."""
+def write_draft_source(path: Path, source: Source, key: str) -> None:
+    """Write the file under a key of its own, whole or not at all, for the server's account only."""
     data = {
         "sheets": [
             {
@@ -35,13 +37,13 @@ def write_draft_source(path: Path, source: Source) -> None:
         "encoding": source.encoding,
         "delimiter": source.delimiter,
     }
-    keep_bytes(path, json.dumps(data, ensure_ascii=False).encode())
+    keep_bytes(path, Fernet(key).encrypt(json.dumps(data, ensure_ascii=False).encode()))
 
 
-def read_draft_source(path: Path) -> Source:
-    """Read what :func:`write_draft_source` wrote, or the one table of a draft of before."""
-    with path.open(encoding="utf-8") as file:
-        data = json.load(file)
+def read_draft_source(path: Path, key: str | None) -> Source:
+    """Read what :func:`write_draft_source` wrote, or the plain table of a draft of before."""
+    content = path.read_bytes()
+    data = json.loads(Fernet(key).decrypt(content) if key else content)
     if "sheets" not in data:
         numbered = [(1, data["header"]), *zip(data["row_numbers"], data["rows"], strict=True)]
         data["sheets"] = [
@@ -60,22 +62,22 @@ def read_draft_source(path: Path) -> Source:
     return Source(sheets, data["file_format"], data["encoding"], data["delimiter"])
 
 
-def draft_source(path: Path) -> Source:
+def draft_source(path: Path, key: str | None) -> Source:
     """Return the file behind a draft, parsed once in a process: it never changes."""
-    return _source(path, store.get(path).stat().st_mtime_ns)
+    return _source(path, store.get(path).stat().st_mtime_ns, key)
 
 
-def draft_file_table(path: Path, layout: Layout | None) -> Table:
+def draft_file_table(path: Path, key: str | None, layout: Layout | None) -> Table:
     """Return the table of a draft under a layout, with what was worked out of it before."""
-    return _table(path, store.get(path).stat().st_mtime_ns, layout)
+    return _table(path, store.get(path).stat().st_mtime_ns, key, layout)
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def _source(path: Path, changed: int) -> Source:
-    return read_draft_source(path)
+def _source(path: Path, changed: int, key: str | None) -> Source:
+    return read_draft_source(path, key)
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def _table(path: Path, changed: int, layout: Layout | None) -> Table:
-    source = _source(path, changed)
+def _table(path: Path, changed: int, key: str | None, layout: Layout | None) -> Table:
+    source = _source(path, changed, key)
     return build_table(source, layout or find_layout(source))

@@ -5,6 +5,7 @@ transaction: either every student is there or none.
 """
 
 import uuid
+from typing import Any
 
 from django.db import models
 from django.utils import timezone
@@ -108,11 +109,15 @@ class Draft(OrganisationOwned):
     what :class:`webapp.cohorts.tables.choices.Choices` writes as JSON, or what
     :class:`webapp.cohorts.tables.pair_choices.PairChoices` writes for pairs; the rows lie in a
     private file. Both go when the draft is imported or discarded, or after ``KEPT_DAYS``.
-    ``recipe`` is how a file of this form was read before, where there was one.
+    ``recipe`` is how a file of this form was read before, where there was one. ``undo`` holds the
+    last changes of ``choices`` as :mod:`webapp.cohorts.tables.steps_back` writes them. ``file_key``
+    is what the private file is encrypted with, itself sealed: a new key of the installation is put
+    around it without a second content of the file, and who removes the row makes every copy of the
+    file worthless. Files of before have none.
     """
 
     KEPT_DAYS = 14
-    HEAVY = ("choices",)
+    HEAVY = ("choices", "undo")
 
     uuid = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     cohort = models.ForeignKey(
@@ -122,7 +127,9 @@ class Draft(OrganisationOwned):
     n_rows = models.PositiveIntegerField()
     n_columns = models.PositiveIntegerField()
     read_as = models.CharField(max_length=60)
-    choices = models.JSONField()
+    choices: Any = SealedJSONField()
+    undo: Any = SealedJSONField(default=list)
+    file_key: Any = SealedJSONField(null=True)
     recipe = models.ForeignKey(Recipe, null=True, on_delete=models.SET_NULL, related_name="drafts")
     version = models.PositiveIntegerField(default=1)
 

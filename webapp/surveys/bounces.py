@@ -15,13 +15,20 @@ def bounced_addresses(data: bytes) -> dict[str, str]:
 
     Of a returned mail only permanent failures count; one that says "delayed" passes.
     """
-    data = data[:MAX_BYTES]
-    if b"delivery-status" not in data.lower():
-        text = data.decode("utf-8", "replace")
+    if b"delivery-status" not in data[:MAX_BYTES].lower():
+        text = data[:MAX_BYTES].decode("utf-8", "replace")
         found = (match.group().strip(".").lower() for match in _ADDRESS.finditer(text))
         return dict.fromkeys(found, "Marked by staff")
+    return addresses_of_mails(data)
+
+
+def addresses_of_mails(data: bytes) -> dict[str, str]:
+    """Return {address: why} of mails that came back; of any other mail nothing.
+
+    A program hands in whatever arrives: who is away writes back too, and names many addresses.
+    """
     kept: dict[str, str] = {}
-    for part in _MBOX.split(data):
+    for part in _MBOX.split(data[:MAX_BYTES]):
         if part.strip():
             kept |= _of_mail(email.message_from_bytes(part, policy=email.policy.compat32))
     return kept

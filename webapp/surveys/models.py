@@ -127,6 +127,11 @@ class Participant(models.Model):
     def __str__(self) -> str:
         return f"participant {self.pk}"
 
+    @property
+    def is_known(self) -> bool:
+        """Whether a personal link or a provider says who this is, and not only they themselves."""
+        return bool(self.email or self.subject)
+
 
 class Mail(OutgoingMail):
     """One mail to one participant."""

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from webapp.common.errors import Refusal
 
 MAX_QUESTIONS = 60
@@ -159,19 +161,22 @@ def read_answer(question: Question, values: Sequence[str]) -> Any:
         return chosen if question.kind is Kind.SEVERAL else chosen[0]
     text = given[0].strip()
     if len(text) > MAX_TEXT or "\x00" in text:
-        raise QuestionnaireError(f"At most {MAX_TEXT:,} letters are kept.")
+        raise QuestionnaireError(
+            _("At most %(count)s letters are kept.") % {"count": f"{MAX_TEXT:,}"}
+        )
     if question.kind is Kind.CONSENT:
         return "yes" if text == "yes" else None
     if question.kind is Kind.TIME and not _TIME.fullmatch(text):
-        raise QuestionnaireError("A time reads 22:30.")
+        raise QuestionnaireError(_("A time reads 22:30."))
     if question.kind is Kind.REQUEST:
         return "".join(text.upper().split())[:12]
     return text
 
 
 def _position(question: Question, value: str) -> int:
-    if not value.isdecimal() or int(value[:4]) >= len(question.options):
-        raise QuestionnaireError("Choose one of the answers.")
+    is_position = value.isascii() and value.isdecimal() and len(value) <= 2
+    if not is_position or int(value) >= len(question.options):
+        raise QuestionnaireError(_("Choose one of the answers."))
     return int(value)
 
 

@@ -12,6 +12,7 @@ from webapp.housing.models import PlacementEvent, ProposedChange, RoommateReques
 from webapp.jobs.models import Job
 from webapp.letters.services.templates import template_save
 from webapp.matching.models import LearnedModel, Proposal
+from webapp.surveys.services.questionnaires import questionnaire_create
 from webapp.webhooks.models import Webhook
 
 
@@ -32,6 +33,7 @@ def keys(bob, image_set, image, segmenter, batch) -> dict[str, str]:
     )
     event = PlacementEvent.objects.create(placement=placement, revision=1, before=[], after=[])
     change = ProposedChange.objects.create(placement=placement, price=1.0)
+    asked = questionnaire_create(user=bob, title="Asked", form="own")
     webhook = Webhook.objects.create(
         organisation=bob.organisation, url="https://127.0.0.1/", events=["job.failed"], nonce="n"
     )
@@ -44,6 +46,7 @@ def keys(bob, image_set, image, segmenter, batch) -> dict[str, str]:
         "event_id": str(event.pk),
         "change_id": str(change.pk),
         "letter_id": str(letter.pk),
+        "questionnaire_id": str(asked.pk),
         "webhook_id": str(webhook.pk),
         "delivery_id": str(delivery.pk),
         "shape": "csv",

@@ -5,20 +5,28 @@ import re
 import time
 from collections.abc import Callable
 from datetime import timedelta
+from io import StringIO
 
 import pytest
+from cryptography.fernet import Fernet
+from django.core.management import call_command
+from django.db import connection
+from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
 from tests.webapp.cohorts.conftest import survey_csv
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
+from webapp.cohorts import draft_files
 from webapp.cohorts.draft_files import draft_path
 from webapp.cohorts.models import Cohort, Draft
-from webapp.cohorts.services.drafts import draft_create, drafts_expire
+from webapp.cohorts.services.drafts import draft_create, draft_table, drafts_expire
+from webapp.cohorts.tables.steps_back import MAX_STEPS, step_back, taken_back, with_step
 from webapp.common.left_files import remove_left_files
 from webapp.common.store.protocol import UNFINISHED_SECONDS
 
+OLD, NEW = Fernet.generate_key().decode(), Fernet.generate_key().decode()
 WITH_NAMES = b"student_id,Full name,Bedtime\n" + b"".join(
     b"N%03d,Person Number%03d,%s\n" % (k, k, (b"Early", b"Late")[k % 2]) for k in range(24)
 )
@@ -132,3 +140,104 @@ def test_columns_of_pairs_that_somebody_else_chose_are_not_overwritten(
     assert "Somebody else changed this import" in late.content.decode()
     draft.refresh_from_db()
     assert draft.choices["columns"] == [2, 1]
+
+
+def press(client: Client, draft: Draft, action: str, **fields: object) -> str:
+    draft.refresh_from_db()
+    sent = {"action": action, "version": draft.version, **fields}
+    page = client.post(address_of(draft, "draft-change"), sent, follow=True).content.decode()
+    draft.refresh_from_db()
+    return page
+
+
+def test_each_change_is_taken_back_in_turn(
+    bob: User, client_of: Callable, make_draft: Callable
+) -> None:
+    draft, client = make_draft(), client_of(bob)
+    before = draft.choices
+    assert "action=undo" not in client.get(address_of(draft)).content.decode()
+    press(client, draft, "role", column="1", value="ignore")
+    ignored = draft.choices
+    press(client, draft, "leave_out", row="5")
+    page = press(client, draft, "read_anew", header_row="2")
+    assert (draft.n_rows, "action=undo" in page) == (23, True)
+    press(client, draft, "undo")
+    assert draft.n_rows == 24
+    press(client, draft, "undo")
+    assert draft.choices == ignored
+    page = press(client, draft, "undo")
+    assert (draft.choices, "action=undo" in page) == (before, False)
+    assert "There is nothing to undo." in press(client, draft, "undo")
+
+
+def test_undo_takes_nothing_of_somebody_else_back(
+    bob: User, carol: User, alice: User, mallory: User, client_of: Callable, make_draft: Callable
+) -> None:
+    draft = make_draft()
+    press(client_of(bob), draft, "role", column="1", value="ignore")
+    seen = draft.version
+    press(client_of(carol), draft, "role", column="2", value="ignore")
+    now = draft.choices
+    sent = {"action": "undo", "version": seen}
+    late = client_of(bob).post(address_of(draft, "draft-change"), sent, follow=True)
+    assert "Somebody else changed this import" in late.content.decode()
+    sent["version"] = draft.version
+    assert client_of(mallory).post(address_of(draft, "draft-change"), sent).status_code == 404
+    assert client_of(alice).post(address_of(draft, "draft-change"), sent).status_code == 403
+    draft.refresh_from_db()
+    assert draft.choices == now
+
+
+def test_choices_of_pairs_are_taken_back(
+    bob: User, client_of: Callable, make_cohort: Callable, make_draft: Callable
+) -> None:
+    cohort = make_cohort(bob)
+    draft = make_draft(b"room,a,b\n1,N000,N001\n", cohort)
+    before = draft.choices
+    address = reverse("cohorts:pairs-draft", args=[cohort.pk, draft.pk])
+    client = client_of(bob)
+    client.post(address, {"first": "2", "second": "1", "version": 1})
+    page = client.post(address, {"action": "undo", "version": 2}, follow=True).content.decode()
+    draft.refresh_from_db()
+    assert (draft.choices, 'value="undo"' in page) == (before, False)
+
+
+def test_the_last_steps_are_kept() -> None:
+    choices: dict = {"columns": [0, 0], "keep": ""}
+    steps: list = []
+    for k in range(MAX_STEPS + 5):
+        after = {"columns": [k, 0], "keep": "" if k else "latest", f"more {k}": k}
+        steps, choices = with_step(steps, step_back(choices, after)), after
+    assert len(steps) == MAX_STEPS
+    for k in reversed(range(5, MAX_STEPS + 5)):
+        choices = taken_back(choices, steps.pop())
+        assert choices == {"columns": [k - 1, 0], "keep": "", f"more {k - 1}": k - 1}
+
+
+def test_an_upload_is_not_readable_without_its_row_or_its_key(
+    bob: User, make_draft: Callable, settings: object
+) -> None:
+    settings.ENCRYPTION_KEYS = [OLD]
+    draft = make_draft(WITH_NAMES)
+    content = draft_path(bob.organisation_id, draft.pk).read_bytes()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT choices, file_key FROM cohorts_draft")
+        columns = cursor.fetchone()
+    for kept in (content, *(text.encode() for text in columns)):
+        assert b"Person" not in kept
+        assert b"Bedtime" not in kept
+    settings.ENCRYPTION_KEYS = [NEW, OLD]
+    call_command("encrypt_again", stdout=StringIO())
+    settings.ENCRYPTION_KEYS = [NEW]
+    again = Draft.objects.get(pk=draft.pk)
+    draft_files._source.cache_clear()
+    draft_files._table.cache_clear()
+    assert draft_table(again).rows[0][1] == "Person Number000"
+
+
+def test_an_upload_of_before_is_still_read(bob: User, make_draft: Callable) -> None:
+    draft = make_draft()
+    path = draft_path(bob.organisation_id, draft.pk)
+    path.write_bytes(Fernet(draft.file_key).decrypt(path.read_bytes()))
+    Draft.objects.update(file_key=None)
+    assert draft_table(Draft.objects.get()).n_rows == 24

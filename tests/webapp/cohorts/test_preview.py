@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from cryptography.fernet import Fernet
 
 from tests.shared_data import shared_data
 from webapp.cohorts.draft_files import draft_file_table, write_draft_source
@@ -64,8 +65,9 @@ def test_a_row_that_lacks_a_cell_is_named(tmp_path: Path) -> None:
     for row in (3, *range(6, 28)):
         lines[row - 1] = lines[row - 1].replace("Yes,", "")
     path = tmp_path / "draft.json"
-    write_draft_source(path, read_source("\n".join(lines).encode()))
-    table = draft_file_table(path, None)
+    key = Fernet.generate_key().decode()
+    write_draft_source(path, read_source("\n".join(lines).encode()), key)
+    table = draft_file_table(path, key, None)
     choices = guess_choices(table)
 
     def warnings(choices: Choices) -> list[str]:

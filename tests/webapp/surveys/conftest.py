@@ -1,9 +1,12 @@
 """A questionnaire that is open, and students who have no account."""
 
+import re
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
+from django.contrib.staticfiles import finders
 from django.core.cache import caches
 from django.utils import timezone
 
@@ -33,6 +36,19 @@ def opened(bob: User, draft: Questionnaire) -> Questionnaire:
     closes_at = timezone.now() + timedelta(days=9)
     questionnaire_open(user=bob, questionnaire=draft, closes_at=closes_at)
     return draft
+
+
+def weight_of(page: str) -> int:
+    """Bytes of a student's page with everything that it can load, as nothing is compressed."""
+    names = re.findall(r'(?:src|href)="/static/([^"]+)"', page)
+    files = {Path(finders.find(name)) for name in names}
+    style = Path(finders.find("css/student.css"))
+    assert "font: 400 16px/24px var(--font)" in style.read_text(encoding="utf-8")
+    fonts = re.findall(r'url\("([^"]+)"\)', style.read_text(encoding="utf-8"))
+    assert style in files
+    assert fonts
+    files |= {style.parent / font for font in fonts}
+    return len(page.encode()) + sum(file.stat().st_size for file in files)
 
 
 class Student:

@@ -8,7 +8,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
-from tests.webapp.surveys.conftest import Student
+from tests.webapp.surveys.conftest import Student, weight_of
 from webapp.accounts.models import User
 from webapp.surveys.models import Questionnaire
 from webapp.surveys.questions import QuestionnaireError, languages_of, questions_of
@@ -147,3 +147,28 @@ def test_staff_translate_by_the_page(
     change_undo(user=bob, questionnaire=opened, version=opened.version)
     assert languages_of(opened.content) == ["en", "fr", "pt"]
     assert client_of(alice).get(url).status_code == 403
+
+
+def test_answers_keep_their_words_in_every_language(bob: User, french: Questionnaire) -> None:
+    """Staff may reword a question and add what is missing, not turn one answer into another."""
+    common = {"user": bob, "questionnaire": french}
+    more = FRENCH | {WAKE: "Quand te lèves-tu ?", "6 to 7 am": "De 6 h à 7 h"}
+    translations_set(**common, version=french.version, translations={"fr": more})
+    assert french.content["translations"]["fr"][WAKE] == "Quand te lèves-tu ?"
+    for said in (more | {"Before 6 am": "Après 9 h"}, {}):
+        with pytest.raises(QuestionnaireError, match="is fixed in Français"):
+            translations_set(**common, version=french.version, translations={"fr": said})
+
+
+def test_the_page_stays_light_with_many_languages(
+    bob: User, opened: Questionnaire, student: Callable[..., Student]
+) -> None:
+    codes = ("ar", "de", "fr", "he", "hi", "ja", "ko", "pl", "pt", "ru", "tr", "uk")
+    said = {code: {WAKE: f"{code} " + "я" * 300} for code in codes}
+    translations_set(user=bob, questionnaire=opened, version=opened.version, translations=said)
+    anna = student()
+    text = page(anna, lang="uk")
+    assert said["uk"][WAKE] in text
+    assert text.count("hreflang=") >= len(codes), "all others are offered"
+    assert weight_of(text) < 100_000
+    assert 'type="submit"' in text

@@ -14,12 +14,14 @@ from webapp.audit.models import AuditLine
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.selectors.surveys import cohort_survey
 from webapp.housing.selectors.requests import graph_of
+from webapp.surveys.links import token_of
 from webapp.surveys.models import Mail, Participant, Questionnaire
 from webapp.surveys.questions import QuestionnaireError, questions_of
 from webapp.surveys.selectors import progress_of, question_states, requests_of
 from webapp.surveys.services.cohorts import cohort_from_answers
 from webapp.surveys.services.invitations import invitations_add, mails_queue, mails_send
 from webapp.surveys.services.questionnaires import (
+    change_undo,
     question_add,
     question_edit,
     question_move,
@@ -80,6 +82,30 @@ def test_what_has_answers_keeps_its_meaning(bob: User, opened: Questionnaire) ->
         question_remove(**common, version=opened.version)
 
 
+def test_consent_keeps_its_words_once_it_was_open(bob: User) -> None:
+    made = questionnaire_create(user=bob, title="Own", form="own")
+    asked = {"kind": "consent", "name": "Consent", "text": "I agree."}
+    question_add(user=bob, questionnaire=made, version=made.version, section=0, **asked)
+    consent = next(q for q in questions_of(made.content) if q.kind == "consent")
+    common = {"user": bob, "questionnaire": made, "key": consent.key}
+    reworded = words(consent, text="I agree to this.")
+    question_edit(**common, version=made.version, **reworded)
+    questionnaire_open(user=bob, questionnaire=made, closes_at=timezone.now() + timedelta(days=1))
+    with pytest.raises(QuestionnaireError, match="agreed to these words"):
+        question_edit(**common, version=made.version, **words(consent, text="I agree to all."))
+    with pytest.raises(QuestionnaireError, match="fixed once it was open"):
+        change_undo(user=bob, questionnaire=made, version=made.version)
+
+
+def test_what_opens_meanwhile_is_fixed(bob: User, draft: Questionnaire) -> None:
+    """The page was read before it opened, the change comes after."""
+    read_before = Questionnaire.objects.get(pk=draft.pk)
+    questionnaire_open(user=bob, questionnaire=draft, closes_at=timezone.now() + timedelta(days=1))
+    key = questions_of(draft.content)[0].key
+    with pytest.raises(QuestionnaireError, match="meanwhile"):
+        question_remove(user=bob, questionnaire=read_before, version=draft.version, key=key)
+
+
 def test_it_opens_only_until_later(bob: User, draft: Questionnaire) -> None:
     now = timezone.now()
     for closes_at, opens_at in ((now, None), (now + timedelta(days=1), now + timedelta(days=2))):
@@ -128,6 +154,22 @@ def test_answers_become_a_cohort_and_latecomers_the_next(
     second = cohort_from_answers(user=bob, questionnaire=opened, name="Second")
     assert sorted(second.students.values_list("original_id", flat=True)) == ["N10", "N11"]
     assert second.questions == first.questions
+
+
+def test_nobody_answers_for_another_by_their_number(
+    bob: User, opened: Questionnaire, student: Callable, client_of: Callable
+) -> None:
+    """By the code anybody can type any number; the personal link counts, however early it was."""
+    row = Participant.objects.create(questionnaire=opened, email="a@x.example", identifier="N1")
+    anna = Student(opened, token=token_of(row))
+    anna.say_all(0)
+    student("N2").say_all(0)
+    student("n1").say_all(1)  # says to be Anna
+    page = reverse("surveys:questionnaire", args=[opened.pk]) + "?tab=people"
+    assert "1 person finished more than once" in client_of(bob).get(page).content.decode()
+    cohort = cohort_from_answers(user=bob, questionnaire=opened, name="First")
+    assert cohort.n_students == 2
+    assert cohort.students.get(original_id="N1").answers[0] == 0
 
 
 def test_times_and_several_become_columns(bob: User) -> None:

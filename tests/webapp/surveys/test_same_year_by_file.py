@@ -1,24 +1,15 @@
 """The same year twice: answered on the students' pages, and read from Qualtrics' file of it."""
 
-import json
 import random
-from collections.abc import Sequence
+from datetime import timedelta
 
 import numpy as np
 from django.utils import timezone
 
-from engine import train_roommates
-from tests.webapp.cohorts.file_writers import as_csv
+from tests.webapp.surveys.same_year import as_qualtrics, import_file, scores_of
 from webapp.accounts.models import User
-from webapp.cohorts.models import Cohort
-from webapp.cohorts.selectors.surveys import cohort_survey
-from webapp.cohorts.services.cohorts import draft_import
-from webapp.cohorts.services.drafts import draft_create, draft_table, draft_update
-from webapp.cohorts.tables.choices import Choices
-from webapp.cohorts.tables.preview import build_preview
-from webapp.cohorts.tables.review import Review, review, use_all
 from webapp.surveys.models import Participant, Questionnaire
-from webapp.surveys.questions import Question, questions_of
+from webapp.surveys.questions import questions_of
 from webapp.surveys.services.cohorts import cohort_from_answers
 
 STUDENTS = 200
@@ -46,54 +37,41 @@ def answer_year(opened: Questionnaire) -> list[Participant]:
     return Participant.objects.bulk_create(people)
 
 
-def as_qualtrics(questions: Sequence[Question], people: Sequence[Participant]) -> bytes:
-    """The file as Qualtrics exports it: three header rows, the words of the answers."""
-    own = ["StartDate", "EndDate", "Finished", "ResponseId", "ExternalReference"]
-    said = ["Start Date", "End Date", "Finished", "Response ID", "External Data Reference"]
-    rows = [
-        [*own, *(f"Q{q.number}" for q in questions)],
-        [*said, *(q.text for q in questions)],
-        [json.dumps({"ImportId": f"QID{k}"}) for k in range(len(own) + len(questions))],
+def leave_marks(opened: Questionnaire, people: list[Participant]) -> None:
+    """Some stop half-way, some answered before and changed their mind."""
+    questions = questions_of(opened.content)
+    stopped = {q.key: 0 for q in questions[:5]}
+    before = timezone.now() - timedelta(days=2)
+    half = [
+        Participant(
+            questionnaire=opened, identifier=f"H{k}", answers=stopped, updated_at=timezone.now()
+        )
+        for k in range(6)
     ]
-    for k, one in enumerate(people):
-        words = [q.in_words(one.answers[q.key]) for q in questions]
-        time = "2026-05-01 10:00:00"
-        rows.append([time, time, "True", f"R_{k * 7919:015x}", one.identifier, *words])
-    return as_csv(rows, quote_all=True)
-
-
-def import_file(user: User, data: bytes) -> Cohort:
-    """Import as staff do who use all fixes."""
-    draft = draft_create(user=user, filename="year.csv", size=len(data), read=lambda: data)
-    table = draft_table(draft)
-
-    def again(choices: Choices) -> Review:
-        return review(build_preview(table, choices))
-
-    choices = use_all(again(Choices.from_json(draft.choices)), again)
-    draft = draft_update(draft=draft, choices=choices.to_json(), version=draft.version)
-    return draft_import(user=user, draft=draft, name="By file", version=draft.version)
-
-
-def scores_of(cohort: Cohort) -> np.ndarray:
-    """What is learned from the pairs k, k + 1 of the student numbers: the score of every pair."""
-    survey = cohort_survey(cohort)
-    order = list(cohort.students.order_by("number").values_list("original_id", flat=True))
-    position = np.array([order.index(f"N{k:04d}") for k in range(STUDENTS)])
-    trained = train_roommates(
-        [(survey, position.reshape(-1, 2))], ridge=100.0, solver="theta", relative_gap=1e-6
-    )
-    return trained.model.scores(survey)[np.ix_(position, position)]
+    earlier = [
+        Participant(
+            questionnaire=opened,
+            identifier=one.identifier.lower(),
+            answers={q.key: 0 for q in questions},
+            updated_at=before,
+            finished_at=before,
+        )
+        for one in people[:10]
+    ]
+    Participant.objects.bulk_create([*half, *earlier])
 
 
 def test_both_give_the_same_weights(bob: User, opened: Questionnaire) -> None:
     people = answer_year(opened)
+    leave_marks(opened, people)
     asked = cohort_from_answers(user=bob, questionnaire=opened, name="Asked")
-    read = import_file(bob, as_qualtrics(questions_of(opened.content), people))
+    data = as_qualtrics(questions_of(opened.content), opened.participants.all())
+    read = import_file(bob, data)
     assert read.n_students == asked.n_students == STUDENTS
     assert len(read.constraints) == 1
     levels = {tuple(q["levels"]) for q in asked.questions}
     assert {tuple(q["levels"]) for q in read.questions} == levels, "answers in the same order"
     kinds = sorted(q["kind"] for q in asked.questions)
     assert sorted(q["kind"] for q in read.questions) == kinds
-    np.testing.assert_allclose(scores_of(read), scores_of(asked), atol=2e-2)
+    order = [one.identifier for one in people]
+    np.testing.assert_allclose(scores_of(read, order), scores_of(asked, order), atol=2e-2)

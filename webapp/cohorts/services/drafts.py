@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
+from cryptography.fernet import Fernet
 from django.db import transaction
 from django.utils import timezone
 
@@ -36,6 +37,7 @@ from webapp.cohorts.tables.recipes import (
 )
 from webapp.cohorts.tables.review import Review, review
 from webapp.cohorts.tables.source import Source, TableError
+from webapp.cohorts.tables.steps_back import step_back, taken_back, with_step
 from webapp.cohorts.tables.table import Table, build_table
 from webapp.common import store
 from webapp.common.errors import Refusal
@@ -86,7 +88,8 @@ def draft_create(
         choices = guess_pair_choices(table, people_of(cohort)).to_json()
     uuid = uuid4()
     path = draft_path(user.organisation_id, uuid)
-    write_draft_source(path, source)
+    key = Fernet.generate_key().decode("ascii")
+    write_draft_source(path, source, key)
     try:
         with transaction.atomic():
             draft = Draft.objects.create(
@@ -98,6 +101,7 @@ def draft_create(
                 n_columns=table.n_columns,
                 read_as=table.description,
                 choices=choices,
+                file_key=key,
                 cohort=cohort,
                 recipe=None if cohort else _known_form(user.organisation_id, table),
             )
@@ -172,12 +176,13 @@ def people_of(cohort: Cohort) -> People:
 def draft_table(draft: Draft) -> Table:
     """Return the rows of a draft."""
     layout = Layout.from_json(draft.choices.get("layout"))
-    return draft_file_table(draft_path(draft.organisation_id, draft.uuid), layout)
+    path = draft_path(draft.organisation_id, draft.uuid)
+    return draft_file_table(path, draft.file_key, layout)
 
 
 def draft_file(draft: Draft) -> Source:
     """Return the file of a draft as it stands, all its sheets."""
-    return draft_source(draft_path(draft.organisation_id, draft.uuid))
+    return draft_source(draft_path(draft.organisation_id, draft.uuid), draft.file_key)
 
 
 def draft_read_anew(*, draft: Draft, sheet: int, header_row: int | None, version: int) -> Draft:
@@ -191,12 +196,17 @@ def draft_read_anew(*, draft: Draft, sheet: int, header_row: int | None, version
     is_other = sheet != now.sheet or header_row is None
     layout = sheet_layout(source, sheet) if is_other else layout_at(source, sheet, header_row)
     table = build_table(source, layout)
-    updated = draft_update(draft=draft, choices=guess_choices(table).to_json(), version=version)
+    with transaction.atomic():
+        updated = draft_update(draft=draft, choices=guess_choices(table).to_json(), version=version)
+        _describe(updated, table)
+    return updated
+
+
+def _describe(draft: Draft, table: Table) -> None:
     Draft.objects.filter(pk=draft.pk).update(
         n_rows=table.n_rows, n_columns=table.n_columns, read_as=table.description
     )
-    updated.refresh_from_db()
-    return updated
+    draft.refresh_from_db()
 
 
 def read_pair_choices(draft: Draft) -> PairChoices:
@@ -214,13 +224,30 @@ def draft_update(*, draft: Draft, choices: dict[str, Any], version: int) -> Draf
 
     Raises ChangedElsewhereError otherwise; nothing is changed then.
     """
-    updated = Draft.objects.filter(pk=draft.pk, version=version).update(
-        choices=choices, version=version + 1
-    )
-    if not updated:
+    if choices == draft.choices and version == draft.version:
+        return draft  # nothing that Undo would take back
+    undo = with_step(draft.undo, step_back(draft.choices, choices))
+    _store(draft, version, choices=choices, undo=undo)
+    return draft
+
+
+def draft_undo(*, draft: Draft, version: int) -> Draft:
+    """Take the last change of the choices back; raise Refusal where there is none."""
+    if not draft.undo:
+        raise Refusal("There is nothing to undo.")
+    *rest, last = draft.undo
+    with transaction.atomic():
+        _store(draft, version, choices=taken_back(draft.choices, last), undo=rest)
+        _describe(draft, draft_table(draft))
+    return draft
+
+
+def _store(draft: Draft, version: int, **values: Any) -> None:
+    # Of the version that was read, too: what Undo takes back is told from the choices of then.
+    same = Draft.objects.filter(pk=draft.pk, version=version)
+    if version != draft.version or not same.update(**values, version=version + 1):
         raise ChangedElsewhereError("Somebody else changed this import meanwhile.")
     draft.refresh_from_db()
-    return draft
 
 
 def draft_discard(*, user: User, draft: Draft) -> None:

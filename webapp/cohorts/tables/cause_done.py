@@ -14,6 +14,7 @@ _WHY_LEFT = {
     "test": ("answers are previews or tests", "Qualtrics marks them; nobody lives like that."),
     "note": ("rows at the foot are no students", "Totals, notes and dates of the export."),
     "no id": ("rows without an id", "Nobody can be told who they are."),
+    "unfinished": ("answers were not finished", "Who stopped before the end left the rest blank."),
     "short": ("rows that lack a cell", "Their answers may be in wrong columns."),
     "hand": ("rows by hand", "Somebody left them out one by one."),
 }

@@ -2,12 +2,15 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from engine import is_blank
 from webapp.cohorts.tables.causes import GROUPED_FROM, Act, Cause, Sample, State, Way, listed
-from webapp.cohorts.tables.choices import Choices, ColumnChoice, Kind, Role
+from webapp.cohorts.tables.choices import Choices, ColumnChoice, Keep, Kind, Role
+from webapp.cohorts.tables.columns import spelled_apart, unfinished_rows
 from webapp.cohorts.tables.guesses import MAKERS_OWN, numbers_in, several_in
 from webapp.cohorts.tables.numerals import Groups, suggest_groups
+from webapp.cohorts.tables.persons import is_response_id
 from webapp.cohorts.tables.preview import ColumnPreview, Preview
 from webapp.cohorts.tables.rule_columns import rule_of
 from webapp.cohorts.tables.several import REST, Part, Several, split_cell
@@ -21,6 +24,8 @@ _MEASURED = ("age", "height", "weight", "gpa", "income", "bmi")  # of the person
 def proposals_of(preview: Preview) -> Iterator[Cause]:
     """Return the proposals that staff have neither used nor declined."""
     found = [
+        *_unfinished(preview),
+        *_capitals(preview),
         *_short_rows(preview),
         *_grouped(
             preview, list(_rules(preview)), "rule", "columns read like rules", "Use as rules"
@@ -292,3 +297,59 @@ def _short_rows(preview: Preview) -> Iterator[Cause]:
         ),
         Way("Keep them", _decline("short rows")),
     )
+
+
+def _unfinished(preview: Preview) -> Iterator[Cause]:
+    rows = [n for n in unfinished_rows(preview.table) if n not in preview.dropped]
+    if not rows or len(rows) == preview.n_students:
+        return
+    answers = counted(len(rows), "answer")
+    yield Cause(
+        "unfinished",
+        State.PROPOSAL,
+        "circle-dashed",
+        f"{answers} {'was' if len(rows) == 1 else 'were'} not finished",
+        listed([f"row {n:,}" for n in rows], quoted=False),
+        f"{preview.table.layout.maker} marks who stopped before the end. Their other answers are "
+        "blank.",
+        Way(
+            f"Leave out {counted(len(rows), 'row')}",
+            lambda choices: choices.without_rows(rows, "unfinished"),
+        ),
+        Way("Keep them", _decline("unfinished")),
+    )
+
+
+def _capitals(preview: Preview) -> Iterator[Cause]:
+    """Ids that are one but for capitals, where an id is of a person and not of a response."""
+    for column in preview.columns_as(Role.ID):
+        if column.choice.part is not None or is_response_id(preview.table, column.index):
+            continue
+        same = spelled_apart(preview.table, preview.choices, column.index)
+        if not same:
+            continue
+        people = len({first for _, first in same})
+        yield Cause(
+            "capitals",
+            State.PROPOSAL,
+            "users",
+            f"{counted(people, 'id')} differ{'s' if people == 1 else ''} in capitals only",
+            counted(len(same), "further way to write", "further ways to write"),
+            "It may be one person who answered twice. If so, only the latest answer counts.",
+            Way("Count as one person, keep the latest", _one_person(column.index, same)),
+            Way("They are different people", _decline("capitals")),
+            columns=(column.index,),
+            samples=tuple(
+                Sample(before=said[:30], after=(first[:30],)) for said, first in same[:3]
+            ),
+        )
+
+
+def _one_person(index: int, same: Sequence[tuple[str, str]]) -> Act:
+    def act(choices: Choices) -> Choices:
+        for said, first in same:
+            choices = choices.with_meaning(index, said, first)
+        keep = Keep.LATEST if choices.keep is Keep.ALL else choices.keep
+        return replace(choices, keep=keep)
+
+    return act

@@ -6,9 +6,15 @@ from collections.abc import Mapping, Sequence
 from engine import is_blank
 from webapp.cohorts.tables.choices import Choices, Keep, Role
 from webapp.cohorts.tables.dates import read_times
-from webapp.cohorts.tables.makers import Own, own_column
+from webapp.cohorts.tables.makers import Own, folded, own_column
 from webapp.cohorts.tables.table import Table
 
+# Spreadsheet programs write a cell of "False" in the language of whoever saved the file.
+_NO = {
+    "false", "0", "no", "falsch", "nein", "faux", "non", "falso", "onwaar", "nee", "falsk",
+    "falskt", "usann", "falsz", "nieprawda", "nepravda", "hamis", "epatosi", "fals", "yanlıs",
+    "ложь", "假",
+}  # fmt: skip
 _LATEST_TIMES = ("recordeddate", "enddate", "completion", "datemodified", "timestamp")
 
 
@@ -114,8 +120,40 @@ def _order(table: Table) -> list[tuple[bool, float]]:
         times = [0.0 if time is None else time.timestamp() for time in read]
     for index, name in enumerate(table.header):
         if own_column(table.layout.maker, name, index) is Own.FINISHED:
-            finished = [cell.casefold() in ("true", "1", "yes") for cell in table.column(index)]
+            finished = [folded(cell) not in _NO for cell in table.column(index)]
     return list(zip(finished, times, strict=True))
+
+
+def unfinished_rows(table: Table) -> list[int]:
+    """Return the numbers of the rows that their maker marks as not finished."""
+    marks = [
+        index
+        for index, name in enumerate(table.header)
+        if own_column(table.layout.maker, name, index) is Own.FINISHED
+    ]
+    return [
+        number
+        for position, number in enumerate(table.row_numbers)
+        if any(folded(table.column(index)[position]) in _NO for index in marks)
+    ]
+
+
+def spelled_apart(table: Table, choices: Choices, index: int) -> list[tuple[str, str]]:
+    """Return [(id, the first one)] for ids of a column that differ in capitals only.
+
+    E-mails are not among them: those are one however they are written.
+    """
+    key = ("spelled apart", index, _meanings_key(choices, index))
+    found: list[tuple[str, str]] | None = table.memo.get(key)
+    if found is None:
+        first: dict[str, str] = {}
+        found = []
+        for cell in dict.fromkeys(column_cells(table, choices, index, None)):
+            one = first.setdefault(cell.casefold(), cell)
+            if one != cell and person_key(one) != person_key(cell):
+                found.append((cell, one))
+        table.memo[key] = found
+    return found
 
 
 def time_column(table: Table) -> int | None:

@@ -59,6 +59,13 @@ def find_person_column(table: Table, guessed: int | None) -> PersonColumn | None
     return None
 
 
+def is_response_id(table: Table, index: int) -> bool:
+    """Whether a column holds the id of a response, in which capitals make a difference."""
+    name = table.header[index]
+    own = own_column(table.layout.maker, name, index)
+    return own is Own.RESPONSE_ID or (own is None and _RESPONSE.match(name) is not None)
+
+
 @dataclass(frozen=True, slots=True)
 class _Judged:
     index: int
@@ -90,7 +97,7 @@ def _rank(table: Table, index: int, filled: Sequence[str]) -> int:
     name = table.header[index]
     wording = table.wordings[index] if index < len(table.wordings) else ""
     own = own_column(table.layout.maker, name, index)
-    if own is Own.RESPONSE_ID or (own is None and _RESPONSE.match(name)):
+    if is_response_id(table, index):
         return 2
     if own in (Own.TIME, Own.STATUS, Own.OTHER, Own.FINISHED, Own.NAME) or read_times(filled):
         return 4

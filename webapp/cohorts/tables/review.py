@@ -16,6 +16,7 @@ _DROPPED = {
     "test": ("test answer", "test answers"),
     "note": ("note", "notes"),
     "no id": ("without an id", "without an id"),
+    "unfinished": ("not finished", "not finished"),
     "short": ("short row", "short rows"),
     "repeat": ("repeat", "repeats"),
     "hand": ("left out", "left out"),

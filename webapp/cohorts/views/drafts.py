@@ -21,6 +21,7 @@ from webapp.cohorts.services.drafts import (
     draft_preview,
     draft_read_anew,
     draft_review,
+    draft_undo,
     draft_update,
 )
 from webapp.cohorts.tables.actions import apply_action, read_request
@@ -107,6 +108,8 @@ def draft_change(request: HttpRequest, uuid: str) -> HttpResponse:
                 header_row=whole_number(pressed.data.get("header_row", "")),
                 version=sent_version(request),
             )
+        elif pressed.action == "undo":
+            found = draft_undo(draft=found, version=sent_version(request))
         else:
             found = _pressed(found, before, pressed, sent_version(request))
     except Refusal as problem:

@@ -12,6 +12,7 @@ from webapp.cohorts.services.drafts import (
     ChangedElsewhereError,
     draft_create,
     draft_table,
+    draft_undo,
     draft_update,
     pairs_preview,
     read_pair_choices,
@@ -62,8 +63,11 @@ def draft(request: HttpRequest, uuid: str, draft_uuid: str) -> HttpResponse:
     found = get_owned_or_404(Draft.objects.filter(cohort=cohort), request.user, draft_uuid)
     if request.method == "POST":
         try:
-            choices = _changed(found, request.POST)
-            draft_update(draft=found, choices=choices.to_json(), version=sent_version(request))
+            if request.POST.get("action") == "undo":
+                draft_undo(draft=found, version=sent_version(request))
+            else:
+                choices = _changed(found, request.POST).to_json()
+                draft_update(draft=found, choices=choices, version=sent_version(request))
         except Refusal as problem:
             toast(request, str(problem), error=True)
         return redirect("cohorts:pairs-draft", cohort.pk, found.pk)

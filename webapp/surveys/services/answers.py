@@ -4,10 +4,12 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from webapp.audit.services import audit
 from webapp.identity.students import SignedInStudent
 from webapp.surveys.models import Participant, Questionnaire, new_nonce
+from webapp.surveys.people import name_in_cohort
 from webapp.surveys.questions import Question, QuestionnaireError, questions_of, read_answer
 
 
@@ -78,7 +80,7 @@ def answers_finish(*, participant: Participant) -> None:
     """Say that the answers are complete; they can still be changed until it closes."""
     consents = [q for q in questions_of(participant.questionnaire.content) if q.kind == "consent"]
     if any(participant.answers.get(question.key) != "yes" for question in consents):
-        raise QuestionnaireError("Your consent is needed to finish.")
+        raise QuestionnaireError(_("Your consent is needed to finish."))
     with transaction.atomic():
         found = _locked(participant)
         now = timezone.now()
@@ -88,8 +90,11 @@ def answers_finish(*, participant: Participant) -> None:
 
 
 @transaction.atomic
-def answers_withdraw(*, participant: Participant) -> None:
-    """Delete somebody's own answers for good. What went into a cohort is named to staff."""
+def answers_withdraw(*, participant: Participant) -> bool:
+    """Delete somebody's own answers for good; return whether a cohort has a copy of them.
+
+    Who is in a cohort is named to staff by the id that they see.
+    """
     found = _locked(participant)
     audit(
         None,
@@ -97,12 +102,22 @@ def answers_withdraw(*, participant: Participant) -> None:
         participant.questionnaire,
         organisation=participant.questionnaire.organisation,
         was_in_a_cohort=found.cohort_id is not None,
+        **_place_in_cohort(found),
     )
     found.delete()
+    return found.cohort_id is not None
+
+
+def _place_in_cohort(participant: Participant) -> dict[str, str]:
+    if participant.cohort is None:
+        return {}
+    known = name_in_cohort(participant)
+    student = participant.cohort.students.filter(original_id=known).first()
+    return {"cohort": participant.cohort.name} | ({"student": student.label} if student else {})
 
 
 def _locked(participant: Participant) -> Participant:
     found = Participant.objects.select_for_update().filter(pk=participant.pk).first()
     if found is None:
-        raise QuestionnaireError("Your answers were removed.")
+        raise QuestionnaireError(_("Your answers were removed."))
     return found

@@ -12,6 +12,7 @@ from webapp.cohorts.services.cohorts import check_name
 from webapp.cohorts.tables.numerals import NumberStyle, number_style, suggest_groups
 from webapp.housing.services.requests import requests_add
 from webapp.surveys.models import Participant, Questionnaire
+from webapp.surveys.people import name_in_cohort, person_key
 from webapp.surveys.questions import Kind, Question, QuestionnaireError, questions_of
 from webapp.surveys.selectors import requests_of
 
@@ -22,19 +23,18 @@ def waiting_for_cohort(questionnaire: Questionnaire) -> list[Participant]:
     """Return who finished and is in no cohort yet: the latest answer of each person.
 
     Somebody who began twice by the code, or was invited and began by the code as well, is one
-    person if they gave the same student number or e-mail.
+    person if they gave the same student number or e-mail. Anybody can type the number of another
+    where a code is enough: a personal link or a sign-in counts before it, however late it comes.
     """
-    finished = questionnaire.participants.exclude(finished_at=None).order_by("updated_at")
-    taken = {_person(one) for one in finished if one.cohort_id is not None}
-    latest = {_person(one): one for one in finished if one.cohort_id is None}
+    finished = sorted(
+        questionnaire.participants.exclude(finished_at=None),
+        key=lambda one: (one.is_known, one.updated_at or one.finished_at),
+    )
+    taken = {person_key(one) for one in finished if one.cohort_id is not None}
+    latest = {person_key(one): one for one in finished if one.cohort_id is None}
     return sorted(
         (one for person, one in latest.items() if person not in taken), key=lambda one: one.pk
     )
-
-
-def _person(participant: Participant) -> str:
-    said = participant.identifier or participant.email
-    return said.casefold() or f"participant {participant.pk}"
 
 
 def cohort_from_answers(*, user: User, questionnaire: Questionnaire, name: str) -> Cohort:
@@ -92,7 +92,7 @@ def _create(
             Student(
                 cohort=cohort,
                 number=FIRST_NUMBER + k,
-                original_id=one.identifier or one.email or one.code,
+                original_id=name_in_cohort(one),
                 email=one.email,
                 answers=[codes[k] for _, codes in columns],
                 attributes={q.name: q.in_words(one.answers.get(q.key)) for q in rules},

@@ -13,6 +13,7 @@ from django.utils import timezone
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.common.outgoing import REFUSED, mails_send_due
+from webapp.surveys.bounce_mailbox import HEADER, ticket_of
 from webapp.surveys.links import token_of
 from webapp.surveys.models import Mail, Participant, Questionnaire, new_nonce
 from webapp.surveys.questions import QuestionnaireError
@@ -101,7 +102,9 @@ def mails_queue(
     return len(mails)
 
 
-def bounces_mark(*, questionnaires: QuerySet[Questionnaire], addresses: dict[str, str]) -> int:
+def bounces_mark(
+    *, user: User, questionnaires: QuerySet[Questionnaire], addresses: dict[str, str]
+) -> int:
     """Note addresses that a mail server does not know, {address: why}; return how many were ours.
 
     They are written to no more. Called for what staff paste, for mails that came back, and by
@@ -114,6 +117,8 @@ def bounces_mark(*, questionnaires: QuerySet[Questionnaire], addresses: dict[str
                 questionnaire__in=questionnaires, email=address.lower(), bounced_at=None
             )
             count += found.update(bounced_at=timezone.now(), bounce=why[:200])
+        if count:
+            audit(user, "noted bounces", user.organisation, people=count)
     return count
 
 
@@ -143,4 +148,5 @@ def mails_send() -> int:
 
 
 def _message(mail: Mail) -> EmailMessage:
-    return EmailMessage(mail.subject, mail.text, to=[mail.participant.email])
+    headers = {HEADER: ticket_of(mail.participant), "Auto-Submitted": "auto-generated"}
+    return EmailMessage(mail.subject, mail.text, to=[mail.participant.email], headers=headers)

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from webapp.accounts.models import User
@@ -13,7 +14,13 @@ from webapp.audit.services import audit
 from webapp.identity.students import provider_for_students
 from webapp.surveys.housing_forms import FORMS
 from webapp.surveys.models import Questionnaire
-from webapp.surveys.questions import MAX_QUESTIONS, QuestionnaireError, new_question, questions_of
+from webapp.surveys.questions import (
+    MAX_QUESTIONS,
+    Kind,
+    QuestionnaireError,
+    new_question,
+    questions_of,
+)
 
 MAX_SECTIONS = 20
 _WHO_SEES = (
@@ -98,6 +105,10 @@ def question_edit(
             if not same or checked["name"] != found["name"]:
                 raise QuestionnaireError(
                     "Answers and the short name are fixed once it was open: people chose them."
+                )
+            if found["kind"] == Kind.CONSENT and checked["text"] != found["text"]:
+                raise QuestionnaireError(
+                    "What people agree to is fixed once it was open: they agreed to these words."
                 )
         _check_name(content, checked["name"], key)
         found |= {k: v for k, v in checked.items() if k != "key"}
@@ -214,7 +225,10 @@ def change_undo(*, user: User, questionnaire: Questionnaire, version: int) -> No
 
 
 def _meaning(content: dict[str, Any]) -> list[tuple[Any, ...]]:
-    return [(q.key, q.kind, q.name, q.answers, q.is_rule) for q in questions_of(content)]
+    return [
+        (q.key, q.kind, q.name, q.answers, q.is_rule, q.kind == Kind.CONSENT and q.text)
+        for q in questions_of(content)
+    ]
 
 
 def question_remove(*, user: User, questionnaire: Questionnaire, version: int, key: str) -> None:
@@ -253,6 +267,8 @@ def _change(
     change(content)
     with transaction.atomic():
         same = Questionnaire.objects.filter(pk=questionnaire.pk, version=version)
+        if only_before:  # it may have opened since it was read
+            same = same.filter(Q(opens_at=None) | Q(opens_at__gt=timezone.now()))
         before = questionnaire.content
         if not same.update(content=content, before=before, version=version + 1):
             raise QuestionnaireError("Somebody else changed this questionnaire meanwhile.")

@@ -13,7 +13,13 @@ from django.utils.text import capfirst
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.surveys.models import Questionnaire
-from webapp.surveys.questions import QuestionnaireError, languages_of, texts_of
+from webapp.surveys.questions import (
+    Kind,
+    QuestionnaireError,
+    languages_of,
+    questions_of,
+    texts_of,
+)
 
 MAX_LANGUAGES = 12
 MAX_FILE = 1_000_000  # bytes
@@ -58,6 +64,8 @@ def translations_set(
         kept[language] = said
         if not texts:
             del kept[language]
+    if questionnaire.was_opened:
+        _check_same_answers(questionnaire, kept)
     if len(kept) > MAX_LANGUAGES:
         raise QuestionnaireError(f"A questionnaire has at most {MAX_LANGUAGES} languages.")
     content: dict[str, Any] = questionnaire.content | {"translations": kept}
@@ -68,6 +76,25 @@ def translations_set(
             raise QuestionnaireError("Somebody else changed this questionnaire meanwhile.")
         audit(user, "translated", questionnaire, languages=sorted(translations))
     questionnaire.refresh_from_db()
+
+
+def _check_same_answers(
+    questionnaire: Questionnaire, translations: Mapping[str, Mapping[str, str]]
+) -> None:
+    """Refuse other words for what people chose, or agreed to, in a language."""
+    fixed = {
+        text
+        for q in questions_of(questionnaire.content)
+        for text in (*q.answers, *([q.text] if q.kind is Kind.CONSENT else []))
+    }
+    for language, said in questionnaire.content.get("translations", {}).items():
+        now = translations.get(language, {})
+        changed = [text for text in fixed if said.get(text) and now.get(text) != said[text]]
+        if changed:
+            raise QuestionnaireError(
+                f"“{changed[0][:40]}” is fixed in {LANGUAGES.get(language, language)}: it was open "
+                "in these words."
+            )
 
 
 def language_set(*, user: User, questionnaire: Questionnaire, version: int, language: str) -> None:

@@ -21,6 +21,7 @@ from webapp.identity.students import provider_for_students
 from webapp.surveys.bounces import MAX_BYTES, bounced_addresses
 from webapp.surveys.housing_forms import FORMS
 from webapp.surveys.models import Mail, Participant, Questionnaire
+from webapp.surveys.people import n_given_twice, withdrawn_from_cohorts
 from webapp.surveys.questions import WORDS, QuestionnaireError, languages_of, questions_of
 from webapp.surveys.selectors import (
     progress_of,
@@ -115,6 +116,8 @@ def _people(found: Questionnaire) -> dict[str, Any]:
     return {
         "people": found.participants.all()[:PEOPLE_SHOWN],
         "n_requests": len(requests),
+        "n_given_twice": n_given_twice(found),
+        "withdrawn": withdrawn_from_cohorts(found),
         "bounced": found.participants.exclude(bounced_at=None)[:PEOPLE_SHOWN],
         "n_mutual": sum(is_mutual for _, _, is_mutual in requests) // 2,
         "failed": Mail.objects.filter(participant__questionnaire=found, state=Mail.FAILED)[:50],
@@ -372,7 +375,8 @@ def _mark_bounced(request: HttpRequest) -> None:
     found = bounced_addresses(data)
     if not found:
         raise QuestionnaireError("There is no address in it that came back.")
-    count = bounces_mark(questionnaires=owned_by(Questionnaire, request.user), addresses=found)
+    owned = owned_by(Questionnaire, request.user)
+    count = bounces_mark(user=request.user, questionnaires=owned, addresses=found)
     toast(request, f"{count:,} of {len(found):,} addresses were ours and are written to no more.")
 
 

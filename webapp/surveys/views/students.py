@@ -213,12 +213,19 @@ def _posted(
 ) -> HttpResponse:
     action = request.POST.get("action", "next")
     here = reverse("surveys:answer", args=[token])
-    if limits.is_over(request, "save", limits.SAVES):
+    is_over = limits.is_over(request, "save", limits.SAVES)
+    if is_over or limits.is_over_for_one(participant.pk):
         return _message(request, _("Too many tries. Wait ten minutes."), status=429)
     if action == "withdraw" and request.POST.get("sure") == "yes":
         questionnaire = participant.questionnaire
-        answers_withdraw(participant=participant)
-        return _message(request, _("Your answers were deleted."), questionnaire)
+        is_copied = answers_withdraw(participant=participant)
+        sentence = _("Your answers were deleted.")
+        if is_copied:
+            sentence = _(
+                "Your answers were deleted here. Rooms are being planned with a copy of them: your "
+                "housing office now sees that you took them back."
+            )
+        return _message(request, sentence, questionnaire)
     try:
         if action == "finish":
             answers_finish(participant=participant)

@@ -1,0 +1,111 @@
+"""The mailbox to which undeliverable invitations come back, read by IMAP.
+
+Anybody can write a mail that looks returned, and so keep somebody from their reminders: one counts
+only if it holds the ticket of the mail that we sent, which a mail server copies into what it
+returns and which nobody else knows.
+"""
+
+import email
+import email.policy
+import imaplib
+import re
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from urllib.parse import unquote, urlsplit
+
+import structlog
+from django.conf import settings
+from django.core import signing
+from django.db import transaction
+from django.utils import timezone
+
+from webapp.audit.services import audit
+from webapp.common.limits import is_first
+from webapp.surveys.bounces import addresses_of_mails
+from webapp.surveys.models import Participant, Questionnaire
+
+log = structlog.get_logger(__name__)
+
+HEADER = "X-Invitation"
+_EVERY = 300  # seconds
+_AT_ONCE = 200
+_MAX_BYTES = 300_000
+_TIMEOUT = 10
+_TICKET = re.compile(rf"{HEADER}:\s*(\d{{1,18}}~[\w-]{{20,60}})", re.I)
+_SIGNER = {"salt": "webapp.surveys.bounces", "sep": "~"}
+
+
+def ticket_of(participant: Participant) -> str:
+    """Return what a mail to somebody carries, and what a returned one proves itself by."""
+    return signing.Signer(**_SIGNER).sign(str(participant.pk))
+
+
+def mailbox_read() -> int:
+    """Read what came back since the last time; return how many people were marked.
+
+    One host asks every five minutes. A mailbox that does not answer is tried again then.
+    """
+    if not settings.BOUNCES_URL or not is_first("bounces", seconds=_EVERY):
+        return 0
+    try:
+        return sum(note_returned(data) for data in _unseen())
+    except (OSError, imaplib.IMAP4.error, ValueError) as error:
+        log.warning("the mailbox of bounces cannot be read", error=str(error)[:200])
+        return 0
+
+
+def note_returned(data: bytes) -> int:
+    """Mark whom one returned mail was for, if it is one and ours; return how many that are."""
+    why = next(iter(addresses_of_mails(data).values()), "")
+    if not why:
+        return 0
+    people = list(_people_of(data))
+    with transaction.atomic():
+        found = Participant.objects.filter(pk__in=people, bounced_at=None)
+        counts = Counter(found.values_list("questionnaire", flat=True))
+        count = found.update(bounced_at=timezone.now(), bounce=why[:200])
+        for questionnaire in Questionnaire.objects.filter(pk__in=counts):
+            organisation = questionnaire.organisation
+            people_there = counts[questionnaire.pk]
+            audit(
+                None,
+                "noted bounces",
+                questionnaire,
+                organisation=organisation,
+                people=people_there,
+            )
+    return count
+
+
+def _people_of(data: bytes) -> Iterator[int]:
+    """Yield the keys of people whose tickets stand in a mail, in whatever part it quotes ours."""
+    message = email.message_from_bytes(data, policy=email.policy.compat32)
+    for part in message.walk():
+        payload = part.get_payload(decode=True)
+        lines = "\n".join(f"{name}: {value}" for name, value in part.items())
+        text = payload.decode("utf-8", "replace") if isinstance(payload, bytes) else ""
+        for ticket in _TICKET.findall(f"{lines}\n{text}"):
+            with suppress(signing.BadSignature):
+                yield int(signing.Signer(**_SIGNER).unsign(ticket))
+
+
+def _unseen() -> Iterator[bytes]:
+    """Yield the mails that nobody has read, and mark each as read once it was dealt with."""
+    place = urlsplit(settings.BOUNCES_URL)
+    host = place.hostname or "localhost"
+    if place.scheme == "imaps":
+        server: imaplib.IMAP4 = imaplib.IMAP4_SSL(host, place.port or 993, timeout=_TIMEOUT)
+    else:
+        server = imaplib.IMAP4(host, place.port or 143, timeout=_TIMEOUT)
+    with server:
+        server.login(unquote(place.username or ""), unquote(place.password or ""))
+        folder = unquote(place.path.strip("/")) or "INBOX"
+        state, _ = server.select(f'"{folder}"')
+        if state != "OK":
+            raise ValueError(f"there is no folder {folder}")
+        numbers = server.search(None, "UNSEEN")[1][0].split()[:_AT_ONCE]
+        for number in numbers:
+            parts = server.fetch(number.decode("ascii"), f"(BODY.PEEK[]<0.{_MAX_BYTES}>)")[1]
+            yield next((part[1] for part in parts if isinstance(part, tuple)), b"")
+            server.store(number.decode("ascii"), "+FLAGS", "\\Seen")
