@@ -308,3 +308,45 @@ def test_an_imported_file_keeps_wordings_and_parts(bob: User, drafted: Callable)
     assert cohort.constraints == ["Gender"]
     student = cohort.students.get(original_id=PEOPLE[0].number)
     assert student.attributes == {"Gender": PEOPLE[0].gender}
+
+
+def with_marks(*, reference: str = "StudentId") -> Table:
+    """A file of Qualtrics: one stopped half-way, one wrote their number in small letters."""
+    rows = [["StartDate", "EndDate", "Finished", "ResponseId", reference, "Smoking"]]
+    for k in range(20):
+        time = f"2026-05-01 10:{k:02d}:00"
+        done = "FALSCH" if k == 3 else "True"
+        rows.append([time, time, done, f"R_{k}aB", f"N{k:03d}", ("Yes", "No")[k % 2]])
+    time = "2026-05-02 10:00:00"
+    rows.append([time, time, "True", "R_0Ab", "n000", "No"])
+    return read_table(as_csv(rows))
+
+
+def test_who_did_not_finish_is_left_out_or_kept() -> None:
+    table = with_marks()
+    cause = reviewed(table).cause("unfinished")
+    assert (cause.title, cause.count) == ("1 answer was not finished", "row 5")
+    choices = cause.fix.act(guess_choices(table))
+    found = reviewed(table, choices)
+    assert (-1, "not finished") in found.arithmetic
+    assert found.cause("left unfinished").other.act(choices) == guess_choices(table)
+    kept = reviewed(table, cause.other.act(guess_choices(table)))
+    assert "unfinished" not in {one.key for one in kept.causes}
+
+
+def test_a_number_in_other_capitals_is_asked_about() -> None:
+    table = with_marks()
+    cause = reviewed(table).cause("capitals")
+    assert cause.title == "1 id differs in capitals only"
+    preview = build_preview(table, cause.fix.act(guess_choices(table)))
+    assert (preview.n_students, preview.can_import) == (20, True)
+    assert preview.dropped == {2: "repeat"}, "the latest answer counts, as it was written"
+    both = build_preview(table, cause.other.act(guess_choices(table)))
+    assert (both.n_students, both.can_import) == (21, True)
+
+
+def test_ids_of_responses_differ_by_their_capitals() -> None:
+    """Qualtrics tells R_0aB from R_0Ab: two responses, as different as any."""
+    table = with_marks(reference="Note")
+    choices = guess_choices(table).with_role([3], Role.ID)
+    assert "capitals" not in {cause.key for cause in reviewed(table, choices).causes}

@@ -328,7 +328,7 @@ def _capitals(preview: Preview) -> Iterator[Cause]:
         same = spelled_apart(preview.table, preview.choices, column.index)
         if not same:
             continue
-        people = len({first for _, first in same})
+        people = len({last for _, last in same})
         yield Cause(
             "capitals",
             State.PROPOSAL,
@@ -339,16 +339,14 @@ def _capitals(preview: Preview) -> Iterator[Cause]:
             Way("Count as one person, keep the latest", _one_person(column.index, same)),
             Way("They are different people", _decline("capitals")),
             columns=(column.index,),
-            samples=tuple(
-                Sample(before=said[:30], after=(first[:30],)) for said, first in same[:3]
-            ),
+            samples=tuple(Sample(before=said[:30], after=(last[:30],)) for said, last in same[:3]),
         )
 
 
 def _one_person(index: int, same: Sequence[tuple[str, str]]) -> Act:
     def act(choices: Choices) -> Choices:
-        for said, first in same:
-            choices = choices.with_meaning(index, said, first)
+        for said, last in same:
+            choices = choices.with_meaning(index, said, last)
         keep = Keep.LATEST if choices.keep is Keep.ALL else choices.keep
         return replace(choices, keep=keep)
 

@@ -139,19 +139,17 @@ def unfinished_rows(table: Table) -> list[int]:
 
 
 def spelled_apart(table: Table, choices: Choices, index: int) -> list[tuple[str, str]]:
-    """Return [(id, the first one)] for ids of a column that differ in capitals only.
+    """Return [(id, how the last row writes it)] for ids of a column that differ in capitals only.
 
     E-mails are not among them: those are one however they are written.
     """
     key = ("spelled apart", index, _meanings_key(choices, index))
     found: list[tuple[str, str]] | None = table.memo.get(key)
     if found is None:
-        first: dict[str, str] = {}
-        found = []
-        for cell in dict.fromkeys(column_cells(table, choices, index, None)):
-            one = first.setdefault(cell.casefold(), cell)
-            if one != cell and person_key(one) != person_key(cell):
-                found.append((cell, one))
+        cells = column_cells(table, choices, index, None)
+        last = {cell.casefold(): cell for cell in cells}
+        pairs = [(cell, last[cell.casefold()]) for cell in dict.fromkeys(cells)]
+        found = [(cell, one) for cell, one in pairs if person_key(cell) != person_key(one)]
         table.memo[key] = found
     return found
 
