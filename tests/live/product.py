@@ -1,19 +1,24 @@
 """The real product for tests: supervisor, broker, worker and web server on a free port."""
 
+import atexit
 import os
+import shutil
 import signal
 import socket
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+_OF_THE_INSTALLATION = {"REDIS_URL", "SECRET_KEY", "DEBUG", "DATABASE_URL", "ALLOWED_HOSTS"}
 PASSWORD = "quiet-lamp-orbit-42"
 
 _PEOPLE = f"""
@@ -142,6 +147,24 @@ class Product:
         )
 
 
+@cache
+def _prepared(settings: str) -> Path:
+    """A folder with database, static files and people, made once: the rest are copies."""
+    folder = Path(tempfile.mkdtemp(prefix="bethe-hall-prepared-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    environment = {
+        name: value for name, value in os.environ.items() if name not in _OF_THE_INSTALLATION
+    } | {"DJANGO_SETTINGS_MODULE": settings, "BETHE_HALL_INSTANCE": str(folder)}
+    _prepare(Product(instance=folder, port=0, environment=environment))
+    return folder
+
+
+def _prepare(product: Product) -> None:
+    product.manage("migrate", "--verbosity", "0")
+    product.manage("collectstatic", "--noinput", "--verbosity", "0")
+    product.run(_PEOPLE)
+
+
 def children_of(pid: int) -> list[int]:
     """Direct children of a process, by /proc."""
     found = []
@@ -178,11 +201,7 @@ def new_product(instance: Path, **environment: str) -> Product:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if name not in {"REDIS_URL", "SECRET_KEY", "DEBUG", "DATABASE_URL", "ALLOWED_HOSTS"}
-    }
+    kept = {name: value for name, value in os.environ.items() if name not in _OF_THE_INSTALLATION}
     values = {
         **kept,
         "DJANGO_SETTINGS_MODULE": "webapp.settings",
@@ -191,7 +210,13 @@ def new_product(instance: Path, **environment: str) -> Product:
         **environment,
     }
     product = Product(instance=instance, port=port, environment=values)
-    product.manage("migrate", "--verbosity", "0")
-    product.manage("collectstatic", "--noinput", "--verbosity", "0")
-    product.run(_PEOPLE)
+    if "DATABASE_URL" in environment:
+        _prepare(product)
+    else:
+        shutil.copytree(
+            _prepared(values["DJANGO_SETTINGS_MODULE"]),
+            instance,
+            ignore=shutil.ignore_patterns("secret_key"),  # each installation makes its own
+            dirs_exist_ok=True,
+        )
     return product

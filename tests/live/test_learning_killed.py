@@ -1,4 +1,6 @@
-"""Learning itself, killed in the middle: the model is the one that an undisturbed run gives."""
+"""Learning itself, killed in the middle: the model is the one that an undisturbed run gives.
+
+By Frank-Wolfe, whose hundred steps take seconds: the ascent in the weights would end first."""
 
 import json
 import os
@@ -18,7 +20,9 @@ from webapp.matching.services.learning import model_learn
 staff = User.objects.get(username="demo-staff")
 cohorts = list(Cohort.objects.filter(organisation=staff.organisation, name__startswith="Returning"))
 assert len(cohorts) == 2
-model = model_learn(user=staff, name={name!r}, cohorts=cohorts, relative_gap=1e-6, seed=5)
+model = model_learn(
+    user=staff, name={name!r}, cohorts=cohorts, relative_gap=0.1, method="frank-wolfe", seed=5
+)
 print(model.job_id)
 """
 
@@ -28,7 +32,6 @@ def weights_of(product: Product, name: str) -> Any:
     return json.loads(rows[0]["weights"])
 
 
-@pytest.mark.xfail(reason="learning may end before it can be killed; a longer one is wanted")
 @pytest.mark.slow
 def test_a_worker_killed_while_learning_gives_the_same_model(product: Product) -> None:
     product.manage("load_demonstration")
@@ -40,7 +43,7 @@ def test_a_worker_killed_while_learning_gives_the_same_model(product: Product) -
     assert expected
 
     pk = product.run(_LEARN.format(name="killed"))
-    job = wait(product, pk, lambda row: row["state"] == "running")
+    job = wait(product, pk, lambda row: len(row["trace"]) >= 3)
     os.kill(int(job["worker"].split(":")[-2]), signal.SIGKILL)
     killed_at = time.monotonic()
     job = wait(product, pk, is_over)
