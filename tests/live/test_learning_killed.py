@@ -1,6 +1,7 @@
 """Learning itself, killed in the middle: the model is the one that an undisturbed run gives.
 
-By Frank-Wolfe, whose hundred steps take seconds: the ascent in the weights would end first."""
+By Frank-Wolfe, whose hundred steps take seconds: the ascent in the weights would end first.
+"""
 
 import json
 import os
