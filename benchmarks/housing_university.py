@@ -32,6 +32,7 @@ class HousingYear:
     rooms: Path
     requests: Path
     latecomers: Path
+    addresses: Path
     withdrawn: tuple[str, ...]
     students: int
     beds: int
@@ -77,6 +78,7 @@ def write_year(folder: Path, size: Size = FULL, seed: int = 2026) -> HousingYear
         rooms=folder / "rooms.csv",
         requests=folder / "requests.csv",
         latecomers=folder / "latecomers.csv",
+        addresses=folder / "addresses.csv",
         withdrawn=tuple(ids[int(k)] for k in rng.choice(size.students, size.withdrawn, False)),
         students=size.students,
         beds=size.doubles * 2 + size.singles + size.triples * 3 + size.quads * 4,
@@ -90,6 +92,7 @@ def write_year(folder: Path, size: Size = FULL, seed: int = 2026) -> HousingYear
     _write(year.rooms, ROOM_HEADER, _rooms(size, women))
     requests = _requests(size, ids, genders, rng)
     _write(year.requests, ["Student ID", "Roommate request"], requests)
+    _write(year.addresses, ["Student ID", "First name", "Last name", "E-mail"], _addresses(ids))
     return year
 
 
@@ -162,6 +165,31 @@ def _requests(
         rows.append([ids[pool.pop()], ids[pool[int(rng.integers(len(pool)))]]])
     rows[-1][1] = "somebody from camp"  # a name that nobody can match
     return rows
+
+
+FIRST_NAMES = (
+    "Ada",
+    "Bea",
+    "Cal",
+    "Dara",
+    "Eli",
+    "Flo",
+    "Gil",
+    "Hana",
+    "Ines",
+    "Jun",
+    "Kai",
+    "Lea",
+)
+LAST_NAMES = ("Ash", "Brook", "Cole", "Dale", "Eck", "Ford", "Glen", "Hale", "Ives")
+
+
+def _addresses(ids: Sequence[str]) -> Iterable[list[str]]:
+    """Yield names and e-mails as an office has them; one student in five hundred has no e-mail."""
+    for k, name in enumerate(ids):
+        first, last = FIRST_NAMES[k % len(FIRST_NAMES)], LAST_NAMES[k % len(LAST_NAMES)]
+        email = "" if k % 500 == 7 else f"{first}.{last}.{k}@students.example".lower()
+        yield [name, first, last, email]
 
 
 def _write(path: Path, header: Iterable[str], rows: Iterable[Iterable[str]]) -> None:

@@ -4,13 +4,15 @@
 
 Starts the product on an installation of its own, uploads the files of ``housing_university`` and
 goes the way that staff go: import, learn, requests, place, decide by mouse and keyboard, publish,
-rosters, withdrawals, latecomers, late changes. Counts every click and key, and the seconds that a
-person would have waited, and prints them by step. ``tests/browser/test_housing.py`` walks the short
-way. At full size a placement may end with a gap, which is printed as it stands on the page.
+rosters, letters, withdrawals, latecomers, late changes, letters again to whom they touch. Counts
+every click and key, and the seconds that a person would have waited, and prints them by step.
+``tests/browser/test_housing.py`` walks the short way. At full size a placement may end with a gap,
+which is printed as it stands on the page.
 """
 
 import argparse
 import csv
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -46,6 +48,8 @@ class Walk:
     look: Callable[[Page, str], None] = lambda page, name: None
     steps: list[Step] = field(default_factory=list)
     facts: dict[str, str] = field(default_factory=dict)
+    rooms: dict[str, str] = field(default_factory=dict)  # of the last roster, by id
+    placement: str = ""  # its address
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
@@ -106,14 +110,22 @@ def walk_year(walk: Walk) -> None:
     with walk.step("requests"):
         requests(walk, cohort)
     with walk.step("place"):
-        place(walk)
-        placement = walk.page.url.split("?")[0]
+        place(walk, cohort)
+        placement = walk.placement = walk.page.url.split("?")[0]
     with walk.step("decide"):
         decide(walk)
     with walk.step("publish"):
         publish(walk)
     with walk.step("roster"):
         roster(walk)
+    with walk.step("letters"):
+        write_letter(walk)
+        addresses(walk)
+        test_letter(walk)
+        mail_merge(walk)
+        walk.look(walk.page, "letters before sending")
+        send_letters(walk)
+        desk = walk.page.url.split("?")[0]
     with walk.step("withdrawals"):
         withdraw(walk, placement)
     with walk.step("latecomers"):
@@ -123,6 +135,10 @@ def walk_year(walk: Walk) -> None:
     with walk.step("last roster"):
         walk.page.goto(placement)
         roster(walk)
+    with walk.step("letters again"):
+        walk.page.goto(desk)
+        addresses(walk)
+        send_letters(walk)
 
 
 def import_cohort(walk: Walk, file: Path, name: str) -> None:
@@ -130,6 +146,10 @@ def import_cohort(walk: Walk, file: Path, name: str) -> None:
     page = walk.page
     page.goto("/cohorts/import/")
     walk.upload(file, page.get_by_text("Ready to import"))
+    fixes = page.get_by_role("button", name=re.compile("^Use (the fix|all [0-9]+ fixes)"))
+    if fixes.count():
+        walk.click(fixes.first)
+        fixes.first.wait_for(state="detached")
     walk.click(page.locator("button[data-dialog-open=confirm-import]").first)
     dialog = page.locator("#confirm-import")
     walk.type(dialog.get_by_label("Name of the cohort"), name)
@@ -167,7 +187,9 @@ def import_rooms(walk: Walk) -> None:
 def requests(walk: Walk, cohort: str) -> None:
     """Import requests, split the groups that fit no room, and leave out what names nobody."""
     page = walk.page
-    page.goto(f"{cohort}requests/")
+    page.goto(cohort)
+    link = page.get_by_role("link", name="Roommate requests")
+    walk.click(link, walk.button("Import requests"))
     walk.click(walk.button("Import requests"), page.locator("#import input[type=file]"))
     page.set_input_files("#import input[type=file]", walk.year.requests)
     form = page.locator("#import").get_by_role("button", name="Import", exact=True)
@@ -182,14 +204,11 @@ def requests(walk: Walk, cohort: str) -> None:
         walk.click(split if split.count() else one.first, page.locator(".toast"))
 
 
-def place(walk: Walk) -> None:
+def place(walk: Walk, cohort: str) -> None:
     """Place the first-years under the rules that are proposed."""
     page = walk.page
-    page.goto("/placements/new/")
-    if page.locator("#cohort option:checked", has_text="First-years").count() == 0:
-        label = page.locator("#cohort option", has_text="First-years").first.inner_text().strip()
-        page.select_option("#cohort", label=label)
-        page.wait_for_url("**cohort=*")
+    page.goto(cohort)
+    walk.click(page.get_by_role("link", name="Place in rooms"), page.locator("#cohort"))
     walk.click(
         page.locator("button.button--primary", has_text="Place"),
         page.locator(".room-card"),
@@ -242,7 +261,64 @@ def roster(walk: Walk) -> None:
     ids = [row["Student ID"] for row in rows]
     assert len(set(ids)) == len(ids), "somebody is in the roster twice"
     walk.facts[f"{walk.steps[-1].name}"] = f"{len(beds):,} of {len(ids):,} have a bed"
+    walk.rooms = {row["Student ID"]: row["Room"] for row in rows if row["Room"]}
     page.keyboard.press("Escape")
+
+
+def write_letter(walk: Walk) -> None:
+    """Keep the letter that is proposed, and open it with the students of the placement."""
+    page = walk.page
+    walk.click(page.locator(".page-header summary[aria-label='More actions']"))
+    write = page.get_by_role("link", name="Write a letter")
+    walk.click(page.get_by_role("link", name="Letters", exact=True).last, write)
+    walk.click(write, page.locator("#text"))
+    walk.click(walk.button("Keep the letter"), page.locator(".toast", has_text="is kept"))
+    walk.click(page.get_by_role("link", name="Open the letters of").first, page.locator(".letter"))
+
+
+def addresses(walk: Walk) -> None:
+    """Take names and e-mails from a file of the registrar."""
+    page = walk.page
+    page.set_input_files("#file", walk.year.addresses)
+    walk.click(walk.button("Take the addresses"), page.locator(".toast", has_text="found"))
+
+
+def test_letter(walk: Walk) -> None:
+    """Look at the letters of two students, and send one of them to oneself."""
+    page = walk.page
+    first = page.locator(".letter").get_attribute("aria-label")
+    other = page.locator(f".letter:not([aria-label='{first}'])")
+    walk.click(page.get_by_role("link", name="Next student"), other)
+    walk.type(page.locator("#address"), "carol@university.example")
+    walk.click(walk.button("Send a test"), page.locator(".toast", has_text="went to"))
+
+
+def mail_merge(walk: Walk) -> None:
+    """Download the letters for a mail merge, and hold them against the roster."""
+    page = walk.page
+    walk.click(page.locator("summary", has_text="Mail merge"))
+    with page.expect_download() as download:
+        walk.click(page.get_by_role("link", name="CSV for Word's merge fields"))
+    text = Path(download.value.path()).read_text(encoding="utf-8-sig")
+    told = {row["Id"]: row["Room"] for row in csv.DictReader(text.splitlines())}
+    assert told == walk.rooms, "a letter tells another room than the roster"
+
+
+def send_letters(walk: Walk) -> None:
+    """Send to whom something new is told, and wait until all have left."""
+    page = walk.page
+    name = walk.steps[-1].name
+    walk.click(page.locator("button[data-dialog-open=send]"), page.locator("#send form"))
+    begun = time.perf_counter()
+    button = page.locator("#send button[type=submit]")
+    walk.click(button, page.locator(".toast", has_text="on their way"))
+    walk.facts[name] = page.locator(".toast span").first.inner_text()
+    waiting = page.locator(".page-header__facts", has_text=" 0 on their way")
+    while not waiting.count():
+        page.wait_for_timeout(1000)
+        page.reload()
+    left = page.locator(".page-header__facts").inner_text()
+    walk.facts[f"{name}: all gone after (s)"] = f"{time.perf_counter() - begun:.0f}: {left}"
 
 
 def withdraw(walk: Walk, placement: str) -> None:

@@ -1,6 +1,6 @@
 """A building list: rooms, how many beds each has, and what else is known of them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -101,3 +101,22 @@ def plain_value(text: str) -> str:
     """
     word = text.strip().lower()
     return "yes" if word in _YES else "no" if word in _NO else word
+
+
+def reader_of(column: Sequence[str]) -> Callable[[str], str]:
+    """Return how the cells of a column are compared.
+
+    As yes and no where that keeps its words apart; else as they stand: halls may be called F and N.
+
+    Examples
+    --------
+    >>> reader_of(("TRUE", "no", ""))("y"), reader_of(("F", "N", "East"))("F")
+    ('yes', 'f')
+    """
+    words = {cell.strip().lower() for cell in column} - {""}
+    is_apart = len({plain_value(word) for word in words}) == len(words)
+    return plain_value if is_apart else _lowered
+
+
+def _lowered(text: str) -> str:
+    return text.strip().lower()

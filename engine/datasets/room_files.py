@@ -1,6 +1,6 @@
 """Building lists, requests, preferences, rules and placements as CSV files."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from engine.crf.room_rules import (
     Request,
     RoomRules,
 )
-from engine.crf.rooms import LARGEST_CAPACITY, Rooms, plain_value
+from engine.crf.rooms import LARGEST_CAPACITY, Rooms, plain_value, reader_of
 from engine.crf.roster import as_rooms
 from engine.crf.survey import Survey
 from engine.datasets.csv_table import CsvTable, read_csv_table
@@ -187,7 +187,8 @@ def read_preferences_csv(
     if len(others) != 1:
         raise InvalidProblemError(f"{name}: expected student,rank and one column of the rooms.")
     title = table.header[others[0]]
-    there = {plain_value(cell) for cell in rooms.column(title)}
+    read = reader_of(rooms.column(title))
+    there = {read(cell) for cell in rooms.column(title)}
     known = _students(survey)
     ranked: dict[int, dict[int, str]] = {}
     for cells, line in zip(table.rows, table.line_numbers, strict=True):
@@ -196,7 +197,7 @@ def read_preferences_csv(
         if not cells[rank].isdecimal():
             raise InvalidProblemError(f"{where}: expected a rank from 1, received {cells[rank]!r}.")
         value = cells[others[0]]
-        if plain_value(value) not in there:
+        if read(value) not in there:
             raise InvalidProblemError(f"{where}: no room has {title} = {value!r}.")
         mine = ranked.setdefault(who, {})
         if int(cells[rank]) in mine:
@@ -323,9 +324,16 @@ def rules_of_columns(survey: Survey, rooms: Rooms) -> RoomRules:
             needs += [
                 Need(k, theirs) for k, cell in enumerate(column) if plain_value(cell) == "yes"
             ]
-        elif {part for cell in cells - ANYBODY for part in cell.split("|")} & mine - {"no"}:
+        elif _designates(rooms.attributes[theirs], column):
             designations.append(Designation(theirs, name))
     return RoomRules(needs=tuple(needs), designations=tuple(designations))
+
+
+def _designates(cells: Sequence[str], column: Sequence[str]) -> bool:
+    """Whether rooms name values that students have: "F" is one, although it can mean no."""
+    rooms = {cell.strip().lower() for cell in cells} - ANYBODY
+    named = {part.strip() for cell in rooms for part in cell.split("|")}
+    return bool(named & {cell.strip().lower() for cell in column} - {"", "no"})
 
 
 def write_roster_csv(path: Path, survey: Survey, room: IntArray) -> None:

@@ -15,6 +15,7 @@ from engine.rooms.bed_count import BedCount, count_beds
 from engine.rooms.formulation import Attributes, Layout, lay_out, survey_column
 
 RuleEntry = tuple[str, Any]  # field of RoomRules, entry
+Link = tuple[tuple[RuleEntry, ...], int, int]  # the rules that hold two students together, and who
 Entry = TypeVar("Entry")
 SHOWN = 6  # ids in a sentence
 HARD = ("locks", "single", "assigned", "designations", "needs", "closed", "kept", "same")
@@ -144,7 +145,7 @@ class _Case:
                 continue
             chain = " and ".join(sorted({self.ids[s] for _, a, b in path for s in (a, b)}))
             text = f"{chain} are to share a room, but {self._name(kind, i, j)}."
-            held = tuple(dict.fromkeys(link for link, _, _ in path))
+            held = tuple(dict.fromkeys(entry for link, _, _ in path for entry in link))
             yield RoomConflict("contradiction", text, (i, j), (), (*held, *entry))
         whole = self._lay_out(rules)
         stuck = np.flatnonzero(~whole.choices.any(axis=0))
@@ -282,12 +283,18 @@ def _word(count: int, noun: str) -> str:
     return noun if count == 1 or " " in noun else f"{noun}s"
 
 
-def _links(rules: RoomRules) -> list[tuple[RuleEntry, int, int]]:
-    """List what holds two people together."""
-    links: list[tuple[RuleEntry, int, int]] = []
+def _links(rules: RoomRules) -> list[Link]:
+    """List what holds two people together: also that both are assigned to one room."""
+    links: list[Link] = []
     for lock in rules.locks:
-        links += [(("locks", lock), lock[0], other) for other in lock[1:]]
-    links += [(("requests", r), r.student, r.wants) for r in rules.requests if r.is_must]
+        links += [((("locks", lock),), lock[0], other) for other in lock[1:]]
+    links += [((("requests", r),), r.student, r.wants) for r in rules.requests if r.is_must]
+    first: dict[int, int] = {}
+    for student, room in rules.assigned:
+        one = first.setdefault(room, student)
+        if one != student:
+            entries = (("assigned", (one, room)), ("assigned", (student, room)))
+            links.append((entries, one, student))
     return links
 
 
@@ -295,7 +302,7 @@ def _separations(
     n: int,
     rules: RoomRules,
     attributes: Attributes,
-    links: list[tuple[RuleEntry, int, int]],
+    links: list[Link],
 ) -> Iterator[tuple[str, int, int, tuple[RuleEntry, ...]]]:
     """Yield (what, i, j, rules) for people that a rule keeps apart and a lock may hold together."""
     for pair in rules.forbids:
@@ -312,12 +319,10 @@ def _separations(
                 yield "single", a, b, (("single", a),)
 
 
-def _path(
-    links: list[tuple[RuleEntry, int, int]], start: int, end: int
-) -> list[tuple[RuleEntry, int, int]] | None:
+def _path(links: list[Link], start: int, end: int) -> list[Link] | None:
     """Return the shortest chain of links between two people, None when there is none."""
-    came: dict[int, tuple[RuleEntry, int, int] | None] = {start: None}
-    neighbours: dict[int, list[tuple[RuleEntry, int, int]]] = {}
+    came: dict[int, Link | None] = {start: None}
+    neighbours: dict[int, list[Link]] = {}
     for entry, a, b in links:
         neighbours.setdefault(a, []).append((entry, a, b))
         neighbours.setdefault(b, []).append((entry, b, a))

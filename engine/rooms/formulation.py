@@ -1,6 +1,6 @@
 """From scores, rooms and rules to the arrays that the solver works on, and back."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,7 @@ from scipy.optimize import linear_sum_assignment
 from engine.core.arguments import BoolArray, FloatArray, IntArray
 from engine.core.errors import InvalidProblemError
 from engine.crf.room_rules import ANYBODY, Designation, RoomRules
-from engine.crf.rooms import Rooms, plain_value
+from engine.crf.rooms import Rooms, plain_value, reader_of
 from engine.rooms.atoms import join_students, sum_over_atoms
 from engine.rooms.problem import RoomProblem
 
@@ -178,8 +178,15 @@ def _kinds(
 
     Rooms are of one view when no rule can tell them apart but by their capacity.
     """
-    named = dict.fromkeys([d.room_column for d in rules.designations] + _named_columns(rules))
-    columns = [[plain_value(cell) for cell in rooms.column(name)] for name in named]
+    columns = []
+    for designation in rules.designations:  # as they stand: "F" is not the "no" of a need
+        column = rooms.column(designation.room_column)
+        columns.append([cell.strip().lower() for cell in column])
+    for need in dict.fromkeys(need.column for need in rules.needs):
+        columns.append([plain_value(cell) for cell in rooms.column(need)])
+    for liked in dict.fromkeys(preference.column for preference in rules.preferences):
+        read = reader_of(rooms.column(liked))
+        columns.append([read(cell) for cell in rooms.column(liked)])
     special = {room for _, room in rules.assigned} | set(rules.kept)
     view_of: dict[tuple[object, ...], int] = {}
     kinds: dict[tuple[int, int], int] = {}
@@ -222,14 +229,19 @@ def _views(
     for designation in rules.designations:
         for v, room in enumerate(examples):
             allowed[v] &= designation_admits(designation, attributes, rooms, room)
-    cells = {name: _plain_cells(rooms, name, examples) for name in _named_columns(rules)}
+    shown_cells: dict[str, NDArray[np.str_]] = {}
     for need in rules.needs:
-        allowed[:, need.student] &= cells[need.column] == plain_value(need.value)
+        if need.column not in shown_cells:
+            shown_cells[need.column] = _cells(rooms, need.column, examples, plain_value)
+        allowed[:, need.student] &= shown_cells[need.column] == plain_value(need.value)
+    readers = {p.column: reader_of(rooms.column(p.column)) for p in rules.preferences}
+    wanted = {name: _cells(rooms, name, examples, read) for name, read in readers.items()}
     for preference in rules.preferences:
-        ranked = dict.fromkeys(plain_value(value) for value in preference.values)
+        read = readers[preference.column]
+        ranked = dict.fromkeys(read(value) for value in preference.values)
         for k, value in enumerate(ranked):
             share = (len(ranked) - k) / len(ranked)
-            liked[cells[preference.column] == value, preference.student] += (
+            liked[wanted[preference.column] == value, preference.student] += (
                 preference.weight * share
             )
     atom_allowed = np.ones((len(shown), len(sizes)), dtype=bool)
@@ -240,14 +252,11 @@ def _views(
     return atom_allowed, atom_liked
 
 
-def _named_columns(rules: RoomRules) -> list[str]:
-    named = [need.column for need in rules.needs] + [p.column for p in rules.preferences]
-    return list(dict.fromkeys(named))
-
-
-def _plain_cells(rooms: Rooms, name: str, examples: list[int]) -> NDArray[np.str_]:
+def _cells(
+    rooms: Rooms, name: str, examples: list[int], read: Callable[[str], str]
+) -> NDArray[np.str_]:
     column = rooms.column(name)
-    return np.array([plain_value(column[room]) for room in examples])
+    return np.array([read(column[room]) for room in examples])
 
 
 def designation_admits(

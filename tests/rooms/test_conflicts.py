@@ -173,3 +173,15 @@ def test_locked_people_who_fit_by_number_but_into_no_set_of_rooms_are_named() ->
 def test_a_rule_about_what_is_not_there_is_bad_input(rules: RoomRules, message: str) -> None:
     with pytest.raises(InvalidProblemError, match=message):
         check(rules)
+
+
+def test_two_locked_into_one_room_who_are_never_to_share_it_are_named_at_once() -> None:
+    """They were once found by nobody: everybody was left without a room "in the time given"."""
+    rooms = Rooms(("A", "B"), np.array([3, 2]), {})
+    rules = RoomRules(assigned=((0, 0), (2, 0), (1, 0)), forbids=((1, 2),))
+    (conflict,) = check_room_rules(4, rooms, rules, {}, ids=[f"S-{k}" for k in range(4)])
+    assert conflict.sentence == (
+        "S-0 and S-1 and S-2 are to share a room, but S-1 and S-2 are never to."
+    )
+    assert ("forbids", (1, 2)) in conflict.rules
+    assert {entry for field, entry in conflict.rules if field == "assigned"} == set(rules.assigned)

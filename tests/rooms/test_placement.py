@@ -11,7 +11,7 @@ from engine.core.checkpoint import FileCheckpoint
 from engine.core.errors import InfeasibleError, InvalidProblemError
 from engine.core.progress import Progress
 from engine.core.status import Status
-from engine.crf.room_rules import Need, Preference, Request, RoomRules
+from engine.crf.room_rules import Designation, Need, Preference, Request, RoomRules
 from engine.crf.rooms import Rooms
 from engine.oracles.perfect_matching import CompleteGraphMatcher
 from engine.rooms.placement import place_in_rooms
@@ -202,3 +202,18 @@ def test_nobody_and_one_person_are_placed_too(n: int) -> None:
     assert len(found.room) == n
     assert found.weight == found.upper_bound == 0.0
     assert all(0 <= pair[0] <= pair[1] for pair in combinations(found.room.tolist(), 2))
+
+
+@pytest.mark.parametrize("woman", ["F", "W", "female", "no"])
+def test_rooms_for_anybody_are_not_taken_for_those_of_women(woman: str) -> None:
+    """An "F" was once read as "false", as a blank is: men were kept out of rooms for anybody."""
+    rooms = named_rooms([2, 2, 1, 1], who=(woman, "M", "", "any"))
+    rules = RoomRules(designations=(Designation("who", "Gender"),), same=("Gender",))
+    genders = (woman, woman, "M", "M", "M", woman)
+    scores = np.zeros((6, 6))
+    found = place_in_rooms(scores, rooms, rules, attributes={"Gender": genders})
+    assert sorted(found.room.tolist()) == [0, 0, 1, 1, 2, 3]
+    halls = named_rooms([1, 1, 1], hall=("F", "N", "East"))
+    likes = tuple(Preference(k, "hall", (hall,), 1.0) for k, hall in enumerate(("n", "East", "F")))
+    found = place_in_rooms(np.zeros((3, 3)), halls, RoomRules(preferences=likes))
+    assert found.room.tolist() == [1, 2, 0]

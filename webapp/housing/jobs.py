@@ -141,19 +141,26 @@ def price_curve(context: JobContext) -> Outcome:
 
 
 def _clashes(problem: PlacementProblem, error: InfeasibleError) -> list[dict[str, Any]]:
-    """Return each conflict in words, with the requests that take part, by numbers on screen."""
+    """Return each conflict in words, with the wishes and acts of staff that take part, by number.
+
+    Leaving out any one kind of ``requests``, ``locks`` and ``nevers`` solves a contradiction.
+    """
     number = [student.number for student in problem.students]
-    return [
-        {
-            "sentence": conflict.sentence,
-            "requests": [
-                [number[entry.student], number[entry.wants]]
-                for field, entry in conflict.rules
-                if field == "requests"
-            ],
+
+    def taking_part(conflict: Any) -> dict[str, list[Any]]:
+        by_field: dict[str, list[Any]] = {"requests": [], "assigned": [], "forbids": []}
+        for field, entry in conflict.rules:
+            by_field.setdefault(field, []).append(entry)
+        return {
+            "requests": [[number[e.student], number[e.wants]] for e in by_field["requests"]],
+            "locks": [number[student] for student, _ in by_field["assigned"]],
+            "nevers": [[number[a], number[b]] for a, b in by_field["forbids"]],
         }
-        for conflict in error.conflicts
-    ] or [{"sentence": str(error), "requests": []}]
+
+    nothing: dict[str, list[Any]] = {"requests": [], "locks": [], "nevers": []}
+    return [
+        {"sentence": conflict.sentence, **taking_part(conflict)} for conflict in error.conflicts
+    ] or [{"sentence": str(error), **nothing}]
 
 
 def _find(context: JobContext) -> Placement:

@@ -5,7 +5,7 @@ is a problem with its row and one sentence; nothing is dropped in silence.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -49,7 +49,7 @@ _NAMES = (
     (Column.FLOOR, r"floor|level|storey|story|wing|floor name"),
     (Column.ROOM, r"room|room ?(name|number|no|id)|unit|suite|space|number"),
     (Column.DESIGNATION, r"designation|gender|sex|room gender|restricted to|who"),
-    (Column.NEEDS, r"needs|features|amenities|attributes|meets|accommodations?"),
+    (Column.NEEDS, r"needs( met| it meets)?|features|amenities|attributes|meets|accommodations?"),
     (Column.STATE, r"state|status|availability|offline|closed|available|in service"),
     (Column.NOTE, r"notes?|comments?|remarks?|reason"),
 )
@@ -67,9 +67,18 @@ _STATES = {
 _ANYBODY = {"", "any", "anyone", "anybody", "all", "all genders", "mixed", "co-ed", "coed", "open"}
 
 
+MOST_LETTERS = {
+    Column.HALL: 80,
+    Column.FLOOR: 20,
+    Column.ROOM: 40,
+    Column.DESIGNATION: 80,
+    Column.NOTE: 120,
+}
+
+
 @dataclass(frozen=True, slots=True)
 class RoomRow:
-    """One room as it will be kept."""
+    """One room as it will be kept; ``bed`` names the bed where a line is one."""
 
     hall: str
     floor: str
@@ -79,6 +88,7 @@ class RoomRow:
     meets: tuple[str, ...]
     state: str
     note: str
+    bed: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,9 +193,11 @@ def _read_row(
     if not name:
         refuse(" has no room. Fill it in, or remove the row.")
         return None
-    if len(name) > 40 or len(hall) > 80:
-        refuse(": the name of a room has at most 40 characters, of a hall 80.")
-        return None
+    for role, text in ((Column.HALL, hall), (Column.ROOM, name), *_texts(cell)):
+        if len(text) > MOST_LETTERS[role]:
+            refuse(f", {LABELS[role].lower()}: “{text[:20]}…” is longer than {MOST_LETTERS[role]} "
+                   "characters. Shorten it, or leave the column out.")  # fmt: skip
+            return None
     capacity = 1
     if not found.one_line_a_bed:
         text = cell(Column.CAPACITY)
@@ -208,14 +220,19 @@ def _read_row(
     designation = cell(Column.DESIGNATION)
     return RoomRow(
         hall,
-        cell(Column.FLOOR)[:20],
+        cell(Column.FLOOR),
         name,
         capacity,
-        "" if designation.casefold() in _ANYBODY else designation[:80],
+        "" if designation.casefold() in _ANYBODY else designation,
         tuple(dict.fromkeys(need[:80] for need in meets)),
         state,
-        cell(Column.NOTE)[:120],
+        cell(Column.NOTE),
+        cell(Column.BED),
     )
+
+
+def _texts(cell: Callable[[Column], str]) -> list[tuple[Column, str]]:
+    return [(role, cell(role)) for role in (Column.FLOOR, Column.DESIGNATION, Column.NOTE)]
 
 
 def _state(text: str) -> str | None:
@@ -255,15 +272,9 @@ def _gather_beds(found: RoomFile, lines: Sequence[tuple[int, RoomRow]]) -> None:
                 )
             )
             continue
-        other = next((n for n, room in group if room.designation != first.designation), None)
-        if other is not None:
-            found.problems.append(
-                RoomProblem(
-                    f"Row {other:,}: the beds of {first.hall} {first.name} are for different "
-                    f"people, first in row {number:,}. Make them agree.",
-                    other,
-                )
-            )
+        sentence, row = _contradiction(group)
+        if sentence:
+            found.problems.append(RoomProblem(sentence, row))
             continue
         found.rooms.append(
             RoomRow(
@@ -277,6 +288,37 @@ def _gather_beds(found: RoomFile, lines: Sequence[tuple[int, RoomRow]]) -> None:
                 first.note,
             )
         )
+
+
+def _contradiction(group: Sequence[tuple[int, RoomRow]]) -> tuple[str, int]:
+    """Return how the lines of one room contradict each other, and the row; "" if they agree."""
+    number, first = group[0]
+    label = f"{first.hall} {first.name}"
+    beds: dict[str, int] = {}
+    for row, room in group:
+        if room.designation != first.designation:
+            return (
+                f"Row {row:,}: the beds of {label} are for different people, first in row "
+                f"{number:,}. Make them agree."
+            ), row
+        if room.floor != first.floor:
+            return (
+                f"Row {row:,}: {label} is on another floor than in row {number:,}. Make them "
+                "agree, or give one of the rooms another name."
+            ), row
+        if set(room.meets) != set(first.meets):
+            return (
+                f"Row {row:,}: the beds of {label} meet different needs, first in row "
+                f"{number:,}. A room meets a need for everybody in it: make them agree."
+            ), row
+        bed = room.bed.casefold()
+        if bed and bed in beds:
+            return (
+                f"Row {row:,}: bed {room.bed} of {label} appears twice, first in row "
+                f"{beds[bed]:,}. Leave one out."
+            ), row
+        beds[bed] = row
+    return "", number
 
 
 def _worst_state(group: Sequence[tuple[int, RoomRow]]) -> str:

@@ -10,6 +10,7 @@ import pytest
 from django.urls import reverse
 
 from engine.datasets.survey_csv import infer_questionnaire, read_survey_csv
+from tests.webapp.cohorts.conftest import survey_csv
 from tests.webapp.cohorts.file_writers import (
     COVER,
     PEOPLE,
@@ -350,3 +351,17 @@ def test_ids_of_responses_differ_by_their_capitals() -> None:
     table = with_marks(reference="Note")
     choices = guess_choices(table).with_role([3], Role.ID)
     assert "capitals" not in {cause.key for cause in reviewed(table, choices).causes}
+
+
+def test_a_mark_of_a_need_is_offered_although_the_rest_is_blank() -> None:
+    """Offices write yes for who needs a step-free room, and nothing for everybody else."""
+    head, *rows = survey_csv().decode().splitlines()
+    marked = [f"{row},{'yes' if k % 6 == 0 else ''}" for k, row in enumerate(rows)]
+    table = read_table("\n".join([f"{head},Accessible", *marked]).encode())
+    found = reviewed(table)
+    (cause,) = [one for one in found.causes if one.title == "Accessible reads like a need"]
+    choices = cause.fix.act(found.preview.choices)
+    after = reviewed(table, choices)
+    assert after.preview.can_import
+    assert not [one for one in after.causes if one.is_open]
+    assert [c.role for c in choices.columns][-1] is Role.CONSTRAINT

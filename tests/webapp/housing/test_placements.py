@@ -30,7 +30,7 @@ from webapp.housing.services.placements import (
 from webapp.housing.services.proposed_scores import scores_after
 from webapp.housing.services.requests import requests_import
 from webapp.housing.services.undo import decision_undo
-from webapp.matching.models import LearnedModel
+from webapp.matching.models import ForbiddenPair, LearnedModel
 
 ClientOf = Callable[[User], Client]
 RULES = PlacementRules(designation="Gender", same=("Gender",))
@@ -323,3 +323,40 @@ def test_scenarios_stand_side_by_side(
     assert "Mutual requests" in page
     assert "Not counted" in page
     assert "Learned score" in page
+
+
+@pytest.mark.parametrize(("leave", "words"), [("locks", "released"), ("nevers", "share a room")])
+def test_locks_and_nevers_that_clash_have_a_button_each(
+    bob: User, placement: Placement, client_of: ClientOf, leave: str, words: str
+) -> None:
+    (one, other), _ = two_rooms(placement)
+    places_lock(
+        user=bob, placement=placement, numbers=[one, other], locked=True, version=placement.version
+    )
+    students = placement.cohort.students
+    never = [students.get(number=number) for number in (one, other)]
+    ForbiddenPair.objects.create(cohort=placement.cohort, first=never[0], second=never[1])
+    placement_compute(user=bob, placement=placement)
+    (job,) = run_waiting()
+    assert job.state == "failed"
+    client, address = client_of(bob), f"/placements/{placement.pk}/"
+    page = client.get(address).content.decode()
+    assert f"Release S-{one}, S-{other}" in page
+    assert "Let this pair share a room" in page
+    page = client.post(f"{address}solve/", {"clash": "0", "leave": leave}, follow=True)
+    assert words in page.content.decode()
+    (job,) = run_waiting()
+    assert job.state == "succeeded", job.error
+    page = client.post(f"{address}solve/", {"clash": "0", "leave": leave}, follow=True)
+    assert "Nothing of this kind takes part any more." in page.content.decode()
+
+
+def test_a_placement_without_a_proof_does_not_boast(
+    bob: User, placement: Placement, client_of: ClientOf
+) -> None:
+    placement.figures["relative_gap"] = 8.88
+    placement.save()
+    page = client_of(bob).get(f"/placements/{placement.pk}/").content.decode()
+    assert "Too early to tell how near the best" in page
+    page = client_of(bob).get(f"/cohorts/{placement.cohort_id}/scenarios/").content.decode()
+    assert "too early to tell" in page

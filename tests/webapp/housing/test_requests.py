@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 
 from tests.webapp.housing.conftest import csv_file, reader_of
 from webapp.accounts.models import User
@@ -139,3 +140,43 @@ def test_who_asked_whom_is_for_staff_only(
     assert client_of(alice).get(address).status_code == 403
     assert client_of(mallory).get(address).status_code == 404
     assert client_of(mallory).post(f"{address}change/", {"act": "clear"}).status_code == 404
+
+
+def named(cohort: Cohort, **people: str) -> None:
+    """Give students a name and an e-mail, as a survey or a file of addresses does."""
+    for original_id, name in people.items():
+        mail = f"{original_id.lower()}@uni.example"
+        cohort.students.filter(original_id=original_id).update(name=name, email=mail)
+
+
+def test_people_are_asked_for_by_mail_and_by_name(bob: User, first_years: Cohort) -> None:
+    named(first_years, N001="Zoë Ash", N002="Ben Birch")
+    text = 'student,wants\nN000,"Ash, Zoe"\nN003@uni.example,N000\nN004,N002@UNI.example\n'
+    found = requests_import(user=bob, cohort=first_years, **reader_of(text))
+    assert (found.kept, found.unknown, found.strangers) == (2, 0, 1)
+    assert graph_of(first_years).one_sided == [(1001, 1002), (1005, 1003)]
+
+
+def test_two_of_one_name_are_asked_about_and_never_guessed(
+    bob: User, first_years: Cohort, client_of: ClientOf
+) -> None:
+    named(first_years, N001="Anna Kent", N002="Anna Kent", N003="Cleo Cedar")
+    send(bob, first_years, "N000,Anna Kent", "N004,Cleo Ceder", "N005,Xavier", "N006,Yolanda")
+    page = client_of(bob).get(reverse("housing:requests", args=[first_years.pk])).content.decode()
+    page = " ".join(page.split())
+    assert "S-1002 or S-1003" in page
+    assert "1 can mean one student alone, 1 is to be asked about, 2 are close to nobody" in page
+    assert requests_match_close(user=bob, cohort=first_years) == 1
+    assert graph_of(first_years).one_sided == [(1005, 1004)]
+    sent = {"act": "leave-out"}
+    change = reverse("housing:requests-change", args=[first_years.pk])
+    page = client_of(bob).post(change, sent, follow=True).content.decode()
+    assert "2 requests left out." in page
+    page = client_of(bob).post(change, sent, follow=True).content.decode()
+    assert "Every unknown request is close to somebody" in page
+    assert [request.written for request in graph_of(first_years).unknown] == ["Anna Kent"]
+
+
+def test_a_file_in_which_everybody_asks_for_themselves(bob: User, first_years: Cohort) -> None:
+    with pytest.raises(HousingError, match="asks for the student themselves"):
+        send(bob, first_years, "N000,N000", "N001,N001")

@@ -51,7 +51,8 @@ def test_needs_in_one_cell() -> None:
         (["Elm", "1", "9", ""], "“9” is no number of beds from 1 to 8"),
         (["Elm", "1", "²", ""], "no number of beds"),
         (["Elm", "1", "2", "sort of"], "none of open, kept and offline"),
-        (["Elm", "x" * 41, "2", ""], "at most 40 characters"),
+        (["Elm", "x" * 41, "2", ""], "longer than 40 characters. Shorten it"),
+        (["E" * 81, "1", "2", ""], "hall: “EEEEEEEEEEEEEEEEEEEE…” is longer than 80"),
     ],
 )
 def test_what_cannot_be_read_names_its_row(row: list[str], words: str) -> None:
@@ -69,6 +70,21 @@ def test_a_room_twice_names_both_rows() -> None:
 def test_beds_of_one_room_for_different_people() -> None:
     found = read(["Room", "Bed", "Gender"], ["1", "A", "F"], ["1", "B", "M"])
     assert "are for different people" in found.problems[0].sentence
+
+
+@pytest.mark.parametrize(
+    ("other", "sentence"),
+    [
+        (["1", "A", "2", "yes"], "Row 3: bed A of Main hall 1 appears twice, first in row 2."),
+        (["1", "B", "3", "yes"], "is on another floor than in row 2"),
+        (["1", "B", "2", "no"], "meet different needs, first in row 2"),
+        (["1", "B", "2" * 21, "yes"], "floor: “22222222222222222222…” is longer than 20"),
+    ],
+)
+def test_lines_of_one_room_that_contradict_each_other(other: list[str], sentence: str) -> None:
+    found = read(["Room", "Bed", "Floor", "Accessible"], ["1", "A", "2", "yes"], other)
+    assert sentence in found.problems[0].sentence
+    assert found.problems[0].row == 3
 
 
 def test_more_beds_than_are_placed_together() -> None:

@@ -188,15 +188,15 @@ def copy_placement(request: Request, placement_id: UUID) -> shapes.Placement:
     "POST",
     "/placements/{placement_id}/solve",
     tag=TAG,
-    summary="Leave out requests that clash",
+    summary="Solve what clashes",
     body=shapes.NewSolution,
     status=202,
 )
 def solve_clashes(request: Request, placement_id: UUID) -> shapes.Placement:
-    """Leave out the requests of one clash, or of all, and place again."""
+    """Leave requests out, release locks or allow pairs of one clash, or of all; place again."""
     found = _find(request, placement_id)
-    clash = read_body(request, shapes.NewSolution).clash
-    services.clashes_solve(user=request.user, placement=found, clash=clash)
+    sent = read_body(request, shapes.NewSolution)
+    services.clashes_solve(user=request.user, placement=found, clash=sent.clash, leave=sent.leave)
     return _answer(request, found)
 
 

@@ -148,6 +148,8 @@ class Clash(Answer):
 
     sentence: str
     requests: list[list[str]]
+    locks: list[str] = Field(description="students who are locked into rooms")
+    nevers: list[list[str]] = Field(description="pairs who are never to share a room")
 
 
 class Placement(Answer):
@@ -180,6 +182,8 @@ class Placement(Answer):
             Clash(
                 sentence=clash["sentence"],
                 requests=[[f"S-{a}", f"S-{b}"] for a, b in clash["requests"]],
+                locks=[f"S-{number}" for number in clash.get("locks", ())],
+                nevers=[[f"S-{a}", f"S-{b}"] for a, b in clash.get("nevers", ())],
             )
             for clash in row.clashes
         ]
@@ -226,9 +230,10 @@ class SeenVersion(Body):
 
 
 class NewSolution(Body):
-    """Which clash is solved by leaving its requests out; null: all of them."""
+    """Which clash is solved, null: all; by leaving requests out, releasing, or allowing pairs."""
 
     clash: int | None = Field(None, ge=0, lt=1000)
+    leave: Literal["requests", "locks", "nevers"] = "requests"
 
 
 class StudentPlace(Answer):

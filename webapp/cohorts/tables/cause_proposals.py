@@ -12,7 +12,7 @@ from webapp.cohorts.tables.guesses import MAKERS_OWN, numbers_in, several_in
 from webapp.cohorts.tables.numerals import Groups, suggest_groups
 from webapp.cohorts.tables.persons import is_response_id
 from webapp.cohorts.tables.preview import ColumnPreview, Preview
-from webapp.cohorts.tables.rule_columns import rule_of
+from webapp.cohorts.tables.rule_columns import NEED, rule_of
 from webapp.cohorts.tables.several import REST, Part, Several, split_cell
 from webapp.cohorts.tables.short_names import short_names
 from webapp.cohorts.tables.table import Table
@@ -93,26 +93,33 @@ def _of_file(preview: Preview) -> Iterator[ColumnPreview]:
 
 def _rules(preview: Preview) -> Iterator[Cause]:
     for column in _of_file(preview):
-        if column.choice.role is not Role.QUESTION:
-            continue
         counter = _counter(preview.table, column.index)
+        is_mark = column.choice.role is Role.IGNORE and len(counter) == 1  # yes, or nothing
+        if column.choice.role is not Role.QUESTION and not is_mark:
+            continue
         rule = rule_of(column.header, column.wording, counter)
-        if rule:
-            yield Cause(
-                f"rule {column.header}",
-                State.PROPOSAL,
-                "shield",
-                f"{column.name} reads like a rule",
-                "1 column",
-                "A question is scored. A rule decides who may share a room.",
-                Way(f"Use as a rule: same {rule}", _as_rule(column.index)),
-                Way("Leave as a question", _decline(f"rule {column.header}")),
-                columns=(column.index,),
-                samples=tuple(
-                    Sample(more=f"{value[:30]} {times:,}")
-                    for value, times in counter.most_common(5)
-                ),
-            )
+        if not rule:
+            continue
+        is_need = rule == NEED
+        what, leave = "a need" if is_need else "a rule", "out" if is_mark else "as a question"
+        scored = "A column left out is not read." if is_mark else "A question is scored."
+        decides = "need decides which rooms a person may have" if is_need else (
+            "rule decides who may share a room"
+        )  # fmt: skip
+        yield Cause(
+            f"rule {column.header}",
+            State.PROPOSAL,
+            "shield",
+            f"{column.name} reads like {what}",
+            "1 column",
+            f"{scored} A {decides}.",
+            Way(f"Use as a {'need' if is_need else f'rule: same {rule}'}", _as_rule(column.index)),
+            Way(f"Leave {leave}", _decline(f"rule {column.header}")),
+            columns=(column.index,),
+            samples=tuple(
+                Sample(more=f"{value[:30]} {times:,}") for value, times in counter.most_common(5)
+            ),
+        )
 
 
 def _as_rule(index: int) -> Act:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 MAX_VALUES = 12
 _MIN_SHARE = 0.6
+NEED = "accessible"  # what a room has to offer, rather than what roommates share
 _GENDER_VALUES = frozenset({
     "man", "men", "male", "m", "boy", "woman", "women", "female", "f", "girl", "nonbinary",
     "non-binary", "x", "divers", "d", "w", "weiblich", "männlich", "mann", "frau", "hombre",
@@ -19,7 +20,7 @@ _ABOUT_OTHERS = re.compile(
 _WORDS = (
     ("gender", re.compile(
         r"\b(?:gender|sex|geschlecht|género|genero|sexo|genre|sesso|kön|pohlaví)\b", re.I)),
-    ("accessible", re.compile(
+    (NEED, re.compile(
         r"accessib|wheelchair|barrier[- ]?free|barrierefrei|accesib|step[- ]free|disabilit", re.I)),
     ("RA", re.compile(
         r"^RA$|\bRA\b(?! ?\w*mate)|resident (?:assistant|advis[eo]r)|hall tutor|wohnheimtutor")),
@@ -33,9 +34,10 @@ _WORDS = (
 def rule_of(name: str, wording: str, counter: Mapping[str, int]) -> str:
     """Return what a column would be a rule about ("gender", "hall", ...), or empty.
 
-    Gender is told by its answers whatever the wording; the others by their wording.
+    Gender is told by its answers whatever the wording; the others by their wording. A need may be
+    said by one answer and blanks.
     """
-    if not 2 <= len(counter) <= 50:
+    if not 1 <= len(counter) <= 50:
         return ""
     said = f"{name} {wording}".strip()
     if _ABOUT_OTHERS.search(said):
@@ -43,6 +45,8 @@ def rule_of(name: str, wording: str, counter: Mapping[str, int]) -> str:
     if len(counter) <= MAX_VALUES and _are_genders(counter):
         return "gender"
     for rule, pattern in _WORDS:
+        if rule != NEED and len(counter) < 2:
+            continue
         if (pattern.search(name) or pattern.search(wording)) and (
             rule == "hall" or len(counter) <= MAX_VALUES
         ):

@@ -68,6 +68,8 @@ def cohort(request: HttpRequest, uuid: str) -> HttpResponse:
         "jobs": _open_jobs(found),
         "models": light(found.models_learned.all())[:5],
         "proposals": found.proposals.all()[:5],
+        "placements": light(found.placements.all())[:5],
+        "n_requests": found.requests.count() if request.user.is_staff_member else 0,
         "halves": halves_within(found),
         "drafts": found.drafts.all() if request.user.is_staff_member else [],
     }

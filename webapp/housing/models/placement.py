@@ -8,6 +8,7 @@ from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
+from webapp.common.formats import is_telling
 from webapp.common.models import OrganisationOwned
 from webapp.common.storage import array_path
 
@@ -65,6 +66,11 @@ class Placement(OrganisationOwned):
     def is_computed(self) -> bool:
         """Whether there are rooms to decide."""
         return self.revision > 0
+
+    @property
+    def is_near_best(self) -> bool:
+        """Whether its certificate says how near the best it is."""
+        return is_telling(self.figures.get("relative_gap"))
 
     @property
     def is_published(self) -> bool:

@@ -28,6 +28,12 @@ def building_listing(user: User, parameters: Mapping[str, str]) -> Listing[Build
     return list_page(owned_by(BuildingList, user), parameters, tally)
 
 
+def with_open_beds(lists: QuerySet[BuildingList]) -> QuerySet[BuildingList]:
+    """Return lists that know ``n_open_beds``, the beds of their open rooms."""
+    is_open = Q(rooms__state=RoomState.OPEN)
+    return lists.annotate(n_open_beds=Sum("rooms__capacity", filter=is_open, default=0))
+
+
 def halls_of(buildings: BuildingList) -> list[HallCounts]:
     """Return the halls of a list in the order of the file."""
     found: dict[str, list[int]] = {}

@@ -22,6 +22,7 @@ class UnknownName:
 
     request: RoommateRequest
     near: tuple[Student, ...]
+    is_sure: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,19 +65,21 @@ def splits_of(cohort: Cohort, graph: RequestGraph | None = None) -> list[GroupSp
     return found
 
 
+def _unknown_names(cohort: Cohort, graph: RequestGraph) -> list[UnknownName]:
+    """Return the requests that name nobody for sure, those with one answer first."""
+    if not graph.unknown:
+        return []
+    finder, found = StudentFinder(cohort), []
+    for request in graph.unknown:
+        near = finder.close(request.written).but(request.student_id)
+        found.append(UnknownName(request, near.students, near.is_sure))
+    return sorted(found, key=lambda entry: (not entry.is_sure, not entry.near))
+
+
 def requests_context(cohort: Cohort, parameters: Mapping[str, str]) -> dict[str, Any]:
     """Return the context of the page of requests of a cohort."""
     graph = graph_of(cohort)
-    finder = StudentFinder(cohort) if graph.unknown else None
-    unknown = [
-        UnknownName(
-            request,
-            tuple(s for s in finder.close(request.written) if s.pk != request.student_id),
-        )
-        for request in graph.unknown
-        if finder is not None
-    ]
-    unknown.sort(key=lambda entry: (len(entry.near) != 1, not entry.near))
+    unknown = _unknown_names(cohort, graph)
     splits = splits_of(cohort, graph)
     shown = parameters.get("show", "")
     sources = Counter(
@@ -98,8 +101,8 @@ def requests_context(cohort: Cohort, parameters: Mapping[str, str]) -> dict[str,
         "n_in_splits": sum(len(p) for s in splits for p in s.parts),
         "unknown": part("unknown", unknown),
         "n_unknown": len(unknown),
-        "n_close": sum(len(entry.near) == 1 for entry in unknown),
-        "n_several": sum(len(entry.near) > 1 for entry in unknown),
+        "n_close": sum(entry.is_sure for entry in unknown),
+        "n_several": sum(bool(entry.near) and not entry.is_sure for entry in unknown),
         "n_nobody": sum(not entry.near for entry in unknown),
         "one_sided": part("one-sided", graph.one_sided),
         "n_one_sided": len(graph.one_sided),

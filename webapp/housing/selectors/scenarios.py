@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from webapp.cohorts.models import Cohort
-from webapp.common.formats import gap, number
+from webapp.common.formats import gap, is_telling, number
 from webapp.housing.models import Placement
 from webapp.housing.rules import PlacementRules, difference_in_words
 from webapp.housing.selectors.placements import PlacementRooms, outcome
@@ -126,7 +126,9 @@ def _rows(
 
 def _certificate(placement: Placement) -> str:
     found = placement.figures.get("relative_gap")
-    return "not yet" if found is None else f"within {gap(found)} of its best"
+    if found is None:
+        return "not yet"
+    return f"within {gap(found)} of its best" if is_telling(found) else "too early to tell"
 
 
 def _number_row(title: str, note: str, values: Sequence[float], digits: int) -> ComparedRow:

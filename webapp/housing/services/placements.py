@@ -23,7 +23,7 @@ from webapp.housing.services.decisions import lock_placement
 from webapp.housing.services.requests import requests_cut
 from webapp.housing.told import tell_finished, tell_published
 from webapp.jobs.services import job_enqueue
-from webapp.matching.models import LearnedModel
+from webapp.matching.models import ForbiddenPair, LearnedModel
 
 MAX_WORTH = 100.0  # what a wish or a move may count at most (score)
 
@@ -241,26 +241,54 @@ def check_computed(placement: Placement, rooms: Mapping[int, int | None]) -> Non
 def placement_clash(*, placement_id: UUID, clashes: Sequence[dict[str, Any]]) -> None:
     """Keep what made a computation impossible, for the page to name.
 
-    Each has a ``sentence`` and the ``requests`` that take part, as pairs of numbers on screen.
+    Each has a ``sentence`` and the ``requests`` and ``nevers`` that take part, as pairs of numbers
+    on screen, and the ``locks``, as numbers.
     """
     Placement.objects.filter(pk=placement_id).update(clashes=list(clashes))
 
 
 @with_fresh_count
 @transaction.atomic
-def clashes_solve(*, user: User, placement: Placement, clash: int | None) -> int:
-    """Leave out the requests of one clash, or of all (None), and place again; return how many.
+def clashes_solve(
+    *, user: User, placement: Placement, clash: int | None, leave: str = "requests"
+) -> str:
+    """Leave something out of one clash, or of all (None), and place again; say what, in words.
 
-    Raises HousingError when no request takes part: then only the rules or the beds can change.
+    Parameters
+    ----------
+    leave : "requests", "locks" (students are released) or "nevers" (they may share a room again).
+
+    Raises HousingError when nothing of the kind takes part: then only the rules or the beds can
+    change.
     """
     placement = lock_placement(placement)
     chosen = placement.clashes if clash is None else placement.clashes[clash : clash + 1]
-    pairs = [(a, b) for entry in chosen for a, b in entry["requests"]]
-    if not pairs:
-        raise HousingError("No request takes part in this. Change the rules, or add beds.")
-    requests_cut(user=user, cohort=placement.cohort, pairs=pairs)
+    out = [found for entry in chosen for found in entry.get(leave, ())]
+    if not out or leave not in ("requests", "locks", "nevers"):
+        raise HousingError(
+            "Nothing of this kind takes part any more. Change the rules, or add beds."
+        )
+    if leave == "requests":
+        requests_cut(user=user, cohort=placement.cohort, pairs=[(a, b) for a, b in out])
+        words = f"{counted(len(out), 'request')} left out."
+    elif leave == "locks":
+        placement.places.filter(number__in=out).update(is_locked=False)
+        audit(user, "released", placement, students=[f"S-{number}" for number in out][:50])
+        words = f"{counted(len(out), 'student')} released."
+    else:
+        nevers_remove(user=user, cohort=placement.cohort, pairs=[(a, b) for a, b in out])
+        words = f"{counted(len(out), 'pair')} may share a room again."
     _compute(user, placement)
-    return len(pairs)
+    return f"{words} The rooms are worked out again."
+
+
+def nevers_remove(*, user: User, cohort: Cohort, pairs: Sequence[tuple[int, int]]) -> None:
+    """Let students share a room again who were never to."""
+    for pair in pairs:
+        ForbiddenPair.objects.filter(
+            cohort=cohort, proposal=None, first__number__in=pair, second__number__in=pair
+        ).delete()
+    audit(user, "let share a room", cohort, pairs=[f"S-{a} + S-{b}" for a, b in pairs][:50])
 
 
 @transaction.atomic

@@ -1,23 +1,26 @@
 """Importing and settling roommate requests and preferences of a cohort."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
+from functools import cached_property
 
 from django.db import transaction
+from rapidfuzz import fuzz, process
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort, Student
 from webapp.cohorts.services.drafts import clean_filename
+from webapp.cohorts.tables.people import People, fold_name
 from webapp.cohorts.tables.reading import check_file_size, read_table
 from webapp.cohorts.tables.table import Table
 from webapp.common.parameters import digits_of, whole_number
 from webapp.housing.errors import HousingError
 from webapp.housing.models import Preference, RoommateRequest
 
-CLOSE = 0.8  # share of equal letters from which another spelling is offered
+CLOSE = 80.0  # per cent of equal letters from which another spelling is offered
 SEVERAL = re.compile(r"[;,|/\n]")
 
 
@@ -46,13 +49,46 @@ class ImportedRequests:
         return "; ".join(parts) + "."
 
 
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Whom a text may mean, nearest first; ``is_sure`` where it is one and nobody else is close."""
+
+    students: tuple[Student, ...]
+    is_sure: bool
+
+    def but(self, key: int) -> "Candidates":
+        """Return the same without one student: nobody asks for themselves."""
+        rest = tuple(student for student in self.students if student.pk != key)
+        return Candidates(rest, self.is_sure and len(rest) == 1)
+
+
 class StudentFinder:
-    """Finds a student of one cohort by the original id or the id on screen."""
+    """Finds a student of one cohort by id, by the id on screen, by e-mail or by name.
+
+    What two share, such as a name, finds neither: both are candidates.
+    """
 
     def __init__(self, cohort: Cohort) -> None:
-        self.students = list(cohort.students.only("pk", "number", "original_id", "cohort"))
+        fields = ("pk", "number", "original_id", "email", "name", "cohort")
+        self.students = list(cohort.students.only(*fields))
         self._by_id = {s.original_id.strip().casefold(): s for s in self.students}
         self._by_number = {s.number: s for s in self.students}
+
+    @cached_property
+    def _people(self) -> People:
+        return People(
+            labels=tuple(s.original_id.strip() for s in self.students),
+            emails=tuple(s.email for s in self.students),
+            names=tuple(s.name for s in self.students),
+        )
+
+    @cached_property
+    def _by_letters(self) -> dict[str, list[Student]]:
+        return _grouped((_letters(s.original_id), s) for s in self.students)
+
+    @cached_property
+    def _namesakes(self) -> dict[str, list[Student]]:
+        return _grouped((fold_name(s.name), s) for s in self.students)
 
     def find(self, text: str) -> Student | None:
         """Return the student whom a text names for sure."""
@@ -62,18 +98,35 @@ class StudentFinder:
             return known
         if re.fullmatch(r"[sS]-\d{1,9}", text):
             return self._by_number.get(int(text[2:]))
-        return None
+        found = self._people.find(text)
+        return None if found is None else self.students[found]
 
-    def close(self, text: str, limit: int = 3) -> list[Student]:
-        """Return students whose original id is a letter or two away, nearest first.
+    def close(self, text: str, limit: int = 3) -> Candidates:
+        """Return students whose id is a letter or two away, or who are called so or nearly so.
 
-        One that differs in spaces, signs and case alone stands by itself.
+        An id that differs in spaces, signs and case alone stands by itself.
         """
-        same = [s for s in self.students if _letters(s.original_id) == _letters(text)]
+        same = self._by_letters.get(_letters(text), ())
         if _letters(text) and len(same) == 1:
-            return same
-        near = get_close_matches(text.strip().casefold(), self._by_id, n=limit, cutoff=CLOSE)
-        return [self._by_id[name] for name in near]
+            return Candidates(tuple(same), is_sure=True)
+        namesakes = self._namesakes.get(fold_name(text), ())
+        if fold_name(text) and namesakes:
+            return Candidates(tuple(namesakes[:limit]), is_sure=len(namesakes) == 1)
+        named = self._people.near(text)
+        if named is not None:
+            return Candidates((self.students[named.position],), named.is_sure)
+        wanted = text.strip().casefold()
+        near = process.extract(
+            wanted, self._by_id.keys(), scorer=fuzz.ratio, score_cutoff=CLOSE, limit=limit
+        )
+        return Candidates(tuple(self._by_id[name] for name, *_ in near), is_sure=len(near) == 1)
+
+
+def _grouped(pairs: Iterable[tuple[str, Student]]) -> dict[str, list[Student]]:
+    found: dict[str, list[Student]] = defaultdict(list)
+    for key, student in pairs:
+        found[key].append(student)
+    return found
 
 
 def _letters(text: str) -> str:
@@ -109,7 +162,7 @@ def requests_import(
     themselves = twice = strangers = 0
     for row in table.rows:
         student = finder.find(row[asker])
-        names = [part.strip() for k in wanted for part in SEVERAL.split(row[k]) if part.strip()]
+        names = [name for k in wanted for name in _named_in(row[k], finder)]
         if student is None:
             strangers += len(names)
             continue
@@ -128,6 +181,11 @@ def requests_import(
                     cohort=cohort, student=student, target=target, written=key[2], source=source
                 )
             )
+    if themselves and not made and not twice:
+        raise HousingError(
+            f"Every row of {source} asks for the student themselves. Choose the file in which the "
+            "second column says whom they want."
+        )
     if not made and not twice:
         raise HousingError(
             f"No row of {source} names a student of {cohort.name} and whom they want. "
@@ -137,6 +195,13 @@ def requests_import(
     unknown = sum(request.target is None for request in made)
     audit(user, "imported requests", cohort, requests=len(made), file=source)
     return ImportedRequests(len(made), unknown, themselves, twice, strangers)
+
+
+def _named_in(cell: str, finder: StudentFinder) -> list[str]:
+    """Return whom one cell names: "Ash, Ada" is one where somebody is called so."""
+    if finder.find(cell) is not None:
+        return [cell.strip()]
+    return [part.strip() for part in SEVERAL.split(cell) if part.strip()]
 
 
 def requests_add(*, cohort: Cohort, source: str, pairs: Sequence[tuple[int, int]]) -> None:
@@ -212,21 +277,40 @@ def _match(request: RoommateRequest, target: Student) -> None:
 
 @transaction.atomic
 def requests_match_close(*, user: User, cohort: Cohort) -> int:
-    """Match every unknown request that has exactly one close id; return how many."""
+    """Match every unknown request that can mean one student alone; return how many."""
     finder = StudentFinder(cohort)
     unknown = RoommateRequest.objects.select_for_update(of=("self",)).filter(
         cohort=cohort, target=None, is_ignored=False
     )
     matched = 0
     for request in unknown:
-        near = [s for s in finder.close(request.written) if s.pk != request.student_id]
-        if len(near) == 1:
-            _match(request, near[0])
+        near = finder.close(request.written).but(request.student_id)
+        if near.is_sure:
+            _match(request, near.students[0])
             matched += 1
     if not matched:
-        raise HousingError("No unknown request has exactly one close match.")
+        raise HousingError("No unknown request can mean one student alone.")
     audit(user, "matched requests", cohort, requests=matched)
     return matched
+
+
+@transaction.atomic
+def requests_leave_out(*, user: User, cohort: Cohort) -> int:
+    """Leave out every unknown request that nobody of the cohort is close to; return how many."""
+    finder = StudentFinder(cohort)
+    unknown = RoommateRequest.objects.select_for_update(of=("self",)).filter(
+        cohort=cohort, target=None, is_ignored=False
+    )
+    keys = [
+        request.pk
+        for request in unknown
+        if not finder.close(request.written).but(request.student_id).students
+    ]
+    if not keys:
+        raise HousingError("Every unknown request is close to somebody of this cohort.")
+    RoommateRequest.objects.filter(pk__in=keys).update(is_ignored=True)
+    audit(user, "left out requests", cohort, requests=len(keys))
+    return len(keys)
 
 
 @transaction.atomic

@@ -30,6 +30,8 @@ def badge_words(placement: Placement) -> str:
         return f"Best {when}, {formats.counted(placement.changes, 'change')} since"
     if gap is None:
         return "Not certified yet"
+    if not formats.is_telling(gap):
+        return "Too early to tell how near the best"
     return f"Within {formats.gap(gap)} of the best"
 
 

@@ -12,12 +12,13 @@ from webapp.common.errors import Refusal
 from webapp.common.file_headers import as_attachment
 from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_owned_or_404, owned_by
-from webapp.common.toasts import attempt
+from webapp.common.toasts import attempt, toast
 from webapp.housing.errors import HousingError
 from webapp.housing.exports import COLUMNS, SHAPES, rooms_export, roster_export
 from webapp.housing.forms import default_rules, read_rules
 from webapp.housing.models import BuildingList, Placement
 from webapp.housing.rules import PlacementRules
+from webapp.housing.selectors.buildings import with_open_beds
 from webapp.housing.selectors.pages import drawer_context, placement_context
 from webapp.housing.selectors.placements import placement_listing
 from webapp.housing.selectors.scenarios import scenarios_context
@@ -63,7 +64,7 @@ def placement_list(request: HttpRequest) -> HttpResponse:
 def placement_new(request: HttpRequest) -> HttpResponse:
     """Choose cohort, buildings, model and rules, and start placing."""
     cohorts = owned_by(Cohort, request.user)
-    lists = owned_by(BuildingList, request.user)
+    lists = with_open_beds(owned_by(BuildingList, request.user))
     models = models_of(request.user).filter(learned_at__isnull=False)
     sent = request.POST or request.GET
     cohort = next((c for c in cohorts if str(c.pk) == sent.get("cohort")), None)
@@ -159,14 +160,15 @@ def compute(request: HttpRequest, uuid: str) -> HttpResponse:
 @require_POST
 @staff_required
 def solve(request: HttpRequest, uuid: str) -> HttpResponse:
-    """Leave out the requests that make a placement impossible, and place again."""
+    """Leave out what makes a placement impossible, requests, locks or nevers, and place again."""
     found = find_placement(request, uuid)
     clash = whole_number(request.POST.get("clash", ""))
-    attempt(
-        request,
-        lambda: clashes_solve(user=request.user, placement=found, clash=clash),
-        "Left out. The rooms are worked out again.",
-    )
+    leave = request.POST.get("leave", "requests")
+    try:
+        words = clashes_solve(user=request.user, placement=found, clash=clash, leave=leave)
+        toast(request, words)
+    except Refusal as problem:
+        toast(request, str(problem), error=True)
     return redirect("housing:placement", found.pk)
 
 

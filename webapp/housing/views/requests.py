@@ -21,6 +21,7 @@ from webapp.housing.services.requests import (
     requests_clear,
     requests_cut,
     requests_import,
+    requests_leave_out,
     requests_match_close,
 )
 
@@ -57,6 +58,8 @@ def _act(request: HttpRequest, cohort: Cohort) -> str:
         return f"Means {target.label}." if target else "Left out."
     if act == "close":
         return f"{counted(requests_match_close(**options), 'request')} matched."
+    if act == "leave-out":
+        return f"{counted(requests_leave_out(**options), 'request')} left out."
     if act == "split":
         group = whole_number(request.POST.get("group", ""))
         splits = splits_of(cohort)
