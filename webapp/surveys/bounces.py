@@ -6,6 +6,9 @@ import re
 from email.message import Message
 
 MAX_BYTES = 20_000_000
+_MAX_PARTS = 50  # of one mail; who nests more of them wants to keep a parser busy
+_BREAKS = re.compile(r"[\s<>,;\"']+")
+_LONGEST = 254
 _ADDRESS = re.compile(r"[^\s<>,;\"']{1,64}@[^\s<>,;\"']{1,189}")
 _MBOX = re.compile(rb"(?m)^From [^\n]*\n")
 
@@ -17,7 +20,8 @@ def bounced_addresses(data: bytes) -> dict[str, str]:
     """
     if b"delivery-status" not in data[:MAX_BYTES].lower():
         text = data[:MAX_BYTES].decode("utf-8", "replace")
-        found = (match.group().strip(".").lower() for match in _ADDRESS.finditer(text))
+        words = (word for word in _BREAKS.split(text) if "@" in word and len(word) <= _LONGEST)
+        found = (word.strip(".").lower() for word in words if _ADDRESS.fullmatch(word))
         return dict.fromkeys(found, "Marked by staff")
     return addresses_of_mails(data)
 
@@ -29,9 +33,14 @@ def addresses_of_mails(data: bytes) -> dict[str, str]:
     """
     kept: dict[str, str] = {}
     for part in _MBOX.split(data[:MAX_BYTES]):
-        if part.strip():
+        if part.strip() and not _is_too_deep(part):
             kept |= _of_mail(email.message_from_bytes(part, policy=email.policy.compat32))
     return kept
+
+
+def _is_too_deep(mail: bytes) -> bool:
+    low = mail.lower()
+    return low.count(b"boundary") + low.count(b"message/rfc822") > _MAX_PARTS
 
 
 def _of_mail(message: Message) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """Sections, places and Undo of the builder; zones, bounces, links that expire, the forecast."""
 
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from smtplib import SMTPRecipientsRefused
@@ -207,6 +208,20 @@ def test_mails_that_came_back_are_read() -> None:
         ("a@x.example", "b@x.example"), "Marked by staff"
     )
     assert bounced_addresses(b"\x00\xff") == {}
+
+
+def test_what_keeps_a_parser_busy_is_no_returned_mail() -> None:
+    nested = b"".join(
+        b"Content-Type: multipart/mixed; boundary=b%d\n\n--b%d\n" % (k, k) for k in range(3_000)
+    )
+    for hostile in (nested, b"Content-Type: message/rfc822\n\n" * 3_000):
+        assert bounced_addresses(hostile + b"delivery-status") == {}
+    assert set(bounced_addresses(hostile + b"\nFrom x\n" + RETURNED)) == {"gone@x.example"}
+    began = time.process_time()
+    assert bounced_addresses(b"x" * 5_000_000 + b" a@x.example " + b"@" * 1_000_000) == {
+        "a@x.example": "Marked by staff"
+    }
+    assert time.process_time() - began < 2
 
 
 def test_staff_mark_addresses_of_their_own_organisation_only(

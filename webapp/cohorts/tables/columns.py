@@ -126,16 +126,17 @@ def _order(table: Table) -> list[tuple[bool, float]]:
 
 def unfinished_rows(table: Table) -> list[int]:
     """Return the numbers of the rows that their maker marks as not finished."""
-    marks = [
-        index
-        for index, name in enumerate(table.header)
-        if own_column(table.layout.maker, name, index) is Own.FINISHED
-    ]
-    return [
-        number
-        for position, number in enumerate(table.row_numbers)
-        if any(folded(table.column(index)[position]) in _NO for index in marks)
-    ]
+    found: list[int] | None = table.memo.get("unfinished")
+    if found is None:
+        marks = [
+            table.column(index)
+            for index, name in enumerate(table.header)
+            if own_column(table.layout.maker, name, index) is Own.FINISHED
+        ]
+        rows = enumerate(table.row_numbers)
+        found = [n for position, n in rows if any(folded(c[position]) in _NO for c in marks)]
+        table.memo["unfinished"] = found
+    return found
 
 
 def spelled_apart(table: Table, choices: Choices, index: int) -> list[tuple[str, str]]:
