@@ -18,6 +18,12 @@ async function save() {
 }
 
 form.addEventListener("change", save);
+window.addEventListener("online", save);
+form.addEventListener("submit", (event) => { // a page that cannot be loaded would take the answer along
+  if (navigator.onLine) return;
+  event.preventDefault();
+  save();
+});
 document.addEventListener("keydown", (event) => {
   if (event.target.matches("input:not([type=radio], [type=checkbox]), textarea") || event.altKey || event.ctrlKey || event.metaKey) return;
   const option = form.querySelectorAll(".option input")[Number(event.key) - 1];
