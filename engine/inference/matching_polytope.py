@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engine.core.arguments import FloatArray
+from engine.core.arguments import BoolArray, FloatArray, IntArray
 from engine.core.progress import StopCallback, never_stop
 from engine.inference.matching_messages import bound_value as bound_messages
 from engine.inference.matching_messages import scale_to_rows, solve_messages
@@ -25,7 +25,7 @@ from engine.inference.matching_newton import (
     follow_path,
     read_marginals,
 )
-from engine.inference.odd_sets import OddSetProof, examine_odd_sets
+from engine.inference.odd_sets import TOLERANCE, OddSetProof, examine_odd_sets, smaller_side
 from engine.kernels.matching_newton import bound_rows
 from engine.kernels.threads import for_row_ranges
 
@@ -133,13 +133,60 @@ def _hold_sets(
         if not proof.violated and free is point:
             is_solved = is_there
             break
-        held = {tuple(nodes) for nodes in free.sets}
-        new = tuple(nodes for nodes in proof.violated if tuple(nodes) not in held)
+        new = uncross(tau, free.sets, proof.violated)
         following = follow_path(free, scores, rho, RESIDUAL, new_sets=new, should_stop=should_stop)
         if following.residual > RESIDUAL and not is_there:
             break
         point = following
     return _Leg(point, tau, residual, proof, steps, is_solved)
+
+
+def uncross(
+    tau: FloatArray, held: tuple[IntArray, ...], violated: tuple[IntArray, ...]
+) -> tuple[IntArray, ...]:
+    """Return violated odd sets of which none crosses another or a held one.
+
+    Two odd sets that cross can be exchanged for two that do not and that no more leaves in all
+    (submodularity): one of these is violated where one of the two was and the other holds with
+    equality. Crossing sets cannot all hold with equality where every marginal is above 0.
+    """
+    n = len(tau)
+    kept = [_side(nodes, n) for nodes in held]
+    for nodes in violated:
+        side = _side(nodes, n)
+        for _ in range(n):
+            other = next((k for k in kept if _crosses(side, k)), None)
+            if other is None:
+                break
+            pair = (side & other, side | other)
+            if pair[0].sum() % 2 == 0:
+                pair = (side & ~other, other & ~side)
+            side = min(pair, key=lambda part: _cut(tau, part))
+        if _cut(tau, side) < 1.0 - TOLERANCE and not any(_is_same(side, k) for k in kept):
+            kept.append(side)
+    return tuple(smaller_side(side) for side in kept[len(held) :])
+
+
+def _side(nodes: IntArray, n_nodes: int) -> BoolArray:
+    side = np.zeros(n_nodes, dtype=np.bool_)
+    side[nodes] = True
+    return side
+
+
+def _cut(tau: FloatArray, side: BoolArray) -> float:
+    """Return what leaves a set."""
+    return float(tau[np.ix_(side, ~side)].sum())
+
+
+def _crosses(first: BoolArray, second: BoolArray) -> bool:
+    """Whether all four parts that two sets make hold somebody."""
+    parts = (first & second, first & ~second, ~first & second, ~(first | second))
+    return all(bool(part.any()) for part in parts)
+
+
+def _is_same(first: BoolArray, second: BoolArray) -> bool:
+    """Whether two sets are the two sides of one cut, or the same."""
+    return bool((first == second).all() or (first != second).all())
 
 
 def _between(first: FloatArray, last: FloatArray, share: float) -> FloatArray:

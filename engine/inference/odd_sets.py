@@ -332,7 +332,7 @@ def _cuts_between_parts(
     return _most_violated(tau, sums, sides[few >= 3])
 
 
-def _smaller_side(side: BoolArray) -> IntArray:
+def smaller_side(side: BoolArray) -> IntArray:
     """Return the nodes of the smaller side of a cut, of equal ones that without node 0."""
     inside, n = int(side.sum()), len(side)
     is_other = 2 * inside > n or (2 * inside == n and bool(side[0]))
@@ -346,7 +346,7 @@ def _most_violated(tau: FloatArray, sums: FloatArray, found: BoolArray) -> tuple
     chosen: list[IntArray] = []
     taken = np.zeros(len(tau), dtype=np.bool_)
     for k in np.argsort(cuts, kind="stable"):
-        nodes = _smaller_side(found[k])
+        nodes = smaller_side(found[k])
         if cuts[k] < 1.0 - TOLERANCE and not taken[nodes].any():
             taken[nodes] = True
             chosen.append(nodes)
