@@ -234,6 +234,26 @@ def _members(sets: tuple[IntArray, ...], n_nodes: int) -> BoolArray:
     return member
 
 
+def _tops(
+    t: FloatArray, first: IntArray, second: IntArray, n_nodes: int
+) -> tuple[BoolArray, BoolArray]:
+    """Return which pairs dominate their first and their second node, at most one each.
+
+    Two above 1/2 on the way are both too many: were both left out of the sum, it could balance.
+    """
+    order = np.argsort(t, kind="stable")
+    own = np.full(n_nodes, -1, dtype=np.int64)
+    likeliest = np.zeros(n_nodes)
+    for end in (first, second):
+        np.maximum.at(likeliest, end, t)
+    order = order[t[order] > 0.5]
+    for end in (first, second):
+        here = order[t[order] == likeliest[end[order]]]
+        own[end[here]] = here
+    places = np.arange(len(t))
+    return own[first] == places, own[second] == places
+
+
 def _sigmoid(logits: FloatArray) -> FloatArray:
     return np.asarray(np.exp(-np.logaddexp(0.0, -logits)))
 
@@ -323,18 +343,18 @@ class _Work:
         rate[first, second] = rate[second, first] = t * rest / slope
         error = reduced[first, second] - point.potentials[first] - point.potentials[second]
         error += np.logaddexp(0.0, -point.logits) + c * np.logaddexp(0.0, point.logits)
-        is_top = t > 0.5
+        tops = _tops(t, first, second, n)
         sums = self.tau.sum(axis=1)
-        for end in (first, second):
+        for end, is_top in zip((first, second), tops, strict=True):
             sums += np.bincount(end[~is_top], t[~is_top], n)
         sums = np.maximum(sums, 1e-300)
         balance = np.log(sums)
         size = n + len(point.sets)
         matrix = np.zeros((size, size))
         np.multiply(rate, 1.0 / sums[:, None], out=matrix[:n, :n])
-        for end, other in ((first[is_top], second[is_top]), (second[is_top], first[is_top])):
-            balance[end] -= -np.logaddexp(0.0, point.logits[is_top])
-            matrix[end, other] = t[is_top] / slope[is_top]
+        for end, other, is_top in ((first, second, tops[0]), (second, first, tops[1])):
+            balance[end[is_top]] += np.logaddexp(0.0, point.logits[is_top])
+            matrix[end[is_top], other[is_top]] = t[is_top] / slope[is_top]
         right = np.concatenate([balance, np.zeros(len(point.sets))])
         right[:n] += np.bincount(first, matrix[first, second] * error, n)
         right[:n] += np.bincount(second, matrix[second, first] * error, n)
