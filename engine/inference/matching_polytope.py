@@ -207,9 +207,10 @@ def bound_value(
     reduced = replace(point, scores=scores, multipliers=kept).reduced_scores()
     nu = point.potentials - rho
     rows = np.empty((len(tau), 3))
+    spare = np.where(tau > 0.5, 0.0, tau).sum(axis=1)
 
     def work(first: int, last: int) -> None:
-        bound_rows(reduced, tau, nu, rho, TINY, first, last, rows)
+        bound_rows(reduced, tau, nu, rho, spare, TINY, first, last, rows)
 
     for_row_ranges(len(tau), work)
     value, top, mean = rows.sum(axis=0) / 2.0

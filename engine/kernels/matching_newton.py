@@ -46,6 +46,7 @@ def bound_rows(
     tau: FloatArray,
     nu: FloatArray,
     rho: FloatArray,
+    spare: FloatArray,
     least: float,
     first: int,
     last: int,
@@ -54,7 +55,9 @@ def bound_rows(
     """What the rows give to the value and to its bound, into ``out`` (n, 3).
 
     Columns: sum_j of W tau + the entropy's terms; the largest reduced gradient R_ij; sum_j tau R.
-    R = W + grad H(tau) - nu_i - nu_j, with tau held above ``least`` and below 1 in the logarithms.
+    R = W + grad H(tau) - nu_i - nu_j, with tau held above ``least`` in the logarithms. ``spare``
+    (n,) is what a node's entries up to 1/2 sum to: beside one above 1/2 it is 1 - tau, by the first
+    node of the two, where the difference has no digits left.
     """
     n = len(nu)
     for i in range(first, last):
@@ -65,7 +68,7 @@ def bound_rows(
             c = rho[i] + rho[j] - 1.0
             t = tau[i, j]
             low = math.log(max(t, least))
-            rest = max(1.0 - t, 1e-16)
+            rest = 1.0 - t if t <= 0.5 else max(spare[min(i, j)], least)
             high = math.log(rest) if t > 1e-3 else math.log1p(-t)
             value += scores[i, j] * t + c * rest * high - t * low
             reduced = scores[i, j] - c * (1.0 + high) - 1.0 - low - nu[i] - nu[j]

@@ -5,6 +5,7 @@ import time
 import numpy as np
 import pytest
 
+from benchmarks import bench_years
 from engine.core.errors import StoppedError
 from engine.core.status import Status
 from engine.crf.questionnaire import Question, Questionnaire
@@ -81,6 +82,17 @@ def test_a_year_of_near_duplicates_is_certified():
     result = ThetaAscent([problem], 0.1, Limits(1e-4, max_iterations=60)).solve()
     assert result.status is Status.CONVERGED
     assert result.is_certified
+
+
+@pytest.mark.parametrize(
+    ("kind", "seed", "ridge"),
+    [("3+3+many", 3, 0.01), ("near-duplicates", 1, 0.1), ("near-duplicates", 2, 10.0)],
+)
+def test_the_hunt_finds_no_exception_where_it_found_some(kind, seed, ridge):
+    """They stood still where odd sets that cross were held together."""
+    rng = np.random.default_rng([sorted(bench_years.KINDS).index(kind), seed])
+    result = bench_years.learn(bench_years.KINDS[kind](rng), ridge, 1e-4, 600.0)
+    assert not bench_years.is_exception(result, 1e-4, 600.0)
 
 
 def test_a_time_limit_is_kept_within_a_step(monkeypatch):
