@@ -171,6 +171,17 @@ class InnerProblem(Protocol):
 
 
 @runtime_checkable
+class HasVertices(Protocol):
+    """A problem whose best vertex is found much sooner than its maximum with entropy."""
+
+    def vertex_statistics(self, theta: FloatArray) -> FloatArray:
+        """Return phi of a vertex that maximises <theta, phi>, shape (K,).
+
+        The entropy of a vertex is not negative: <theta, phi> is at most log Z_rho.
+        """
+
+
+@runtime_checkable
 class Interruptible(Protocol):
     """A problem whose solve asks, before every sweep, whether to raise ``StoppedError``."""
 

@@ -21,7 +21,7 @@ from engine.core.progress import StopCallback, never_stop
 from engine.core.status import Status
 from engine.kernels.threads import one_blas_thread
 from engine.objectives.learning_dual import LearningDual, make_learning_dual
-from engine.objectives.protocol import InnerProblem, Interruptible
+from engine.objectives.protocol import HasVertices, InnerProblem, Interruptible
 from engine.solvers.control import Callbacks, Limits, ProblemStamp, Run
 from engine.solvers.dual_bundle import DualBundle
 from engine.solvers.result import LearningResult
@@ -31,6 +31,7 @@ ARMIJO = 1e-4  # share of the promised rise that a step must deliver
 INNER_SHARE = 0.02  # part of the wanted gap that inexact inner solutions may use up
 ROUNDING = 1e-12  # differences below this share of the objective are rounding errors
 FURTHEST = 2.0  # times the size of the likelihood that a step may promise
+LONG = 0.5  # times that size: a step that promises more is first held against the best vertices
 SHORTEN = (0.1, 0.5)  # a rejected step shrinks to where the slope vanishes, within these shares
 
 
@@ -223,6 +224,12 @@ class ThetaAscent:
         step = min(1.0, FURTHEST * max(abs(now.bounds.lower), 1.0) / max(slope, 1e-300))
         for _ in range(30):
             theta = now.theta + step * direction
+            if step * slope > LONG * max(abs(now.bounds.lower), 1.0):
+                beyond = self._gradient_beyond(dual, theta, now.bounds.lower)
+                if beyond is not None:
+                    history.clear()
+                    step *= _shortened(slope, slope - float(direction @ beyond))
+                    continue
             allowed = self.inner_rise * step * slope
             following = self._evaluate(dual, run, theta, states, allowed)
             rise = following.bounds.lower - now.bounds.lower
@@ -235,8 +242,22 @@ class ThetaAscent:
             elif np.isfinite(self.refresh_ratio):
                 history.clear()
             fall = slope - float(direction @ following.gradient)
-            step *= float(np.clip(slope / fall if fall > 0.0 else 1.0, *SHORTEN))
+            step *= _shortened(slope, fall)
         return None
+
+    def _gradient_beyond(
+        self, dual: LearningDual, theta: FloatArray, lower: float
+    ) -> FloatArray | None:
+        """Return a gradient where the best vertices alone show that l_rho is below ``lower``.
+
+        The solve with entropy would take longest where it is of no use: at a theta far too large.
+        """
+        vertices = [p.vertex_statistics(theta) for p in self.problems if isinstance(p, HasVertices)]
+        if len(vertices) < len(self.problems):
+            return None
+        statistics = np.asarray(np.sum(vertices, axis=0))
+        most = float(theta @ (dual.observed - statistics)) - 0.5 * self.ridge * float(theta @ theta)
+        return None if most >= lower else dual.primal_gradient(theta, statistics)
 
     def _stamp(self, dual: LearningDual) -> ProblemStamp:
         return ProblemStamp("thetan ascent", len(self.problems), dual.key)
@@ -272,6 +293,11 @@ def _factor(matrix: FloatArray) -> Factor:
             boost = max(10.0 * boost, 1e-3 * float(np.abs(np.diag(matrix)).max()), 1e-12)
         else:
             return factor, lower
+
+
+def _shortened(slope: float, fall: float) -> float:
+    """Return what a rejected step is multiplied with: to where the slope vanishes, if it does."""
+    return float(np.clip(slope / fall if fall > 0.0 else 1.0, *SHORTEN))
 
 
 def _norm(vector: FloatArray) -> float:

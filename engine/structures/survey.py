@@ -129,6 +129,10 @@ class SurveyStructure:
             return self.features.pair_statistics(self._paired, pairs)
         return self.features.statistics(self._one_hot.T @ (at @ self._one_hot))
 
+    def vertex_statistics(self, theta: FloatArray) -> FloatArray:
+        """Return phi of a best matching; see ``engine.objectives.protocol.HasVertices``."""
+        return self.statistics(self.oracle.compute_extreme_point(self.scores(theta)).vertex)
+
     def maximise(self, theta: FloatArray, state: State | None, accuracy: float) -> InnerSolution:
         """Solve by potentials; see ``engine.objectives.protocol.InnerProblem``."""
         n = self.n_students

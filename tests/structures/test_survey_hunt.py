@@ -11,6 +11,7 @@ from engine.core.status import Status
 from engine.crf.questionnaire import Question, Questionnaire
 from engine.crf.survey import Survey
 from engine.crf.survey_features import make_survey_features
+from engine.objectives.learning_dual import make_learning_dual
 from engine.solvers.control import Limits
 from engine.solvers.theta_ascent import ThetaAscent
 from engine.structures.survey import SurveyStructure
@@ -114,3 +115,30 @@ def test_a_time_limit_is_kept_within_a_step(monkeypatch):
     assert result.status is Status.TIME_LIMIT
     assert time.perf_counter() - started < 5.0
     assert np.isfinite(result.relative_gap)
+
+
+@pytest.mark.parametrize("size", [0.1, 3.0])
+def test_the_best_vertex_lies_below_the_maximum_with_entropy(size):
+    """A step is given up by the vertex alone: a theta that it rules out is never the better one."""
+    survey, pairs = make_year(4)
+    problem = SurveyStructure(survey, pairs, make_survey_features([survey]), 1.0)
+    theta = size * np.random.default_rng(1).normal(size=len(problem.observed))
+    best = float(theta @ problem.vertex_statistics(theta))
+    solution = problem.maximise(theta, None, 1e-9)
+    assert best >= float(theta @ problem.observed) - 1e-9
+    assert best <= solution.log_partition + 1e-9
+    assert solution.log_partition <= best + solution.entropy + 1e-6 * abs(best)
+
+
+def test_a_step_that_the_best_vertices_rule_out_is_shortened_unsolved():
+    """With little ridge the first steps led to scores of hundreds of nats, for seconds each."""
+    survey, pairs = make_year(4)
+    problem = SurveyStructure(survey, pairs, make_survey_features([survey]), 1.0)
+    ascent, dual = ThetaAscent([problem], 1e-4), make_learning_dual([problem.observed], 1e-4)
+    zero, away = np.zeros(len(problem.observed)), 1e3 * problem.observed
+    start = problem.maximise(zero, None, 1e-9)
+    lower = dual.evaluate(zero, [start]).lower
+    assert ascent._gradient_beyond(dual, zero, lower) is None
+    beyond = ascent._gradient_beyond(dual, away, lower)
+    assert beyond is not None
+    assert float(away @ beyond) < 0.0  # back to where the likelihood is larger
