@@ -7,6 +7,7 @@ from .core.errors import (
     InvalidProblemError,
     StoppedError,
 )
+from .core.hosts import HostLostError, Hosts
 from .core.progress import (
     Progress,
     ProgressCallback,
@@ -87,6 +88,7 @@ from .learning.boosted_segmentation import TrainedBoosted, train_boosted_segment
 from .learning.class_model import ClassSegmentationModel, Detail, load_class_model
 from .learning.class_prediction import BestLabelling, ClassPrediction, predict_classes
 from .learning.class_segmentation import TrainedClasses, train_class_segmentation
+from .learning.dask_hosts import DaskHosts
 from .learning.live_segmenter import LiveAnswer, LiveSegmenter, no_strokes
 from .learning.partner_means import PartnerMeans, compute_partner_means
 from .learning.question_information import QuestionInformation, question_information
@@ -169,6 +171,7 @@ __all__ = [
     "CompleteGraphMatcher",
     "Confusion",
     "Contribution",
+    "DaskHosts",
     "Designation",
     "Detail",
     "Drift",
@@ -184,6 +187,8 @@ __all__ = [
     "GridRoofDuality",
     "GridTables",
     "GridTreeReweighted",
+    "HostLostError",
+    "Hosts",
     "InfeasibleError",
     "InvalidProblemError",
     "IsingMarginals",

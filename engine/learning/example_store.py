@@ -33,6 +33,24 @@ VERSION = b"image features 1"
 PARTS = ("colours", "gradients", "right", "down")
 
 
+class PictureDigest:
+    """SHA-256 of pictures and labels in their order: tells sets apart."""
+
+    def __init__(self) -> None:
+        self._digest = hashlib.sha256()
+
+    def update(
+        self, shape: Sequence[int], colours: NDArray[np.uint8], packed: NDArray[np.uint8]
+    ) -> None:
+        """Add a picture whose labels are packed eight to a byte."""
+        for part in (np.array(shape, np.int64), colours, packed):
+            self._digest.update(np.ascontiguousarray(part).tobytes())
+
+    def hexdigest(self) -> str:
+        """Return the digest so far."""
+        return self._digest.hexdigest()
+
+
 class ExampleStore(Sequence[GridExample]):
     """A growing sequence of examples whose memory does not grow beyond a budget.
 
@@ -53,7 +71,7 @@ class ExampleStore(Sequence[GridExample]):
         self._features: list[GridFeatures | Path | SpilledFeatures] = []
         self._labels: list[NDArray[np.uint8]] = []
         self._shapes: list[tuple[int, int]] = []
-        self._digest = hashlib.sha256()
+        self._digest = PictureDigest()
         if cache is not None:
             cache.mkdir(parents=True, exist_ok=True)
 
@@ -68,8 +86,7 @@ class ExampleStore(Sequence[GridExample]):
             self._features.append(self._spilled(features) if path is None else path)
         self._labels.append(np.packbits(labels))
         self._shapes.append((int(labels.shape[0]), int(labels.shape[1])))
-        for part in (np.array(labels.shape, np.int64), colours, self._labels[-1]):
-            self._digest.update(np.ascontiguousarray(part).tobytes())
+        self._digest.update(labels.shape, colours, self._labels[-1])
 
     @property
     def digest(self) -> str:

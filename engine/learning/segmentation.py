@@ -10,6 +10,7 @@ import numpy as np
 from engine.core.arguments import check_positive
 from engine.core.checkpoint import Checkpoint, OwnCheckpoint
 from engine.core.errors import InvalidProblemError
+from engine.core.hosts import Hosts
 from engine.core.progress import (
     ProgressCallback,
     StopCallback,
@@ -33,6 +34,7 @@ from engine.learning.segmentation_solvers import (
     solve_by_frank_wolfe,
     solve_in_theta,
 )
+from engine.learning.spread_pictures import SpreadPictures
 from engine.objectives.grid_inner import check_rho
 from engine.solvers.control import Callbacks, Limits
 from engine.solvers.result import LearningResult
@@ -72,6 +74,7 @@ def train_segmentation(
     checkpoint: Checkpoint | None = None,
     rng: np.random.Generator | None = None,
     cache: Path | None = None,
+    hosts: Hosts | None = None,
 ) -> TrainedSegmentation:
     """Learn the weights that maximise the penalised surrogate likelihood of the masks.
 
@@ -105,6 +108,9 @@ def train_segmentation(
         Order of the blocks of "block-coordinate"; a fixed seed by default.
     cache : Path, optional
         Folder that keeps the features of pictures from run to run.
+    hosts : Hosts, optional
+        Where the pictures are worked on, such as `DaskHosts`: the answer is that of one host.
+        For the solve in theta of the surrogate likelihood, "auto"; held-out pictures stay here.
 
     Returns
     -------
@@ -115,9 +121,11 @@ def train_segmentation(
     InvalidProblemError
         If there are no images, one is not of the shape or type above, an image and its mask
         differ in size, no mask marks anything (or all mark everything) at the size of the models,
-        or an option is out of range.
+        an option is out of range, or another solver or loss is asked to use hosts.
     StoppedError
         If ``should_stop`` answered True before any parameters were found.
+    HostLostError
+        If one of the hosts went away: begin again with the others, from the same checkpoint.
     """
     if solver not in SOLVERS:
         raise InvalidProblemError(f"solver: expected one of {', '.join(SOLVERS)}, got {solver!r}.")
@@ -132,24 +140,27 @@ def train_segmentation(
         check_positive("ridge", ridge)
     if max_seconds is not None and not max_seconds >= 0:
         raise InvalidProblemError(f"max_seconds: expected seconds from 0, received {max_seconds}.")
+    if hosts is not None and (solver not in ("auto", "theta") or loss in MARGINAL_LOSSES):
+        raise InvalidProblemError("hosts: expected solver theta and loss likelihood beside them.")
     started = perf_counter()
-    examples = ExampleStore(cache)
-    is_any_marked = _append(examples, images, masks, max_side)
-    counts = [int(examples.labels(k).sum()) for k in range(len(examples))]
+    here = ExampleStore(cache)
+    spread = None if hosts is None else SpreadPictures(hosts, should_stop)
+    examples: ExampleStore | SpreadPictures = here if spread is None else spread
+    counts, is_any_marked = _append(examples, images, masks, max_side)
     check_labels(counts, examples.sizes, max_side, is_any_marked=is_any_marked)
     n_pixels = sum(examples.sizes)
     weight = ridge_factor * RIDGE_PER_PIXEL * n_pixels if ridge is None else float(ridge)
     held_out = ExampleStore(cache)
     if holdout:
         _append(held_out, *holdout, max_side)
-    task = SegmentationTask(examples, examples.sizes, weight, rho)
+    task = SegmentationTask(here, examples.sizes, weight, rho, spread)
     reporter = SegmentationReporter(held_out, rho, on_progress, should_stop)
     limits = Limits(relative_gap=relative_gap, max_seconds=_left(max_seconds, started))
     callbacks = Callbacks(reporter, should_stop, _own(checkpoint, task, solver, examples.digest))
     with one_blas_thread():
         if loss in MARGINAL_LOSSES:
             result = fit_marginal_loss(
-                examples,
+                here,
                 loss,
                 ridge=weight,
                 rho=rho,
@@ -191,13 +202,20 @@ def make_examples(
     return examples
 
 
-def _append(examples: ExampleStore, images: Images, masks: Masks, max_side: int) -> bool:
-    """Add pictures and masks at the size of their models; return whether any mask marked any."""
-    is_any_marked = False
+def _append(
+    examples: ExampleStore | SpreadPictures, images: Images, masks: Masks, max_side: int
+) -> tuple[list[int], bool]:
+    """Add pictures and masks at the size of their models.
+
+    Returns how many pixels of each are marked at that size, and whether any was at its own.
+    """
+    counts, is_any_marked = [], False
     for picture in labelled_pictures(images, masks, max_side):
-        examples.append(picture.colours, picture.labels)
+        with one_blas_thread():  # sums then round alike on every machine of a kind
+            examples.append(picture.colours, picture.labels)
+        counts.append(int(picture.labels.sum()))
         is_any_marked = is_any_marked or picture.is_marked
-    return is_any_marked
+    return counts, is_any_marked
 
 
 def _own(
@@ -210,7 +228,7 @@ def _own(
         "solver": "theta" if solver == "auto" else solver,
         "ridge": task.ridge,
         "rho": float(task.rho),
-        "images": len(task.examples),
+        "images": len(task.sizes),
         "pixels": sum(task.sizes),
         "image digest": digest[:12],
     }

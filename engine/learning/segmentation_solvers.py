@@ -16,6 +16,7 @@ from engine.crf.grid_features import GridExample
 from engine.kernels.threads import count_threads
 from engine.learning.example_store import ExampleView
 from engine.learning.segmentation_progress import SegmentationReporter
+from engine.learning.spread_pictures import SpreadPictures
 from engine.objectives.grid_inner import GridSetInnerProblem
 from engine.objectives.learning_dual import make_learning_dual
 from engine.objectives.protocol import InnerSolution
@@ -59,12 +60,16 @@ STEP_RULES: dict[str, StepRule] = {"line-search": LineSearch(), "open-loop": Ope
 
 @dataclass(frozen=True, slots=True)
 class SegmentationTask:
-    """What is to be learned: labelled pictures, their pixels, lambda for all of them, and rho."""
+    """What is to be learned: labelled pictures, their pixels, lambda for all of them, and rho.
+
+    ``spread`` holds the pictures instead of ``examples`` where they lie on several hosts.
+    """
 
     examples: Sequence[GridExample]
     sizes: Sequence[int]
     ridge: float
     rho: float
+    spread: SpreadPictures | None = None
 
 
 def solve_in_theta(
@@ -81,8 +86,8 @@ def solve_in_theta(
     StoppedError
         If stopped within an evaluation or a rehearsal: there is no result with bounds.
     """
-    order = np.random.default_rng(0).permutation(len(task.examples))
-    sizes = subset_sizes(len(task.examples))
+    order = np.random.default_rng(0).permutation(len(task.sizes))
+    sizes = subset_sizes(len(task.sizes))
     stage, seconds = _resume(callbacks.checkpoint, sizes)
     started = time.perf_counter() - seconds  # or would have, had all been done in one go
     theta = None
@@ -271,8 +276,11 @@ class _ReportingProblem(GridSetInnerProblem):
         reporter: SegmentationReporter,
     ) -> None:
         n_pixels = sum(task.sizes[k] for k in chosen)
+        spread = task.spread
         super().__init__(
-            ExampleView(task.examples, chosen),
+            ExampleView(task.examples, chosen)
+            if spread is None
+            else spread.group(chosen, task.rho),
             task.rho,
             curvature=None if stage.curvature is None else stage.curvature * n_pixels,
             visited=stage.visited,

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -157,12 +158,30 @@ class GridChains:
         return total
 
 
-class GridSetInnerProblem:
-    """All pictures of a training set as one inner problem, solved on several threads.
+@runtime_checkable
+class PictureGroup(Protocol):
+    """Labelled pictures and their messages, wherever they live: on this host or on several.
 
-    Implements `engine.objectives.protocol.InnerProblem`. The examples may be any sequence, for
-    instance one that reads each example from disk: an example is asked for once a solve and let
-    go. What stays between solves are the messages, ``messages[m]`` of shape (4, rows, columns).
+    Every answer lists the pictures in the order of the group. Sums are taken over that order by
+    whoever asks, so that they round alike however the pictures are spread.
+    """
+
+    def observe(self) -> list[tuple[FloatArray, int]]:
+        """Return phi(Y), shape (K,), and the number of pixels of every picture."""
+
+    def solve(self, theta: FloatArray, share: float) -> list[InnerSolution]:
+        """Solve every picture from its last messages, to ``share`` nats a pixel."""
+
+    def curvature(self, theta: FloatArray) -> list[FloatArray]:
+        """Return an estimate of the Hessian of every picture's log Z_rho, shape (K, K)."""
+
+
+class LocalPictures:
+    """A `PictureGroup` on this host, worked on by several threads.
+
+    The examples may be any sequence, for instance one that reads each example from disk: an example
+    is asked for once a solve and let go. What stays between solves are the messages,
+    ``messages[m]`` of shape (4, rows, columns).
 
     Parameters
     ----------
@@ -170,13 +189,10 @@ class GridSetInnerProblem:
     rho : float, in (0, 1/2]
     threads : int
         Pictures worked on at the same time; the kernels run without the interpreter's lock.
-    curvature : ndarray, shape (K, K), optional
-        What ``curvature`` answers, for instance `learned_curvature` of a subset times the ratio
-        of the numbers of pixels; by default an estimate from sampled pixels.
-    visited : ndarray, shape (n, 2, K), optional
-        What `visited` was when the solves of the same pictures were broken off.
     should_stop : StopCallback
-        Asked before every picture; ``maximise`` then raises StoppedError.
+        Asked before every picture; StoppedError then.
+    places : sequence of int, optional
+        Of the examples among all that are learned from; 0, 1, 2, ... by default.
     """
 
     def __init__(
@@ -184,92 +200,36 @@ class GridSetInnerProblem:
         examples: Sequence[GridExample],
         rho: float,
         *,
-        threads: int = 2,
-        curvature: FloatArray | None = None,
-        visited: FloatArray | None = None,
-        should_stop: StopCallback = never_stop,
+        threads: int,
+        should_stop: StopCallback,
+        places: Sequence[int] | None = None,
     ) -> None:
-        """Count the observed statistics of all pictures.
-
-        Raises
-        ------
-        InvalidProblemError
-            If there are no examples or rho is out of range.
-        """
-        if len(examples) == 0:
-            raise InvalidProblemError("Learning needs at least one labelled picture.")
         self._examples, self._rho, self._threads = examples, check_rho(rho), threads
+        self._should_stop = should_stop
+        self._places = range(len(examples)) if places is None else places
         self._sweeps = [4] * len(examples)
-        self._curvature, self._should_stop = curvature, should_stop
-        self._visited = [] if visited is None else [(point[0], point[1]) for point in visited]
-        self.theta: FloatArray | None = None
-        self.n_pixels = 0
-        self.observed = np.zeros(examples[0].features.n_parameters)
-        shapes = []
-        for example in examples:
-            self.observed += example.features.observed_statistics(example.labels)
-            shapes.append(example.features.shape)
-            self.n_pixels += example.labels.size
-        store = ArrayStore()
-        self._messages = [store.keep(np.ones((4, *shape))) for shape in shapes]
+        self._messages: list[FloatArray] = []
 
-    def maximise(self, theta: FloatArray, state: State | None, accuracy: float) -> InnerSolution:
-        """Solve every picture from its last messages; see `InnerProblem.maximise`.
+    def observe(self) -> list[tuple[FloatArray, int]]:
+        """See `PictureGroup.observe`; messages begin anew."""
+        store, observed = ArrayStore(), []
+        for example in self._examples:
+            features = example.features
+            observed.append((features.observed_statistics(example.labels), example.labels.size))
+            self._messages.append(store.keep(np.ones((4, *features.shape))))
+        return observed
 
-        Before any bound is known the caller cannot say which accuracy it needs; the first solve
-        therefore settles for `FIRST_ACCURACY` a pixel.
-        """
-        share = accuracy / self.n_pixels
-        if self.theta is None:
-            share = max(share, FIRST_ACCURACY)
+    def solve(self, theta: FloatArray, share: float) -> list[InnerSolution]:
+        """See `PictureGroup.solve`."""
         with ThreadPoolExecutor(self._threads) as pool:
             count = len(self._examples)
-            parts = list(pool.map(lambda m: self._solve_one(m, theta, share), range(count)))
-        self.theta = theta
-        statistics = np.sum([part.statistics for part in parts], axis=0)
-        self._visited.append((theta.copy(), statistics))
-        del self._visited[:-MAX_VISITED]
-        return InnerSolution(
-            log_partition=sum(part.log_partition for part in parts),
-            statistics=statistics,
-            entropy=sum(part.entropy for part in parts),
-            sweeps=sum(part.sweeps for part in parts),
-            is_feasible=True,
-            state={},
-        )
+            return list(pool.map(lambda m: self._solve_one(m, theta, share), range(count)))
 
-    def curvature(self, theta: FloatArray, state: State) -> FloatArray:
-        """Return an estimate of the Hessian of log Z_rho, shape (K, K), from sampled pixels.
-
-        Nodes and edges count as independent, each with the variance that its pseudomarginal
-        has: right for weak coupling, too small where whole regions move together.
-        """
-        if self._curvature is not None:
-            return self._curvature
+    def curvature(self, theta: FloatArray) -> list[FloatArray]:
+        """See `PictureGroup.curvature`; nodes and edges count as independent."""
         with ThreadPoolExecutor(self._threads) as pool:
-            parts = pool.map(lambda m: self._curvature_one(m, theta), range(len(self._examples)))
-            return np.asarray(sum(parts))
-
-    @property
-    def visited(self) -> FloatArray:
-        """The last thetas solved and their phi(tau), shape (n, 2, K): what was learned."""
-        return np.array(self._visited).reshape(-1, 2, len(self.observed))
-
-    def learned_curvature(self) -> FloatArray:
-        """Return the curvature corrected along every step between solved points, shape (K, K).
-
-        BFGS updates: the result maps each step in theta to the change of phi(tau) that was seen.
-        """
-        theta = np.zeros(len(self.observed)) if self.theta is None else self.theta
-        matrix = self.curvature(theta, {}).copy()
-        matrix += 1e-9 * np.trace(matrix) / len(matrix) * np.eye(len(matrix))
-        for (before, phi_before), (after, phi_after) in pairwise(self._visited):
-            step, change = after - before, phi_after - phi_before
-            image = matrix @ step
-            rise, expected = float(step @ change), float(step @ image)
-            if rise > 1e-3 * expected > 0.0:
-                matrix += np.outer(change, change) / rise - np.outer(image, image) / expected
-        return matrix
+            count = len(self._examples)
+            return list(pool.map(lambda m: self._curvature_one(m, theta), range(count)))
 
     def _solve_one(self, index: int, theta: FloatArray, share: float) -> InnerSolution:
         """Sweep until bound and feasible value of one picture agree to ``share`` a pixel.
@@ -299,7 +259,7 @@ class GridSetInnerProblem:
         features = self._examples[index].features
         chains = GridChains(features, self._rho, theta, self._messages[index])
         nodes = chains.node_marginals()
-        pixels = np.arange(index % CURVATURE_STRIDE, nodes.size, CURVATURE_STRIDE)
+        pixels = np.arange(self._places[index] % CURVATURE_STRIDE, nodes.size, CURVATURE_STRIDE)
         rows = features.nodes.rows(pixels)
         marginals = nodes.ravel()[pixels]
         weights = marginals * (1 - marginals) * (nodes.size / max(len(pixels), 1))
@@ -308,6 +268,117 @@ class GridSetInnerProblem:
         matrix = np.zeros((features.n_parameters, features.n_parameters))
         matrix[:n, :n] = np.kron(np.array([[1.0, -1.0], [-1.0, 1.0]]), block)
         matrix[n:, n:] = chains.edge_curvature(nodes)
+        return matrix
+
+
+class GridSetInnerProblem:
+    """All pictures of a training set as one inner problem.
+
+    Implements `engine.objectives.protocol.InnerProblem`.
+
+    Parameters
+    ----------
+    pictures : Sequence of GridExample, or PictureGroup
+        The latter with an appearance probability of its own.
+    rho : float, in (0, 1/2]
+    threads : int
+        Pictures of a sequence worked on at the same time.
+    curvature : ndarray, shape (K, K), optional
+        What ``curvature`` answers, for instance `learned_curvature` of a subset times the ratio
+        of the numbers of pixels; by default an estimate from sampled pixels.
+    visited : ndarray, shape (n, 2, K), optional
+        What `visited` was when the solves of the same pictures were broken off.
+    should_stop : StopCallback
+        Asked before every picture of a sequence; ``maximise`` then raises StoppedError.
+    """
+
+    def __init__(
+        self,
+        pictures: Sequence[GridExample] | PictureGroup,
+        rho: float,
+        *,
+        threads: int = 2,
+        curvature: FloatArray | None = None,
+        visited: FloatArray | None = None,
+        should_stop: StopCallback = never_stop,
+    ) -> None:
+        """Count the observed statistics of all pictures.
+
+        Raises
+        ------
+        InvalidProblemError
+            If there are no pictures or rho is out of range.
+        """
+        check_rho(rho)
+        if isinstance(pictures, Sequence):
+            self._group: PictureGroup = LocalPictures(
+                pictures, rho, threads=threads, should_stop=should_stop
+            )
+        else:
+            self._group = pictures
+        self._curvature = curvature
+        self._visited = [] if visited is None else [(point[0], point[1]) for point in visited]
+        self.theta: FloatArray | None = None
+        observed = self._group.observe()
+        if not observed:
+            raise InvalidProblemError("Learning needs at least one labelled picture.")
+        self.n_pixels = sum(size for _, size in observed)
+        self.observed = np.zeros(len(observed[0][0]))
+        for statistics, _ in observed:
+            self.observed += statistics
+
+    def maximise(self, theta: FloatArray, state: State | None, accuracy: float) -> InnerSolution:
+        """Solve every picture from its last messages; see `InnerProblem.maximise`.
+
+        Before any bound is known the caller cannot say which accuracy it needs; the first solve
+        therefore settles for `FIRST_ACCURACY` a pixel.
+        """
+        share = accuracy / self.n_pixels
+        if self.theta is None:
+            share = max(share, FIRST_ACCURACY)
+        parts = self._group.solve(theta, share)
+        self.theta = theta
+        statistics = np.sum([part.statistics for part in parts], axis=0)
+        self._visited.append((theta.copy(), statistics))
+        del self._visited[:-MAX_VISITED]
+        return InnerSolution(
+            log_partition=sum(part.log_partition for part in parts),
+            statistics=statistics,
+            entropy=sum(part.entropy for part in parts),
+            sweeps=sum(part.sweeps for part in parts),
+            is_feasible=True,
+            state={},
+        )
+
+    def curvature(self, theta: FloatArray, state: State) -> FloatArray:
+        """Return an estimate of the Hessian of log Z_rho, shape (K, K), from sampled pixels.
+
+        Nodes and edges count as independent, each with the variance that its pseudomarginal
+        has: right for weak coupling, too small where whole regions move together.
+        """
+        if self._curvature is not None:
+            return self._curvature
+        return np.asarray(sum(self._group.curvature(theta)))
+
+    @property
+    def visited(self) -> FloatArray:
+        """The last thetas solved and their phi(tau), shape (n, 2, K): what was learned."""
+        return np.array(self._visited).reshape(-1, 2, len(self.observed))
+
+    def learned_curvature(self) -> FloatArray:
+        """Return the curvature corrected along every step between solved points, shape (K, K).
+
+        BFGS updates: the result maps each step in theta to the change of phi(tau) that was seen.
+        """
+        theta = np.zeros(len(self.observed)) if self.theta is None else self.theta
+        matrix = self.curvature(theta, {}).copy()
+        matrix += 1e-9 * np.trace(matrix) / len(matrix) * np.eye(len(matrix))
+        for (before, phi_before), (after, phi_after) in pairwise(self._visited):
+            step, change = after - before, phi_after - phi_before
+            image = matrix @ step
+            rise, expected = float(step @ change), float(step @ image)
+            if rise > 1e-3 * expected > 0.0:
+                matrix += np.outer(change, change) / rise - np.outer(image, image) / expected
         return matrix
 
 

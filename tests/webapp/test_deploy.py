@@ -48,7 +48,7 @@ def test_each_unit_starts_its_role() -> None:
         re.search(r"webapp\.supervisor\.roles (\w+)", path.read_text(encoding="utf-8"))[1]
         for path in UNITS
     }
-    assert named == {"web", "worker", "learner", "sweep"}
+    assert named == set(roles.ROLES)
 
 
 def test_sizes_reach_the_programs() -> None:
@@ -169,7 +169,7 @@ def test_the_containers_play_every_role_and_name_variables_that_are_read() -> No
     services = described["services"]
     roles_named = {service["command"][0] for service in services.values() if "build" in service
                    and "command" in service}  # fmt: skip
-    assert roles_named | {"web"} == {"web", "worker", "learner", "sweep"}
+    assert roles_named | {"web"} == set(roles.ROLES)
     settings = (BASE_DIR / "webapp" / "settings.py").read_text(encoding="utf-8")
     for name in services["web"]["environment"]:
         assert name in settings or name.startswith("AWS_"), name
@@ -179,3 +179,14 @@ def test_the_containers_play_every_role_and_name_variables_that_are_read() -> No
             assert name in described["volumes"] or (folder / name).exists(), volume
     docker_file = (folder / "Dockerfile").read_text(encoding="utf-8")
     assert "webapp.supervisor.roles" in docker_file
+
+
+def test_the_manual_names_every_variable_that_is_read() -> None:
+    manual = (BASE_DIR / "docs" / "operating.md").read_text(encoding="utf-8")
+    files = [*(BASE_DIR / "webapp" / "supervisor").glob("*.py")]
+    files += [BASE_DIR / "webapp" / name for name in ("settings.py", "sizing.py", "instance.py")]
+    read = "".join(path.read_text(encoding="utf-8") for path in files)
+    names = re.findall(r'(?:environ\.get\(|environ\[|is_set\(|_override\()\s*"([A-Z_]+)"', read)
+    ours = set(names) - {"XDG_RUNTIME_DIR", "PYTHONPATH"}
+    assert len(ours) > 30
+    assert not sorted(name for name in ours if f"`{name}`" not in manual)

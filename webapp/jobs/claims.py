@@ -1,6 +1,7 @@
 """A process's claim on a job: whoever holds it may change the row, everybody else may not."""
 
 import uuid
+from collections import Counter
 from typing import Any
 
 from django.conf import settings
@@ -41,35 +42,44 @@ def job_claim_next(*, kinds: list[str]) -> Job | None:
     """Claim the job of these kinds whose turn it is; None when none waits that may run.
 
     Organisations share the workers: the one that has fewest jobs of these kinds running comes
-    first, and of those that have equally many the one whose oldest job waits longest. None runs
-    more than ``ORGANISATION_MAX_RUNNING_JOBS`` of a queue at once.
+    first. Within an organisation a job comes before the pieces of one that others run already, and
+    of equals the one that waits longest. No organisation runs more than
+    ``ORGANISATION_MAX_RUNNING_JOBS`` of a queue at once; pieces count like jobs.
     """
     jobs = Job.objects.filter(kind__in=kinds)
     while True:
-        running = dict(
-            jobs.filter(state=JobState.RUNNING)
-            .order_by()
-            .values_list("organisation")
-            .annotate(models.Count("pk"))
-        )
-        heads = list(
-            jobs.filter(state=JobState.QUEUED)
-            .order_by()
-            .values_list("organisation")
-            .annotate(models.Min("created_at"))
-        )
-        may = [
-            (running.get(organisation, 0), since, organisation)
-            for organisation, since in heads
-            if running.get(organisation, 0) < settings.ORGANISATION_MAX_RUNNING_JOBS
-        ]
-        if not may:
+        turn = _next_turn(jobs)
+        if turn is None:
             return None
-        waiting = jobs.filter(state=JobState.QUEUED, organisation=min(may)[2])
+        organisation, parent = turn
+        waiting = jobs.filter(state=JobState.QUEUED, organisation=organisation, parent=parent)
         key = waiting.order_by("created_at", "pk").values_list("pk", flat=True).first()
         job = job_claim(job_id=key) if key else None
         if job is not None:
             return job  # else another process was quicker: look again
+
+
+def _next_turn(jobs: models.QuerySet[Job]) -> tuple[int, uuid.UUID | None] | None:
+    """Return whose turn it is: an organisation, and the job whose piece it is, None of a whole."""
+    family = ("organisation", "parent")
+    running: Counter[int] = Counter()
+    of_family: Counter[uuid.UUID] = Counter()
+    # A job that was dealt out in pieces is run by nobody.
+    now = jobs.filter(state=JobState.RUNNING, n_pieces=0).order_by().values_list(*family)
+    for organisation, parent, count in now.annotate(models.Count("pk")):
+        running[organisation] += count
+        if parent is not None:
+            of_family[parent] = count
+    queued = jobs.filter(state=JobState.QUEUED).order_by().values_list(*family)
+    turns = [
+        (running[organisation], of_family[parent] if parent else 0, since, organisation, parent)
+        for organisation, parent, since in queued.annotate(models.Min("created_at"))
+        if running[organisation] < settings.ORGANISATION_MAX_RUNNING_JOBS
+    ]
+    if not turns:
+        return None
+    *_, organisation, parent = min(turns, key=lambda turn: turn[:4])
+    return organisation, parent
 
 
 def change_if_claimed(job: Job, **fields: Any) -> bool:

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +46,9 @@ class JobContext:
         Seeded with the job's seed: the same job gives the same answer.
     """
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, on_write: Callable[[], None] = lambda: None) -> None:
         self.job = job
+        self._on_write = on_write  # called beside every write of progress
         self.parameters: dict[str, Any] = job.parameters
         self.folder: Path = job.folder
         self.checkpoint: Checkpoint = StoredCheckpoint(job.checkpoint_path)
@@ -149,6 +151,7 @@ class JobContext:
             seconds_left=progress.seconds_left,
             heartbeat_at=Now(),
         )
+        self._on_write()
 
     def _begin(self, progress: Progress) -> None:
         """On a second attempt, forget what came after the checkpoint and say where we are.

@@ -17,9 +17,10 @@ _DAY = timedelta(days=1)
 def job_gauges() -> Iterable[Metric]:
     """Yield how many jobs are in each state, and how long the oldest has waited."""
     now = timezone.now()
-    active = Job.objects.filter(state__in=(JobState.QUEUED, JobState.RUNNING))
+    both = Job.objects.filter(state__in=(JobState.QUEUED, JobState.RUNNING))
+    active = both.filter(parent=None)  # pieces wait for as long as their job is large
     counts = dict(active.values_list("state").annotate(Count("pk")))
-    ended = Job.objects.filter(finished_at__gt=Now() - _DAY)
+    ended = Job.objects.filter(finished_at__gt=Now() - _DAY, parent=None)
     counts |= dict(ended.values_list("state").annotate(Count("pk")))
     jobs = GaugeMetricFamily(
         "bethe_hall_jobs",
@@ -35,7 +36,7 @@ def job_gauges() -> Iterable[Metric]:
     )
     waited.add_metric([], max((now - first).total_seconds(), 0.0) if first else 0.0)
     yield waited
-    beat = active.filter(state=JobState.RUNNING).aggregate(Max("heartbeat_at"))["heartbeat_at__max"]
+    beat = both.filter(state=JobState.RUNNING).aggregate(Max("heartbeat_at"))["heartbeat_at__max"]
     if beat:
         silence = GaugeMetricFamily(
             "bethe_hall_heartbeat_age_seconds",

@@ -31,6 +31,9 @@ class Job(OrganisationOwned):
 
     Every change of state is a compare-and-set on ``state`` and ``claim``: a process that lost its
     claim (it was thought dead and somebody else went on) changes nothing any more.
+
+    A job that is too large for one process is dealt out in pieces (`webapp.jobs.pieces`): jobs of
+    their own, claimed by any worker on any host, which no list shows.
     """
 
     HEAVY = ("result",)
@@ -60,6 +63,10 @@ class Job(OrganisationOwned):
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )
     request_id = models.CharField(max_length=64, blank=True)  # of the request that started it
+    parent = models.ForeignKey(
+        "self", null=True, on_delete=models.CASCADE, related_name="pieces"
+    )  # of a piece: the job whose work it is a part of
+    n_pieces = models.PositiveIntegerField(default=0)  # dealt out; no process runs the job itself
     claim = models.UUIDField(null=True)  # of the process that runs it
     worker = models.CharField(max_length=120, blank=True)  # the name that liveness.py gives
     dispatched_at = models.DateTimeField(null=True)

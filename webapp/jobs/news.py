@@ -23,7 +23,7 @@ def news_of(user: User) -> JobNews:
     Somebody who never opened it hears of everything that ended.
     """
     visit = owned_by(JobListVisit, user).filter(user=user).first()
-    started = owned_by(Job, user).filter(created_by=user)
+    started = owned_by(Job, user).filter(created_by=user, parent=None)
     ended = started.filter(finished_at__isnull=False)
     if visit is not None:
         ended = ended.filter(finished_at__gt=visit.seen_at)

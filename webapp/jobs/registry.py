@@ -9,7 +9,24 @@ from webapp.common.models import OrganisationOwned
 from webapp.jobs.context import JobContext
 from webapp.jobs.models import Job
 
-Outcome = dict[str, Any] | Callable[[], dict[str, Any] | None] | None
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a job that any worker may run: what its function gets, and the room it reserves."""
+
+    parameters: dict[str, Any]
+    stores: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """What a function returns whose work goes on in pieces; ``kind`` names their function."""
+
+    kind: str
+    pieces: list[Piece]
+
+
+Outcome = dict[str, Any] | Callable[[], dict[str, Any] | None] | Pieces | None
 RunFunction = Callable[[JobContext], Outcome]
 
 
@@ -50,6 +67,9 @@ class JobKind:
     axis_label: str = "Objective (nats)"
     # What a job leaves behind that was cancelled or failed: "5 of 20 images are predicted."
     kept: Callable[[Job], str] = nothing_is_kept
+    # Of a kind that is dealt out: how much of the whole is done, and its result when all is.
+    standing: Callable[[Job], tuple[int, int]] | None = None
+    conclude: Callable[[Job], dict[str, Any]] | None = None
 
 
 _kinds: dict[str, JobKind] = {}
@@ -64,7 +84,9 @@ def job_kind(name: str, *, verb: str, **options: Any) -> Callable[[RunFunction],
     - a dict: the job's ``result`` (plain JSON values), or
     - a function without arguments: it is called in the very transaction that marks the job as
       succeeded and returns that dict, so rows that the job writes exist exactly if it succeeded,
-      however and whenever its process dies.
+      however and whenever its process dies, or
+    - `Pieces`: the rest is done in pieces by all workers on all hosts. The job succeeds with what
+      ``conclude`` returns once all of them did, and fails when one does.
 
     It fails by raising ``InvalidProblemError``, ``InfeasibleError`` or ``Refusal`` (their sentence
     is shown to the user) or anything else (the user reads that it failed on our side; the log has
@@ -84,7 +106,7 @@ def job_kind(name: str, *, verb: str, **options: Any) -> Callable[[RunFunction],
         ``target_gap``, ``objective_label``, ``lower_bound_label``, ``axis_label`` of
         :class:`JobKind`, for the convergence plot;
         ``kept``, from the job to the sentence that a cancelled or failed one ends with instead of
-        "Nothing was changed.".
+        "Nothing was changed."; ``standing`` and ``conclude`` of a kind that returns `Pieces`.
     """
 
     def decorate(run: RunFunction) -> RunFunction:

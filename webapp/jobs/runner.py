@@ -4,6 +4,7 @@ import contextlib
 import time
 import uuid
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import structlog
@@ -15,11 +16,12 @@ from engine import InfeasibleError, InvalidProblemError, StoppedError
 from webapp.audit.services import audit
 from webapp.common import store
 from webapp.common.errors import Refusal
-from webapp.jobs import registry, services
+from webapp.jobs import endings, registry, services
 from webapp.jobs.claims import ClaimLostError, job_claim, job_claim_next, job_update
 from webapp.jobs.context import JobContext
 from webapp.jobs.failures import OUR_FAULT, OUT_OF_MEMORY, TOO_LONG, Failure
 from webapp.jobs.models import Job
+from webapp.jobs.pieces import pieces_deal, spread_advance, spread_report
 from webapp.jobs.watchdog import Watchdog
 
 log = structlog.get_logger(__name__)
@@ -60,17 +62,25 @@ def _run(job: Job, *, watched: bool) -> None:
     """Run a claimed job.
 
     All that is logged meanwhile, by the engine too, carries the ids of the job and of the request
-    that started it.
+    that started it; a piece has its own id beside that of the job it belongs to.
     """
     started = time.perf_counter()
-    with structlog.contextvars.bound_contextvars(job=str(job.pk), request=job.request_id):
+    ids = {"job": str(job.parent_id or job.pk), "request": job.request_id}
+    if job.parent_id:
+        ids["piece"] = str(job.pk)
+    with structlog.contextvars.bound_contextvars(**ids):
         log.info("job starts", kind=job.kind, attempt=job.attempt)
+        pieces: list[uuid.UUID] = []
         with Watchdog(job) if watched else contextlib.nullcontext():
             try:
-                _run_claimed(job)
+                pieces = _run_claimed(job)
             except ClaimLostError:
                 log.warning("job was taken over")
         _log_line(job, time.perf_counter() - started)
+        for key in pieces:
+            services.job_dispatch(job_id=key)
+        if pieces or job.parent_id:
+            spread_advance(job_id=job.parent_id or job.pk)
 
 
 def _log_line(job: Job, seconds: float) -> None:
@@ -86,26 +96,31 @@ def _log_line(job: Job, seconds: float) -> None:
     )
 
 
-def _run_claimed(job: Job) -> None:
-    """Run the function of the job's kind and record how it ended."""
+def _run_claimed(job: Job) -> list[uuid.UUID]:
+    """Run the function of the job's kind and record how it ended, or return its pieces."""
     context = JobContext(job)
+    if job.parent_id:
+        context = JobContext(job, partial(spread_report, job_id=job.parent_id))
     try:
         with store.persevering(context.wait_for_store):
             outcome = registry.find_kind(job.kind).run(context)
         context.flush()
         context.raise_if_stopped()
+        if isinstance(outcome, registry.Pieces):
+            return pieces_deal(job=job, outcome=outcome)
         _finish(job, outcome if callable(outcome) else lambda: outcome)
     except ClaimLostError:
         raise  # whoever has it now may have stored the same files
     except Exception as error:
         _end(job, error)
         context.discard_kept()
+    return []
 
 
 def _end(job: Job, error: Exception) -> None:
     """Record how a job ended that did not succeed."""
     if isinstance(error, StoppedError):
-        services.job_finish_cancelled(job=job)
+        endings.job_finish_cancelled(job=job)
     elif isinstance(error, InvalidProblemError | InfeasibleError | Refusal):
         _fail(job, Failure(str(error)))
     elif isinstance(error, SoftTimeLimitExceeded):
@@ -124,9 +139,9 @@ def _fail(job: Job, failure: Failure) -> None:
     Whoever deletes what a job works on cancels it, and its next step may find nothing there.
     """
     if Job.objects.filter(pk=job.pk, cancel_requested_at__isnull=False).exists():
-        services.job_finish_cancelled(job=job)
+        endings.job_finish_cancelled(job=job)
     else:
-        services.job_fail(job=job, failure=failure)
+        endings.job_fail(job=job, failure=failure)
 
 
 def _finish(job: Job, save: Callable[[], dict[str, Any] | None]) -> None:
@@ -137,6 +152,7 @@ def _finish(job: Job, save: Callable[[], dict[str, Any] | None]) -> None:
     with transaction.atomic():
         job_update(job=job, heartbeat_at=Now())
         result = save() or {}
-        services.job_succeed(job=job, result=result)
-        audit(job.created_by, "finished", job, organisation=job.organisation, kind=job.kind)
-    services.job_discard_files(job=job)
+        endings.job_succeed(job=job, result=result)
+        if job.parent_id is None:  # else the whole is noted when it is done
+            audit(job.created_by, "finished", job, organisation=job.organisation, kind=job.kind)
+    endings.job_discard_files(job=job)

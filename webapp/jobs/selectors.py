@@ -27,14 +27,13 @@ class SubjectLink:
 
 def jobs_of(user: User) -> QuerySet[Job]:
     """Return the jobs of the user's organisation, newest first."""
-    return owned_by(Job, user).select_related("created_by", "cancelled_by")
+    return owned_by(Job, user).filter(parent=None).select_related("created_by", "cancelled_by")
 
 
 def running_label(user: User) -> str:
     """Return what the rail says beside Jobs: '1 running', '2 waiting' or ''."""
-    states = list(
-        owned_by(Job, user).filter(state__in=ACTIVE_STATES).values_list("state", flat=True)
-    )
+    active = owned_by(Job, user).filter(parent=None, state__in=ACTIVE_STATES)
+    states = list(active.values_list("state", flat=True))
     running = states.count(JobState.RUNNING)
     if running:
         return f"{running} running"

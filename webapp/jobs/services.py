@@ -15,21 +15,19 @@ from django.utils import timezone
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
-from webapp.common import store
-from webapp.common.events import tell
 from webapp.common.limits import TooManyError
 from webapp.common.quota import add_stored, check_quota, lock_organisation
 from webapp.common.request_lines import current_request_id
 from webapp.common.version import code_version
 from webapp.jobs import dispatch, registry
 from webapp.jobs.claims import change_if_claimed, job_update
+from webapp.jobs.endings import job_discard_files, job_fail, job_finish_cancelled
 from webapp.jobs.failures import GIVEN_UP, TOO_LONG, Failure
 from webapp.jobs.liveness import is_alive
 from webapp.jobs.models import ACTIVE_STATES, Job, JobState
+from webapp.jobs.pieces import spread_advance
 
 log = structlog.get_logger(__name__)
-
-MAX_ERROR = Job._meta.get_field("error").max_length
 
 SECONDS_TILL_A_JOB_ENDS = 60  # a guess: what a refused program should wait
 MANY_RUNNING = 1000  # so many never run at once: nobody waits for a job of their own
@@ -97,7 +95,8 @@ def job_enqueue(
 def _check_waiting(organisation_id: int) -> None:
     """Refuse a job beyond those that may wait; two at once are counted one after the other."""
     lock_organisation(organisation_id)
-    waiting = Job.objects.filter(organisation_id=organisation_id, state=JobState.QUEUED).count()
+    jobs = Job.objects.filter(organisation_id=organisation_id, parent=None)
+    waiting = jobs.filter(state=JobState.QUEUED).count()
     allowed = settings.ORGANISATION_MAX_WAITING_JOBS
     if waiting > allowed:
         raise TooManyError(
@@ -139,57 +138,6 @@ def job_store(*, job: Job, reserved: int, written: int) -> None:
     add_stored(job.organisation_id, written)
 
 
-def job_succeed(*, job: Job, result: dict[str, Any]) -> None:
-    """Mark a claimed job as done; call it in the transaction that writes what the job made."""
-    job_update(
-        job=job,
-        state=JobState.SUCCEEDED,
-        result=result,
-        progress=1.0,
-        seconds_left=None,
-        sentence=str(result.get("sentence", "Done"))[:300],
-        finished_at=timezone.now(),
-    )
-
-
-def job_fail(*, job: Job, failure: Failure) -> bool:
-    """Mark a claimed job as failed; return False if it was over already."""
-    ending = f"{registry.what_is_kept(job)} {failure.advice}".strip()
-    reason = failure.reason.removesuffix(" Nothing was saved.")  # the ending says what is kept
-    reason = reason if reason.endswith((".", "?")) else f"{reason}."
-    error = f"{reason[: MAX_ERROR - len(ending) - 1]} {ending}"
-    with transaction.atomic():
-        ended = _end(job, state=JobState.FAILED, sentence="Failed", error=error)
-        if ended:
-            tell(
-                job.organisation_id,
-                "job.failed",
-                job=str(job.pk),
-                kind=job.kind,
-                title=job.title,
-                error=error,
-            )
-    return ended
-
-
-def job_finish_cancelled(*, job: Job) -> bool:
-    """Mark a claimed job as cancelled; return False if it was over already."""
-    seconds = job.elapsed.total_seconds()
-    return _end(
-        job,
-        state=JobState.CANCELLED,
-        sentence=f"Cancelled after {seconds:.0f} s. {registry.what_is_kept(job)}",
-    )
-
-
-def _end(job: Job, **fields: Any) -> bool:
-    """End a claimed job that did not succeed, and remove its intermediate files."""
-    ended = change_if_claimed(job, seconds_left=None, finished_at=timezone.now(), **fields)
-    if ended:
-        job_discard_files(job=job)
-    return ended
-
-
 def job_cancel(*, user: User, job: Job) -> bool:
     """Stop a job; return whether there was anything to stop.
 
@@ -211,15 +159,10 @@ def job_cancel(*, user: User, job: Job) -> bool:
     ).update(cancel_requested_at=now, cancelled_by=user)
     if queued or running:
         audit(user, "cancelled", job)
+    if running and not queued:  # if it was dealt out, its pieces end
+        spread_advance(job_id=job.pk)
     job.refresh_from_db()
     return bool(queued or running)
-
-
-def job_discard_files(*, job: Job) -> None:
-    """Remove checkpoint and intermediate files of a job that is over."""
-    shutil.rmtree(job.folder, ignore_errors=True)
-    if job.attempt:
-        store.remove(job.checkpoint_path)
 
 
 def jobs_sweep() -> dict[str, int]:
@@ -233,9 +176,12 @@ def jobs_sweep() -> dict[str, int]:
     counts = {"requeued": 0, "given_up": 0, "cancelled": 0, "sent_again": 0}
     # What the database's clock says, since the clocks of the hosts that wrote the rows differ.
     jobs = Job.objects.annotate(now=Now(output_field=models.DateTimeField()))
-    for job in jobs.filter(state=JobState.RUNNING):
+    for job in jobs.filter(state=JobState.RUNNING, n_pieces=0):
         if _is_orphan(job, now=job.now):
             counts[_requeue(job)] += 1
+    spread = Job.objects.filter(state=JobState.RUNNING, n_pieces__gt=0)
+    for key in spread.values_list("pk", flat=True):
+        spread_advance(job_id=key)
     for job in jobs.filter(state=JobState.QUEUED):
         if _is_send_due(job, now=job.now):
             counts["sent_again"] += job_dispatch(job_id=job.pk)

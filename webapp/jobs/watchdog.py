@@ -12,8 +12,8 @@ from django.conf import settings
 from django.db import DatabaseError, connection
 from django.db.models.functions import Now
 
+from webapp.jobs.endings import job_finish_cancelled
 from webapp.jobs.models import Job, JobState
-from webapp.jobs.services import job_finish_cancelled
 
 log = structlog.get_logger(__name__)
 
@@ -66,7 +66,10 @@ class Watchdog:
             connection.close()
 
     def _look(self) -> None:
-        row = Job.objects.values("state", "claim", "cancel_requested_at").get(pk=self._job.pk)
+        rows = Job.objects.values("state", "claim", "cancel_requested_at", "n_pieces")
+        row = rows.get(pk=self._job.pk)
+        if row["n_pieces"]:
+            return  # only this process can have dealt it out: pieces have their own watchdogs
         if row["claim"] != self._job.claim:
             self._end_process("claim lost")
         elif row["state"] == JobState.SUCCEEDED:

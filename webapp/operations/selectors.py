@@ -132,6 +132,8 @@ def _queues(user: User) -> list[QueueRow]:
     rows = []
     for queue in Queue:
         jobs = Job.objects.filter(kind__in=kinds_of(queue), state__in=ACTIVE_STATES).order_by()
+        # Pieces count where they run: a job that was dealt out is run by nobody itself.
+        jobs = jobs.filter(n_pieces=0).exclude(state=JobState.QUEUED, parent__isnull=False)
         counts: dict[str, int] = dict(jobs.values_list("state").annotate(Count("pk")))
         own = jobs.filter(organisation=user.organisation_id)
         own_counts: dict[str, int] = dict(own.values_list("state").annotate(Count("pk")))
@@ -156,7 +158,7 @@ def _queues(user: User) -> list[QueueRow]:
 
 def _states(user: User) -> list[tuple[str, int, str]]:
     """Return the own jobs of the last day by state, with the way to each list."""
-    jobs = Job.objects.filter(organisation=user.organisation_id).order_by()
+    jobs = Job.objects.filter(organisation=user.organisation_id, parent=None).order_by()
     active = jobs.filter(state__in=ACTIVE_STATES)
     ended = jobs.filter(finished_at__gt=timezone.now() - DAY)
     counts: dict[str, int] = defaultdict(int)
@@ -325,6 +327,7 @@ def _backup_alarms(backup: Any) -> list[Alarm]:
 def _failure_alarms(user: User) -> list[Alarm]:
     failed = Job.objects.filter(
         organisation=user.organisation_id,
+        parent=None,
         state=JobState.FAILED,
         finished_at__gt=timezone.now() - DAY,
     ).count()

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from django.db import IntegrityError
+from django.db.models import Count, Q, QuerySet
 from PIL import Image
 
 from engine import (
@@ -15,13 +16,12 @@ from engine import (
     load_class_model,
     load_segmentation_model,
     train_boosted_segmentation,
-    train_segmentation,
 )
 from webapp.common import formats, store
 from webapp.common.storage import keep_bytes
 from webapp.jobs.context import JobContext
 from webapp.jobs.models import Job
-from webapp.jobs.registry import Queue, Subject, job_kind, nothing_is_kept
+from webapp.jobs.registry import Pieces, Queue, Subject, job_kind, nothing_is_kept
 from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.labelled_files import LabelledFiles, left_out_sentence
 from webapp.segmentation.models import (
@@ -33,7 +33,8 @@ from webapp.segmentation.models import (
 )
 from webapp.segmentation.rendering import png_bytes, probability_picture
 from webapp.segmentation.services.painted_models import predict_painted, train_painted
-from webapp.segmentation.services.predictions import predict_image
+from webapp.segmentation.services.predictions import predict_image, prediction_pieces
+from webapp.segmentation.spread_learning import train_linear
 from webapp.segmentation.store import StorageFullError, full_disk_explained
 
 PREVIEW_SIDE = 240  # pixels; small maps are enlarged, so that single pixels stay visible
@@ -133,17 +134,15 @@ def _train(
         "max_side": segmenter.max_side,
         "relative_gap": segmenter.relative_gap,
         "max_seconds": segmenter.max_seconds,
-        "holdout": held_out.in_step(),
         "on_progress": watcher,
         "should_stop": context.should_stop,
     }
     if segmenter.grows_trees:
         is_certified = segmenter.solver == Segmenter.Solver.CERTIFIED
         options["loss"] = "likelihood" if is_certified else None
+        options["holdout"] = held_out.in_step()
         return train_boosted_segmentation(*learned.in_step(), **options)
-    return train_segmentation(
-        *learned.in_step(), solver=segmenter.solver, checkpoint=context.checkpoint, **options
-    )
+    return train_linear(context, segmenter, learned, held_out, options)
 
 
 def kept_sentence(job: Job) -> str:
@@ -155,21 +154,61 @@ def kept_sentence(job: Job) -> str:
     return f"{done} of {total} images {'is' if done == 1 else 'are'} predicted."
 
 
+def standing(job: Job) -> tuple[int, int]:
+    """Return how many images of a prediction are settled, and of how many."""
+    rows = PredictedImage.objects.filter(batch=job.parameters["batch"])
+    counts = rows.aggregate(
+        all=Count("pk"), waiting=Count("pk", filter=Q(state=PredictedImage.State.WAITING))
+    )
+    return counts["all"] - counts["waiting"], counts["all"]
+
+
+def predicted(job: Job) -> dict[str, Any]:
+    """Return the result of a prediction all of whose images are settled."""
+    rows = PredictedImage.objects.filter(batch=job.parameters["batch"])
+    return {"sentence": predicted_sentence(rows), "batch": job.parameters["batch"]}
+
+
 @job_kind(
     "segmentation.predict",
     verb="Predict",
     queue=Queue.LONG,
     subject=Subject("batch", PredictionBatch, "segmentation:prediction", "predictions"),
     kept=kept_sentence,
+    standing=standing,
+    conclude=predicted,
 )
-def predict(context: JobContext) -> dict[str, Any]:
-    """Predict every image of a batch that is not settled yet; a bad image stops none other."""
-    rows = PredictedImage.objects.filter(batch=context.parameters["batch"]).select_related("batch")
-    total = rows.count()
-    waiting = list(rows.filter(state=PredictedImage.State.WAITING))
-    if not total:
+def predict(context: JobContext) -> dict[str, Any] | Pieces:
+    """Predict every image of a batch that is not settled yet; a bad image stops none other.
+
+    More of them than one piece holds are dealt out to all workers on all hosts.
+    """
+    batch = PredictionBatch.objects.filter(pk=context.parameters["batch"]).first()
+    if batch is None or not batch.images.exists():
         raise InvalidProblemError("There is nothing to predict in this batch.")
-    segmenter = rows[0].batch.segmenter
+    pieces = prediction_pieces(batch)
+    if len(pieces) > 1:
+        return Pieces("segmentation.predict_piece", pieces)
+    _predict(context, batch.images.all())
+    return predicted(context.job)
+
+
+@job_kind("segmentation.predict_piece", verb="Predict", queue=Queue.LONG, kept=lambda job: "")
+def predict_piece(context: JobContext) -> dict[str, Any]:
+    """Predict the images of one piece of a batch, those between two names, both included."""
+    first, last = context.parameters["first"], context.parameters["last"]
+    rows = PredictedImage.objects.filter(batch=context.parameters["batch"])
+    _predict(context, rows.filter(name__gte=first, name__lte=last))
+    return {}
+
+
+def _predict(context: JobContext, rows: QuerySet[PredictedImage]) -> None:
+    """Predict the images among these that wait."""
+    total = rows.count()
+    waiting = list(rows.filter(state=PredictedImage.State.WAITING).select_related("batch"))
+    if not waiting:
+        return
+    segmenter = waiting[0].batch.segmenter
     load = load_class_model if segmenter.classes else load_segmentation_model
     model = load(store.get(segmenter.path))
     for done, row in enumerate(waiting, start=total - len(waiting)):
@@ -185,7 +224,6 @@ def predict(context: JobContext) -> dict[str, Any]:
             predict_image(model=model, row=row, job=context.job)
         except StorageFullError as error:
             raise InvalidProblemError(DISK_FULL) from error
-    return {"sentence": predicted_sentence(rows), "batch": context.parameters["batch"]}
 
 
 def predicted_sentence(rows: Any) -> str:

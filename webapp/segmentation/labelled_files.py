@@ -14,7 +14,7 @@ MaskArray = NDArray[np.bool_]
 
 
 class LabelledFiles:
-    """The pictures and masks of some files, read once and in order.
+    """The pictures and masks of some files, read in order, and again by whoever begins again.
 
     One bad file stops none other: a picture or mask that is damaged, or a mask that is none or
     does not fit, goes to ``left_out`` with its reason.
@@ -33,7 +33,7 @@ class LabelledFiles:
         on_next: Callable[[], None],
         when_read: Callable[[list[ImageFile]], None],
     ) -> None:
-        self._files, self._on_next, self._when_read = files, on_next, when_read
+        self.files, self._on_next, self._when_read = files, on_next, when_read
         self.used: list[ImageFile] = []
         self.left_out: list[dict[str, str]] = []
 
@@ -43,7 +43,8 @@ class LabelledFiles:
         return (image for image, _ in for_images), (mask for _, mask in for_masks)
 
     def _pairs(self) -> Iterator[tuple[ByteImage, MaskArray]]:
-        for file in self._files:
+        self.used, self.left_out = [], []
+        for file in self.files:
             self._on_next()
             try:
                 pair = _read(file)

@@ -1,7 +1,8 @@
 """The programs of an installation: alone, ``python -m webapp.supervisor.roles ROLE``.
 
 ROLE is ``web``, ``worker`` (short work, with somebody waiting), ``learner`` (hours of learning and
-predicting, at low priority) or ``sweep``.
+predicting, at low priority) or ``sweep``; where one learning is spread over hosts also
+``scheduler`` (on one of them) and ``spread`` (on each).
 
 `bin/start` runs all of them on one machine. Where a service manager starts each for itself, on one
 host or on many, this takes its place: it needs ``DATABASE_URL`` and ``REDIS_URL``, which all hosts
@@ -19,6 +20,8 @@ from webapp.instance import BASE_DIR, instance_folder
 from webapp.jobs.liveness import machine_name
 from webapp.sizing import Sizes, sizes
 
+ROLES = ("web", "worker", "learner", "sweep", "scheduler", "spread")
+SPREAD_PORT = "8786"
 LOW_PRIORITY = {"WORKER_NICE": "10"}  # pages and short work come first on the same machine
 
 
@@ -58,6 +61,25 @@ def sweep_command() -> tuple[str, ...]:
     return (sys.executable, "-m", "tasks.sweep")
 
 
+def scheduler_command() -> tuple[str, ...]:
+    """Return the command of Dask's scheduler, which knows the hosts that one learning may use."""
+    module = "distributed.cli.dask_scheduler"
+    return (sys.executable, "-m", module, "--port", SPREAD_PORT, "--no-dashboard")
+
+
+def spread_command(scheduler: str) -> tuple[str, ...]:
+    """Return the command of a worker of Dask, which keeps pictures and works on them.
+
+    It is one process on one thread for Dask; the kernels share the cores. Its memory is the
+    engine's to limit: what is large lies in files that have no names.
+    """
+    return (
+        sys.executable, "-m", "distributed.cli.dask_worker", scheduler,
+        "--nworkers", "1", "--nthreads", "1", "--memory-limit", "0", "--no-dashboard",
+        "--local-directory", str(instance_folder() / "spread"),
+    )  # fmt: skip
+
+
 def own_environment(size: Sizes) -> dict[str, str]:
     """Return what all programs get unless the caller sets it: settings, threads, a quick stop."""
     threads = str(size.job_threads)
@@ -82,7 +104,7 @@ def new_counts_folder() -> Path:
 def main() -> None:
     """Become one of the programs."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("role", choices=("web", "worker", "learner", "sweep"))
+    parser.add_argument("role", choices=ROLES)
     parser.add_argument("--bind", default="127.0.0.1:8000", help="of the web server")
     options = parser.parse_args()
     size = sizes()
@@ -91,10 +113,16 @@ def main() -> None:
         "worker": worker_command("short", size.job_workers),
         "learner": worker_command("long", size.learn_workers),
         "sweep": sweep_command(),
+        "scheduler": scheduler_command(),
+        "spread": spread_command(os.environ.get("DASK_SCHEDULER", "")),
     }[options.role]
+    if "" in command:
+        parser.error("DASK_SCHEDULER: expected the address of the scheduler, tcp://HOST:8786")
     os.chdir(BASE_DIR)
     environment = {**own_environment(size), **os.environ}
-    if options.role == "learner":
+    if options.role == "spread":  # it imports the engine from here
+        environment["PYTHONPATH"] = str(BASE_DIR)
+    if options.role in ("learner", "spread"):
         environment |= LOW_PRIORITY
     if options.role == "web":
         environment["PROMETHEUS_MULTIPROC_DIR"] = str(new_counts_folder())

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
-from webapp.jobs import claims, liveness, registry, services
+from webapp.jobs import claims, endings, liveness, registry, services
 from webapp.jobs.context import JobContext
 from webapp.jobs.liveness import is_alive, this_process
 from webapp.jobs.models import Job, JobState
@@ -69,11 +69,11 @@ def test_a_process_that_lost_its_claim_changes_nothing(bob: User) -> None:
     quick = claims.job_claim(job_id=job.pk)
     assert quick.attempt == 2
     with pytest.raises(claims.ClaimLostError):
-        services.job_succeed(job=slow, result={})
+        endings.job_succeed(job=slow, result={})
     with pytest.raises(claims.ClaimLostError):
         claims.job_update(job=slow, progress=0.5)
-    assert not services.job_finish_cancelled(job=slow)
-    services.job_succeed(job=quick, result={"x": 2})
+    assert not endings.job_finish_cancelled(job=slow)
+    endings.job_succeed(job=quick, result={"x": 2})
     assert Job.objects.get().result == {"x": 2}
 
 

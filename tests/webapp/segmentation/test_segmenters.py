@@ -23,7 +23,7 @@ from webapp.common.formats import duration
 from webapp.jobs.context import JobContext
 from webapp.jobs.models import Job, JobState, JobTracePoint
 from webapp.jobs.runner import run_job
-from webapp.segmentation import jobs
+from webapp.segmentation import spread_learning
 from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.jobs import _Watcher
 from webapp.segmentation.models import HeldOutPoint, ImageFile, Segmenter
@@ -161,7 +161,7 @@ def test_steps_of_all_stages_are_counted(client_of, bob, make_set) -> None:
 
 @pytest.mark.slow
 def test_a_model_deleted_while_it_is_learned_leaves_no_weights(bob, image_set, monkeypatch) -> None:
-    segmenter, train = learn(bob, image_set), jobs.train_segmentation
+    segmenter, train = learn(bob, image_set), spread_learning.train_segmentation
     job, path = segmenter.job, segmenter.path
 
     def train_then_delete(*arguments, **options):
@@ -169,7 +169,7 @@ def test_a_model_deleted_while_it_is_learned_leaves_no_weights(bob, image_set, m
         segmenter_delete(user=bob, segmenter=segmenter)
         return trained
 
-    monkeypatch.setattr(jobs, "train_segmentation", train_then_delete)
+    monkeypatch.setattr(spread_learning, "train_segmentation", train_then_delete)
     monkeypatch.setattr(JobContext, "should_stop", lambda context: False)  # it ends by itself
     run_job(job.pk, watched=False)
     job.refresh_from_db()

@@ -26,9 +26,9 @@ from webapp.housing.models import Placement
 from webapp.housing.services.decisions import Move, places_move
 from webapp.housing.services.placements import placement_publish, placement_store
 from webapp.housing.services.undo import decision_undo
+from webapp.jobs.endings import job_fail
 from webapp.jobs.failures import Failure
 from webapp.jobs.models import Job, JobState
-from webapp.jobs.services import job_fail
 from webapp.letters.services.letters import letters_queue, letters_send
 from webapp.letters.services.templates import template_save
 from webapp.webhooks import guard, transport

@@ -4,6 +4,7 @@ import time
 from typing import Any
 
 import numpy as np
+from django.conf import settings
 from django.db import transaction
 from numpy.typing import NDArray
 
@@ -22,6 +23,7 @@ from webapp.common import store
 from webapp.common.quota import with_fresh_count
 from webapp.common.storage import keep_array, keep_bytes
 from webapp.jobs.models import Job
+from webapp.jobs.registry import Piece
 from webapp.jobs.services import job_cancel, job_enqueue, job_store
 from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.inspection import jpeg_bytes
@@ -51,6 +53,7 @@ from webapp.segmentation.store import FileStore, full_disk_explained
 from webapp.segmentation.uncertainty import reliability_counts
 
 PREVIEW_SIDE = 360  # pixels
+PIECE_PIXELS = 50_000_000  # of one piece, if that is reached before its number of images
 BYTES_PER_PIXEL = 5  # 4 of the marginals; mask and layers are smooth and shrink to less than one
 BYTES_PER_IMAGE = (
     250_000  # preview, headers, objects, and the layers of images too small to be smooth
@@ -125,6 +128,34 @@ def _enqueue(user: User, batch: PredictionBatch) -> None:
         ),
     )
     batch.save(update_fields=["job"])
+
+
+def prediction_pieces(batch: PredictionBatch) -> list[Piece]:
+    """Cut what is left of a batch into pieces of about a minute: in the order of names.
+
+    A piece is named by its first and last image. Names are unique in a batch and never change, so
+    that a piece means the same images whoever asks, on whichever host.
+    """
+    waiting = batch.images.filter(state=PredictedImage.State.WAITING).order_by("name")
+    n_classes = len(batch.segmenter.classes)
+    pieces: list[Piece] = []
+    names: list[str] = []
+    pixels = stores = 0
+    for name, width, height in waiting.values_list("name", "width", "height").iterator():
+        is_full = len(names) >= settings.PIECE_IMAGES or pixels + width * height > PIECE_PIXELS
+        if names and is_full:
+            pieces.append(_piece(batch, names, stores))
+            names, pixels, stores = [], 0, 0
+        names.append(name)
+        pixels += width * height
+        stores += predicted_bytes(width, height, n_classes)
+    if names:
+        pieces.append(_piece(batch, names, stores))
+    return pieces
+
+
+def _piece(batch: PredictionBatch, names: list[str], stores: int) -> Piece:
+    return Piece({"batch": str(batch.pk), "first": names[0], "last": names[-1]}, stores)
 
 
 def predicted_bytes(width: int, height: int, n_classes: int = 0) -> int:

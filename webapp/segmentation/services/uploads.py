@@ -32,7 +32,7 @@ from webapp.segmentation.services.views import view_for, view_mark
 from webapp.segmentation.store import FileStore, StorageFullError, StoredContent
 
 ZIP_HEADS = (b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")
-MAX_FILES = 10_000
+MAX_FILES = 250_000  # 100,000 images, their masks, and room
 NOT_TRIED = "Not tried: there was no room for a file before it."
 
 

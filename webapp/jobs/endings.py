@@ -1,0 +1,74 @@
+"""How jobs end: what their rows say then, and what is cleared up."""
+
+import shutil
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from webapp.common import store
+from webapp.common.events import tell
+from webapp.jobs import registry
+from webapp.jobs.claims import change_if_claimed, job_update
+from webapp.jobs.failures import Failure
+from webapp.jobs.models import Job, JobState
+
+MAX_ERROR = Job._meta.get_field("error").max_length
+
+
+def job_succeed(*, job: Job, result: dict[str, Any]) -> None:
+    """Mark a claimed job as done; call it in the transaction that writes what the job made."""
+    job_update(
+        job=job,
+        state=JobState.SUCCEEDED,
+        result=result,
+        progress=1.0,
+        seconds_left=None,
+        sentence=str(result.get("sentence", "Done"))[:300],
+        finished_at=timezone.now(),
+    )
+
+
+def job_fail(*, job: Job, failure: Failure) -> bool:
+    """Mark a claimed job as failed; return False if it was over already."""
+    ending = f"{registry.what_is_kept(job)} {failure.advice}".strip()
+    reason = failure.reason.removesuffix(" Nothing was saved.")  # the ending says what is kept
+    reason = reason if reason.endswith((".", "?")) else f"{reason}."
+    error = f"{reason[: MAX_ERROR - len(ending) - 1]} {ending}".rstrip()
+    with transaction.atomic():
+        ended = _end(job, state=JobState.FAILED, sentence="Failed", error=error)
+        if ended and job.parent_id is None:
+            tell(
+                job.organisation_id,
+                "job.failed",
+                job=str(job.pk),
+                kind=job.kind,
+                title=job.title,
+                error=error,
+            )
+    return ended
+
+
+def job_finish_cancelled(*, job: Job) -> bool:
+    """Mark a claimed job as cancelled; return False if it was over already."""
+    seconds = job.elapsed.total_seconds()
+    return _end(
+        job,
+        state=JobState.CANCELLED,
+        sentence=f"Cancelled after {seconds:.0f} s. {registry.what_is_kept(job)}",
+    )
+
+
+def _end(job: Job, **fields: Any) -> bool:
+    """End a claimed job that did not succeed, and remove its intermediate files."""
+    ended = change_if_claimed(job, seconds_left=None, finished_at=timezone.now(), **fields)
+    if ended:
+        job_discard_files(job=job)
+    return ended
+
+
+def job_discard_files(*, job: Job) -> None:
+    """Remove checkpoint and intermediate files of a job that is over."""
+    shutil.rmtree(job.folder, ignore_errors=True)
+    if job.attempt:
+        store.remove(job.checkpoint_path)
