@@ -40,6 +40,7 @@ from webapp.segmentation.store import StorageFullError, full_disk_explained
 PREVIEW_SIDE = 240  # pixels; small maps are enlarged, so that single pixels stay visible
 PREVIEWS = 2
 DISK_FULL = "The server's disk is full."
+PREDICTIONS = Subject("batch", PredictionBatch, "segmentation:prediction", "predictions")
 REMOVED = "The model was removed meanwhile."
 
 
@@ -173,7 +174,7 @@ def predicted(job: Job) -> dict[str, Any]:
     "segmentation.predict",
     verb="Predict",
     queue=Queue.LONG,
-    subject=Subject("batch", PredictionBatch, "segmentation:prediction", "predictions"),
+    subject=PREDICTIONS,
     kept=kept_sentence,
     standing=standing,
     conclude=predicted,
@@ -193,7 +194,13 @@ def predict(context: JobContext) -> dict[str, Any] | Pieces:
     return predicted(context.job)
 
 
-@job_kind("segmentation.predict_piece", verb="Predict", queue=Queue.LONG, kept=lambda job: "")
+@job_kind(
+    "segmentation.predict_piece",
+    verb="Predict",
+    queue=Queue.LONG,
+    subject=PREDICTIONS,
+    kept=lambda job: "",  # the whole says it
+)
 def predict_piece(context: JobContext) -> dict[str, Any]:
     """Predict the images of one piece of a batch, those between two names, both included."""
     first, last = context.parameters["first"], context.parameters["last"]
