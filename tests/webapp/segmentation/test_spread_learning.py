@@ -17,7 +17,7 @@ from webapp.segmentation.models import Segmenter
 from webapp.segmentation.services.segmenters import LearningChoices, segmenter_learn
 
 CHOICES = LearningChoices(
-    solver="theta", max_side=40, max_seconds=60, relative_gap=0.05, holdout_percent=30
+    solver="theta", max_side=40, max_seconds=60, relative_gap=0.05, holdout_percent=0
 )
 
 
@@ -74,7 +74,7 @@ def test_the_model_is_the_same_wherever_its_pictures_were(
         settings.DASK_SCHEDULER = address
         segmenter = learned(bob, make_set, f"Set {address}")
         models.append(load_segmentation_model(segmenter.path).theta)
-        assert segmenter.outcome["n_learned"] + segmenter.outcome["n_held_out"] == 8
+        assert segmenter.outcome["n_learned"] == 8
     assert used_hosts == [0, 2]
     assert np.abs(models[0] - models[1]).max() <= 1e-9 * np.abs(models[0]).max()
 
@@ -108,7 +108,7 @@ def test_a_lost_host_or_scheduler_costs_no_job(
     settings.DASK_SCHEDULER = scheduler
     segmenter = learned(bob, make_set, "Lost")
     assert used_hosts == [2]
-    assert segmenter.outcome["n_learned"] + segmenter.outcome["n_held_out"] == 8
+    assert segmenter.outcome["n_learned"] == 8
     monkeypatch.setattr(spread_learning, "PATIENCE", 0.2)
     settings.DASK_SCHEDULER = "tcp://127.0.0.1:1"
     learned(bob, make_set, "Away")
