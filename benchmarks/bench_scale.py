@@ -7,11 +7,11 @@ runs as root, else a process of this machine. The learner and the scheduler shar
 answer is compared with that of one process first; then come seconds, processor time of the busiest
 host, and the bytes that crossed the learner's network card. A model is fitted to them,
 
-    seconds(P, h, c) = a P / (h c) + b + E (r + d P / bandwidth) + s P / bandwidth,
+    seconds(P, h, c) = a P / (h c) + E (r + d P / bandwidth) + (s P + C) / bandwidth,
 
 with P pixels, h hosts of c cores, E evaluations, s bytes a pixel sent once, d bytes a pixel an
-evaluation, r seconds of waiting an evaluation and b seconds at the beginning, and printed for up to
-1e9 pixels. More hosts than cores measure what crosses the network, not the speed.
+evaluation, r seconds of the quickest round trip to all hosts, C bytes that come back once, and
+printed for up to 1e9 pixels. More hosts than cores measure what crosses the network, not the speed.
 """
 
 import argparse
@@ -31,6 +31,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.reporting import ROOT, print_machine, print_table
+from engine.core.hosts import Request
 
 NETWORK = "10.78.0"
 PORT = 8786
@@ -88,8 +89,10 @@ def learn(pictures: int, gap: float, scheduler: str) -> dict[str, Any]:
         before, started = _card_bytes(), time.perf_counter()
         trained = train_segmentation(images, masks, relative_gap=gap, hosts=hosts)
         seconds, after = time.perf_counter() - started, _card_bytes()
+        round_trip = 0.0 if hosts is None else min(_round_trip(hosts) for _ in range(50))
     return {
         "seconds": seconds,
+        "round_trip": round_trip,
         "pixels": trained.n_pixels,
         "sent": after[1] - before[1],
         "received": after[0] - before[0],
@@ -98,6 +101,13 @@ def learn(pictures: int, gap: float, scheduler: str) -> dict[str, Any]:
         "theta": trained.model.theta.tolist(),
         "bounds": [trained.result.lower_bound, trained.result.objective],
     }
+
+
+def _round_trip(hosts: Any) -> float:
+    """Seconds until all hosts have answered something that takes no time."""
+    started = time.perf_counter()
+    hosts.ask([Request(k, "stop", ()) for k in range(hosts.count)], lambda: False)
+    return time.perf_counter() - started
 
 
 def _card_bytes() -> tuple[int, int]:
@@ -267,28 +277,32 @@ def report(runs: list[dict[str, Any]]) -> None:
 
 
 def fit(runs: list[dict[str, Any]]) -> dict[str, float]:
-    """Estimate the terms of the model: by medians and slopes of what was measured."""
+    """Estimate the terms of the model; what a learning costs whatever its size is apart."""
     pixels = np.array([run["pixels"] for run in runs], dtype=float)
     calls = np.array([run["calls"]["solve"] for run in runs], dtype=float)
-    work = np.array([run["all"] for run in runs]) / pixels
-    back = np.array([run["received"] for run in runs]) / (calls * pixels)
-    sent = np.array([run["sent"] for run in runs]) / pixels
-    rest = np.array([run["seconds"] - run["busiest"] for run in runs])
     return {
-        "a (processor s/pixel)": float(np.median(work)),
-        "s (bytes/pixel, once)": float(np.median(sent)),
-        "d (bytes/pixel/evaluation)": float(np.median(back)),
+        "a (processor s/pixel)": _slope(pixels, [run["all"] for run in runs])[0],
+        "s (bytes/pixel, once)": _slope(pixels, [run["sent"] for run in runs])[0],
+        "d (bytes/pixel/evaluation)": _slope(pixels * calls, [run["received"] for run in runs])[0],
+        "C (bytes, once)": _slope(pixels * calls, [run["received"] for run in runs])[1],
         "E (evaluations)": float(np.median(calls)),
-        "r (s/evaluation)": float(max(np.median(rest / calls), 0.0)),
+        "r (s/evaluation)": float(np.median([run["round_trip"] for run in runs])),
     }
+
+
+def _slope(x: np.ndarray, y: list[float]) -> tuple[float, float]:
+    """Slope and height of the line through points, neither below 0."""
+    matrix = np.column_stack([x, np.ones_like(x)])
+    slope, height = np.linalg.lstsq(matrix, np.array(y, dtype=float), rcond=None)[0]
+    return max(float(slope), 0.0), max(float(height), 0.0)
 
 
 def predict(
     model: dict[str, float], pixels: float, hosts: int, bandwidth: float
 ) -> tuple[float, float]:
     """Seconds of learning, and the share of them that the network takes."""
-    a, s, d, evaluations, wait = model.values()
-    network = pixels * (s + d * evaluations) / bandwidth + evaluations * wait
+    a, s, d, once, evaluations, wait = model.values()
+    network = (pixels * (s + d * evaluations) + once) / bandwidth + evaluations * wait
     total = a * pixels / (hosts * CORES) + network
     return total, network / total
 
