@@ -139,6 +139,8 @@ def walk_year(walk: Walk) -> None:
         walk.page.goto(desk)
         addresses(walk)
         send_letters(walk)
+    with walk.step("by keyboard alone"):
+        by_keyboard(walk)
 
 
 def import_cohort(walk: Walk, file: Path, name: str) -> None:
@@ -349,6 +351,30 @@ def late_changes(walk: Walk, placement: str) -> None:
         page.get_by_role("button", name="Keep these changes"),
         page.locator(".toast", has_text="kept"),
     )
+
+
+def by_keyboard(walk: Walk) -> None:
+    """Look at rooms and decide about them without a mouse: J, Enter, A, M, S, Escape, Tab."""
+    page = walk.page
+    page.goto(walk.placement)
+    drawer, dialog = page.locator("#drawer [data-drawer]"), page.locator("dialog[open]")
+    walk.press("j")
+    walk.press("Enter", drawer)
+    walk.press("a", page.locator(".toast", has_text=re.compile("accepted|undecided")))
+    for key in "ms":
+        walk.press(key, dialog)
+        walk.press("Escape")
+        dialog.wait_for(state="hidden")
+    walk.press("Escape")
+    drawer.wait_for(state="hidden")
+    menu = page.locator("#bulk-acts summary")
+    for _ in range(80):
+        walk.press("Tab")
+        if menu.evaluate("element => element === document.activeElement"):
+            break
+    else:
+        raise AssertionError("Tab does not reach the acts upon all rooms")
+    walk.press("Enter", page.locator("#bulk-acts button:visible"))
 
 
 def report(walk: Walk) -> None:

@@ -199,11 +199,11 @@ class _Case:
         else:
             kind = "clash" if needed else "too_few_beds"
         who, beds = count.short_students, count.short_beds
-        text = f"{len(who)} students need a bed, and the rooms that they may have hold {beds}"
+        text = f"{len(who):,} students need a bed, and the rooms that they may have hold {beds:,}"
         if kind == "too_many_beds":
-            text = f"{count.n_left} of {self.n} students cannot be part of a full room"
+            text = f"{count.n_left:,} of {self.n:,} students cannot be part of a full room"
         because = f": {self._describe(needed)}" if needed else ""
-        left = "1 is" if count.n_left == 1 else f"{count.n_left} are"
+        left = "1 is" if count.n_left == 1 else f"{count.n_left:,} are"
         return RoomConflict(
             kind,
             f"{text}{because}; at least {left} left without a room.",

@@ -24,8 +24,9 @@ from webapp.housing.scores import Scores
 from webapp.housing.selectors.placements import cohort_requests
 from webapp.housing.services.checks import forbidden_numbers, rooms_taken_elsewhere
 
-# Names of the columns that rules refer to; "!" keeps them apart from columns of a file.
-DESIGNATED, HALL, KIND, NEED = "!designation", "!hall", "!kind", "!need "
+# Names of the columns that rules refer to: those that conflicts name are words that staff read,
+# needs stand under their own, and "!" keeps the others apart from these.
+DESIGNATED, HALL, KIND, NEED = "who may live there", "!hall", "!kind", ""
 
 
 @dataclass(slots=True)

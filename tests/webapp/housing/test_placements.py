@@ -351,6 +351,20 @@ def test_locks_and_nevers_that_clash_have_a_button_each(
     assert "Nothing of this kind takes part any more." in page.content.decode()
 
 
+def test_too_few_beds_are_told_in_words_that_staff_know(
+    bob: User, first_years: Cohort, campus: BuildingList, learned: LearnedModel, client_of: ClientOf
+) -> None:
+    campus.rooms.exclude(name__startswith="1").update(state="offline")
+    made = placement_create(
+        user=bob, name="P", cohort=first_years, buildings=campus, model=learned, rules=RULES
+    )
+    run_waiting()
+    page = client_of(bob).get(f"/placements/{made.pk}/").content.decode()
+    assert "rooms are designated by who may live there" in page
+    page = client_of(bob).get(f"/placements/new/?cohort={first_years.pk}").content.decode()
+    assert "too few, so some stay without a room" in page
+
+
 def test_a_placement_without_a_proof_does_not_boast(
     bob: User, placement: Placement, client_of: ClientOf
 ) -> None:
