@@ -51,11 +51,13 @@ def addresses_import(
         and cells is not mails
         and any(word in heading.casefold() for word in _NAME_WORDS)
     ]
-    changed, strangers = _matched(by_id, ids, mails, names, table.row_numbers)
+    before = {student.pk: (student.email, student.name) for student in by_id.values()}
+    found, strangers = _matched(by_id, ids, mails, names, table.row_numbers)
+    changed = [s for s in found.values() if (s.email, s.name) != before[s.pk]]
     with transaction.atomic():
-        Student.objects.bulk_update(changed.values(), ["email", "name"], batch_size=400)
-        audit(user, "imported addresses", cohort, students=len(changed), file=filename[:200])
-    return len(changed), strangers
+        Student.objects.bulk_update(changed, ["email", "name"], batch_size=400)
+        audit(user, "imported addresses", cohort, students=len(found), file=filename[:200])
+    return len(found), strangers
 
 
 def _students(cohort: Cohort) -> dict[str, Student]:
