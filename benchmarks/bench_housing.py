@@ -410,7 +410,7 @@ def _median(step: Callable[[], None], repeats: int) -> tuple[float, int]:
     from django.db import connection
     from django.test.utils import CaptureQueriesContext
 
-    found = []
+    found, asked = [], 0
     for k in range(repeats + (repeats > 1)):
         begun = time.process_time()
         if k or repeats == 1:  # the first one warms what a process keeps, and counts
@@ -419,7 +419,8 @@ def _median(step: Callable[[], None], repeats: int) -> tuple[float, int]:
         else:
             with CaptureQueriesContext(connection) as queries:
                 step()
-    return statistics.median(found), len(queries) if repeats > 1 else 0
+            asked = len(queries)
+    return statistics.median(found), asked
 
 
 if __name__ == "__main__":
