@@ -1,5 +1,6 @@
 """The student's page: no account, saved as they go, and nothing for who has no link."""
 
+import re
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -176,6 +177,8 @@ def test_the_page_is_light_and_needs_no_script(student: Callable) -> None:
     assert page.count("<script") == 1  # saves as they choose; Next saves without it
     assert 'type="submit"' in page
     assert weight_of(page) < 100_000
+    buttons = re.findall(r'<button [^>]*type="submit"[^>]* value="(\w+)"', page)
+    assert buttons[:2] == ["next", "skip"], "Enter presses the first"
 
 
 def test_scripts_save_without_leaving_the_page(student: Callable) -> None:
