@@ -1,6 +1,6 @@
 """Kill whatever runs, at random, while people and jobs work; then count what is lost.
 
-    python -m benchmarks.faults [--kills 300] [--seed 1] [--hosts 1|3] [--jobs 120] [--pause 1.0]
+    python -m benchmarks.faults [--kills 300] [--seed 1] [--hosts 1|3] [--jobs N] [--keep]
 
 With one host: SQLite and the embedded broker under the supervisor. With three: network namespaces
 (needs root, PostgreSQL, Redis and s3rver), where hosts and services are killed and cut off too.
@@ -12,6 +12,7 @@ Ends with 1 if anything is wrong.
 
 import argparse
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,7 @@ import time
 import urllib.error
 import urllib.request
 from collections import Counter
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +31,7 @@ from benchmarks.fault_hosts import OneMachine, ThreeHosts, kill
 from benchmarks.reporting import print_machine
 
 PEOPLE_OF_A_COHORT = 30
-SETTLE_SECONDS = 300.0
+SETTLE_SECONDS = 180.0  # without one job less
 
 _ENQUEUE = """
 import json
@@ -261,16 +263,19 @@ def processes_left(marks: list[str]) -> list[str]:
 
 
 def wait_until_settled(installation: Any) -> None:
-    """Wait until no job waits or runs."""
-    deadline = time.monotonic() + SETTLE_SECONDS
-    while time.monotonic() < deadline:
+    """Wait until no job waits or runs, as long as they become fewer."""
+    fewest, since = -1, time.monotonic()
+    while time.monotonic() - since < SETTLE_SECONDS:
         installation.keep()
         try:
-            if installation.run(_LEFT).splitlines()[-1] == "0":
-                return
+            left = int(installation.run(_LEFT).splitlines()[-1])
         except (AssertionError, subprocess.TimeoutExpired, IndexError):
-            pass  # the database is coming back
-        time.sleep(1)
+            left = fewest  # the database is coming back
+        if left == 0:
+            return
+        if left < fewest or fewest < 0:
+            fewest, since = left, time.monotonic()
+        time.sleep(3)
 
 
 def run(installation: Any, *, kills: int, seed: int, n_jobs: int, pause: float) -> list[str]:
@@ -298,18 +303,25 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--hosts", type=int, choices=(1, 3), default=1)
-    parser.add_argument("--jobs", type=int, default=150)
+    parser.add_argument("--jobs", type=int, help="150 on one host, 400 on three")
+    parser.add_argument("--keep", action="store_true", help="keep the folder with all logs")
     parser.add_argument("--pause", type=float, default=1.0, help="mean seconds between two faults")
     options = parser.parse_args()
     print_machine()
-    with tempfile.TemporaryDirectory(dir="/tmp") as name:
+    n_jobs = options.jobs or {1: 150, 3: 400}[options.hosts]
+    with ExitStack() as stack:
+        name = tempfile.mkdtemp(dir="/tmp")
+        if options.keep:
+            print(f"kept in {name}", flush=True)
+        else:
+            stack.callback(shutil.rmtree, name, ignore_errors=True)
         installation = ThreeHosts(Path(name)) if options.hosts == 3 else OneMachine(Path(name))
         try:
             wrong = run(
                 installation,
                 kills=options.kills,
                 seed=options.seed,
-                n_jobs=options.jobs,
+                n_jobs=n_jobs,
                 pause=options.pause,
             )
         finally:

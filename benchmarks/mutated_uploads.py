@@ -2,30 +2,30 @@
 
     python -m benchmarks.mutated_uploads [--count 20000] [--seed 1]
 
-Every kind of file that is taken (pictures, masks, ZIPs, surveys and pairs as CSV and XLSX) and the
-form around it is mutated by seeded random edits and sent through pages and API, in an installation
-of its own. Each answer of 500 or above, each of more than ten seconds and a peak memory above 2 GB
-is printed with the seed that makes it again. Ends with 1 if there is any.
+Every kind of file that is taken (``upload_kinds``: pictures, masks, annotations, models, strokes,
+ZIPs, surveys, pairs, rooms, requests, choices, e-mails as CSV and XLSX, translations, mails that
+came back, letters) and the form around it is mutated by seeded random edits and sent through pages
+and API, in an installation of its own. Each answer of 500 or above, each of more than ten seconds
+and a peak memory above 2 GB is printed with the seed that makes it again. Ends with 1 if there is
+any.
 """
 
 import argparse
-import io
 import logging
 import os
 import sys
 import tempfile
 import time
-import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from PIL import Image
 
 from benchmarks.peak_memory import forget_peak, peak_gigabytes
 from benchmarks.reporting import print_machine, print_table
+from benchmarks.upload_kinds import Kind, kinds, make_objects
 
 ALLOWED_SECONDS = 10.0
 ALLOWED_GIGABYTES = 2.0
@@ -68,77 +68,32 @@ class Target:
 
     person: Any  # django.test.Client, signed in
     program: Any  # the same, with a token
-    image_set: str
-    cohort: str
+    keys: dict[str, str]  # of what things are sent to, by their names in addresses
 
-    def addresses(self, kind: str) -> tuple[str, str]:
-        """Page and API address that take this kind."""
-        if kind.startswith("survey"):
-            return "/cohorts/import/", "/api/v1/cohorts"
-        if kind.startswith("pairs"):
-            return f"/cohorts/{self.cohort}/pairs/", f"/api/v1/cohorts/{self.cohort}/pairs"
-        return f"/image-sets/{self.image_set}/files/", f"/api/v1/image-sets/{self.image_set}/files"
+    def address(self, kind: Kind, *, is_program: bool) -> str:
+        """Address that takes this kind."""
+        return (kind.api if is_program else kind.page).format(**self.keys)
 
+    def fields(self, kind: Kind, number: int) -> dict[str, str]:
+        """Fields of the form beside the file; a name that must be new has the number in it."""
+        version = ""
+        if "{version}" in kind.fields.values():
+            from webapp.surveys.models import Questionnaire
 
-def originals() -> dict[str, tuple[str, bytes]]:
-    """A small whole file of every kind: name and content."""
-    rng = np.random.default_rng(0)
-    pixels = rng.integers(0, 256, (24, 36, 3), dtype=np.uint8)
-    made = {
-        kind: (f"a.{suffix}", _picture(pixels, kind))
-        for kind, suffix in {
-            "JPEG": "jpg", "PNG": "png", "TIFF": "tif", "GIF": "gif",
-            "WEBP": "webp", "BMP": "bmp", "PPM": "ppm",
-        }.items()
-    }  # fmt: skip
-    made["mask"] = ("a.mask.png", _picture((pixels[:, :, 0] > 128).astype(np.uint8), "PNG"))
-    for name, packing in (("ZIP", zipfile.ZIP_DEFLATED), ("stored ZIP", zipfile.ZIP_STORED)):
-        made[name] = ("a.zip", _zip([made["JPEG"], made["mask"], made["PNG"]], packing))
-    survey = _survey_rows()
-    pairs = [["student_a", "student_b"], *([f"N{k}", f"N{k + 1}"] for k in range(0, 12, 2))]
-    made["survey CSV"] = ("survey.csv", _csv(survey))
-    made["survey XLSX"] = ("survey.xlsx", _xlsx(survey))
-    made["pairs CSV"] = ("pairs.csv", _csv(pairs))
-    made["pairs XLSX"] = ("pairs.xlsx", _xlsx(pairs))
-    return made
+            questionnaire = Questionnaire.objects.filter(pk=self.keys["questionnaire"])
+            version = str(questionnaire.values_list("version", flat=True).get())
+        return {
+            name: value.format(version=version, number=number)
+            for name, value in kind.fields.items()
+        }
 
 
-def _picture(pixels: np.ndarray, kind: str) -> bytes:
-    buffer = io.BytesIO()
-    Image.fromarray(pixels).save(buffer, kind)
-    return buffer.getvalue()
-
-
-def _zip(files: list[tuple[str, bytes]], packing: int) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", packing) as archive:
-        for name, content in files:
-            archive.writestr(name, content)
-    return buffer.getvalue()
-
-
-def _survey_rows() -> list[list[str]]:
-    answers = (("Early", "Late"), ("Yes", "No"), ("1", "2", "3", "4", "5"))
-    rows = [["student_id", "Bedtime", "Smokes", "Tidiness", "Gender"]]
-    for k in range(24):
-        rows.append([f"N{k}", *(row[k % len(row)] for row in answers), "FM"[k % 2]])
-    return rows
-
-
-def _csv(rows: list[list[str]]) -> bytes:
-    return "".join(",".join(row) + "\r\n" for row in rows).encode()
-
-
-def _xlsx(rows: list[list[str]]) -> bytes:
-    import openpyxl
-
-    workbook = openpyxl.Workbook(write_only=True)
-    sheet = workbook.create_sheet()
-    for row in rows:
-        sheet.append(row)
-    buffer = io.BytesIO()
-    workbook.save(buffer)
-    return buffer.getvalue()
+def whole(target: Target, kind: Kind, number: int, *, is_program: bool) -> Upload:
+    """The upload of a file that nobody damaged."""
+    content_type = f"multipart/form-data; boundary={_BOUNDARY}" if kind.part else "application/json"
+    body = _form(kind, target.fields(kind, number), kind.content) if kind.part else kind.content
+    address = target.address(kind, is_program=is_program)
+    return Upload(kind.name, number, address, body, content_type, is_program)
 
 
 def mutate(content: bytes, rng: np.random.Generator) -> bytes:
@@ -173,29 +128,37 @@ def mutate(content: bytes, rng: np.random.Generator) -> bytes:
 
 def uploads(target: Target, count: int, seed: int) -> Iterator[Upload]:
     """Yield ``count`` uploads, kinds in turn; each has a seed of its own, from ``seed`` on."""
-    kinds = sorted(originals().items())
     for number in range(count):
-        kind, (name, content) = kinds[number % len(kinds)]
+        kind = kinds()[number % len(kinds())]
         rng = np.random.default_rng(seed + number)
-        is_program = bool(rng.random() < 0.5)
-        address = target.addresses(kind)[is_program]
+        is_program = bool(rng.random() < 0.5) and bool(kind.api)
+        address = target.address(kind, is_program=is_program)
         is_envelope = bool(rng.random() < 0.15)
-        body = _form(name, content if is_envelope else mutate(content, rng))
-        content_type = f"multipart/form-data; boundary={_BOUNDARY}"
+        content = kind.content if is_envelope else mutate(kind.content, rng)
+        if kind.part:
+            body = _form(kind, target.fields(kind, seed + number), content)
+            content_type = f"multipart/form-data; boundary={_BOUNDARY}"
+        else:
+            body, content_type = content, "application/json"
         if is_envelope:
             head = mutate(content_type.encode(), rng).decode("latin-1")
             content_type = head.translate({10: " ", 13: " ", 0: " "})
             body = mutate(body, rng) if rng.random() < 0.5 else body
-        yield Upload(kind, seed + number, address, body, content_type, is_program)
+        yield Upload(kind.name, seed + number, address, body, content_type, is_program)
 
 
-def _form(name: str, content: bytes) -> bytes:
+def _form(kind: Kind, fields: dict[str, str], content: bytes) -> bytes:
+    parts = [
+        f'--{_BOUNDARY}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
+        for name, value in fields.items()
+    ]
+    name = f'; filename="{kind.file_name}"' if kind.file_name else ""
     head = (
-        f'--{_BOUNDARY}\r\nContent-Disposition: form-data; name="name"\r\n\r\nMutated\r\n'
-        f'--{_BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n'
-        "Content-Type: application/octet-stream\r\n\r\n"
+        f'--{_BOUNDARY}\r\nContent-Disposition: form-data; name="{kind.part}"{name}\r\n'
+        + "Content-Type: application/octet-stream\r\n" * bool(name)
+        + "\r\n"
     )
-    return head.encode() + content + f"\r\n--{_BOUNDARY}--\r\n".encode()
+    return "".join([*parts, head]).encode() + content + f"\r\n--{_BOUNDARY}--\r\n".encode()
 
 
 def send(target: Target, upload: Upload) -> tuple[int, float]:
@@ -242,28 +205,16 @@ def try_uploads(
 
 
 def make_target(user: Any) -> Target:
-    """Make a set and a cohort of this person to upload to, and clients."""
+    """Make what is uploaded to, owned by this person, and clients."""
     from django.test import Client
 
     from webapp.api.services import token_create
-    from webapp.cohorts.services.cohorts import draft_import
-    from webapp.cohorts.services.drafts import draft_create
-    from webapp.segmentation.services.image_sets import image_set_create
 
     _, secret = token_create(user=user, name="mutated", may_change=True, days=1)
-    data = originals()["survey CSV"][1]
-    draft = draft_create(user=user, filename="s.csv", size=len(data), read=lambda: data)
-    cohort = draft_import(user=user, draft=draft, name="Whole", version=draft.version)
     person = Client(raise_request_exception=False)
     person.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
-    return Target(
-        person=person,
-        program=Client(
-            raise_request_exception=False, headers={"authorization": f"Bearer {secret}"}
-        ),
-        image_set=str(image_set_create(user=user, name="Mutated", foreground="thing").pk),
-        cohort=str(cohort.pk),
-    )
+    program = Client(raise_request_exception=False, headers={"authorization": f"Bearer {secret}"})
+    return Target(person=person, program=program, keys=make_objects(user))
 
 
 def _installation(folder: str) -> Any:
