@@ -217,7 +217,7 @@ def make_target(user: Any) -> Target:
     return Target(person=person, program=program, keys=make_objects(user))
 
 
-def _installation(folder: str) -> Any:
+def new_installation(folder: str) -> Any:
     """Set up an installation in a folder; return its one person."""
     os.environ |= {
         "BETHE_HALL_INSTANCE": folder,
@@ -249,7 +249,7 @@ def main() -> int:
     options = parser.parse_args()
     print_machine()
     with tempfile.TemporaryDirectory() as folder:
-        target = make_target(_installation(folder))
+        target = make_target(new_installation(folder))
         forget_peak()
         findings, statuses, slowest = try_uploads(
             target, options.count, options.seed, between=_say_progress

@@ -230,6 +230,7 @@ def make_objects(user: Any) -> dict[str, str]:
     from webapp.cohorts.services.cohorts import draft_import
     from webapp.cohorts.services.drafts import draft_create
     from webapp.housing.models import BuildingList, Placement
+    from webapp.jobs.models import Job, JobState
     from webapp.matching.models import LearnedModel
     from webapp.segmentation.models import PredictionBatch
     from webapp.segmentation.services.image_sets import image_set_create
@@ -257,8 +258,11 @@ def make_objects(user: Any) -> dict[str, str]:
         user=user, name="Leaf", foreground="leaf", file_name="leaf.npz", digest="",
         chunks=[kind_named("model").content],
     )  # fmt: skip
+    job = Job.objects.create(
+        **own, kind="segmentation.predict", title="Predict", seed=1, state=JobState.RUNNING
+    )
     batch = PredictionBatch.objects.create(
-        **own, name="Prediction", segmenter=segmenter, image_set=others
+        **own, name="Prediction", segmenter=segmenter, image_set=others, job=job
     )
     return {
         "cohort": str(cohort.pk),
@@ -273,10 +277,10 @@ def make_objects(user: Any) -> dict[str, str]:
 
 
 def _predicted(batch: Any) -> Any:
-    """Return the one image of a prediction, as a job leaves it for whoever corrects its mask."""
-    from webapp.common import store
+    """Return the one image of a prediction, predicted as a job would."""
+    from engine import load_segmentation_model
     from webapp.segmentation.models import PredictedImage
-    from webapp.segmentation.rendering import mask_png
+    from webapp.segmentation.services.predictions import predict_image
 
     file = batch.image_set.files.get()
     row = PredictedImage.objects.create(
@@ -284,13 +288,9 @@ def _predicted(batch: Any) -> Any:
         file=file,
         name=file.name,
         image_digest=file.digest,
-        state=PredictedImage.State.DONE,
         width=file.width,
         height=file.height,
-        mean_entropy=0.2,
-        foreground_share=0.4,
     )
-    row.mask_path.parent.mkdir(parents=True, exist_ok=True)
-    row.mask_path.write_bytes(mask_png(np.zeros(SHAPE, bool)))
-    store.put(row.mask_path)
+    predict_image(model=load_segmentation_model(batch.segmenter.path), row=row, job=batch.job)
+    type(batch.job).objects.update(state="succeeded", parameters={"batch": str(batch.pk)})
     return row

@@ -3,11 +3,13 @@
 import io
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from django.test import Client
 
-from benchmarks.mutated_uploads import Target, make_target, send, try_uploads, whole
+from benchmarks.mutated_uploads import Target, make_target, mutate, send, try_uploads, whole
 from benchmarks.upload_kinds import kind_named, kinds
 from webapp.accounts.models import User
 from webapp.cohorts.models import Student
@@ -37,6 +39,17 @@ def test_no_mutated_upload_is_answered_with_an_error_of_ours(target: Target, see
     findings, statuses, _ = try_uploads(target, 60, seed)
     assert findings == []
     assert len({status for _, status in statuses}) >= 3  # taken, refused, unreadable
+
+
+@pytest.mark.parametrize("is_program", [False, True])
+def test_a_stack_that_only_one_reader_knows_is_answered(target: Target, is_program: bool) -> None:
+    """Seen as UnidentifiedImageError after all planes were read, answered with 500."""
+    rng = np.random.default_rng(1360)
+    rng.random(2)
+    stack = kind_named("stack")
+    damaged = replace(stack, content=mutate(stack.content, rng))
+    status, _ = send(target, whole(target, damaged, 1, is_program=is_program))
+    assert status in (200, 302)
 
 
 def damaged_zip(place_of: Callable[[bytes], int], number: int, size: int) -> bytes:

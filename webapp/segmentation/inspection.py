@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from PIL import Image
+from PIL import Image, UnidentifiedImageError
 
 from engine import (
     InvalidProblemError,
@@ -100,9 +100,15 @@ def _size_and_thumbnail(
 
 
 def picture_format(path: Path) -> str:
-    """Return Pillow's name of the format, read from the file's head."""
-    with Image.open(path, formats=OPENED_FORMATS) as picture:
-        return picture.format or ""
+    """Return Pillow's name of the format of a picture that was read, from the file's head.
+
+    A stack that only the reader of deep pictures could make something of is a TIFF.
+    """
+    try:
+        with Image.open(path, formats=OPENED_FORMATS) as picture:
+            return picture.format or ""
+    except UnidentifiedImageError:
+        return "TIFF"
 
 
 def small_copy(picture: Image.Image, side: int) -> Image.Image:
