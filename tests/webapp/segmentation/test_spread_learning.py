@@ -13,11 +13,11 @@ from webapp.accounts.models import User
 from webapp.jobs.models import JobState
 from webapp.jobs.runner import run_job
 from webapp.segmentation import spread_learning
-from webapp.segmentation.models import Segmenter
+from webapp.segmentation.models import ImageSet, Segmenter
 from webapp.segmentation.services.segmenters import LearningChoices, segmenter_learn
 
 CHOICES = LearningChoices(
-    solver="theta", max_side=40, max_seconds=60, relative_gap=0.05, holdout_percent=0
+    solver="theta", max_side=40, max_seconds=600, relative_gap=0.05, holdout_percent=0
 )
 
 
@@ -57,9 +57,15 @@ def used_hosts(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return used
 
 
-def learned(user: User, make_set: MakeSet, name: str) -> Segmenter:
-    image_set = make_set(user, images=8, masks=8, name=name)
-    segmenter = segmenter_learn(user=user, name=name, image_sets=[image_set], choices=CHOICES)
+@pytest.fixture
+def image_set(bob: User, make_set: MakeSet) -> ImageSet:
+    return make_set(bob, images=8, masks=8)
+
+
+def learned(user: User, image_set: ImageSet, name: str) -> Segmenter:
+    segmenter = segmenter_learn(
+        user=user, name=name, image_sets=[image_set], choices=CHOICES, seed=1
+    )
     run_job(segmenter.job_id, watched=False)
     segmenter.refresh_from_db()
     assert segmenter.job.state == JobState.SUCCEEDED, segmenter.job.error
@@ -67,12 +73,12 @@ def learned(user: User, make_set: MakeSet, name: str) -> Segmenter:
 
 
 def test_the_model_is_the_same_wherever_its_pictures_were(
-    bob: User, make_set: MakeSet, scheduler: str, settings: LazySettings, used_hosts: list[Any]
+    bob: User, image_set: ImageSet, scheduler: str, settings: LazySettings, used_hosts: list[Any]
 ) -> None:
     models = []
     for address in ("", scheduler):
         settings.DASK_SCHEDULER = address
-        segmenter = learned(bob, make_set, f"Set {address}")
+        segmenter = learned(bob, image_set, f"Model {address}")
         models.append(load_segmentation_model(segmenter.path).theta)
         assert segmenter.outcome["n_learned"] == 8
     assert used_hosts == [0, 2]
@@ -80,16 +86,16 @@ def test_the_model_is_the_same_wherever_its_pictures_were(
 
 
 def test_small_sets_are_learned_from_at_home(
-    bob: User, make_set: MakeSet, scheduler: str, settings: LazySettings, used_hosts: list[Any]
+    bob: User, image_set: ImageSet, scheduler: str, settings: LazySettings, used_hosts: list[Any]
 ) -> None:
     settings.DASK_SCHEDULER, settings.SPREAD_PIXELS = scheduler, 1e9
-    learned(bob, make_set, "Small")
+    learned(bob, image_set, "Small")
     assert used_hosts == [0]
 
 
 def test_a_lost_host_or_scheduler_costs_no_job(
     bob: User,
-    make_set: MakeSet,
+    image_set: ImageSet,
     scheduler: str,
     settings: LazySettings,
     used_hosts: list[Any],
@@ -106,10 +112,10 @@ def test_a_lost_host_or_scheduler_costs_no_job(
 
     monkeypatch.setattr(spread_learning, "train_segmentation", lose_one)
     settings.DASK_SCHEDULER = scheduler
-    segmenter = learned(bob, make_set, "Lost")
+    segmenter = learned(bob, image_set, "Lost")
     assert used_hosts == [2]
     assert segmenter.outcome["n_learned"] == 8
     monkeypatch.setattr(spread_learning, "PATIENCE", 0.2)
     settings.DASK_SCHEDULER = "tcp://127.0.0.1:1"
-    learned(bob, make_set, "Away")
+    learned(bob, image_set, "Away")
     assert used_hosts == [2, 0]
