@@ -301,7 +301,7 @@ DEFAULT_FROM_EMAIL = os.environ.get("EMAIL_FROM", "housing@localhost")
 # -- Webhooks -----------------------------------------------------------------------------------
 
 # Networks inside that may be called all the same, such as 10.1.0.0/16; none unless they are named.
-WEBHOOK_NETWORKS = os.environ.get("WEBHOOK_NETWORKS", "").replace(",", " ").split()
+WEBHOOK_NETWORKS = read_networks(os.environ.get("WEBHOOK_NETWORKS", "").replace(" ", ","))
 
 # -- Jobs ---------------------------------------------------------------------------------------
 

@@ -84,7 +84,8 @@ STAFF = {
     "housing:room-remove", "housing:requests", "housing:requests-change", "housing:placement-new",
     "housing:placement-rules", "housing:placement-solve", "housing:placement-compute",
     "housing:placement-decide",
-    "housing:placement-undo", "housing:changes", "housing:changes-act",
+    "housing:placement-undo", "housing:changes", "housing:changes-act", "housing:changes-moves",
+    "housing:placement-choose", "housing:placement-relearn", "housing:scenarios-file",
     "housing:placement-rename", "housing:placement-export",
     "letters:templates", "letters:template-new", "letters:template", "letters:template-remove",
     "letters:placement", "letters:placement-act", "letters:placement-file",
@@ -104,10 +105,10 @@ ADMINISTRATORS = {
 # Workers run the jobs of all organisations; one that is taken off the page comes back by answering.
 OF_ALL = {"operations:forget"}
 # Not found without more: a token is revoked by its owner, a model is checked on a chosen cohort,
-# and what is sent is a chosen letter.
+# what is sent is a chosen letter, and moves are listed once they are worked out.
 NAMES_ANOTHER_OBJECT = {
     "api:token-revoke", "matching:model-check", "letters:placement-send", "letters:placement-act",
-    "letters:placement-file",
+    "letters:placement-file", "housing:changes-moves",
 }  # fmt: skip
 # What stands in every parameter and field of a form that somebody has taken apart.
 NONSENSE = {
@@ -118,6 +119,7 @@ NONSENSE = {
     "long text": "🙂" * 300,
 }
 FIELDS = (
+    "only", "show", "wanted",
     "asks_sign_in", "duty", "language", "logout_token", "password", "place", "protocol",
     "time_zone", "without",
     "answers", "cell", "closes_on", "code", "contact", "do", "edges", "form", "hint", "identifier",
@@ -216,11 +218,11 @@ def urls(
         "housing": {"uuid": campus.pk, "room_id": campus.rooms.first().pk},
         "housing:building-draft": {"uuid": draft.pk},
         "housing:requests": {"uuid": cohort.pk},
-        "housing:scenarios": {"uuid": cohort.pk},
+        "housing:scenarios": {"uuid": cohort.pk, "file_format": "csv"},
         "housing:placement": {
             "uuid": placement.pk, "event_id": change.pk, "file_format": "csv"
         },
-        "housing:changes": {"uuid": placement.pk},
+        "housing:changes": {"uuid": placement.pk, "file_format": "csv"},
         "jobs": {"uuid": proposal.job_id},
         "letters": {"uuid": letter.pk},
         "letters:placement": {"uuid": placement.pk},

@@ -17,8 +17,9 @@ from webapp.accounts import services
 from webapp.accounts.forms import NewUserForm, RoleForm, SettingsForm, SignInForm
 from webapp.accounts.models import Role, User
 from webapp.accounts.selectors import working_tokens
+from webapp.audit.models import AuditLine
 from webapp.common.decorators import administrator_required
-from webapp.common.selectors import get_owned_or_404
+from webapp.common.selectors import get_owned_or_404, owned_by
 from webapp.common.toasts import attempt, toast
 from webapp.identity.second_factor import has_second_factor
 from webapp.identity.selectors import (
@@ -27,6 +28,18 @@ from webapp.identity.selectors import (
     providers_to_offer,
 )
 from webapp.identity.waiting import wait_for_code
+
+SHOWN_ACTS = 6
+# What people may do, and the least role for it: 0 viewers, 1 staff, 2 administrators.
+RIGHTS = (
+    ("Look at everything but names, requests and logs", 0),
+    ("Import, learn, place, propose and decide", 1),
+    ("See requests, take files, write letters", 1),
+    ("Read the audit log", 1),
+    ("Publish rooms and send letters", 2),
+    ("Purge cohorts, remove models and placements", 2),
+    ("Manage people, sign-in and webhooks", 2),
+)
 
 
 @method_decorator(login_not_required, name="dispatch")
@@ -117,6 +130,9 @@ def _people_page(request: HttpRequest, form: NewUserForm, **fresh: object) -> Ht
         "is_duty": is_second_factor_duty(request.user),
         "roles": Role.choices,
         "zones": sorted(available_timezones()),
+        "rights": RIGHTS,
+        "ranks": range(len(Role)),
+        "acts": owned_by(AuditLine, request.user)[:SHOWN_ACTS],
         **fresh,
     }
     return render(request, "accounts/people.html", context, status=422 if form.errors else 200)

@@ -23,15 +23,16 @@ _TAGS = {
     "Proposals": "Pairs proposed for a cohort, decisions about them, exports.",
     "Buildings": "Halls, rooms and beds of one campus.",
     "Requests": "Who wants to live with whom, and which halls they would like.",
-    "Placements": "Cohorts in rooms: rules, decisions, late changes, publishing, rosters.",
+    "Placements": "Cohorts in rooms: scenarios, decisions, late changes, publishing, rosters.",
+    "Reports": "What a placement's numbers are worth, halls with their sums, rosters of your own.",
     "Letters": "What students read when their rooms are published.",
     "Webhooks": "Addresses of programs that are told what happens.",
 }
 WHAT_IT_DOES = (
-    "The main work of the pages, for programs: import, learn, propose, place, decide, publish, "
-    "write letters, predict, export. "
-    "Rules and swaps of pairs, checks, questionnaires, purging cohorts and people are on the "
-    "pages only."
+    "The main work of the pages, for programs: import, learn, propose, place, decide, check "
+    "placements, publish, write letters, predict, export. "
+    "Rules and swaps of pairs, checks of models, questionnaires, purging cohorts and people are on "
+    "the pages only."
 )
 _DESCRIPTION = (
     f"{WHAT_IT_DOES} Make a token on the page “API” and send it as "

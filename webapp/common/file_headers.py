@@ -21,3 +21,9 @@ def as_attachment(response: HttpResponseBase, filename: str) -> HttpResponseBase
     """Make a guarded download of a response."""
     response["Content-Disposition"] = content_disposition_header(True, filename)
     return guarded(response)
+
+
+def plain_name(name: str, otherwise: str = "rooms") -> str:
+    """Return a name for a file: letters and digits of ASCII, everything else as hyphens."""
+    kept = "".join(c if c.isalnum() and c.isascii() else "-" for c in name)
+    return kept.strip("-") or otherwise

@@ -4,7 +4,7 @@ An application registers plain functions; nothing here imports an application. E
 the signed-in user and must stay within the user's organisation.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,6 +59,22 @@ class HomePanel:
     order: int = 50
 
 
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a cohort is: so many of so many, in words; a later ``stage`` tells more."""
+
+    words: str
+    done: int
+    total: int
+    url: str
+    stage: int
+
+    @property
+    def share(self) -> float:
+        """What is done, 0 to 1."""
+        return self.done / self.total if self.total else 0.0
+
+
 @dataclass(slots=True)
 class _Registry:
     navigation: list[NavigationItem] = field(default_factory=list)
@@ -66,6 +82,9 @@ class _Registry:
     home_panels: list[HomePanel] = field(default_factory=list)
     home_facts: list[Callable[[User], str]] = field(default_factory=list)
     home_actions: list[str] = field(default_factory=list)
+    progresses: list[Callable[[Collection[Any]], Mapping[Any, Progress]]] = field(
+        default_factory=list
+    )
     searches: list[Callable[[User, str], Iterable[SearchHit]]] = field(default_factory=list)
     demonstrations: list[tuple[int, Callable[[Organisation, User], str]]] = field(
         default_factory=list
@@ -100,6 +119,13 @@ def register_home_fact(function: Callable[[User], str]) -> None:
 def register_home_action(template: str) -> None:
     """Add a partial with one button to the header of the home page."""
     _registry.home_actions.append(template)
+
+
+def register_cohort_progress(
+    function: Callable[[Collection[Any]], Mapping[Any, Progress]],
+) -> None:
+    """Add a source of how far cohorts are; it gets keys of cohorts and returns those it knows."""
+    _registry.progresses.append(function)
 
 
 def register_search(function: Callable[[User, str], Iterable[SearchHit]]) -> None:
@@ -147,6 +173,16 @@ def home_facts(user: User) -> list[str]:
 def home_actions() -> tuple[str, ...]:
     """Return the partials of the home page's buttons."""
     return tuple(_registry.home_actions)
+
+
+def cohort_progress(keys: Collection[Any]) -> dict[Any, Progress]:
+    """Return how far each cohort is, by key: of all sources the latest stage."""
+    found: dict[Any, Progress] = {}
+    for function in _registry.progresses:
+        for key, progress in function(keys).items():
+            if key not in found or progress.stage > found[key].stage:
+                found[key] = progress
+    return found
 
 
 def search(user: User, query: str) -> list[SearchHit]:

@@ -11,10 +11,12 @@ from typing import Any
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
+from webapp.cohorts.models import Cohort
 from webapp.common.listing import light
 from webapp.common.tables_out import table_file
 from webapp.housing.errors import HousingError
 from webapp.housing.models import Place, Placement
+from webapp.housing.selectors.changes import ChangedPlace
 
 COLUMNS: dict[str, tuple[str, Callable[[Place], Any]]] = {
     "id": ("Student ID", lambda p: p.student.original_id),
@@ -75,6 +77,35 @@ def rooms_export(
         for room in rooms
     ]
     return _file(user, placement, "Rooms", header, rows, file_format, exact)
+
+
+def scenarios_export(
+    *, user: User, cohort: Cohort, rows: Sequence[Sequence[str]], file_format: str
+) -> tuple[bytes, str]:
+    """Return scenarios side by side and their content type, and write the audit line."""
+    data, kind = table_file("Scenarios", rows, file_format)
+    audit(user, "exported", cohort, what="Scenarios", rows=len(rows) - 1, format=file_format)
+    return data, kind
+
+
+def moves_export(
+    *, user: User, placement: Placement, rows: Sequence[ChangedPlace], file_format: str
+) -> tuple[bytes, str]:
+    """Return who would move in a late change, with the reason of each, and write the audit line."""
+    original = dict(placement.cohort.students.values_list("number", "original_id"))
+    header = ["Student ID", "On screen", "Before", "After", "Why", "Own score changes by"]
+    lines = [
+        [
+            original[row.number],
+            row.label,
+            row.before.label if row.before else "",
+            row.after.label if row.after else "",
+            row.reason,
+            "" if row.gain is None else round(row.gain, 4),
+        ]
+        for row in rows
+    ]
+    return _file(user, placement, "Moves", header, lines, file_format, exact=False)
 
 
 def _file(

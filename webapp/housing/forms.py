@@ -10,7 +10,7 @@ from webapp.common.parameters import digits_of, whole_number
 from webapp.housing.errors import HousingError
 from webapp.housing.models import Placement
 from webapp.housing.rules import COUNTS, MUST, WISH, PlacementRules
-from webapp.housing.services.requests import StudentFinder
+from webapp.housing.student_finder import StudentFinder
 
 
 def read_rules(
@@ -79,7 +79,7 @@ def find_numbers(placement: Placement, text: str) -> list[int]:
         if part and student is None:
             raise HousingError(
                 f"“{part[:40]}” is nobody in {placement.cohort.name}. Use ids as on screen, such "
-                "as S-1042, or as in your housing system. Nothing was changed."
+                "as S-1042, or as in your housing system, e-mails or names. Nothing was changed."
             )
         found += [student.number] if student is not None else []
     if not found:

@@ -1,5 +1,6 @@
 """Working placements out: all rooms at once, or what late changes would move."""
 
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
@@ -11,6 +12,7 @@ from webapp.housing.errors import HousingError
 from webapp.housing.models import Placement
 from webapp.housing.problem import PlacementProblem, placement_problem
 from webapp.housing.rules import PRICES
+from webapp.housing.selectors.placements import PlacementRooms, low_score, outcome
 from webapp.housing.services.changes import change_store, curve_point
 from webapp.housing.services.placements import placement_clash, placement_store
 from webapp.jobs.context import JobContext
@@ -69,7 +71,7 @@ def change(context: JobContext) -> Outcome:
     """Place a cohort anew at a price of a move, and keep what would change for staff to see."""
     placement = _find(context)
     context.report("Reading students, rooms and requests")
-    problem = placement_problem(placement, context.parameters["pinned"])
+    problem = _changed_problem(placement, context)
     found = place_in_rooms(
         (problem.scores.model, problem.survey),
         problem.rooms,
@@ -94,6 +96,7 @@ def change(context: JobContext) -> Outcome:
     ]
 
     doubts = doubt_shares(problem)
+    outcomes = _outcomes(placement, problem, rooms, _scores(problem, found))
 
     def save() -> dict[str, Any]:
         change_store(
@@ -104,6 +107,7 @@ def change(context: JobContext) -> Outcome:
             rows=rows,
             doubts=doubts,
             figures=_figures(found),
+            outcomes=outcomes,
         )
         moving = sum(row[1] is not None for row in rows)
         return {"sentence": f"{counted(moving, 'person', 'people')} would move."}
@@ -115,7 +119,7 @@ def change(context: JobContext) -> Outcome:
 def price_curve(context: JobContext) -> Outcome:
     """Place a cohort at each price of a move, dearest first, and keep how many would move."""
     placement = _find(context)
-    problem = placement_problem(placement, context.parameters["pinned"])
+    problem = _changed_problem(placement, context)
     for k, price in enumerate(reversed(PRICES)):
         context.report(f"Price {price:g}", k / len(PRICES))
         found = place_in_rooms(
@@ -138,6 +142,33 @@ def price_curve(context: JobContext) -> Outcome:
         return {"sentence": f"{len(PRICES)} prices worked out."}
 
     return save
+
+
+def _changed_problem(placement: Placement, context: JobContext) -> PlacementProblem:
+    """Return the placement's problem with whom staff let stay and the rooms that they chose."""
+    chosen = context.parameters.get("chosen", {})
+    return placement_problem(
+        placement,
+        context.parameters["pinned"],
+        {int(number): room for number, room in chosen.items()},
+    )
+
+
+def _outcomes(
+    placement: Placement,
+    problem: PlacementProblem,
+    rooms: Mapping[int, int | None],
+    scores: Mapping[int, float | None],
+) -> dict[str, Any]:
+    """Return the figures of a placement as it is and as it would be, by the same low score."""
+    now = PlacementRooms(placement)
+    low = low_score(now)
+    number = {student.pk: student.number for student in problem.students}
+    then = now.once_moved(
+        {number[key]: room for key, room in rooms.items()},
+        {number[key]: score for key, score in scores.items()},
+    )
+    return {"before": outcome(now, low), "after": outcome(then, low)}
 
 
 def _clashes(problem: PlacementProblem, error: InfeasibleError) -> list[dict[str, Any]]:

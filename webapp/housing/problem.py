@@ -1,7 +1,7 @@
 """A placement as the engine takes it: survey, rooms, rules, and who must stay where."""
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,13 +46,18 @@ class PlacementProblem:
     previous: NDArray[np.int64]
 
 
-def placement_problem(placement: Placement, pinned: Collection[int] = ()) -> PlacementProblem:
+def placement_problem(
+    placement: Placement,
+    pinned: Collection[int] = (),
+    chosen: Mapping[int, int] | None = None,
+) -> PlacementProblem:
     """Read a placement for the engine.
 
     Parameters
     ----------
     pinned : collection of numbers on screen
         Students who keep the room that they have, beside those who are locked.
+    chosen : mapping of numbers on screen to keys of rooms, where staff want somebody to live.
     """
     rules = PlacementRules.from_json(placement.rules)
     places = {place.student_id: place for place in placement.places.all()}
@@ -73,7 +78,13 @@ def placement_problem(placement: Placement, pinned: Collection[int] = ()) -> Pla
         students=students,
         rooms=_rooms(open_rooms, students, rules),
         room_keys=[room.pk for room in open_rooms],
-        rules=_rules(placement, rules, students, places, position, requests, set(pinned)),
+        rules=_rules(
+            placement,
+            rules,
+            students,
+            requests,
+            _assigned(students, places, position, set(pinned), chosen or {}),
+        ),
         previous=np.array(
             [_room_position(places.get(s.pk), position) for s in students], dtype=np.int64
         ),
@@ -99,23 +110,32 @@ def _rooms(rooms: list[Room], students: list[Student], rules: PlacementRules) ->
     return Rooms(tuple(str(room.pk) for room in rooms), capacities, attributes)
 
 
+def _assigned(
+    students: list[Student],
+    places: Mapping[int, Place],
+    position: Mapping[int, int],
+    pinned: set[int],
+    chosen: Mapping[int, int],
+) -> list[tuple[int, int]]:
+    """Return who lives where whatever else happens: locked, let stay, or put there by staff."""
+    found = []
+    for k, student in enumerate(students):
+        place = places.get(student.pk)
+        stays = place is not None and (place.is_locked or student.number in pinned)
+        room = place.room_id if stays else chosen.get(student.number)
+        if room in position:
+            found.append((k, position[room]))
+    return found
+
+
 def _rules(
     placement: Placement,
     rules: PlacementRules,
     students: list[Student],
-    places: Mapping[int, Place],
-    position: Mapping[int, int],
     requests: RequestGraph,
-    pinned: set[int],
+    assigned: Sequence[tuple[int, int]],
 ) -> RoomRules:
     index = {student.number: k for k, student in enumerate(students)}
-    assigned = [
-        (k, position[place.room_id])
-        for k, student in enumerate(students)
-        if (place := places.get(student.pk)) is not None
-        and (place.is_locked or place.number in pinned)
-        and place.room_id in position
-    ]
     forbids = [tuple(sorted(pair)) for pair in forbidden_numbers(placement)]
     needs = [
         Need(k, NEED + need)

@@ -15,13 +15,16 @@ class RequestGraph:
     """What the requests of a cohort amount to; students are named by their number on screen.
 
     ``mutual`` and ``one_sided`` hold pairs (asker first in the latter); ``groups`` the sets of
-    three and more whom mutual requests tie together.
+    three and more whom mutual requests tie together; ``circles`` the one-sided requests that lead
+    around a circle of three and more, asker first; ``themselves`` those of oneself.
     """
 
     unknown: list[RoommateRequest] = field(default_factory=list)
     mutual: list[Pair] = field(default_factory=list)
     one_sided: list[Pair] = field(default_factory=list)
     groups: list[list[int]] = field(default_factory=list)
+    circles: list[list[Pair]] = field(default_factory=list)
+    themselves: list[RoommateRequest] = field(default_factory=list)
     n_askers: int = 0
     n_ignored: int = 0
 
@@ -44,15 +47,25 @@ def read_requests(requests: Sequence[RoommateRequest]) -> RequestGraph:
             found.n_ignored += 1
         elif request.target is None:
             found.unknown.append(request)
+        elif request.target.number == request.student.number:
+            found.themselves.append(request)
         else:
             asked.add((request.student.number, request.target.number))
     found.n_askers = len({request.student_id for request in requests})
     found.mutual = sorted((a, b) for a, b in asked if a < b and (b, a) in asked)
     found.one_sided = sorted((a, b) for a, b in asked if (b, a) not in asked)
+    found.circles = _circles(found.one_sided)
     graph = nx.Graph(found.mutual)
     components = (sorted(part) for part in nx.connected_components(graph))
     found.groups = sorted(part for part in components if len(part) > 2)
     return found
+
+
+def _circles(one_sided: Sequence[Pair]) -> list[list[Pair]]:
+    """Return the requests within each set of people who reach each other by asking around."""
+    parts = nx.strongly_connected_components(nx.DiGraph(list(one_sided)))
+    rings = sorted(sorted(part) for part in parts if len(part) > 2)
+    return [[pair for pair in one_sided if set(pair) <= set(ring)] for ring in rings]
 
 
 def split_group(group: Sequence[int], mutual: Sequence[Pair], beds: int) -> list[list[int]]:

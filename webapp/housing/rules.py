@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from webapp.cohorts.models import Student
+from webapp.common.formats import counted
 from webapp.housing.models import Room
 
 MUST, WISH, NO = "must", "wish", "no"
@@ -63,14 +64,22 @@ def needs_of_student(student: Student, columns: Sequence[str]) -> tuple[str, ...
     A yes means the need that the column is named for; other words are needs themselves, told apart
     by commas, semicolons and bars.
     """
-    found: list[str] = []
-    for column in columns:
-        text = student.attributes.get(column, "").strip()
-        if text.casefold() in _TRUE:
-            found.append(column)
-        elif text.casefold() not in _FALSE:
-            found += [part.strip() for part in re.split(r"[;,|]", text) if part.strip()]
+    found = [
+        need
+        for column in columns
+        for need in said_needs(column, student.attributes.get(column, ""))
+    ]
     return tuple(dict.fromkeys(found))
+
+
+def said_needs(column: str, text: str) -> list[str]:
+    """Return the needs that one cell says: the column's own name for a yes, its words otherwise."""
+    text = text.strip()
+    if text.casefold() in _TRUE:
+        return [column]
+    if text.casefold() in _FALSE:
+        return []
+    return [part.strip() for part in re.split(r"[;,|]", text) if part.strip()]
 
 
 def unmet_needs(needs: Sequence[str], room: Room) -> list[str]:
@@ -106,7 +115,7 @@ def broken_rule(
             if sentence:
                 return sentence
     if len(members) > room.capacity:
-        return f"{room} has {room.capacity} beds, fewer than {len(members)} people."
+        return f"{room} has {counted(room.capacity, 'bed')}, fewer than {len(members)} people."
     return ""
 
 

@@ -1,6 +1,6 @@
 """What buildings and placements add to the rail, the home page and the search."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from django.db.models import Count
@@ -43,6 +43,7 @@ def register() -> None:
     )
     hooks.register_demonstration(demonstration.load, order=30)
     hooks.register_home_panel(hooks.HomePanel("housing/_home_panel.html", home_panel, order=5))
+    hooks.register_cohort_progress(cohort_progress)
     hooks.register_home_fact(home_fact)
     hooks.register_next_steps(next_steps)
     hooks.register_search(search)
@@ -52,6 +53,35 @@ def home_fact(user: User) -> str:
     """Return '1 placement published'."""
     published = owned_by(Placement, user).filter(published_at__isnull=False).count()
     return f"{counted(published, 'placement')} published" if published else ""
+
+
+def cohort_progress(keys: Collection[Any]) -> dict[Any, hooks.Progress]:
+    """Return for each cohort how many have a room in its placement: published, or last changed."""
+    shown = {}
+    placements = Placement.objects.filter(cohort__in=keys, revision__gt=0)
+    for placement in light(placements).order_by("updated_at"):
+        known = shown.get(placement.cohort_id)
+        if known is None or placement.is_published or not known.is_published:
+            shown[placement.cohort_id] = placement
+    counts = {
+        row["placement"]: row
+        for row in Place.objects.filter(placement__in=shown.values(), has_left=False)
+        .order_by()
+        .values("placement")
+        .annotate(people=Count("pk"), placed=Count("room"))
+    }
+    found = {}
+    for cohort, placement in shown.items():
+        row = counts.get(placement.pk, {"people": 0, "placed": 0})
+        state = ", published" if placement.is_published else ""
+        found[cohort] = hooks.Progress(
+            f"{row['placed']:,} of {row['people']:,} have a room{state}",
+            row["placed"],
+            row["people"],
+            reverse("housing:placement", args=[placement.pk]),
+            stage=3,
+        )
+    return found
 
 
 def home_panel(user: User) -> dict[str, Any]:

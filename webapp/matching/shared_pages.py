@@ -1,9 +1,10 @@
 """What models and proposals add to the rail, the home page and the search."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import Count, Q, QuerySet
 from django.urls import reverse
 
 from webapp.accounts.models import User
@@ -43,9 +44,30 @@ def register() -> None:
             count=lambda user: owned_by(Proposal, user).count(),
         )
     )
+    hooks.register_cohort_progress(cohort_progress)
     hooks.register_home_fact(home_fact)
     hooks.register_next_steps(next_steps)
     hooks.register_search(search)
+
+
+def cohort_progress(keys: Collection[Any]) -> dict[Any, hooks.Progress]:
+    """Return for each cohort how many models learned from it, or how far its pairs are decided."""
+    found = {}
+    models = LearnedModel.objects.filter(cohorts__in=keys, learned_at__isnull=False)
+    for row in models.order_by().values("cohorts").annotate(count=Count("pk")):
+        words = f"Used by {counted(row['count'], 'model')}"
+        found[row["cohorts"]] = hooks.Progress(words, 1, 1, reverse("matching:models"), stage=1)
+    proposals = light(Proposal.objects.filter(cohort__in=keys)).order_by("updated_at")
+    for proposal in with_progress(proposals):
+        if proposal.n_pairs:
+            found[proposal.cohort_id] = hooks.Progress(
+                f"{proposal.n_decided:,} of {counted(proposal.n_pairs, 'pair')} decided",
+                proposal.n_decided,
+                proposal.n_pairs,
+                reverse("matching:proposal", args=[proposal.pk]),
+                stage=2,
+            )
+    return found
 
 
 def home_fact(user: User) -> str:

@@ -5,7 +5,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from webapp.common.decorators import staff_required, viewer_required
-from webapp.common.file_headers import as_attachment
+from webapp.common.file_headers import as_attachment, plain_name
 from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_owned_or_404, owned_by
 from webapp.common.toasts import attempt, toast
@@ -57,11 +57,9 @@ def report_file(request: HttpRequest, uuid: str) -> HttpResponseBase:
     found = find_placement(request, uuid)
     halls = hall_reports(PlacementRooms(found))
     data, kind = report_export(user=request.user, placement=found, halls=halls)
-    return as_attachment(HttpResponse(data, content_type=kind), f"{_plain(found.name)}-halls.xlsx")
-
-
-def _plain(name: str) -> str:
-    return "".join(c if c.isalnum() and c.isascii() else "-" for c in name).strip("-") or "rooms"
+    return as_attachment(
+        HttpResponse(data, content_type=kind), f"{plain_name(found.name)}-halls.xlsx"
+    )
 
 
 @require_http_methods(["GET", "POST"])
@@ -113,7 +111,7 @@ def roster_file(request: HttpRequest, uuid: str, shape: str, file_format: str) -
     data, kind = shaped_roster(
         user=request.user, placement=found, shape=kept, file_format=file_format
     )
-    name = f"{_plain(found.name)}-{_plain(kept.name)}.{file_format}"
+    name = f"{plain_name(found.name)}-{plain_name(kept.name)}.{file_format}"
     return as_attachment(HttpResponse(data, content_type=kind), name)
 
 

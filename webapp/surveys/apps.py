@@ -11,6 +11,9 @@ class SurveysConfig(AppConfig):
 
     def ready(self) -> None:
         """Register with the shared pages; models are ready only now."""
+        from webapp.housing.student_finder import register_codes
         from webapp.surveys import shared_pages
+        from webapp.surveys.services.cohorts import codes_of
 
         shared_pages.register()
+        register_codes(codes_of)

@@ -4,13 +4,14 @@ import csv
 import io
 from typing import Any
 
+import numpy as np
 import pytest
 from django.core import mail
 
 from tests.webapp.letters.conftest import placed_cohort, publish
 from tests.webapp.segmentation.conftest import upload
 from webapp.audit.models import AuditLine
-from webapp.housing.models import BuildingList, Place, Placement, Room
+from webapp.housing.models import BuildingList, Place, Placement, ProposedChange, Room
 from webapp.jobs.models import Job
 from webapp.letters.models import Letter
 from webapp.letters.services.letters import letters_send
@@ -280,6 +281,88 @@ def test_rosters_leave_with_their_ids_and_an_audit_line(program_of, bob, placeme
     assert program.get(f"{at}/csv?columns=secrets").status_code == 422
     assert program.get(f"{at}/pdf").status_code == 404
     assert AuditLine.objects.filter(verb="exported").count() == 3
+
+
+def test_rooms_the_waiting_list_and_the_history_of_a_bed_are_told(
+    program_of, bob, placement, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "webapp.housing.scores.Scores.between", lambda _, a, b: np.full((len(a), len(b)), 0.5)
+    )
+    program, at = program_of(bob), f"/placements/{placement.pk}"
+    rooms = program.get(f"{at}/rooms?look=free").data["items"]
+    assert [(room["name"], room["free"]) for room in rooms] == [("104", 2)]
+    waiting = program.get(f"{at}/waiting").data["items"]
+    assert [(one["student"], [bed["name"] for bed in one["beds"]]) for one in waiting] == [
+        ("S-1006", ["Alder 104"])
+    ]
+    choices = program.get(f"{at}/students/S-1001/choices").data
+    assert [choice["name"] for choice in choices["rooms"]] == ["Alder 104"]
+    assert {swap["student"] for swap in choices["swaps"]} <= {"S-1003", "S-1004", "S-1005"}
+    assert choices["swaps"]
+    named = program.get(f"{at}/students/S-1001/choices?q=103").data
+    assert named["refused"][0]["refused"] == "Alder 103 has 1 bed, fewer than 2 people."
+    assert program.get(f"{at}/students/S-9999/choices").status_code == 422
+    room = choices["rooms"][0]["room"]
+    move = {"act": "move", "students": ["S-1001"], "room": room, "version": 1}
+    program.post(f"{at}/decisions", move)
+    (change,) = program.get(f"{at}/rooms/{room}/history").data["items"]
+    assert (change["came"], change["left"], change["by"]) == (["S-1001"], [], "bob")
+
+
+def test_scenarios_are_compared(program_of, alice, placement) -> None:
+    (found,) = program_of(alice).get(f"/cohorts/{placement.cohort_id}/scenarios").data["items"]
+    assert (found["name"], found["outcome"]["placed"]) == (placement.name, 5)
+    assert (found["moved"], found["outcome"]["beds_free"]) == (None, 2)
+
+
+def test_checks_and_the_report_by_hall(program_of, alice, bob, placement) -> None:
+    at = f"/placements/{placement.pk}"
+    assert not program_of(alice).get(f"{at}/checks").data["is_ready"]
+    assert program_of(alice).post(f"{at}/checks").status_code == 403
+    started = program_of(bob).post(f"{at}/checks")
+    job = program_of(bob).get(f"/jobs/{started.data['job']}").data
+    assert (started.status_code, job["kind"]) == (202, "reports.check")
+    (hall,) = program_of(alice).get(f"{at}/report").data["halls"]
+    assert (hall["hall"], hall["taken"], hall["free"]) == ("Alder", 5, 2)
+    file = program_of(bob).get(f"{at}/report/xlsx")
+    assert file.content.startswith(b"PK")
+    assert AuditLine.objects.filter(verb="exported").count() == 1
+
+
+def test_rosters_are_kept_taken_and_forgotten(program_of, bob, placement) -> None:
+    program = program_of(bob)
+    columns = [{"column": "room", "heading": "Space"}, {"column": "id"}]
+    kept = program.post("/rosters", {"name": "Ours", "columns": columns})
+    assert (kept.status_code, kept.data["columns"][1]["heading"]) == (201, "Student ID")
+    taken = program.get(f"/placements/{placement.pk}/rosters/{kept.data['id']}/csv")
+    assert taken.content.decode("utf-8-sig").splitlines()[:2] == ["Space,Student ID", "101,+470"]
+    bad = program.post("/rosters", {"name": "B", "columns": [{"column": "secrets"}]})
+    assert bad.data["detail"].startswith("columns[0].column: expected one of id, on_screen")
+    assert program.delete(f"/rosters/{kept.data['id']}").status_code == 204
+    assert program.get("/rosters").data["total"] == 0
+
+
+def test_late_changes_are_told_with_reasons_and_as_a_file(program_of, bob, placement) -> None:
+    program, at = program_of(bob), f"/placements/{placement.pk}/late-changes"
+    room = placement.buildings.rooms.get(name="104")
+    student = placement.cohort.students.get(number=1006)
+    made = program.post(at, {"price": 0.5, "chosen": [{"student": "S-1006", "room": room.pk}]}).data
+    assert made["chosen"] == [{"student": "S-1006", "room": room.pk}]
+    change = ProposedChange.objects.get(pk=made["id"])
+    change.rows, change.rooms = [[student.pk, None, room.pk]], {str(student.pk): room.pk}
+    change.is_ready, change.curve = True, [[0.5, 1, -3.0, 0]]
+    change.save()
+    told = program.get(at).data
+    assert told["moves"] == [
+        {"student": "S-1006", "before": None, "after": room.pk, "why": "A room of their own.",
+         "gain": None}
+    ]  # fmt: skip
+    assert told["curve"] == [{"price": 0.5, "moves": 1, "score": -3.0, "without_room": 0}]
+    lines = program.get(f"{at}/moves/csv").content.decode("utf-8-sig").splitlines()
+    assert lines[1] == "'+475,S-1006,,Alder 104,A room of their own.,"
+    unknown = program.post(at, {"price": 0.5, "chosen": [{"student": "S-1006", "room": 10**9}]})
+    assert unknown.data["detail"].startswith("There is no such room in")
 
 
 def test_letters_from_the_first_word_to_the_last_bounce(program_of, bob, carol, placement) -> None:

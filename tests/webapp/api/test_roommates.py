@@ -52,6 +52,15 @@ def test_a_cohort_and_its_pairs_are_imported(cohort) -> None:
     }
 
 
+def test_weights_are_set_by_hand(program_of, alice, bob, cohort) -> None:
+    body = {"cohort": cohort["id"], "name": "Ours", "importance": {"Bedtime": 2.0, "Guests": 0.0}}
+    made = program_of(bob).post("/roommate-models/set", body)
+    assert (made.status_code, made.data["is_set_by_hand"]) == (201, True)
+    assert program_of(alice).post("/roommate-models/set", body).status_code == 403
+    bad = program_of(bob).post("/roommate-models/set", {**body, "importance": {"Mood": 1.0}})
+    assert (bad.status_code, bad.data["detail"]) == (422, "Mood is not a question of 2025.")
+
+
 def test_a_bad_survey_is_refused_whole_with_its_problems(program_of, bob) -> None:
     content = survey_csv(40) + b"\nu1,10-11 pm,No,Often"
     answer = program_of(bob).post("/cohorts", file=upload("2025.csv", content), name="2025")

@@ -12,6 +12,7 @@ from webapp.housing.models import PlacementEvent, ProposedChange, RoommateReques
 from webapp.jobs.models import Job
 from webapp.letters.services.templates import template_save
 from webapp.matching.models import LearnedModel, Proposal
+from webapp.reports.services import shape_save
 from webapp.surveys.services.questionnaires import questionnaire_create
 from webapp.webhooks.models import Webhook
 
@@ -49,6 +50,8 @@ def keys(bob, image_set, image, segmenter, batch) -> dict[str, str]:
         "questionnaire_id": str(asked.pk),
         "webhook_id": str(webhook.pk),
         "delivery_id": str(delivery.pk),
+        "roster_id": str(shape_save(user=bob, name="R", columns=[("id", "")], is_exact=True).pk),
+        "student": "S-1001",
         "shape": "csv",
         "set_id": str(image_set.pk),
         "file_id": str(image.pk),

@@ -13,8 +13,10 @@ from tests.webapp.matching.conftest import run_waiting
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
 from webapp.housing.errors import ChangedElsewhereError, HousingError
-from webapp.housing.models import BuildingList, Placement
+from webapp.housing.models import BuildingList, Placement, ProposedChange
 from webapp.housing.rules import PlacementRules, broken_rule
+from webapp.housing.selectors.choices import choices_of
+from webapp.housing.selectors.placements import PlacementRooms, outcome
 from webapp.housing.services.changes import change_keep, change_propose
 from webapp.housing.services.decisions import (
     Move,
@@ -31,6 +33,7 @@ from webapp.housing.services.proposed_scores import scores_after
 from webapp.housing.services.requests import requests_import
 from webapp.housing.services.undo import decision_undo
 from webapp.matching.models import ForbiddenPair, LearnedModel
+from webapp.matching.services.set_models import model_set
 
 ClientOf = Callable[[User], Client]
 RULES = PlacementRules(designation="Gender", same=("Gender",))
@@ -228,6 +231,10 @@ def test_late_changes_are_shown_then_kept_all_or_none(
     change = placement.change
     page = client_of(bob).get(f"/placements/{placement.pk}/changes/").content.decode()
     assert "Who moves and why" in page
+    assert "Before and after" in page
+    before, after = change.outcomes["before"], change.outcomes["after"]
+    assert (before["people"], after["people"]) == (len(rooms) - 2, len(rooms) - 2)
+    assert_moves_as_file(client_of(bob), placement, change)
     assert b not in [row for row in change.rows if row[1] is not None and row[0] == b]
     change_keep(user=bob, placement=placement, change_id=change.pk, scores=scores_after(placement))
     check(placement)
@@ -236,6 +243,69 @@ def test_late_changes_are_shown_then_kept_all_or_none(
     now = dict(placement.places.values_list("number", "room_id"))
     moved = [n for n, room in now.items() if rooms[n] is not None and rooms[n] != room]
     assert len(moved) <= 2
+    then = outcome(PlacementRooms(Placement.objects.get(pk=placement.pk)), after["low"])
+    for name, value in after.items():
+        assert then[name] == (pytest.approx(value) if isinstance(value, float) else value), name
+
+
+def assert_moves_as_file(client: Client, placement: Placement, change: ProposedChange) -> None:
+    answer = client.get(f"/placements/{placement.pk}/changes/moves.csv")
+    rows = list(csv.DictReader(answer.content.decode("utf-8-sig").splitlines()))
+    assert len(rows) == len(change.rows)
+    assert all(row["Why"] and row["Before"] != row["After"] for row in rows)
+    assert client.get(f"/placements/{placement.pk}/changes/moves.pdf").status_code == 404
+
+
+def test_staff_choose_another_room_within_late_changes(
+    bob: User, placement: Placement, client_of: ClientOf
+) -> None:
+    (a, b), _ = two_rooms(placement)
+    own = placement.places.get(number=a).room
+    students_withdraw(user=bob, placement=placement, numbers=[b], version=placement.version)
+    change_propose(user=bob, placement=placement, price=0.5, pinned=[])
+    run_waiting()
+    free = next(
+        choice.card.room
+        for choice in choices_of(PlacementRooms(Placement.objects.get(pk=placement.pk)), a).rooms
+    )
+    client, at = client_of(bob), f"/placements/{placement.pk}/changes/"
+    client.post(f"{at}act/", {"act": "choose", "students": f"S-{a}", "room": free.pk})
+    change = ProposedChange.objects.get(placement=placement)
+    assert change.chosen == {str(a): free.pk}
+    run_waiting()
+    change.refresh_from_db()
+    assert change.rooms[str(placement.places.get(number=a).student_id)] == free.pk
+    page = client.get(at).content.decode()
+    assert f"S-{a} in {free.label}" in page
+    client.post(f"{at}act/", {"act": "choose", "students": f"S-{a}"})
+    assert ProposedChange.objects.get(placement=placement).chosen == {}
+    assert placement.places.get(number=a).room == own  # nothing was kept
+    client.post(f"{at}act/", {"act": "choose", "students": f"S-{a}", "room": 10**9})
+    assert ProposedChange.objects.get(placement=placement).chosen == {}
+
+
+def test_weights_set_by_hand_are_told_and_replaced_by_learned_ones(
+    bob: User, alice: User, placement: Placement, learned: LearnedModel, client_of: ClientOf
+) -> None:
+    name = placement.cohort.questions[0]["name"]
+    by_hand = model_set(user=bob, name="Ours", cohort=placement.cohort, importance={name: 2.0})
+    Placement.objects.filter(pk=placement.pk).update(model=by_hand)
+    at = f"/placements/{placement.pk}/"
+    page = client_of(bob).get(at).content.decode()
+    assert "Weights set by hand." in page
+    assert "Place with learned weights" in page
+    assert client_of(alice).post(f"{at}relearn/").status_code == 403
+    answer = client_of(bob).post(f"{at}relearn/")
+    made = Placement.objects.exclude(pk=placement.pk).get()
+    assert answer.url == f"/placements/{made.pk}/"
+    assert (made.model, made.rules) == (learned, placement.rules)
+    run_waiting()
+    page = client_of(bob).get(f"/cohorts/{placement.cohort_id}/scenarios/").content.decode()
+    assert "Ours, set by hand" in page
+    report = client_of(bob).get(f"/placements/{placement.pk}/report/").content.decode()
+    assert "Scores by weights set by hand." in report
+    client_of(bob).post(f"/placements/{made.pk}/relearn/")  # of learned weights: refused
+    assert Placement.objects.count() == 2
 
 
 def test_a_stale_change_is_not_kept(bob: User, placement: Placement) -> None:
@@ -323,6 +393,16 @@ def test_scenarios_stand_side_by_side(
     assert "Mutual requests" in page
     assert "Not counted" in page
     assert "Learned score" in page
+    assert "Rooms below" in page
+    differences = client_of(alice).get(
+        f"/cohorts/{placement.cohort_id}/scenarios/?show=differences"
+    )
+    assert "compared with this" in differences.content.decode()
+    assert client_of(alice).get(f"/cohorts/{placement.cohort_id}/scenarios.csv").status_code == 403
+    file = client_of(bob).get(f"/cohorts/{placement.cohort_id}/scenarios.csv")
+    rows = list(csv.reader(file.content.decode("utf-8-sig").splitlines()))
+    assert rows[0] == ["", "P", "Free"]
+    assert ["Mutual requests", "Must", "Not counted"] in rows
 
 
 @pytest.mark.parametrize(("leave", "words"), [("locks", "released"), ("nevers", "share a room")])

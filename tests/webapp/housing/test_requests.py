@@ -10,11 +10,15 @@ from tests.webapp.housing.conftest import csv_file, reader_of
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.tables.table import TableError
+from webapp.housing import student_finder
 from webapp.housing.errors import HousingError
+from webapp.housing.forms import default_rules
 from webapp.housing.models import BuildingList, Preference, RoommateRequest
 from webapp.housing.request_graph import split_group
+from webapp.housing.rules import needs_of_student
 from webapp.housing.selectors.requests import graph_of, splits_of
 from webapp.housing.services.requests import (
+    needs_import,
     preferences_import,
     request_settle,
     requests_cut,
@@ -50,6 +54,74 @@ def test_requests_are_told_apart(bob: User, first_years: Cohort) -> None:
     assert graph.one_sided == [(1003, 1001)]
     assert [request.written for request in graph.unknown] == ["Anna K"]
     assert "1 asked for themselves" in found.sentence
+
+
+def test_people_are_named_by_e_mail_name_and_code(
+    bob: User, first_years: Cohort, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = ("Anna Ash", "Ben Birch", "Ben Birch", "Dora Dogwood")
+    for k, (student, name) in enumerate(zip(first_years.students.all(), named, strict=False)):
+        student.name, student.email = name, f"p{k}@uni.example"
+        student.save(update_fields=["name", "email"])
+    monkeypatch.setattr(student_finder, "_codes", [lambda cohort: {"QX7": "N003"}])
+    found = send(
+        bob,
+        first_years,
+        "P0@uni.example,qx7",
+        '"Ash, Anna","Birch, Ben"',  # two people of this name: nobody for sure
+        '"Ash, Anna",p1@uni.example',
+        "N005,Dora Dogwod",
+    )
+    assert (found.kept, found.unknown, found.strangers) == (5, 3, 0)
+    graph = graph_of(first_years)
+    assert graph.one_sided == [(1001, 1002), (1001, 1004)]
+    finder = student_finder.StudentFinder(first_years)
+    assert [s.number for s in finder.close("Ben Birch").students] == [1002, 1003]
+    assert requests_match_close(user=bob, cohort=first_years) == 1
+    assert (1006, 1004) in graph_of(first_years).one_sided
+
+
+def test_who_asked_for_themselves_and_circles_are_listed_with_their_fix(
+    bob: User, first_years: Cohort, client_of: ClientOf
+) -> None:
+    send(bob, first_years, "N000,N001", "N001,N002", "N002,N000", "N005,N005", "N006,N006")
+    address = f"/cohorts/{first_years.pk}/requests/"
+    client = client_of(bob)
+    page = client.get(address).content.decode()
+    assert "Each asked for the next, and nobody was asked back." in page
+    assert "S-1006 asked for" not in page
+    assert "Asked for themselves" in page
+    graph = graph_of(first_years)
+    assert graph.circles == [[(1001, 1002), (1002, 1003), (1003, 1001)]]
+    client.post(f"{address}change/", {"act": "circle"})
+    graph = graph_of(first_years)
+    assert (graph.circles, graph.groups) == ([], [[1001, 1002, 1003]])
+    first = graph.themselves[0]
+    client.post(f"{address}change/", {"act": "settle", "request": first.pk, "answer": "S-1009"})
+    assert (1006, 1009) in graph_of(first_years).one_sided
+    client.post(f"{address}change/", {"act": "themselves"})
+    graph = graph_of(first_years)
+    assert (graph.themselves, graph.n_ignored) == ([], 1)
+
+
+def test_needs_come_by_a_file_or_with_the_survey(bob: User, first_years: Cohort) -> None:
+    header = "Student id,Sleep,Accessible room needed,Needs\n"
+    text = f"{header}N000,late,yes,quiet\nN001,early,no,\nx,,yes,\n"
+    assert needs_import(user=bob, cohort=first_years, **reader_of(text)) == (1, 1)
+    first_years.refresh_from_db()
+    assert "Needs" in first_years.constraints
+    needy = first_years.students.get(number=1001)
+    assert needs_of_student(needy, ("Needs",)) == ("Accessible room needed", "quiet")
+    assert first_years.students.get(number=1002).attributes["Needs"] == ""
+    assert default_rules(first_years).needs == ("Needs",)
+    with pytest.raises(HousingError, match="No row names a student"):
+        needs_import(user=bob, cohort=first_years, **reader_of("id,needs\nN000,no\n"))
+
+
+def test_choices_are_found_by_their_columns_in_a_survey(bob: User, first_years: Cohort) -> None:
+    text = "id,Bedtime,First choice,Second choice\nN000,late,Elm,Alder\n"
+    assert preferences_import(user=bob, cohort=first_years, **reader_of(text)) == (2, 0)
+    assert set(Preference.objects.values_list("wanted", flat=True)) == {"Elm", "Alder"}
 
 
 def test_several_in_one_cell_and_in_several_columns(bob: User, first_years: Cohort) -> None:

@@ -10,6 +10,7 @@ from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
 from webapp.matching.errors import MatchingError
 from webapp.matching.models import LearnedModel
+from webapp.matching.selectors.models import learned_since
 from webapp.matching.services.learning import model_delete
 from webapp.matching.services.proposals import proposal_create
 from webapp.matching.services.set_models import model_set
@@ -44,7 +45,31 @@ def test_alike_answers_score_more_by_what_was_set(bob: User, first_years: Cohort
     assert row["effect"] * steps == pytest.approx(-2.0)
 
 
-@pytest.mark.parametrize("importance", [{}, {"Smoking": 0.0}, {"Smoking": 1e9}])
+def test_set_weights_are_replaced_once_a_year_was_learned(
+    bob: User,
+    first_years: Cohort,
+    learned: LearnedModel,
+    client_of: ClientOf,
+) -> None:
+    name = first_years.questions[0]["name"]
+    model = model_set(user=bob, name="Ours", cohort=first_years, importance={name: 2.0})
+    page = client_of(bob).get(f"/models/{model.pk}/").content.decode()
+    assert "was learned since from" in page
+    assert page.count('data-label="Learned (nats)"') == len(model.weights)
+    assert f"/proposals/new/?model={learned.pk}" in page
+    learned.is_simulated = True
+    learned.save(update_fields=["is_simulated"])
+    assert learned_since(model) is None
+    LearnedModel.objects.filter(pk=learned.pk).update(
+        is_simulated=False, questions=[{"name": "Something else", "kind": "binary", "levels": []}]
+    )
+    assert learned_since(model) is None
+    assert learned_since(learned) is None
+
+
+@pytest.mark.parametrize(
+    "importance", [{}, {"Smoking": 0.0}, {"Smoking": 1e9}, {"No such question": 1.0}]
+)
 def test_nothing_and_nonsense_are_refused(
     bob: User, first_years: Cohort, importance: dict[str, float]
 ) -> None:

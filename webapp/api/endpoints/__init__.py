@@ -9,7 +9,9 @@ from webapp.api.endpoints import (
     predictions,
     proposals,
     questionnaires,
+    reports,
     roommates,
+    rooms,
     segmenters,
     webhooks,
 )
@@ -23,7 +25,9 @@ __all__ = [
     "predictions",
     "proposals",
     "questionnaires",
+    "reports",
     "roommates",
+    "rooms",
     "segmenters",
     "webhooks",
 ]

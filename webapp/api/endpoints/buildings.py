@@ -21,6 +21,7 @@ from webapp.housing.forms import read_students
 from webapp.housing.models import BuildingList, RoommateRequest
 from webapp.housing.models import Room as RoomRow
 from webapp.housing.selectors.buildings import rooms_matching
+from webapp.housing.selectors.requests import graph_of
 from webapp.housing.services import buildings as services
 from webapp.housing.services import requests as wishes
 
@@ -291,3 +292,51 @@ def import_preferences(request: Request, cohort_id: UUID) -> Sentence:
     kept, strangers = wishes.preferences_import(user=request.user, cohort=cohort, **_file(request))
     rest = f"; {counted(strangers, 'row')} of nobody in this cohort left out" if strangers else ""
     return Sentence(sentence=f"{counted(kept, 'choice')} imported{rest}.")
+
+
+@endpoint(
+    "POST",
+    "/cohorts/{cohort_id}/needs",
+    tag=REQUESTS,
+    summary="Import what students need",
+    description="Who has a need, and what, in words. Replaces what a file said before; the rules "
+    "of a placement say whether the column “Needs” counts.",
+    form={"file": FILE},
+    required=("file",),
+)
+def import_needs(request: Request, cohort_id: UUID) -> Sentence:
+    """Replace the needs of a cohort by those of a file."""
+    cohort = get_owned_or_404(Cohort, request.user, cohort_id)
+    kept, strangers = wishes.needs_import(user=request.user, cohort=cohort, **_file(request))
+    rest = f"; {counted(strangers, 'row')} of nobody in this cohort left out" if strangers else ""
+    words = counted(kept, "student has a need", "students have needs")
+    return Sentence(sentence=f"{words} now{rest}.")
+
+
+@endpoint(
+    "POST",
+    "/cohorts/{cohort_id}/requests/circles",
+    tag=REQUESTS,
+    summary="Count circles of requests as groups",
+)
+def close_circles(request: Request, cohort_id: UUID) -> Sentence:
+    """Count everybody who stands in a circle of requests as asked back."""
+    cohort = get_owned_or_404(Cohort, request.user, cohort_id)
+    made = sum(
+        wishes.requests_close_circle(user=request.user, cohort=cohort, circle=circle)
+        for circle in graph_of(cohort).circles
+    )
+    return Sentence(sentence=f"{counted(made, 'request')} counted as asked back.")
+
+
+@endpoint(
+    "POST",
+    "/cohorts/{cohort_id}/requests/themselves",
+    tag=REQUESTS,
+    summary="Leave out who asked for themselves",
+)
+def drop_selves(request: Request, cohort_id: UUID) -> Sentence:
+    """Leave out every request of somebody for themselves."""
+    cohort = get_owned_or_404(Cohort, request.user, cohort_id)
+    left = wishes.requests_drop_selves(user=request.user, cohort=cohort)
+    return Sentence(sentence=f"{counted(left, 'request')} left out.")

@@ -13,12 +13,13 @@ from webapp.api.registry import Request, endpoint
 from webapp.api.shapes import housing as shapes
 from webapp.api.shapes.base import Page, Paging, Sentence
 from webapp.cohorts.models import Cohort
-from webapp.common.file_headers import as_attachment
+from webapp.common.file_headers import as_attachment, plain_name
 from webapp.common.selectors import get_or_404, get_owned_or_404, owned_by
 from webapp.housing.errors import ChangedElsewhereError, HousingError
-from webapp.housing.exports import SHAPES, rooms_export, roster_export
+from webapp.housing.exports import SHAPES, moves_export, rooms_export, roster_export
 from webapp.housing.forms import default_rules, read_students
 from webapp.housing.models import BuildingList, Placement, PlacementEvent, ProposedChange
+from webapp.housing.selectors.changes import explained_changes
 from webapp.housing.selectors.placements import find_place
 from webapp.housing.services import changes, decisions
 from webapp.housing.services import placements as services
@@ -44,12 +45,13 @@ def _counted(request: Request) -> Any:
     )
 
 
-def _find(request: Request, key: UUID) -> Placement:
+def find_placement(request: Request, key: UUID) -> Placement:
+    """Return a placement of the organisation with its counts, or answer 404."""
     return get_owned_or_404(_counted(request), request.user, key)
 
 
 def _answer(request: Request, placement: Placement) -> shapes.Placement:
-    return shapes.Placement.of(_find(request, placement.pk))
+    return shapes.Placement.of(find_placement(request, placement.pk))
 
 
 def _conflict(act: Any) -> Any:
@@ -94,7 +96,7 @@ def create_placement(request: Request) -> shapes.Placement:
 @endpoint("GET", "/placements/{placement_id}", tag=TAG, summary="Look at a placement")
 def get_placement(request: Request, placement_id: UUID) -> shapes.Placement:
     """Return one placement with its figures, and what clashes."""
-    return shapes.Placement.of(_find(request, placement_id))
+    return shapes.Placement.of(find_placement(request, placement_id))
 
 
 @endpoint(
@@ -107,7 +109,7 @@ def get_placement(request: Request, placement_id: UUID) -> shapes.Placement:
 )
 def delete_placement(request: Request, placement_id: UUID) -> None:
     """Remove a placement with the history of every bed, for good."""
-    found = _find(request, placement_id)
+    found = find_placement(request, placement_id)
     services.placement_delete(user=request.user, placement=found, typed_name=found.name)
 
 
@@ -120,7 +122,7 @@ def delete_placement(request: Request, placement_id: UUID) -> None:
 )
 def rename_placement(request: Request, placement_id: UUID) -> shapes.Placement:
     """Give a placement another name."""
-    found = _find(request, placement_id)
+    found = find_placement(request, placement_id)
     name = read_body(request, shapes.NewName).name
     services.placement_rename(user=request.user, placement=found, name=name)
     return _answer(request, found)
@@ -135,7 +137,7 @@ def rename_placement(request: Request, placement_id: UUID) -> shapes.Placement:
 )
 def compute_placement(request: Request, placement_id: UUID) -> shapes.Placement:
     """Queue the job that works the rooms out again."""
-    found = _find(request, placement_id)
+    found = find_placement(request, placement_id)
     services.placement_compute(user=request.user, placement=found)
     return _answer(request, found)
 
@@ -143,7 +145,7 @@ def compute_placement(request: Request, placement_id: UUID) -> shapes.Placement:
 @endpoint("POST", "/placements/{placement_id}/cancel", tag=TAG, summary="Stop working rooms out")
 def cancel_placement(request: Request, placement_id: UUID) -> shapes.Placement:
     """Ask the job of a placement to stop; rooms that there are stay."""
-    found = _find(request, placement_id)
+    found = find_placement(request, placement_id)
     if found.job is None:
         raise HousingError(f"{found.name} has no job to stop.")
     job_cancel(user=request.user, job=found.job)
@@ -161,7 +163,7 @@ def cancel_placement(request: Request, placement_id: UUID) -> shapes.Placement:
 )
 def set_rules(request: Request, placement_id: UUID) -> shapes.Placement:
     """Set the rules of a placement and queue its job."""
-    found = _find(request, placement_id)
+    found = find_placement(request, placement_id)
     rules = read_body(request, shapes.Rules).to_rules()
     services.rules_change(user=request.user, placement=found, rules=rules)
     return _answer(request, found)
@@ -178,10 +180,25 @@ def set_rules(request: Request, placement_id: UUID) -> shapes.Placement:
 )
 def copy_placement(request: Request, placement_id: UUID) -> shapes.Placement:
     """Copy a placement under other rules and queue its job."""
-    found = _find(request, placement_id)
+    found = find_placement(request, placement_id)
     rules = read_body(request, shapes.Rules).to_rules()
     copy = services.placement_copy(user=request.user, placement=found, rules=rules)
     return _answer(request, copy)
+
+
+@endpoint(
+    "POST",
+    "/placements/{placement_id}/relearn",
+    tag=TAG,
+    summary="Place again with learned weights",
+    description="Makes a scenario with the newest model that was learned since, for a placement "
+    "whose weights were set by hand.",
+    status=202,
+)
+def relearn_placement(request: Request, placement_id: UUID) -> shapes.Placement:
+    """Copy a placement under learned weights and queue its job."""
+    found = find_placement(request, placement_id)
+    return _answer(request, services.placement_relearn(user=request.user, placement=found))
 
 
 @endpoint(
@@ -194,7 +211,7 @@ def copy_placement(request: Request, placement_id: UUID) -> shapes.Placement:
 )
 def solve_clashes(request: Request, placement_id: UUID) -> shapes.Placement:
     """Leave requests out, release locks or allow pairs of one clash, or of all; place again."""
-    found = _find(request, placement_id)
+    found = find_placement(request, placement_id)
     sent = read_body(request, shapes.NewSolution)
     services.clashes_solve(user=request.user, placement=found, clash=sent.clash, leave=sent.leave)
     return _answer(request, found)
@@ -209,7 +226,7 @@ def solve_clashes(request: Request, placement_id: UUID) -> shapes.Placement:
 )
 def list_places(request: Request, placement_id: UUID) -> Page[shapes.StudentPlace]:
     """Return the students of a placement by id on screen, with room, bed and score."""
-    found, query = _find(request, placement_id), read_query(request, shapes.PlaceQuery)
+    found, query = find_placement(request, placement_id), read_query(request, shapes.PlaceQuery)
     places = found.places.select_related("room")
     if query.room:
         places = places.filter(room=int(query.room)) if query.room.isdecimal() else places.none()
@@ -229,7 +246,7 @@ def list_places(request: Request, placement_id: UUID) -> Page[shapes.StudentPlac
 )
 def decide_rooms(request: Request, placement_id: UUID) -> shapes.RoomDecided:
     """Lock, release, empty, move, swap, withdraw or return."""
-    found = _find(request, placement_id)
+    found = find_placement(request, placement_id)
     sent = read_body(request, shapes.NewRoomDecision)
     event = _conflict(lambda: _act(request, found, sent))
     found.refresh_from_db()
@@ -247,7 +264,7 @@ def decide_rooms(request: Request, placement_id: UUID) -> shapes.RoomDecided:
 )
 def decide_whole_rooms(request: Request, placement_id: UUID) -> shapes.RoomDecided:
     """Accept, reopen, keep or open rooms."""
-    found = _find(request, placement_id)
+    found = find_placement(request, placement_id)
     sent = read_body(request, shapes.NewDecisionOfRooms)
     options = {
         "user": request.user,
@@ -304,7 +321,7 @@ def _act(request: Request, placement: Placement, sent: shapes.NewRoomDecision) -
 )
 def reorder_waiting(request: Request, placement_id: UUID) -> Sentence:
     """Put somebody without a bed first on the waiting list, or last."""
-    found = _find(request, placement_id)
+    found = find_placement(request, placement_id)
     sent = read_body(request, shapes.NewTurn)
     number = read_students([sent.student])[0]
     sentence = turn_change(
@@ -316,7 +333,7 @@ def reorder_waiting(request: Request, placement_id: UUID) -> Sentence:
 @endpoint("GET", "/placements/{placement_id}/events", tag=TAG, summary="List changes", query=Paging)
 def list_events(request: Request, placement_id: UUID) -> Page[shapes.Event]:
     """Return what staff changed, newest first."""
-    found = _find(request, placement_id)
+    found = find_placement(request, placement_id)
     return page_of(request, found.events.select_related("user"), shapes.Event)
 
 
@@ -328,7 +345,7 @@ def list_events(request: Request, placement_id: UUID) -> Page[shapes.Event]:
 )
 def undo_event(request: Request, placement_id: UUID, event_id: int) -> Sentence:
     """Put back what one change did, if nothing else touched those places since."""
-    found = _find(request, placement_id)
+    found = find_placement(request, placement_id)
     event = get_or_404(found.events.all(), event_id)
     sentence = decision_undo(user=request.user, placement=found, event=event)
     return Sentence(sentence=sentence)
@@ -343,14 +360,14 @@ def undo_event(request: Request, placement_id: UUID, event_id: int) -> Sentence:
 )
 def get_late_changes(request: Request, placement_id: UUID) -> shapes.Change:
     """Return who would move, and whether that is worked out yet; 404 when none are proposed."""
-    return _change(_find(request, placement_id))
+    return _change(find_placement(request, placement_id))
 
 
 def _change(placement: Placement) -> shapes.Change:
     change = ProposedChange.objects.filter(placement=placement).select_related("placement").first()
     if change is None:
         raise Http404("No late changes are proposed.")
-    return shapes.Change.of(change, dict(placement.cohort.students.values_list("pk", "number")))
+    return shapes.Change.of(change, explained_changes(placement, change))
 
 
 @endpoint(
@@ -364,10 +381,15 @@ def _change(placement: Placement) -> shapes.Change:
 )
 def propose_late_changes(request: Request, placement_id: UUID) -> shapes.Change:
     """Work out who would move, at a price of a move."""
-    found = _find(request, placement_id)
+    found = find_placement(request, placement_id)
     sent = read_body(request, shapes.NewChange)
-    pinned = read_students(sent.pinned, may_be_empty=True)
-    changes.change_propose(user=request.user, placement=found, price=sent.price, pinned=pinned)
+    changes.change_propose(
+        user=request.user,
+        placement=found,
+        price=sent.price,
+        pinned=read_students(sent.pinned, may_be_empty=True),
+        chosen={read_students([entry.student])[0]: entry.room for entry in sent.chosen},
+    )
     return _change(found)
 
 
@@ -380,7 +402,7 @@ def propose_late_changes(request: Request, placement_id: UUID) -> shapes.Change:
 )
 def keep_late_changes(request: Request, placement_id: UUID, change_id: int) -> shapes.RoomDecided:
     """Put everybody where the proposed changes say."""
-    found = _find(request, placement_id)
+    found = find_placement(request, placement_id)
     get_or_404(ProposedChange.objects.filter(placement=found), change_id)
     event = _conflict(
         lambda: changes.change_keep(
@@ -392,6 +414,34 @@ def keep_late_changes(request: Request, placement_id: UUID, change_id: int) -> s
 
 
 @endpoint(
+    "GET",
+    "/placements/{placement_id}/late-changes/moves/{file_format}",
+    tag=TAG,
+    summary="Take the list of moves",
+    description="Who would move, from where, to where and why, with original ids; leaves an audit "
+    "line.",
+    media_type="text/csv",
+    changes=True,
+)
+def get_moves_file(
+    request: Request, placement_id: UUID, file_format: Literal["csv", "xlsx"]
+) -> HttpResponseBase:
+    """Send who would move in the late changes that are proposed."""
+    found = find_placement(request, placement_id)
+    change = ProposedChange.objects.filter(placement=found).first()
+    if change is None or file_format not in ("csv", "xlsx"):
+        raise Http404("No late changes are proposed.")
+    data, kind = moves_export(
+        user=request.user,
+        placement=found,
+        rows=explained_changes(found, change),
+        file_format=file_format,
+    )
+    name = f"{plain_name(found.name)}-moves.{file_format}"
+    return as_attachment(HttpResponse(data, content_type=kind), name)
+
+
+@endpoint(
     "DELETE",
     "/placements/{placement_id}/late-changes",
     tag=TAG,
@@ -400,7 +450,7 @@ def keep_late_changes(request: Request, placement_id: UUID, change_id: int) -> s
 )
 def discard_late_changes(request: Request, placement_id: UUID) -> None:
     """Forget proposed changes; nothing moves."""
-    changes.change_discard(user=request.user, placement=_find(request, placement_id))
+    changes.change_discard(user=request.user, placement=find_placement(request, placement_id))
 
 
 @endpoint(
@@ -415,7 +465,7 @@ def discard_late_changes(request: Request, placement_id: UUID) -> None:
 )
 def publish_placement(request: Request, placement_id: UUID) -> shapes.Placement:
     """Make a placement the one that students get."""
-    found = _find(request, placement_id)
+    found = find_placement(request, placement_id)
     version = read_body(request, shapes.SeenVersion).version
     _conflict(
         lambda: services.placement_publish(user=request.user, placement=found, version=version)
@@ -432,7 +482,7 @@ def publish_placement(request: Request, placement_id: UUID) -> shapes.Placement:
 )
 def unpublish_placement(request: Request, placement_id: UUID) -> shapes.Placement:
     """Take a publication back; nothing else changes."""
-    found = _find(request, placement_id)
+    found = find_placement(request, placement_id)
     services.placement_unpublish(user=request.user, placement=found)
     return _answer(request, found)
 
@@ -451,7 +501,7 @@ def get_roster(
     request: Request, placement_id: UUID, file_format: Literal["csv", "xlsx"]
 ) -> HttpResponseBase:
     """Send a roster by student or by room."""
-    found, query = _find(request, placement_id), read_query(request, shapes.RosterQuery)
+    found, query = find_placement(request, placement_id), read_query(request, shapes.RosterQuery)
     if file_format not in ("csv", "xlsx"):
         raise Http404("There is no such format.")
     options: dict[str, Any] = {
@@ -469,4 +519,4 @@ def get_roster(
             raise Problem(422, f"shape: expected one of {', '.join(SHAPES)}.")
         data, kind = roster_export(columns=columns or shape, **options)
     response = HttpResponse(data, content_type=kind)
-    return as_attachment(response, f"{found.name}.{file_format}")
+    return as_attachment(response, f"{plain_name(found.name)}.{file_format}")

@@ -22,6 +22,7 @@ from webapp.common.selectors import get_owned_or_404, owned_by
 from webapp.matching.models import LearnedModel
 from webapp.matching.selectors.models import models_of
 from webapp.matching.services.learning import model_learn
+from webapp.matching.services.set_models import model_set
 
 TAG = "Roommates"
 SURVEY_FILE = {"type": "string", "format": "binary", "description": "CSV or XLSX with a header"}
@@ -162,6 +163,27 @@ def learn_roommate_model(request: Request) -> shapes.RoommateModel:
         rho=sent.rho,
         method=sent.method,
         seed=sent.seed,
+    )
+    return shapes.RoommateModel.of(model)
+
+
+@endpoint(
+    "POST",
+    "/roommate-models/set",
+    tag=TAG,
+    summary="Set weights by hand",
+    description="Before a past year with pairs exists. Questions that are left out do not matter.",
+    body=shapes.SetRoommateModel,
+    status=201,
+)
+def set_roommate_model(request: Request) -> shapes.RoommateModel:
+    """Make a model of the importance that staff give each question."""
+    sent = read_body(request, shapes.SetRoommateModel)
+    model = model_set(
+        user=request.user,
+        name=sent.name,
+        cohort=get_owned_or_404(Cohort, request.user, sent.cohort),
+        importance=sent.importance,
     )
     return shapes.RoommateModel.of(model)
 

@@ -1,5 +1,6 @@
 """Buildings, requests, placements, decisions about rooms, and rosters. Students by id on screen."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -16,6 +17,7 @@ from webapp.housing.models import (
 from webapp.housing.models import Placement as PlacementRow
 from webapp.housing.models import Room as RoomRow
 from webapp.housing.rules import DEFAULT_PRICE, DEFAULT_WISH, PlacementRules
+from webapp.housing.selectors.changes import ChangedPlace, compared_figures
 
 State = Literal[tuple(RoomState.values)]
 Count = Literal["must", "wish", "no"]
@@ -137,6 +139,12 @@ class Rules(Body):
     preference: float = Field(0.0, description="what the first choice is worth, score")
     price: float = Field(DEFAULT_PRICE, description="what a move costs, score")
 
+    @classmethod
+    def of_rules(cls, rules: PlacementRules) -> "Rules":
+        """Read the rules of a placement."""
+        values = rules.to_json()
+        return cls(**{**values, "same": list(rules.same), "needs": list(rules.needs)})
+
     def to_rules(self) -> PlacementRules:
         """Return what the services take."""
         values = self.model_dump()
@@ -193,10 +201,7 @@ class Placement(Answer):
             cohort=row.cohort_id,
             buildings=row.buildings_id,
             model=row.model_id,
-            rules=Rules.model_validate(
-                {k: list(v) if isinstance(v, tuple) else v
-                 for k, v in PlacementRules.from_json(row.rules).to_json().items()}
-            ),
+            rules=Rules.of_rules(PlacementRules.from_json(row.rules)),
             version=row.version,
             revision=row.revision,
             is_computed=row.is_computed,
@@ -210,7 +215,7 @@ class Placement(Answer):
             clashes=clashes,
             job=row.job_id or None,
             created_at=row.created_at,
-        )  # fmt: skip
+        )
 
 
 class NewPlacement(Body):
@@ -324,12 +329,22 @@ class Event(Answer):
         )
 
 
+class ChosenRoom(Body):
+    """A room that staff choose for somebody within late changes."""
+
+    student: StudentId
+    room: int = Field(description="the room's id")
+
+
 class NewChange(Body):
     """Late changes to be worked out at a price of a move."""
 
     price: float = Field(description="what a move costs, score")
     pinned: list[StudentId] = Field(
         default=[], description="students who stay where they are", max_length=1000
+    )
+    chosen: list[ChosenRoom] = Field(
+        default=[], description="rooms that you choose for students", max_length=1000
     )
 
 
@@ -339,6 +354,37 @@ class Moving(Answer):
     student: str
     before: int | None = Field(description="the room's id")
     after: int | None
+    why: str = Field(description="the reason, in one sentence")
+    gain: float | None = Field(description="what the student's own score gains or loses")
+
+    @classmethod
+    def of(cls, row: ChangedPlace) -> "Moving":
+        """Read one who would move."""
+        return cls(
+            student=row.label,
+            before=row.before.pk if row.before else None,
+            after=row.after.pk if row.after else None,
+            why=row.reason,
+            gain=row.gain,
+        )
+
+
+class PricePoint(Answer):
+    """What a price of a move does."""
+
+    price: float
+    moves: int
+    score: float
+    without_room: int
+
+
+class ComparedFigure(Answer):
+    """A figure before and after late changes, in words."""
+
+    title: str
+    before: str
+    after: str
+    difference: str
 
 
 class Change(Answer):
@@ -347,26 +393,34 @@ class Change(Answer):
     id: int
     price: float
     pinned: list[str]
+    chosen: list[ChosenRoom]
     is_ready: bool
     is_stale: bool = Field(description="the placement changed since; work it out again")
     moves: list[Moving]
+    figures: list[ComparedFigure]
+    curve: list[PricePoint] = Field(description="prices that are worked out so far")
     job: Key | None
 
     @classmethod
-    def of(cls, change: ProposedChange, numbers: dict[int, int]) -> "Change":
-        """Read a proposed change; ``numbers`` are those on screen by the keys of students."""
-        moves = [
-            Moving(student=f"S-{numbers[key]}", before=before, after=after)
-            for key, before, after in change.rows
-            if key in numbers
+    def of(cls, change: ProposedChange, moves: Sequence[ChangedPlace]) -> "Change":
+        """Read a proposed change with who would move."""
+        chosen = [ChosenRoom(student=f"S-{n}", room=room) for n, room in change.chosen.items()]
+        curve = [
+            PricePoint(price=p, moves=int(n), score=score, without_room=int(without))
+            for p, n, score, without in change.curve
         ]
         return cls(
             id=change.pk,
             price=change.price,
             pinned=[f"S-{number}" for number in change.pinned],
+            chosen=chosen,
             is_ready=change.is_ready,
             is_stale=change.is_stale,
-            moves=moves,
+            moves=[Moving.of(row) for row in moves],
+            figures=[
+                ComparedFigure.model_validate(line) for line in compared_figures(change.outcomes)
+            ],
+            curve=curve,
             job=change.job_id or None,
         )
 

@@ -59,6 +59,7 @@ class RoommateModel(Answer):
     is_learned: bool
     is_checked: bool
     is_simulated: bool
+    is_set_by_hand: bool = Field(description="staff set its weights; nothing was learned")
     figures: dict[str, Any] = Field(description="objective, gap and other numbers of the run")
     weights: list[dict[str, Any]]
     job: Key | None
@@ -74,6 +75,7 @@ class RoommateModel(Answer):
             is_learned=model.is_learned,
             is_checked=model.is_checked,
             is_simulated=model.is_simulated,
+            is_set_by_hand=model.is_set_by_hand,
             figures=model.figures,
             weights=model.weights,
             job=model.job_id or None,
@@ -92,6 +94,16 @@ class NewRoommateModel(Body):
     method: Method = Field("auto", description="auto by default")
     seed: Seed | None = Field(None, description="0 to 2,147,483,647; chosen for you when left out")
     check_on: SentKey | None = Field(None, description="a later cohort with pairs")
+
+
+class SetRoommateModel(Body):
+    """Weights that staff set before a past year exists."""
+
+    cohort: SentKey
+    name: str = Field("", max_length=120)
+    importance: dict[str, float] = Field(
+        description="by question: -1 unlike is better, 0 does not matter, 0.5, 1 or 2 alike matters"
+    )
 
 
 class Proposal(Answer):

@@ -10,6 +10,7 @@ from django.db.models import Count, Q, QuerySet
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, Draft, PastPair, Student
 from webapp.cohorts.selectors.surveys import cohort_survey
+from webapp.common.hooks import cohort_progress
 from webapp.common.listing import ArrayLength, Listing, Tally, light, list_page
 from webapp.common.parameters import digits_of
 from webapp.common.selectors import owned_by
@@ -22,10 +23,40 @@ _PROPOSALS = Tally(
 def cohort_listing(user: User, parameters: Mapping[str, str], **options: int) -> Listing[Cohort]:
     """Return a page of the organisation's cohorts, last changed first.
 
-    Each knows ``n_questions`` and ``n_proposals``.
+    Each knows ``n_questions``, ``n_proposals`` and its ``progress``, None where there is none.
     """
     cohorts = light(owned_by(Cohort, user)).annotate(n_questions=ArrayLength("questions"))
-    return list_page(cohorts, parameters, _PROPOSALS, **options)
+    listing = list_page(cohorts, parameters, _PROPOSALS, **options)
+    progress = cohort_progress([cohort.pk for cohort in listing.rows])
+    for cohort in listing.rows:
+        cohort.progress = progress.get(cohort.pk)
+    return listing
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Students of a cohort with one value of a rule column; the blank ones are a group too."""
+
+    column: str
+    value: str
+    size: int
+
+    @property
+    def is_odd(self) -> bool:
+        """Whether pairs within the group leave one over."""
+        return self.size % 2 == 1
+
+
+def rule_groups(cohort: Cohort) -> list[Group]:
+    """Return the groups that each rule column parts a cohort into, largest first."""
+    counts = Counter(
+        (column, attributes.get(column, ""))
+        for attributes in cohort.students.values_list("attributes", flat=True)
+        for column in cohort.constraints
+    )
+    order = {column: k for k, column in enumerate(cohort.constraints)}
+    found = [Group(column, value, size) for (column, value), size in counts.items()]
+    return sorted(found, key=lambda group: (order[group.column], -group.size, group.value))
 
 
 def halves_within(cohort: Cohort) -> list[Cohort]:

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from webapp.audit.services import audit
 from webapp.cohorts.models import Draft
-from webapp.cohorts.selectors.cohorts import open_drafts
+from webapp.cohorts.selectors.cohorts import cohort_listing, open_drafts
 from webapp.cohorts.services.cohorts import CohortError, draft_import
 from webapp.cohorts.services.drafts import (
     ChangedElsewhereError,
@@ -39,6 +39,7 @@ from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
 
 ROWS_SHOWN = 50
+SHOWN_COHORTS = 5  # of those that are imported already
 HEADER_ROWS_SHOWN = 15
 ROLES = (
     (Role.ID.value, "Id"),
@@ -75,7 +76,8 @@ def upload(request: HttpRequest) -> HttpResponse:
             except Refusal as problem:
                 error = str(problem)
     drafts = open_drafts(request.user).filter(cohort=None)
-    context = {"error": error, "limits": LIMITS, "drafts": drafts}
+    imported = cohort_listing(request.user, {}, size=SHOWN_COHORTS)
+    context = {"error": error, "limits": LIMITS, "drafts": drafts, "imported": imported.rows}
     return render(request, "cohorts/upload.html", context, status=422 if error else 200)
 
 

@@ -9,7 +9,9 @@ class ProposedChange(models.Model):
     ``rows`` is [[student's key, room before or None, room after or None], ...] of everybody who
     would move or get a room; ``version`` is the placement's when it was worked out, and a change
     since makes it stale. ``curve`` is [[price, people who move, score, without a room], ...] as
-    far as a job of its own got. ``pinned`` holds the numbers of those who are let stay.
+    far as a job of its own got. ``pinned`` holds the numbers of those who are let stay, ``chosen``
+    the rooms (by key) that staff chose for somebody by number. ``outcomes`` is {"before": figures,
+    "after": figures} of :func:`webapp.housing.selectors.placements.outcome`.
     """
 
     placement = models.OneToOneField(
@@ -18,6 +20,7 @@ class ProposedChange(models.Model):
     job = models.ForeignKey("jobs.Job", null=True, on_delete=models.SET_NULL, related_name="+")
     price = models.FloatField()
     pinned = models.JSONField(default=list)
+    chosen = models.JSONField(default=dict)
     version = models.PositiveIntegerField(default=0)
     is_ready = models.BooleanField(default=False)
     rows = models.JSONField(default=list)
@@ -28,6 +31,7 @@ class ProposedChange(models.Model):
         "jobs.Job", null=True, on_delete=models.SET_NULL, related_name="+"
     )
     figures = models.JSONField(default=dict)
+    outcomes = models.JSONField(default=dict)
     created_at = models.DateTimeField(auto_now_add=True)
 
     def __str__(self) -> str:

@@ -2,10 +2,12 @@
 
 import math
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from webapp.common.formats import signed
+from webapp.common import formats
+from webapp.common.formats import counted, signed
 from webapp.housing.models import Place, Placement, ProposedChange, Room
 from webapp.housing.price_chart import price_chart
 from webapp.housing.request_graph import RequestGraph
@@ -15,6 +17,14 @@ from webapp.housing.selectors.offers import beds_for
 from webapp.housing.selectors.placements import PlacementRooms, cohort_requests, unplaced_reasons
 
 SHOWN_WAITING = 20
+SMALLEST = 0.005  # score: a change of the mean that is shown as none
+# Lines of "before and after": a figure of an outcome and its words; what is a count of a whole.
+COMPARED = (
+    ("mutual", "Mutual requests"),
+    ("one_sided", "One-sided requests"),
+    ("first_choice", "First choice"),
+    ("needs", "Needs met"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +42,30 @@ class ChangedPlace:
         """The id on screen."""
         return f"S-{self.number}"
 
+    def matches(self, query: str) -> bool:
+        """Whether the id or one of the rooms holds the words of a search."""
+        names = [self.label, *(room.label for room in (self.before, self.after) if room)]
+        return any(query.casefold() in name.casefold() for name in names)
 
-def changes_context(placement: Placement) -> dict[str, Any]:
-    """Return the context of the page of late changes of a placement."""
-    change = ProposedChange.objects.filter(placement=placement).select_related("job").first()
+
+@dataclass(frozen=True, slots=True)
+class ComparedFigure:
+    """One line of "before and after"; ``is_better`` is None where it is neither."""
+
+    title: str
+    before: str
+    after: str
+    difference: str
+    is_better: bool | None
+
+
+def changes_context(placement: Placement, query: str = "") -> dict[str, Any]:
+    """Return the context of the page of late changes; ``query`` is part of an id or a room."""
+    change = (
+        ProposedChange.objects.filter(placement=placement)
+        .select_related("job", "curve_job")
+        .first()
+    )
     students = dict(placement.cohort.students.values_list("pk", "number"))
     places = list(placement.places.all())
     known = {place.student_id for place in places}
@@ -48,6 +78,9 @@ def changes_context(placement: Placement) -> dict[str, Any]:
         "price_step": _step(change.price) if change else PRICES.index(0.5),
         "chart": price_chart(change.curve, change.price) if change and change.curve else None,
         "n_curve": len(change.curve) if change else 0,
+        "is_curve_done": not (change and change.curve_job and change.curve_job.is_active),
+        "curve_words": _curve_words(change.curve) if change else "",
+        "query": query,
         "waiting": _waiting(rooms, waiting[:SHOWN_WAITING]),
         "n_waiting": len(waiting),
         "withdrawn": [place for place in places if place.has_left],
@@ -56,9 +89,19 @@ def changes_context(placement: Placement) -> dict[str, Any]:
     if change is None or not change.is_ready:
         return context
     explained = _explained(placement, change, places, students)
+    moves = [row for row in explained if row.before is not None]
+    arrivals = [row for row in explained if row.before is None and row.after is not None]
+    labels = {room.pk: room.label for room in placement.buildings.rooms.all()}
     return context | {
-        "moves": [row for row in explained if row.before is not None],
-        "arrivals": [row for row in explained if row.before is None and row.after is not None],
+        "n_moves": len(moves),
+        "n_arrivals": len(arrivals),
+        "moves": [row for row in moves if row.matches(query)],
+        "arrivals": [row for row in arrivals if row.matches(query)],
+        "chosen": [
+            (f"S-{number}", labels.get(room, "a room that is gone"))
+            for number, room in change.chosen.items()
+        ],
+        "compared": compared_figures(change.outcomes),
         "n_housed": sum(place.room_id is not None for place in places),
         "is_stale": change.version != placement.version,
     }
@@ -76,6 +119,56 @@ def _waiting(rooms: PlacementRooms, numbers: list[int]) -> list[dict[str, Any]]:
     offers = beds_for(rooms, numbers, Scores(rooms.placement))
     needs = unplaced_reasons(rooms)
     return [{"number": n, "needs": needs.get(n, ""), "offers": offers[n]} for n in numbers]
+
+
+def _curve_words(curve: Sequence[Sequence[float]]) -> str:
+    """Return what no price changes: who has to move, and who has no room; "" while unknown."""
+    if len(curve) < len(PRICES):
+        return ""
+    must = int(min(point[1] for point in curve))
+    without = int(min(point[3] for point in curve))
+    verb = "has" if must == 1 else "have"
+    words = f"{counted(must, 'person', 'people')} {verb} to move at any price. " if must else ""
+    if without:
+        verb = "has" if without == 1 else "have"
+        words += f"{counted(without, 'person', 'people')} {verb} no room at any price."
+    return words.strip()
+
+
+def compared_figures(outcomes: Mapping[str, Any]) -> list[ComparedFigure]:
+    """Return a placement's figures before and after a proposed change, with the differences."""
+    if not outcomes:
+        return []
+    old, new = outcomes["before"], outcomes["after"]
+    waiting = [side["people"] - side["placed"] for side in (old, new)]
+    lines = [_counted_line("Without a room", *waiting, is_good=False)]
+    if old["mean"] is not None and new["mean"] is not None:
+        change = round(new["mean"], 2) - round(old["mean"], 2)
+        better = None if abs(change) < SMALLEST else change > 0
+        means = (formats.number(old["mean"], 2), formats.number(new["mean"], 2))
+        lines.append(ComparedFigure("Mean score", *means, signed(change), better))
+    if old["low"] is not None:
+        title = f"Rooms below {formats.number(old['low'], 1)}"
+        lines.append(_counted_line(title, old["rooms_below"], new["rooms_below"], is_good=False))
+    for key, title in COMPARED:
+        if old[key][1] or new[key][1]:
+            texts = [f"{side[key][0]:,} of {side[key][1]:,}" for side in (old, new)]
+            change = new[key][0] - old[key][0]
+            better = None if not change else change > 0
+            lines.append(ComparedFigure(title, *texts, signed(change, 0), better))
+    return [*lines, _counted_line("Beds free", old["beds_free"], new["beds_free"], is_good=None)]
+
+
+def _counted_line(title: str, before: int, after: int, *, is_good: bool | None) -> ComparedFigure:
+    change = after - before
+    better = None if is_good is None or not change else (change > 0) == is_good
+    return ComparedFigure(title, f"{before:,}", f"{after:,}", signed(change, 0), better)
+
+
+def explained_changes(placement: Placement, change: ProposedChange) -> list[ChangedPlace]:
+    """Return everybody whose room would change, with the reason, by number."""
+    students = dict(placement.cohort.students.values_list("pk", "number"))
+    return _explained(placement, change, list(placement.places.all()), students)
 
 
 def _explained(

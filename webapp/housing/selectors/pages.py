@@ -18,6 +18,7 @@ from webapp.housing.selectors.placements import (
 )
 from webapp.housing.selectors.rooms import room_drawer
 from webapp.housing.services.placements import publish_question
+from webapp.matching.selectors.models import learned_since
 
 VIEWS = ("rooms", "table", "students")
 FILTERS = ("hall", "floor", "q", "kind", "look", "designation")
@@ -42,7 +43,11 @@ class StudentRow:
 def placement_context(placement: Placement, parameters: Mapping[str, str]) -> dict[str, Any]:
     """Return the context of a placement's page under the parameters of its address."""
     kept = {name: parameters[name][:80] for name in KEPT if parameters.get(name)}
-    context: dict[str, Any] = {"placement": placement, "kept": kept}
+    context: dict[str, Any] = {
+        "placement": placement,
+        "kept": kept,
+        "successor": learned_since(placement.model),
+    }
     if not placement.is_computed:
         return context
     rooms = PlacementRooms(placement)

@@ -1,11 +1,13 @@
 """The page of a placement: halls, floors and rooms, with who lives there and what to look at."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 from django.db.models import Count
 
 from webapp.accounts.models import User
@@ -14,11 +16,12 @@ from webapp.common.listing import Listing, Tally, light, list_page
 from webapp.common.selectors import owned_by
 from webapp.housing.models import Place, Placement, Room, RoommateRequest
 from webapp.housing.request_graph import RequestGraph, read_requests
-from webapp.housing.rules import PlacementRules, needs_of_student
+from webapp.housing.rules import MUST, PlacementRules, needs_of_student
 from webapp.housing.scores import room_score
 
 SHOWN_A_FLOOR = 9  # rooms, when one hall is looked at
 SHOWN_OF_MANY = 3  # when all are
+LOWEST = 0.05  # share of the shared rooms that count as low when outcomes are compared
 LOW = -0.05  # how far below the room's mean somebody is who "pulls it down" (score)
 
 
@@ -154,6 +157,30 @@ class PlacementRooms:
         for a, b in self.requests.mutual:
             self._asked[b].append(a)
 
+    def once_moved(
+        self, rooms: Mapping[int, int | None], scores: Mapping[int, float | None]
+    ) -> "PlacementRooms":
+        """Return the placement as it would be with everybody in the rooms given, by number.
+
+        Who is in ``rooms`` but not in the placement yet is added; beds are numbered anew.
+        """
+        moved = copy(self)
+        moved.__dict__.pop("_cards", None)
+        known = {place["number"]: place for place in self.places}
+        blank = {"is_locked": False, "doubt": None, "turn": 0}
+        moved.places = [
+            {
+                **known.get(number, blank),
+                "number": number,
+                "room_id": room,
+                "bed": None if room is None else k + 1,
+                "score": scores.get(number),
+            }
+            for k, (number, room) in enumerate(sorted(rooms.items()))
+        ]
+        moved._where = {place["number"]: place["room_id"] for place in moved.places}
+        return moved
+
     @property
     def homeless(self) -> list[int]:
         """Numbers of the people without a room, in the order in which they wait."""
@@ -178,6 +205,31 @@ class PlacementRooms:
     def is_together(self, a: int, b: int) -> bool:
         """Whether two people share a room."""
         return self._where.get(a) is not None and self._where.get(a) == self._where.get(b)
+
+    @cached_property
+    def _musts(self) -> dict[int, set[int]]:
+        """Whom each student has to live with, by the requests that are a must here."""
+        found: dict[int, set[int]] = defaultdict(set)
+        graph = self.requests
+        for pairs, counts in (
+            (graph.mutual, self.rules.mutual),
+            (graph.one_sided, self.rules.one_sided),
+        ):
+            for a, b in pairs if counts == MUST else ():
+                found[a].add(b)
+                found[b].add(a)
+        return found
+
+    def parting(self, number: int, room: int | None, moving: Collection[int] = ()) -> str:
+        """Return why a student cannot live in a room when somebody who must be with them does not.
+
+        "" when no request that is a must would break. ``moving`` are people who leave their rooms.
+        """
+        for other in sorted(self._musts.get(number, ())):
+            where = self._where.get(other)
+            if other not in moving and where is not None and where != room:
+                return f"S-{number} and S-{other} asked to live together, which is a must here."
+        return ""
 
     def halls(self) -> list[HallFill]:
         """Return how full the halls are, in the order of the list."""
@@ -258,8 +310,14 @@ def cohort_requests(placement: Placement) -> RequestGraph:
     )
 
 
-def outcome(rooms: PlacementRooms) -> dict[str, Any]:
-    """Return the figures by which scenarios are compared; people by score for the histogram."""
+def low_score(rooms: PlacementRooms) -> float | None:
+    """Return the score below which about one shared room in twenty lies, to a tenth."""
+    known = [card.score for card in rooms.cards() if card.score is not None]
+    return round(float(np.quantile(known, LOWEST)), 1) if known else None
+
+
+def outcome(rooms: PlacementRooms, low: float | None = None) -> dict[str, Any]:
+    """Return the figures by which scenarios are compared; ``low`` is the score of a low room."""
     scores = [p["score"] for p in rooms.places if p["score"] is not None]
     needs = _needs_met(rooms)
     first, any_choice, n_choosers = _choices_met(rooms)
@@ -275,6 +333,12 @@ def outcome(rooms: PlacementRooms) -> dict[str, Any]:
         "first_choice": [first, n_choosers],
         "any_choice": [any_choice, n_choosers],
         "needs": list(needs),
+        "low": low,
+        "rooms_below": 0 if low is None else sum(
+            card.score is not None and card.score < low for card in rooms.cards()
+        ),
+        "rooms_shared": sum(card.score is not None for card in rooms.cards()),
+        "beds_free": sum(card.free for card in rooms.cards()),
     }  # fmt: skip
 
 

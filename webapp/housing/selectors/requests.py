@@ -10,7 +10,8 @@ from django.db.models import Max
 from webapp.cohorts.models import Cohort, Student
 from webapp.housing.models import Room, RoommateRequest
 from webapp.housing.request_graph import Pair, RequestGraph, read_requests, split_group
-from webapp.housing.services.requests import StudentFinder
+from webapp.housing.services.requests import NEEDS_COLUMN
+from webapp.housing.student_finder import StudentFinder
 
 SHOWN = 5  # rows of a cause before "Show all"
 DEFAULT_BEDS = 4  # the largest room where no building list is there yet
@@ -76,6 +77,19 @@ def _unknown_names(cohort: Cohort, graph: RequestGraph) -> list[UnknownName]:
     return sorted(found, key=lambda entry: (not entry.is_sure, not entry.near))
 
 
+def _circles(graph: RequestGraph) -> list[list[int]]:
+    """Return who stands in each circle of one-sided requests."""
+    return [sorted({number for pair in circle for number in pair}) for circle in graph.circles]
+
+
+def _count_needs(cohort: Cohort) -> int:
+    """Return how many students a file of needs named."""
+    if NEEDS_COLUMN not in cohort.constraints:
+        return 0
+    rows = cohort.students.values_list("attributes", flat=True)
+    return sum(bool(attributes.get(NEEDS_COLUMN)) for attributes in rows)
+
+
 def requests_context(cohort: Cohort, parameters: Mapping[str, str]) -> dict[str, Any]:
     """Return the context of the page of requests of a cohort."""
     graph = graph_of(cohort)
@@ -94,7 +108,12 @@ def requests_context(cohort: Cohort, parameters: Mapping[str, str]) -> dict[str,
         "n_requests": sum(sources.values()),
         "n_askers": graph.n_askers,
         "n_ignored": graph.n_ignored,
-        "n_to_decide": len(unknown) + len(splits),
+        "n_to_decide": len(unknown) + len(splits) + len(graph.circles) + len(graph.themselves),
+        "circles": part("circles", _circles(graph)),
+        "n_circles": len(graph.circles),
+        "themselves": part("themselves", graph.themselves),
+        "n_themselves": len(graph.themselves),
+        "n_needs": _count_needs(cohort),
         "largest": largest_room(cohort),
         "splits": part("groups", splits),
         "n_splits": len(splits),

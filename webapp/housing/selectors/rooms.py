@@ -19,6 +19,8 @@ TRIED = 40  # best swaps by score that are held against the rules
 LARGEST_MATRIX = 4  # from five people up, a list of pairs
 SHOWN = 4  # questions of a pair
 DIGITS = 2
+MOST_EVENTS = 200  # acts of a placement that a history looks through
+SHOWN_EVENTS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,21 @@ class SwapOffer:
         return self.here + self.there
 
 
+@dataclass(frozen=True, slots=True)
+class BedEvent:
+    """Who came into a room and who left it, by one act."""
+
+    event: PlacementEvent
+    came: list[str]
+    left: list[str]
+
+    @property
+    def words(self) -> str:
+        """What happened: "S-1 and S-2 came, S-3 left"."""
+        parts = ((self.came, "came"), (self.left, "left"))
+        return ", ".join(f"{' and '.join(who)} {verb}" for who, verb in parts if who)
+
+
 def room_drawer(
     rooms: PlacementRooms, card: RoomCard, pair: tuple[int, int] | None
 ) -> dict[str, Any]:
@@ -55,8 +72,9 @@ def room_drawer(
     scores = Scores(rooms.placement)
     context: dict[str, Any] = {
         "card": card,
-        "history": _history(rooms.placement, card.room),
+        "history": room_history(rooms.placement, card.room)[:SHOWN_EVENTS],
         "waiting": who_may_move_in(rooms, card, scores),
+        "moved": f"S-{members[0]}" if members else "",
     }
     if len(members) < 2:
         return context
@@ -77,7 +95,11 @@ def room_drawer(
         "culprit": _culprit(card),
     }
     swapped = context["culprit"] or chosen[1]
-    context |= {"swapped": swapped, "offers": swap_offers(rooms, scores, card, swapped)}
+    context |= {
+        "swapped": swapped,
+        "moved": f"S-{swapped}",
+        "offers": swap_offers(rooms, scores, card, swapped),
+    }
     return context
 
 
@@ -171,14 +193,24 @@ def swap_offers(
         there = [p["number"] for p in living if p["room_id"] == room.pk and p["number"] != other]
         new_here = [students[n] for n in [other, *here]]
         new_there = [students[n] for n in [number, *there]]
-        if broken_rule(card.room, new_here, rooms.rules, forbidden) or broken_rule(
-            room, new_there, rooms.rules, forbidden
+        if (
+            broken_rule(card.room, new_here, rooms.rules, forbidden)
+            or broken_rule(room, new_there, rooms.rules, forbidden)
+            or _parts(rooms, (number, card.room), (other, room))
         ):
             continue
         offers.append(SwapOffer(other, room, float(gains_here[k]), float(gains_there[k])))
         if len(offers) == OFFERED:
             break
     return offers
+
+
+def _parts(rooms: PlacementRooms, one: tuple[int, Room], other: tuple[int, Room]) -> bool:
+    """Whether a swap would part people who asked for each other, as a must."""
+    moving = (one[0], other[0])
+    return bool(
+        rooms.parting(one[0], other[1].pk, moving) or rooms.parting(other[0], one[1].pk, moving)
+    )
 
 
 def _swap_gains(
@@ -209,18 +241,19 @@ def _neighbours(living: list[dict[str, Any]], order: list[int]) -> list[int]:
     return [place["number"] for place in living if place["room_id"] in keys]
 
 
-def _history(placement: Placement, room: Room) -> list[tuple[PlacementEvent, str]]:
-    """Return who came and went by hand, latest first: the history of each bed."""
+def room_history(placement: Placement, room: Room) -> list[BedEvent]:
+    """Return who came and went by hand or by late changes, latest first: the history of each bed.
+
+    What was undone left no trace in the room, and is left out.
+    """
     found = []
-    for event in placement.events.filter(undone_at=None).select_related("user")[:200]:
+    for event in placement.events.filter(undone_at=None).select_related("user")[:MOST_EVENTS]:
         changes: dict[int, list[Any]] = defaultdict(lambda: [None, None])
         for side, rows in enumerate((event.before, event.after)):
             for row in rows:
                 changes[row[0]][side] = row[1]
         came = [f"S-{n}" for n, (old, new) in changes.items() if new == room.pk and old != new]
-        went = [f"S-{n}" for n, (old, new) in changes.items() if old == room.pk and old != new]
-        words = [f"{' and '.join(came)} came"] if came else []
-        words += [f"{' and '.join(went)} left"] if went else []
-        if words:
-            found.append((event, ", ".join(words)))
-    return found[:8]
+        left = [f"S-{n}" for n, (old, new) in changes.items() if old == room.pk and old != new]
+        if came or left:
+            found.append(BedEvent(event, came, left))
+    return found

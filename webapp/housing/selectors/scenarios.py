@@ -7,25 +7,30 @@ from typing import Any
 import numpy as np
 
 from webapp.cohorts.models import Cohort
-from webapp.common.formats import gap, is_telling, number
+from webapp.common.formats import gap, is_telling, number, signed
 from webapp.housing.models import Placement
 from webapp.housing.rules import PlacementRules, difference_in_words
-from webapp.housing.selectors.placements import PlacementRooms, outcome
+from webapp.housing.selectors.placements import PlacementRooms, low_score, outcome
 from webapp.housing.services.placements import moved_between
 
 AT_MOST = 4  # columns that fit beside each other
 BINS = 24
 TOO_FEW = 20  # people below which a group's mean says nothing
+AXIS = 0.30  # score: as far as the axis of groups reaches to both sides
 BAND = 0.10  # score: how far a group's mean may lie from that of all without a mark
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One value of the comparison; ``share`` 0 to 1 where it is a part of a whole."""
+    """One value of the comparison; ``share`` 0 to 1 where it is a part of a whole.
+
+    ``difference`` is the same against the published scenario, or the first, in words.
+    """
 
     text: str
     share: float | None = None
     is_best: bool = False
+    difference: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +51,19 @@ class GroupMean:
     difference: float | None
 
     @property
+    def x(self) -> float:
+        """Where its dot stands on an axis of 120 from -AXIS to AXIS, score."""
+        shown = min(max(self.difference or 0.0, -AXIS), AXIS)
+        return round(60 + 56 * shown / AXIS, 1)
+
+    @property
     def is_outside(self) -> bool:
         """Whether it lies outside the band."""
         return self.difference is not None and abs(self.difference) > BAND
 
 
-def scenarios_context(cohort: Cohort, parameters: Mapping[str, str]) -> dict[str, Any]:
-    """Return the context of the page of scenarios of a cohort."""
+def compared_placements(cohort: Cohort) -> tuple[list[Placement], Placement | None]:
+    """Return the placements that are compared, at most four, and the one that is published."""
     every = list(
         cohort.placements.select_related("cohort", "model", "job", "buildings").order_by(
             "created_at"
@@ -62,20 +73,33 @@ def scenarios_context(cohort: Cohort, parameters: Mapping[str, str]) -> dict[str
     chosen = [p for p in every if p.is_computed][-AT_MOST:]
     if published is not None and published not in chosen and published.is_computed:
         chosen = [published, *chosen[1:]]
+    return chosen, published
+
+
+def scenarios_context(cohort: Cohort, parameters: Mapping[str, str]) -> dict[str, Any]:
+    """Return the context of the page of scenarios of a cohort."""
+    chosen, published = compared_placements(cohort)
     context: dict[str, Any] = {
         "cohort": cohort,
-        "placements": every,
+        "n_placements": cohort.placements.count(),
         "chosen": chosen,
         "published": published,
     }
     if not chosen:
         return context
+    only = next((p for p in chosen if str(p.pk) == parameters.get("only")), None)
     found = [PlacementRooms(placement) for placement in chosen]
-    outcomes = [outcome(rooms) for rooms in found]
+    base = chosen.index(published) if published in chosen else 0
+    low = low_score(found[base])
+    outcomes = [outcome(rooms, low) for rooms in found]
     scores = [_scores(rooms) for rooms in found]
     return context | {
+        "only": only,
+        "column": chosen.index(only) + 2 if only else 2,
+        "base": chosen[base],
+        "shows_differences": parameters.get("show") == "differences" and len(chosen) > 1,
         "rules": _differing_rules(chosen),
-        "rows": _rows(chosen, outcomes, published),
+        "rows": _rows(chosen, outcomes, published, base),
         "histograms": _histograms(scores),
         "parity": [_parity(rooms) for rooms in found],
     }
@@ -87,8 +111,11 @@ def _scores(rooms: PlacementRooms) -> list[float]:
 
 def _differing_rules(placements: Sequence[Placement]) -> list[ComparedRow]:
     words = [difference_in_words(PlacementRules.from_json(p.rules)) for p in placements]
-    models = [p.model.name for p in placements]
-    lines = {"Model": models} | {name: [entry[name] for entry in words] for name in words[0]}
+    models = [
+        f"{p.model.name}, set by hand" if p.model.is_set_by_hand else p.model.name
+        for p in placements
+    ]
+    lines = {"Weights": models} | {name: [entry[name] for entry in words] for name in words[0]}
     return [
         ComparedRow(name, "", tuple(Entry(text) for text in texts))
         for name, texts in lines.items()
@@ -97,10 +124,14 @@ def _differing_rules(placements: Sequence[Placement]) -> list[ComparedRow]:
 
 
 def _rows(
-    placements: Sequence[Placement], outcomes: Sequence[dict[str, Any]], published: Placement | None
+    placements: Sequence[Placement],
+    outcomes: Sequence[dict[str, Any]],
+    published: Placement | None,
+    base: int,
 ) -> list[ComparedRow]:
-    rows = [_number_row("Learned score", "higher fits better", [o["total"] for o in outcomes], 1)]
-    rows.append(_share_row("Placed", [[o["placed"], o["people"]] for o in outcomes]))
+    totals = [o["total"] for o in outcomes]
+    rows = [_number_row("Learned score", "higher fits better", totals, 1, base)]
+    rows.append(_share_row("Placed", [[o["placed"], o["people"]] for o in outcomes], base))
     for title, key in (
         ("Mutual requests honoured", "mutual"),
         ("One-sided honoured", "one_sided"),
@@ -109,19 +140,28 @@ def _rows(
         ("Needs met", "needs"),
     ):
         if any(o[key][1] for o in outcomes):
-            rows.append(_share_row(title, [o[key] for o in outcomes]))
+            rows.append(_share_row(title, [o[key] for o in outcomes], base))
+    if outcomes[base]["low"] is not None:
+        title = f"Rooms below {number(outcomes[base]['low'], 1)}"
+        counts = [[o["rooms_below"], o["rooms_shared"]] for o in outcomes]
+        rows.append(_share_row(title, counts, base, is_good=False))
     if published is not None:
         moved = [0 if p.pk == published.pk else moved_between(published, p) for p in placements]
         texts = [f"{count:,} from {published.name}" if count else "none" for count in moved]
-        rows.append(ComparedRow("People who move", "", tuple(Entry(text) for text in texts)))
+        rows.append(ComparedRow("People who move", "", tuple(_same(text) for text in texts)))
     rows.append(
         ComparedRow(
             "Certificate",
             "of the optimisation, not of the match",
-            tuple(Entry(_certificate(placement)) for placement in placements),
+            tuple(_same(_certificate(placement)) for placement in placements),
         )
     )
     return rows
+
+
+def _same(text: str) -> Entry:
+    """Return a value that reads alike as a value and as a difference."""
+    return Entry(text, difference=text)
 
 
 def _certificate(placement: Placement) -> str:
@@ -131,7 +171,9 @@ def _certificate(placement: Placement) -> str:
     return f"within {gap(found)} of its best" if is_telling(found) else "too early to tell"
 
 
-def _number_row(title: str, note: str, values: Sequence[float], digits: int) -> ComparedRow:
+def _number_row(
+    title: str, note: str, values: Sequence[float], digits: int, base: int
+) -> ComparedRow:
     rounded = [round(value, digits) for value in values]
     best = max(rounded) if len(set(rounded)) > 1 else None
     low, high = min(values), max(values)
@@ -140,17 +182,42 @@ def _number_row(title: str, note: str, values: Sequence[float], digits: int) -> 
             number(value, digits),
             (value - low) / (high - low) if high > low else None,
             is_best=rounded[k] == best,
+            difference=_against(rounded[k] - rounded[base], digits, is_base=k == base),
         )
         for k, value in enumerate(values)
     )
     return ComparedRow(title, note, tuple(entries))
 
 
-def _share_row(title: str, counts: Sequence[Sequence[int]]) -> ComparedRow:
+def _share_row(
+    title: str, counts: Sequence[Sequence[int]], base: int, *, is_good: bool = True
+) -> ComparedRow:
     met = [count[0] for count in counts]
-    best = max(met) if len(set(met)) > 1 else None
-    entries = (Entry(f"{a:,} of {b:,}", a / b if b else 0.0, is_best=a == best) for a, b in counts)
+    best = (max if is_good else min)(met) if len(set(met)) > 1 else None
+    entries = (
+        Entry(
+            f"{a:,} of {b:,}",
+            a / b if b else 0.0,
+            is_best=a == best,
+            difference=_against(a - met[base], 0, is_base=k == base),
+        )
+        for k, (a, b) in enumerate(counts)
+    )
     return ComparedRow(title, "", tuple(entries))
+
+
+def _against(difference: float, digits: int, *, is_base: bool) -> str:
+    return "compared with this" if is_base else signed(difference, digits) or "0"
+
+
+def scenarios_table(cohort: Cohort) -> list[list[str]]:
+    """Return the comparison as rows of a file: names first, then rules, then what came out."""
+    context = scenarios_context(cohort, {})
+    if not context["chosen"]:
+        return [["No placement of this cohort is worked out yet."]]
+    header = ["", *(placement.name for placement in context["chosen"])]
+    lines = [*context["rules"], *context["rows"]]
+    return [header, *([line.title, *(entry.text for entry in line.entries)] for line in lines)]
 
 
 def _histograms(scores: Sequence[Sequence[float]]) -> list[dict[str, Any]]:

@@ -23,17 +23,31 @@ from webapp.jobs.services import job_cancel, job_enqueue
 @with_fresh_count
 @transaction.atomic
 def change_propose(
-    *, user: User, placement: Placement, price: float, pinned: Sequence[int]
+    *,
+    user: User,
+    placement: Placement,
+    price: float,
+    pinned: Sequence[int],
+    chosen: Mapping[int, int] | None = None,
 ) -> ProposedChange:
     """Start working out who would move, at a price of a move; what was proposed before goes.
 
-    Raises HousingError for a placement without rooms, or while a job is running.
+    Parameters
+    ----------
+    pinned : numbers on screen of students who stay where they are.
+    chosen : keys of rooms by the numbers of students whom staff put there.
+
+    Raises HousingError for a placement without rooms, a room that it has not, or while a job runs.
     """
     placement = lock_placement(placement)
     if not placement.is_computed:
         raise HousingError(f"{placement.name} has no rooms yet.")
     if not 0 < price <= 100:
         raise HousingError("A move costs more than 0 and at most 100.")
+    wishes = {str(number): room for number, room in sorted((chosen or {}).items())}
+    rooms = placement.buildings.rooms.filter(pk__in=set(wishes.values()))
+    if len(set(wishes.values())) != rooms.count():
+        raise HousingError(f"There is no such room in {placement.buildings.name}.")
     before = ProposedChange.objects.filter(placement=placement).first()
     ProposedChange.objects.filter(placement=placement).delete()
     job = job_enqueue(
@@ -43,16 +57,20 @@ def change_propose(
             "placement": str(placement.pk),
             "price": price,
             "pinned": sorted(set(pinned)),
+            "chosen": wishes,
             "version": placement.version,
         },
         title=f"{placement.name}: late changes",
     )
-    curve, curve_job = _curve(user, placement, before, pinned)  # waits behind the list itself
+    curve, curve_job = _curve(
+        user, placement, before, pinned, wishes
+    )  # waits behind the list itself
     return ProposedChange.objects.create(
         placement=placement,
         job=job,
         price=price,
         pinned=sorted(set(pinned)),
+        chosen=wishes,
         version=placement.version,
         curve=curve,
         curve_job=curve_job,
@@ -60,13 +78,18 @@ def change_propose(
 
 
 def _curve(
-    user: User, placement: Placement, before: ProposedChange | None, pinned: Sequence[int]
+    user: User,
+    placement: Placement,
+    before: ProposedChange | None,
+    pinned: Sequence[int],
+    wishes: dict[str, int],
 ) -> tuple[list[list[float]], Job | None]:
     """Return the curve of before where it still holds, or start working out another."""
     if (
         before is not None
         and before.version == placement.version
         and before.pinned == sorted(set(pinned))
+        and before.chosen == wishes
         and before.curve_job is not None
         and before.curve_job.state not in (JobState.FAILED, JobState.CANCELLED)
     ):
@@ -76,7 +99,11 @@ def _curve(
     job = job_enqueue(
         user=user,
         kind="housing.price_curve",
-        parameters={"placement": str(placement.pk), "pinned": sorted(set(pinned))},
+        parameters={
+            "placement": str(placement.pk),
+            "pinned": sorted(set(pinned)),
+            "chosen": wishes,
+        },
         title=f"{placement.name}: what each price moves",
     )
     return [], job
@@ -103,6 +130,7 @@ def change_store(
     rows: list[list[int | None]],
     doubts: Mapping[int, float | None],
     figures: dict[str, Any],
+    outcomes: dict[str, Any],
 ) -> None:
     """Keep what would change; call it in the transaction that ends the job.
 
@@ -115,6 +143,7 @@ def change_store(
         rows=rows,
         doubts={str(student): doubt for student, doubt in doubts.items()},
         figures=figures,
+        outcomes=outcomes,
     )
     if not updated:
         raise HousingError("These changes were discarded meanwhile.")

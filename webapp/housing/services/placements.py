@@ -24,6 +24,7 @@ from webapp.housing.services.requests import requests_cut
 from webapp.housing.told import tell_finished, tell_published
 from webapp.jobs.services import job_enqueue
 from webapp.matching.models import ForbiddenPair, LearnedModel
+from webapp.matching.selectors.models import learned_since
 
 MAX_WORTH = 100.0  # what a wish or a move may count at most (score)
 
@@ -126,8 +127,14 @@ def rules_change(*, user: User, placement: Placement, rules: PlacementRules) -> 
 
 @with_fresh_count
 @transaction.atomic
-def placement_copy(*, user: User, placement: Placement, rules: PlacementRules) -> Placement:
-    """Make another scenario of the same cohort and rooms under other rules."""
+def placement_copy(
+    *,
+    user: User,
+    placement: Placement,
+    rules: PlacementRules,
+    model: LearnedModel | None = None,
+) -> Placement:
+    """Make another scenario of the same cohort and rooms under other rules, or another model."""
     check_rules(rules, placement.cohort)
     taken = set(Placement.objects.filter(cohort=placement.cohort).values_list("name", flat=True))
     stem = placement.name[:100]
@@ -138,11 +145,23 @@ def placement_copy(*, user: User, placement: Placement, rules: PlacementRules) -
         name=name,
         cohort=placement.cohort,
         buildings=placement.buildings,
-        model=placement.model,
+        model=model or placement.model,
         rules=rules.to_json(),
     )
     audit(user, "created", copy, copied_from=placement.name)
     return _compute(user, copy)
+
+
+def placement_relearn(*, user: User, placement: Placement) -> Placement:
+    """Make a scenario with learned weights of a placement whose weights staff set.
+
+    Raises HousingError when nothing was learned since that asks the same questions.
+    """
+    model = learned_since(placement.model)
+    if model is None:
+        raise HousingError("No model was learned since that asks the same questions.")
+    rules = PlacementRules.from_json(placement.rules)
+    return placement_copy(user=user, placement=placement, rules=rules, model=model)
 
 
 def placement_store(

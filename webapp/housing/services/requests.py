@@ -1,27 +1,33 @@
 """Importing and settling roommate requests and preferences of a cohort."""
 
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from django.db import transaction
-from rapidfuzz import fuzz, process
+from django.db.models import F
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort, Student
 from webapp.cohorts.services.drafts import clean_filename
-from webapp.cohorts.tables.people import People, fold_name
 from webapp.cohorts.tables.reading import check_file_size, read_table
-from webapp.cohorts.tables.table import Table
 from webapp.common.parameters import digits_of, whole_number
 from webapp.housing.errors import HousingError
 from webapp.housing.models import Preference, RoommateRequest
+from webapp.housing.request_graph import Pair
+from webapp.housing.rules import said_needs
+from webapp.housing.student_finder import StudentFinder, columns_of
 
-CLOSE = 80.0  # per cent of equal letters from which another spelling is offered
 SEVERAL = re.compile(r"[;,|/\n]")
+# Names of columns, as surveys and files call them.
+WANTED = r"want|request|roommate|wish|with"
+CHOSEN = r"choice|prefer|hall|building|room type|kind|first|second|third|fourth|fifth|\d|rank"
+NEEDED = r"need|accessib|accommodation|step.?free|ground floor|quiet"
+NO_REQUESTS = "Two columns are expected: who asks, and whom they want."
+NO_CHOICES = "Two columns are expected: who chooses, and the first choice."
+NO_NEEDS = "Two columns are expected: who has a need, and what they need."
+NEEDS_COLUMN = "Needs"  # rule column of a cohort that a file of needs fills
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +46,7 @@ class ImportedRequests:
         parts = [f"{self.kept:,} requests imported"]
         for count, words in (
             (self.unknown, "name nobody known yet"),
-            (self.themselves, "asked for themselves and were left out"),
+            (self.themselves, "asked for themselves"),
             (self.twice, "said twice and counted once"),
             (self.strangers, "by ids that are not in this cohort were left out"),
         ):
@@ -49,98 +55,15 @@ class ImportedRequests:
         return "; ".join(parts) + "."
 
 
-@dataclass(frozen=True, slots=True)
-class Candidates:
-    """Whom a text may mean, nearest first; ``is_sure`` where it is one and nobody else is close."""
-
-    students: tuple[Student, ...]
-    is_sure: bool
-
-    def but(self, key: int) -> "Candidates":
-        """Return the same without one student: nobody asks for themselves."""
-        rest = tuple(student for student in self.students if student.pk != key)
-        return Candidates(rest, self.is_sure and len(rest) == 1)
-
-
-class StudentFinder:
-    """Finds a student of one cohort by id, by the id on screen, by e-mail or by name.
-
-    What two share, such as a name, finds neither: both are candidates.
-    """
-
-    def __init__(self, cohort: Cohort) -> None:
-        fields = ("pk", "number", "original_id", "email", "name", "cohort")
-        self.students = list(cohort.students.only(*fields))
-        self._by_id = {s.original_id.strip().casefold(): s for s in self.students}
-        self._by_number = {s.number: s for s in self.students}
-
-    @cached_property
-    def _people(self) -> People:
-        return People(
-            labels=tuple(s.original_id.strip() for s in self.students),
-            emails=tuple(s.email for s in self.students),
-            names=tuple(s.name for s in self.students),
-        )
-
-    @cached_property
-    def _by_letters(self) -> dict[str, list[Student]]:
-        return _grouped((_letters(s.original_id), s) for s in self.students)
-
-    @cached_property
-    def _namesakes(self) -> dict[str, list[Student]]:
-        return _grouped((fold_name(s.name), s) for s in self.students)
-
-    def find(self, text: str) -> Student | None:
-        """Return the student whom a text names for sure."""
-        text = text.strip()
-        known = self._by_id.get(text.casefold())
-        if known is not None:
-            return known
-        if re.fullmatch(r"[sS]-\d{1,9}", text):
-            return self._by_number.get(int(text[2:]))
-        found = self._people.find(text)
-        return None if found is None else self.students[found]
-
-    def close(self, text: str, limit: int = 3) -> Candidates:
-        """Return students whose id is a letter or two away, or who are called so or nearly so.
-
-        An id that differs in spaces, signs and case alone stands by itself.
-        """
-        same = self._by_letters.get(_letters(text), ())
-        if _letters(text) and len(same) == 1:
-            return Candidates(tuple(same), is_sure=True)
-        namesakes = self._namesakes.get(fold_name(text), ())
-        if fold_name(text) and namesakes:
-            return Candidates(tuple(namesakes[:limit]), is_sure=len(namesakes) == 1)
-        named = self._people.near(text)
-        if named is not None:
-            return Candidates((self.students[named.position],), named.is_sure)
-        wanted = text.strip().casefold()
-        near = process.extract(
-            wanted, self._by_id.keys(), scorer=fuzz.ratio, score_cutoff=CLOSE, limit=limit
-        )
-        return Candidates(tuple(self._by_id[name] for name, *_ in near), is_sure=len(near) == 1)
-
-
-def _grouped(pairs: Iterable[tuple[str, Student]]) -> dict[str, list[Student]]:
-    found: dict[str, list[Student]] = defaultdict(list)
-    for key, student in pairs:
-        found[key].append(student)
-    return found
-
-
-def _letters(text: str) -> str:
-    return re.sub(r"[\W_]+", "", text).casefold()
-
-
 @transaction.atomic
 def requests_import(
     *, user: User, cohort: Cohort, filename: str, size: int, read: Callable[[], bytes]
 ) -> ImportedRequests:
-    """Add the requests of a file: the asker's id, then whom they want, in one or more columns.
+    """Add the requests of a file: who asks, then whom they want, in one or more columns.
 
-    Several ids in one cell are told apart by commas, semicolons or bars. Requests that are there
-    already are counted once.
+    People are named by id, e-mail, name or code. The file may be the survey itself: columns are
+    found by their names. Several people in one cell are told apart by commas, semicolons or bars.
+    Requests that are there already are counted once.
 
     Raises
     ------
@@ -149,7 +72,8 @@ def requests_import(
     """
     check_file_size(size)
     table = read_table(read())
-    asker, wanted = _request_columns(table)
+    asker, wanted = columns_of(table, WANTED, NO_REQUESTS)
+    wanted = wanted if re.search(WANTED, table.header[wanted[0]].casefold()) else wanted[:1]
     Cohort.objects.select_for_update().get(pk=cohort.pk)
     finder = StudentFinder(cohort)
     source = clean_filename(filename)[:120]
@@ -168,20 +92,18 @@ def requests_import(
             continue
         for name in names:
             target = finder.find(name)
-            if target == student:
-                themselves += 1
-                continue
             key = (student.pk, target and target.pk, "" if target else name[:120])
             if key in seen:
                 twice += 1
                 continue
             seen.add(key)
+            themselves += target == student
             made.append(
                 RoommateRequest(
                     cohort=cohort, student=student, target=target, written=key[2], source=source
                 )
             )
-    if themselves and not made and not twice:
+    if themselves and themselves == len(made) and not twice:
         raise HousingError(
             f"Every row of {source} asks for the student themselves. Choose the file in which the "
             "second column says whom they want."
@@ -189,12 +111,12 @@ def requests_import(
     if not made and not twice:
         raise HousingError(
             f"No row of {source} names a student of {cohort.name} and whom they want. "
-            "The first column is read as the id of who asks."
+            "People are named by id, e-mail, name or code."
         )
     RoommateRequest.objects.bulk_create(made, batch_size=500)
     unknown = sum(request.target is None for request in made)
     audit(user, "imported requests", cohort, requests=len(made), file=source)
-    return ImportedRequests(len(made), unknown, themselves, twice, strangers)
+    return ImportedRequests(len(made) - themselves, unknown, themselves, twice, strangers)
 
 
 def _named_in(cell: str, finder: StudentFinder) -> list[str]:
@@ -219,19 +141,6 @@ def requests_add(*, cohort: Cohort, source: str, pairs: Sequence[tuple[int, int]
         ),
         batch_size=500,
     )
-
-
-def _request_columns(table: Table) -> tuple[int, list[int]]:
-    """Return the column of the asker and those of whom they want, by name, else by place."""
-    names = [name.casefold() for name in table.header]
-    wanted = [k for k, n in enumerate(names) if re.search(r"want|request|roommate|wish|with", n)]
-    rest = [k for k in range(len(names)) if k not in wanted]
-    if table.n_columns < 2 or not rest:
-        raise HousingError(
-            "Two columns are expected: the id of who asks, and the id of whom they want."
-        )
-    asker = next((k for k in rest if re.search(r"student|\bid\b|from|asker|by", names[k])), rest[0])
-    return asker, wanted or [k for k in range(len(names)) if k != asker][:1]
 
 
 @transaction.atomic
@@ -338,29 +247,30 @@ def requests_clear(*, user: User, cohort: Cohort) -> int:
 def preferences_import(
     *, user: User, cohort: Cohort, filename: str, size: int, read: Callable[[], bytes]
 ) -> tuple[int, int]:
-    """Replace the ranked preferences of a cohort by those of a file.
+    """Replace the ranked preferences of a cohort by those of a file, or of the survey itself.
 
-    The first column is the student's id; every further one a choice, in their order.
-    Returns (choices kept, rows whose id is not in the cohort).
+    One column says who a row is of; those that are named for choices, halls or preferences hold
+    them in their order, and all other columns where none is named so. Returns (choices kept, rows
+    whose person is not in the cohort).
     """
     check_file_size(size)
     table = read_table(read())
-    if table.n_columns < 2:
-        raise HousingError("Two columns are expected: the student’s id, and the first choice.")
+    who, wanted = columns_of(table, CHOSEN, NO_CHOICES)
     Cohort.objects.select_for_update().get(pk=cohort.pk)
     finder = StudentFinder(cohort)
     made: list[Preference] = []
     seen: set[int] = set()
     strangers = 0
     for number, row in zip(table.row_numbers, table.rows, strict=True):
-        student = finder.find(row[0])
+        student = finder.find(row[who])
         if student is None:
             strangers += 1
             continue
         if student.pk in seen:
-            raise HousingError(f"Row {number:,}: {row[0][:30]} appears twice. Leave one out.")
+            raise HousingError(f"Row {number:,}: {row[who][:30]} appears twice. Leave one out.")
         seen.add(student.pk)
-        choices = dict.fromkeys(" ".join(cell.split())[:80] for cell in row[1:] if cell.strip())
+        cells = (row[k] for k in wanted)
+        choices = dict.fromkeys(" ".join(cell.split())[:80] for cell in cells if cell.strip())
         made += [
             Preference(cohort=cohort, student=student, rank=rank, wanted=wanted)
             for rank, wanted in enumerate(choices, start=1)
@@ -368,9 +278,83 @@ def preferences_import(
     if not made:
         raise HousingError(
             f"No row names a student of {cohort.name} and a choice. "
-            "The first column is read as the student’s id."
+            "Students are named by id, e-mail, name or code."
         )
     Preference.objects.filter(cohort=cohort).delete()
     Preference.objects.bulk_create(made, batch_size=500)
     audit(user, "imported preferences", cohort, choices=len(made))
     return len(made), strangers
+
+
+@transaction.atomic
+def needs_import(
+    *, user: User, cohort: Cohort, filename: str, size: int, read: Callable[[], bytes]
+) -> tuple[int, int]:
+    """Replace what students of a cohort need by a file, or by columns of the survey.
+
+    One column says who a row is of; those that are named for needs hold words ("accessible,
+    quiet") or a yes. The needs become a rule column of the cohort that placements count. Returns
+    (students with a need, rows whose person is not in the cohort).
+    """
+    check_file_size(size)
+    table = read_table(read())
+    who, wanted = columns_of(table, NEEDED, NO_NEEDS)
+    cohort = Cohort.objects.select_for_update().get(pk=cohort.pk)
+    finder = StudentFinder(cohort)
+    needs: dict[int, dict[str, None]] = {}
+    strangers = 0
+    for row in table.rows:
+        student = finder.find(row[who])
+        if student is None:
+            strangers += 1
+            continue
+        found = needs.setdefault(student.pk, {})
+        for k in wanted:
+            for word in said_needs(table.header[k], row[k]):
+                found[word] = None
+    if not any(needs.values()):
+        raise HousingError(
+            f"No row names a student of {cohort.name} and a need. "
+            "Students are named by id, e-mail, name or code."
+        )
+    students = list(cohort.students.only("pk", "attributes"))
+    for student in students:
+        words = ", ".join(needs.get(student.pk, {}))
+        student.attributes = {**student.attributes, NEEDS_COLUMN: words}
+    Student.objects.bulk_update(students, ["attributes"], batch_size=200)
+    if NEEDS_COLUMN not in cohort.constraints:
+        cohort.constraints = [*cohort.constraints, NEEDS_COLUMN]
+        cohort.save(update_fields=["constraints"])
+    count = sum(bool(words) for words in needs.values())
+    audit(user, "imported needs", cohort, students=count, file=clean_filename(filename)[:120])
+    return count, strangers
+
+
+@transaction.atomic
+def requests_close_circle(*, user: User, cohort: Cohort, circle: Sequence[Pair]) -> int:
+    """Count who asked each other around a circle as asked back; return how many were added."""
+    keys = dict(cohort.students.values_list("number", "pk"))
+    made = 0
+    for asker, target in circle:
+        _, is_new = RoommateRequest.objects.get_or_create(
+            cohort=cohort,
+            student_id=keys[target],
+            target_id=keys[asker],
+            defaults={"source": "Circles, asked back by staff"},
+        )
+        made += is_new
+    audit(user, "closed a circle", cohort, requests=made)
+    return made
+
+
+@transaction.atomic
+def requests_drop_selves(*, user: User, cohort: Cohort) -> int:
+    """Leave out every request of somebody for themselves; return how many."""
+    found = RoommateRequest.objects.filter(
+        cohort=cohort, student_id=F("target_id"), is_ignored=False
+    )
+    count = found.update(is_ignored=True)
+    if not count:
+        raise HousingError("Nobody asked for themselves.")
+    audit(user, "left out requests", cohort, requests=count, why="asked for themselves")
+    return count

@@ -1,19 +1,21 @@
 """Late changes of a placement: withdraw, work out, keep or discard."""
 
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from webapp.common.decorators import staff_required
 from webapp.common.errors import Refusal
+from webapp.common.file_headers import as_attachment, plain_name
 from webapp.common.parameters import whole_number
 from webapp.common.toasts import toast
 from webapp.housing.errors import HousingError
+from webapp.housing.exports import moves_export
 from webapp.housing.forms import find_numbers, read_students
-from webapp.housing.models import Placement, PlacementEvent
+from webapp.housing.models import Placement, PlacementEvent, ProposedChange
 from webapp.housing.rules import PlacementRules
-from webapp.housing.selectors.changes import changes_context
+from webapp.housing.selectors.changes import changes_context, explained_changes
 from webapp.housing.services.changes import change_discard, change_keep, change_propose
 from webapp.housing.services.decisions import (
     Move,
@@ -31,7 +33,7 @@ from webapp.housing.views.placements import find_placement
 def changes(request: HttpRequest, uuid: str) -> HttpResponse:
     """Show who left, who has no room, and what would change."""
     found = find_placement(request, uuid)
-    context = changes_context(found)
+    context = changes_context(found, request.GET.get("q", "").strip()[:40])
     rules = PlacementRules.from_json(found.rules)
     context["price"] = context["change"].price if context["change"] else rules.price
     return render(request, "housing/changes.html", context)
@@ -71,13 +73,16 @@ def _act(request: HttpRequest, placement: Placement) -> None:
         sentence = turn_change(user=user, placement=placement, number=number, is_first=is_first)
         toast(request, sentence)
     elif wanted == "propose":
-        pinned = read_students([request.POST.get("pinned", "")], may_be_empty=True)
+        now = ProposedChange.objects.filter(placement=placement).first()
         change_propose(
             user=user,
             placement=placement,
             price=_price(request.POST.get("price", "")),
-            pinned=pinned,
+            pinned=read_students([request.POST.get("pinned", "")], may_be_empty=True),
+            chosen=_chosen(now),
         )
+    elif wanted == "choose":
+        _choose(request, placement)
     elif wanted == "keep":
         key = whole_number(request.POST.get("change", ""))
         event = change_keep(
@@ -93,6 +98,44 @@ def _act(request: HttpRequest, placement: Placement) -> None:
         toast(request, "Discarded. Nothing was changed.")
     else:
         raise HousingError("There is no such act.")
+
+
+def _chosen(change: ProposedChange | None) -> dict[int, int]:
+    return {int(number): room for number, room in change.chosen.items()} if change else {}
+
+
+def _choose(request: HttpRequest, placement: Placement) -> None:
+    """Work the changes out again with somebody in the room that was chosen, or in none again."""
+    now = ProposedChange.objects.filter(placement=placement).first()
+    if now is None:
+        raise HousingError("These changes were discarded meanwhile.")
+    (number,) = read_students([request.POST.get("students", "")])[:1]
+    chosen, room = _chosen(now), whole_number(request.POST.get("room", ""))
+    chosen.pop(number, None)
+    if room is not None:
+        chosen[number] = room
+    change_propose(
+        user=request.user, placement=placement, price=now.price, pinned=now.pinned, chosen=chosen
+    )
+
+
+@require_GET
+@staff_required
+def moves_file(request: HttpRequest, uuid: str, file_format: str) -> HttpResponseBase:
+    """Download who would move, from where, to where and why; an audit line says who did."""
+    found = find_placement(request, uuid)
+    change = ProposedChange.objects.filter(placement=found, is_ready=True).first()
+    if change is None or file_format not in ("csv", "xlsx"):
+        raise Http404("No changes are worked out.")
+    data, kind = moves_export(
+        user=request.user,
+        placement=found,
+        rows=explained_changes(found, change),
+        file_format=file_format,
+    )
+    return as_attachment(
+        HttpResponse(data, content_type=kind), f"{plain_name(found.name)}-moves.{file_format}"
+    )
 
 
 def _one(request: HttpRequest, placement: Placement) -> PlacementEvent:

@@ -6,7 +6,7 @@ from urllib.parse import urlencode, urlsplit
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_GET, require_POST
 
 from webapp.common.decorators import staff_required
 from webapp.common.formats import counted
@@ -15,6 +15,7 @@ from webapp.common.toasts import toast
 from webapp.housing.errors import ChangedElsewhereError, HousingError
 from webapp.housing.forms import read_students
 from webapp.housing.models import Placement, PlacementEvent, Room
+from webapp.housing.selectors.choices import choices_of
 from webapp.housing.selectors.pages import (
     KEPT,
     MANY,
@@ -22,7 +23,7 @@ from webapp.housing.selectors.pages import (
     placement_context,
     rooms_matching,
 )
-from webapp.housing.selectors.placements import find_place
+from webapp.housing.selectors.placements import PlacementRooms, find_place
 from webapp.housing.services.decisions import (
     Move,
     places_lock,
@@ -33,6 +34,7 @@ from webapp.housing.services.reviews import rooms_accept, rooms_keep
 from webapp.housing.services.undo import decision_undo
 from webapp.housing.views.placements import find_placement
 
+CHOICES = ("move", "swap", "give", "change")  # what a choice of another room does
 ROOM_ACTS = ("accept", "reopen", "lock", "release", "empty", "keep", "open")
 
 
@@ -164,6 +166,34 @@ def _room(placement: Placement, text: str) -> Room:
     if len(found) != 1:
         raise HousingError(f"“{text.strip()[:40]}” is no room of {placement.buildings.name}.")
     return found[0]
+
+
+@require_GET
+@staff_required
+def choose(request: HttpRequest, uuid: str) -> HttpResponse:
+    """Show where one student could live instead, as a dialog, or as a page without scripts.
+
+    ``act`` says what a choice does: move or swap now, give a bed to who waits, or be part of the
+    late changes that are proposed.
+    """
+    placement = find_placement(request, uuid)
+    act, sent = request.GET.get("act", ""), request.GET.get("student", "")
+    context: dict[str, Any] = {
+        "placement": placement,
+        "act": act if act in CHOICES else CHOICES[0],
+        "student": sent[:20],
+        "query": request.GET.get("wanted", "")[:80],
+        "opened": request.GET.get("room", ""),
+        "kept": {name: request.GET[name][:80] for name in KEPT if request.GET.get(name)},
+    }
+    try:
+        number = read_students([sent])[0]
+        context["choices"] = choices_of(PlacementRooms(placement), number, context["query"])
+    except HousingError as problem:
+        context["error"] = str(problem)
+    is_part = request.htmx and request.htmx.target == "dialog-slot"
+    template = "housing/_choose_dialog.html" if is_part else "housing/choose.html"
+    return render(request, template, context)
 
 
 @require_POST

@@ -2,26 +2,26 @@
 
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from webapp.cohorts.models import Cohort
 from webapp.common.decorators import administrator_required, staff_required, viewer_required
 from webapp.common.errors import Refusal
-from webapp.common.file_headers import as_attachment
+from webapp.common.file_headers import as_attachment, plain_name
 from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_owned_or_404, owned_by
 from webapp.common.toasts import attempt, toast
 from webapp.housing.errors import HousingError
-from webapp.housing.exports import COLUMNS, SHAPES, rooms_export, roster_export
+from webapp.housing.exports import COLUMNS, SHAPES, rooms_export, roster_export, scenarios_export
 from webapp.housing.forms import default_rules, read_rules
 from webapp.housing.models import BuildingList, Placement
 from webapp.housing.rules import PlacementRules
 from webapp.housing.selectors.buildings import with_open_beds
 from webapp.housing.selectors.pages import drawer_context, placement_context
 from webapp.housing.selectors.placements import placement_listing
-from webapp.housing.selectors.scenarios import scenarios_context
+from webapp.housing.selectors.scenarios import scenarios_context, scenarios_table
 from webapp.housing.services.placements import (
     clashes_solve,
     placement_compute,
@@ -29,6 +29,7 @@ from webapp.housing.services.placements import (
     placement_create,
     placement_delete,
     placement_publish,
+    placement_relearn,
     placement_rename,
     placement_unpublish,
     rules_change,
@@ -159,6 +160,19 @@ def compute(request: HttpRequest, uuid: str) -> HttpResponse:
 
 @require_POST
 @staff_required
+def relearn(request: HttpRequest, uuid: str) -> HttpResponse:
+    """Place again with learned weights, as a scenario, where staff had set them by hand."""
+    found = find_placement(request, uuid)
+    try:
+        made = placement_relearn(user=request.user, placement=found)
+    except Refusal as problem:
+        toast(request, str(problem), error=True)
+        return redirect("housing:placement", found.pk)
+    return redirect("housing:placement", made.pk)
+
+
+@require_POST
+@staff_required
 def solve(request: HttpRequest, uuid: str) -> HttpResponse:
     """Leave out what makes a placement impossible, requests, locks or nevers, and place again."""
     found = find_placement(request, uuid)
@@ -206,6 +220,20 @@ def scenarios(request: HttpRequest, uuid: str) -> HttpResponse:
 
 @require_GET
 @staff_required
+def scenarios_file(request: HttpRequest, uuid: str, file_format: str) -> HttpResponseBase:
+    """Download the comparison of scenarios; an audit line says who did."""
+    cohort = get_owned_or_404(Cohort, request.user, uuid)
+    if file_format not in ("csv", "xlsx"):
+        raise Http404("There is no such format.")
+    data, kind = scenarios_export(
+        user=request.user, cohort=cohort, rows=scenarios_table(cohort), file_format=file_format
+    )
+    name = f"{plain_name(cohort.name)}-scenarios.{file_format}"
+    return as_attachment(HttpResponse(data, content_type=kind), name)
+
+
+@require_GET
+@staff_required
 def export(request: HttpRequest, uuid: str, file_format: str) -> HttpResponseBase:
     """Download a roster with original ids; an audit line says who did."""
     found = find_placement(request, uuid)
@@ -217,8 +245,8 @@ def export(request: HttpRequest, uuid: str, file_format: str) -> HttpResponseBas
         chosen = [name for name in request.GET.getlist("column") if name in COLUMNS]
         shape = SHAPES.get(request.GET.get("shape", ""), SHAPES["plain"])
         data, kind = roster_export(columns=chosen or shape, exact=exact, **options)
-    name = "".join(c if c.isalnum() and c.isascii() else "-" for c in found.name).strip("-")
-    return as_attachment(HttpResponse(data, content_type=kind), f"{name or 'rooms'}.{file_format}")
+    name = f"{plain_name(found.name)}.{file_format}"
+    return as_attachment(HttpResponse(data, content_type=kind), name)
 
 
 @require_POST

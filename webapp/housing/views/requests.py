@@ -14,16 +14,21 @@ from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
 from webapp.housing.errors import HousingError
-from webapp.housing.selectors.requests import requests_context, splits_of
+from webapp.housing.selectors.requests import graph_of, requests_context, splits_of
 from webapp.housing.services.requests import (
+    needs_import,
     preferences_import,
     request_settle,
     requests_clear,
+    requests_close_circle,
     requests_cut,
+    requests_drop_selves,
     requests_import,
     requests_leave_out,
     requests_match_close,
 )
+
+IMPORTS = ("import", "preferences", "needs")
 
 
 @require_GET
@@ -48,7 +53,7 @@ def change(request: HttpRequest, uuid: str) -> HttpResponse:
 
 def _act(request: HttpRequest, cohort: Cohort) -> str:
     act, options = request.POST.get("act", ""), {"user": request.user, "cohort": cohort}
-    if act in ("import", "preferences"):
+    if act in IMPORTS:
         return _import(request, act, options)
     if act == "settle":
         key = whole_number(request.POST.get("request", ""))
@@ -69,6 +74,16 @@ def _act(request: HttpRequest, cohort: Cohort) -> str:
             raise HousingError("This group was settled meanwhile.")
         requests_cut(pairs=pairs, **options)
         return f"{counted(len(chosen), 'group')} split; {counted(len(pairs), 'request')} left out."
+    if act == "circle":
+        key = whole_number(request.POST.get("group", ""))
+        circles = graph_of(cohort).circles
+        chosen = circles if key is None else circles[key : key + 1]
+        if not chosen:
+            raise HousingError("This circle was settled meanwhile.")
+        made = sum(requests_close_circle(circle=circle, **options) for circle in chosen)
+        return f"{counted(made, 'request')} counted as asked back."
+    if act == "themselves":
+        return f"{counted(requests_drop_selves(**options), 'request')} left out."
     if act == "clear":
         return f"{counted(requests_clear(**options), 'request')} removed."
     raise HousingError("There is no such act.")
@@ -81,6 +96,10 @@ def _import(request: HttpRequest, act: str, options: dict[str, Any]) -> str:
     sent = {"filename": file.name, "size": file.size, "read": file.read}
     if act == "import":
         return requests_import(**sent, **options).sentence
-    kept, strangers = preferences_import(**sent, **options)
+    is_needs = act == "needs"
+    kept, strangers = (needs_import if is_needs else preferences_import)(**sent, **options)
     rest = f"; {counted(strangers, 'row')} of nobody in this cohort left out" if strangers else ""
+    if is_needs:
+        words = counted(kept, "student has a need", "students have needs")
+        return f"{words} now{rest}. Rules of placements made before do not count them yet."
     return f"{counted(kept, 'choice')} imported{rest}."

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from webapp.common.decorators import administrator_required, staff_required
 from webapp.common.errors import Refusal
-from webapp.common.file_headers import as_attachment
+from webapp.common.file_headers import as_attachment, plain_name
 from webapp.common.formats import counted
 from webapp.common.parameters import digits_of, whole_number
 from webapp.common.selectors import get_owned_or_404
@@ -143,6 +143,6 @@ def file(request: HttpRequest, uuid: str) -> HttpResponseBase:
     except LetterError as problem:
         toast(request, str(problem), error=True)
         return redirect("letters:placement", uuid)
-    name = "".join(c if c.isalnum() and c.isascii() else "-" for c in placement.name).strip("-")
+    name = plain_name(placement.name, "letters")
     response = HttpResponse(data, content_type=kind)
-    return as_attachment(response, f"{name or 'letters'}-letters.{ending}")
+    return as_attachment(response, f"{name}-letters.{ending}")

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlencode
 
 from django.db.models import QuerySet
@@ -65,6 +66,29 @@ def model_listing(user: User, parameters: Mapping[str, str]) -> Listing[LearnedM
 def learned_models(user: User) -> QuerySet[LearnedModel]:
     """Return the models that can propose, as a form lists them, newest first."""
     return _listed(user).filter(learned_at__isnull=False)
+
+
+def learned_since(model: LearnedModel) -> LearnedModel | None:
+    """Return the newest model of real pairs that could take the place of one set by hand.
+
+    It asks nothing that the other one does not; None for a model that was learned itself.
+    """
+    if not model.is_set_by_hand:
+        return None
+    asked = {question["name"] for question in model.questions}
+    others = LearnedModel.objects.filter(
+        organisation=model.organisation_id, learned_at__isnull=False, is_simulated=False
+    )
+    for other in others.exclude(options__has_key="importance"):
+        if {question["name"] for question in other.questions} <= asked:
+            return other
+    return None
+
+
+def compared_weights(model: LearnedModel, other: LearnedModel | None) -> list[dict[str, Any]]:
+    """Return the weights of a model, each with that of another one for the same question."""
+    known = {row["question"]: row["effect"] for row in other.weights} if other else {}
+    return [{**row, "learned": known.get(row["question"])} for row in model.weights]
 
 
 def model_state(model: LearnedModel) -> ModelState:

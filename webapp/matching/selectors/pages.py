@@ -11,6 +11,7 @@ from webapp.matching.conflicts import Conflict
 from webapp.matching.models import Proposal
 from webapp.matching.numbers import ProposalNumbers
 from webapp.matching.selectors.cards import pair_card
+from webapp.matching.selectors.models import learned_since
 from webapp.matching.selectors.proposals import (
     APART,
     forbidden_pairs,
@@ -32,6 +33,7 @@ def proposal_context(proposal: Proposal, parameters: Mapping[str, str]) -> dict[
         "questions": [q["name"] for q in proposal.model.questions],
         "kept": _kept(parameters),
         "rule_locks": light(proposal.locks.all(), "first", "second"),
+        "successor": learned_since(proposal.model),
     }
     if not proposal.is_computed:
         return context

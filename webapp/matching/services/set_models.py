@@ -39,6 +39,10 @@ def model_set(
     MatchingError, QuotaError
         If nothing matters, or a value is none of those offered; nothing was made.
     """
+    asked = {question["name"] for question in cohort.questions}
+    for question in importance:
+        if question not in asked:
+            raise MatchingError(f"{question[:60]} is not a question of {cohort.name}.")
     chosen = {question: value for question, value in importance.items() if value}
     if not chosen:
         raise MatchingError("Say of at least one question that it matters.")

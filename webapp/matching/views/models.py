@@ -19,6 +19,8 @@ from webapp.matching.selectors.models import (
     again_query,
     certificate_of,
     cohorts_to_check,
+    compared_weights,
+    learned_since,
     live_certificate_of,
     model_listing,
     model_state,
@@ -122,7 +124,13 @@ def model(request: HttpRequest, uuid: str) -> HttpResponse:
     state = model_state(found)
     context: dict[str, Any] = {"model": found, "state": state, "by": request.GET.get("by", "time")}
     if found.is_set_by_hand:
-        context["proposals"] = found.proposals.all()[:5]
+        successor = learned_since(found)
+        context |= {
+            "proposals": found.proposals.all()[:5],
+            "placements": found.placements.all()[:5],
+            "successor": successor,
+            "weights": compared_weights(found, successor),
+        }
         return render(request, "matching/model_set.html", context)
     if found.is_learned:
         index = whole_number(request.GET.get("question", ""))

@@ -8,9 +8,10 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from webapp.cohorts.models import Cohort
+from webapp.cohorts.selectors.cohorts import rule_groups
 from webapp.common.decorators import administrator_required, staff_required, viewer_required
 from webapp.common.errors import Refusal
-from webapp.common.file_headers import as_attachment
+from webapp.common.file_headers import as_attachment, plain_name
 from webapp.common.listing import light
 from webapp.common.selectors import get_owned_or_404, owned_by
 from webapp.common.toasts import attempt
@@ -33,6 +34,10 @@ from webapp.matching.services.proposals import (
 def find_proposal(request: HttpRequest, uuid: str) -> Proposal:
     """Return a proposal of the user's organisation or answer 404."""
     return get_owned_or_404(with_questions(), request.user, uuid)
+
+
+SHOWN_GROUPS = 12
+SHOWN_EARLIER = 5
 
 
 @require_GET
@@ -81,6 +86,8 @@ def proposal_new(request: HttpRequest) -> HttpResponse:
         "same": request.POST.getlist("same") if error else cohort and cohort.constraints,
         "name": request.POST.get("name", "") if error else cohort and cohort.name,
         "error": error,
+        "groups": rule_groups(cohort)[:SHOWN_GROUPS] if cohort else [],
+        "earlier": light(cohort.proposals.all())[:SHOWN_EARLIER] if cohort else [],
     }
     return render(request, "matching/proposal_new.html", context, status=422 if error else 200)
 
@@ -136,8 +143,7 @@ def export(request: HttpRequest, uuid: str, file_format: str) -> HttpResponseBas
         decided_only=request.GET.get("only") == "decided",
     )
     response = HttpResponse(data, content_type=content_type)
-    name = "".join(c if c.isalnum() and c.isascii() else "-" for c in found.name).strip("-")
-    return as_attachment(response, f"{name or 'pairs'}.{file_format}")
+    return as_attachment(response, f"{plain_name(found.name, 'pairs')}.{file_format}")
 
 
 @require_POST

@@ -67,6 +67,14 @@ def cohort_from_answers(*, user: User, questionnaire: Questionnaire, name: str) 
     return cohort
 
 
+def codes_of(cohort: Cohort) -> dict[str, str]:
+    """Return the original id of every student of a cohort who answered, by their code."""
+    return {
+        one.code: one.identifier or one.email or one.code
+        for one in Participant.objects.filter(cohort=cohort).only("code", "identifier", "email")
+    }
+
+
 def _create(
     user: User, questionnaire: Questionnaire, name: str, people: Sequence[Participant]
 ) -> Cohort:

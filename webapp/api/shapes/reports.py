@@ -1,0 +1,107 @@
+"""Checks of a placement, its report by hall, and rosters that an organisation keeps."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from webapp.api.shapes.base import Answer, Body, Key, Time
+from webapp.housing.exports import COLUMNS
+from webapp.reports.models import PlacementCheck, RosterShape
+from webapp.reports.selectors import HallReport
+
+Column = Literal[tuple(COLUMNS)]
+
+
+class Check(Answer):
+    """What a placement's numbers are worth."""
+
+    placement: Key
+    is_ready: bool
+    is_stale: bool = Field(description="the placement changed since")
+    checked_at: Time | None
+    figures: dict[str, Any] = Field(
+        description="doubt of pairs, veto curve, means of groups with 95 % intervals, drift by year"
+    )
+    job: Key | None
+
+    @classmethod
+    def of(cls, check: PlacementCheck) -> "Check":
+        """Read a check with its placement."""
+        return cls(
+            placement=check.placement_id,
+            is_ready=bool(check.figures),
+            is_stale=bool(check.figures) and check.is_stale,
+            checked_at=check.checked_at,
+            figures=check.figures,
+            job=check.job_id or None,
+        )
+
+
+class Hall(Answer):
+    """One hall of the report."""
+
+    hall: str = Field(validation_alias="name")
+    rooms: int = Field(validation_alias="n_rooms")
+    beds: int = Field(validation_alias="n_beds", description="open beds")
+    taken: int = Field(validation_alias="n_taken")
+    free: int = Field(validation_alias="n_free")
+    closed: int = Field(validation_alias="n_closed", description="beds that are kept or offline")
+    mean: float | None = Field(description="mean score of who lives with somebody")
+    asked: int = Field(validation_alias="n_asked", description="people who asked for somebody")
+    honoured: int = Field(validation_alias="n_honoured")
+
+
+class Report(Answer):
+    """A placement by hall."""
+
+    halls: list[Hall]
+
+    @classmethod
+    def of(cls, halls: list[HallReport]) -> "Report":
+        """Read the halls."""
+        return cls(halls=[Hall.model_validate(hall) for hall in halls])
+
+
+class RosterColumn(Body):
+    """A column of a roster."""
+
+    column: Column
+    heading: str = Field("", max_length=60, description="the usual one when blank")
+
+
+class NewRoster(Body):
+    """Columns of a roster under a name; the same name changes what it holds."""
+
+    name: str = Field(max_length=80)
+    columns: Annotated[list[RosterColumn], Field(min_length=1, max_length=len(COLUMNS))]
+    ids: Literal["exact", "safe"] = Field(
+        "exact", description="safe marks what looks like formulas"
+    )
+
+
+class KeptColumn(Answer):
+    """A column of a kept roster."""
+
+    column: str
+    heading: str
+
+
+class Roster(Answer):
+    """A roster that the organisation takes again and again."""
+
+    id: Key
+    name: str
+    columns: list[KeptColumn]
+    ids: Literal["exact", "safe"]
+    updated_at: Time
+
+    @classmethod
+    def of(cls, shape: RosterShape) -> "Roster":
+        """Read a kept roster."""
+        return cls(
+            id=shape.pk,
+            name=shape.name,
+            columns=[KeptColumn(column=key, heading=heading) for key, heading in shape.columns],
+            ids="exact" if shape.is_exact else "safe",
+            updated_at=shape.updated_at,
+        )

@@ -1,0 +1,127 @@
+"""Another room for one student: free beds and swaps that break no rule, and what each changes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from webapp.housing.errors import HousingError
+from webapp.housing.rules import broken_rule
+from webapp.housing.scores import Scores
+from webapp.housing.selectors.placements import PlacementRooms, RoomCard
+from webapp.housing.selectors.rooms import SwapOffer, swap_offers
+from webapp.housing.services.checks import forbidden_numbers, rooms_taken_elsewhere
+
+SHOWN = 12  # rooms that a choice lists
+
+
+@dataclass(frozen=True, slots=True)
+class RoomChoice:
+    """A room that a student could move to.
+
+    ``own`` is the student's score there (None alone), ``total`` what all rooms together gain, and
+    ``reason`` the rule that the move would break; "" when it breaks none.
+    """
+
+    card: RoomCard
+    own: float | None
+    total: float
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """Where a student could live instead: the best rooms first, then the best swaps."""
+
+    number: int
+    card: RoomCard | None
+    own: float | None
+    rooms: list[RoomChoice]
+    n_rooms: int
+    refused: list[RoomChoice]
+    swaps: list[SwapOffer]
+
+    @property
+    def label(self) -> str:
+        """The student's id on screen."""
+        return f"S-{self.number}"
+
+
+def choices_of(rooms: PlacementRooms, number: int, query: str = "") -> Choices:
+    """Return rooms with a free bed and swaps for one student of a placement.
+
+    ``query`` narrows rooms to those whose hall and name hold its words; rooms that it names and
+    that would break a rule are listed with it.
+
+    Raises HousingError for somebody who is not in the placement, or who is locked.
+    """
+    place = next((p for p in rooms.places if p["number"] == number), None)
+    if place is None:
+        raise HousingError(f"S-{number} is not in this placement.")
+    card = next((c for c in rooms.cards() if c.room.pk == place["room_id"]), None)
+    if place["is_locked"] and card is not None:
+        raise HousingError(f"S-{number} is locked into {card.room}. Release it first.")
+    scores = Scores(rooms.placement)
+    words = query.casefold().split()
+    found = _free_rooms(rooms, scores, number, card, words)
+    fits = sorted((c for c in found if not c.reason), key=lambda choice: -choice.total)
+    refused = [choice for choice in found if choice.reason] if words else []
+    swaps = [] if card is None or words else swap_offers(rooms, scores, card, number)
+    return Choices(number, card, place["score"], fits[:SHOWN], len(fits), refused[:SHOWN], swaps)
+
+
+def _free_rooms(
+    rooms: PlacementRooms,
+    scores: Scores,
+    number: int,
+    own: RoomCard | None,
+    words: list[str],
+) -> list[RoomChoice]:
+    """Return the rooms with a free bed, each with the first rule that a move would break."""
+    taken = rooms_taken_elsewhere(rooms.placement)
+    free = [
+        card
+        for card in rooms.cards()
+        if card is not own
+        and (card.free or words)
+        and card.room.pk not in taken
+        and all(word in card.room.label.casefold() for word in words)
+    ]
+    inside = [person.number for card in free for person in card.people]
+    here = [p.number for p in own.people if p.number != number] if own is not None else []
+    together = [*here, *inside]
+    pairs = dict(zip(together, scores.between([number], together)[0], strict=True))
+    leaving = _after_leaving(own, here, pairs)
+    students = rooms.students([number, *inside])
+    forbidden = forbidden_numbers(rooms.placement)
+    found = []
+    for card in free:
+        members = [students[number], *(students[p.number] for p in card.people)]
+        reason = rooms.parting(number, card.room.pk)
+        reason = reason or broken_rule(card.room, members, rooms.rules, forbidden)
+        found.append(_choice(card, pairs, leaving, reason))
+    return found
+
+
+def _after_leaving(
+    own: RoomCard | None, here: list[int], pairs: Mapping[int, np.floating]
+) -> float:
+    """Return what a room gains when somebody leaves it: the mean over fewer pairs."""
+    if own is None or not here:
+        return 0.0
+    before = sum(p.score for p in own.people if p.score is not None) / 2
+    rest = before * len(here) - float(sum(pairs[n] for n in here))
+    return (rest / (len(here) - 1) if len(here) > 1 else 0.0) - before
+
+
+def _choice(
+    card: RoomCard, pairs: Mapping[int, np.floating], leaving: float, reason: str
+) -> RoomChoice:
+    """Return a room with what it counts once the student lives there, exactly."""
+    people = [person.number for person in card.people]
+    if not people:
+        return RoomChoice(card, None, leaving, reason)
+    added = float(sum(pairs[n] for n in people))
+    before = sum(p.score for p in card.people if p.score is not None) / 2
+    after = (before * (len(people) - 1) + added) / len(people)
+    return RoomChoice(card, added / len(people), leaving + after - before, reason)
