@@ -283,7 +283,9 @@ def test_home_says_how_far_each_cohort_is(
     page = client_of(alice).get("/").content.decode()
     assert "Where each cohort stands" in page
     assert "32 of 32 placed" in page
-    assert "Not published yet, 0 of 1" in page
+    lived_in = placement.places.values("room").distinct().count()
+    assert f"Not published yet, 0 of {lived_in} rooms accepted" in page
+    assert "32 of 32 have a room" in page
 
 
 def test_what_a_decision_says_of_the_filter_is_what_the_page_says(
