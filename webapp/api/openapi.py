@@ -19,6 +19,7 @@ _TAGS = {
     "Image sets": "Images of one kind of thing, with the masks that show where it is.",
     "Image models": "Models that learned from masked images.",
     "Predictions": "Masks and probabilities that a model gave to a set.",
+    "Questionnaires": "Who is asked and reminded, what came back, and cohorts of who answered.",
     "Roommates": "Cohorts with their past pairs, and models of what students chose.",
     "Proposals": "Pairs proposed for a cohort, decisions about them, exports.",
     "Buildings": "Halls, rooms and beds of one campus.",
@@ -29,10 +30,10 @@ _TAGS = {
     "Webhooks": "Addresses of programs that are told what happens.",
 }
 WHAT_IT_DOES = (
-    "The main work of the pages, for programs: import, learn, propose, place, decide, check "
-    "placements, publish, write letters, predict, export. "
-    "Rules and swaps of pairs, checks of models, questionnaires, purging cohorts and people are on "
-    "the pages only."
+    "The main work of the pages, for programs: invite to questionnaires, import, learn, propose, "
+    "place, decide, check placements, publish, write letters, predict, export. "
+    "Rules and swaps of pairs, checks of models, writing questionnaires, purging cohorts and people "
+    "of the organisation are on the pages only."
 )
 _DESCRIPTION = (
     f"{WHAT_IT_DOES} Make a token on the page “API” and send it as "
