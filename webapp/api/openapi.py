@@ -32,8 +32,8 @@ _TAGS = {
 WHAT_IT_DOES = (
     "The main work of the pages, for programs: invite to questionnaires, import, learn, propose, "
     "place, decide, check placements, publish, write letters, predict, export. "
-    "Rules and swaps of pairs, checks of models, writing questionnaires, purging cohorts and people "
-    "of the organisation are on the pages only."
+    "Rules and swaps of pairs, checks of models, writing questionnaires, purging cohorts and "
+    "people of the organisation are on the pages only."
 )
 _DESCRIPTION = (
     f"{WHAT_IT_DOES} Make a token on the page “API” and send it as "
