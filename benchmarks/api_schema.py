@@ -38,6 +38,7 @@ def make_keys(user: Any) -> dict[str, str]:
     from webapp.jobs.models import Job
     from webapp.letters.services.templates import template_save
     from webapp.matching.models import LearnedModel, Proposal
+    from webapp.reports.services import shape_save
     from webapp.segmentation.models import Segmenter
     from webapp.webhooks.models import Webhook
 
@@ -64,7 +65,10 @@ def make_keys(user: Any) -> dict[str, str]:
     )
     job = Job.objects.create(**own, created_by=user, kind="roommates.learn", title="J", seed=1)
     letter = template_save(user=user, template=None, name="Letter", subject="S", text="[hall]")
+    roster = shape_save(user=user, name="Roster", columns=[("id", ""), ("hall", "")], is_exact=True)
     found = {
+        "roster_id": roster.pk,
+        "student": students[0].label,
         "placement_id": placement.pk,
         "buildings_id": placement.buildings_id,
         "room_id": placement.buildings.rooms.first().pk,

@@ -24,8 +24,8 @@ def test_no_documented_request_is_answered_with_an_error_of_ours(carol: User) ->
     assert unknown == set()
     _, secret = token_create(user=carol, name="schema", may_change=True, days=1)
     findings, statuses = try_document(
-        secret, with_keys(openapi_document(), keys), examples=2, first_seed=1
+        secret, with_keys(openapi_document(), keys), examples=1, first_seed=1
     )
     assert findings == []
-    assert statuses.total() >= 2 * len(endpoints())
+    assert statuses.total() >= len(endpoints())
     assert {("GET", 200), ("POST", 201), ("POST", 422), ("DELETE", 204)} <= set(statuses)

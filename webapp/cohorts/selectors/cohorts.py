@@ -9,7 +9,7 @@ from django.db.models import Count, Q, QuerySet
 
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, Draft, PastPair, Student
-from webapp.cohorts.selectors.surveys import cohort_survey
+from webapp.cohorts.selectors.surveys import cohort_survey, rule_value_counts
 from webapp.common.hooks import cohort_progress
 from webapp.common.listing import ArrayLength, Listing, Tally, light, list_page
 from webapp.common.parameters import digits_of
@@ -49,14 +49,11 @@ class Group:
 
 def rule_groups(cohort: Cohort) -> list[Group]:
     """Return the groups that each rule column parts a cohort into, largest first."""
-    counts = Counter(
-        (column, attributes.get(column, ""))
-        for attributes in cohort.students.values_list("attributes", flat=True)
-        for column in cohort.constraints
-    )
-    order = {column: k for k, column in enumerate(cohort.constraints)}
-    found = [Group(column, value, size) for (column, value), size in counts.items()]
-    return sorted(found, key=lambda group: (order[group.column], -group.size, group.value))
+    return [
+        Group(column, value, size)
+        for column, counts in rule_value_counts(cohort).items()
+        for value, size in sorted(counts.items(), key=lambda found: (-found[1], found[0]))
+    ]
 
 
 def halves_within(cohort: Cohort) -> list[Cohort]:

@@ -1,5 +1,6 @@
 """Cohorts as the engine's surveys, read by another questionnaire where one is given."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -46,10 +47,16 @@ def cohort_positions(cohort: Cohort) -> Mapping[int, int]:
     return _read(*_key_of(cohort)).positions
 
 
+def rule_value_counts(cohort: Cohort) -> dict[str, Counter[str]]:
+    """Return how many students have each value of each rule column; kept as answers are."""
+    return _counted(cohort.pk, cohort.n_students, tuple(cohort.constraints))
+
+
 def forget_surveys() -> None:
     """Forget the answers that this process keeps; call it when a cohort is purged."""
     _read.cache_clear()
     _recoded.cache_clear()
+    _counted.cache_clear()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +84,13 @@ def _read(
     positions = {row[0]: k for k, row in enumerate(rows)}
     survey = Survey(labels, questionnaire, answers, attributes)
     return _Answers(survey, MappingProxyType(positions))
+
+
+@lru_cache(maxsize=KEPT_SURVEYS)
+def _counted(cohort_pk: UUID, n_students: int, columns: tuple[str, ...]) -> dict[str, Counter[str]]:
+    students = Student.objects.filter(cohort=cohort_pk) if columns else Student.objects.none()
+    rows = list(students.values_list("attributes", flat=True))
+    return {name: Counter(row.get(name, "") for row in rows) for name in columns}
 
 
 @lru_cache(maxsize=KEPT_SURVEYS)
