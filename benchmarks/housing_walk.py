@@ -354,7 +354,7 @@ def late_changes(walk: Walk, placement: str) -> None:
 
 
 def by_keyboard(walk: Walk) -> None:
-    """Look at rooms and decide about them without a mouse: J, Enter, A, M, S, Escape, Tab."""
+    """Look at rooms and decide about them without a mouse: J, Enter, A, M, S, Escape, Shift+Tab."""
     page = walk.page
     page.goto(walk.placement)
     drawer, dialog = page.locator("#drawer [data-drawer]"), page.locator("dialog[open]")
@@ -368,12 +368,13 @@ def by_keyboard(walk: Walk) -> None:
     walk.press("Escape")
     drawer.wait_for(state="hidden")
     menu = page.locator("#bulk-acts summary")
-    for _ in range(80):
-        walk.press("Tab")
+    for _ in range(80):  # closed, the drawer gave the focus back to its room, below the acts
+        walk.press("Shift+Tab")
         if menu.evaluate("element => element === document.activeElement"):
             break
     else:
-        raise AssertionError("Tab does not reach the acts upon all rooms")
+        at = page.evaluate("document.activeElement.outerHTML.slice(0, 200)")
+        raise AssertionError(f"Tab does not reach the acts upon all rooms, but {at}")
     walk.press("Enter", page.locator("#bulk-acts button:visible"))
 
 
