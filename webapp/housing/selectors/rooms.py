@@ -185,12 +185,16 @@ def swap_offers(
     blocked |= {person.number for person in card.people}
     offers: list[SwapOffer] = []
     by_key = {room.pk: room for room in rooms.rooms}
+    members: dict[int, list[int]] = defaultdict(list)
+    for place in living:
+        members[place["room_id"]].append(place["number"])
     order = [k for k in np.argsort(-total, kind="stable") if numbers[k] not in blocked][:TRIED]
-    students = rooms.students([number, *here, *_neighbours(living, order)])
+    neighbours = {n for k in order for n in members[living[k]["room_id"]]}
+    students = rooms.students([number, *here, *neighbours])
     forbidden = forbidden_numbers(rooms.placement)
     for k in order:
         other, room = numbers[k], by_key[living[k]["room_id"]]
-        there = [p["number"] for p in living if p["room_id"] == room.pk and p["number"] != other]
+        there = [n for n in members[room.pk] if n != other]
         new_here = [students[n] for n in [other, *here]]
         new_there = [students[n] for n in [number, *there]]
         if (
@@ -234,11 +238,6 @@ def _swap_gains(
     table = scores.between(here, [number, *numbers])
     gains_here = (table[:, 1:].sum(axis=0) - table[:, 0].sum()) / len(here)
     return gains_here, gains_there
-
-
-def _neighbours(living: list[dict[str, Any]], order: list[int]) -> list[int]:
-    keys = {living[k]["room_id"] for k in order}
-    return [place["number"] for place in living if place["room_id"] in keys]
 
 
 def room_history(placement: Placement, room: Room) -> list[BedEvent]:
