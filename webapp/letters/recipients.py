@@ -21,27 +21,21 @@ NO_NAME = "a student whose name we do not have"
 
 @dataclass(frozen=True, slots=True)
 class Recipient:
-    """One student with a room: the values of the fields, and the place that a letter tells."""
+    """One student with a room: the values of the fields, and the place that a letter tells.
+
+    ``address`` is the e-mail, or "" where there is none that can be.
+    """
 
     student: Student
     values: dict[str, str]
     place: list[Any]
     roommates: tuple[Student, ...]
+    address: str
 
     @property
     def number(self) -> int:
         """The number on screen."""
         return self.student.number
-
-    @property
-    def address(self) -> str:
-        """The e-mail, or "" where there is none that can be."""
-        text = self.student.email.strip()
-        try:
-            validate_email(text)
-        except ValidationError:
-            return ""
-        return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +62,8 @@ def recipients_of(placement: Placement, template: LetterTemplate) -> list[Recipi
     """Return everybody of a placement who has a room, by number on screen."""
     places = list(
         placement.places.filter(room__isnull=False)
-        .select_related("room", "student")
+        .select_related("student")
+        .prefetch_related("room")  # each room once, not once for each of its people
         .defer("student__answers")
         .order_by("number")
     )
@@ -99,7 +94,17 @@ def _recipient(
         "organisation": placement.organisation.name,
     }
     numbers = sorted(mate.number for mate in mates)
-    return Recipient(student, values, [place.room_id, place.bed, numbers], mates)
+    told = [place.room_id, place.bed, numbers]
+    return Recipient(student, values, told, mates, _address_of(student))
+
+
+def _address_of(student: Student) -> str:
+    text = student.email.strip()
+    try:
+        validate_email(text)
+    except ValidationError:
+        return ""
+    return text
 
 
 def _may_be_named(student: Student, template: LetterTemplate) -> bool:
