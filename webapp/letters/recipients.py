@@ -63,12 +63,13 @@ def recipients_of(placement: Placement, template: LetterTemplate) -> list[Recipi
     places = list(
         placement.places.filter(room__isnull=False)
         .select_related("student")
-        .prefetch_related("room")  # each room once, not once for each of its people
         .defer("student__answers")
         .order_by("number")
     )
+    rooms = {room.pk: room for room in placement.buildings.rooms.all()}
     by_room: dict[int, list[Place]] = defaultdict(list)
     for place in places:
+        place.room = rooms[place.room_id]
         by_room[place.room_id].append(place)
     return [_recipient(placement, template, place, by_room[place.room_id]) for place in places]
 
