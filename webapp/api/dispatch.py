@@ -32,7 +32,7 @@ from webapp.api.registry import Endpoint
 from webapp.api.services import token_find
 from webapp.api.shapes.base import Page, Paging, sentence_of
 from webapp.common.error_views import AWAY_ADVICE, AWAY_ERRORS, away_title
-from webapp.common.errors import Refusal
+from webapp.common.errors import ConflictError, Refusal
 from webapp.common.limits import TooManyError, count_up, seconds_left
 from webapp.segmentation.store import FULL_DISK_ERRORS, StorageFullError
 
@@ -119,6 +119,8 @@ def _as_problem(error: Exception) -> Problem:
         return Problem(507, str(StorageFullError()))
     if isinstance(error, TooManyError):
         return Problem(429, f"{error} Try again later.", retry_after=error.retry_after)
+    if isinstance(error, ConflictError):
+        return Problem(409, str(error))
     if isinstance(error, Refusal | InvalidProblemError | InfeasibleError):
         return Problem(422, str(error))
     if isinstance(error, RequestDataTooBig):

@@ -1,11 +1,11 @@
 """What the housing services refuse."""
 
-from webapp.common.errors import Refusal
+from webapp.common.errors import ConflictError, Refusal
 
 
 class HousingError(Refusal):
     """A request about buildings, requests or placements that cannot be met; one sentence."""
 
 
-class ChangedElsewhereError(HousingError):
+class ChangedElsewhereError(HousingError, ConflictError):
     """Somebody else was quicker; nothing was changed."""

@@ -1,13 +1,13 @@
 """Refusals of the matching application; every message is one sentence for staff."""
 
-from webapp.common.errors import Refusal
+from webapp.common.errors import ConflictError, Refusal
 
 
 class DecisionError(Refusal):
     """A decision that cannot be taken. Nothing was changed."""
 
 
-class ChangedElsewhereError(DecisionError):
+class ChangedElsewhereError(DecisionError, ConflictError):
     """Somebody else decided since the page was loaded. Nothing was changed."""
 
 

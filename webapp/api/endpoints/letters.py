@@ -18,7 +18,6 @@ from webapp.common.file_headers import as_attachment
 from webapp.common.formats import counted
 from webapp.common.parameters import digits_of
 from webapp.common.selectors import get_owned_or_404, owned_by
-from webapp.housing.errors import ChangedElsewhereError
 from webapp.housing.models import Placement
 from webapp.letters.models import Letter, LetterTemplate
 from webapp.letters.recipients import (
@@ -155,10 +154,7 @@ def send_letters(request: Request, placement_id: UUID, letter_id: UUID) -> Sente
     """Queue the letters of a published placement."""
     found = _options(request, placement_id, letter_id)
     version = read_body(request, SeenVersion).version
-    try:
-        count = services.letters_queue(user=request.user, version=version, **found)
-    except ChangedElsewhereError as error:
-        raise Problem(409, str(error)) from error
+    count = services.letters_queue(user=request.user, version=version, **found)
     return Sentence(sentence=services.sent_in_words(count))
 
 

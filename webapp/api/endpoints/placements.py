@@ -1,4 +1,4 @@
-"""Placements: starting, progress, rules, rooms, decisions, late changes, publishing, rosters."""
+"""Placements: starting, progress, rules, rooms, decisions, publishing, rosters."""
 
 from typing import Any, Literal
 from uuid import UUID
@@ -15,15 +15,13 @@ from webapp.api.shapes.base import Page, Paging, Sentence
 from webapp.cohorts.models import Cohort
 from webapp.common.file_headers import as_attachment, plain_name
 from webapp.common.selectors import get_or_404, get_owned_or_404, owned_by
-from webapp.housing.errors import ChangedElsewhereError, HousingError
-from webapp.housing.exports import SHAPES, moves_export, rooms_export, roster_export
+from webapp.housing.errors import HousingError
+from webapp.housing.exports import SHAPES, rooms_export, roster_export
 from webapp.housing.forms import default_rules, read_students
-from webapp.housing.models import BuildingList, Placement, PlacementEvent, ProposedChange
-from webapp.housing.selectors.changes import explained_changes
+from webapp.housing.models import BuildingList, Placement, PlacementEvent
 from webapp.housing.selectors.placements import find_place
-from webapp.housing.services import changes, decisions
+from webapp.housing.services import decisions
 from webapp.housing.services import placements as services
-from webapp.housing.services.proposed_scores import scores_after
 from webapp.housing.services.reviews import rooms_accept, rooms_keep
 from webapp.housing.services.undo import decision_undo
 from webapp.housing.services.waiting import turn_change
@@ -52,14 +50,6 @@ def find_placement(request: Request, key: UUID) -> Placement:
 
 def _answer(request: Request, placement: Placement) -> shapes.Placement:
     return shapes.Placement.of(find_placement(request, placement.pk))
-
-
-def _conflict(act: Any) -> Any:
-    """Do something; who comes second is told by 409, as one whose version is old."""
-    try:
-        return act()
-    except ChangedElsewhereError as error:
-        raise Problem(409, str(error)) from error
 
 
 @endpoint("GET", "/placements", tag=TAG, summary="List placements", query=Paging)
@@ -248,7 +238,7 @@ def decide_rooms(request: Request, placement_id: UUID) -> shapes.RoomDecided:
     """Lock, release, empty, move, swap, withdraw or return."""
     found = find_placement(request, placement_id)
     sent = read_body(request, shapes.NewRoomDecision)
-    event = _conflict(lambda: _act(request, found, sent))
+    event = _act(request, found, sent)
     found.refresh_from_db()
     return shapes.RoomDecided(sentence=event.sentence, event=event.pk, version=found.version)
 
@@ -273,9 +263,9 @@ def decide_whole_rooms(request: Request, placement_id: UUID) -> shapes.RoomDecid
         "version": sent.version,
     }
     if sent.act in ("accept", "reopen"):
-        event = _conflict(lambda: rooms_accept(accepted=sent.act == "accept", **options))
+        event = rooms_accept(accepted=sent.act == "accept", **options)
     else:
-        event = _conflict(lambda: rooms_keep(kept=sent.act == "keep", **options))
+        event = rooms_keep(kept=sent.act == "keep", **options)
     found.refresh_from_db()
     return shapes.RoomDecided(sentence=event.sentence, event=event.pk, version=found.version)
 
@@ -352,108 +342,6 @@ def undo_event(request: Request, placement_id: UUID, event_id: int) -> Sentence:
 
 
 @endpoint(
-    "GET",
-    "/placements/{placement_id}/late-changes",
-    tag=TAG,
-    summary="Look at proposed late changes",
-    role=Role.STAFF,
-)
-def get_late_changes(request: Request, placement_id: UUID) -> shapes.Change:
-    """Return who would move, and whether that is worked out yet; 404 when none are proposed."""
-    return _change(find_placement(request, placement_id))
-
-
-def _change(placement: Placement) -> shapes.Change:
-    change = ProposedChange.objects.filter(placement=placement).select_related("placement").first()
-    if change is None:
-        raise Http404("No late changes are proposed.")
-    return shapes.Change.of(change, explained_changes(placement, change))
-
-
-@endpoint(
-    "POST",
-    "/placements/{placement_id}/late-changes",
-    tag=TAG,
-    summary="Work late changes out",
-    description="Queues a job. Nothing moves until the changes are kept.",
-    body=shapes.NewChange,
-    status=202,
-)
-def propose_late_changes(request: Request, placement_id: UUID) -> shapes.Change:
-    """Work out who would move, at a price of a move."""
-    found = find_placement(request, placement_id)
-    sent = read_body(request, shapes.NewChange)
-    changes.change_propose(
-        user=request.user,
-        placement=found,
-        price=sent.price,
-        pinned=read_students(sent.pinned, may_be_empty=True),
-        chosen={read_students([entry.student])[0]: entry.room for entry in sent.chosen},
-    )
-    return _change(found)
-
-
-@endpoint(
-    "POST",
-    "/placements/{placement_id}/late-changes/{change_id}/keep",
-    tag=TAG,
-    summary="Keep late changes",
-    description="All or none. Refused with 409 when the placement changed since.",
-)
-def keep_late_changes(request: Request, placement_id: UUID, change_id: int) -> shapes.RoomDecided:
-    """Put everybody where the proposed changes say."""
-    found = find_placement(request, placement_id)
-    get_or_404(ProposedChange.objects.filter(placement=found), change_id)
-    event = _conflict(
-        lambda: changes.change_keep(
-            user=request.user, placement=found, change_id=change_id, scores=scores_after(found)
-        )
-    )
-    found.refresh_from_db()
-    return shapes.RoomDecided(sentence=event.sentence, event=event.pk, version=found.version)
-
-
-@endpoint(
-    "GET",
-    "/placements/{placement_id}/late-changes/moves/{file_format}",
-    tag=TAG,
-    summary="Take the list of moves",
-    description="Who would move, from where, to where and why, with original ids; leaves an audit "
-    "line.",
-    media_type="text/csv",
-    changes=True,
-)
-def get_moves_file(
-    request: Request, placement_id: UUID, file_format: Literal["csv", "xlsx"]
-) -> HttpResponseBase:
-    """Send who would move in the late changes that are proposed."""
-    found = find_placement(request, placement_id)
-    change = ProposedChange.objects.filter(placement=found).first()
-    if change is None or file_format not in ("csv", "xlsx"):
-        raise Http404("No late changes are proposed.")
-    data, kind = moves_export(
-        user=request.user,
-        placement=found,
-        rows=explained_changes(found, change),
-        file_format=file_format,
-    )
-    name = f"{plain_name(found.name)}-moves.{file_format}"
-    return as_attachment(HttpResponse(data, content_type=kind), name)
-
-
-@endpoint(
-    "DELETE",
-    "/placements/{placement_id}/late-changes",
-    tag=TAG,
-    summary="Discard late changes",
-    status=204,
-)
-def discard_late_changes(request: Request, placement_id: UUID) -> None:
-    """Forget proposed changes; nothing moves."""
-    changes.change_discard(user=request.user, placement=find_placement(request, placement_id))
-
-
-@endpoint(
     "POST",
     "/placements/{placement_id}/publish",
     tag=TAG,
@@ -467,9 +355,7 @@ def publish_placement(request: Request, placement_id: UUID) -> shapes.Placement:
     """Make a placement the one that students get."""
     found = find_placement(request, placement_id)
     version = read_body(request, shapes.SeenVersion).version
-    _conflict(
-        lambda: services.placement_publish(user=request.user, placement=found, version=version)
-    )
+    services.placement_publish(user=request.user, placement=found, version=version)
     return _answer(request, found)
 
 
