@@ -19,8 +19,8 @@ from benchmarks.grid_problems import denoising, mixed
 from benchmarks.reporting import print_machine, print_table
 from engine.graphs.grid import Grid, GridTables
 from engine.graphs.pairwise import PairwiseModel
-from engine.inference.grid_tree_reweighted import GridTreeReweighted
-from engine.inference.tree_reweighted import TreeReweighted
+from engine.inference.pairwise.grid_tree_reweighted import GridTreeReweighted
+from engine.inference.pairwise.tree_reweighted import TreeReweighted
 
 ITERATIONS = 100
 JGMT_MS_AT_200 = 732.0

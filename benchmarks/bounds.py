@@ -14,8 +14,8 @@ import numpy as np
 
 from engine.core.errors import InfeasibleError
 from engine.graphs.factor_graph import FactorGraph
-from engine.inference.log_partition import EDGE_PROBABILITIES, log_partition
-from engine.inference.map_portfolio import map_estimate
+from engine.inference.factors.log_partition import EDGE_PROBABILITIES, log_partition
+from engine.inference.factors.map_portfolio import map_estimate
 from tests.reference.factor_models import random_model_of_any_kind
 
 ITERATIONS = (0, 1, 2, 5, 30, 300)

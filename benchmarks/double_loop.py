@@ -25,8 +25,8 @@ from engine.baselines.double_loop import (
     train_double_loop,
 )
 from engine.crf.bipartite import BipartiteItems
-from engine.inference.bipartite_bethe import certify_beliefs
-from engine.inference.bipartite_propagation import propagate_bipartite
+from engine.inference.matching.bipartite_bethe import certify_beliefs
+from engine.inference.matching.bipartite_propagation import propagate_bipartite
 from engine.solvers.control import Limits
 from engine.solvers.theta_ascent import ThetaAscent
 from engine.structures.bipartite import BipartiteStructure

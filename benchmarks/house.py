@@ -21,7 +21,7 @@ from engine.baselines.decoding import decode
 from engine.baselines.structured_svm import train_structured_svm
 from engine.crf.bipartite import BipartiteItems, squared_difference_features
 from engine.datasets.house import GAPS, HouseFrame, read_house_frame, read_house_pairs
-from engine.inference.bipartite_bethe import compute_bethe_marginals
+from engine.inference.matching.bipartite_bethe import compute_bethe_marginals
 from engine.objectives.learning_dual import make_learning_dual
 from engine.oracles.assignment import assign
 from engine.solvers.block_orders import ShuffledOrder

@@ -19,7 +19,7 @@ from benchmarks.reporting import REAL_DATA, print_machine, print_table
 from engine.datasets.uai import read_uai
 from engine.graphs.factor_graph import to_pairwise
 from engine.graphs.pairwise import PairwiseModel
-from engine.inference.map_linear_programme import SmoothedDual
+from engine.inference.pairwise.map_linear_programme import SmoothedDual
 
 PUBLISHED = {"greedy": 1.0, "stochastic": 8.6, "FISTA": 814.2, "gradient": 13849.8}
 LOG_ZERO = np.log(1e-8)

@@ -17,9 +17,9 @@ import numpy as np
 from engine.datasets.uai import read_uai
 from engine.graphs.factor_graph import FactorGraph
 from engine.graphs.grid import Grid
+from engine.inference.factors.map_portfolio import map_estimate
 from engine.inference.map_estimate import meets_bound
-from engine.inference.map_portfolio import map_estimate
-from engine.inference.planar_ising import PlanarIsing
+from engine.inference.pairwise.planar_ising import PlanarIsing
 
 DIGITS = 6  # of toulbar2's costs after the point
 

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.reporting import new_figure, print_machine, print_table, save_figure
-from engine.inference.bipartite_newton import compute_bipartite_pseudomarginals
-from engine.inference.bipartite_propagation import propagate_bipartite
-from engine.inference.exact_matchings import compute_bipartite_marginals
-from engine.inference.matching_frank_wolfe import compute_frank_wolfe_marginals
+from engine.inference.matching.bipartite_newton import compute_bipartite_pseudomarginals
+from engine.inference.matching.bipartite_propagation import propagate_bipartite
+from engine.inference.matching.exact import compute_bipartite_marginals
+from engine.inference.matching.frank_wolfe import compute_frank_wolfe_marginals
 from engine.inference.perturb_and_map import estimate_perturb_and_map
 from engine.oracles.assignment import AssignmentOracle
 

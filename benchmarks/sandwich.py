@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from benchmarks.reporting import new_figure, print_machine, print_table, save_figure
 from engine.core.checkpoint import State
 from engine.crf.bipartite import BipartiteItems
-from engine.inference.exact_matchings import (
+from engine.inference.matching.exact import (
     compute_bipartite_marginals,
     sample_bipartite_matchings,
 )

@@ -70,19 +70,19 @@ from .graphs.edge_list import EdgeList, read_graph
 from .graphs.factor_graph import Factor, FactorGraph, to_pairwise
 from .graphs.grid import Grid, GridTables
 from .graphs.pairwise import PairwiseGraph, PairwiseModel
-from .inference.elimination import Elimination
-from .inference.expansion import map_by_expansion
-from .inference.grid_tree_reweighted import GridTreeReweighted
-from .inference.log_partition import PartitionEstimate, log_partition, marginals
+from .inference.factors.elimination import Elimination
+from .inference.factors.log_partition import PartitionEstimate, log_partition, marginals
+from .inference.factors.map_portfolio import map_estimate
 from .inference.map_estimate import MapEstimate
-from .inference.map_linear_programme import map_by_linear_programme
-from .inference.map_portfolio import map_estimate
 from .inference.marginals import Marginals
-from .inference.mean_field import mean_field
-from .inference.planar_ising import IsingMarginals, PlanarIsing
-from .inference.roof_dual_map import map_by_roof_duality
-from .inference.rules import RuleConflict, check_rules
-from .inference.tree_reweighted import TreeReweighted
+from .inference.matching.impossible_pairs import RuleConflict, check_rules
+from .inference.pairwise.expansion import map_by_expansion
+from .inference.pairwise.grid_tree_reweighted import GridTreeReweighted
+from .inference.pairwise.map_linear_programme import map_by_linear_programme
+from .inference.pairwise.mean_field import mean_field
+from .inference.pairwise.planar_ising import IsingMarginals, PlanarIsing
+from .inference.pairwise.roof_dual_map import map_by_roof_duality
+from .inference.pairwise.tree_reweighted import TreeReweighted
 from .learning.boosted_model import BoostedSegmentationModel
 from .learning.boosted_segmentation import TrainedBoosted, train_boosted_segmentation
 from .learning.class_model import ClassSegmentationModel, Detail, load_class_model

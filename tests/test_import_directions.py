@@ -72,6 +72,15 @@ def test_engine_file_imports_only_from_lower_layers(path: Path) -> None:
         assert lower or part == own, f"{relative} ({own}) imports {module} ({part})"
 
 
+def test_inference_of_matchings_and_of_pairs_knows_nothing_of_factor_graphs() -> None:
+    """Factor graphs are reduced to pairs of variables, never the other way round."""
+    for part, others in {"matching": ("pairwise", "factors"), "pairwise": ("factors",)}.items():
+        for path in python_files(f"engine/inference/{part}"):
+            for module in imported_modules(path):
+                found = module.removeprefix("engine.inference.").split(".")[0]
+                assert found not in others, f"{path.relative_to(ROOT)} imports {module}"
+
+
 @pytest.mark.parametrize("folder", ["webapp", "tasks"])
 def test_web_and_tasks_import_only_the_face_of_the_engine(folder: str) -> None:
     for path in python_files(folder):

@@ -10,7 +10,7 @@ from engine.core.arguments import FloatArray, IntArray, check_positive, read_onl
 from engine.core.progress import Progress
 from engine.core.status import Status
 from engine.crf.bipartite import BipartiteItems, check_assignment
-from engine.inference.bipartite_propagation import Messages, propagate_bipartite
+from engine.inference.matching.bipartite_propagation import Messages, propagate_bipartite
 from engine.solvers.control import Callbacks, Limits, Run
 
 

@@ -18,8 +18,12 @@ from engine.core.arguments import IntArray
 from engine.core.progress import StopCallback, never_stop
 from engine.datasets.uai import format_uai_marginals, read_uai, read_uai_evidence
 from engine.graphs.factor_graph import Factor, FactorGraph
-from engine.inference.log_partition import EDGE_PROBABILITIES, MARGINAL_METHODS, log_partition
-from engine.inference.map_portfolio import MAP_METHODS, map_estimate
+from engine.inference.factors.log_partition import (
+    EDGE_PROBABILITIES,
+    MARGINAL_METHODS,
+    log_partition,
+)
+from engine.inference.factors.map_portfolio import MAP_METHODS, map_estimate
 
 LOG_10 = float(np.log(10.0))
 

@@ -1,19 +1,19 @@
 """Names of ``engine.inference``; ``__init__.py`` imports each when it is first used."""
 
-from .bipartite_bethe import compute_bethe_marginals
-from .bipartite_newton import compute_bipartite_pseudomarginals
-from .bipartite_propagation import propagate_bipartite
-from .elimination import Elimination
-from .exact_matchings import compute_bipartite_marginals, compute_matching_marginals
-from .graph_newton import compute_graph_pseudomarginals
-from .grid_tree_reweighted import GridTreeReweighted
+from .factors.elimination import Elimination
 from .map_estimate import MapEstimate
 from .marginals import Marginals
-from .matching_frank_wolfe import FrankWolfeMarginals, compute_frank_wolfe_marginals
-from .mean_field import mean_field
-from .pairwise_frank_wolfe import frank_wolfe_marginals, interior_start
+from .matching.bipartite_bethe import compute_bethe_marginals
+from .matching.bipartite_newton import compute_bipartite_pseudomarginals
+from .matching.bipartite_propagation import propagate_bipartite
+from .matching.exact import compute_bipartite_marginals, compute_matching_marginals
+from .matching.frank_wolfe import FrankWolfeMarginals, compute_frank_wolfe_marginals
+from .matching.graph_newton import compute_graph_pseudomarginals
+from .pairwise.frank_wolfe import frank_wolfe_marginals, interior_start
+from .pairwise.grid_tree_reweighted import GridTreeReweighted
+from .pairwise.mean_field import mean_field
+from .pairwise.tree_reweighted import TreeReweighted
 from .perturb_and_map import estimate_perturb_and_map
-from .tree_reweighted import TreeReweighted
 
 __all__ = [
     "Elimination",

@@ -18,7 +18,7 @@ from engine.core.status import Status
 from engine.crf.roster import as_rooms, split_rooms
 from engine.crf.survey import Survey
 from engine.crf.survey_features import SurveyFeatures
-from engine.inference.group_marginals import compute_group_marginals
+from engine.inference.matching.group_marginals import compute_group_marginals
 from engine.learning.roommate_solvers import solve_roommates
 from engine.metrics.calibration import fit_platt_slope
 from engine.solvers.control import Callbacks, Limits

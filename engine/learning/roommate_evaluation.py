@@ -9,7 +9,7 @@ from engine.core.errors import InvalidProblemError
 from engine.core.progress import StopCallback, never_stop
 from engine.crf.roster import as_rooms
 from engine.crf.survey import Survey
-from engine.inference.group_marginals import compute_group_marginals
+from engine.inference.matching.group_marginals import compute_group_marginals
 from engine.kernels.threads import one_blas_thread
 from engine.learning.roommate_model import RoommateModel
 from engine.metrics.calibration import ReliabilityBin, reliability_bins

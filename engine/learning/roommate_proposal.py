@@ -16,9 +16,9 @@ from engine.core.progress import (
 )
 from engine.crf.rules import Rules, StudentGroup, split_groups
 from engine.crf.survey import Survey
-from engine.inference.group_marginals import compute_group_marginals, exclude_pairs
-from engine.inference.matching_sampling import LONGEST, sample_marginals
-from engine.inference.rules import check_rules
+from engine.inference.matching.group_marginals import compute_group_marginals, exclude_pairs
+from engine.inference.matching.impossible_pairs import check_rules
+from engine.inference.matching.sampling import LONGEST, sample_marginals
 from engine.kernels.threads import one_blas_thread
 from engine.learning.roommate_model import RoommateModel
 from engine.oracles.perfect_matching import CompleteGraphMatcher

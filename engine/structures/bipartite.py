@@ -8,15 +8,15 @@ from engine.core.arguments import FloatArray, IntArray
 from engine.core.checkpoint import State
 from engine.crf.bipartite import BipartiteItems, check_assignment
 from engine.entropies.matching import MatchingEntropy, bipartite_layout, make_matching_entropy
-from engine.inference.bipartite_bethe import compute_bethe_marginals
-from engine.inference.bipartite_newton import (
+from engine.inference.matching.bipartite_bethe import compute_bethe_marginals
+from engine.inference.matching.bipartite_newton import (
     BipartiteSolution,
     complement,
     compute_bipartite_pseudomarginals,
     counting_numbers,
     solve_margins,
 )
-from engine.inference.newton_path import as_semidefinite, inverse_curvature
+from engine.inference.matching.newton_path import as_semidefinite, inverse_curvature
 from engine.objectives.protocol import InnerSolution
 from engine.oracles.assignment import AssignmentOracle
 from engine.oracles.protocol import Vertex, make_indicator

@@ -20,8 +20,8 @@ from engine.entropies.matching import (
     edge_layout,
     make_matching_entropy,
 )
-from engine.inference.graph_newton import GraphCurvature, compute_graph_pseudomarginals
-from engine.inference.odd_sets import is_in_matching_polytope
+from engine.inference.matching.graph_newton import GraphCurvature, compute_graph_pseudomarginals
+from engine.inference.matching.odd_sets import is_in_matching_polytope
 from engine.objectives.interior_start import find_interior_start
 from engine.objectives.protocol import InnerSolution
 from engine.oracles.protocol import Vertex, make_indicator

@@ -1,10 +1,10 @@
 """One cohort with its observed pairs; the solve in theta keeps the scores factored.
 
 The maximum over pseudomarginals comes from one potential per student while every marginal is below
-1/2 (``matching_potentials``), from Newton's method and multipliers of odd sets beyond
-(``matching_polytope``). Both bound log Z from above, so the lower bound of the optimum always
-stands. The upper bound L(tau) needs a tau inside the matching polytope: one that is not proved to
-be there is mixed with the uniform one until it is.
+1/2 (``inference.matching.potentials``), from Newton's method and multipliers of odd sets beyond
+(``inference.matching.polytope``). Both bound log Z from above, so the lower bound of the optimum
+always stands. The upper bound L(tau) needs a tau inside the matching polytope: one that is not
+proved to be there is mixed with the uniform one until it is.
 """
 
 from dataclasses import dataclass, field
@@ -19,17 +19,17 @@ from engine.crf.roster import as_rooms, roommate_shares
 from engine.crf.survey import Survey
 from engine.crf.survey_features import SurveyFeatures
 from engine.entropies.matching import MatchingEntropy, complete_layout, make_matching_entropy
-from engine.inference.matching_newton import (
+from engine.inference.matching.newton import (
     NewtonPoint,
     newton_rates,
     pack_point,
     uniform_point,
     unpack_point,
 )
-from engine.inference.matching_polytope import solve_over_polytope
-from engine.inference.matching_potentials import PotentialSolution, solve_potentials
-from engine.inference.newton_path import as_semidefinite
-from engine.inference.odd_sets import OddSetProof, examine_cheaply, examine_odd_sets
+from engine.inference.matching.newton_path import as_semidefinite
+from engine.inference.matching.odd_sets import OddSetProof, examine_cheaply, examine_odd_sets
+from engine.inference.matching.polytope import solve_over_polytope
+from engine.inference.matching.potentials import PotentialSolution, solve_potentials
 from engine.kernels.sparse_rows import add_outer_products
 from engine.objectives.protocol import InnerSolution
 from engine.oracles.perfect_matching import CompleteGraphMatcher

@@ -110,7 +110,7 @@ def test_strong_grids_converge_by_their_certified_gap(capsys, monkeypatch):
     answer = run(capsys, "pr", path)
     assert not answer["converged"]
     monkeypatch.setattr(
-        "engine.inference.log_partition.GAP_PER_VARIABLE", 1e-4
+        "engine.inference.factors.log_partition.GAP_PER_VARIABLE", 1e-4
     )  # 1e-5 takes 50,000 iterations
     assert not run(capsys, "pr", path)["converged"]
     settled = run(capsys, "pr", path, "--max-iterations", "6000")
@@ -141,8 +141,8 @@ def test_a_value_above_its_bound_does_not_read_as_converged(capsys, tmp_path, se
 def test_only_messages_converge_by_a_gap_larger_than_the_one_asked_for(
     capsys, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("engine.inference.log_partition.FRANK_WOLFE_GAP", 0.0)
-    monkeypatch.setattr("engine.inference.log_partition.GAP_PER_VARIABLE", 10.0)
+    monkeypatch.setattr("engine.inference.factors.log_partition.FRANK_WOLFE_GAP", 0.0)
+    monkeypatch.setattr("engine.inference.factors.log_partition.GAP_PER_VARIABLE", 10.0)
     path = tmp_path / "model.uai"
     write_uai(path, as_factor_graph(random_model(2, 6)))
     once = "--max-iterations", "1"

@@ -8,7 +8,7 @@ from engine.entropies.mean_field import mean_field_entropy
 from engine.entropies.pairwise import graph_entropy, grid_entropy
 from engine.graphs.grid import Grid, GridTables
 from engine.graphs.spanning_trees import uniform_tree_probabilities
-from engine.inference.grid_tree_reweighted import GridTreeReweighted
+from engine.inference.pairwise.grid_tree_reweighted import GridTreeReweighted
 from engine.oracles.protocol import Vertex
 from tests.reference.pairwise_models import random_model
 

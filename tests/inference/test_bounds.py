@@ -11,9 +11,9 @@ from engine.core.errors import InfeasibleError
 from engine.graphs.factor_graph import Factor, FactorGraph, to_pairwise
 from engine.graphs.pairwise import PairwiseGraph, PairwiseModel
 from engine.graphs.spanning_trees import uniform_tree_probabilities
-from engine.inference.log_partition import log_partition, simple_bound
-from engine.inference.tree_reweighted import TreeReweighted
-from engine.inference.zeros import independent_bound, possible_scores
+from engine.inference.factors.log_partition import log_partition, simple_bound
+from engine.inference.pairwise.tree_reweighted import TreeReweighted
+from engine.inference.pairwise.zeros import independent_bound, possible_scores
 from tests.reference.factor_models import smokers, smokers_log_partition, sparse_factors
 from tests.reference.pairwise_models import exact_node_marginals, random_model
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from engine.graphs.grid import Grid, GridTables
-from engine.inference.grid_tree_reweighted import GridTreeReweighted
+from engine.inference.pairwise.grid_tree_reweighted import GridTreeReweighted
 from engine.oracles.grid_roof_duality import GridRoofDuality, decode_vertex
 from tests.reference.pairwise_models import best_labels, enumerate_grid
 

@@ -9,10 +9,10 @@ from engine.core.errors import InvalidProblemError
 from engine.core.status import Status
 from engine.graphs.grid import Grid
 from engine.graphs.pairwise import PairwiseGraph, PairwiseModel
-from engine.inference.expansion import map_by_expansion
-from engine.inference.fusion import FusionMoves
-from engine.inference.map_linear_programme import SmoothedDual, map_by_linear_programme
-from engine.inference.roof_dual_map import map_by_roof_duality
+from engine.inference.pairwise.expansion import map_by_expansion
+from engine.inference.pairwise.fusion import FusionMoves
+from engine.inference.pairwise.map_linear_programme import SmoothedDual, map_by_linear_programme
+from engine.inference.pairwise.roof_dual_map import map_by_roof_duality
 from tests.reference.pairwise_models import (
     enumerate_model,
     infeasibility,

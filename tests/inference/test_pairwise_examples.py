@@ -7,9 +7,9 @@ import pytest
 
 MODULES = (
     "engine.oracles.grid_roof_duality",
-    "engine.inference.elimination",
-    "engine.inference.grid_tree_reweighted",
-    "engine.inference.tree_reweighted",
+    "engine.inference.factors.elimination",
+    "engine.inference.pairwise.grid_tree_reweighted",
+    "engine.inference.pairwise.tree_reweighted",
 )
 
 

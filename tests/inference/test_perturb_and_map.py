@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine.core.errors import InvalidProblemError
-from engine.inference.exact_matchings import (
+from engine.inference.matching.exact import (
     compute_bipartite_marginals,
     compute_matching_marginals,
 )

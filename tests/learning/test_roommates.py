@@ -9,7 +9,7 @@ from engine.core.status import Status
 from engine.crf.questionnaire import Question, Questionnaire
 from engine.crf.rules import Rules
 from engine.crf.survey import Survey
-from engine.inference.odd_sets import OddSetProof
+from engine.inference.matching.odd_sets import OddSetProof
 from engine.learning.roommate_evaluation import evaluate_roommates
 from engine.learning.roommate_explanation import (
     allowed_partners,

@@ -9,10 +9,10 @@ from engine.entropies.pairwise import graph_entropy, grid_entropy
 from engine.graphs.grid import Grid
 from engine.graphs.pairwise import PairwiseGraph, PairwiseModel
 from engine.graphs.spanning_trees import uniform_tree_probabilities
-from engine.inference.dual_oracle import DualOracle
-from engine.inference.grid_tree_reweighted import GridTreeReweighted
-from engine.inference.pairwise_frank_wolfe import frank_wolfe_marginals, interior_start
-from engine.inference.tree_reweighted import TreeReweighted
+from engine.inference.pairwise.dual_oracle import DualOracle
+from engine.inference.pairwise.frank_wolfe import frank_wolfe_marginals, interior_start
+from engine.inference.pairwise.grid_tree_reweighted import GridTreeReweighted
+from engine.inference.pairwise.tree_reweighted import TreeReweighted
 from engine.objectives.objective import FixedScores
 from engine.objectives.pairwise_free_energy import PairwiseFreeEnergy
 from engine.oracles.grid_roof_duality import GridRoofDuality

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from engine.core.errors import InvalidProblemError
 from engine.graphs.grid import Grid
 from engine.graphs.pairwise import PairwiseGraph, PairwiseModel
-from engine.inference.map_linear_programme import SmoothedDual
+from engine.inference.pairwise.map_linear_programme import SmoothedDual
 from engine.kernels.ising_sparse import flow_bound
 from engine.kernels.maxflow_sparse import max_flow_sparse
 from engine.oracles.grid_roof_duality import GridRoofDuality

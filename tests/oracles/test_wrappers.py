@@ -6,7 +6,7 @@ import pytest
 from engine.core.errors import InfeasibleError, InvalidProblemError
 from engine.graphs.grid import Grid
 from engine.graphs.pairwise import PairwiseGraph
-from engine.inference.dual_oracle import DualOracle
+from engine.inference.pairwise.dual_oracle import DualOracle
 from engine.oracles.assignment import AssignmentOracle
 from engine.oracles.grid_roof_duality import GridRoofDuality
 from engine.oracles.local_polytope import LocalPolytopeProgramme

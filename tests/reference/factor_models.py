@@ -6,7 +6,7 @@ import numpy as np
 
 from engine.core.errors import InvalidProblemError
 from engine.graphs.factor_graph import Factor, FactorGraph
-from engine.inference.elimination import Elimination
+from engine.inference.factors.elimination import Elimination
 
 
 def smokers(n_persons: int, weight: float) -> FactorGraph:

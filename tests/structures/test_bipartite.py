@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from engine.crf.bipartite import BipartiteItems
-from engine.inference.exact_matchings import compute_bipartite_marginals
+from engine.inference.matching.exact import compute_bipartite_marginals
 from engine.objectives.learning_dual import make_learning_dual
 from engine.solvers.block_orders import ShuffledOrder
 from engine.solvers.control import Limits

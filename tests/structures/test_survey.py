@@ -7,7 +7,7 @@ from engine.crf.questionnaire import Question, Questionnaire
 from engine.crf.survey import Survey
 from engine.crf.survey_features import make_survey_features
 from engine.datasets.university import simulate_university
-from engine.inference import matching_polytope
+from engine.inference.matching import polytope
 from engine.solvers.control import Limits
 from engine.solvers.theta_ascent import ThetaAscent
 from engine.structures import survey as survey_structure
@@ -75,7 +75,7 @@ def test_the_optimum_over_the_matching_polytope_is_reached_where_an_odd_set_bind
 
 
 def test_a_tau_that_is_not_proved_is_mixed_until_it_is(monkeypatch):
-    monkeypatch.setattr(matching_polytope, "MAX_ROUNDS", 1)  # the violated set is not held
+    monkeypatch.setattr(polytope, "MAX_ROUNDS", 1)  # the violated set is not held
     problem, theta = two_kinds()
     solution = problem.maximise(theta, None, 1e-9)
     assert not solution.is_feasible

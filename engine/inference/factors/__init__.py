@@ -1,0 +1,1 @@
+"""MAP estimates, log Z and marginals of factor graphs of any order."""

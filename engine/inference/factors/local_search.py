@@ -1,0 +1,251 @@
+"""Search for a best configuration of a factor graph: forests, blocks and crossings, no proof."""
+
+from time import perf_counter
+
+import numpy as np
+
+from engine.core.arguments import IntArray
+from engine.core.errors import InfeasibleError, InvalidProblemError, StoppedError
+from engine.core.progress import StopCallback
+from engine.graphs.factor_graph import Factor, FactorGraph
+from engine.graphs.factor_layout import lay_out_factors
+from engine.inference.factors.elimination import Elimination
+from engine.kernels.factor_search import improve_forest, iterate_search
+
+STATES = 4  # configurations that are improved in turn and crossed with each other
+FOREST_SWEEPS = 30  # over all variables, from a new start
+ROUNDS = 50  # disturbances between two looks at the clock, at first
+IDLE_TURNS = 3  # without gain, after which a state that is not the best is drawn anew
+SLICE = 0.1  # seconds that a run of disturbances aims at
+RANDOM_NUMBERS = 256  # drawn a round; larger regions use them again
+REGION = (10, 120)  # variables that are improved around a disturbance, and how many of them it hits
+DISTURBED = (1, 50)
+BLOCK_TABLE = 1 << 14  # entries of the largest table by which a block is solved
+BLOCK_START, BLOCK_GROWTH = 40, 1.25  # variables of a block: grown until its tables are too large
+LARGEST_BLOCK_SECONDS = 1.0
+
+
+class LocalSearch:
+    """A few configurations of one model, improved as long as one likes.
+
+    Impossible entries count as a finite penalty that nothing outweighs, so that a search may start
+    anywhere. ``best()`` never gets worse.
+
+    Notes
+    -----
+    Rounds (in compiled code): new labels at some variables near a random one, then two random
+    forests of the surroundings relabelled at best, taken back if worse. Blocks: all variables
+    near a random one relabelled at best by elimination. Crossings: two configurations differ in
+    connected parts, each of which takes the better half.
+
+    References
+    ----------
+    Hamze and de Freitas 2004; Lourenco, Martin and Stutzle 2003; Zhu, Ochoa and Katzgraber 2015
+    (cluster crossings of spin glasses).
+    """
+
+    def __init__(self, graph: FactorGraph, rng: np.random.Generator) -> None:
+        """Lay out the model; the first configurations are drawn at random."""
+        self._graph = graph
+        self._rng = rng
+        self._layout = lay_out_factors(graph)
+        self._scores = self._layout.with_finite_penalty()
+        n, most = graph.n_variables, int(graph.cardinalities.max())
+        one, two, three, four, five, six = np.zeros((6, n), dtype=np.int64)
+        gains = np.zeros(int(self._layout.label_start[-1]))
+        self._work = (one, two, three, four, five, six, gains, np.zeros((most, most)))
+        self._answer = np.zeros((n, most), dtype=np.int64)
+        self._rounds = ROUNDS
+        self._block = float(BLOCK_START)
+        self._states = [rng.integers(0, graph.cardinalities) for _ in range(STATES)]
+        self._values = np.array([self._value(labels) for labels in self._states])
+        self._idle = np.zeros(STATES, dtype=np.int64)
+        self._turn = 0
+        self._is_fresh = True
+
+    def best(self) -> tuple[IntArray, float]:
+        """Return the best configuration and its score (nats); -inf if it is impossible."""
+        labels = self._states[int(np.argmax(self._values))]
+        return labels.copy(), self._graph.score(labels)
+
+    def take(self, labels: IntArray) -> None:
+        """Take a configuration found elsewhere, if it is better than all."""
+        value = self._value(labels)
+        if value > self._values.max():
+            self._put(int(np.argmin(self._values)), labels.copy(), value)
+
+    def compile(self) -> None:
+        """Call each kernel once."""
+        self._rounds = 1
+        self._sweep_forests(0)
+        self._disturb(0)
+
+    def advance(self, should_stop: StopCallback) -> None:
+        """Work for about a second on one state after the other, and cross it with the best."""
+        if self._is_fresh:
+            self._is_fresh = False
+            for k in range(STATES):
+                self._sweep_forests(k)
+        k = self._turn = (self._turn + 1) % STATES
+        before = self._values[k]
+        for _ in range(4):
+            if should_stop():
+                return
+            self._disturb(k)
+        started = perf_counter()
+        while perf_counter() - started < 4 * SLICE and not should_stop():
+            if not self._solve_block(k, should_stop):
+                break
+        self._idle[k] = 0 if self._values[k] > before else self._idle[k] + 1
+        best = int(np.argmax(self._values))
+        if best != k:
+            self._cross(k, best)
+            if self._idle[k] >= IDLE_TURNS:
+                self._start_anew(k)
+
+    def _value(self, labels: IntArray) -> float:
+        return float(self._scores[self._layout.places(labels)].sum())
+
+    def _put(self, k: int, labels: IntArray, value: float | None = None) -> None:
+        self._states[k] = labels
+        self._values[k] = self._value(labels) if value is None else value
+
+    def _sweep_forests(self, k: int) -> None:
+        labels, n = self._states[k], self._graph.n_variables
+        places = self._layout.places(labels)
+        for _ in range(FOREST_SWEEPS):
+            improve_forest(
+                self._rng.permutation(n),
+                self._rng.integers(0, 1 << 40, RANDOM_NUMBERS),
+                self._layout.arrays,
+                self._scores,
+                labels,
+                places,
+                self._work,
+                self._answer,
+            )
+        self._put(k, labels)
+
+    def _disturb(self, k: int) -> None:
+        """Run some rounds, for about as long as a slice."""
+        rng, rounds, labels = self._rng, self._rounds, self._states[k].copy()
+        started = perf_counter()
+        iterate_search(
+            rng.integers(0, 1 << 40, (rounds, RANDOM_NUMBERS)),
+            rng.integers(*REGION, rounds),
+            rng.integers(*DISTURBED, rounds),
+            self._layout.arrays,
+            self._scores,
+            labels,
+            self._layout.places(labels),
+            self._work,
+            self._answer,
+        )
+        seconds = max(perf_counter() - started, 1e-6)
+        self._rounds = int(np.clip(rounds * SLICE / seconds, 1, 2 * rounds))
+        value = self._value(labels)
+        if value >= self._values[k]:
+            self._put(k, labels, value)
+
+    def _solve_block(self, k: int, should_stop: StopCallback) -> bool:
+        """Relabel a block at best; return whether blocks are worth their time."""
+        labels = self._states[k]
+        region = self._surroundings(int(self._block))
+        started = perf_counter()
+        try:
+            chosen = self._best_block(labels, region, should_stop)
+        except InvalidProblemError:  # too wide
+            self._block /= BLOCK_GROWTH
+            return self._block >= 4
+        except (InfeasibleError, StoppedError):
+            return False
+        if perf_counter() - started > LARGEST_BLOCK_SECONDS:
+            self._block /= BLOCK_GROWTH
+        elif self._block < self._graph.n_variables:
+            self._block *= BLOCK_GROWTH
+        better = labels.copy()
+        better[region] = chosen
+        value = self._value(better)
+        if value >= self._values[k]:
+            self._put(k, better, value)
+        return True
+
+    def _surroundings(self, size: int) -> IntArray:
+        """Return the variables nearest to a random one, ascending."""
+        _, scope_start, scope_variable, _, _, start, factors, _, _ = self._layout.arrays
+        centre = int(self._rng.integers(self._graph.n_variables))
+        seen, order = {centre}, [centre]
+        for v in order:
+            if len(order) >= size:
+                break
+            for factor in factors[start[v] : start[v + 1]]:
+                scope = scope_variable[scope_start[factor] : scope_start[factor + 1]]
+                for u in scope.tolist():
+                    if u not in seen and len(order) < size:
+                        seen.add(u)
+                        order.append(u)
+        return np.array(sorted(order), dtype=np.int64)
+
+    def _best_block(
+        self, labels: IntArray, region: IntArray, should_stop: StopCallback
+    ) -> IntArray:
+        """Return the best labels of some variables given those of the others."""
+        cards, scope_start, scope_variable, _, tables, start, factors, _, _ = self._layout.arrays
+        number = {int(v): k for k, v in enumerate(region)}
+        touched = np.unique(np.concatenate([factors[start[v] : start[v + 1]] for v in region]))
+        parts = []
+        for factor in touched.tolist():
+            low, high = int(scope_start[factor]), int(scope_start[factor + 1])
+            scope = scope_variable[low:high].tolist()
+            table = self._scores[tables[factor] : tables[factor + 1]].reshape(cards[scope])
+            given = tuple(slice(None) if v in number else labels[v] for v in scope)
+            parts.append(Factor(tuple(number[v] for v in scope if v in number), table[given]))
+        block = FactorGraph(cards[region], tuple(parts))
+        return Elimination(block, memory_limit=8 * BLOCK_TABLE).best(should_stop=should_stop)[0]
+
+    def _cross(self, k: int, best: int) -> None:
+        """Give the best state what is better of another, part by part in which they differ."""
+        labels, donor = self._states[best].copy(), self._states[k]
+        for part in self._parts(np.flatnonzero(labels != donor)):
+            before, kept = self._value_around(labels, part), labels[part].copy()
+            labels[part] = donor[part]
+            if self._value_around(labels, part) <= before:
+                labels[part] = kept
+        self._put(best, labels)
+
+    def _start_anew(self, k: int) -> None:
+        """Draw a state that no longer improves again: all of it, or a share of the best one."""
+        share = self._rng.choice((0.2, 0.5, 1.0))
+        labels = self._states[int(np.argmax(self._values))]
+        drawn = self._rng.integers(0, self._graph.cardinalities)
+        is_new = self._rng.random(len(labels)) < share
+        self._put(k, np.where(is_new, drawn, labels))
+        self._sweep_forests(k)
+        self._idle[k] = 0
+
+    def _parts(self, variables: IntArray) -> list[IntArray]:
+        """Return the connected parts of a set of variables."""
+        _, scope_start, scope_variable, _, _, start, factors, _, _ = self._layout.arrays
+        left, parts = set(variables.tolist()), []
+        while left:
+            order = [left.pop()]
+            for v in order:
+                for factor in factors[start[v] : start[v + 1]]:
+                    scope = scope_variable[scope_start[factor] : scope_start[factor + 1]]
+                    for u in scope.tolist():
+                        if u in left:
+                            left.remove(u)
+                            order.append(u)
+            parts.append(np.array(order, dtype=np.int64))
+        return parts
+
+    def _value_around(self, labels: IntArray, part: IntArray) -> float:
+        """Return the score of the factors of some variables."""
+        _, scope_start, scope_variable, stride, tables, start, factors, _, _ = self._layout.arrays
+        touched = np.unique(np.concatenate([factors[start[v] : start[v + 1]] for v in part]))
+        total = 0.0
+        for factor in touched.tolist():
+            low, high = scope_start[factor], scope_start[factor + 1]
+            place = tables[factor] + stride[low:high] @ labels[scope_variable[low:high]]
+            total += float(self._scores[place])
+        return total

@@ -1,0 +1,299 @@
+"""log Z and marginals of factor graphs by any of the methods, with bounds that are proven."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+import numpy as np
+
+from engine.core.arguments import FloatArray, read_only
+from engine.core.errors import InfeasibleError, InvalidProblemError
+from engine.core.progress import ProgressCallback, StopCallback, ignore_progress, never_stop
+from engine.graphs.factor_graph import FactorGraph, PairwiseForm, to_pairwise
+from engine.graphs.spanning_trees import constant_tree_probability, tree_probabilities
+from engine.inference.factors.elimination import Elimination
+from engine.inference.factors.feasible_start import find_feasible
+from engine.inference.factors.mean_field import mean_field_factors
+from engine.inference.marginals import Marginals
+from engine.inference.pairwise.dual_oracle import DualOracle
+from engine.inference.pairwise.frank_wolfe import frank_wolfe_marginals, interior_start
+from engine.inference.pairwise.tree_reweighted import TreeReweighted
+from engine.inference.pairwise.tree_weights import optimise_tree_weights
+from engine.inference.pairwise.zeros import independent_bound, possible_scores
+from engine.objectives.pairwise_free_energy import PairwiseFreeEnergy
+from engine.oracles.local_polytope import LocalPolytopeProgramme
+from engine.oracles.protocol import LinearMinimizationOracle
+from engine.oracles.roof_duality import RoofDuality
+
+MarginalMethod = Literal["trw", "bp", "mean-field", "frank-wolfe", "exact"]
+EdgeProbabilities = Literal["uniform", "constant", "optimised"]
+MARGINAL_METHODS: tuple[str, ...] = get_args(MarginalMethod)
+EDGE_PROBABILITIES: tuple[str, ...] = get_args(EdgeProbabilities)
+FRANK_WOLFE_GAP = 1e-3  # nats
+MESSAGE_TOLERANCE = 1e-8
+BP_DAMPING = 0.3
+# Where couplings are strong, messages drift towards minus infinity for ever although the bound has
+# settled: trw counts as converged, too, once bound and value differ by this many nats a variable.
+GAP_PER_VARIABLE = 1e-5
+TREE_ITERATIONS = 100  # messages between two steps of the edge probabilities, kept warm
+# Table entries up to which Frank-Wolfe calls a generic solver; beyond, a bounded oracle.
+LARGEST_PROGRAMME = 5_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PartitionEstimate:
+    """What a method found out about log Z (nats), and its marginals.
+
+    Parameters
+    ----------
+    value : the method's log Z; for trw its bound.
+    lower_bound, upper_bound : proven bounds of log Z, None where the method has none. They hold
+        whether or not the method converged.
+    marginals : one vector a variable; empty where only log Z was asked for.
+    """
+
+    method: str
+    value: float
+    lower_bound: float | None
+    upper_bound: float | None
+    is_exact: bool
+    is_converged: bool
+    iterations: int
+    marginals: tuple[FloatArray, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """A model with the options that all methods share."""
+
+    graph: FactorGraph
+    form: PairwiseForm
+    rho: EdgeProbabilities
+    damping: float | None
+    max_iterations: int
+    on_progress: ProgressCallback
+    should_stop: StopCallback
+
+
+def log_partition(
+    graph: FactorGraph,
+    *,
+    method: MarginalMethod = "trw",
+    rho: EdgeProbabilities = "uniform",
+    damping: float | None = None,
+    max_iterations: int = 2000,
+    with_marginals: bool = False,
+    on_progress: ProgressCallback = ignore_progress,
+    should_stop: StopCallback = never_stop,
+) -> PartitionEstimate:
+    """Estimate log Z, and bound it where the method can.
+
+    Parameters
+    ----------
+    method : "trw" bounds from above, "mean-field" from below, "frank-wolfe" from above like trw
+        but by MAP calls, "bp" only where the model is a forest, "exact" both by elimination.
+    rho : edge probabilities of trw and frank-wolfe: uniform over spanning trees (balanced trees
+        beyond 2,000 nodes), one constant, or optimised for the smallest bound.
+    damping : share of old messages kept by trw (at first) and bp; 0 and 0.3 if None.
+    with_marginals : whether "exact" computes them, at three times the time; the others always do.
+
+    Raises
+    ------
+    InfeasibleError
+        If every configuration has probability zero, or the method found none above it.
+    InvalidProblemError
+        If the model is too wide for "exact", or damping is not in [0, 1).
+    StoppedError
+        If ``should_stop`` ended "exact".
+
+    Examples
+    --------
+    >>> from engine.graphs.factor_graph import Factor
+    >>> pair = Factor((0, 1), np.log([[1.0, 2.0], [3.0, 4.0]]))
+    >>> answer = log_partition(FactorGraph(np.array([2, 2]), (pair,)))
+    >>> answer.is_exact, float(round(np.exp(answer.value), 6))
+    (True, 10.0)
+    """
+    if damping is not None and not 0.0 <= damping < 1.0:
+        raise InvalidProblemError(f"damping: expected 0 or more and below 1, received {damping}.")
+    if method == "exact":
+        return _exact(graph, with_marginals=with_marginals, should_stop=should_stop)
+    form = to_pairwise(graph)
+    task = _Task(graph, form, rho, damping, max_iterations, on_progress, should_stop)
+    if method == "mean-field":
+        return _mean_field(task)
+    answer = _APPROXIMATIONS[method](task)
+    if answer.log_partition == -np.inf:
+        raise InfeasibleError(
+            f"The method {method} found no configuration of probability above zero."
+        )
+    upper = answer.upper_bound
+    if upper is not None:
+        upper = min(upper + form.constant, simple_bound(graph))
+    lower = None if answer.lower_bound is None else answer.lower_bound + form.constant
+    settled = GAP_PER_VARIABLE * graph.n_variables
+    # A proven bound is worth more than a free energy between it and the truth of the relaxation.
+    trusted = method == "trw" and upper is not None
+    return PartitionEstimate(
+        method=method,
+        value=upper if trusted and upper is not None else answer.log_partition + form.constant,
+        lower_bound=lower,
+        upper_bound=upper,
+        is_exact=lower is not None and upper is not None,  # a forest
+        is_converged=answer.is_converged or (method == "trw" and answer.dual_gap <= settled),
+        iterations=answer.iterations,
+        marginals=tuple(
+            read_only(form.model.graph.node_table(answer.tables, i).copy())
+            for i in range(graph.n_variables)
+        ),
+    )
+
+
+def marginals(
+    graph: FactorGraph,
+    *,
+    method: MarginalMethod = "trw",
+    rho: EdgeProbabilities = "uniform",
+    damping: float | None = None,
+    max_iterations: int = 2000,
+    on_progress: ProgressCallback = ignore_progress,
+    should_stop: StopCallback = never_stop,
+) -> PartitionEstimate:
+    """Estimate the marginals of all variables; otherwise as `log_partition`."""
+    return log_partition(
+        graph,
+        method=method,
+        rho=rho,
+        damping=damping,
+        max_iterations=max_iterations,
+        with_marginals=True,
+        on_progress=on_progress,
+        should_stop=should_stop,
+    )
+
+
+def simple_bound(graph: FactorGraph) -> float:
+    """Return sum_i log sum exp theta_i + sum of the largest entries of all other factors (nats).
+
+    An upper bound of log Z, with what rounding may take from it.
+    """
+    singles = FactorGraph(
+        graph.cardinalities, tuple(f for f in graph.factors if len(f.variables) == 1)
+    )
+    others = [float(f.table.max()) for f in graph.factors if len(f.variables) != 1]
+    bound = independent_bound(to_pairwise(singles).model) + sum(others)
+    return bound + 4.0 * len(others) * float(np.spacing(np.abs(others).sum() + abs(bound)))
+
+
+def _exact(
+    graph: FactorGraph, *, with_marginals: bool, should_stop: StopCallback
+) -> PartitionEstimate:
+    solver = Elimination(graph)
+    found: list[FloatArray] = []
+    if with_marginals:
+        value, found = solver.marginals(should_stop=should_stop)
+    else:
+        value = solver.log_partition(should_stop=should_stop)
+        if value == -np.inf:
+            raise InfeasibleError("Every configuration of this model has probability zero.")
+    return PartitionEstimate("exact", value, value, value, True, True, 1, tuple(found))
+
+
+def _mean_field(task: _Task) -> PartitionEstimate:
+    """Start from a uniform point and, where there are zeros, from a possible configuration."""
+    start = None
+    if task.form.model.has_zeros:
+        start = find_feasible(task.graph, task.form, should_stop=task.should_stop)
+    answer = mean_field_factors(
+        task.graph,
+        start=start,
+        max_iterations=task.max_iterations,
+        should_stop=task.should_stop,
+    )
+    if answer.lower_bound == -np.inf:
+        raise InfeasibleError(
+            "The method mean-field found no configuration of probability above zero."
+        )
+    return PartitionEstimate(
+        method="mean-field",
+        value=answer.lower_bound,
+        lower_bound=answer.lower_bound,
+        upper_bound=None,
+        is_exact=False,
+        is_converged=answer.status.is_converged,
+        iterations=answer.iterations,
+        marginals=answer.marginals,
+    )
+
+
+def _weighted_solver(task: _Task) -> tuple[TreeReweighted, float]:
+    """Return a solver with the edge probabilities asked for, and a bound that they have proven.
+
+    Further iterations may lose the bound of optimised ones, where they do not converge.
+    """
+    graph = task.form.model.graph
+    if task.rho == "optimised":
+        weights = optimise_tree_weights(
+            task.form.model,
+            max_iterations=min(task.max_iterations, TREE_ITERATIONS),
+            should_stop=task.should_stop,
+        )
+        return weights.solver, weights.upper_bound
+    constant = task.rho == "constant"
+    rho = constant_tree_probability(graph) if constant else tree_probabilities(graph)
+    return TreeReweighted(graph, rho, from_trees=True), np.inf
+
+
+def _run_trw(task: _Task) -> Marginals:
+    solver, proven = _weighted_solver(task)
+    answer = solver.solve(
+        task.form.model,
+        warm=True,
+        max_iterations=task.max_iterations,
+        damping=task.damping or 0.0,
+        tolerance=MESSAGE_TOLERANCE,
+        on_progress=task.on_progress,
+        should_stop=task.should_stop,
+    )
+    bound = proven if answer.upper_bound is None else min(proven, answer.upper_bound)
+    return replace(answer, upper_bound=bound)
+
+
+def _run_bp(task: _Task) -> Marginals:
+    return TreeReweighted(task.form.model.graph, 1.0).solve(
+        task.form.model,
+        max_iterations=task.max_iterations,
+        damping=BP_DAMPING if task.damping is None else task.damping,
+        tolerance=MESSAGE_TOLERANCE,
+        on_progress=task.on_progress,
+        should_stop=task.should_stop,
+    )
+
+
+def _run_frank_wolfe(task: _Task) -> Marginals:
+    model = possible_scores(task.form.model)
+    oracle: LinearMinimizationOracle
+    if model.graph.is_binary and not model.has_zeros:
+        oracle = RoofDuality(model.graph, reuse_vertex=True)
+    elif model.graph.size <= LARGEST_PROGRAMME:
+        oracle = LocalPolytopeProgramme(model.graph)
+    else:
+        oracle = DualOracle(model.graph)
+    weights = _weighted_solver(task)[0]
+    start = interior_start(model, should_stop=task.should_stop)
+    return frank_wolfe_marginals(
+        PairwiseFreeEnergy(model.scores, weights.entropy, oracle),
+        start.tables,
+        inconsistency=start.inconsistency,
+        weights=weights,
+        max_iterations=task.max_iterations,
+        tolerance=FRANK_WOLFE_GAP,
+        should_stop=task.should_stop,
+    )
+
+
+_APPROXIMATIONS: dict[str, Callable[[_Task], Marginals]] = {
+    "trw": _run_trw,
+    "bp": _run_bp,
+    "frank-wolfe": _run_frank_wolfe,
+}

@@ -1,0 +1,413 @@
+"""The best configuration of a factor graph: methods that prove and methods that find, side by side.
+
+One thread finds (expansion, forests, blocks, crossings), one proves (roof duality, the linear
+programme's dual, elimination of what its bound leaves). Each hands on what it has; the best answer
+and the best bound win, so that the whole is never worse than one of its parts given that time.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field, replace
+from functools import cache
+from math import inf
+from threading import Lock
+from time import perf_counter
+from typing import Literal, get_args
+
+import numpy as np
+
+from engine.core.arguments import IntArray, read_only
+from engine.core.errors import InfeasibleError, InvalidProblemError, StoppedError
+from engine.core.progress import (
+    Progress,
+    ProgressCallback,
+    StopCallback,
+    ignore_progress,
+    never_stop,
+)
+from engine.core.status import Status
+from engine.graphs.factor_graph import Factor, FactorGraph, PairwiseForm, to_pairwise
+from engine.inference.factors.elimination import Elimination
+from engine.inference.factors.exact_map import map_by_elimination
+from engine.inference.factors.feasible_start import find_feasible
+from engine.inference.factors.local_search import LocalSearch
+from engine.inference.map_estimate import MapEstimate, meets_bound
+from engine.inference.pairwise.expansion import Expansion, map_by_expansion
+from engine.inference.pairwise.map_linear_programme import (
+    FIRST_BETA,
+    QUIET_ROUNDS,
+    DualSearch,
+    SmoothedDual,
+    map_by_linear_programme,
+    with_finite_penalty,
+)
+from engine.inference.pairwise.planar_ising import PlanarIsing, has_no_field
+from engine.inference.pairwise.roof_dual_map import map_by_roof_duality
+from engine.kernels.local_polytope import improve_labels
+
+MapMethod = Literal["roof-duality", "lp", "expansion", "exact"]
+MAP_METHODS: tuple[str, ...] = get_args(MapMethod)
+QUICK_COST = 20_000_000  # table entries that elimination visits in a fifth of a second: done first
+SECONDS_PER_ENTRY = 2e-8  # of elimination, both passes; what does not fit the time is not begun
+DUAL_SHARE = 0.25  # of the time of "exact" that goes to the bound by which labels are removed
+LOOK = 0.05  # seconds between two questions whether to stop
+REPORT = 0.5  # seconds between two reports
+BOUND_SENTENCE = (
+    "The bound holds for every configuration; this one was found by local search and is optimal "
+    "if its value meets the bound."
+)
+
+PROVEN_SENTENCE = "Optimal: its value meets the bound that another method has proven."
+
+
+def map_estimate(
+    graph: FactorGraph,
+    *,
+    method: MapMethod | None = None,
+    max_seconds: float = 60.0,
+    max_iterations: int = 2000,
+    rng: np.random.Generator | None = None,
+    on_progress: ProgressCallback = ignore_progress,
+    should_stop: StopCallback = never_stop,
+) -> MapEstimate:
+    """Find a configuration of large score, and bound the best score from above (nats).
+
+    Parameters
+    ----------
+    method : one method alone; None lets all of them share the time until optimality is proven.
+    max_seconds : what is not proven by then is returned with its bound (status TIME_LIMIT). The
+        time starts when everything is compiled.
+    max_iterations : of a single method.
+    rng : of the local search; where time runs out the answer also depends on the machine's speed.
+
+    Raises
+    ------
+    InfeasibleError
+        If every configuration has probability zero, or none above it was found in time.
+    InvalidProblemError
+        If roof duality is asked for more than two labels, or "exact" for too wide a model.
+    StoppedError
+        If the time of "exact" ended.
+
+    Examples
+    --------
+    >>> from engine.graphs.factor_graph import Factor
+    >>> unlike = Factor((0, 1), np.array([[0.0, 1.0], [2.0, 0.0]]))
+    >>> answer = map_estimate(FactorGraph(np.array([2, 2]), (unlike,)))
+    >>> answer.labels.tolist(), answer.value, answer.is_exact
+    ([1, 0], 2.0, True)
+    """
+    form = to_pairwise(graph)
+    limits = (max_iterations, on_progress, should_stop, rng, _Incumbent(form))
+    if method is not None:
+        _compile(method)
+        return _single(method, _Task(graph, form, perf_counter() + max_seconds, *limits))
+    task = _Task(graph, form, inf, *limits)
+    if form.model.graph.cardinalities.max() <= 2:
+        task.incumbent.offer_estimate("roof-duality", map_by_roof_duality(form.model))
+    if not task.incumbent.is_proven:
+        _eliminate_quickly(task)
+    if not task.incumbent.is_proven and has_no_field(form.model):
+        _match(task)
+    if not task.incumbent.is_proven and max_seconds > 0.0:
+        _compile(None)
+        task = replace(task, deadline=perf_counter() + max_seconds)
+        _run_together(task)
+    return task.incumbent.estimate(graph, is_cancelled=should_stop())
+
+
+@dataclass(slots=True)
+class _Incumbent:
+    """The best configuration and the best bound so far, handed on between threads."""
+
+    form: PairwiseForm
+    labels: IntArray | None = None
+    value: float = -inf
+    bound: float = inf
+    method: str = "search"
+    guarantee: str = BOUND_SENTENCE
+    lock: Lock = field(default_factory=Lock)
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether value and bound meet."""
+        return meets_bound(self.value, self.bound)
+
+    def offer(self, method: str, labels: IntArray, value: float, guarantee: str = "") -> None:
+        """Take labels of the variables with their score if it is the best."""
+        with self.lock:
+            if value > self.value:
+                self.labels, self.value = read_only(labels.copy()), value
+                self.method, self.guarantee = method, guarantee or BOUND_SENTENCE
+
+    def tighten(self, bound: float) -> None:
+        """Take an upper bound of the score of every configuration if it is the smallest."""
+        with self.lock:
+            self.bound = min(self.bound, bound)
+
+    def offer_estimate(self, method: str, estimate: MapEstimate) -> None:
+        """Take labelling and bound of the pairwise form."""
+        labels = estimate.labels[: self.form.n_variables]
+        self.tighten(estimate.upper_bound + self.form.constant)
+        self.offer(method, labels, estimate.value + self.form.constant, estimate.guarantee)
+
+    def estimate(self, graph: FactorGraph, *, is_cancelled: bool) -> MapEstimate:
+        """Return what there is; raise InfeasibleError if that is no configuration."""
+        if self.labels is None or self.value == -inf:
+            raise _nothing_found("search")
+        value = graph.score(self.labels)
+        status = Status.CANCELLED if is_cancelled else Status.TIME_LIMIT
+        answer = MapEstimate(
+            labels=self.labels,
+            value=value,
+            upper_bound=max(value, self.bound),
+            status=status,
+            iterations=0,
+            guarantee=self.guarantee,
+            method=self.method,
+        )
+        if not answer.is_exact:
+            return answer
+        proof = answer.guarantee if answer.guarantee.startswith("Optimal") else PROVEN_SENTENCE
+        return replace(answer, status=Status.CONVERGED, guarantee=proof)
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """A model with its limits and what has been found."""
+
+    graph: FactorGraph
+    form: PairwiseForm
+    deadline: float
+    max_iterations: int
+    on_progress: ProgressCallback
+    should_stop: StopCallback
+    rng: np.random.Generator | None
+    incumbent: _Incumbent
+
+    @property
+    def seconds_left(self) -> float:
+        """Time until the deadline."""
+        return self.deadline - perf_counter()
+
+    def is_over(self) -> bool:
+        """Whether time is up, the caller wants no more, or all is proven."""
+        return self.seconds_left <= 0.0 or self.incumbent.is_proven or self.should_stop()
+
+    def is_late(self) -> bool:
+        """Whether time is up or the caller wants no more."""
+        return self.seconds_left <= 0.0 or self.should_stop()
+
+
+@cache
+def _compile(method: MapMethod | None) -> None:
+    """Compile what a method calls, on a model so small that nothing else takes time."""
+    tie = Factor((0, 1), np.array([[0.0, -1.0, 1.0], [-np.inf, 0.5, 0.0]]))
+    triple = Factor((0, 1, 2), np.arange(12.0).reshape(2, 3, 2) % 5)
+    graph = FactorGraph(np.array([2, 3, 2]), (tie, triple))
+    if method == "roof-duality":
+        graph = FactorGraph(np.array([2, 2]), (Factor((0, 1), np.array([[1.0, 0.0], [0.0, 2.0]])),))
+    form = to_pairwise(graph)
+    rng = np.random.default_rng(0)
+    limits = (10, ignore_progress, never_stop, rng, _Incumbent(form))
+    task = _Task(graph, form, perf_counter() + 60.0, *limits)
+    for part in ("lp", "expansion", "exact") if method is None else (method,):
+        _single(part, task)
+    if method is None:
+        LocalSearch(graph, rng).compile()
+
+
+def _nothing_found(method: str) -> InfeasibleError:
+    return InfeasibleError(f"The method {method} found no configuration of probability above zero.")
+
+
+def _eliminate_quickly(task: _Task) -> None:
+    """Eliminate all variables where that takes a moment, with nothing removed."""
+    try:
+        solver = Elimination(task.graph, memory_limit=8 * QUICK_COST)
+        if solver.cost > QUICK_COST:
+            return
+        labels, value = solver.best(should_stop=task.is_late)
+    except (InvalidProblemError, StoppedError):
+        return
+    task.incumbent.offer(
+        "exact", labels, value, "Optimal: the best of all configurations, found by elimination."
+    )
+    task.incumbent.tighten(value)
+
+
+def _match(task: _Task) -> None:
+    """Solve a binary model without field by a perfect matching, if it is planar."""
+    model = task.form.model
+    try:
+        estimate = PlanarIsing(model.graph).best(model.scores)
+    except InvalidProblemError:  # not planar
+        return
+    task.incumbent.offer_estimate("planar", estimate)
+
+
+def _run_together(task: _Task) -> None:
+    """Prove and find at the same time, until it is proven or time is up."""
+    started = reported = perf_counter()
+    is_stopped = False
+
+    def over() -> bool:
+        return is_stopped or task.seconds_left <= 0.0 or task.incumbent.is_proven
+
+    with ThreadPoolExecutor(2) as pool:
+        workers: list[Future[None]] = [
+            pool.submit(_prove, task, over),
+            pool.submit(_find, task, over),
+        ]
+        try:
+            while wait(workers, LOOK, return_when=FIRST_EXCEPTION).not_done:
+                if any(w.done() and w.exception() for w in workers):
+                    break
+                is_stopped = is_stopped or task.should_stop()
+                if perf_counter() - reported > REPORT:
+                    reported = perf_counter()
+                    task.on_progress(_report(task.incumbent, reported - started))
+        finally:
+            is_stopped = True
+    for worker in workers:
+        worker.result()
+
+
+def _report(incumbent: _Incumbent, seconds: float) -> Progress:
+    value, bound = incumbent.value, incumbent.bound
+    return Progress(
+        sentence=f"Best score {value:.6g}, bound {bound:.6g}",
+        seconds=seconds,
+        objective=bound if bound < inf else None,
+        lower_bound=value if value > -inf else None,
+        gap=bound - value if value > -inf and bound < inf else None,
+    )
+
+
+def _prove(task: _Task, over: StopCallback) -> None:
+    """Lower the bound by the dual programme, then eliminate what it leaves if time allows."""
+    incumbent, form = task.incumbent, task.form
+    dual = SmoothedDual(form.model, FIRST_BETA)
+    search = DualSearch(dual)
+    tried = inf  # cost of the last elimination that was too long
+    while not over():
+        search.advance("cyclic", None)
+        labels = search.labels[: form.n_variables]
+        incumbent.offer("lp", labels, search.value + form.constant)
+        incumbent.tighten(search.bound + form.constant)
+        if search.cool() < QUIET_ROUNDS and np.isfinite(dual.beta):
+            continue
+        if incumbent.value > -inf:
+            tried = _eliminate(task, dual, tried, over)
+        if search.cool() >= QUIET_ROUNDS:
+            return
+
+
+def _eliminate(task: _Task, dual: SmoothedDual, tried: float, over: StopCallback) -> float:
+    """Eliminate what the bound leaves; return the cost that was too much, inf if unknown."""
+    incumbent = task.incumbent
+    assert incumbent.labels is not None  # noqa: S101  the caller has seen a value
+    labels = task.form.extend(incumbent.labels)
+    value = incumbent.value - task.form.constant
+    estimate = MapEstimate(labels, value, value, Status.TIME_LIMIT, 0, "")
+    most = min(task.seconds_left / SECONDS_PER_ENTRY, tried)
+    try:
+        best = map_by_elimination(
+            task.graph, task.form, estimate, dual, largest_cost=most, should_stop=over
+        )
+    except (InvalidProblemError, StoppedError):  # too wide, or it would take too long
+        return tried
+    incumbent.offer("exact", best.labels, best.value, best.guarantee)
+    incumbent.tighten(best.value)
+    return tried
+
+
+def _find(task: _Task, over: StopCallback) -> None:
+    """Search from what all methods have found: expansion and local search in turn."""
+    incumbent, form = task.incumbent, task.form
+    rng = np.random.default_rng(0) if task.rng is None else task.rng
+    search = LocalSearch(task.graph, rng)
+    expansion = Expansion(form.model) if task.graph.cardinalities.max() > 2 else None
+    while not over():
+        if incumbent.labels is not None:
+            search.take(incumbent.labels)
+        started = perf_counter()
+        search.advance(over)
+        labels, value = search.best()
+        if value == -inf and incumbent.value == -inf:
+            labels, value = _possible(task, search, over)
+        incumbent.offer("search", labels, value)
+        ending = 2.0 * perf_counter() - started
+        while expansion is not None and perf_counter() < ending and not over():
+            expansion.step()
+            if expansion.is_done:
+                labels = expansion.labels[: form.n_variables]
+                incumbent.offer("expansion", labels, task.graph.score(labels))
+                expansion = None
+
+
+def _possible(task: _Task, search: LocalSearch, over: StopCallback) -> tuple[IntArray, float]:
+    """Return a possible configuration where the search itself has found none."""
+    labels = find_feasible(task.graph, task.form, should_stop=over)
+    if labels is None:
+        return search.best()
+    search.take(labels)
+    return labels, task.graph.score(labels)
+
+
+def _single(method: MapMethod, task: _Task) -> MapEstimate:
+    """Run one method alone; what it ends with is made possible if it is not."""
+    if method == "exact":
+        return _exact(task)
+    form = task.form
+    estimate = replace(_SINGLE[method](task), method=method)
+    labels = estimate.labels[: form.n_variables]
+    value = task.graph.score(labels)
+    if value == -inf:
+        labels = _repaired(task)
+        value = task.graph.score(labels)
+        estimate = replace(
+            estimate, guarantee="None: a possible configuration, improved one by one."
+        )
+    bound = max(value, estimate.upper_bound + form.constant)
+    return replace(estimate, labels=read_only(labels), value=value, upper_bound=bound)
+
+
+def _repaired(task: _Task) -> IntArray:
+    """Return a possible configuration improved label by label."""
+    labels = find_feasible(task.graph, task.form, should_stop=task.is_late)
+    if labels is None:
+        raise _nothing_found("search")
+    model = task.form.model
+    extended = task.form.extend(labels)
+    improve_labels(model.graph.layout, with_finite_penalty(model), extended, 100)
+    improved: IntArray = extended[: task.form.n_variables]
+    return improved
+
+
+def _programme(task: _Task, dual: SmoothedDual, seconds: float) -> MapEstimate:
+    return map_by_linear_programme(
+        task.form.model,
+        dual=dual,
+        max_iterations=task.max_iterations,
+        max_seconds=seconds,
+        on_progress=task.on_progress,
+        should_stop=task.should_stop,
+    )
+
+
+def _exact(task: _Task) -> MapEstimate:
+    dual = SmoothedDual(task.form.model, FIRST_BETA)
+    estimate = _programme(task, dual, DUAL_SHARE * max(0.0, task.seconds_left))
+    return map_by_elimination(task.graph, task.form, estimate, dual, should_stop=task.is_late)
+
+
+_SINGLE: dict[str, Callable[[_Task], MapEstimate]] = {
+    "roof-duality": lambda task: map_by_roof_duality(task.form.model),
+    "lp": lambda task: _programme(
+        task, SmoothedDual(task.form.model, FIRST_BETA), max(0.0, task.seconds_left)
+    ),
+    "expansion": lambda task: map_by_expansion(
+        task.form.model, max_rounds=task.max_iterations, should_stop=task.is_late
+    ),
+}

@@ -1,0 +1,1 @@
+"""Marginals, exact references and impossibility of matchings."""

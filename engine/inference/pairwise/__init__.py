@@ -1,0 +1,1 @@
+"""MAP estimates, marginals and bounds of pairwise models."""

@@ -1,0 +1,350 @@
+"""Tree-reweighted and loopy belief propagation on general pairwise models, in logarithms."""
+
+from collections import deque
+from dataclasses import replace
+from math import log
+from typing import Literal
+
+import numpy as np
+
+from engine.core.arguments import FloatArray, IntArray, read_only
+from engine.core.errors import InvalidProblemError
+from engine.core.progress import (
+    Progress,
+    ProgressCallback,
+    StopCallback,
+    ignore_progress,
+    never_stop,
+)
+from engine.core.rounding import sum_allowance
+from engine.core.status import Status
+from engine.entropies.pairwise import (
+    SMALLEST_PROBABILITY,
+    edge_weights,
+    graph_entropy,
+    tangent_excess,
+)
+from engine.graphs.conditioning_shares import FLOW_TOLERANCE, conditioning_shares
+from engine.graphs.dual_rounding import dual_allowance, score_magnitude
+from engine.graphs.pairwise import PairwiseGraph, PairwiseModel
+from engine.inference.marginals import CONSISTENT, Marginals
+from engine.inference.pairwise.zeros import independent_bound, possible_scores
+from engine.kernels.messages_pairwise import (
+    fit_determined,
+    make_consistent,
+    read_beliefs,
+    reweighted_bound,
+    sweep_nodes,
+)
+
+Schedule = Literal["sequential", "checkerboard"]
+
+SMALLEST_RHO = 1e-6  # tables are divided by rho: an edge in no tree at all cannot be used
+GAP_PERIOD = 10  # iterations between two evaluations of the certified gap
+# Messages that raise the bound over a period are taken back, and half of what damping leaves is
+# damped away, up to this share of the old messages kept.
+MOST_DAMPING = 0.99
+QUIET_PERIODS = 20  # without such a rise, after which damping is halved again
+# Messages at rest count as converged only where the certified gap is this small: nats a node.
+GAP_PER_NODE = 1e-5
+RISE = 1e-9  # of a bound, relatively, that counts as one: what rounding does is no divergence
+TANGENT_ROUNDINGS = 16  # of a number in a bound by a tangent, besides one an edge at its node
+FIT_ROUNDS = 1000  # proportional fitting of edge tables to node margins
+FIT_TOLERANCE = 1e-13
+
+
+class TreeReweighted:
+    """Messages on one graph with one set of edge weights, kept between solves.
+
+    ``rho`` all 1 is loopy belief propagation: no bound, except on forests, where it is exact.
+    Otherwise rho must be edge probabilities of spanning trees (see
+    ``engine.graphs.spanning_trees``), and every answer has an upper bound on log Z, converged or
+    not.
+
+    Notes
+    -----
+    An iteration updates each message once: "sequential" sweeps the nodes in their order and back
+    (monotonic chains), "checkerboard" visits nodes by the colour of a breadth-first two-colouring.
+    Cost of an iteration: one exponential an entry of each edge table and direction.
+
+    The bound is a dual value: it holds for any finite messages. Undamped sweeps diverge on some
+    models (factors of three and more variables), so damping is chosen as they go by the bound.
+
+    References
+    ----------
+    Wainwright, Jaakkola and Willsky 2005; Globerson and Jaakkola 2007.
+
+    Examples
+    --------
+    >>> graph = PairwiseGraph(np.array([2, 2]), np.array([[0, 1]]))
+    >>> model = PairwiseModel(graph, np.log([1.0, 1, 1, 1, 3, 1, 1, 3]))
+    >>> float(round(np.exp(TreeReweighted(graph, 1.0).solve(model).upper_bound), 6))
+    8.0
+    """
+
+    def __init__(
+        self,
+        graph: PairwiseGraph,
+        rho: float | FloatArray,
+        *,
+        bounded: bool = True,
+        from_trees: bool = False,
+    ) -> None:
+        """Check rho and allocate.
+
+        Parameters
+        ----------
+        bounded : whether rho must be valid for spanning trees (or all 1); without, any rho in
+            (0, 1] is served, and those that are not valid get no upper bound.
+        from_trees : whether rho is known to be valid for spanning trees: spares the check, which
+            on large graphs takes as long as many iterations.
+
+        Raises
+        ------
+        InvalidProblemError
+            If rho is outside (0, 1], or not as ``bounded`` asks.
+        """
+        self.graph = graph
+        self.rho = edge_weights(rho, graph.n_edges)
+        if graph.n_edges and self.rho.min() < SMALLEST_RHO:
+            raise InvalidProblemError(f"rho: every edge weight must be at least {SMALLEST_RHO}.")
+        self.entropy = graph_entropy(graph, self.rho)
+        self._shares = self._find_shares(bounded, from_trees)
+        # What the messages use is the sum of the two shares to the last digit: so the bound says.
+        self._weights = self.rho if self._shares is None else self._shares.sum(axis=1)
+        self._messages = np.zeros(graph.n_messages)
+        self._work = np.zeros((3, int(graph.cardinalities.max())))
+        self._layout = graph.layout
+
+    def _find_shares(self, bounded: bool, from_trees: bool) -> FloatArray | None:
+        loopy = self.rho.min(initial=1.0) == 1.0  # plain belief propagation, exact on forests
+        try:
+            shares = conditioning_shares(self.graph, self.rho, from_trees=from_trees)
+        except InvalidProblemError:
+            if bounded and not loopy:
+                raise
+            return None
+        charged = np.bincount(
+            self.graph.edges.ravel(), shares[:, ::-1].ravel(), minlength=self.graph.n_nodes
+        )
+        return np.ascontiguousarray(shares / max(1.0, float(charged.max(initial=0.0))))
+
+    def solve(
+        self,
+        model: PairwiseModel,
+        *,
+        max_iterations: int = 1000,
+        tolerance: float = 1e-9,
+        accuracy: float | None = None,
+        schedule: Schedule = "sequential",
+        damping: float = 0.0,
+        warm: bool = False,
+        on_progress: ProgressCallback = ignore_progress,
+        should_stop: StopCallback = never_stop,
+    ) -> Marginals:
+        """Iterate until no log message moves by more than ``tolerance`` (nats).
+
+        Where there is a bound, messages at rest count as converged only if it is within 1e-5 nats
+        a node of the value.
+
+        Parameters
+        ----------
+        accuracy : stop also once upper bound - value is at most that (nats).
+        damping : share of the old messages kept at first; more where the bound would rise.
+        warm : start from the messages of the last solve, of whichever model.
+
+        Raises
+        ------
+        InfeasibleError
+            If the zeros leave some node without a label (arc consistency).
+        """
+        if model.graph is not self.graph:
+            raise InvalidProblemError("The model lives on another graph than this solver.")
+        if not warm:
+            self._messages[:] = 0.0
+        run = _Run(self, possible_scores(model), damping, schedule)
+        change, iteration, is_at_rest = 0.0, 0, False
+        status = Status.ITERATION_LIMIT
+        while iteration < max_iterations:
+            change = run.iterate()
+            iteration += 1
+            is_at_rest = change <= tolerance * (1.0 - run.damping)
+            if is_at_rest:
+                break
+            if should_stop():
+                status = Status.CANCELLED
+                break
+            if iteration % GAP_PERIOD == 0:
+                run.watch_bound()
+                sentence = f"Iteration {iteration}: messages still move by {change:.2g}"
+                on_progress(Progress(sentence, iteration=iteration))
+                if accuracy is not None:
+                    result = self._result(run, iteration, Status.CONVERGED, change)
+                    if result.dual_gap <= accuracy:
+                        return result
+        run.watch_bound()
+        result = self._result(run, iteration, Status.CONVERGED if is_at_rest else status, change)
+        if is_at_rest and result.upper_bound is not None:
+            settled = max(accuracy or 0.0, GAP_PER_NODE * self.graph.n_nodes)
+            if not result.dual_gap <= settled:
+                return replace(result, status=Status.STALLED, lower_bound=None)
+        return result
+
+    def tangent_bound(self, scores: FloatArray, tables: FloatArray, largest: float) -> float:
+        """Return an upper bound of log Z from the tangent of H_rho at any ``tables`` (nats).
+
+        ``largest`` bounds <s, scores + dH_rho> over the local polytope, where dH_rho is that of
+        `PairwiseEntropy` with this ``rho``. Infinite if rho has no bound.
+        """
+        if self._shares is None:
+            return np.inf
+        graph = self.graph
+        excess = tangent_excess(graph, self._shares, scores, tables)
+        logs = np.log(np.maximum(tables, SMALLEST_PROBABILITY))
+        model = PairwiseModel(graph, np.where(np.isfinite(scores), np.abs(scores) - logs + 1, 0))
+        allowance = sum_allowance(graph.largest_degree + TANGENT_ROUNDINGS, score_magnitude(model))
+        constant = graph.n_nodes - float(self.rho.sum())
+        # The entropy was made with rho, the excess is that of the shares' sums.
+        moved = float(np.abs(self._weights - self.rho).sum()) * (1.0 - log(SMALLEST_PROBABILITY))
+        return largest + constant + excess + allowance + moved + self._lost_weight()
+
+    def start_from(self, other: "TreeReweighted") -> None:
+        """Take the messages of a solver on the same graph, for a solve with ``warm``."""
+        self._messages[:] = other._messages
+
+    def _upper_bound(self, model: PairwiseModel) -> float | None:
+        """Return the bound that the present messages prove, or None for loopy propagation."""
+        if self._shares is None:
+            return None
+        bound = reweighted_bound(
+            self._shares, self._layout, model.scores, self._weights, self._messages, self._work
+        )
+        # Besides scores and messages, the terms of each sum of exponentials are rounded.
+        summed = sum_allowance(int(self.graph.cardinalities.max()) + 1, self.graph.n_nodes)
+        magnitude = score_magnitude(model)
+        allowance = dual_allowance(self.graph, magnitude, self._messages, self._weights)
+        return float(bound) + allowance + summed + self._lost_weight()
+
+    def _lost_weight(self) -> float:
+        """Return what weights outside the polytope of forests by rounding may take (nats)."""
+        if self.rho.min(initial=1.0) == 1.0:
+            return 0.0
+        return FLOW_TOLERANCE * float(self.rho.sum()) * log(int(self.graph.cardinalities.max()))
+
+    def _lost_value(self, model: PairwiseModel, tables: FloatArray, error: float) -> float:
+        """Return by how much rounding and margins off by ``error`` may have raised a value."""
+        used = tables > 0.0
+        sizes = np.abs(model.scores[used]) + 1.0 - np.log(tables[used])
+        rounded = sum_allowance(self.graph.size, float(tables[used] @ sizes))
+        return rounded + (error + 10.0 * FIT_TOLERANCE) * float(sizes.sum())
+
+    def _result(self, run: "_Run", iterations: int, status: Status, change: float) -> Marginals:
+        model = run.model
+        tables = np.zeros(self.graph.size)
+        read_beliefs(self._layout, model.scores, self._weights, self._messages, tables, self._work)
+        if model.has_zeros:
+            fit_determined(self._layout, model.scores, tables, FIT_ROUNDS, FIT_TOLERANCE)
+        error = make_consistent(self._layout, model.scores, tables, FIT_ROUNDS, FIT_TOLERANCE)
+        used = tables > 0.0
+        value = float(tables[used] @ model.scores[used]) + self.entropy.value(tables)
+        is_forest = self._shares is not None and self.rho.min(initial=1.0) > 1.0 - 1e-12
+        is_exact = is_forest and status.is_converged and error <= CONSISTENT
+        return Marginals(
+            tables=read_only(tables),
+            log_partition=value,
+            lower_bound=value - self._lost_value(model, tables, error) if is_exact else None,
+            upper_bound=run.bound,
+            iterations=iterations,
+            status=status,
+            change=change,
+            inconsistency=float(error),
+        )
+
+
+class _Run:
+    """One solve: the model with its zeros carried on, the best bound so far, and the damping."""
+
+    def __init__(
+        self, solver: TreeReweighted, model: PairwiseModel, damping: float, schedule: Schedule
+    ) -> None:
+        self.model = model
+        self.damping = self._least_damping = damping
+        self._solver = solver
+        self._passes = message_passes(solver.graph, schedule)
+        self.bound = self._lowest = solver._upper_bound(model)
+        self._last = np.inf  # the bound one period ago; any may follow a start
+        self._kept = solver._messages.copy()
+        self._quiet, self._patience = 0, QUIET_PERIODS
+        if self.bound is not None:
+            self.bound = min(self.bound, independent_bound(model))
+
+    def iterate(self) -> float:
+        """Update each message once; return the largest change."""
+        solver = self._solver
+        change = 0.0
+        for order, rank, to_all in self._passes:
+            moved = sweep_nodes(
+                order,
+                rank,
+                to_all,
+                solver._layout,
+                self.model.scores,
+                solver._weights,
+                self.damping,
+                solver._messages,
+                solver._work,
+            )
+            change = max(change, moved)
+        return change
+
+    def watch_bound(self) -> None:
+        """Keep the smallest bound; where it rises, go back to its messages and damp the next."""
+        now = self._solver._upper_bound(self.model)
+        if now is None or self.bound is None or self._lowest is None:
+            return
+        self.bound = min(self.bound, now)
+        if now < self._lowest:
+            self._lowest = now
+            self._kept[:] = self._solver._messages
+        if now <= self._last + RISE * max(1.0, abs(self._last)):
+            self._last = now
+            self._quiet += 1
+            if self._quiet >= self._patience:
+                self._quiet = 0
+                self.damping = max(self._least_damping, 2.0 * self.damping - 1.0)
+            return
+        self._solver._messages[:] = self._kept
+        self._last = np.inf
+        self.damping = min(max(self.damping, MOST_DAMPING), 0.5 + 0.5 * self.damping)
+        self._quiet, self._patience = 0, 2 * self._patience
+
+
+def message_passes(
+    graph: PairwiseGraph, schedule: Schedule
+) -> list[tuple[IntArray, IntArray, bool]]:
+    """Return for each pass the order of nodes, their ranks in it, and if they send to all."""
+    forward = np.arange(graph.n_nodes, dtype=np.int64)
+    if schedule == "checkerboard":
+        order = np.argsort(two_colouring(graph), kind="stable")
+        return [(order, np.argsort(order), True)]
+    backward = forward[::-1].copy()  # its own inverse
+    return [(forward, forward, False), (backward, backward, False)]
+
+
+def two_colouring(graph: PairwiseGraph) -> IntArray:
+    """Return 0 or 1 a node by breadth-first distance: a proper colouring of bipartite graphs."""
+    colour = np.full(graph.n_nodes, -1, dtype=np.int64)
+    for root in range(graph.n_nodes):
+        if colour[root] >= 0:
+            continue
+        colour[root] = 0
+        queue = deque([root])
+        while queue:
+            node = queue.popleft()
+            low, high = graph.incident_start[node], graph.incident_start[node + 1]
+            for end in graph.incident_edge[low:high]:
+                other = graph.edges[end // 2, 1 - end % 2]
+                if colour[other] < 0:
+                    colour[other] = 1 - colour[node]
+                    queue.append(int(other))
+    return colour

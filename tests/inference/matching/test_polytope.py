@@ -1,0 +1,82 @@
+"""The optimum over the matching polytope against all odd sets and all matchings of small graphs."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from engine.entropies.matching import complete_layout, make_matching_entropy
+from engine.inference.matching.messages import scale_to_rows
+from engine.inference.matching.newton import uniform_point
+from engine.inference.matching.polytope import solve_over_polytope, uncross
+
+
+def perfect_matchings(nodes):
+    """Yield all perfect matchings of a tuple of nodes, as lists of pairs."""
+    if not nodes:
+        yield []
+        return
+    first, rest = nodes[0], nodes[1:]
+    for k, other in enumerate(rest):
+        for others in perfect_matchings(rest[:k] + rest[k + 1 :]):
+            yield [(first, other), *others]
+
+
+def alike_scores(n, strength, rng):
+    """Scores by distance of students of whom many are copies: odd sets bind."""
+    answers = rng.integers(0, 3, size=(max(n // 3, 2), 2))[rng.integers(max(n // 3, 2), size=n)]
+    apart = np.abs(answers[:, None] - answers[None]).sum(axis=2)
+    return np.asarray(-strength * apart, dtype=np.float64)
+
+
+def odd_cuts(tau):
+    """Return all odd sets of three to half of the nodes, with what leaves them."""
+    n = len(tau)
+    for size in range(3, n // 2 + 1, 2):
+        for nodes in combinations(range(n), size):
+            rest = np.setdiff1d(np.arange(n), nodes)
+            yield nodes, float(tau[np.ix_(nodes, rest)].sum())
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("strength", [1.0, 12.0, 300.0])
+def test_the_optimum_lies_in_the_polytope_and_no_point_of_it_is_better(strength, seed):
+    rng = np.random.default_rng(seed)
+    n = 2 * int(rng.integers(3, 6))
+    scores, rho = alike_scores(n, strength, rng), np.full(n, 1.0 if seed % 3 else 0.5)
+    found = solve_over_polytope(uniform_point(n, rho), scores, rho)
+    assert found.proof.holds
+    assert found.value <= found.upper_bound <= found.value + 1e-7
+    assert np.abs(found.tau.sum(axis=1) - 1.0).max() < 1e-12
+    assert min(cut for _, cut in odd_cuts(found.tau)) >= 1.0 - 1e-8
+    entropy = make_matching_entropy(complete_layout(n), rho)
+    every = np.zeros((len(pairings := list(perfect_matchings(tuple(range(n))))), n, n))
+    for matching, pairs in zip(every, pairings, strict=True):
+        matching[tuple(np.transpose(pairs))] = 1.0
+    every += every.transpose(0, 2, 1)
+    likely = np.einsum("mij,ij->m", every, scores) / 2.0
+    for _ in range(30):  # mixtures of all matchings, near the optimum's too
+        shares = np.exp(rng.uniform(0.0, 2.0) * (likely - likely.max())) * rng.random(len(every))
+        tau = np.tensordot(shares / shares.sum(), every, axes=1)
+        value = float((tau * scores).sum()) / 2.0 + entropy.value(tau)
+        assert value <= found.upper_bound + 1e-9
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_violated_sets_are_exchanged_for_such_that_do_not_cross(seed):
+    """Held with others that they cross, they ask for marginals of 0: the way ended there."""
+    rng = np.random.default_rng(seed)
+    n = 10
+    tau = np.exp(alike_scores(n, 6.0, rng) + 0.1 * rng.random((n, n)))
+    tau[np.diag_indices(n)] = 0.0
+    tau, _ = scale_to_rows(tau)
+    cuts = dict(odd_cuts(tau))
+    violated = tuple(np.array(nodes) for nodes, cut in cuts.items() if cut < 1.0 - 1e-6)
+    chosen = uncross(tau, (), violated)
+    assert bool(chosen) == bool(violated)
+    for nodes in chosen:
+        rest = np.setdiff1d(np.arange(n), nodes)
+        assert tau[np.ix_(nodes, rest)].sum() < 1.0
+        assert len(nodes) % 2 == 1
+    for one, other in combinations([set(nodes.tolist()) for nodes in chosen], 2):
+        assert not (one & other and one - other and other - one and len(one | other) < n)
