@@ -3,6 +3,7 @@
 from .bipartite import BipartiteStructure
 from .graph import GraphStructure, check_matching, interior_of_graph
 from .grid import GridStructure
+from .junction_tree import JunctionTreeStructure
 from .linear import LinearStructure
 from .survey import SurveyStructure
 
@@ -10,6 +11,7 @@ __all__ = [
     "BipartiteStructure",
     "GraphStructure",
     "GridStructure",
+    "JunctionTreeStructure",
     "LinearStructure",
     "SurveyStructure",
     "check_matching",

@@ -1,0 +1,17 @@
+"""The quick form of the experiments on inference runs, and shows what the long form measures."""
+
+import numpy as np
+
+from benchmarks import exact_structures
+
+
+def test_learning_is_exact_where_trees_of_cliques_are() -> None:
+    rng = np.random.default_rng(0)
+    for name, outcome in exact_structures.run(8, 2, rng).items():
+        assert outcome.lower - 1e-6 <= outcome.exact <= outcome.upper + 1e-6
+        assert outcome.upper - outcome.lower < 1e-6
+        assert outcome.distance < 1e-3
+        assert outcome.frank_wolfe[0] <= outcome.exact <= outcome.frank_wolfe[1] + 1e-6
+        if name in {"chain", "tree"}:  # no cycle: the Bethe entropy is the exact one
+            assert abs(outcome.losses[1.0]) < 0.01
+            assert outcome.losses[0.5] > 0.01
