@@ -73,13 +73,13 @@ from .graphs.pairwise import PairwiseGraph, PairwiseModel
 from .inference.factors.elimination import Elimination
 from .inference.factors.log_partition import PartitionEstimate, log_partition, marginals
 from .inference.factors.map_portfolio import map_estimate
+from .inference.factors.mean_field import ProductMarginals, mean_field
 from .inference.map_estimate import MapEstimate
 from .inference.marginals import Marginals
 from .inference.matching.impossible_pairs import RuleConflict, check_rules
 from .inference.pairwise.expansion import map_by_expansion
 from .inference.pairwise.grid_tree_reweighted import GridTreeReweighted
 from .inference.pairwise.map_linear_programme import map_by_linear_programme
-from .inference.pairwise.mean_field import mean_field
 from .inference.pairwise.planar_ising import IsingMarginals, PlanarIsing
 from .inference.pairwise.roof_dual_map import map_by_roof_duality
 from .inference.pairwise.tree_reweighted import TreeReweighted
@@ -89,7 +89,7 @@ from .learning.class_model import ClassSegmentationModel, Detail, load_class_mod
 from .learning.class_prediction import BestLabelling, ClassPrediction, predict_classes
 from .learning.class_segmentation import TrainedClasses, train_class_segmentation
 from .learning.dask_hosts import DaskHosts
-from .learning.live_segmenter import LiveAnswer, LiveSegmenter, no_strokes
+from .learning.live_segmenter import LiveAnswer, LiveSegmenter
 from .learning.partner_means import PartnerMeans, compute_partner_means
 from .learning.question_information import QuestionInformation, question_information
 from .learning.roommate_evaluation import Evaluation, evaluate_roommates
@@ -97,11 +97,9 @@ from .learning.roommate_explanation import (
     Contribution,
     Explanation,
     QuestionWeight,
-    SwapCost,
     allowed_partners,
     explain_pair,
     question_weights,
-    swap_cost,
 )
 from .learning.roommate_model import RoommateModel, load_roommate_model
 from .learning.roommate_proposal import NextBest, Proposal, propose_pairs
@@ -220,6 +218,7 @@ __all__ = [
     "PracticeWeights",
     "Prediction",
     "Preference",
+    "ProductMarginals",
     "Progress",
     "ProgressCallback",
     "Proposal",
@@ -251,7 +250,6 @@ __all__ = [
     "StopCallback",
     "StoppedError",
     "Survey",
-    "SwapCost",
     "TrainedBoosted",
     "TrainedClasses",
     "TrainedRoommates",
@@ -305,7 +303,6 @@ __all__ = [
     "measure_objects",
     "name_in_set",
     "never_stop",
-    "no_strokes",
     "order_answers",
     "part_file",
     "partner_doubt",
@@ -342,7 +339,6 @@ __all__ = [
     "show_stack",
     "simulate_pairs",
     "simulate_university",
-    "swap_cost",
     "to_pairwise",
     "train_boosted_segmentation",
     "train_class_segmentation",

@@ -19,14 +19,12 @@ from numpy.typing import NDArray
 from engine.core.arguments import FloatArray, read_only
 from engine.core.errors import InvalidProblemError
 from engine.crf.grid_features import CodeArray, EdgeFeatures
-from engine.crf.image_features import N_EDGE_FEATURES, N_LEVELS
+from engine.crf.image_features import N_EDGE_FEATURES
 
 UNKNOWN = 255
 """The label of pixels of which nothing is known: hidden, or to be ignored."""
 
 MOST_CLASSES = 32
-
-N_CODES = N_LEVELS**2
 
 SMALL_SCORE = 1.5
 """Scores within this have a weight of their own: trees are bolder in doubt than when sure."""

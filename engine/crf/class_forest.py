@@ -7,25 +7,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.core.arguments import read_only
 from engine.core.errors import InvalidProblemError
-from engine.kernels.boosting import sum_class_trees
+from engine.crf.tree_arrays import (
+    NODE_KINDS,
+    check_finite,
+    check_nodes,
+    flat_planes,
+    read_tree_arrays,
+)
+from engine.kernels.forest import sum_class_trees
 
-KINDS = {
-    "offsets": np.float32,
-    "starts": np.int32,
-    "depths": np.int32,
-    "features": np.int16,
-    "thresholds": np.float32,
-    "children": np.int32,
-    "values": np.float32,
-}
+KINDS = {"offsets": np.float32} | NODE_KINDS
 """The arrays of a forest and their types."""
-
-_MISFIT = "the arrays of the decision trees do not fit each other."
-
-MAX_DEPTH = 64
-"""Steps to a leaf that a file may claim: ours take some ten."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,28 +43,12 @@ class ClassForest:
     values: NDArray[np.float32]
 
     def __post_init__(self) -> None:
-        n_nodes, n_classes = len(self.features), len(self.offsets)
-        shapes_fit = (
-            all(array.ndim == 1 for array in (self.offsets, self.starts, self.features))
-            and n_classes >= 2
-            and self.depths.shape == self.starts.shape
-            and self.thresholds.shape == self.children.shape == (n_nodes,)
-            and self.values.shape == (n_nodes, n_classes)
-        )
-        if not shapes_fit or _outside(self.features, 0, self.n_features - 1):
-            raise InvalidProblemError(_MISFIT)
-        if _outside(self.starts, 0, n_nodes - 1) or _outside(self.depths, 0, MAX_DEPTH):
-            raise InvalidProblemError(_MISFIT)
-        # The right child comes next; of a leaf, its own left child, there is none.
-        is_leaf = self.children == np.arange(n_nodes)
-        if _outside(self.children, 0, n_nodes - 1) or _outside(
-            self.children[~is_leaf], 0, n_nodes - 2
-        ):
-            raise InvalidProblemError(_MISFIT)
-        if not np.isinf(self.thresholds[is_leaf]).all():
-            raise InvalidProblemError(_MISFIT)
-        if not np.isfinite(self.values).all() or not np.isfinite(self.offsets).all():
-            raise InvalidProblemError("the decision trees hold values that are not numbers.")
+        trees = (self.starts, self.depths, self.features, self.thresholds, self.children)
+        check_nodes(self.n_features, *trees)
+        shape = (len(self.features), len(self.offsets))
+        if self.offsets.ndim != 1 or shape[1] < 2 or self.values.shape != shape:
+            raise InvalidProblemError("the arrays of the decision trees do not fit each other.")
+        check_finite(self.values, self.offsets)
 
     @property
     def n_classes(self) -> int:
@@ -89,11 +66,7 @@ class ClassForest:
         -------
         ndarray, shape (..., L), float32
         """
-        flat = np.ascontiguousarray(planes).reshape(len(planes), -1)
-        if len(flat) != self.n_features:
-            raise InvalidProblemError(
-                f"planes: expected {self.n_features} features, received {len(flat)}."
-            )
+        flat = flat_planes(planes, self.n_features)
         total = np.empty((flat.shape[1], self.n_classes), dtype=np.float32)
         total[:] = self.offsets
         trees = (self.starts, self.depths, self.features, self.thresholds, self.children)
@@ -113,20 +86,5 @@ def class_forest_from_arrays(arrays: Mapping[str, NDArray[Any]]) -> ClassForest:
     InvalidProblemError
         If one is missing or they do not fit each other.
     """
-    wanted = {"n_features", *KINDS}
-    if missing := wanted - set(arrays):
-        raise InvalidProblemError(f"the decision trees lack {', '.join(sorted(missing))}.")
-    for name in wanted:
-        if arrays[name].dtype.kind not in "iuf":
-            raise InvalidProblemError(f"the decision trees' {name} are no numbers.")
-    if arrays["n_features"].shape:
-        raise InvalidProblemError("the decision trees' number of features is not one number.")
-    typed = {
-        name: read_only(np.ascontiguousarray(arrays[name].astype(kind)))
-        for name, kind in KINDS.items()
-    }
-    return ClassForest(int(arrays["n_features"]), **typed)
-
-
-def _outside(values: NDArray[Any], low: int, high: int) -> bool:
-    return bool(values.size) and bool(values.min() < low or values.max() > high)
+    parts = read_tree_arrays(arrays, KINDS, ("n_features",))
+    return ClassForest(int(parts.pop("n_features")), **parts)

@@ -29,8 +29,6 @@ FINER = 1.6
 INNER_SCALE = 0.5
 """The structure tensor averages over a scale products of gradients at this share of it."""
 
-N_POSITIONS = 3
-
 
 class Frame(NamedTuple):
     """Where a window lies in a whole picture: its first row and column, the size of the whole."""

@@ -1,6 +1,7 @@
 """Names of ``engine.inference``; ``__init__.py`` imports each when it is first used."""
 
 from .factors.elimination import Elimination
+from .factors.mean_field import ProductMarginals, mean_field
 from .map_estimate import MapEstimate
 from .marginals import Marginals
 from .matching.bipartite_bethe import compute_bethe_marginals
@@ -11,7 +12,6 @@ from .matching.frank_wolfe import FrankWolfeMarginals, compute_frank_wolfe_margi
 from .matching.graph_newton import compute_graph_pseudomarginals
 from .pairwise.frank_wolfe import frank_wolfe_marginals, interior_start
 from .pairwise.grid_tree_reweighted import GridTreeReweighted
-from .pairwise.mean_field import mean_field
 from .pairwise.tree_reweighted import TreeReweighted
 from .perturb_and_map import estimate_perturb_and_map
 
@@ -21,6 +21,7 @@ __all__ = [
     "GridTreeReweighted",
     "MapEstimate",
     "Marginals",
+    "ProductMarginals",
     "TreeReweighted",
     "compute_bethe_marginals",
     "compute_bipartite_marginals",

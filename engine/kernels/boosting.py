@@ -15,9 +15,6 @@ from numba import njit
 from engine.core.arguments import FloatArray
 from engine.kernels.compiling import inner
 
-BLOCK = 256
-"""Pixels that one tree is asked about before the next tree is: its nodes stay in the cache."""
-
 
 @njit(cache=True, nogil=True)
 def bin_plane(values, edges, bins):  # type: ignore[no-untyped-def]
@@ -239,36 +236,3 @@ def step_leaves(  # type: ignore[no-untyped-def]
         for place in range(places[node, 0], places[node, 1]):
             for c in range(classes):
                 scores[rows[place], c] += values[node, c]
-
-
-@njit(cache=True, nogil=True)
-def sum_class_trees(planes, starts, depths, features, thresholds, children, values, out):  # type: ignore[no-untyped-def]
-    """Add to each pixel the leaf values of all trees; see `engine.kernels.forest.sum_trees`.
-
-    Parameters
-    ----------
-    planes : (K, n) float32 or uint8
-    starts, depths, features, thresholds, children : the trees, a leaf being its own left child
-        with the threshold infinity
-    values : (N, L) float32
-    out : (n, L) float32, added to
-    """
-    total, classes = out.shape
-    sample = np.empty((BLOCK, planes.shape[0]), dtype=planes.dtype)
-    places = np.empty(BLOCK, dtype=np.int32)
-    for first in range(0, total, BLOCK):
-        count = min(BLOCK, total - first)
-        for k in range(planes.shape[0]):
-            for p in range(count):
-                sample[p, k] = planes[k, first + p]
-        for tree in range(len(starts)):
-            places[:count] = starts[tree]
-            for _ in range(depths[tree]):
-                for p in range(count):
-                    node = places[p]
-                    is_right = sample[p, features[node]] > thresholds[node]
-                    places[p] = children[node] + is_right
-            for p in range(count):
-                leaf = values[places[p]]
-                for c in range(classes):
-                    out[first + p, c] += leaf[c]

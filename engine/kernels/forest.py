@@ -1,10 +1,45 @@
 """Sums of decision trees at every pixel."""
 
+from typing import Any
+
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
+
+from engine.kernels.compiling import inner
+
+Array = NDArray[Any]
 
 BLOCK = 256
 """Pixels that one tree is asked about before the next tree is: its nodes stay in the cache."""
+
+
+@inner
+def _read_block(planes: Array, first: int, count: int, sample: Array) -> None:
+    """Write the features of ``count`` pixels from ``first``, a row of ``sample`` each."""
+    for k in range(planes.shape[0]):
+        for p in range(count):
+            sample[p, k] = planes[k, first + p]
+
+
+@inner
+def _find_leaves(
+    root: int,
+    depth: int,
+    features: Array,
+    thresholds: Array,
+    children: Array,
+    sample: Array,
+    count: int,
+    places: Array,
+) -> None:
+    """Write at which leaf of one tree each pixel of a block arrives."""
+    places[:count] = root
+    for _ in range(depth):
+        for p in range(count):
+            node = places[p]
+            is_right = sample[p, features[node]] > thresholds[node]
+            places[p] = children[node] + is_right
 
 
 @njit(cache=True, nogil=True)
@@ -29,15 +64,37 @@ def sum_trees(planes, starts, depths, features, thresholds, children, values, ou
     places = np.empty(BLOCK, dtype=np.int32)
     for first in range(0, total, BLOCK):
         count = min(BLOCK, total - first)
-        for k in range(planes.shape[0]):
-            for p in range(count):
-                sample[p, k] = planes[k, first + p]
+        _read_block(planes, first, count, sample)
         for tree in range(len(starts)):
-            places[:count] = starts[tree]
-            for _ in range(depths[tree]):
-                for p in range(count):
-                    node = places[p]
-                    is_right = sample[p, features[node]] > thresholds[node]
-                    places[p] = children[node] + is_right
+            _find_leaves(
+                starts[tree], depths[tree], features, thresholds, children, sample, count, places
+            )
             for p in range(count):
                 out[first + p] += values[places[p]]
+
+
+@njit(cache=True, nogil=True)
+def sum_class_trees(planes, starts, depths, features, thresholds, children, values, out):  # type: ignore[no-untyped-def]
+    """Add to each pixel the leaf values of all trees, a number for every class; see `sum_trees`.
+
+    Parameters
+    ----------
+    planes : (K, n) float32 or uint8
+    starts, depths, features, thresholds, children : as in `sum_trees`
+    values : (N, L) float32
+    out : (n, L) float32, added to
+    """
+    total, classes = out.shape
+    sample = np.empty((BLOCK, planes.shape[0]), dtype=planes.dtype)
+    places = np.empty(BLOCK, dtype=np.int32)
+    for first in range(0, total, BLOCK):
+        count = min(BLOCK, total - first)
+        _read_block(planes, first, count, sample)
+        for tree in range(len(starts)):
+            _find_leaves(
+                starts[tree], depths[tree], features, thresholds, children, sample, count, places
+            )
+            for p in range(count):
+                leaf = values[places[p]]
+                for c in range(classes):
+                    out[first + p, c] += leaf[c]

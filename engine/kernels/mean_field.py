@@ -1,68 +1,83 @@
-"""Coordinate ascent for fully factorised distributions on pairwise models.
-
-References: Wainwright and Jordan 2008, chapter 5; Domke 2013, 3.2.
-"""
+"""Coordinate updates of naive mean field on factor graphs of any arity."""
 
 import math
 
 import numpy as np
 from numba import njit
 
-from engine.core.arguments import FloatArray
-from engine.kernels.messages_pairwise import Layout
+from engine.core.arguments import FloatArray, IntArray
+from engine.kernels.factor_search import FactorArrays
 
 
 @njit(cache=True, nogil=True)
-def update_nodes(
-    layout: Layout, scores: FloatArray, marginals: FloatArray, work: FloatArray
+def update_variables(
+    arrays: FactorArrays,
+    scores: FloatArray,
+    marginals: FloatArray,
+    labels: IntArray,
+    work: FloatArray,
 ) -> float:
-    """Set each node in turn to its best distribution given the others; return the largest change.
+    """Set each variable to its best distribution given the others; return the largest change.
 
-    q_i(x) ~ exp( theta_i(x) + sum over edges sum_y q_j(y) theta_ij(x, y) ), with 0 * -inf = 0.
-    A node all of whose labels are impossible given the others is left as it is.
+    ``marginals`` has one entry a label of each variable, ``labels`` (largest arity,) and ``work``
+    (most labels,) are work space. A variable all of whose labels are impossible given the others
+    is left as it is.
     """
-    cards, edges, node_start, edge_start, incident_start, incident_edge, _ = layout
+    cards, scope_start, scope_variable, _, table_start, variable_start, factors, _, start = arrays
     change = 0.0
-    for node in range(cards.shape[0]):
-        for x in range(cards[node]):
-            work[x] = scores[node_start[node] + x]
-        for k in range(incident_start[node], incident_start[node + 1]):
-            end = incident_edge[k]
-            e = end // 2
-            other = edges[e, 1 - end % 2]
-            row = cards[edges[e, 1]]
-            for y in range(cards[other]):
-                q = marginals[node_start[other] + y]
-                if q <= 0.0:
-                    continue
-                for x in range(cards[node]):
-                    place = edge_start[e] + (x * row + y if end % 2 == 0 else y * row + x)
-                    work[x] += q * scores[place]
+    for v in range(cards.shape[0]):
+        work[: cards[v]] = 0.0
+        for k in range(variable_start[v], variable_start[v + 1]):
+            factor = factors[k]
+            low, high = scope_start[factor], scope_start[factor + 1]
+            labels[: high - low] = 0
+            for place in range(table_start[factor], table_start[factor + 1]):
+                share, own = 1.0, 0
+                for s in range(low, high):
+                    u = scope_variable[s]
+                    if u == v:
+                        own = labels[s - low]
+                    else:
+                        share *= marginals[start[u] + labels[s - low]]
+                if share > 0.0:
+                    work[own] += share * scores[place]
+                for s in range(high - 1, low - 1, -1):  # the next configuration of the table
+                    labels[s - low] += 1
+                    if labels[s - low] < cards[scope_variable[s]]:
+                        break
+                    labels[s - low] = 0
         largest = -np.inf
-        for x in range(cards[node]):
+        for x in range(cards[v]):
             largest = max(largest, work[x])
         if largest == -np.inf:
             continue
         total = 0.0
-        for x in range(cards[node]):
+        for x in range(cards[v]):
             work[x] = math.exp(work[x] - largest)
             total += work[x]
-        for x in range(cards[node]):
+        for x in range(cards[v]):
             new = work[x] / total
-            place = node_start[node] + x
-            change = max(change, abs(new - marginals[place]))
-            marginals[place] = new
+            change = max(change, abs(new - marginals[start[v] + x]))
+            marginals[start[v] + x] = new
     return change
 
 
 @njit(cache=True, nogil=True)
-def write_products(layout: Layout, tables: FloatArray) -> None:
-    """Write the edge tables as outer products of the node tables."""
-    cards, edges, node_start, edge_start, _, _, _ = layout
-    for e in range(edges.shape[0]):
-        i, j = edges[e, 0], edges[e, 1]
-        place = edge_start[e]
-        for x in range(cards[i]):
-            for y in range(cards[j]):
-                tables[place] = tables[node_start[i] + x] * tables[node_start[j] + y]
-                place += 1
+def expected_scores(
+    arrays: FactorArrays, scores: FloatArray, marginals: FloatArray, out: FloatArray
+) -> float:
+    """Write the expected entry of each factor; return the sum of the absolute values taken."""
+    cards, scope_start, scope_variable, scope_stride, table_start, _, _, _, start = arrays
+    magnitude = 0.0
+    for factor in range(out.shape[0]):
+        out[factor] = 0.0
+        for place in range(table_start[factor], table_start[factor + 1]):
+            share = 1.0
+            for s in range(scope_start[factor], scope_start[factor + 1]):
+                u = scope_variable[s]
+                label = (place - table_start[factor]) // scope_stride[s] % cards[u]
+                share *= marginals[start[u] + label]
+            if share > 0.0:
+                out[factor] += share * scores[place]
+                magnitude += share * abs(scores[place])
+    return magnitude

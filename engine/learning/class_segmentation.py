@@ -67,9 +67,6 @@ all edges to their margins for its certificate would take longer than the trees.
 RELATIVE_GAP = 2e-3
 """Certified gap over the size of the log-likelihood at which learning by it stops."""
 
-LARGEST_ODDS = 6.0
-"""Probabilities from elsewhere count as no surer than this, nats."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainedClasses:

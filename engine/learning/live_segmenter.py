@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from engine.core.arguments import read_only
 from engine.core.errors import InvalidProblemError
-from engine.crf.class_features import UNKNOWN, ClassFeatures, ClassLabels, Layout, centred
+from engine.crf.class_features import ClassFeatures, ClassLabels, Layout, centred
 from engine.crf.class_forest import ClassForest
 from engine.crf.filter_bank import FilterBank, blur_into
 from engine.crf.grid_features import EdgeFeatures
@@ -129,11 +129,6 @@ class LiveSegmenter:
     def keys(self) -> tuple[str, ...]:
         """The pictures, in the order in which they came."""
         return tuple(self._pictures)
-
-    @property
-    def n_bytes(self) -> int:
-        """Bytes kept for the pictures."""
-        return sum(kept.bins.nbytes + 2 * kept.bins[0].nbytes for kept in self._pictures.values())
 
     def add_image(self, key: str, image: NDArray[np.uint8]) -> None:
         """Compute and keep the filters of a picture, (H, W, 3) uint8; one of that key is replaced.
@@ -327,8 +322,3 @@ def _most_doubtful(
     blur_into(small, NEXT_SCALE / step, smooth)
     row, column = np.unravel_index(int(smooth.argmax()), smooth.shape)
     return int(row) * step, int(column) * step
-
-
-def no_strokes(shape: tuple[int, int]) -> ClassLabels:
-    """A map of a picture of that shape on which nothing is painted."""
-    return np.full(shape, UNKNOWN, dtype=np.uint8)

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.core.arguments import BoolArray, FloatArray, IntArray, read_only
+from engine.core.arguments import BoolArray, FloatArray, read_only
 from engine.core.errors import InvalidProblemError
 from engine.crf.questionnaire import Question
 from engine.crf.rules import Rules
-from engine.crf.survey import BLANK, Survey, partners_of
+from engine.crf.survey import BLANK, Survey
 from engine.crf.survey_features import centre_twice, distance_table
 from engine.learning.roommate_model import RoommateModel
 
@@ -116,57 +116,6 @@ def explain_pair(
 def _answer(survey: Survey, question: Question, student: int, column: int) -> str | None:
     code = int(survey.answers[student, column])
     return None if code == BLANK else question.levels[code]
-
-
-@dataclass(frozen=True, slots=True)
-class SwapCost:
-    """Two pairs become two others.
-
-    Parameters
-    ----------
-    old_pairs, new_pairs : two pairs of student indices each (one when nobody is left behind)
-    old_scores, new_scores : score of each, nats.
-    """
-
-    old_pairs: tuple[tuple[int, int], ...]
-    new_pairs: tuple[tuple[int, int], ...]
-    old_scores: tuple[float, ...]
-    new_scores: tuple[float, ...]
-
-    @property
-    def change(self) -> float:
-        """New total minus old, nats; below zero the total score falls."""
-        return sum(self.new_scores) - sum(self.old_scores)
-
-
-def swap_cost(model: RoommateModel, survey: Survey, pairs: IntArray, i: int, j: int) -> SwapCost:
-    """Return what pairing i with j does to the pairs that both are in now.
-
-    Their partners of now are paired with each other; if only one of the two has a partner now, that
-    partner is left without.
-
-    Raises
-    ------
-    InvalidProblemError
-        If i and j are the same, unknown, or already paired.
-    """
-    model.check_survey(survey)
-    n = survey.n_students
-    if i == j or not (0 <= i < n and 0 <= j < n):
-        raise InvalidProblemError(f"A swap needs two different students of 0 to {n - 1}: {i}, {j}.")
-    partner = partners_of(pairs, n)
-    if partner[i] == j:
-        raise InvalidProblemError(f"{survey.ids[i]} and {survey.ids[j]} are a pair already.")
-    left = [int(partner[k]) for k in (i, j)]
-    old = [(k, other) for k, other in zip((i, j), left, strict=True) if other >= 0]
-    new = [(i, j)] + ([(left[0], left[1])] if min(left) >= 0 else [])
-
-    def score(chosen: list[tuple[int, int]]) -> tuple[float, ...]:
-        array = np.array(chosen, dtype=np.int64).reshape(-1, 2)
-        parts = model.features.pair_scores(survey, model.theta, array)
-        return tuple(float(x) for x in parts.sum(axis=1))
-
-    return SwapCost(tuple(old), tuple(new), score(old), score(new))
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,10 +86,6 @@ class Proposal:
         """How far the total score may be below the best, nats; at rounding level."""
         return max(self.upper_bound - self.weight, 0.0)
 
-    def marginal_between(self, i: int, j: int) -> float:
-        """Return the probability that i and j share a room."""
-        return float(self.marginals[i, j])
-
 
 def propose_pairs(
     model: RoommateModel,

@@ -24,7 +24,6 @@ from engine.learning.labelled_pictures import (
     Images,
     Masks,
     check_labels,
-    check_some,
     labelled_pictures,
 )
 from engine.learning.segmentation_model import SegmentationModel, make_segmentation_model
@@ -184,22 +183,6 @@ def train_segmentation(
 def _left(max_seconds: float | None, started: float) -> float | None:
     """Seconds of a limit that reading has left to the solver."""
     return None if max_seconds is None else max(max_seconds - (perf_counter() - started), 0.0)
-
-
-def make_examples(
-    images: Images, masks: Masks, max_side: int, cache: Path | None = None
-) -> ExampleStore:
-    """Shrink pictures and masks to their models and compute the features, one at a time.
-
-    Raises
-    ------
-    InvalidProblemError
-        If there are none, the numbers differ, or an image and its mask differ in size.
-    """
-    examples = ExampleStore(cache)
-    _append(examples, images, masks, max_side)
-    check_some(len(examples))
-    return examples
 
 
 def _append(

@@ -60,12 +60,6 @@ class Master:
             np.ones(n),
         )
 
-    def set_penalty(self, penalty: float) -> None:
-        """Change what an unplaced person costs."""
-        n = self._problem.n_atoms
-        costs = np.asarray(penalty * self._problem.sizes, dtype=np.float64)
-        self._model.changeColsCost(n, np.arange(n, dtype=np.int32), costs)
-
     def add_new_columns(self) -> None:
         """Add the columns that joined the list since the last call."""
         columns, first = self._columns, self._n_added

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.core.arguments import BoolArray, FloatArray, IntArray
 
@@ -93,6 +92,3 @@ class RoomProblem:
             if len(staying):
                 total[staying[(members[staying] == a).any(axis=1)]] += refund
         return total
-
-
-PaddedGroups = NDArray[np.int32]

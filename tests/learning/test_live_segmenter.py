@@ -5,14 +5,15 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from engine.core.errors import InvalidProblemError
+from engine.crf.class_features import UNKNOWN
 from engine.learning import live_segmenter
-from engine.learning.live_segmenter import LiveSegmenter, no_strokes
+from engine.learning.live_segmenter import LiveSegmenter
 from tests.learning.class_pictures import CLASSES, class_pictures
 
 
 def painted(labels: np.ndarray, count: int = 6) -> np.ndarray:
     """Short strokes on each class."""
-    rng, strokes = np.random.default_rng(1), no_strokes(labels.shape)
+    rng, strokes = np.random.default_rng(1), np.full(labels.shape, UNKNOWN, np.uint8)
     for label in range(3):
         for place in rng.permutation(np.argwhere(labels == label))[:count]:
             row, columns = place[0], slice(max(place[1] - 4, 0), place[1] + 5)
@@ -69,8 +70,8 @@ def test_strokes_taken_back_are_forgotten_and_order_does_not_matter() -> None:
             live.add_image(key, image)
     both.learn({"a": strokes[0]})
     both.learn({"b": strokes[1]})
-    both.learn({"b": no_strokes(labels[1].shape)})
-    again.learn({"a": strokes[0], "b": no_strokes(labels[1].shape)})
+    both.learn({"b": np.full(labels[1].shape, UNKNOWN, np.uint8)})
+    again.learn({"a": strokes[0], "b": np.full(labels[1].shape, UNKNOWN, np.uint8)})
     assert_array_equal(both.predict("b").labels, again.predict("b").labels)
 
 
@@ -85,7 +86,7 @@ def test_what_cannot_be_answered_is_said() -> None:
     with pytest.raises(InvalidProblemError, match="Nothing is painted"):
         live.predict("a")
     with pytest.raises(InvalidProblemError, match="Nothing is painted"):
-        live.learn({"a": no_strokes(labels[0].shape)})
+        live.learn({"a": np.full(labels[0].shape, UNKNOWN, np.uint8)})
     with pytest.raises(InvalidProblemError, match="label 7"):
         live.learn({"a": np.full_like(labels[0], 7)})
     live.learn({"a": np.where(labels[0] == 1, 1, 255).astype(np.uint8)})  # one class: all is it

@@ -8,14 +8,24 @@ from numpy.testing import assert_allclose
 
 from engine.core.errors import InvalidProblemError, StoppedError
 from engine.core.status import Status
+from engine.learning.example_store import ExampleStore
+from engine.learning.labelled_pictures import labelled_pictures
 from engine.learning.marginal_fitting import fit_marginals
-from engine.learning.segmentation import make_examples, train_segmentation
+from engine.learning.segmentation import train_segmentation
 from engine.learning.segmentation_prediction import evaluate_mask, predict_segmentation
 from engine.learning.segmentation_solvers import subset_sizes
 from engine.objectives.grid_inner import GridChains
 from engine.objectives.grid_losses import LossOptions
 from engine.solvers.control import Limits
 from tests.learning.leaf_pictures import leaves
+
+
+def make_examples(images: Any, masks: Any) -> ExampleStore:
+    """The pictures as they are learned from, at most 200 pixels wide or high."""
+    store = ExampleStore(None)
+    for picture in labelled_pictures(images, masks, 200):
+        store.append(picture.colours, picture.labels)
+    return store
 
 
 def test_it_learns_to_tell_leaves_from_soil(trained: Any) -> None:
@@ -34,7 +44,7 @@ def test_the_certificate_brackets_the_optimum(trained: Any) -> None:
     assert trained.result.relative_gap <= 1e-4
     assert trained.result.duality_gap == trained.result.objective - trained.result.lower_bound
     total = -0.5 * trained.model.ridge * trained.model.theta @ trained.model.theta
-    for example in make_examples(*leaves(5), 200):
+    for example in make_examples(*leaves(5)):
         chains = GridChains(example.features, 0.5, trained.model.theta)
         chains.sweep(200)
         observed = example.features.observed_statistics(example.labels)
@@ -49,7 +59,7 @@ def test_likelihood_by_l_bfgs_finds_the_same_parameters() -> None:
     ours = train_segmentation(images, masks, ridge=30.0, relative_gap=1e-7)
     options = LossOptions("surrogate-likelihood", threshold=1e-9)
     theirs = fit_marginals(
-        make_examples(images, masks, 200), options, ridge=ours.model.ridge, max_iterations=400
+        make_examples(images, masks), options, ridge=ours.model.ridge, max_iterations=400
     )
     assert theirs.objective == pytest.approx(-ours.result.lower_bound, rel=1e-4)
     assert_allclose(theirs.theta, ours.model.theta, atol=0.02 * np.abs(ours.model.theta).max())

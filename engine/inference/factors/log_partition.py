@@ -13,7 +13,7 @@ from engine.graphs.factor_graph import FactorGraph, PairwiseForm, to_pairwise
 from engine.graphs.spanning_trees import constant_tree_probability, tree_probabilities
 from engine.inference.factors.elimination import Elimination
 from engine.inference.factors.feasible_start import find_feasible
-from engine.inference.factors.mean_field import mean_field_factors
+from engine.inference.factors.mean_field import mean_field
 from engine.inference.marginals import Marginals
 from engine.inference.pairwise.dual_oracle import DualOracle
 from engine.inference.pairwise.frank_wolfe import frank_wolfe_marginals, interior_start
@@ -204,7 +204,7 @@ def _mean_field(task: _Task) -> PartitionEstimate:
     start = None
     if task.form.model.has_zeros:
         start = find_feasible(task.graph, task.form, should_stop=task.should_stop)
-    answer = mean_field_factors(
+    answer = mean_field(
         task.graph,
         start=start,
         max_iterations=task.max_iterations,

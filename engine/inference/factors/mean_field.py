@@ -11,7 +11,7 @@ from engine.core.rounding import sum_allowance
 from engine.core.status import Status
 from engine.graphs.factor_graph import FactorGraph
 from engine.graphs.factor_layout import FactorLayout, lay_out_factors
-from engine.kernels.mean_field_factors import expected_scores, update_variables
+from engine.kernels.mean_field import expected_scores, update_variables
 
 # Zeros are first softened to this much below the range of the other entries (nats), so that
 # the uniform start is not impossible; the final updates use the true zeros.
@@ -32,7 +32,7 @@ class ProductMarginals:
     status: Status
 
 
-def mean_field_factors(
+def mean_field(
     graph: FactorGraph,
     *,
     start: IntArray | None = None,
