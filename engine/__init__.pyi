@@ -124,7 +124,7 @@ from .learning.segmentation_prediction import (
 from .learning.segmentation_progress import SegmentationPreview, SegmentationProgress
 from .learning.set_weights import set_roommate_weights
 from .metrics.calibration import ReliabilityBin
-from .metrics.classes import Confusion, confusion
+from .metrics.classes import ClassFigures, Confusion, class_figures, confusion
 from .metrics.objects import ObjectTable, measure_objects
 from .metrics.roc import RocCurve
 from .oracles.assignment import Assignment, assign
@@ -163,6 +163,7 @@ __all__ = [
     "CertificateError",
     "ChannelView",
     "Checkpoint",
+    "ClassFigures",
     "ClassPrediction",
     "ClassSegmentationModel",
     "ColumnGuess",
@@ -268,6 +269,7 @@ __all__ = [
     "check_room_rules",
     "check_rules",
     "choose_view",
+    "class_figures",
     "classify_columns",
     "compute_partner_means",
     "confusion",

@@ -55,8 +55,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     train.add_argument(
         "--loss",
         choices=LOSSES,
-        help="surrogate likelihood (with a certificate), univariate or clique logistic; boosted: "
-        "by default the one with the lower error on images kept from it; linear: likelihood",
+        help="surrogate likelihood (with a certificate), univariate or clique logistic, or trees "
+        "alone without edges; boosted: by default the one with the lowest error on images kept "
+        "from it; linear: likelihood",
     )
     train.add_argument(
         "--no-position",

@@ -29,7 +29,7 @@ from engine.datasets.label_maps import (
 from engine.learning.class_model import Detail, load_class_model
 from engine.learning.class_prediction import ClassPrediction, predict_classes
 from engine.learning.class_segmentation import train_class_segmentation
-from engine.metrics.classes import Confusion, confusion
+from engine.metrics.classes import Confusion, class_figures, confusion
 
 Labelled = tuple[ByteImage, NDArray[np.uint8], NDArray[np.float32] | None]
 
@@ -120,8 +120,20 @@ def train(args: argparse.Namespace) -> dict[str, Any]:
         "n_images": len(files) - len(skipped),
         "n_pixels": trained.n_pixels,
         "known_pixels": dict(zip(code.names, trained.n_known, strict=True)),
+        "kept": _kept(trained.kept, code.names),
         "skipped": name_skipped(skipped),
     }
+
+
+def _kept(counts: Sequence[Confusion], names: Sequence[str]) -> dict[str, Any]:
+    """Figures of the pictures that were judged by what never saw them; none of too few."""
+    figures = class_figures(counts)
+    if figures is None:
+        return {}
+    overlaps = [row["iou"] for row in figures.classes]
+    by_class = {n: None if v != v else v for n, v in zip(names, overlaps, strict=True)}
+    kept = {"n_images": figures.n_pictures, "error": figures.error, "iou": figures.overlap}
+    return kept | {"iou_by_class": by_class}
 
 
 def predict(args: argparse.Namespace) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from engine.learning.boosted_unaries import FOLDS, BoostedUnaries, n_second_feat
 from engine.objectives.grid_inner import check_rho
 
 FORMAT = "bethe-hall boosted segmentation model 1"
-LOSSES = ("likelihood", "univariate", "clique")
+LOSSES = ("likelihood", "univariate", "clique", "trees")
 N_NODE_FEATURES = 3
 N_PARAMETERS = 2 * N_NODE_FEATURES + 4 * N_EDGE_FEATURES
 
@@ -107,6 +107,13 @@ def boosted_features(colours: NDArray[np.uint8], log_odds: NDArray[np.float32]) 
     values[:, :, 1] = log_odds
     np.clip(log_odds, -SMALL_ODDS, SMALL_ODDS, out=values[:, :, 2])
     return GridFeatures(DenseNodeFeatures(values), code_edges(colours / 255.0))
+
+
+def trees_alone() -> FloatArray:
+    """Return the weights that say what the trees say, pixel by pixel."""
+    theta = np.zeros(N_PARAMETERS)
+    theta[N_NODE_FEATURES + 1] = 1.0
+    return theta
 
 
 def make_boosted_model(

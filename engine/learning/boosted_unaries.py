@@ -98,7 +98,7 @@ def deal_folds(shapes: Sequence[tuple[int, ...]], rng: np.random.Generator) -> l
     """Fold of every picture, shape (); of few pictures, of every pixel, in blocks."""
     order = rng.permutation(len(shapes))
     if len(shapes) < FOLDS:
-        return [_blocks_of(shape) for shape in shapes]
+        return [block_folds(shape) for shape in shapes]
     return [np.array(place % FOLDS) for place in order]
 
 
@@ -188,7 +188,7 @@ class _Work:
             raise StoppedError("Learning was stopped.")
 
 
-def _blocks_of(shape: tuple[int, ...]) -> Folds:
+def block_folds(shape: tuple[int, ...]) -> Folds:
     """Folds of the pixels of a lone picture: blocks, so that no pixel's neighbour gives it away."""
     rows, columns = (np.arange(side) * BLOCKS // side for side in shape)
     return (rows[:, None] * 3 + columns[None] * 2) % FOLDS

@@ -20,7 +20,7 @@ from engine.learning.boosted_unaries import FOLDS
 from engine.learning.class_unaries import ClassUnaries
 
 FORMAT = "bethe-hall class segmentation model 1"
-LOSSES = ("likelihood", "univariate")
+LOSSES = ("likelihood", "univariate", "trees")
 MAX_FILE_BYTES = 512 * 2**20
 
 _STAGES = ("first", "second")
@@ -157,7 +157,7 @@ def make_class_model(
     layout = Layout(len(classes), unaries.n_maps)
     weights = as_finite_array("theta", np.array(theta, dtype=np.float64), shape=(layout.size,))
     if loss not in LOSSES:
-        raise InvalidProblemError(f"loss: expected {' or '.join(LOSSES)}, received {loss!r}.")
+        raise InvalidProblemError(f"loss: expected one of {', '.join(LOSSES)}, received {loss!r}.")
     if not 0 <= unaries.n_maps <= MOST_CLASSES:
         raise InvalidProblemError(f"maps: expected at most {MOST_CLASSES} planes.")
     for forests, count in zip((unaries.first, unaries.second), unaries.n_features, strict=True):

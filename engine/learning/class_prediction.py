@@ -146,7 +146,7 @@ def maps_for(
     InvalidProblemError
         If there are more or fewer planes than it learned with.
     """
-    from engine.learning.class_segmentation import check_maps
+    from engine.learning.class_pictures import check_maps
 
     planes = check_maps("image", maps)
     if planes.shape[2] != model.n_maps:

@@ -16,6 +16,7 @@ from engine.core.progress import StopCallback, ignore_progress
 from engine.core.status import Status
 from engine.crf.class_features import ClassExample, Layout
 from engine.kernels.threads import count_threads, one_blas_thread
+from engine.metrics.classes import Confusion, confusion
 from engine.objectives.class_inner import ClassSetInnerProblem, expected_statistics
 from engine.objectives.class_messages import ClassMessages, univariate_loss
 from engine.solvers.control import Callbacks, Limits
@@ -256,23 +257,21 @@ def rest_messages(chains: ClassMessages) -> bool:
     return change <= MESSAGE_TOLERANCE
 
 
-def mean_error(
+def judge_classes(
     examples: Sequence[ClassExample], theta: FloatArray, should_stop: StopCallback
-) -> float:
-    """Return the share of known pixels whose most probable label is wrong."""
+) -> list[Confusion]:
+    """Count, of each picture, known pixels by their label and the most probable one."""
 
-    def one(example: ClassExample) -> tuple[int, int]:
+    def one(example: ClassExample) -> Confusion:
         if should_stop():
             raise StoppedError("Learning was stopped.")
         chains = ClassMessages(example.features, theta)
         rest_messages(chains)
-        known = example.labels < example.features.layout.n_classes
-        wrong = (chains.marginals().argmax(axis=2) != example.labels) & known
-        return int(wrong.sum()), int(known.sum())
+        predicted = chains.marginals().argmax(axis=2).astype(np.uint8)
+        return confusion(predicted, example.labels, example.features.layout.n_classes)
 
     with ThreadPoolExecutor(count_threads()) as pool, one_blas_thread():
-        wrong, known = np.sum(list(pool.map(one, examples)), axis=0)
-    return float(wrong / max(known, 1))
+        return list(pool.map(one, examples))
 
 
 def trees_alone(layout: Layout) -> FloatArray:

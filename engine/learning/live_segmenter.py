@@ -26,8 +26,8 @@ from engine.crf.grid_features import EdgeFeatures
 from engine.crf.image_features import N_EDGE_FEATURES, code_edges
 from engine.kernels.threads import for_row_ranges
 from engine.learning.class_model import check_classes
+from engine.learning.class_pictures import check_label_map
 from engine.learning.class_prediction import enlarge_classes, entropy_of
-from engine.learning.class_segmentation import check_label_map
 from engine.learning.class_trees import Bins, ClassTreeOptions, fit_binned_forest, quantile_bins
 from engine.learning.segmentation_prediction import check_image
 from engine.objectives.class_messages import ClassMessages

@@ -1,5 +1,6 @@
 """How far predicted label maps are from the truth, class by class."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,6 +47,46 @@ class Confusion:
     def __add__(self, other: "Confusion") -> "Confusion":
         """Counts of both."""
         return Confusion(self.counts + other.counts)
+
+
+@dataclass(frozen=True, slots=True)
+class ClassFigures:
+    """Figures of several pictures; ``classes`` has a row a class, over the pixels of all of them.
+
+    ``error`` and ``overlap`` are means over pictures, as of masks: the share of wrong pixels, and
+    the mean intersection over union of the classes that occur in the picture.
+    """
+
+    n_pictures: int
+    error: float
+    overlap: float
+    classes: tuple[dict[str, float], ...]
+
+
+def class_figures(counts: Sequence[Confusion]) -> ClassFigures | None:
+    """Return the figures of pictures; None where none has a known pixel.
+
+    A row of ``classes`` has "pixels" (known ones), "iou", "found" (the share of them that were
+    given this class) and "right" (the share of those given this class that are of it).
+    """
+    known = [one for one in counts if one.counts.any()]
+    if not known:
+        return None
+    total = np.sum([one.counts for one in known], axis=0)
+    overlaps = Confusion(total).overlaps
+    pixels, given, hits = total.sum(axis=1), total.sum(axis=0), np.diag(total)
+    with np.errstate(invalid="ignore"):
+        columns = (pixels.astype(float), overlaps, hits / pixels, hits / given)
+    names = ("pixels", "iou", "found", "right")
+    rows = tuple(
+        dict(zip(names, map(float, row), strict=True)) for row in zip(*columns, strict=True)
+    )
+    return ClassFigures(
+        len(known),
+        float(np.mean([one.error for one in known])),
+        float(np.mean([one.mean_overlap for one in known])),
+        rows,
+    )
 
 
 def confusion(predicted: NDArray[np.uint8], truth: NDArray[np.uint8], n_classes: int) -> Confusion:

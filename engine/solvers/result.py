@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from engine.core.arguments import FloatArray
+from engine.core.arguments import FloatArray, read_only
 from engine.core.gap import relative_gap
 from engine.core.status import Status
 
@@ -73,3 +73,19 @@ class LearningResult:
             "seconds": self.seconds,
             "status": self.status.value,
         }
+
+
+def unsolved(theta: FloatArray) -> LearningResult:
+    """Return parameters that were given and not found: nothing is certified of them."""
+    unknown = float("inf")
+    return LearningResult(
+        theta=read_only(theta),
+        objective=unknown,
+        lower_bound=-unknown,
+        is_certified=False,
+        iterations=0,
+        oracle_calls=0,
+        seconds=0.0,
+        status=Status.CONVERGED,
+        trajectory=(TrajectoryPoint(0, 0.0, 0, unknown, -unknown),),
+    )

@@ -2,7 +2,7 @@
 
 import { openDialog } from "../js/dialogs.js";
 import { showToast } from "../js/toasts.js";
-import { packed } from "./colour.js";
+import { packed, probabilityColours } from "./colour.js";
 import { PaintPanel } from "./paint_panel.js";
 import { Answer, PaintStage } from "./paint_stage.js";
 import { floodRuns } from "./strokes.js";
@@ -207,7 +207,16 @@ class Paint {
     this.stage.layers.classes = this.answer.classCanvas(colours);
     this.stage.layers.doubt ??= null;
     this.stage.layers.doubt = this.answer.doubtCanvas();
+    this.stage.layers.errors = this.answer.errorCanvas();
+    this.paintProbability();
     this.paintUnsure();
+  }
+
+  /** The heatmap of the class that is picked. */
+  paintProbability() {
+    const label = this.header.values.indexOf(this.state.value);
+    this.heat ??= probabilityColours();
+    this.stage.layers.probability = this.isLooking ? this.answer.probabilityCanvas(label, this.heat) : null;
   }
 
   paintUnsure() {
@@ -238,7 +247,10 @@ class Paint {
 
   pick(value) {
     this.state.value = value;
-    if (["eraser", "move"].includes(this.state.tool)) this.setTool("brush");
+    if (this.isLooking) {
+      if (this.answer) this.paintProbability();
+      this.refresh();
+    } else if (["eraser", "move"].includes(this.state.tool)) this.setTool("brush");
     this.panel.showClasses();
   }
 

@@ -234,7 +234,14 @@ export class PaintPanel {
     const { state, viewport, answer, given } = this.paint;
     for (const button of this.all("[data-show]")) button.setAttribute("aria-pressed", String(button.dataset.show === state.show));
     const label = this.find("[data-label]");
-    const shown = state.show === "classes" ? `Classes, ${state.opacity} %. Hatched: unsure` : state.show === "doubt" ? "Doubt: brighter is less sure" : "Picture";
+    const picked = state.classes.find(({ value }) => value === state.value)?.name ?? "";
+    const shown = {
+      classes: `Classes, ${state.opacity} %. Hatched: unsure`,
+      doubt: "Doubt: brighter is less sure",
+      probability: answer?.planes.length === 1 ? "Too many classes for a heatmap of each" : `Probability of ${picked}: yellow 1, dark blue 0`,
+      errors: "Where labels are known: green right, orange wrong",
+      picture: "Picture",
+    }[state.show];
     label.textContent = answer || state.show === "picture" ? shown : "Picture and strokes";
     this.find("[data-zoom-value]").textContent = `${number(100 * viewport.scale)} %`;
     const opacity = this.find("[data-opacity]");
@@ -245,6 +252,8 @@ export class PaintPanel {
     unsure.value = String(Math.round(100 * state.unsure));
     unsure.style.setProperty("--share", `${(100 * (100 * state.unsure - unsure.min)) / (unsure.max - unsure.min)}%`);
     this.find("[data-unsure-value]").textContent = state.unsure.toFixed(2);
+    const sureOnly = this.find("[data-sure-only]");
+    if (sureOnly.dataset.url) sureOnly.href = `${sureOnly.dataset.url}?least=${state.unsure.toFixed(2)}`;
     this.find("[data-unsure-share]").textContent = answer ? perCent(answer.unsureShare ?? 0) : "";
     this.showScale(viewport, given.pixelSize);
   }

@@ -1,7 +1,11 @@
 // Draws picture, answer, doubt and strokes into one canvas.
 
+import { packed } from "./colour.js";
 import { drawStroke } from "./strokes.js";
 
+const UNKNOWN = 255;
+const RIGHT = packed(47, 179, 68, 90);
+const WRONG = packed(242, 110, 20);
 const HATCH = 7; // CSS pixels between two lines
 
 /** The answer of the server for this picture: labels, sureness and probabilities, unpacked. */
@@ -13,6 +17,7 @@ export class Answer {
     this.labels = bytes.subarray(0, count);
     this.planes = [];
     for (let k = 0; k < planes; k += 1) this.planes.push(bytes.subarray((k + 1) * count, (k + 2) * count));
+    this.truth = header.hasTruth ? bytes.subarray((planes + 1) * count, (planes + 2) * count) : null;
     this.sureness = this.planes.length === 1 ? this.planes[0] : new Uint8Array(count);
     if (this.planes.length > 1) {
       for (const plane of this.planes) {
@@ -37,6 +42,21 @@ export class Answer {
     });
     this.unsureShare = unsure / this.labels.length;
     return canvas;
+  }
+
+  /** A canvas of the probability of one class; none where only the largest is known. */
+  probabilityCanvas(label, colours) {
+    if (this.planes.length === 1 || label < 0) return null;
+    return this.paint((at) => colours[this.planes[label][at]]);
+  }
+
+  /** A canvas of what is known: orange where the answer is wrong, faint green where it is right. */
+  errorCanvas() {
+    if (!this.truth) return null;
+    return this.paint((at) => {
+      if (this.truth[at] === UNKNOWN) return 0;
+      return this.truth[at] === this.labels[at] ? RIGHT : WRONG;
+    });
   }
 
   /** A canvas of doubt, brighter where less sure. */
@@ -67,7 +87,7 @@ export class PaintStage {
     this.context = canvas.getContext("2d");
     this.ink = document.createElement("canvas");
     this.veil = document.createElement("canvas");
-    this.layers = { classes: null, unsure: null, doubt: null };
+    this.layers = { classes: null, unsure: null, doubt: null, probability: null, errors: null };
   }
 
   resize() {
@@ -105,6 +125,12 @@ export class PaintStage {
     if (state.show === "doubt" && this.layers.doubt) {
       context.globalAlpha = 0.85;
       context.drawImage(this.layers.doubt, 0, 0, viewport.width, viewport.height);
+      context.globalAlpha = 1;
+    }
+    const other = ["probability", "errors"].includes(state.show) ? this.layers[state.show] : null;
+    if (other) {
+      context.globalAlpha = state.show === "errors" ? 0.85 : state.opacity / 100;
+      context.drawImage(other, 0, 0, viewport.width, viewport.height);
       context.globalAlpha = 1;
     }
     if (state.show !== "picture") this.drawInk(state);

@@ -9,8 +9,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from engine.core.errors import InvalidProblemError, StoppedError
 from engine.core.progress import Progress
 from engine.crf.forest import Forest, forest_from_arrays
-from engine.learning import boosted_unaries
-from engine.learning.boosted_model import BoostedSegmentationModel
+from engine.crf.image_grid import enlarge
+from engine.learning import boosted_segmentation, boosted_unaries
+from engine.learning.boosted_model import BoostedSegmentationModel, trees_alone
 from engine.learning.boosted_segmentation import TrainedBoosted, train_boosted_segmentation
 from engine.learning.boosted_trees import TreeOptions, fit_forest
 from engine.learning.segmentation_model import load_segmentation_model
@@ -158,6 +159,25 @@ def test_time_left_is_told_from_the_first_trees_on_and_stopping_stops() -> None:
     assert reports[-1].preview.marginals[0].shape == (24, 32)  # type: ignore[attr-defined]
     with pytest.raises(StoppedError):
         train_boosted_segmentation(*leaves(4), max_side=32, should_stop=lambda: True)
+
+
+@pytest.mark.usefixtures("small_trees")
+def test_trees_stand_alone_where_no_weights_do_better(monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    real = boosted_segmentation.held_out_error
+    plain = trees_alone()
+
+    def worse(examples, result, rho, should_stop):  # type: ignore[no-untyped-def]
+        better = np.array_equal(result.theta, plain)
+        return real(examples, result, rho, should_stop) - float(better)
+
+    monkeypatch.setattr(boosted_segmentation, "held_out_error", worse)
+    trained = train_boosted_segmentation(*leaves(4), max_side=32)
+    assert trained.loss == "trees"
+    assert set(trained.errors) == {"univariate", "likelihood", "trees"}
+    image = leaves(1)[0][0]
+    found = predict_segmentation(trained.model, image)
+    odds = trained.model.features(image).nodes.values[:, :, 1]
+    assert np.mean((found.mpm) == (enlarge(odds, found.mpm.shape) > 0)) > 0.99
 
 
 def test_bad_options_are_refused_before_anything_is_read() -> None:

@@ -52,10 +52,17 @@ def overlay_png(row: PredictedImage) -> bytes:
     return png_bytes(overlay_picture(image, marginals, read_mask_png(store.get(row.mask_path))))
 
 
-def labels_tif(row: PredictedImage) -> bytes:
-    """Return the number of each pixel's class (of a mask 1 and 0) as a plain 8-bit TIFF."""
+def labels_tif(row: PredictedImage, *, least: float = 0.0) -> bytes:
+    """Return the number of each pixel's class (of a mask 1 and 0) as a plain 8-bit TIFF.
+
+    Of classes, pixels whose largest probability lies below ``least`` are 0.
+    """
     buffer = io.BytesIO()
-    picture = Image.fromarray(label_map(row))
+    labels = label_map(row)
+    if least > 0 and row.batch.segmenter.classes:
+        sides = np.load(store.get(row.marginals_path), mmap_mode="r", allow_pickle=False)
+        labels = np.where(sides.max(axis=2) >= least, labels, 0).astype(np.uint8)
+    picture = Image.fromarray(labels)
     picture.save(buffer, "TIFF", compression="tiff_adobe_deflate")
     return buffer.getvalue()
 

@@ -22,6 +22,7 @@ from webapp.common.storage import keep_bytes
 from webapp.jobs.context import JobContext
 from webapp.jobs.models import Job
 from webapp.jobs.registry import Pieces, Queue, Subject, job_kind, nothing_is_kept
+from webapp.segmentation.checking import check_classes, check_held_out
 from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.labelled_files import LabelledFiles, left_out_sentence
 from webapp.segmentation.models import (
@@ -63,17 +64,11 @@ def learn(context: JobContext) -> Any:
     watcher = _Watcher(context, segmenter)
     trained = _train(context, segmenter, learned, held_out, watcher)
     context.raise_if_stopped()
-    context.flush()
-    try:
-        with full_disk_explained():
-            weights_file = context.make_folder() / "weights.npz"
-            trained.model.save(weights_file)
-            context.keep_file(weights_file, segmenter.path)
-    except StorageFullError as error:
-        raise InvalidProblemError(DISK_FULL) from error
+    checked = check_held_out(context, trained.model, held_out)
+    _keep_model(context, segmenter, trained.model)
 
     def finish() -> dict[str, Any]:
-        outcome = _outcome(trained, watcher.steps, learned, held_out)
+        outcome = _outcome(trained, watcher.steps, learned, held_out) | {"checked": checked}
         if not Segmenter.objects.filter(pk=segmenter.pk).update(outcome=outcome):
             raise SegmentationError(REMOVED)
         return {"segmenter": str(segmenter.pk), "sentence": outcome["sentence"]}
@@ -85,14 +80,7 @@ def learn_painted(context: JobContext, segmenter: Segmenter) -> Any:
     """Learn classes from strokes; then predict the set, where that was asked for."""
     trained, used = train_painted(context, segmenter)
     context.raise_if_stopped()
-    context.flush()
-    try:
-        with full_disk_explained():
-            weights_file = context.make_folder() / "weights.npz"
-            trained.model.save(weights_file)
-            context.keep_file(weights_file, segmenter.path)
-    except StorageFullError as error:
-        raise InvalidProblemError(DISK_FULL) from error
+    _keep_model(context, segmenter, trained.model)
 
     def finish() -> dict[str, Any]:
         figures = {name: _finite(value) for name, value in trained.result.figures().items()}
@@ -107,6 +95,7 @@ def learn_painted(context: JobContext, segmenter: Segmenter) -> Any:
             "left_out": [],
             "n_known": list(trained.n_known),
             "errors": errors,
+            "checked": check_classes(trained.kept),
             "sentence": f"Learned from strokes on {n} image{'s'[: n != 1]}.",
         }
         digests = [file.digest for file in used]
@@ -119,6 +108,18 @@ def learn_painted(context: JobContext, segmenter: Segmenter) -> Any:
         return {"segmenter": str(segmenter.pk), "sentence": sentence}
 
     return finish
+
+
+def _keep_model(context: JobContext, segmenter: Segmenter, model: Any) -> None:
+    """Write the model file where the job keeps it, with all that was reported before."""
+    context.flush()
+    try:
+        with full_disk_explained():
+            weights_file = context.make_folder() / "weights.npz"
+            model.save(weights_file)
+            context.keep_file(weights_file, segmenter.path)
+    except StorageFullError as error:
+        raise InvalidProblemError(DISK_FULL) from error
 
 
 def _train(

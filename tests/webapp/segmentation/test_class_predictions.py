@@ -1,6 +1,7 @@
 """Classes learned from strokes, predicted, counted and exported."""
 
 import csv
+import gzip
 import io
 import json
 
@@ -11,10 +12,12 @@ from openpyxl import load_workbook
 from PIL import Image
 
 from tests.webapp.segmentation.test_painting import INSIDE, OUTSIDE, file, plain_set  # noqa: F401 - fixtures
+from webapp.common import store
 from webapp.jobs.runner import run_job
 from webapp.segmentation.models import ImageSet, PredictionBatch, Segmenter
 from webapp.segmentation.services import painting
 from webapp.segmentation.services.painted_models import painting_learn
+from webapp.segmentation.services.predictions import prediction_start
 
 
 @pytest.fixture
@@ -39,13 +42,18 @@ def test_from_strokes_to_counts_and_files(client_of, bob, alice, painted) -> Non
     assert [row.state for row in rows] == ["done", "done"]
     assert rows[0].learned_from
     assert not rows[1].learned_from
+    checked = segmenter.outcome["checked"]
+    assert checked["n_images"] == 1
+    assert [row["pixels"] > 0 for row in checked["classes"]] == [True, True]
     for row in rows:
         assert row.shares["1"]["count"] == 1
         assert row.shares["1"]["area"] == pytest.approx(24 * 16, rel=0.2)
         assert row.shares["1"]["share"] + row.shares["2"]["share"] == pytest.approx(1)
     client = client_of(alice)
-    assert client.get(segmenter.get_absolute_url()).status_code == 200
-    assert client.get(painted.get_absolute_url()).status_code == 200
+    model_page = client.get(segmenter.get_absolute_url()).content.decode()
+    assert "each block of it was" in model_page
+    assert model_page.count("Of its pixels, found") > 1
+    assert "these numbers flatter" in client.get(painted.get_absolute_url()).content.decode()
     page = client.get(rows[1].get_absolute_url()).content.decode()
     assert "data-looking" in page
     assert "Correct by painting" not in page
@@ -97,3 +105,68 @@ def test_the_page_is_told_of_objects_in_the_unit_of_the_set(client_of, alice, pa
     assert answer["count"] == 1
     assert answer["total"] == pytest.approx(24 * 16 / 4, rel=0.2)
     assert client_of(alice).get(f"{row.get_absolute_url()}objects/?class=x").json()["count"] == 0
+
+
+def test_known_labels_of_other_images_measure_what_was_predicted(
+    client_of, bob, alice, painted
+) -> None:
+    """Labels are found by name: the second set numbers its classes the other way round."""
+    old = painted.images.get(learned_from=False)
+    stranger = {"value": 3, "name": "Dust", "colour": "#112233"}
+    known_file = old.file
+    ImageSet.objects.filter(pk=known_file.image_set_id).update(
+        classes=[
+            {"value": 2, "name": "cell", "colour": "#3b82f6"},
+            {"value": 1, "name": "Background", "colour": "#b9c2be"},
+            stranger,
+        ]
+    )
+    known_file.refresh_from_db()
+    labels = np.ones((64, 96), dtype=int)
+    labels[:, :4] = 3
+    mask = Image.open(store.get(old.mask_path))
+    labels[np.asarray(mask) == 1] = 2
+    labels[10, 40:50] = 2  # ten pixels that it will have wrong
+    for value in (1, 2, 3):
+        runs = [
+            number
+            for y, x in zip(*np.nonzero(labels == value), strict=True)
+            for number in (int(y), int(x), int(x))
+        ]
+        stroke = {"value": value, "tool": "fill", "radius": 1, "points": runs, "radii": []}
+        painting.stroke_add(user=bob, file=known_file, stroke=stroke)
+    batch = prediction_start(user=bob, segmenter=painted.segmenter, image_set=known_file.image_set)
+    run_job(batch.job_id, watched=False)
+    row = batch.images.get(image_digest=old.image_digest)
+    predicted = np.asarray(Image.open(store.get(row.mask_path)))
+    truth = np.array([0, 2, 1, 0])[labels]
+    known = truth > 0
+    wrong = (predicted != truth) & known
+    assert row.error == pytest.approx(wrong.sum() / known.sum())
+    assert row.accuracy == pytest.approx(1 - row.error)
+    cell = (predicted == 1) & known
+    union = (cell | (truth == 1)).sum()
+    counts = np.array(row.confusion)
+    assert counts[0, 0] / (counts[0].sum() + counts[:, 0].sum() - counts[0, 0]) == pytest.approx(
+        (cell & (truth == 1)).sum() / union
+    )
+    assert counts.sum() == known.sum()
+    assert 0 < row.log_loss < 0.7
+    client = client_of(alice)
+    page = client.get(batch.get_absolute_url()).content.decode()
+    assert "painted or uploaded labels" in page
+    assert "Class by class" in page
+    viewer = client.get(row.get_absolute_url()).content.decode()
+    assert 'data-show="errors"' in viewer
+    packed = gzip.decompress(store.get(row.layers_path).read_bytes())
+    length = int.from_bytes(packed[:4], "little")
+    assert json.loads(packed[4 : 4 + length])["hasTruth"]
+    assert np.array_equal(
+        np.frombuffer(packed[-64 * 96 :], np.uint8), np.where(known, truth - 1, 255).ravel()
+    )
+    sure = client.get(f"{row.get_absolute_url()}labels.tif?least=0.99")
+    least = tifffile.imread(io.BytesIO(sure.getvalue()))
+    sides = np.load(store.get(row.marginals_path)).max(axis=2)
+    assert np.array_equal(least == 0, sides < 0.99)
+    for bad in ("x", "2", "nan"):
+        assert client.get(f"{row.get_absolute_url()}labels.tif?least={bad}").status_code == 404

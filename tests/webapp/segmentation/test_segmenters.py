@@ -19,6 +19,7 @@ from engine.learning.boosted_model import BoostedSegmentationModel
 from engine.learning.boosted_trees import TreeOptions
 from engine.learning.segmentation import SOLVERS
 from tests.webapp.segmentation.conftest import block_mask, encoded, make_segmenter
+from webapp.common import formats
 from webapp.common.formats import duration
 from webapp.jobs.context import JobContext
 from webapp.jobs.models import Job, JobState, JobTracePoint
@@ -27,7 +28,9 @@ from webapp.segmentation import spread_learning
 from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.jobs import _Watcher
 from webapp.segmentation.models import HeldOutPoint, ImageFile, Segmenter
+from webapp.segmentation.selectors.predictions import batch_numbers, batch_of
 from webapp.segmentation.selectors.segmenters import segmenter_badge
+from webapp.segmentation.services.predictions import prediction_start
 from webapp.segmentation.services.segmenters import (
     LearningChoices,
     segmenter_delete,
@@ -141,6 +144,27 @@ def test_trees_are_the_default_and_say_that_a_marginal_loss_has_no_certificate(
     assert "From the best fit" not in page
     assert segmenter_badge(segmenter)["text"] == "Learned"
     assert gap_in_words(893.77) == "no useful bound yet"
+    _check_that_both_pages_agree(client_of(bob), bob, segmenter, page)
+
+
+def _check_that_both_pages_agree(client, bob, segmenter, page: str) -> None:
+    """What the model's page says of images held out is what a prediction of them measures."""
+    batch = prediction_start(
+        user=bob, segmenter=segmenter, image_set=segmenter.image_sets.get(), readout="marginal"
+    )
+    run_job(batch.job_id, watched=False)
+    batch = batch_of(bob, batch.pk)
+    numbers, checked = batch_numbers(batch), segmenter.outcome["checked"]
+    assert numbers.n_images == checked["n_images"] == segmenter.outcome["n_held_out"]
+    assert numbers.iou.mean == pytest.approx(checked["iou"]["mean"])
+    assert 1 - numbers.accuracy.mean == pytest.approx(checked["error"]["mean"])
+    assert segmenter.held_out_error == checked["error"]["mean"]
+    prediction = client.get(batch.get_absolute_url()).content.decode()
+    figures = (formats.number(numbers.iou.mean, 3), formats.per_cent(numbers.accuracy.mean, 1))
+    for text in figures:
+        assert text in page
+        assert text in prediction
+    assert "2 images held out, at full size" in " ".join(page.split())
 
 
 @pytest.mark.slow

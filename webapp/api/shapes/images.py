@@ -121,7 +121,7 @@ class Segmenter(Answer):
     @classmethod
     def of(cls, row: SegmenterRow) -> "Segmenter":
         """Read a model with its held-out curve."""
-        points, outcome = list(row.held_out.all()), row.outcome
+        outcome = row.outcome
         certified = bool(outcome.get("converged")) and outcome.get("is_certified", True)
         return cls(
             id=row.pk,
@@ -131,7 +131,7 @@ class Segmenter(Answer):
             images_learned=len(row.learned_digests),
             images_held_out=len(row.held_out_digests),
             left_out=outcome.get("left_out", []),
-            held_out_error=points[-1].error if points else None,
+            held_out_error=row.held_out_error,
             relative_gap=outcome.get("relative_gap"),
             iterations=outcome.get("steps"),
             iterations_on_all_images=outcome.get("iterations"),

@@ -44,11 +44,12 @@ class PredictedImage(models.Model):
     """What the model says of one image, and how right it is where a mask is known.
 
     The digests are those of the files predicted and compared with, whatever becomes of the set
-    later. Numbers are None without a known mask. Errors and shares are fractions of pixels, log
-    loss is in nats and entropy in bits per pixel.
+    later. Numbers are None without a known mask (of classes: without labels painted on the image
+    when it was predicted; its IoU is the mean over the classes that occur). Errors and shares are
+    fractions of pixels, log loss is in nats and entropy in bits per pixel.
     """
 
-    HEAVY = ("reliability",)
+    HEAVY = ("reliability", "confusion")
 
     class State(models.TextChoices):
         WAITING = "waiting", "Waiting"
@@ -79,6 +80,9 @@ class PredictedImage(models.Model):
     extra_share = models.FloatField(null=True)
     missed_share = models.FloatField(null=True)
     reliability = models.JSONField(default=dict)
+    confusion = models.JSONField(
+        default=list, help_text="of classes: known pixels by true class, then by the one given"
+    )
     shares = models.JSONField(default=dict, help_text="by class: share of pixels, objects, areas")
 
     class Meta:

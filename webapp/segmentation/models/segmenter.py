@@ -73,6 +73,15 @@ class Segmenter(OrganisationOwned):
         """Whether it can predict."""
         return bool(self.outcome)
 
+    @property
+    def held_out_error(self) -> float | None:
+        """Share of wrong pixels on images held out, at full size; of some at that of the models."""
+        checked = self.outcome.get("checked", {}).get("error", {}).get("mean")
+        if checked is not None:
+            return float(checked)
+        points = list(self.held_out.all())
+        return float(points[-1].error) if points else None
+
     def preview_path(self, number: int) -> Path:
         """Where the current marginals of held-out image ``number`` (0 or 1) lie, as a PNG."""
         suffix = f"-preview-{int(number)}.png"

@@ -11,7 +11,7 @@ def objects_report(batch: PredictionBatch) -> dict[str, Any]:
     segmenter, size = batch.segmenter, batch.image_set.pixel_size
     classes = segmenter.classes or [{"value": 1, "name": segmenter.foreground, "colour": "#17695a"}]
     done = PredictedImage.State.DONE
-    images = batch.images.filter(state=done).defer("reliability").order_by("name")
+    images = batch.images.filter(state=done).defer(*PredictedImage.HEAVY).order_by("name")
     scale = (size or 1.0) ** 2
     rows = [{"image": image, "cells": _cells(image, classes, scale)} for image in images]
     measured = [row for row in rows if row["image"].shares]

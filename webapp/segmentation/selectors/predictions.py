@@ -6,9 +6,11 @@ from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
+import numpy as np
 from django.db.models import Avg, Count, F, Q, QuerySet
 from django.shortcuts import get_object_or_404
 
+from engine import Confusion, class_figures
 from webapp.accounts.models import User
 from webapp.common.listing import Listing, Tally, light, list_page
 from webapp.common.selectors import get_owned_or_404, owned_by
@@ -47,7 +49,10 @@ ORDERS = {
 
 @dataclass(frozen=True, slots=True)
 class BatchNumbers:
-    """How good a batch is on the images whose mask is known and that were not learned from."""
+    """How good a batch is on the images whose mask is known and that were not learned from.
+
+    ``classes`` has a row a class of the model, over the pixels of all these images; none of masks.
+    """
 
     accuracy: Interval
     iou: Interval
@@ -56,6 +61,7 @@ class BatchNumbers:
     calibration_error: float
     n_images: int
     includes_learned: bool
+    classes: tuple[dict[str, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +116,7 @@ def predicted_image_of(user: User, batch_pk: Any, pk: Any) -> PredictedImage:
 def images_in_order(batch: PredictionBatch, order: str) -> QuerySet[PredictedImage]:
     """Return the images of a batch in one of the orders of ``ORDERS``."""
     by = ORDERS.get(order, ORDERS["worst"])[1]
-    return batch.images.defer("reliability").order_by(*by)  # the one field that is long
+    return batch.images.defer(*PredictedImage.HEAVY).order_by(*by)
 
 
 def default_order(batch: PredictionBatch) -> str:
@@ -132,12 +138,14 @@ def batch_numbers(batch: PredictionBatch) -> BatchNumbers | None:
 
 @lru_cache(maxsize=KEPT_NUMBERS)
 def _numbers(batch_pk: UUID, content: tuple[float | None, ...]) -> BatchNumbers | None:
-    columns = ("iou", "error", "log_loss", "learned_from", "reliability")
+    columns = ("iou", "error", "log_loss", "learned_from", "reliability", "confusion")
     known = PredictedImage.objects.filter(batch=batch_pk, iou__isnull=False).only(*columns)
     fresh = [image for image in known if not image.learned_from]
     images = fresh or known
     if not images:
         return None
+    counts = [Confusion(np.array(image.confusion)) for image in images if image.confusion]
+    figures = class_figures(counts)
     bins = reliability_bins([image.reliability for image in images])
     return BatchNumbers(
         accuracy=mean_interval([image.accuracy for image in images]),
@@ -147,6 +155,7 @@ def _numbers(batch_pk: UUID, content: tuple[float | None, ...]) -> BatchNumbers 
         calibration_error=expected_calibration_error(bins) or 0.0,
         n_images=len(images),
         includes_learned=not fresh,
+        classes=figures.classes if figures else (),
     )
 
 

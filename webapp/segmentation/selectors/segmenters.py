@@ -30,7 +30,11 @@ def segmenter_listing(user: User, parameters: Mapping[str, str]) -> Listing[Segm
         n_held_out=ArrayLength("held_out_digests"),
         last_error=Subquery(points.values("error")[:1]),
     )
-    return list_page(counted, parameters)
+    listing = list_page(counted, parameters)
+    for segmenter in listing.rows:
+        checked = segmenter.outcome.get("checked", {}).get("error", {})
+        segmenter.last_error = checked.get("mean", segmenter.last_error)
+    return listing
 
 
 def segmenter_of(user: User, pk: Any) -> Segmenter:

@@ -8,18 +8,21 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from engine import predict_classes
+from engine import confusion, predict_classes
 from webapp.common.storage import keep_array, keep_bytes
 from webapp.segmentation.inspection import jpeg_bytes
 from webapp.segmentation.measuring import intensities, measure_row
 from webapp.segmentation.models import PredictedImage
 from webapp.segmentation.painting.raster import live_factor
 from webapp.segmentation.rendering import png_bytes, reduced
+from webapp.segmentation.services.known_labels import known_labels
 from webapp.segmentation.store import FileStore
+from webapp.segmentation.uncertainty import reliability_counts
 
 PREVIEW_SIDE = 360
 MOST_PLANES = 8
 GZIP_LEVEL = 4
+LEAST_PROBABILITY = 1e-7
 
 
 def predict_class_image(
@@ -30,10 +33,13 @@ def predict_class_image(
     wants_best = row.batch.readout == "map"
     prediction = predict_classes(model, image, with_best=wants_best)
     labels = prediction.read_out(row.batch.readout)
+    truth = known_labels(row.file, classes)
+    if truth is not None and truth.shape != labels.shape:
+        truth = None  # the file was replaced by one of another size since it was painted
     values = np.array([one["value"] for one in classes], dtype=np.uint8)[labels]
     keep_bytes(row.mask_path, label_png(values, classes))
     keep_array(row.marginals_path, prediction.probabilities.astype(np.float16))
-    keep_bytes(row.layers_path, pack_classes(labels, prediction.probabilities, classes))
+    keep_bytes(row.layers_path, pack_classes(labels, prediction.probabilities, classes, truth))
     step = max(1, -(-max(image.shape[:2]) // PREVIEW_SIDE))
     preview = class_overlay(reduced(image, step), reduced(values, step), classes)
     keep_bytes(row.preview_path, jpeg_bytes(preview, quality=84))
@@ -45,12 +51,34 @@ def predict_class_image(
         "mean_entropy": float(prediction.doubt.mean(dtype=np.float64) / np.log(2.0)),
         "foreground_share": summary[str(classes[0]["value"])]["share"],
         "shares": summary,
+    } | ({} if truth is None else compared(prediction, labels, truth))
+
+
+def compared(
+    prediction: Any, labels: NDArray[np.uint8], truth: NDArray[np.uint8]
+) -> dict[str, Any]:
+    """Return the numbers that need known labels, over the pixels whose label is known."""
+    n_classes = len(prediction.classes)
+    counts = confusion(labels, truth, n_classes)
+    known = truth < n_classes
+    given, sides = truth[known].astype(np.intp), prediction.probabilities[known]
+    own = np.take_along_axis(sides, given[:, np.newaxis], axis=1)[:, 0]
+    is_right = sides.argmax(axis=1) == given
+    best = prediction.best
+    return {
+        "error": counts.error,
+        "error_map": None if best is None else confusion(best.labels, truth, n_classes).error,
+        "error_mpm": float(1.0 - is_right.mean()),
+        "iou": counts.mean_overlap,
+        "log_loss": float(-np.log(np.maximum(own, LEAST_PROBABILITY)).mean(dtype=np.float64)),
+        "reliability": reliability_counts(sides.max(axis=1)[np.newaxis], is_right[np.newaxis]),
+        "confusion": counts.counts.tolist(),
     }
 
 
 def class_bytes_per_pixel(n_classes: int) -> int:
     """Return what the files of a predicted image take a pixel, at most."""
-    return 2 * n_classes + min(n_classes, MOST_PLANES) + 3
+    return 2 * n_classes + min(n_classes, MOST_PLANES) + 4
 
 
 def palette(classes: list[dict[str, Any]]) -> NDArray[np.uint8]:
@@ -76,9 +104,12 @@ def class_overlay(
 
 
 def pack_classes(
-    labels: NDArray[np.uint8], probabilities: NDArray[np.float32], classes: list[dict[str, Any]]
+    labels: NDArray[np.uint8],
+    probabilities: NDArray[np.float32],
+    classes: list[dict[str, Any]],
+    truth: NDArray[np.uint8] | None = None,
 ) -> bytes:
-    """Pack what the viewer of classes needs: a header as JSON, labels, then probabilities."""
+    """Pack what the viewer of classes needs: a header as JSON, labels, probabilities, truth."""
     factor = live_factor(labels.shape[1], labels.shape[0])
     small, shown = reduced(labels, factor), reduced(probabilities, factor)
     has_all = len(classes) <= MOST_PLANES
@@ -89,8 +120,11 @@ def pack_classes(
         "factor": factor,
         "values": [one["value"] for one in classes],
         "planes": len(planes),
+        "hasTruth": truth is not None,
     }
     head = json.dumps(header).encode()
     parts = [len(head).to_bytes(4, "little"), head, np.ascontiguousarray(small).tobytes()]
     parts += [np.rint(255 * plane).astype(np.uint8).tobytes() for plane in planes]
+    if truth is not None:
+        parts.append(np.ascontiguousarray(reduced(truth, factor)).tobytes())
     return gzip.compress(b"".join(parts), GZIP_LEVEL, mtime=0)

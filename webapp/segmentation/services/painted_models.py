@@ -16,12 +16,12 @@ from webapp.jobs.context import JobContext
 from webapp.jobs.services import job_enqueue
 from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.models import ImageFile, ImageSet, Segmenter, Stroke
-from webapp.segmentation.painting.raster import live_factor, paint_strokes
-from webapp.segmentation.services.painting import classes_of, stroke_fields
+from webapp.segmentation.painting.raster import live_factor
+from webapp.segmentation.services.known_labels import painted_labels
+from webapp.segmentation.services.painting import classes_of
 from webapp.segmentation.services.predictions import prediction_start
 
 MODEL_BYTES = 12_000_000  # trees of two stages for some classes, from above
-UNKNOWN = 255
 
 
 @with_fresh_count
@@ -104,16 +104,6 @@ def _images(context: JobContext, files: list[ImageFile]) -> Iterator[NDArray[np.
         context.raise_if_stopped()
         context.on_progress(Progress(sentence=f"Reading image {number + 1} of {len(files)}"))
         yield read_image(file.store.fetch(file.digest), name=file.name, view=file.view)
-
-
-def painted_labels(file: ImageFile, classes: list[dict[str, Any]]) -> NDArray[np.uint8]:
-    """Return the engine's label of every pixel: the place of its class, 255 where unpainted."""
-    strokes = [stroke_fields(stroke) for stroke in file.strokes.filter(undone=False)]
-    painted = paint_strokes(strokes, (file.width, file.height), 1)
-    labels = np.full(256, UNKNOWN, dtype=np.uint8)
-    for place, one in enumerate(classes):
-        labels[one["value"]] = place
-    return labels[painted]
 
 
 def predict_painted(segmenter_pk: UUID) -> str:

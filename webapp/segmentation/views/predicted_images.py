@@ -175,6 +175,18 @@ def _made(kind: str, media_type: str, make: Callable[[PredictedImage], bytes]) -
     return send
 
 
+def _labels(request: HttpRequest, row: PredictedImage) -> HttpResponseBase:
+    """Numbers of classes; ``least`` leaves out pixels that are less sure."""
+    try:
+        least = float(request.GET.get("least", "0"))
+    except ValueError:
+        raise Http404("There is no such file.") from None
+    if not 0 <= least <= 1:
+        raise Http404("There is no such file.")
+    response = HttpResponse(labels_tif(row, least=least), content_type="image/tiff")
+    return as_attachment(response, f"{stem(row)}.labels.tif")
+
+
 # Offered for download, and exports; the other files are what the page itself shows.
 EXPORTS = (
     "mask.png",
@@ -194,7 +206,7 @@ FILES = {
         attachment=True,
     ),
     "overlay.png": _overlay,
-    "labels.tif": _made("labels.tif", "image/tiff", labels_tif),
+    "labels.tif": _labels,
     "objects.csv": _made(
         "objects.csv",
         "text/csv; charset=utf-8",

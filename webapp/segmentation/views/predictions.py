@@ -30,6 +30,7 @@ from webapp.segmentation.selectors.image_sets import image_counts, sets_with_ima
 from webapp.segmentation.selectors.objects import objects_report
 from webapp.segmentation.selectors.predictions import (
     ORDERS,
+    BatchNumbers,
     batch_listing,
     batch_numbers,
     batch_of,
@@ -153,10 +154,24 @@ def _context(request: HttpRequest, batch: PredictionBatch) -> dict[str, Any]:
         "can_go_on": bool(n_left) and not live["is_active"] and request.user.is_staff_member,
         "orders": [{"key": key, "label": label} for key, (label, _) in ORDERS.items()],
         "numbers": numbers,
+        "class_rows": _class_rows(batch, numbers),
         "reliability": reliability_figure(numbers.bins) if numbers else "",
         "refused": batch.images.filter(state=PredictedImage.State.REFUSED)[:20],
         "others": comparable_batches(batch)[:20],
     }
+
+
+def _has_known(batch: PredictionBatch) -> bool:
+    """Whether any image has a known mask or known labels to compare with."""
+    if batch.segmenter.classes:
+        return batch.images.filter(iou__isnull=False).exists()
+    return batch.images.exclude(mask_digest="").exists()
+
+
+def _class_rows(batch: PredictionBatch, numbers: BatchNumbers | None) -> list[dict[str, Any]]:
+    """A row a class of what was found where labels are known; none of masks."""
+    rows = zip(batch.segmenter.classes, numbers.classes if numbers else (), strict=False)
+    return [one | figures for one, figures in rows]
 
 
 def _live_context(request: HttpRequest, batch: PredictionBatch) -> dict[str, Any]:
@@ -167,7 +182,7 @@ def _live_context(request: HttpRequest, batch: PredictionBatch) -> dict[str, Any
     return {
         "batch": batch,
         "is_active": batch.job is not None and batch.job.is_active,
-        "has_masks": batch.images.exclude(mask_digest="").exists(),
+        "has_masks": _has_known(batch),
         "page": page,
         "order": order,
     }

@@ -15,6 +15,7 @@ from webapp.common.errors import Refusal
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
 from webapp.segmentation.charts import held_out_chart
+from webapp.segmentation.checking import accuracy_of, interval_of
 from webapp.segmentation.file_responses import exported, file_response
 from webapp.segmentation.models import ImageFile, ImageSet, Segmenter
 from webapp.segmentation.selectors.image_sets import image_counts, sets_with_masks
@@ -240,6 +241,7 @@ def _context(segmenter: Segmenter) -> dict[str, Any]:
         "held_out": points,
         "held_out_chart": held_out_chart(points) if len(points) > 1 else "",
         "last_error": points[-1].error if points else None,
+        **_checked(segmenter),
         "previews": [one for one in shown if is_active or one["is_there"]],
         "n_learned": len(segmenter.learned_digests),
         "n_held_out": len(segmenter.held_out_digests),
@@ -249,6 +251,18 @@ def _context(segmenter: Segmenter) -> dict[str, Any]:
         "again_url": _again_url(segmenter),
         "learned_from": _learned_from(segmenter),
         "batches": segmenter.batches.select_related("image_set")[:10],
+    }
+
+
+def _checked(segmenter: Segmenter) -> dict[str, Any]:
+    """How right it is on pictures that it did not learn from, with a row a class."""
+    checked = segmenter.outcome.get("checked") or {}
+    rows = zip(segmenter.classes, checked.get("classes", []), strict=False)
+    return {
+        "checked": checked,
+        "checked_iou": interval_of(checked, "iou"),
+        "checked_accuracy": accuracy_of(checked),
+        "class_rows": [one | figures for one, figures in rows],
     }
 
 

@@ -1,0 +1,209 @@
+"""Ways to learn the weights of a model of classes, compared on pixels that they never saw.
+
+Half of the pictures teach and the other half judge, then the other way round; of a single picture,
+half of its blocks. Trees judge only pictures of folds that they did not learn from, so what is
+measured is measured on pictures kept from the whole model.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.core.arguments import FloatArray
+from engine.core.progress import StopCallback
+from engine.crf.class_features import UNKNOWN, ClassExample, Layout
+from engine.learning.boosted_unaries import block_folds
+from engine.learning.class_weights import (
+    fit_likelihood,
+    fit_univariate,
+    judge_classes,
+    trees_alone,
+)
+from engine.learning.clock import Clock
+from engine.metrics.classes import Confusion
+from engine.solvers.result import LearningResult, unsolved
+
+RIDGE_PER_PIXEL = 1e-3
+"""Default lambda over the number of known pixels that the weights are learned from."""
+
+MOST_COMPARED_BY_LIKELIHOOD = 4
+"""Of more classes the likelihood is learned by only where it is asked for: fitting the tables of
+all edges to their margins for its certificate would take longer than the trees."""
+
+RELATIVE_GAP = 2e-3
+"""Certified gap over the size of the log-likelihood at which learning by it stops."""
+
+
+class Way(NamedTuple):
+    """A way to learn weights: by which loss, and whether edges know of agreement only."""
+
+    name: str
+    loss: str
+    is_potts: bool
+
+
+TREES_ALONE = Way("trees alone", "trees", is_potts=True)
+"""No edges, and what the trees say as it is."""
+
+WAYS = (
+    Way("univariate, pairs of classes", "univariate", is_potts=False),
+    Way("univariate, agreement", "univariate", is_potts=True),
+    Way("likelihood", "likelihood", is_potts=False),
+    TREES_ALONE,
+)
+"""What is compared, on pixels that neither trees nor weights saw."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ComparedWays:
+    """The best way, its weights from all pictures, and how the ways did on pictures kept from them.
+
+    ``errors`` is the share of wrong known pixels by way; ``kept`` the counts of each picture that
+    was judged, by the best way. Both are empty where nothing could be kept.
+    """
+
+    way: Way
+    result: LearningResult
+    errors: Mapping[str, float]
+    kept: tuple[Confusion, ...]
+
+
+@dataclass(slots=True)
+class WayLearning:
+    """Learns the weights in one way or in the best of several.
+
+    Parameters
+    ----------
+    examples : windows that the weights are learned from, one a picture
+    wholes : the pictures of the first of them as large as they are kept, to be judged
+    weights : ndarray, shape (L,), of the pixels of each class
+    ridge : float, optional; by default `RIDGE_PER_PIXEL` times the known pixels
+    clock, should_stop : see `engine.core`
+
+    ``strength`` is the lambda that is used.
+    """
+
+    examples: Sequence[ClassExample]
+    wholes: Sequence[ClassExample]
+    weights: FloatArray
+    ridge: float | None
+    clock: Clock
+    should_stop: StopCallback
+    n_known: int = field(init=False)
+    strength: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.n_known = sum(example.n_known for example in self.examples)
+        self.strength = self.ridge or RIDGE_PER_PIXEL * self.n_known
+
+    def learn(self, loss: str | None) -> ComparedWays:
+        """Compare the ways of a loss, or all of them; the best one then learns from all pictures.
+
+        What the trees alone say is used where no way of weights makes fewer mistakes.
+        """
+        many = self._layout.n_classes > MOST_COMPARED_BY_LIKELIHOOD
+        ways = [
+            way
+            for way in WAYS
+            if way.loss == loss or (loss is None and not (many and way.loss == "likelihood"))
+        ]
+        halves = self._halves()
+        if halves is None:
+            return ComparedWays(ways[0], self._fit(self.examples, ways[0]), {}, ())
+        errors, taught = {}, {}
+        for place, way in enumerate(ways):
+            self.clock.report(f"Comparing ways to learn: {way.name}", 0.84 + 0.03 * place)
+            taught[way] = [self._fit(half, way).theta for half in halves]
+            errors[way.name] = self._error(halves, taught[way])
+        best = min(ways, key=lambda way: errors[way.name])
+        if TREES_ALONE.name not in errors:
+            plain = trees_alone(self._layout)
+            errors[TREES_ALONE.name] = self._error(halves, [plain, plain])
+        self.clock.report("Looking at the pictures kept from it", 0.94)
+        kept = self._judge_wholes(halves, taught[best])
+        self.clock.report(f"Learning weights: {best.name}", 0.96)
+        return ComparedWays(best, self._fit(self.examples, best), errors, kept)
+
+    @property
+    def _layout(self) -> Layout:
+        return self.examples[0].features.layout
+
+    def _halves(self) -> tuple[list[ClassExample], list[ClassExample]] | None:
+        """Two parts that teach and judge in turn; None where one would know nothing."""
+        halves = list(self.examples[::2]), list(self.examples[1::2])
+        if len(self.examples) == 1:
+            first, second = _by_blocks(self.examples[0])
+            halves = [first], [second]
+        enough = all(sum(one.n_known for one in half) > 0 for half in halves)
+        return halves if enough else None
+
+    def _error(
+        self, halves: tuple[list[ClassExample], list[ClassExample]], thetas: Sequence[FloatArray]
+    ) -> float:
+        """Share of wrong pixels of both halves, each judged by the weights of the other."""
+        counts = [
+            one
+            for judged, theta in zip(halves[::-1], thetas, strict=True)
+            for one in judge_classes(judged, theta, self.should_stop)
+        ]
+        return added(counts, self._layout.n_classes).error
+
+    def _judge_wholes(
+        self, halves: tuple[list[ClassExample], list[ClassExample]], thetas: Sequence[FloatArray]
+    ) -> tuple[Confusion, ...]:
+        """Counts of every whole picture, judged by weights from the other half.
+
+        Of a lone picture the window is judged, each half of its blocks by the weights of the other.
+        """
+        if len(self.examples) > 1:
+            found: dict[int, Confusion] = {}
+            for side, theta in enumerate(thetas[::-1]):
+                counts = judge_classes(self.wholes[side::2], theta, self.should_stop)
+                found |= {side + 2 * k: one for k, one in enumerate(counts)}
+            return tuple(found[k] for k in sorted(found))
+        judged = [half[0] for half in halves[::-1]]
+        counts = [
+            judge_classes([one], theta, self.should_stop)[0]
+            for one, theta in zip(judged, thetas, strict=True)
+        ]
+        return (added(counts, self._layout.n_classes),)
+
+    def _fit(self, examples: Sequence[ClassExample], way: Way) -> LearningResult:
+        if way.loss == "trees":
+            return unsolved(trees_alone(self._layout))
+        share = sum(example.n_known for example in examples) / self.n_known
+        if way.loss == "likelihood":
+            return fit_likelihood(
+                examples,
+                ridge=share * self.strength,
+                relative_gap=RELATIVE_GAP,
+                max_seconds=self.clock.left,
+                should_stop=self.should_stop,
+            )
+        return fit_univariate(
+            examples,
+            ridge=share * self.strength,
+            weights=self.weights,
+            is_potts=way.is_potts,
+            max_seconds=self.clock.left,
+            should_stop=self.should_stop,
+        )
+
+
+def added(counts: Iterable[Confusion], n_classes: int) -> Confusion:
+    """Return the counts of all pictures together."""
+    total = Confusion(np.zeros((n_classes, n_classes), dtype=np.int64))
+    for one in counts:
+        total = total + one
+    return total
+
+
+def _by_blocks(example: ClassExample) -> tuple[ClassExample, ClassExample]:
+    """The example twice, each time with the labels of half of its blocks hidden."""
+    is_first = block_folds(example.labels.shape) % 2 == 0
+    hidden = np.uint8(UNKNOWN)
+    first = np.where(is_first, example.labels, hidden)
+    second = np.where(is_first, hidden, example.labels)
+    return ClassExample(example.features, first), ClassExample(example.features, second)

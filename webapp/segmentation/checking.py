@@ -1,0 +1,85 @@
+"""How right a learned model is on pictures that it did not learn from: what its page says.
+
+Images held out are predicted and compared just as a prediction of them would be, so that the page
+of the model and the page of the prediction say the same.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from engine import (
+    Confusion,
+    Progress,
+    class_figures,
+    evaluate_mask,
+    predict_segmentation,
+)
+from webapp.jobs.context import JobContext
+from webapp.segmentation.labelled_files import LabelledFiles
+from webapp.segmentation.uncertainty import Interval, mean_interval
+
+MEASURES = ("error", "iou", "log_loss")
+
+
+def check_held_out(context: JobContext, model: Any, held_out: LabelledFiles) -> dict[str, Any]:
+    """Predict the images held out, the likelier side of each pixel, and compare at full size.
+
+    Returns
+    -------
+    dict
+        The number of images, and mean and range of `MEASURES` over them; empty without images.
+    """
+    numbers: dict[str, list[float]] = {name: [] for name in MEASURES}
+    total = len(held_out.files)
+    for done, (image, mask) in enumerate(zip(*held_out.in_step(), strict=True), start=1):
+        context.raise_if_stopped()
+        sentence = f"Checking held-out image {done} of {total}"
+        context.on_progress(Progress(sentence, fraction=0.99))
+        scores = evaluate_mask(predict_segmentation(model, image), mask)
+        found = (scores.error_mpm, scores.iou, scores.log_loss)
+        for name, value in zip(MEASURES, found, strict=True):
+            numbers[name].append(float(value))
+    return _summary(numbers)
+
+
+def check_classes(counts: Sequence[Confusion]) -> dict[str, Any]:
+    """Summarise painted images that were judged by what never saw them; empty without any.
+
+    ``classes`` has a row a class over the pixels of all of them; a figure that nothing is known of
+    is None.
+    """
+    figures = class_figures(counts)
+    if figures is None:
+        return {}
+    known = [one for one in counts if one.counts.any()]
+    numbers = {"error": [c.error for c in known], "iou": [c.mean_overlap for c in known]}
+    rows = [
+        {name: value if math.isfinite(value) else None for name, value in row.items()}
+        for row in figures.classes
+    ]
+    return _summary(numbers) | {"classes": rows}
+
+
+def _summary(numbers: dict[str, list[float]]) -> dict[str, Any]:
+    count = len(numbers["error"])
+    if not count:
+        return {}
+    ranges = {name: mean_interval(values) for name, values in numbers.items()}
+    return {"n_images": count} | {k: asdict(v) for k, v in ranges.items() if v is not None}
+
+
+def accuracy_of(checked: dict[str, Any]) -> Interval | None:
+    """Return the share of pixels that are right, from a summary; None where there is none."""
+    error = interval_of(checked, "error")
+    if error is None:
+        return None
+    low = None if error.high is None else 1.0 - error.high
+    high = None if error.low is None else 1.0 - error.low
+    return Interval(1.0 - error.mean, low, high, error.n_images)
+
+
+def interval_of(checked: dict[str, Any], name: str) -> Interval | None:
+    """Return one measure of a summary; None where it was not taken."""
+    return Interval(**checked[name]) if name in checked else None
