@@ -12,7 +12,8 @@ from webapp.housing.errors import HousingError
 from webapp.housing.models import Placement
 from webapp.housing.problem import PlacementProblem, placement_problem
 from webapp.housing.rules import PRICES
-from webapp.housing.selectors.placements import PlacementRooms, low_score, outcome
+from webapp.housing.selectors.outcomes import low_score, outcome
+from webapp.housing.selectors.placements import PlacementRooms
 from webapp.housing.services.changes import change_store, curve_point
 from webapp.housing.services.placements import placement_clash, placement_store
 from webapp.jobs.context import JobContext

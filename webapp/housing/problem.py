@@ -18,10 +18,10 @@ from engine import (
 )
 from webapp.cohorts.models import Student
 from webapp.housing.models import Place, Placement, Room
-from webapp.housing.request_graph import RequestGraph
+from webapp.housing.request_graph import RequestPairs
 from webapp.housing.rules import MUST, NO, PlacementRules, needs_of_student
 from webapp.housing.scores import Scores
-from webapp.housing.selectors.placements import cohort_requests
+from webapp.housing.selectors.wishes import CohortWishes
 from webapp.housing.services.checks import forbidden_numbers, rooms_taken_elsewhere
 
 # Names of the columns that rules refer to: those that conflicts name are words that staff read,
@@ -71,7 +71,7 @@ def placement_problem(
         room for room in placement.buildings.rooms.all() if room.is_open and room.pk not in taken
     ]
     position = {room.pk: k for k, room in enumerate(open_rooms)}
-    requests = cohort_requests(placement)
+    requests = CohortWishes(placement.cohort_id).requests
     return PlacementProblem(
         scores=scores,
         survey=scores.survey.take(np.array(kept, dtype=np.int64)),
@@ -132,7 +132,7 @@ def _rules(
     placement: Placement,
     rules: PlacementRules,
     students: list[Student],
-    requests: RequestGraph,
+    requests: RequestPairs,
     assigned: Sequence[tuple[int, int]],
 ) -> RoomRules:
     index = {student.number: k for k, student in enumerate(students)}
@@ -155,7 +155,7 @@ def _rules(
 
 
 def _requests(
-    rules: PlacementRules, requests: RequestGraph, index: Mapping[int, int]
+    rules: PlacementRules, requests: RequestPairs, index: Mapping[int, int]
 ) -> list[Request]:
     """A mutual request is one wish, not two: it counts once."""
     found = []

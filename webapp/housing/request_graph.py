@@ -1,32 +1,47 @@
 """Requests of one cohort told apart: mutual, one-sided, unknown, of oneself, and groups."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Self
 
 import networkx as nx
+from django.db.models import QuerySet
 
 from webapp.housing.models import RoommateRequest
 
 Pair = tuple[int, int]
 
 
-@dataclass(slots=True)
-class RequestGraph:
-    """What the requests of a cohort amount to; students are named by their number on screen.
+@dataclass
+class RequestPairs:
+    """Who asked for whom in a cohort; students are named by their number on screen.
 
-    ``mutual`` and ``one_sided`` hold pairs (asker first in the latter); ``groups`` the sets of
-    three and more whom mutual requests tie together; ``circles`` the one-sided requests that lead
-    around a circle of three and more, asker first; ``themselves`` those of oneself.
+    ``mutual`` and ``one_sided`` hold pairs, asker first in the latter.
     """
 
-    unknown: list[RoommateRequest] = field(default_factory=list)
     mutual: list[Pair] = field(default_factory=list)
     one_sided: list[Pair] = field(default_factory=list)
-    groups: list[list[int]] = field(default_factory=list)
-    circles: list[list[Pair]] = field(default_factory=list)
-    themselves: list[RoommateRequest] = field(default_factory=list)
-    n_askers: int = 0
-    n_ignored: int = 0
+
+    @classmethod
+    def of(cls, asked: Iterable[Pair]) -> Self:
+        """Tell requests (asker, asked for) apart; those of oneself count for nothing."""
+        pairs = {(a, b) for a, b in asked if a != b}
+        return cls(
+            mutual=sorted((a, b) for a, b in pairs if a < b and (b, a) in pairs),
+            one_sided=sorted((a, b) for a, b in pairs if (b, a) not in pairs),
+        )
+
+    @cached_property
+    def groups(self) -> list[list[int]]:
+        """The sets of three and more whom mutual requests tie together."""
+        components = (sorted(part) for part in nx.connected_components(nx.Graph(self.mutual)))
+        return sorted(part for part in components if len(part) > 2)
+
+    @cached_property
+    def circles(self) -> list[list[Pair]]:
+        """The one-sided requests that lead around a circle of three and more, asker first."""
+        return _circles(self.one_sided)
 
     def too_large(self, beds: int) -> list[list[int]]:
         """Return the groups that no room of so many beds holds."""
@@ -38,26 +53,34 @@ class RequestGraph:
         return [pair for pair in self.mutual if members.issuperset(pair)]
 
 
+@dataclass
+class RequestGraph(RequestPairs):
+    """What all requests of a cohort amount to, those that count for nothing yet among them.
+
+    ``unknown`` name nobody for sure, ``themselves`` name who asks.
+    """
+
+    unknown: list[RoommateRequest] = field(default_factory=list)
+    themselves: list[RoommateRequest] = field(default_factory=list)
+    n_askers: int = 0
+    n_ignored: int = 0
+
+
+def request_pairs(requests: QuerySet[RoommateRequest]) -> RequestPairs:
+    """Return who asked for whom by requests that count, read without their rows' other columns."""
+    counting = requests.filter(is_ignored=False, target__isnull=False).order_by()
+    return RequestPairs.of(counting.values_list("student__number", "target__number"))
+
+
 def read_requests(requests: Sequence[RoommateRequest]) -> RequestGraph:
     """Tell the requests of a cohort apart; ignored ones count for nothing."""
-    found = RequestGraph()
-    asked: set[Pair] = set()
-    for request in requests:
-        if request.is_ignored:
-            found.n_ignored += 1
-        elif request.target is None:
-            found.unknown.append(request)
-        elif request.target.number == request.student.number:
-            found.themselves.append(request)
-        else:
-            asked.add((request.student.number, request.target.number))
+    counting = [request for request in requests if not request.is_ignored]
+    known = [(r.student.number, r.target.number) for r in counting if r.target is not None]
+    found = RequestGraph.of(known)
+    found.unknown = [request for request in counting if request.target_id is None]
+    found.themselves = [r for r in counting if r.target_id == r.student_id]
     found.n_askers = len({request.student_id for request in requests})
-    found.mutual = sorted((a, b) for a, b in asked if a < b and (b, a) in asked)
-    found.one_sided = sorted((a, b) for a, b in asked if (b, a) not in asked)
-    found.circles = _circles(found.one_sided)
-    graph = nx.Graph(found.mutual)
-    components = (sorted(part) for part in nx.connected_components(graph))
-    found.groups = sorted(part for part in components if len(part) > 2)
+    found.n_ignored = len(requests) - len(counting)
     return found
 
 

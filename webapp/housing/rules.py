@@ -59,17 +59,18 @@ class PlacementRules:
 
 
 def needs_of_student(student: Student, columns: Sequence[str]) -> tuple[str, ...]:
-    """Return what a student needs, by the columns that say so.
+    """Return what a student needs, by the columns that say so."""
+    return needs_in(student.attributes, columns)
+
+
+def needs_in(attributes: Mapping[str, str], columns: Sequence[str]) -> tuple[str, ...]:
+    """Return the needs that a student's answers name.
 
     A yes means the need that the column is named for; other words are needs themselves, told apart
     by commas, semicolons and bars.
     """
-    found = [
-        need
-        for column in columns
-        for need in said_needs(column, student.attributes.get(column, ""))
-    ]
-    return tuple(dict.fromkeys(found))
+    said = (need for name in columns for need in said_needs(name, attributes.get(name, "")))
+    return tuple(dict.fromkeys(said))
 
 
 def said_needs(column: str, text: str) -> list[str]:

@@ -10,7 +10,7 @@ from django.core.validators import validate_email
 
 from webapp.cohorts.models import Student
 from webapp.common.formats import counted
-from webapp.housing.models import Place, Placement
+from webapp.housing.models import Placement, Room
 from webapp.housing.rules import needs_of_student
 from webapp.letters.fields import FIELDS, MAY_BE_EMPTY, fields_in, fill, unknown_fields
 from webapp.letters.models import Contact, LetterTemplate
@@ -60,25 +60,28 @@ class Problem:
 
 def recipients_of(placement: Placement, template: LetterTemplate) -> list[Recipient]:
     """Return everybody of a placement who has a room, by number on screen."""
-    places = list(
-        placement.places.filter(room__isnull=False)
-        .select_related("student")
-        .defer("student__answers")
-        .order_by("number")
-    )
+    students = placement.cohort.students.defer("answers").in_bulk()
     rooms = {room.pk: room for room in placement.buildings.rooms.all()}
-    by_room: dict[int, list[Place]] = defaultdict(list)
-    for place in places:
-        place.room = rooms[place.room_id]
-        by_room[place.room_id].append(place)
-    return [_recipient(placement, template, place, by_room[place.room_id]) for place in places]
+    places = placement.places.filter(room__isnull=False).order_by("number")
+    beds = list(places.values_list("student_id", "room_id", "bed"))
+    together: dict[int, list[Student]] = defaultdict(list)
+    for student, room, _ in beds:
+        together[room].append(students[student])
+    return [
+        _recipient(placement, template, students[student], (rooms[room], bed), together[room])
+        for student, room, bed in beds
+    ]
 
 
 def _recipient(
-    placement: Placement, template: LetterTemplate, place: Place, together: Sequence[Place]
+    placement: Placement,
+    template: LetterTemplate,
+    student: Student,
+    place: tuple[Room, int],
+    together: Sequence[Student],
 ) -> Recipient:
-    room, student = place.room, place.student
-    mates = tuple(other.student for other in together if other.pk != place.pk)
+    room, bed = place
+    mates = tuple(other for other in together if other is not student)
     names = [_one_line(mate.name) or NO_NAME for mate in mates]
     contacts = [mate.email for mate in mates if mate.email and _may_be_named(mate, template)]
     values = {
@@ -87,7 +90,7 @@ def _recipient(
         "hall": room.hall,
         "floor": room.floor,
         "room": room.name,
-        "bed": str(place.bed),
+        "bed": str(bed),
         "kind": room.kind,
         "roommates": _listed(names) or "nobody: the room is yours alone for now",
         "contacts": ", ".join(contacts),
@@ -95,7 +98,7 @@ def _recipient(
         "organisation": placement.organisation.name,
     }
     numbers = sorted(mate.number for mate in mates)
-    told = [place.room_id, place.bed, numbers]
+    told = [room.pk, bed, numbers]
     return Recipient(student, values, told, mates, _address_of(student))
 
 

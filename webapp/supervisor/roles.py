@@ -29,6 +29,7 @@ def web_command(bind: str, size: Sizes) -> tuple[str, ...]:
     """Return the web server's command; ``bind`` is an address and a port."""
     return (
         sys.executable, "-m", "gunicorn", "webapp.wsgi:application",
+        "--config", "python:webapp.supervisor.web_hooks",
         "--bind", bind,
         "--workers", str(size.web_workers),
         "--threads", str(size.web_threads),

@@ -10,7 +10,8 @@ from webapp.accounts.models import User
 from webapp.housing.errors import HousingError
 from webapp.housing.models import Placement
 from webapp.housing.selectors.choices import choices_of
-from webapp.housing.selectors.placements import PlacementRooms, outcome
+from webapp.housing.selectors.outcomes import outcome
+from webapp.housing.selectors.placements import PlacementRooms
 from webapp.housing.services.decisions import Move, places_lock, places_move
 from webapp.housing.services.undo import decision_undo
 

@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Callable
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from tests.webapp.housing.conftest import reader_of
 from tests.webapp.matching.conftest import run_waiting
@@ -16,7 +18,8 @@ from webapp.housing.errors import ChangedElsewhereError, HousingError
 from webapp.housing.models import BuildingList, Placement, ProposedChange
 from webapp.housing.rules import PlacementRules, broken_rule
 from webapp.housing.selectors.choices import choices_of
-from webapp.housing.selectors.placements import PlacementRooms, outcome
+from webapp.housing.selectors.outcomes import outcome
+from webapp.housing.selectors.placements import PlacementRooms
 from webapp.housing.services.changes import change_keep, change_propose
 from webapp.housing.services.decisions import (
     Move,
@@ -389,7 +392,12 @@ def test_scenarios_stand_side_by_side(
         rules=PlacementRules(designation="Gender", same=("Gender",), mutual="no"),
     )
     run_waiting()
-    page = client_of(alice).get(f"/cohorts/{placement.cohort_id}/scenarios/").content.decode()
+    with CaptureQueriesContext(connection) as queries:
+        answer = client_of(alice).get(f"/cohorts/{placement.cohort_id}/scenarios/")
+    shared = ("housing_room", "housing_roommaterequest", "housing_preference", "cohorts_student")
+    read = [q["sql"].split(" FROM ")[-1].split()[0].strip('"') for q in queries.captured_queries]
+    assert max(read.count(table) for table in shared) == 1
+    page = answer.content.decode()
     assert "Mutual requests" in page
     assert "Not counted" in page
     assert "Learned score" in page

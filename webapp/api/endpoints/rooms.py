@@ -10,20 +10,14 @@ from webapp.api.shapes.base import Page, Paging
 from webapp.cohorts.models import Cohort
 from webapp.common.selectors import get_or_404, get_owned_or_404
 from webapp.housing.forms import read_students
-from webapp.housing.models import Placement
 from webapp.housing.scores import Scores
 from webapp.housing.selectors.choices import choices_of
 from webapp.housing.selectors.filters import RoomFilter, matching_cards
 from webapp.housing.selectors.offers import beds_for
-from webapp.housing.selectors.placements import (
-    PlacementRooms,
-    low_score,
-    outcome,
-    unplaced_reasons,
-)
+from webapp.housing.selectors.outcomes import low_score, moved_from, outcome, side_by_side
+from webapp.housing.selectors.placements import PlacementRooms, unplaced_reasons
 from webapp.housing.selectors.rooms import room_history
-from webapp.housing.selectors.scenarios import compared_placements
-from webapp.housing.services.placements import moved_between
+from webapp.housing.selectors.scenarios import base_of, compared_placements
 
 
 @endpoint(
@@ -122,19 +116,17 @@ def list_scenarios(request: Request, cohort_id: UUID) -> Page[shapes.Scenario]:
     """Return rules, figures and the people who would move, for each scenario."""
     query = read_query(request, Paging)
     chosen, published = compared_placements(get_owned_or_404(Cohort, request.user, cohort_id))
-    found = [PlacementRooms(placement) for placement in chosen]
-    low = low_score(found[0]) if found else None
+    found = side_by_side(chosen)
+    base = found[base_of(chosen, published)] if found else None
+    low = low_score(base) if base else None
     items = [
-        shapes.Scenario.of_row(rooms.placement, outcome(rooms, low), _moved(rooms, published))
+        shapes.Scenario.of_row(
+            rooms.placement,
+            outcome(rooms, low),
+            None if published is None or base is None else moved_from(base, rooms),
+        )
         for rooms in found[query.offset : query.offset + query.limit]
     ]
     return Page[shapes.Scenario](
         items=items, total=len(found), limit=query.limit, offset=query.offset
     )
-
-
-def _moved(rooms: PlacementRooms, published: Placement | None) -> int | None:
-    if published is None:
-        return None
-    is_same = published.pk == rooms.placement.pk
-    return 0 if is_same else moved_between(published, rooms.placement)

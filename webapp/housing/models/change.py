@@ -11,7 +11,7 @@ class ProposedChange(models.Model):
     since makes it stale. ``curve`` is [[price, people who move, score, without a room], ...] as
     far as a job of its own got. ``pinned`` holds the numbers of those who are let stay, ``chosen``
     the rooms (by key) that staff chose for somebody by number. ``outcomes`` is {"before": figures,
-    "after": figures} of :func:`webapp.housing.selectors.placements.outcome`.
+    "after": figures} of :func:`webapp.housing.selectors.outcomes.outcome`.
     """
 
     placement = models.OneToOneField(

@@ -8,13 +8,13 @@ from typing import Any
 
 from webapp.common import formats
 from webapp.common.formats import counted, signed
-from webapp.housing.models import Place, Placement, ProposedChange, Room
+from webapp.housing.models import Placement, ProposedChange, Room
 from webapp.housing.price_chart import price_chart
-from webapp.housing.request_graph import RequestGraph
+from webapp.housing.request_graph import RequestPairs
 from webapp.housing.rules import PRICES
 from webapp.housing.scores import Scores
 from webapp.housing.selectors.offers import beds_for
-from webapp.housing.selectors.placements import PlacementRooms, cohort_requests, unplaced_reasons
+from webapp.housing.selectors.placements import PlacementRooms, unplaced_reasons
 
 SHOWN_WAITING = 20
 SMALLEST = 0.005  # score: a change of the mean that is shown as none
@@ -67,9 +67,9 @@ def changes_context(placement: Placement, query: str = "") -> dict[str, Any]:
         .first()
     )
     students = dict(placement.cohort.students.values_list("pk", "number"))
-    places = list(placement.places.all())
-    known = {place.student_id for place in places}
     rooms = PlacementRooms(placement)
+    withdrawn = list(placement.places.filter(has_left=True))
+    known = {*rooms.where, *(place.number for place in withdrawn)}
     waiting = rooms.homeless
     context: dict[str, Any] = {
         "placement": placement,
@@ -83,15 +83,15 @@ def changes_context(placement: Placement, query: str = "") -> dict[str, Any]:
         "query": query,
         "waiting": _waiting(rooms, waiting[:SHOWN_WAITING]),
         "n_waiting": len(waiting),
-        "withdrawn": [place for place in places if place.has_left],
-        "newcomers": [number for key, number in students.items() if key not in known],
+        "withdrawn": withdrawn,
+        "newcomers": [number for number in students.values() if number not in known],
     }
     if change is None or not change.is_ready:
         return context
-    explained = _explained(placement, change, places, students)
+    explained = _explained(rooms, change, students)
     moves = [row for row in explained if row.before is not None]
     arrivals = [row for row in explained if row.before is None and row.after is not None]
-    labels = {room.pk: room.label for room in placement.buildings.rooms.all()}
+    labels = {room.pk: room.label for room in rooms.rooms}
     return context | {
         "n_moves": len(moves),
         "n_arrivals": len(arrivals),
@@ -102,7 +102,7 @@ def changes_context(placement: Placement, query: str = "") -> dict[str, Any]:
             for number, room in change.chosen.items()
         ],
         "compared": compared_figures(change.outcomes),
-        "n_housed": sum(place.room_id is not None for place in places),
+        "n_housed": rooms.n_placed,
         "is_stale": change.version != placement.version,
     }
 
@@ -168,38 +168,36 @@ def _counted_line(title: str, before: int, after: int, *, is_good: bool | None) 
 def explained_changes(placement: Placement, change: ProposedChange) -> list[ChangedPlace]:
     """Return everybody whose room would change, with the reason, by number."""
     students = dict(placement.cohort.students.values_list("pk", "number"))
-    return _explained(placement, change, list(placement.places.all()), students)
+    return _explained(PlacementRooms(placement), change, students)
 
 
 def _explained(
-    placement: Placement,
-    change: ProposedChange,
-    places: list[Place],
-    students: dict[int, int],
+    now: PlacementRooms, change: ProposedChange, students: dict[int, int]
 ) -> list[ChangedPlace]:
-    rooms = {room.pk: room for room in placement.buildings.rooms.all()}
+    rooms = {room.pk: room for room in now.rooms}
     before: dict[int, set[int]] = defaultdict(set)
     after: dict[int, set[int]] = defaultdict(set)
-    score = {place.student_id: place.score for place in places}
-    for place in places:
-        if place.room_id is not None:
-            before[place.room_id].add(place.number)
+    score = {place["number"]: place["score"] for place in now.places}
+    for number, room in now.where.items():
+        if room is not None:
+            before[room].add(number)
     for student, room in change.rooms.items():
         if room is not None and int(student) in students:
             after[room].add(students[int(student)])
     arriving = {students[key] for key, old, new in change.rows if old is None and key in students}
-    requests = cohort_requests(placement)
-    scores = Scores(placement)
+    scores = Scores(now.placement)
     found = []
     for key, old, new in change.rows:
         if key not in students or (old and old not in rooms) or (new and new not in rooms):
             continue
         number = students[key]
         together = after[new] - {number} if new else set()
-        now = scores.of_members(sorted(after[new]))[number] if new else None
-        was = score.get(key)
-        gain = now - was if now is not None and was is not None else None
-        reason = _reason(number, old, new, before, after, arriving, requests, gain, change.price)
+        there = scores.of_members(sorted(after[new]))[number] if new else None
+        was = score.get(number)
+        gain = there - was if there is not None and was is not None else None
+        reason = _reason(
+            number, old, new, before, after, arriving, now.requests, gain, change.price
+        )
         found.append(
             ChangedPlace(number, rooms.get(old), rooms.get(new), reason or _with(together), gain)
         )
@@ -213,7 +211,7 @@ def _reason(
     before: dict[int, set[int]],
     after: dict[int, set[int]],
     arriving: set[int],
-    requests: RequestGraph,
+    requests: RequestPairs,
     gain: float | None,
     price: float,
 ) -> str:

@@ -7,21 +7,19 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 from django.db.models import Count
 
 from webapp.accounts.models import User
 from webapp.cohorts.models import Student
 from webapp.common.listing import Listing, Tally, light, list_page
 from webapp.common.selectors import owned_by
-from webapp.housing.models import Place, Placement, Room, RoommateRequest
-from webapp.housing.request_graph import RequestGraph, read_requests
+from webapp.housing.models import Place, Placement, Room
 from webapp.housing.rules import MUST, PlacementRules, needs_of_student
 from webapp.housing.scores import room_score
+from webapp.housing.selectors.wishes import CohortWishes
 
 SHOWN_A_FLOOR = 9  # rooms, when one hall is looked at
 SHOWN_OF_MANY = 3  # when all are
-LOWEST = 0.05  # share of the shared rooms that count as low when outcomes are compared
 LOW = -0.05  # how far below the room's mean somebody is who "pulls it down" (score)
 
 
@@ -135,12 +133,22 @@ def placement_listing(user: User, parameters: Mapping[str, str]) -> Listing[Plac
 
 
 class PlacementRooms:
-    """Rooms, people and requests of one placement, read once for a page."""
+    """Rooms, people and requests of one placement, read once for a page.
 
-    def __init__(self, placement: Placement) -> None:
+    Placements that are looked at side by side share what they have in common: ``wishes`` of their
+    cohort and ``rooms`` of their building list.
+    """
+
+    def __init__(
+        self,
+        placement: Placement,
+        wishes: CohortWishes | None = None,
+        rooms: list[Room] | None = None,
+    ) -> None:
         self.placement = placement
         self.rules = PlacementRules.from_json(placement.rules)
-        self.rooms = list(placement.buildings.rooms.all())
+        self.rooms = list(placement.buildings.rooms.all()) if rooms is None else rooms
+        self.wishes = wishes or CohortWishes(placement.cohort_id)
         self.places = list(
             placement.places.filter(has_left=False).values(
                 "number", "room_id", "bed", "is_locked", "score", "doubt", "turn"
@@ -149,7 +157,7 @@ class PlacementRooms:
         self._accepted: dict[int, list[int]] = dict(
             placement.accepted_rooms.values_list("room_id", "members")
         )
-        self.requests = cohort_requests(placement)
+        self.requests = self.wishes.requests
         self._where = {place["number"]: place["room_id"] for place in self.places}
         self._asked: dict[int, list[int]] = defaultdict(list)
         for a, b in [*self.requests.one_sided, *self.requests.mutual]:
@@ -180,6 +188,11 @@ class PlacementRooms:
         ]
         moved._where = {place["number"]: place["room_id"] for place in moved.places}
         return moved
+
+    @property
+    def where(self) -> Mapping[int, int | None]:
+        """The key of everybody's room, or None, by number."""
+        return self._where
 
     @property
     def homeless(self) -> list[int]:
@@ -298,84 +311,6 @@ def floors_of(cards: Sequence[RoomCard], whole: str, *, is_whole: bool) -> list[
         floor.is_whole = is_whole or whole == floor.key
         floor.cards.append(card)
     return list(floors.values())
-
-
-def cohort_requests(placement: Placement) -> RequestGraph:
-    """Return what the requests of a placement's cohort amount to."""
-    requests = RoommateRequest.objects.filter(cohort=placement.cohort_id)
-    return read_requests(
-        requests.select_related("student", "target").only(
-            "is_ignored", "written", "source", "student__number", "target__number"
-        )
-    )
-
-
-def low_score(rooms: PlacementRooms) -> float | None:
-    """Return the score below which about one shared room in twenty lies, to a tenth."""
-    known = [card.score for card in rooms.cards() if card.score is not None]
-    return round(float(np.quantile(known, LOWEST)), 1) if known else None
-
-
-def outcome(rooms: PlacementRooms, low: float | None = None) -> dict[str, Any]:
-    """Return the figures by which scenarios are compared; ``low`` is the score of a low room."""
-    scores = [p["score"] for p in rooms.places if p["score"] is not None]
-    needs = _needs_met(rooms)
-    first, any_choice, n_choosers = _choices_met(rooms)
-    return {
-        "people": len(rooms.places),
-        "placed": rooms.n_placed,
-        "total": sum(scores) / 2,
-        "mean": sum(scores) / len(scores) if scores else None,
-        "mutual": [sum(rooms.is_together(*pair) for pair in rooms.requests.mutual),
-                   len(rooms.requests.mutual)],
-        "one_sided": [sum(rooms.is_together(*pair) for pair in rooms.requests.one_sided),
-                      len(rooms.requests.one_sided)],
-        "first_choice": [first, n_choosers],
-        "any_choice": [any_choice, n_choosers],
-        "needs": list(needs),
-        "low": low,
-        "rooms_below": 0 if low is None else sum(
-            card.score is not None and card.score < low for card in rooms.cards()
-        ),
-        "rooms_shared": sum(card.score is not None for card in rooms.cards()),
-        "beds_free": sum(card.free for card in rooms.cards()),
-    }  # fmt: skip
-
-
-def _needs_met(rooms: PlacementRooms) -> tuple[int, int]:
-    if not rooms.rules.needs:
-        return 0, 0
-    where = {p["number"]: p["room_id"] for p in rooms.places}
-    met_by = {room.pk: {need.casefold() for need in room.meets} for room in rooms.rooms}
-    met = asked = 0
-    students = rooms.placement.cohort.students.only("number", "attributes", "cohort")
-    for student in students:
-        needs = needs_of_student(student, rooms.rules.needs)
-        if needs and student.number in where:
-            asked += 1
-            offered = met_by.get(where[student.number], set())
-            met += all(need.casefold() in offered for need in needs)
-    return met, asked
-
-
-def _choices_met(rooms: PlacementRooms) -> tuple[int, int, int]:
-    """Return how many live in their first choice, in any of their choices, and how many chose."""
-    where = {p["number"]: p["room_id"] for p in rooms.places}
-    room_of = {room.pk: room for room in rooms.rooms}
-    first: set[int] = set()
-    any_choice: set[int] = set()
-    choosers: set[int] = set()
-    rows = rooms.placement.cohort.preferences.values_list("student__number", "rank", "wanted")
-    for number, rank, wanted in rows:
-        if number not in where:
-            continue
-        choosers.add(number)
-        room = room_of.get(where[number])
-        if room is not None and wanted.casefold() in (room.hall.casefold(), room.kind.casefold()):
-            any_choice.add(number)
-            if rank == 1:
-                first.add(number)
-    return len(first), len(any_choice), len(choosers)
 
 
 def unplaced_reasons(rooms: PlacementRooms) -> Mapping[int, str]:

@@ -43,7 +43,7 @@ class GroupSplit:
 def graph_of(cohort: Cohort) -> RequestGraph:
     """Return what the requests of a cohort amount to."""
     requests = RoommateRequest.objects.filter(cohort=cohort).select_related("student", "target")
-    return read_requests(requests)
+    return read_requests(list(requests))
 
 
 def largest_room(cohort: Cohort) -> int:

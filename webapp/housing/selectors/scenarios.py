@@ -10,8 +10,8 @@ from webapp.cohorts.models import Cohort
 from webapp.common.formats import gap, is_telling, number, signed
 from webapp.housing.models import Placement
 from webapp.housing.rules import PlacementRules, difference_in_words
-from webapp.housing.selectors.placements import PlacementRooms, low_score, outcome
-from webapp.housing.services.placements import moved_between
+from webapp.housing.selectors.outcomes import low_score, moved_from, outcome, side_by_side
+from webapp.housing.selectors.placements import PlacementRooms
 
 AT_MOST = 4  # columns that fit beside each other
 BINS = 24
@@ -88,8 +88,8 @@ def scenarios_context(cohort: Cohort, parameters: Mapping[str, str]) -> dict[str
     if not chosen:
         return context
     only = next((p for p in chosen if str(p.pk) == parameters.get("only")), None)
-    found = [PlacementRooms(placement) for placement in chosen]
-    base = chosen.index(published) if published in chosen else 0
+    found = side_by_side(chosen)
+    base = base_of(chosen, published)
     low = low_score(found[base])
     outcomes = [outcome(rooms, low) for rooms in found]
     scores = [_scores(rooms) for rooms in found]
@@ -99,10 +99,15 @@ def scenarios_context(cohort: Cohort, parameters: Mapping[str, str]) -> dict[str
         "base": chosen[base],
         "shows_differences": parameters.get("show") == "differences" and len(chosen) > 1,
         "rules": _differing_rules(chosen),
-        "rows": _rows(chosen, outcomes, published, base),
+        "rows": _rows(found, outcomes, published, base),
         "histograms": _histograms(scores),
         "parity": [_parity(rooms) for rooms in found],
     }
+
+
+def base_of(chosen: Sequence[Placement], published: Placement | None) -> int:
+    """Return which of the compared placements the others are held against."""
+    return chosen.index(published) if published is not None and published in chosen else 0
 
 
 def _scores(rooms: PlacementRooms) -> list[float]:
@@ -124,7 +129,7 @@ def _differing_rules(placements: Sequence[Placement]) -> list[ComparedRow]:
 
 
 def _rows(
-    placements: Sequence[Placement],
+    found: Sequence[PlacementRooms],
     outcomes: Sequence[dict[str, Any]],
     published: Placement | None,
     base: int,
@@ -145,15 +150,15 @@ def _rows(
         title = f"Rooms below {number(outcomes[base]['low'], 1)}"
         counts = [[o["rooms_below"], o["rooms_shared"]] for o in outcomes]
         rows.append(_share_row(title, counts, base, is_good=False))
-    if published is not None:
-        moved = [0 if p.pk == published.pk else moved_between(published, p) for p in placements]
+    if published is not None and found[base].placement == published:
+        moved = [moved_from(found[base], rooms) for rooms in found]
         texts = [f"{count:,} from {published.name}" if count else "none" for count in moved]
         rows.append(ComparedRow("People who move", "", tuple(_same(text) for text in texts)))
     rows.append(
         ComparedRow(
             "Certificate",
             "of the optimisation, not of the match",
-            tuple(_same(_certificate(placement)) for placement in placements),
+            tuple(_same(_certificate(rooms.placement)) for rooms in found),
         )
     )
     return rows
@@ -251,13 +256,12 @@ def _parity(rooms: PlacementRooms) -> list[GroupMean]:
         return []
     mean = sum(score.values()) / len(score)
     members: dict[tuple[str, str], list[float]] = {}
-    students = rooms.placement.cohort.students.values_list("number", "attributes")
-    for student, attributes in students:
-        if student in score:
-            for column in rooms.placement.cohort.constraints:
-                value = attributes.get(column, "")
-                if value:
-                    members.setdefault((column, value), []).append(score[student])
+    columns = rooms.placement.cohort.constraints
+    for student, own in score.items():
+        attributes = rooms.wishes.attributes.get(student, {})
+        for column in columns:
+            if value := attributes.get(column):
+                members.setdefault((column, value), []).append(own)
     return [
         GroupMean(
             f"{column} {value}",

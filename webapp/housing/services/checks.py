@@ -12,7 +12,7 @@ from webapp.cohorts.models import Student
 from webapp.common.formats import counted
 from webapp.housing.errors import HousingError
 from webapp.housing.models import Place, Placement, Room, RoommateRequest
-from webapp.housing.request_graph import Pair, read_requests
+from webapp.housing.request_graph import Pair, request_pairs
 from webapp.housing.rules import MUST, PlacementRules, broken_rule
 from webapp.matching.models import ForbiddenPair
 
@@ -56,7 +56,7 @@ def musts(placement: Placement, numbers: Collection[int]) -> list[Pair]:
     requests = RoommateRequest.objects.filter(cohort=placement.cohort_id).filter(
         Q(student__number__in=numbers) | Q(target__number__in=numbers)
     )
-    found = read_requests(requests.select_related("student", "target"))
+    found = request_pairs(requests)
     pairs = found.mutual if rules.mutual == MUST else []
     return pairs + (found.one_sided if rules.one_sided == MUST else [])
 
