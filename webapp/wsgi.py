@@ -12,3 +12,9 @@ application = get_wsgi_application()
 from webapp.common.checks import refuse_unsafe_settings  # noqa: E402
 
 refuse_unsafe_settings()
+
+# A server replaces its processes now and then: read every page's code before the first visitor of
+# a new one waits for it.
+from django.urls import get_resolver  # noqa: E402
+
+get_resolver().reverse_dict  # noqa: B018

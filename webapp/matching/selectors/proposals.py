@@ -121,7 +121,11 @@ def forbidden_pairs(*proposals: Proposal) -> QuerySet[ProposedPair]:
         first=OuterRef("first"),
         second=OuterRef("second"),
     )
-    return ProposedPair.objects.filter(Exists(rules), proposal__in=proposals)
+    # Rules are few and pairs many: the database starts from the students that any rule names.
+    named = ForbiddenPair.objects.filter(cohort__in={each.cohort_id for each in proposals})
+    return ProposedPair.objects.filter(
+        Exists(rules), proposal__in=proposals, first__in=named.values("first")
+    )
 
 
 def forbidden_counts(proposals: Sequence[Proposal]) -> dict[UUID, int]:

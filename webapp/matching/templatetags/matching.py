@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlencode
 
@@ -12,11 +13,21 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from webapp.common import formats
-from webapp.matching.models import LearnedModel
+from webapp.common.templatetags.interface import badge
+from webapp.matching.models import LearnedModel, PairState
 from webapp.matching.selectors.models import Certificate
 from webapp.matching.services.learning import METHODS
 
 register = template.Library()
+
+_STATES = {
+    PairState.OPEN: ("To decide", "", "circle-dashed"),
+    PairState.ACCEPTED: ("Accepted", "accent", "check"),
+    PairState.LOCKED: ("Locked", "accent", "lock"),
+    PairState.SWAPPED: ("Swapped", "info", "arrow-left-right"),
+    PairState.REJECTED: ("Rejected", "", "x"),
+    PairState.NEVER: ("Never pair", "danger", "ban"),
+}
 
 _TOP = 100.0  # multiples of an even draw at the right end of the bar
 _BAR_WIDTH = 44.0
@@ -180,6 +191,13 @@ def question_kinds(model: LearnedModel) -> str:
     if len(counts) > 3:
         return f"{len(model.questions)}"
     return ", ".join(f"{count} {kind}" for kind, count in counts.most_common())
+
+
+@register.simple_tag
+@lru_cache
+def state_badge(state: str) -> SafeString:
+    """The badge of what was decided about a pair; a page has fifty, so each is made once."""
+    return badge(*_STATES[PairState(state)])
 
 
 @register.filter
