@@ -1,8 +1,7 @@
-"""Odd cuts of dense graphs below a value, exactly (Padberg and Rao 1982).
+"""Cuts of dense graphs that separate two terminals, by merging whom no light cut separates.
 
-A smallest odd cut is among the cuts of a cut tree (Gomory and Hu 1961). Nodes that no cut below the
-value separates are merged on the way: most by scans in the order of attachment (Nagamochi and
-Ibaraki 1992), which need no flow, so that few flows are left, on few nodes.
+Scans in the order of attachment (Nagamochi and Ibaraki 1992) merge without a flow; maximum flows
+decide what these leave.
 """
 
 import numpy as np
@@ -14,47 +13,52 @@ SPENT = 1e-16  # residual capacity below this is none
 
 
 @njit(cache=True, nogil=True)
-def find_odd_cuts(
-    weights: FloatArray, is_odd: BoolArray, enough: float, found: BoolArray, values: FloatArray
-) -> int:
-    """Find odd cuts below ``enough``, a smallest one among them; return how many.
+def merge_or_cut(
+    w: FloatArray,
+    odd: BoolArray,
+    terminal: BoolArray,
+    group: IntArray,
+    m: int,
+    enough: float,
+    most_flows: int,
+    side: BoolArray,
+) -> tuple[int, float, bool]:
+    """Merge nodes that no cut below ``enough`` separates, until one separates two terminals.
 
-    ``weights`` (n, n) symmetric, non-negative; ``is_odd`` (n,), True an even number of times: all
-    nodes, or those that stand for an odd number of them. Row k of ``found`` (m, n) gets one side of
-    a cut and ``values`` (m,) what it weighs; of more than m cuts the lightest are kept. None means
-    that every odd cut weighs ``enough`` up to rounding. O(n^3) where the scans merge nodes, O(n^2)
-    for each flow that is left.
+    Parameters
+    ----------
+    w : ndarray, shape (k, k), weights among the first m nodes; like the next three, changed.
+    odd, terminal : ndarray, shape (k,), which nodes stand for an odd number, and for whom cuts are
+        looked for.
+    group : ndarray, shape (n,), the node that each of the original ones is in.
+    most_flows : int, maximum flows after which to return, whatever is known.
+    side : ndarray, shape (k,), gets the side of the source of a cut below ``enough``.
+
+    Returns
+    -------
+    tuple of int, float, bool
+        Nodes left; what the cut weighs, ``enough`` without one; whether flows are left to do.
     """
-    n = len(weights)
-    count = 0
-    work = [(np.arange(n), np.ones(n, dtype=np.bool_))]
-    while len(work) > 0:
-        group, terminal = work.pop()
-        w, odd = _gather(weights, is_odd, group, len(terminal))
-        m = len(terminal)
-        while True:
-            m = _merge_by_scans(w, odd, terminal, group, m, enough)
-            if not odd[:m].any() or terminal[:m].sum() < 2:
-                break
-            source, sink = _choose_terminals(w, terminal, odd, m)
-            side = np.zeros(m, dtype=np.bool_)
-            value = _bounded_flow(w[:m, :m], source, sink, enough, side)
-            if value >= enough:
-                m = _merge(w, odd, terminal, group, m, source, sink)
-                continue
-            if odd[:m][side].sum() % 2 == 1:
-                count = _note_cut(found, values, count, value, side, group)
-            work.append(_part(group, terminal, side, True))
-            work.append(_part(group, terminal, side, False))
-            break
-    return count
+    for _ in range(most_flows):
+        m = _merge_by_scans(w, odd, terminal, group, m, enough)
+        if not odd[:m].any() or terminal[:m].sum() < 2:
+            return m, enough, False
+        source, sink = _choose_terminals(w, terminal, odd, m)
+        value = _bounded_flow(w[:m, :m], source, sink, enough, side)
+        if value < enough:
+            return m, value, False
+        m = _merge(w, odd, terminal, group, m, source, sink)
+    return m, enough, True
 
 
 @njit(cache=True, nogil=True)
-def _gather(
+def gather_groups(
     weights: FloatArray, is_odd: BoolArray, group: IntArray, m: int
 ) -> tuple[FloatArray, BoolArray]:
-    """Return the weights among groups (m, m) and which of them are odd (m,)."""
+    """Return the weights among groups (m, m) and which of them are odd (m,).
+
+    ``group`` (n,) of every node of ``weights`` (n, n).
+    """
     w = np.zeros((m, m))
     odd = np.zeros(m, dtype=np.bool_)
     for i in range(len(group)):
@@ -186,10 +190,13 @@ def _choose_terminals(
 
 
 @njit(cache=True, nogil=True)
-def _part(
+def take_side(
     group: IntArray, terminal: BoolArray, side: BoolArray, inside: bool
 ) -> tuple[IntArray, BoolArray]:
-    """Return the problem of one side of a cut; the other is one node there, and no terminal."""
+    """Return the problem of one side of a cut; the other is one node there, and no terminal.
+
+    The groups (n,) of all nodes, and which groups are terminals.
+    """
     m = len(side)
     number = np.zeros(m, dtype=np.int64)
     count = 1
@@ -202,29 +209,6 @@ def _part(
         if side[a] == inside:
             own[number[a]] = terminal[a]
     return number[group], own
-
-
-@njit(cache=True, nogil=True)
-def _note_cut(
-    found: BoolArray,
-    values: FloatArray,
-    count: int,
-    value: float,
-    side: BoolArray,
-    group: IntArray,
-) -> int:
-    """Write a cut into the next row, or over the heaviest one where all are taken."""
-    row = count
-    if count == len(values):
-        row = int(values.argmax())
-        if values[row] <= value:
-            return count
-    else:
-        count += 1
-    values[row] = value
-    for i in range(len(group)):
-        found[row, i] = side[group[i]]
-    return count
 
 
 @njit(cache=True, nogil=True)

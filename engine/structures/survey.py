@@ -27,7 +27,13 @@ from engine.inference.matching.newton import (
     unpack_point,
 )
 from engine.inference.matching.newton_path import as_semidefinite
-from engine.inference.matching.odd_sets import OddSetProof, examine_cheaply, examine_odd_sets
+from engine.inference.matching.odd_sets import (
+    EXACT_IN_PASSING,
+    EXACT_UP_TO,
+    OddSetProof,
+    examine_cheaply,
+    examine_odd_sets,
+)
 from engine.inference.matching.polytope import solve_over_polytope
 from engine.inference.matching.potentials import PotentialSolution, solve_potentials
 from engine.kernels.sparse_rows import add_outer_products
@@ -39,6 +45,7 @@ from engine.structures.survey_curvature import pair_information
 CURVATURE_PAIRS = 40_000  # sampled pairs in the Hessian estimate: a few per cent of error
 DENSE_CURVATURE = 600  # features up to which the sample says enough about every two of them
 MIN_TOLERANCE = 1e-13
+FAR = 1e-4  # nats a student: where so much may be left unfinished, proofs need not be finished
 EXACT_CURVATURE = 5e7  # (students times questions)^2 up to which the Hessian takes .1 s
 
 
@@ -138,6 +145,7 @@ class SurveyStructure:
         n = self.n_students
         if self._buffer is None:
             self._buffer = np.empty((n, n))
+        looked_at = EXACT_IN_PASSING if accuracy > FAR * n else EXACT_UP_TO
         if state is None or "likely" not in state:
             tolerance = max(accuracy / (4.0 * n * max(np.log(n), 1.0)), MIN_TOLERANCE)
             start = None if state is None else state["potentials"]
@@ -150,11 +158,11 @@ class SurveyStructure:
                 should_stop=self.should_stop,
             )
             if solution.is_on_branch:
-                answer, is_outside = self._summarise(theta, solution)
+                answer, is_outside = self._summarise(theta, solution, looked_at)
                 if not is_outside:
                     return answer
                 state = answer.state
-        return self._solve_by_newton(theta, state)
+        return self._solve_by_newton(theta, state, looked_at)
 
     def _scores(self, theta: FloatArray) -> FactoredScores:
         return FactoredScores(self._one_hot @ self.features.block_matrix(theta), self._one_hot)
@@ -166,11 +174,12 @@ class SurveyStructure:
         return np.asarray((values + values.T) / 2.0)
 
     def _summarise(
-        self, theta: FloatArray, solution: PotentialSolution
+        self, theta: FloatArray, solution: PotentialSolution, exact_up_to: int
     ) -> tuple[InnerSolution, bool]:
         """Write the marginals out once: statistics, entropy, and the proof of the odd sets.
 
-        Also returns whether an odd set is violated.
+        All odd cuts are looked at, if nothing else proves them, of up to so many students. Also
+        returns whether an odd set is violated.
         """
         expected = np.empty_like(self._one_hot)
 
@@ -184,7 +193,9 @@ class SurveyStructure:
         value = logs + float(u @ sums)
         proof = examine_cheaply(len(u), squares, top)
         if not proof.holds:
-            proof = examine_odd_sets(solution.marginals())
+            proof = examine_odd_sets(
+                solution.marginals(), exact_up_to=exact_up_to, should_stop=self.should_stop
+            )
         entropy = value - float(theta @ statistics) - slack
         answer = InnerSolution(
             log_partition=value + slack,
@@ -197,7 +208,9 @@ class SurveyStructure:
         )
         return answer, bool(proof.violated)
 
-    def _solve_by_newton(self, theta: FloatArray, state: State | None) -> InnerSolution:
+    def _solve_by_newton(
+        self, theta: FloatArray, state: State | None, exact_up_to: int
+    ) -> InnerSolution:
         """Solve where a marginal exceeds 1/2, or an odd set binds."""
         n, rho = self.n_students, np.full(self.n_students, self.rho)
         if state is None:
@@ -207,7 +220,9 @@ class SurveyStructure:
         else:
             start = NewtonPoint(self._dense_scores(state["theta"]), state["potentials"])
         values = self._dense_scores(theta)
-        solution = solve_over_polytope(start, values, rho, should_stop=self.should_stop)
+        solution = solve_over_polytope(
+            start, values, rho, exact_up_to=exact_up_to, should_stop=self.should_stop
+        )
         expected = solution.tau @ self._one_hot
         statistics = self.features.statistics(self._one_hot.T @ expected)
         entropy = solution.value - float(theta @ statistics)

@@ -313,7 +313,7 @@ def test_model_files_that_do_not_fit_together_are_refused(tmp_path, small_model)
 def leave_odd_sets_open(monkeypatch):
     """As if nothing could be proved of any tau, nor of a mixture."""
     for name in ("examine_cheaply", "examine_odd_sets"):
-        monkeypatch.setattr(survey_structure, name, lambda *_: OddSetProof(np.zeros(2)))
+        monkeypatch.setattr(survey_structure, name, lambda *_, **__: OddSetProof(np.zeros(2)))
     monkeypatch.setattr(survey_structure.SurveyStructure, "_mixture", lambda *_: None)
 
 

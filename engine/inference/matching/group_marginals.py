@@ -19,7 +19,7 @@ from engine.inference.matching.exact import compute_matching_marginals
 from engine.inference.matching.frank_wolfe import compute_frank_wolfe_marginals
 from engine.inference.matching.messages import solve_messages
 from engine.inference.matching.newton import uniform_point
-from engine.inference.matching.odd_sets import EXACT_UP_TO, is_in_matching_polytope
+from engine.inference.matching.odd_sets import is_in_matching_polytope
 from engine.inference.matching.polytope import solve_over_polytope
 from engine.inference.matching.potentials import DenseScores, solve_potentials
 from engine.objectives.interior_start import find_interior_start
@@ -27,6 +27,7 @@ from engine.oracles.perfect_matching import CompleteGraphMatcher
 
 TOLERANCE = 1e-9  # largest error of a row sum, far below what is ever printed
 SUMMED_UP_TO = 18  # students of a group whose sets of pairs are summed exactly, in 50 ms
+REPAIRED_UP_TO = 400  # students up to whom Frank-Wolfe comes near
 CLAMPED_UP_TO = 500  # students whose unusable pairs are found in about five seconds
 NEGLIGIBLE_GAP = 1e-6  # nats: rounding of the bound
 MAX_CALLS = 1_000  # of Frank-Wolfe's oracle: within 0.01 of the optimum where that was known
@@ -90,13 +91,13 @@ def compute_group_marginals(
         if _row_error(tau) <= TOLERANCE:  # lost only where scores of 1e6 nats drown in rounding
             return GroupMarginals(tau, "exact")
     tau = _solve_bethe(values, rho, should_stop)
-    if _is_feasible(tau):
+    if _is_feasible(tau, should_stop):
         return GroupMarginals(read_only(tau), "bethe")
     if len(forbidden) == 0:
         held = _hold_odd_sets(values, rho, should_stop)
         if held is not None:
             return held
-    if m > EXACT_UP_TO and (m > CLAMPED_UP_TO or _is_every_pair_usable(values)):
+    if m > REPAIRED_UP_TO and (m > CLAMPED_UP_TO or _is_every_pair_usable(values)):
         return GroupMarginals(read_only(tau), "bethe", np.inf)
     return _repair(values, tau, rho, len(forbidden) > 0, should_stop)
 
@@ -139,9 +140,9 @@ def _row_error(tau: FloatArray) -> float:
     return float(np.abs(tau.sum(axis=1) - 1.0).max())
 
 
-def _is_feasible(tau: FloatArray) -> bool:
+def _is_feasible(tau: FloatArray, should_stop: StopCallback) -> bool:
     """Whether rows sum to 1 and every odd set is proved."""
-    return _row_error(tau) <= TOLERANCE and is_in_matching_polytope(tau)
+    return _row_error(tau) <= TOLERANCE and is_in_matching_polytope(tau, should_stop)
 
 
 def _is_every_pair_usable(values: FloatArray) -> bool:
@@ -172,9 +173,9 @@ def _repair(
         if is_never.any():
             values = np.where(is_never, -np.inf, values)
             tau = _solve_bethe(values, rho, should_stop)
-            if _is_feasible(tau):
+            if _is_feasible(tau, should_stop):
                 return GroupMarginals(read_only(tau), "bethe")
-    if len(values) > EXACT_UP_TO:
+    if len(values) > REPAIRED_UP_TO:
         return GroupMarginals(read_only(tau), "bethe", np.inf)
     result = compute_frank_wolfe_marginals(
         values,

@@ -9,7 +9,7 @@ every U, cheapest first:
   of tau (the Laplacian's algebraic connectivity). ||tau||_F^2 - 1 >= mu^2 costs nothing; a Lanczos
   estimate, proved by a Cholesky factor of mu I - tau + 1 1^T / n, is closer.
 - Exact: every small set by branch and bound; the parts that all but tiny entries fall into by
-  themselves; up to some 400 nodes the smallest odd cut of all (Padberg and Rao 1982).
+  themselves; the smallest odd cut of all (Padberg and Rao 1982).
 
 Rows settle small sets and the spectrum large ones. What is left is bounded all the same, so that a
 tau that is not proved can be mixed with an interior point until it is (``share_of_interior``).
@@ -24,10 +24,12 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from engine.core.arguments import BoolArray, FloatArray, IntArray
-from engine.kernels.odd_cuts import find_odd_cuts
+from engine.core.progress import StopCallback, never_stop
+from engine.inference.matching.odd_cuts import find_odd_cuts
 from engine.kernels.small_odd_sets import find_small_odd_sets
 
-EXACT_UP_TO = 400  # nodes whose odd cuts are all looked at, in a second at most
+EXACT_UP_TO = 4_000  # nodes whose odd cuts are all looked at: two seconds for 1,000
+EXACT_IN_PASSING = 400  # nodes for which that is worth its while where no proof is needed yet
 EXACT_SOON = 300  # nodes up to which that takes less than other proofs of large sets
 TOLERANCE = 1e-9  # a cut this little below one is a rounding error, not a violation
 LONGEST_ROW = 63  # largest entries of a row that are sorted: sets up to one more get a row bound
@@ -81,15 +83,29 @@ class OddSetProof:
         return float(shares.max(initial=0.0))
 
 
-def examine_odd_sets(tau: FloatArray) -> OddSetProof:
+def examine_odd_sets(
+    tau: FloatArray, *, exact_up_to: int = EXACT_UP_TO, should_stop: StopCallback = never_stop
+) -> OddSetProof:
     """Prove, for degree-feasible marginals (n, n), what leaves every odd set, or find violations.
 
     Row sums may fall short of 1 by a known little; what is missing counts as staying inside.
 
+    Parameters
+    ----------
+    tau : ndarray, shape (n, n), symmetric.
+    exact_up_to : int, nodes up to which all odd cuts are looked at where nothing else proves them.
+    should_stop : asked on the way of that.
+
+    Raises
+    ------
+    StoppedError
+        If ``should_stop`` answered True.
+
     Notes
     -----
     O(n^2) where marginals are small; O(n^3), as an eigenvalue bound and a Cholesky factor, and a
-    search of a second at most, where some are large.
+    search of a second at most, where some are large; a maximum flow a node where that leaves sets
+    open.
     """
     n, sums = len(tau), tau.sum(axis=1)
     proof = examine_cheaply(
@@ -105,7 +121,7 @@ def examine_odd_sets(tau: FloatArray) -> OddSetProof:
     if not proof.holds:
         proof = _search_small_sets(tau, ordered, sums, proof)
     if not proof.holds and not proof.violated:
-        proof = _take_apart(tau, sums, proof)
+        proof = _take_apart(tau, sums, proof, exact_up_to, should_stop)
     return proof
 
 
@@ -123,15 +139,15 @@ def find_violated_odd_set(tau: FloatArray) -> IntArray | None:
 
     Exact (Padberg and Rao 1982); of several the most violated.
     """
-    found, values = _violated_cuts(tau, np.ones(len(tau), dtype=np.bool_))
+    found, values = _violated_cuts(tau, np.ones(len(tau), dtype=np.bool_), never_stop)
     if not len(values):
         return None
     return np.flatnonzero(found[values.argmin()]).astype(np.int64)
 
 
-def is_in_matching_polytope(tau: FloatArray) -> bool:
+def is_in_matching_polytope(tau: FloatArray, should_stop: StopCallback = never_stop) -> bool:
     """Return whether degree-feasible marginals (n, n) are proved to satisfy every odd set."""
-    return examine_odd_sets(tau).holds
+    return examine_odd_sets(tau, should_stop=should_stop).holds
 
 
 def bound_by_rows(n_nodes: int, largest: float, least_sum: float = 1.0) -> FloatArray:
@@ -266,7 +282,13 @@ def _spare_of_units(
     return spare
 
 
-def _take_apart(tau: FloatArray, sums: FloatArray, proof: OddSetProof) -> OddSetProof:
+def _take_apart(
+    tau: FloatArray,
+    sums: FloatArray,
+    proof: OddSetProof,
+    exact_up_to: int,
+    should_stop: StopCallback,
+) -> OddSetProof:
     """Find violated sets among the parts that large entries connect, and prove parts by themselves.
 
     Leaving entries out only lowers cuts, and an odd set has an odd share of some part: what is
@@ -280,12 +302,12 @@ def _take_apart(tau: FloatArray, sums: FloatArray, proof: OddSetProof) -> OddSet
         labels = np.asarray(parts, dtype=np.int64)
         if count == 1:
             continue
-        violated = _cuts_between_parts(tau, sums, labels, count)
+        violated = _cuts_between_parts(tau, sums, labels, count, should_stop)
         if violated:
             return replace(proof, violated=violated)
     is_apart = count > 1 and not (np.bincount(labels) % 2 == 1).any()
-    if n <= EXACT_SOON or (n <= EXACT_UP_TO and not is_apart):
-        found, values = _violated_cuts(tau, np.ones(n, dtype=np.bool_))
+    if n <= EXACT_SOON or (n <= exact_up_to and not is_apart):
+        found, values = _violated_cuts(tau, np.ones(n, dtype=np.bool_), should_stop)
         few = np.minimum(found.sum(axis=1), n - found.sum(axis=1))
         if (few >= 3).any():  # one node alone: its row sum falls short, no more
             return replace(proof, violated=_most_violated(tau, sums, found[few >= 3]))
@@ -295,7 +317,8 @@ def _take_apart(tau: FloatArray, sums: FloatArray, proof: OddSetProof) -> OddSet
     least = float(sums.min())
     for label in range(count):
         own = np.flatnonzero(labels == label)
-        part = examine_odd_sets(np.ascontiguousarray(tau[np.ix_(own, own)]))
+        inside = np.ascontiguousarray(tau[np.ix_(own, own)])
+        part = examine_odd_sets(inside, exact_up_to=exact_up_to, should_stop=should_stop)
         if part.violated:
             found = np.zeros((len(part.violated), n), dtype=np.bool_)
             for k, nodes in enumerate(part.violated):
@@ -305,19 +328,18 @@ def _take_apart(tau: FloatArray, sums: FloatArray, proof: OddSetProof) -> OddSet
     return proof.with_bounds(np.full(len(proof.size_bounds), least))
 
 
-def _violated_cuts(weights: FloatArray, is_odd: BoolArray) -> tuple[BoolArray, FloatArray]:
+def _violated_cuts(
+    weights: FloatArray, is_odd: BoolArray, should_stop: StopCallback
+) -> tuple[BoolArray, FloatArray]:
     """Return sides (m, n) of odd cuts below 1 and what they weigh (m,), a smallest among them."""
-    found = np.zeros((MOST_FOUND, len(weights)), dtype=np.bool_)
-    values = np.zeros(MOST_FOUND)
-    count = find_odd_cuts(np.ascontiguousarray(weights), is_odd, 1.0 - TOLERANCE, found, values)
-    return found[:count], values[:count]
+    return find_odd_cuts(weights, is_odd, 1.0 - TOLERANCE, MOST_FOUND, should_stop)
 
 
 def _cuts_between_parts(
-    tau: FloatArray, sums: FloatArray, labels: IntArray, count: int
+    tau: FloatArray, sums: FloatArray, labels: IntArray, count: int, should_stop: StopCallback
 ) -> tuple[IntArray, ...]:
     """Return violated unions of parts; none if there are too many parts."""
-    if count > EXACT_UP_TO or count < 2:
+    if count > EXACT_IN_PASSING or count < 2:
         return ()
     member = np.zeros((count, len(tau)))
     member[labels, np.arange(len(tau))] = 1.0
@@ -326,7 +348,7 @@ def _cuts_between_parts(
     is_odd = member.sum(axis=1) % 2 == 1
     if not is_odd.any():
         return ()
-    found, _ = _violated_cuts(between, is_odd)
+    found, _ = _violated_cuts(between, is_odd, should_stop)
     sides = found[:, labels]
     few = np.minimum(sides.sum(axis=1), len(tau) - sides.sum(axis=1))
     return _most_violated(tau, sums, sides[few >= 3])

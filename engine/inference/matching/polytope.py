@@ -26,6 +26,8 @@ from engine.inference.matching.newton import (
     read_marginals,
 )
 from engine.inference.matching.odd_sets import (
+    EXACT_IN_PASSING,
+    EXACT_UP_TO,
     TOLERANCE,
     OddSetProof,
     examine_odd_sets,
@@ -68,6 +70,7 @@ def solve_over_polytope(
     scores: FloatArray,
     rho: FloatArray,
     *,
+    exact_up_to: int = EXACT_UP_TO,
     should_stop: StopCallback = never_stop,
 ) -> PolytopeSolution:
     """Maximise <W, tau> + H_rho(tau) over the matching polytope of a dense graph.
@@ -77,6 +80,7 @@ def solve_over_polytope(
     start : NewtonPoint, the solution at other scores that exclude the same pairs.
     scores : ndarray, shape (n, n), symmetric, nats; -inf excludes a pair.
     rho : ndarray, shape (n,), reweighting in [0, 1].
+    exact_up_to : int, nodes up to which all odd cuts are looked at if nothing else proves them.
     should_stop : asked before every step.
 
     Raises
@@ -87,8 +91,10 @@ def solve_over_polytope(
     point, reached, steps, done, share = start, None, 0, 0.0, 1.0
     while done < 1.0:
         here = min(done + share, 1.0)
-        asked = scores if here == 1.0 else _between(start.scores, scores, here)
-        found = _hold_sets(point, asked, rho, should_stop)
+        is_last = here == 1.0
+        asked = scores if is_last else _between(start.scores, scores, here)
+        looked_at = exact_up_to if is_last else min(exact_up_to, EXACT_IN_PASSING)
+        found = _hold_sets(point, asked, rho, looked_at, should_stop)
         steps += found.steps
         if found.point.scores is scores:
             reached = found
@@ -100,7 +106,8 @@ def solve_over_polytope(
             share *= 0.25
     if reached is None:
         messages = solve_messages(scores, rho, None, MESSAGE_TOLERANCE, should_stop=should_stop)
-        proof, steps = examine_odd_sets(messages.tau), steps + messages.sweeps
+        proof = examine_odd_sets(messages.tau, exact_up_to=exact_up_to, should_stop=should_stop)
+        steps += messages.sweeps
         bounds = bound_messages(scores, rho, messages)
         return PolytopeSolution(messages.tau, point, *bounds, proof, steps)
     point = reached.point
@@ -124,7 +131,11 @@ class _Leg:
 
 
 def _hold_sets(
-    start: NewtonPoint, scores: FloatArray, rho: FloatArray, should_stop: StopCallback
+    start: NewtonPoint,
+    scores: FloatArray,
+    rho: FloatArray,
+    exact_up_to: int,
+    should_stop: StopCallback,
 ) -> _Leg:
     """Solve under the degree constraints; hold what is violated, and let go what is slack."""
     point = follow_path(start, scores, rho, RESIDUAL, should_stop=should_stop)
@@ -132,7 +143,7 @@ def _hold_sets(
     for _ in range(MAX_ROUNDS):
         steps += point.steps
         tau, residual = scale_to_rows(read_marginals(point, rho), should_stop)
-        proof = examine_odd_sets(tau)
+        proof = examine_odd_sets(tau, exact_up_to=exact_up_to, should_stop=should_stop)
         free = drop_slack_sets(point, RESIDUAL)
         is_there = point.scores is scores
         if not proof.violated and free is point:

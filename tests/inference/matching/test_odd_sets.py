@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.core.errors import StoppedError
 from engine.inference.matching import odd_sets
+from engine.inference.matching.odd_cuts import find_odd_cuts
 from engine.inference.matching.odd_sets import (
     examine_cheaply,
     examine_odd_sets,
@@ -15,7 +17,6 @@ from engine.inference.matching.odd_sets import (
     is_in_matching_polytope,
     prove_second_eigenvalue,
 )
-from engine.kernels.odd_cuts import find_odd_cuts
 from tests.reference import perfect_matchings as reference
 
 
@@ -43,14 +44,14 @@ def test_odd_cuts_agree_with_enumeration(seed, n, power):
     np.fill_diagonal(weights, 0.0)
     smallest = smallest_cut_by_enumeration(weights)
     for enough in (0.9 * smallest, 1.001 * smallest, 2.0 * smallest, 10.0 * smallest):
-        found, values = np.zeros((3, n), dtype=bool), np.zeros(3)
-        count = find_odd_cuts(weights, np.ones(n, dtype=bool), enough, found, values)
-        assert (count > 0) == (enough > smallest)
-        for side, value in zip(found[:count], values[:count], strict=True):
+        found, values = find_odd_cuts(weights, np.ones(n, dtype=bool), enough, 3)
+        assert len(found) == len(values) <= 3
+        assert (len(values) > 0) == (enough > smallest)
+        for side, value in zip(found, values, strict=True):
             assert side.sum() % 2 == 1
             assert weights[side][:, ~side].sum() == pytest.approx(value, rel=1e-9)
-        if count:
-            assert values[:count].min() == pytest.approx(smallest, rel=1e-9)
+        if len(values):
+            assert values[0] == pytest.approx(smallest, rel=1e-9)
 
 
 @pytest.mark.parametrize("parts", [2, 9, 40])
@@ -105,9 +106,7 @@ def test_without_the_smallest_cut_of_all_every_proof_and_violation_is_true(seed,
     tau = balanced(rng.normal(size=(n, n)) * spread - apart)
     if np.abs(tau.sum(axis=1) - 1.0).max() > 1e-12:
         return
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(odd_sets, "EXACT_UP_TO", 0)
-        proof = examine_odd_sets(tau)
+    proof = examine_odd_sets(tau, exact_up_to=0)
     true = smallest_cut_by_enumeration(tau)
     assert proof.least <= true + 1e-9
     assert proof.holds or proof.violated
@@ -161,3 +160,24 @@ def test_two_large_odd_halves_are_found_apart():
 def test_two_large_even_halves_are_proved_apart():
     tau = np.kron(np.eye(2), np.ones((150, 150)) - np.eye(150)) / 149
     assert examine_odd_sets(tau).holds
+
+
+def alike_in_blocks(n, size, spread):
+    """Students in blocks whose members are alike: many likely pairs, and large sets left open."""
+    rng = np.random.default_rng(n)
+    block = np.arange(n) // size
+    return balanced(np.where(block[:, None] == block, 3.0, -3.0) + rng.normal(size=(n, n)) * spread)
+
+
+def test_sets_that_only_the_smallest_cut_of_all_proves_are_proved():
+    tau = alike_in_blocks(440, 44, 1.5)
+    left_open = examine_odd_sets(tau, exact_up_to=0)
+    assert not left_open.holds
+    assert not left_open.violated
+    assert examine_odd_sets(tau).holds
+
+
+def test_looking_at_all_odd_cuts_can_be_stopped():
+    weights = np.ones((60, 60)) - np.eye(60)
+    with pytest.raises(StoppedError):
+        find_odd_cuts(weights, np.ones(60, dtype=bool), 1.0, 4, lambda: True)
