@@ -1,6 +1,6 @@
 """Where long work leaves what it needs to go on after its process was killed."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -12,26 +12,6 @@ from engine.core.npz_file import open_npz, write_npz
 
 State = dict[str, NDArray[Any]]  # arrays that a checkpoint can keep
 SavedState = Mapping[str, NDArray[Any]]  # the same, each perhaps read only when it is asked for
-
-
-class StatePart(Mapping[str, NDArray[Any]]):
-    """The arrays of a saved state whose names begin alike, without that beginning; copies none."""
-
-    def __init__(self, state: SavedState, prefix: str) -> None:
-        self._state, self._prefix = state, prefix
-
-    def __getitem__(self, name: str) -> NDArray[Any]:
-        """Return the array; one in a file is read now."""
-        return self._state[self._prefix + name]
-
-    def __iter__(self) -> Iterator[str]:
-        """Go through the names, without the beginning."""
-        start = self._prefix
-        return (name.removeprefix(start) for name in self._state if name.startswith(start))
-
-    def __len__(self) -> int:
-        """Return the number of arrays."""
-        return sum(1 for _ in self)
 
 
 class Checkpoint(Protocol):

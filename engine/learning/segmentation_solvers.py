@@ -19,7 +19,7 @@ from engine.learning.segmentation_progress import SegmentationReporter
 from engine.learning.spread_pictures import SpreadPictures
 from engine.objectives.grid_inner import GridSetInnerProblem
 from engine.objectives.learning_dual import make_learning_dual
-from engine.objectives.protocol import InnerSolution
+from engine.objectives.protocol import InnerSolution, WarmStart
 from engine.solvers.block_orders import AllTogether, BlockOrder, ShuffledOrder
 from engine.solvers.control import Callbacks, Limits
 from engine.solvers.frank_wolfe import FrankWolfe
@@ -254,14 +254,12 @@ class _Stage:
     index : int
     curvature : ndarray, shape (K, K), a pixel; None at the first.
     seconds_before, sweeps_before : spent on the stages before.
-    visited : ndarray, shape (n, 2, K), solved in this stage before it was broken off, if it was.
     """
 
     index: int = 0
     curvature: FloatArray | None = None
     seconds_before: float = 0.0
     sweeps_before: int = 0
-    visited: FloatArray | None = None
 
 
 class _ReportingProblem(GridSetInnerProblem):
@@ -283,13 +281,14 @@ class _ReportingProblem(GridSetInnerProblem):
             else spread.group(chosen, task.rho),
             task.rho,
             curvature=None if stage.curvature is None else stage.curvature * n_pixels,
-            visited=stage.visited,
             threads=THREADS,
             should_stop=callbacks.should_stop,
         )
         self._reporter = reporter
 
-    def maximise(self, theta: FloatArray, state: State | None, accuracy: float) -> InnerSolution:
+    def maximise(
+        self, theta: FloatArray, state: WarmStart | None, accuracy: float
+    ) -> InnerSolution:
         """See `GridSetInnerProblem.maximise`."""
         solution = super().maximise(theta, state, accuracy)
         self._reporter.theta = theta
@@ -332,7 +331,7 @@ class _PatientCheckpoint:
 
 @dataclass(frozen=True, slots=True)
 class _StagedCheckpoint:
-    """A checkpoint of one stage: it remembers which, how it began and what it has learned."""
+    """A checkpoint of one stage: it remembers which, and the curvature that was learned so far."""
 
     place: Checkpoint
     stage: _Stage
@@ -351,10 +350,8 @@ class _StagedCheckpoint:
             "stage": np.array(self.stage.index),
             "seconds_before": np.array(self.stage.seconds_before),
             "sweeps_before": np.array(self.stage.sweeps_before),
-            "visited": self.problem.visited,
+            "curvature": self.problem.learned_curvature() / self.problem.n_pixels,
         }
-        if self.stage.curvature is not None:
-            extra["curvature"] = self.stage.curvature
         self.place.save(state | extra)
 
 
@@ -371,10 +368,9 @@ def _resume(place: Checkpoint | None, sizes: tuple[int, ...]) -> tuple[_Stage, f
         return _Stage(), 0.0
     stage = _Stage(
         int(state["stage"]),
-        state.get("curvature"),
+        state["curvature"],
         float(state["seconds_before"]),
         int(state["sweeps_before"]),
-        state["visited"],
     )
     return stage, stage.seconds_before + float(state["seconds"])
 

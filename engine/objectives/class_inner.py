@@ -6,13 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from engine.core.arguments import FloatArray
-from engine.core.checkpoint import State
 from engine.core.errors import StoppedError
 from engine.core.progress import StopCallback, never_stop
 from engine.crf.class_features import ClassExample
 from engine.kernels.threads import count_threads
 from engine.objectives.class_messages import ClassMessages, Messages
-from engine.objectives.protocol import InnerSolution
+from engine.objectives.protocol import InnerSolution, WarmStart
 
 MAX_SWEEPS = 80
 """Safety limit of one inner solve."""
@@ -53,7 +52,9 @@ class ClassSetInnerProblem:
             self._messages.append(np.ones((4, *shape), dtype=np.float32))
         self._is_first = True
 
-    def maximise(self, theta: FloatArray, state: State | None, accuracy: float) -> InnerSolution:
+    def maximise(
+        self, theta: FloatArray, state: WarmStart | None, accuracy: float
+    ) -> InnerSolution:
         """Solve every picture from its last messages; see `InnerProblem.maximise`."""
         share = accuracy / self.n_pixels
         if self._is_first:
@@ -71,7 +72,7 @@ class ClassSetInnerProblem:
             state={},
         )
 
-    def curvature(self, theta: FloatArray, state: State) -> FloatArray:
+    def curvature(self, theta: FloatArray, state: WarmStart) -> FloatArray:
         """Return the estimate of the Hessian of log Z_rho, shape (K, K)."""
         return self._curvature
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from engine.core.arguments import FloatArray
 from engine.core.array_store import ArrayStore
-from engine.core.checkpoint import State
 from engine.core.errors import InvalidProblemError, StoppedError
 from engine.core.progress import StopCallback, never_stop
 from engine.crf.grid_features import GridExample, GridFeatures
@@ -22,7 +21,7 @@ from engine.kernels.grid_chains import (
     summarise,
     sweep,
 )
-from engine.objectives.protocol import InnerSolution
+from engine.objectives.protocol import InnerSolution, WarmStart
 
 MAX_SWEEPS = 400
 """Safety limit of one inner solve; strong models need a few dozen sweeps from cold."""
@@ -286,8 +285,6 @@ class GridSetInnerProblem:
     curvature : ndarray, shape (K, K), optional
         What ``curvature`` answers, for instance `learned_curvature` of a subset times the ratio
         of the numbers of pixels; by default an estimate from sampled pixels.
-    visited : ndarray, shape (n, 2, K), optional
-        What `visited` was when the solves of the same pictures were broken off.
     should_stop : StopCallback
         Asked before every picture of a sequence; ``maximise`` then raises StoppedError.
     """
@@ -299,7 +296,6 @@ class GridSetInnerProblem:
         *,
         threads: int = 2,
         curvature: FloatArray | None = None,
-        visited: FloatArray | None = None,
         should_stop: StopCallback = never_stop,
     ) -> None:
         """Count the observed statistics of all pictures.
@@ -317,7 +313,7 @@ class GridSetInnerProblem:
         else:
             self._group = pictures
         self._curvature = curvature
-        self._visited = [] if visited is None else [(point[0], point[1]) for point in visited]
+        self._visited: list[tuple[FloatArray, FloatArray]] = []
         self.theta: FloatArray | None = None
         observed = self._group.observe()
         if not observed:
@@ -327,7 +323,9 @@ class GridSetInnerProblem:
         for statistics, _ in observed:
             self.observed += statistics
 
-    def maximise(self, theta: FloatArray, state: State | None, accuracy: float) -> InnerSolution:
+    def maximise(
+        self, theta: FloatArray, state: WarmStart | None, accuracy: float
+    ) -> InnerSolution:
         """Solve every picture from its last messages; see `InnerProblem.maximise`.
 
         Before any bound is known the caller cannot say which accuracy it needs; the first solve
@@ -350,7 +348,7 @@ class GridSetInnerProblem:
             state={},
         )
 
-    def curvature(self, theta: FloatArray, state: State) -> FloatArray:
+    def curvature(self, theta: FloatArray, state: WarmStart) -> FloatArray:
         """Return an estimate of the Hessian of log Z_rho, shape (K, K), from sampled pixels.
 
         Nodes and edges count as independent, each with the variance that its pseudomarginal
@@ -359,11 +357,6 @@ class GridSetInnerProblem:
         if self._curvature is not None:
             return self._curvature
         return np.asarray(sum(self._group.curvature(theta)))
-
-    @property
-    def visited(self) -> FloatArray:
-        """The last thetas solved and their phi(tau), shape (n, 2, K): what was learned."""
-        return np.array(self._visited).reshape(-1, 2, len(self.observed))
 
     def learned_curvature(self) -> FloatArray:
         """Return the curvature corrected along every step between solved points, shape (K, K).

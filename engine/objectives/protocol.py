@@ -12,13 +12,15 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Protocol, runtime_checkable
 
+from numpy.typing import NDArray
+
 from engine.core.arguments import FloatArray
-from engine.core.checkpoint import State
 from engine.core.errors import InvalidProblemError
 from engine.core.progress import StopCallback
 from engine.oracles.protocol import LinearMinimizationOracle, Vertex
 
 Point = FloatArray  # a point of the polytope; its shape is the structure's choice
+WarmStart = dict[str, NDArray[Any]]  # of a structure's own making; solvers hand it back unread
 EntropyAlong = Callable[[float], tuple[float, float, float]]  # step g -> H, H', H'' in g (nats)
 
 
@@ -133,7 +135,7 @@ class InnerSolution:
     entropy: float
     sweeps: int
     is_feasible: bool
-    state: State
+    state: WarmStart
     proved: tuple[FloatArray, float] | None = None
 
     @property
@@ -156,14 +158,16 @@ class InnerProblem(Protocol):
     def observed(self) -> FloatArray:
         """phi(Y), shape (K,)."""
 
-    def maximise(self, theta: FloatArray, state: State | None, accuracy: float) -> InnerSolution:
+    def maximise(
+        self, theta: FloatArray, state: WarmStart | None, accuracy: float
+    ) -> InnerSolution:
         """Maximise <theta, phi(tau)> + H_rho(tau) from a warm state.
 
         ``accuracy`` (nats) is the wanted difference between ``log_partition`` and the value at
         the returned point; a solver that cannot reach it returns its best, never a wrong bound.
         """
 
-    def curvature(self, theta: FloatArray, state: State) -> FloatArray:
+    def curvature(self, theta: FloatArray, state: WarmStart) -> FloatArray:
         """Return an estimate of the Hessian of log Z_rho at theta, shape (K, K), or zeros.
 
         It only shapes the steps: a poor estimate costs iterations, never correctness.

@@ -19,7 +19,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from engine.core.arguments import FloatArray
-from engine.core.checkpoint import SavedState, State
 
 MAX_POINTS = 120
 """Points kept; those of smallest weight are dropped first."""
@@ -65,21 +64,6 @@ class DualBundle:
     def parameters(self) -> FloatArray:
         """theta of the best combination, shape (K,)."""
         return np.asarray(self._weights @ np.array(self._residuals)) / self.ridge
-
-    def pack(self) -> State:
-        """Return the points kept, as arrays from which ``unpack`` restores them."""
-        return {
-            "bundle_residuals": np.array(self._residuals).reshape(-1, len(self.observed)),
-            "bundle_gram": self._gram,
-            "bundle_entropies": self._entropies,
-            "bundle_weights": self._weights,
-        }
-
-    def unpack(self, state: SavedState) -> None:
-        """Go back to the points of a saved bundle of the same problem."""
-        self._residuals = list(state["bundle_residuals"])
-        self._gram, self._entropies = state["bundle_gram"], state["bundle_entropies"]
-        self._weights = state["bundle_weights"].copy()
 
     def _drop(self, index: int) -> None:
         kept = np.arange(len(self._residuals)) != index

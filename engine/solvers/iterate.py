@@ -78,15 +78,15 @@ class Iterate:
 
     def begin(self) -> None:
         """Go to the starts."""
-        self._take(structure.start for structure in self.structures)
+        self._go_to(structure.start for structure in self.structures)
+
+    def _go_to(self, points: Iterable[Point]) -> None:
+        """Copy points, one after the other, and sum up what follows from them."""
+        own = self._keep or (lambda point: point)
+        self.points = [own(np.array(point, dtype=np.float64)) for point in points]
         pairs = list(zip(self.structures, self.points, strict=True))
         self.statistics = np.array(list(self._map(lambda p: p[0].statistics(p[1]), pairs)))
         self.entropies = np.array(list(self._map(lambda p: p[0].entropy.value(p[1]), pairs)))
-
-    def _take(self, points: Iterable[Point]) -> None:
-        """Copy points, one after the other."""
-        own = self._keep or (lambda point: point)
-        self.points = [own(np.array(point, dtype=np.float64)) for point in points]
 
     @property
     def theta(self) -> FloatArray:
@@ -149,15 +149,10 @@ class Iterate:
         self.entropies[m] = self.structures[m].entropy.value(point)
 
     def save(self) -> State:
-        """Return the points, what was summed up on the way to them, and the count of steps."""
-        state: State = {
-            "iteration": np.array(self.iteration),
-            "oracle_calls": np.array(self.oracle_calls),
-            "statistics": self.statistics,
-            "entropies": self.entropies,
-            "moves": np.array(self._moves),
-        }
-        return state | {f"point{m}": point for m, point in enumerate(self.points)}
+        """Return the points and the count of steps; what follows from points is summed up anew."""
+        counts = {"iteration": self.iteration, "oracle_calls": self.oracle_calls}
+        points = {f"point{m}": point for m, point in enumerate(self.points)}
+        return {name: np.array(count) for name, count in counts.items()} | points
 
     def restore(self, state: SavedState) -> None:
         """Go to saved points of the same problem; the next step is that of a run never stopped.
@@ -168,10 +163,8 @@ class Iterate:
             If the state is of other observations.
         """
         try:
-            self._take(state[f"point{m}"] for m in range(len(self.structures)))
+            self._go_to(state[f"point{m}"] for m in range(len(self.structures)))
         except (KeyError, ValueError) as error:
             raise InvalidProblemError("The saved state belongs to other observations.") from error
-        self.statistics, self.entropies = state["statistics"].copy(), state["entropies"].copy()
-        self._moves = [int(x) for x in state["moves"]]
         self.iteration = int(state["iteration"])
         self.oracle_calls = int(state["oracle_calls"])

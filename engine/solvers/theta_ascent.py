@@ -15,17 +15,16 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from engine.core.arguments import FloatArray, read_only
-from engine.core.checkpoint import State
 from engine.core.errors import StoppedError
 from engine.core.progress import StopCallback, never_stop
 from engine.core.status import Status
 from engine.kernels.threads import one_blas_thread
 from engine.objectives.learning_dual import LearningDual, make_learning_dual
-from engine.objectives.protocol import HasVertices, InnerProblem, Interruptible
+from engine.objectives.protocol import HasVertices, InnerProblem, Interruptible, WarmStart
 from engine.solvers.control import Callbacks, Limits, ProblemStamp, Run
 from engine.solvers.dual_bundle import DualBundle
 from engine.solvers.result import LearningResult
-from engine.solvers.theta_state import Ascent, Evaluation, Factor, sum_statistics, unpack_ascent
+from engine.solvers.theta_state import Ascent, Evaluation, Factor, sum_statistics
 
 ARMIJO = 1e-4  # share of the promised rise that a step must deliver
 INNER_SHARE = 0.02  # part of the wanted gap that inexact inner solutions may use up
@@ -101,37 +100,32 @@ class ThetaAscent:
                 problem.should_stop = never_stop
 
     def _begin_or_resume(self, dual: LearningDual, run: Run, start: FloatArray | None) -> Ascent:
-        """Restore a checkpoint of the same stamp; else evaluate the start.
-
-        Problems that leave their state out of the solution have to be solved anew; the others go
-        on exactly as if they had never been stopped.
-        """
+        """Evaluate the start, or the best theta of a checkpoint of the same stamp."""
+        cold: list[WarmStart | None] = [None] * len(self.problems)
         saved = run.load(self._stamp(dual))
         if saved is None:
             theta = np.zeros(len(dual.observed)) if start is None else np.array(start, dtype=float)
-            now = self._evaluate(dual, run, theta, [None] * len(self.problems))
-            bounds = now.bounds
-            return Ascent(now, theta, bounds.lower, self._metric(now), [], 0, bounds.is_certified)
-        ascent = unpack_ascent(saved, dual, len(self.problems))
+            now = self._evaluate(dual, run, theta, cold)
+            return Ascent(
+                now, theta, now.bounds.lower, self._metric(now), certified=now.bounds.is_certified
+            )
         self._sweeps = int(saved["sweeps"])
-        self._bundle.unpack(saved)
         run.upper, run.lower = (float(x) for x in saved["run_bounds"])
-        if not all(solution.state for solution in ascent.now.inner):
-            ascent.now = self._solve_again(dual, run, ascent)
-        return ascent
-
-    def _solve_again(self, dual: LearningDual, run: Run, ascent: Ascent) -> Evaluation:
-        """Evaluate the best theta from cold, as accurately as the saved point was.
-
-        A problem may settle for less at its first solve, when most callers know no bound yet: the
-        next step would take the error for a change of the gradient.
-        """
-        theta, allowed = ascent.best_theta, ascent.now.slack
-        now = self._evaluate(dual, run, theta, [None] * len(self.problems), allowed)
+        theta, allowed = saved["theta"], float(saved["slack"])
+        now = self._evaluate(dual, run, theta, cold, allowed)
         if now.slack > allowed:
-            states = [solution.state for solution in now.inner]
+            # At its first solve a problem may settle for less than it is asked for; the next step
+            # would take the error for a change of the gradient.
+            states: list[WarmStart | None] = [solution.state for solution in now.inner]
             now = self._evaluate(dual, run, theta, states, allowed)
-        return now
+        return Ascent(
+            now,
+            theta,
+            now.bounds.lower,
+            self._metric(now),
+            iteration=int(saved["iteration"]),
+            certified=bool(saved["certified"]),
+        )
 
     def _iterate(self, dual: LearningDual, run: Run, ascent: Ascent) -> LearningResult:
         while True:
@@ -173,7 +167,7 @@ class ThetaAscent:
         dual: LearningDual,
         run: Run,
         theta: FloatArray,
-        states: Sequence[State | None],
+        states: Sequence[WarmStart | None],
         allowed: float = 0.0,
     ) -> Evaluation:
         """Solve every problem; ``allowed`` nats, or a share of the gap, may be left unfinished."""
@@ -263,11 +257,16 @@ class ThetaAscent:
         return ProblemStamp("thetan ascent", len(self.problems), dual.key)
 
     def _save(self, dual: LearningDual, run: Run, ascent: Ascent) -> None:
-        state: State = {
-            "sweeps": np.array(self._sweeps),
-            "run_bounds": np.array([run.upper, run.lower]),
+        """Leave theta and the bounds; curvature and bundle are soon known again."""
+        numbers = {
+            "theta": ascent.best_theta,
+            "slack": ascent.now.slack,
+            "iteration": ascent.iteration,
+            "sweeps": self._sweeps,
+            "certified": ascent.certified,
+            "run_bounds": [run.upper, run.lower],
         }
-        run.save(self._stamp(dual), state | ascent.pack() | self._bundle.pack())
+        run.save(self._stamp(dual), {name: np.array(value) for name, value in numbers.items()})
 
     def _finish(self, run: Run, ascent: Ascent, status: Status) -> LearningResult:
         return LearningResult(

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from engine.core.arguments import FloatArray, IntArray
-from engine.core.checkpoint import State
 from engine.crf.bipartite import BipartiteItems, check_assignment
 from engine.entropies.matching import MatchingEntropy, bipartite_layout, make_matching_entropy
 from engine.inference.matching.bipartite_bethe import compute_bethe_marginals
@@ -17,7 +16,7 @@ from engine.inference.matching.bipartite_newton import (
     solve_margins,
 )
 from engine.inference.matching.newton_path import as_semidefinite, inverse_curvature
-from engine.objectives.protocol import InnerSolution
+from engine.objectives.protocol import InnerSolution, WarmStart
 from engine.oracles.assignment import AssignmentOracle
 from engine.oracles.protocol import Vertex, make_indicator
 
@@ -65,7 +64,9 @@ class BipartiteStructure:
             return self.items.assignment_statistics(at.support % self.items.n_items)
         return self.items.statistics(at)
 
-    def maximise(self, theta: FloatArray, state: State | None, accuracy: float) -> InnerSolution:
+    def maximise(
+        self, theta: FloatArray, state: WarmStart | None, accuracy: float
+    ) -> InnerSolution:
         """Solve by messages or Newton; see ``engine.objectives.protocol.InnerProblem``."""
         solution, following = self._maximise(self.items.scores(theta), state, max(accuracy, 1e-11))
         statistics = self.items.statistics(solution.marginals)
@@ -79,8 +80,8 @@ class BipartiteStructure:
         )
 
     def _maximise(
-        self, scores: FloatArray, state: State | None, tolerance: float
-    ) -> tuple[BipartiteSolution, State]:
+        self, scores: FloatArray, state: WarmStart | None, tolerance: float
+    ) -> tuple[BipartiteSolution, WarmStart]:
         """Solve the inner problem from a warm state and return the next one."""
         if not np.all(np.asarray(self.rho) == 1.0):
             start = None if state is None else state["marginals"]
@@ -96,7 +97,7 @@ class BipartiteStructure:
             "from_columns": beliefs.from_columns,
         }
 
-    def curvature(self, theta: FloatArray, state: State) -> FloatArray:
+    def curvature(self, theta: FloatArray, state: WarmStart) -> FloatArray:
         """Return the Hessian of log Z_rho at an inner solution, exact in the interior, (K, K).
 
         F^T (D - D A^T (A D A^T)^-1 A D) F with D the inverse of minus the entropy's Hessian and A

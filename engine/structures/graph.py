@@ -12,7 +12,6 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from engine.core.arguments import FloatArray, IntArray, check_shape
-from engine.core.checkpoint import State
 from engine.core.errors import InvalidProblemError
 from engine.entropies.matching import (
     MatchingEntropy,
@@ -23,7 +22,7 @@ from engine.entropies.matching import (
 from engine.inference.matching.graph_newton import GraphCurvature, compute_graph_pseudomarginals
 from engine.inference.matching.odd_sets import is_in_matching_polytope
 from engine.objectives.interior_start import find_interior_start
-from engine.objectives.protocol import InnerSolution
+from engine.objectives.protocol import InnerSolution, WarmStart
 from engine.oracles.protocol import Vertex, make_indicator
 from engine.oracles.sparse_matching import GraphMatchingOracle, max_weight_matching
 
@@ -87,7 +86,9 @@ class GraphStructure:
             return np.asarray(self.features[at.support].sum(axis=0))
         return np.asarray(at @ self.features)
 
-    def maximise(self, theta: FloatArray, state: State | None, accuracy: float) -> InnerSolution:
+    def maximise(
+        self, theta: FloatArray, state: WarmStart | None, accuracy: float
+    ) -> InnerSolution:
         """Solve by Newton's method; see ``engine.objectives.protocol.InnerProblem``."""
         solution = compute_graph_pseudomarginals(
             self.features @ theta,
@@ -109,7 +110,7 @@ class GraphStructure:
             state={"tau": tau},
         )
 
-    def curvature(self, theta: FloatArray, state: State) -> FloatArray:
+    def curvature(self, theta: FloatArray, state: WarmStart) -> FloatArray:
         """Return the Hessian of log Z_rho at an inner solution, exact in the interior, (K, K)."""
         curvature = GraphCurvature(self.edges, self.entropy.rho, self.start, self.is_perfect)
         return curvature.of_features(state["tau"], self.features)

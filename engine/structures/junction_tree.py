@@ -3,12 +3,11 @@
 import numpy as np
 
 from engine.core.arguments import FloatArray, IntArray, as_finite_array, check_shape
-from engine.core.checkpoint import State
 from engine.core.rounding import sum_allowance
 from engine.entropies.pairwise import PairwiseEntropy
 from engine.graphs.junction_tree import LARGEST_TABLE, JunctionTree, Scope
 from engine.inference.factors.junction_tree import calibrate, statistics_covariance
-from engine.objectives.protocol import InnerSolution
+from engine.objectives.protocol import InnerSolution, WarmStart
 from engine.oracles.junction_tree import JunctionTreeOracle
 from engine.oracles.protocol import Vertex, make_indicator
 
@@ -93,7 +92,9 @@ class JunctionTreeStructure:
         tables = self.tree.split(point)[2][: self.tree.table_start[len(self.tree.cardinalities)]]
         return np.split(tables, ends)
 
-    def maximise(self, theta: FloatArray, state: State | None, accuracy: float) -> InnerSolution:
+    def maximise(
+        self, theta: FloatArray, state: WarmStart | None, accuracy: float
+    ) -> InnerSolution:
         """Sum exactly; see ``engine.objectives.protocol.InnerProblem``."""
         tables = self.features @ theta
         log_partition, point = calibrate(self.tree, tables)
@@ -109,7 +110,7 @@ class JunctionTreeStructure:
             state={"point": point},
         )
 
-    def curvature(self, theta: FloatArray, state: State) -> FloatArray:
+    def curvature(self, theta: FloatArray, state: WarmStart) -> FloatArray:
         """Return the Hessian of log Z, exact, (K, K)."""
         return statistics_covariance(self.tree, self.features, state["point"])
 

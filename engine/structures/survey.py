@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from engine.core.arguments import FloatArray, IntArray
-from engine.core.checkpoint import State
 from engine.core.progress import StopCallback, never_stop
 from engine.crf.pair_features import expected_pair_features, pair_features, question_features
 from engine.crf.roster import as_rooms, roommate_shares
@@ -37,7 +36,7 @@ from engine.inference.matching.odd_sets import (
 from engine.inference.matching.polytope import solve_over_polytope
 from engine.inference.matching.potentials import PotentialSolution, solve_potentials
 from engine.kernels.sparse_rows import add_outer_products
-from engine.objectives.protocol import InnerSolution
+from engine.objectives.protocol import InnerSolution, WarmStart
 from engine.oracles.perfect_matching import CompleteGraphMatcher
 from engine.oracles.protocol import Vertex
 from engine.structures.survey_curvature import pair_information
@@ -140,7 +139,9 @@ class SurveyStructure:
         """Return phi of a best matching; see ``engine.objectives.protocol.HasVertices``."""
         return self.statistics(self.oracle.compute_extreme_point(self.scores(theta)).vertex)
 
-    def maximise(self, theta: FloatArray, state: State | None, accuracy: float) -> InnerSolution:
+    def maximise(
+        self, theta: FloatArray, state: WarmStart | None, accuracy: float
+    ) -> InnerSolution:
         """Solve by potentials; see ``engine.objectives.protocol.InnerProblem``."""
         n = self.n_students
         if self._buffer is None:
@@ -209,7 +210,7 @@ class SurveyStructure:
         return answer, bool(proof.violated)
 
     def _solve_by_newton(
-        self, theta: FloatArray, state: State | None, exact_up_to: int
+        self, theta: FloatArray, state: WarmStart | None, exact_up_to: int
     ) -> InnerSolution:
         """Solve where a marginal exceeds 1/2, or an odd set binds."""
         n, rho = self.n_students, np.full(self.n_students, self.rho)
@@ -259,7 +260,7 @@ class SurveyStructure:
             (1.0 - share) * entropy + share * level,
         )
 
-    def curvature(self, theta: FloatArray, state: State) -> FloatArray:
+    def curvature(self, theta: FloatArray, state: WarmStart) -> FloatArray:
         """Estimate the Hessian of log Z: exactly where that is cheap or marginals are large.
 
         Small marginals have nearly F^T D F - M^T (I + tau)^-1 M, with F the features of all pairs,
@@ -286,7 +287,7 @@ class SurveyStructure:
         means = expected_pair_features(self.features, self._codes, state["expected"])
         return total - _absorbed(self._one_hot, state["expected"], means)
 
-    def information(self, theta: FloatArray, state: State) -> FloatArray:
+    def information(self, theta: FloatArray, state: WarmStart) -> FloatArray:
         """Return the Hessian of log Z, (K, K), exact at a solution: O(n^2 Q^2 / 4 + n^3)."""
         scores = self._dense_scores(theta)
         if "likely" in state:

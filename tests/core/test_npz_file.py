@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.core.checkpoint import FileCheckpoint, StatePart
+from engine.core.checkpoint import FileCheckpoint
 from engine.core.errors import InvalidProblemError
 from engine.core.npz_file import read_npz, write_npz
 from engine.crf.survey_features import make_survey_features
@@ -150,20 +150,8 @@ def test_a_checkpoint_is_read_array_by_array(tmp_path):
     try:
         saved = place.load()
         for k in range(24):
-            part = StatePart(saved, f"block{k}_")
-            assert list(part) == ["point"]
-            assert part["point"][-1] == k
+            assert saved[f"block{k}_point"][-1] == k
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
     assert peak < 8 * 2**20
-
-
-def test_a_part_of_a_state_has_the_arrays_whose_names_begin_so():
-    state = {"inner1_a": np.zeros(1), "inner10_a": np.ones(1), "inner1_b": np.zeros(2)}
-    part = StatePart(state, "inner1_")
-    assert set(part) == {"a", "b"}
-    assert len(part) == 2
-    assert "c" not in part
-    assert part.get("c") is None
-    assert part["a"] is state["inner1_a"]

@@ -239,12 +239,12 @@ def test_a_killed_frank_wolfe_resumes_to_the_same_answer(tmp_path, monkeypatch):
     solver(Callbacks(should_stop=stop, checkpoint=checkpoint)).solve()
     resumed = solver(Callbacks(checkpoint=checkpoint)).solve()
     assert resumed.iterations == whole.iterations
-    assert np.array_equal(resumed.theta, whole.theta)
+    np.testing.assert_allclose(resumed.theta, whole.theta, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("after", [1, 2])
-def test_a_killed_ascent_resumes_to_the_very_same_answer(after, tmp_path, monkeypatch):
-    """Once it agreed within the gap only: bundle, L-BFGS pairs and warm states were lost."""
+def test_a_killed_ascent_goes_on_from_theta_alone(after, tmp_path, monkeypatch):
+    """Bounds are those of the whole run or closer, and what was learned costs one more step."""
     monkeypatch.setattr("engine.solvers.control.CHECKPOINT_SECONDS", 0.0)
     checkpoint = FileCheckpoint(tmp_path / "state.npz")
     asked = []
@@ -261,9 +261,12 @@ def test_a_killed_ascent_resumes_to_the_very_same_answer(after, tmp_path, monkey
     resumed = solve(checkpoint=checkpoint)
     assert resumed.status is Status.CONVERGED
     assert whole.iterations > after
-    assert (resumed.iterations, resumed.oracle_calls) == (whole.iterations, whole.oracle_calls)
-    assert (resumed.objective, resumed.lower_bound) == (whole.objective, whole.lower_bound)
-    assert np.array_equal(resumed.theta, whole.theta)
+    assert set(checkpoint.load()) >= {"theta", "seconds", "run_bounds"}
+    assert not {"metric", "history"} & set(checkpoint.load())
+    assert after < resumed.iterations <= whole.iterations + 1
+    assert resumed.objective - resumed.lower_bound <= 1e-9 * abs(whole.objective)
+    assert resumed.objective == pytest.approx(whole.objective, rel=1e-9)
+    np.testing.assert_allclose(resumed.theta, whole.theta, atol=1e-4)
 
 
 def test_progress_reports_carry_both_bounds():
