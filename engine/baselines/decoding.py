@@ -15,7 +15,18 @@ from engine.solvers.result import TrajectoryPoint
 
 
 class LabelledStructure(Structure, Protocol):
-    """A structure that holds Y itself, for methods that count mistakes."""
+    """A structure that holds Y itself, for methods that count mistakes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from engine.crf.bipartite import BipartiteItems
+    >>> from engine.structures.bipartite import BipartiteStructure
+    >>> pairs = BipartiteStructure(BipartiteItems(np.eye(2)[:, :, None]), np.array([0, 1]))
+    >>> labelled: LabelledStructure = pairs
+    >>> labelled.labels.places.tolist()
+    [0, 3]
+    """
 
     @property
     def labels(self) -> Vertex:
@@ -26,9 +37,25 @@ class LabelledStructure(Structure, Protocol):
 class Decoding:
     """A structure y that maximises <theta, phi(y)> + loss_weight * loss(y).
 
-    ``vertex`` y; ``statistics`` phi(y), shape (K,); ``loss`` its Hamming loss in [0, 1], the share
-    of the labels that y lacks: of nodes with another partner than observed; ``excess`` >= 0, a
-    bound on how far the oracle may have stayed below the maximum (nats).
+    Parameters
+    ----------
+    vertex : Vertex
+        y.
+    statistics : ndarray, shape (K,)
+        phi(y).
+    loss : float
+        Hamming loss in [0, 1]: the share of the labels that y lacks.
+    excess : float
+        At least 0; a bound on how far the oracle may have stayed below the maximum, nats.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from engine.crf.bipartite import BipartiteItems
+    >>> from engine.structures.bipartite import BipartiteStructure
+    >>> pairs = BipartiteStructure(BipartiteItems(np.eye(2)[:, :, None]), np.array([0, 1]))
+    >>> decode(pairs, -np.ones(1)).loss
+    1.0
     """
 
     vertex: Vertex
@@ -38,7 +65,29 @@ class Decoding:
 
 
 def decode(structure: LabelledStructure, theta: FloatArray, loss_weight: float = 0.0) -> Decoding:
-    """Return the best y of a structure; the loss is linear in y, and so part of the scores."""
+    """Return the best y of a structure; the loss is linear in y, and so part of the scores.
+
+    Parameters
+    ----------
+    structure : LabelledStructure
+    theta : ndarray, shape (K,), nats
+    loss_weight : float
+        What a mistake adds to the score, nats a unit of Hamming loss.
+
+    Returns
+    -------
+    Decoding
+        The vertex, its statistics and its loss.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from engine.crf.bipartite import BipartiteItems
+    >>> from engine.structures.bipartite import BipartiteStructure
+    >>> pairs = BipartiteStructure(BipartiteItems(np.eye(2)[:, :, None]), np.array([0, 1]))
+    >>> decode(pairs, np.ones(1)).loss
+    0.0
+    """
     labels = structure.labels
     norm = float(np.sum(labels.values**2))
     with one_blas_thread():
@@ -56,9 +105,28 @@ def decode(structure: LabelledStructure, theta: FloatArray, loss_weight: float =
 class TrainedCompetitor:
     """Parameters of a method that we are compared with.
 
-    ``theta`` (K,), read-only, is what the method predicts with. ``objective`` and ``lower_bound``
-    belong to the method's own problem (regularised hinge loss), and are None where it has none.
-    ``trajectory`` has one point a pass over the data.
+    Parameters
+    ----------
+    theta : ndarray, shape (K,), read-only
+        What the method predicts with.
+    objective, lower_bound : float or None
+        Of the method's own problem (regularised hinge loss); None where it has none.
+    passes : int
+        Over the data.
+    oracle_calls : int
+    seconds : float
+        Wall clock.
+    status : Status
+    trajectory : tuple of TrajectoryPoint
+        One point a pass.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from engine.core.status import Status
+    >>> fitted = TrainedCompetitor(np.zeros(1), None, None, 1, 1, 0.1, Status.CONVERGED, ())
+    >>> fitted.gap_over_objective is None
+    True
     """
 
     theta: FloatArray

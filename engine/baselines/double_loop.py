@@ -18,8 +18,20 @@ from engine.solvers.control import Callbacks, Limits, Run
 class Propagation:
     """How the inner loop is run.
 
-    ``damping`` in [0, 1); at most ``max_sweeps`` sweeps, until no marginal moves by ``tolerance``;
-    ``is_warm``: whether messages are kept from one step of the outer loop to the next.
+    Parameters
+    ----------
+    damping : float
+        In [0, 1): share of the old log message that is kept.
+    max_sweeps : int
+    tolerance : float
+        Largest change of a marginal at convergence.
+    is_warm : bool
+        Whether messages are kept from one step of the outer loop to the next.
+
+    Examples
+    --------
+    >>> Propagation(damping=0.5, is_warm=True).max_sweeps
+    100
     """
 
     damping: float = 0.0
@@ -45,8 +57,26 @@ class DoubleLoopStep:
 class DoubleLoopResult:
     """Parameters after the last step.
 
-    ``status`` is CONVERGED only if the gradient fell below the wanted norm *and* every inner loop
-    converged, so that the gradient can be believed. ``parameters`` (steps, K) is the path.
+    Parameters
+    ----------
+    theta : ndarray, shape (K,)
+    parameters : ndarray, shape (steps, K)
+        The path.
+    steps : tuple of DoubleLoopStep
+    sweeps : int
+        Of belief propagation, in all.
+    seconds : float
+        Wall clock.
+    status : Status
+        CONVERGED only if the gradient fell below the wanted norm *and* every inner loop converged,
+        so that the gradient can be believed.
+
+    Examples
+    --------
+    >>> from engine.crf.bipartite import BipartiteItems
+    >>> example = PropagatedExample(BipartiteItems(np.eye(2)[:, :, None]), np.array([0, 1]))
+    >>> len(train_double_loop([example], ridge=1.0, step_size=0.5, max_steps=3).parameters)
+    3
     """
 
     theta: FloatArray
@@ -64,6 +94,13 @@ class PropagatedExample:
     ----------
     items : BipartiteItems
     columns : ndarray, shape (n,), int, a permutation
+
+    Examples
+    --------
+    >>> from engine.crf.bipartite import BipartiteItems
+    >>> example = PropagatedExample(BipartiteItems(np.eye(2)[:, :, None]), np.array([0, 1]))
+    >>> example.propagate(np.zeros(1), Propagation()).is_converged
+    True
     """
 
     def __init__(self, items: BipartiteItems, columns: IntArray) -> None:
@@ -140,6 +177,14 @@ def train_double_loop(
     ----------
     Tang et al. (2015), section 4.1.2: "very unstable, because BP often failed to converge after
     taking several gradient steps".
+
+    Examples
+    --------
+    >>> from engine.crf.bipartite import BipartiteItems
+    >>> example = PropagatedExample(BipartiteItems(np.eye(2)[:, :, None]), np.array([0, 1]))
+    >>> result = train_double_loop([example], ridge=1.0, step_size=0.5)
+    >>> result.theta.round(2).tolist(), result.status.value
+    ([0.06], 'iteration limit')
     """
     ridge, step_size = check_positive("ridge", ridge), check_positive("step_size", step_size)
     theta = np.zeros(count_features([example.observed for example in examples]))

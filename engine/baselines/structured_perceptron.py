@@ -52,6 +52,14 @@ def train_structured_perceptron(
     References
     ----------
     Collins (2002), Discriminative training methods for hidden Markov models, section 2.
+
+    Examples
+    --------
+    >>> from engine.crf.bipartite import BipartiteItems
+    >>> from engine.structures.bipartite import BipartiteStructure
+    >>> pairs = BipartiteStructure(BipartiteItems(np.eye(2)[:, :, None]), np.array([0, 1]))
+    >>> train_structured_perceptron([pairs], rng=np.random.default_rng(0)).status.value
+    'converged'
     """
     check_parts(examples, "labels", "oracle.compute_extreme_point", "scores", "statistics")
     observed = [example.observed for example in examples]

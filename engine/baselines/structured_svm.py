@@ -90,6 +90,15 @@ def train_structured_svm(
     convergence of Frank-Wolfe optimization variants (fully corrective steps); Franc and Sonnenburg
     (2008), Optimized cutting plane algorithm (cuts near the best point); Caetano, McAuley, Cheng,
     Le and Smola (2009), Learning graph matching.
+
+    Examples
+    --------
+    >>> from engine.crf.bipartite import BipartiteItems
+    >>> from engine.structures.bipartite import BipartiteStructure
+    >>> pairs = BipartiteStructure(BipartiteItems(np.eye(2)[:, :, None]), np.array([0, 1]))
+    >>> result = train_structured_svm([pairs], ridge=1.0, rng=np.random.default_rng(0))
+    >>> round(result.objective, 3), result.status.value
+    (0.125, 'converged')
     """
     ridge = check_positive("ridge", ridge)
     check_parts(examples, "labels", "oracle.compute_extreme_point", "scores", "statistics")

@@ -25,6 +25,11 @@ class MatchingSample:
     score_difference : float
         Mean total scores of the two chains over the last window apart, in standard errors.
     has_mixed : bool, whether that is below three.
+
+    Examples
+    --------
+    >>> MatchingSample(np.array([[0, 1]]), 30, 0.5, True).has_mixed
+    True
     """
 
     pairs: IntArray
@@ -41,6 +46,11 @@ def sample_matching(scores: FloatArray, *, rng: np.random.Generator) -> Matching
     scores : ndarray, shape (n, n), symmetric, n even, nats.
     rng : Generator
 
+    Returns
+    -------
+    MatchingSample
+        The pairs, and the evidence that the chains had mixed.
+
     Raises
     ------
     InvalidProblemError
@@ -55,6 +65,12 @@ def sample_matching(scores: FloatArray, *, rng: np.random.Generator) -> Matching
     and one from a near-optimal matching, whose total score must fall. The run ends when their
     mean total scores over a window agree within three standard errors, after at least 10 log n
     sweeps, and is doubled until they do.
+
+    Examples
+    --------
+    >>> found = sample_matching(np.zeros((6, 6)), rng=np.random.default_rng(0))
+    >>> sorted(found.pairs.ravel().tolist())
+    [0, 1, 2, 3, 4, 5]
     """
     n = len(scores)
     if n % 2 or n == 0:

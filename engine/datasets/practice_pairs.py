@@ -25,6 +25,14 @@ class PracticeWeights:
     ----------
     features : SurveyFeatures
     theta : ndarray, shape (K,), nats, in the layout of ``features``, zero but for the distances.
+
+    Examples
+    --------
+    >>> from engine.datasets.university import simulate_university
+    >>> rng = np.random.default_rng(0)
+    >>> year = simulate_university(10, 1, rng=rng).cohorts[0].survey
+    >>> invent_weights(year, rng=rng).theta.ndim
+    1
     """
 
     features: SurveyFeatures
@@ -45,6 +53,12 @@ class PracticePairs:
     pairs : ndarray, shape (p, 2), int64, smaller index first, sorted.
     single : ndarray, int64, students whom an odd group left over.
     distance_weights : ndarray, shape (Q,), nats per step, the invented truth.
+
+    Examples
+    --------
+    >>> drawn = PracticePairs(np.array([[0, 1]]), np.array([2]), np.zeros(14))
+    >>> drawn.single.tolist()
+    [2]
     """
 
     pairs: IntArray
@@ -70,6 +84,11 @@ def simulate_pairs(
     weights : PracticeWeights, by default those that ``invent_weights`` makes for this survey.
     should_stop : asked before every group.
 
+    Returns
+    -------
+    PracticePairs
+        With the truth that they were drawn from.
+
     Raises
     ------
     InvalidProblemError
@@ -81,6 +100,14 @@ def simulate_pairs(
     Notes
     -----
     Sampling is that of ``sample_matching``.
+
+    Examples
+    --------
+    >>> from engine.datasets.university import simulate_university
+    >>> rng = np.random.default_rng(0)
+    >>> year = simulate_university(10, 1, rng=rng).cohorts[0].survey
+    >>> simulate_pairs(year, rng=rng).pairs.shape
+    (5, 2)
     """
     if survey.n_students < 2:
         raise InvalidProblemError(f"Pairs need two students, received {survey.n_students}.")
@@ -119,6 +146,19 @@ def invent_weights(survey: Survey, *, rng: np.random.Generator) -> PracticeWeigh
     ----------
     survey : Survey, at least two students.
     rng : Generator
+
+    Returns
+    -------
+    PracticeWeights
+        The truth, nats a step.
+
+    Examples
+    --------
+    >>> from engine.datasets.university import simulate_university
+    >>> rng = np.random.default_rng(0)
+    >>> year = simulate_university(10, 1, rng=rng).cohorts[0].survey
+    >>> invent_weights(year, rng=rng).distance_weights.shape
+    (14,)
     """
     features = make_survey_features([survey])
     n_questions = survey.questionnaire.n_questions

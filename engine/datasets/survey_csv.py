@@ -20,16 +20,38 @@ _COUNT_WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "ei
 def read_survey_csv(
     path: Path | str, questionnaire: Questionnaire, *, invent_ids: bool = False
 ) -> Survey:
-    """Read one cohort that was asked the given questions.
+    r"""Read one cohort that was asked the given questions.
 
     The id stands in column ``id`` or in the first column; every question has a column of its
     name; every column but the id becomes an attribute too, which rules may refer to. With
     ``invent_ids`` a file in which no column looks like an id gets R-0001, R-0002, ...
 
+    Parameters
+    ----------
+    path : Path or str
+    questionnaire : Questionnaire
+        What everyone was asked.
+    invent_ids : bool
+        Whether the file may have no column of ids.
+
+    Returns
+    -------
+    Survey
+        One row a student, in the order of the file.
+
     Raises
     ------
     InvalidProblemError
         Naming the row and column or the id: an unseen answer, a repeated id, a missing question.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "survey.csv"
+    >>> _ = path.write_text("id,Bedtime\na1,early\na2,late\na3,early\n")
+    >>> questions = infer_questionnaire([path])
+    >>> read_survey_csv(path, questions).ids
+    ('a1', 'a2', 'a3')
     """
     table = read_csv_table(path)
     if invent_ids:
@@ -47,12 +69,33 @@ def _with_ids(table: CsvTable) -> CsvTable:
 
 
 def infer_questionnaire(paths: Sequence[Path | str], *, invent_ids: bool = False) -> Questionnaire:
-    """Return the questions that the files share, with the answers of all of them together.
+    r"""Return the questions that the files share, with the answers of all of them together.
+
+    Parameters
+    ----------
+    paths : sequence of Path or str
+        CSV files of one or several years.
+    invent_ids : bool
+        Whether a file may have no column of ids.
+
+    Returns
+    -------
+    Questionnaire
+        The shared questions, in the order of the first file.
 
     Raises
     ------
     InvalidProblemError
         If the files have different columns, or no column looks like a question.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "survey.csv"
+    >>> _ = path.write_text("id,Bedtime\na1,early\na2,late\na3,early\n")
+    >>> questions = infer_questionnaire([path])
+    >>> questions.names
+    ('Bedtime',)
     """
     tables = [(Path(path).name, read_csv_table(path)) for path in paths]
     if invent_ids:
@@ -144,10 +187,31 @@ def read_pairs_csv(path: Path | str, survey: Survey) -> IntArray:
 
     The first line is a header if neither of its two cells is an id. Further columns are ignored.
 
+    Parameters
+    ----------
+    path : Path or str
+    survey : Survey
+        Whose ids the file names.
+
+    Returns
+    -------
+    ndarray, shape (p, 2), int64
+        Indices into the survey.
+
     Raises
     ------
     InvalidProblemError
         Naming the row and id: unknown, paired twice, with themselves, or a row with one id.
+
+    Examples
+    --------
+    >>> from engine.datasets.university import simulate_university
+    >>> year = simulate_university(4, 1, rng=np.random.default_rng(0)).cohorts[0].survey
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "file.csv"
+    >>> _ = path.write_text(",".join(year.ids[:2]))
+    >>> read_pairs_csv(path, year).tolist()
+    [[0, 1]]
     """
     index_of = {student: k for k, student in enumerate(survey.ids)}
     # One id is enough: a mistyped partner must be reported, not taken for the name of a column.
@@ -182,10 +246,31 @@ def read_rules_csv(path: Path | str, survey: Survey) -> Rules:
 
     The first line is a header if it neither starts with a rule nor holds an id.
 
+    Parameters
+    ----------
+    path : Path or str
+    survey : Survey
+        Whose ids and columns the file names.
+
+    Returns
+    -------
+    Rules
+        Indices into the survey.
+
     Raises
     ------
     InvalidProblemError
         Naming the row: an unknown rule, id or column.
+
+    Examples
+    --------
+    >>> from engine.datasets.university import simulate_university
+    >>> year = simulate_university(4, 1, rng=np.random.default_rng(0)).cohorts[0].survey
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "file.csv"
+    >>> _ = path.write_text("forbid," + ",".join(year.ids[:2]))
+    >>> read_rules_csv(path, year).forbids
+    ((0, 1),)
     """
     index_of = {student: k for k, student in enumerate(survey.ids)}
     table = read_csv_table(

@@ -15,7 +15,18 @@ AUTUMN = np.array([0.62, 0.40, 0.16])
 
 @dataclass(frozen=True, slots=True)
 class LabelledImage:
-    """A picture, shape (height, width, 3) uint8, and its mask, shape (height, width) bool."""
+    """A picture and its mask.
+
+    Parameters
+    ----------
+    image : ndarray, shape (height, width, 3), uint8
+    mask : ndarray, shape (height, width), bool
+
+    Examples
+    --------
+    >>> LabelledImage(np.zeros((2, 3, 3), np.uint8), np.zeros((2, 3), bool)).mask.shape
+    (2, 3)
+    """
 
     image: NDArray[np.uint8]
     mask: NDArray[np.bool_]
@@ -71,7 +82,26 @@ def generate_leaf_image(
 def generate_leaf_images(
     count: int, *, rng: np.random.Generator, shape: tuple[int, int] = (120, 160)
 ) -> tuple[LabelledImage, ...]:
-    """Draw ``count`` pictures of one to four leaves; see `generate_leaf_image`."""
+    """Draw ``count`` pictures of one to four leaves; see `generate_leaf_image`.
+
+    Parameters
+    ----------
+    count : int
+    rng : Generator
+    shape : tuple of int
+        Height and width, pixels.
+
+    Returns
+    -------
+    tuple of LabelledImage
+        Pictures with their masks.
+
+    Examples
+    --------
+    >>> leaves = generate_leaf_images(2, rng=np.random.default_rng(0), shape=(60, 80))
+    >>> len(leaves), leaves[0].image.shape
+    (2, (60, 80, 3))
+    """
     return tuple(
         generate_leaf_image(rng=rng, shape=shape, leaves=int(rng.integers(1, 5)))
         for _ in range(count)

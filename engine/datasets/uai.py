@@ -93,6 +93,16 @@ def _read_text(path: Path) -> str:
 def read_uai(path: Path) -> FactorGraph:
     """Read a MARKOV or BAYES network, plain or gzip-compressed; a zero becomes -inf.
 
+    Parameters
+    ----------
+    path : Path
+        Compressed where the content is.
+
+    Returns
+    -------
+    FactorGraph
+        Log tables, nats.
+
     Raises
     ------
     InvalidProblemError
@@ -102,6 +112,15 @@ def read_uai(path: Path) -> FactorGraph:
     ----------
     The UAI 2008-2022 competition format: preamble (type, variables, cardinalities, scopes), then
     one table a scope, the last variable of a scope moving fastest.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from engine.graphs.factor_graph import Factor
+    >>> path = Path(tempfile.mkdtemp()) / "pair.uai"
+    >>> write_uai(path, FactorGraph(np.array([2]), (Factor((0,), np.log([1.0, 3.0])),)))
+    >>> read_uai(path).n_variables
+    1
     """
     tokens = _Tokens(Path(path).name, _read_text(Path(path)))
     kind = tokens.word("MARKOV or BAYES")
@@ -193,6 +212,25 @@ def write_uai(path: Path, graph: FactorGraph) -> None:
 
     Log tables are exponentiated as they are: entries above 709 nats, and finite ones below -745,
     which would read as impossible, are refused.
+
+    Parameters
+    ----------
+    path : Path
+    graph : FactorGraph
+
+    Raises
+    ------
+    InvalidProblemError
+        If an entry cannot be written so that it is read back.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from engine.graphs.factor_graph import Factor
+    >>> path = Path(tempfile.mkdtemp()) / "pair.uai"
+    >>> write_uai(path, FactorGraph(np.array([2]), (Factor((0,), np.log([1.0, 3.0])),)))
+    >>> path.read_text().split()[0]
+    'MARKOV'
     """
     lines = ["MARKOV", str(graph.n_variables), " ".join(str(int(c)) for c in graph.cardinalities)]
     lines.append(str(len(graph.factors)))

@@ -55,6 +55,19 @@ class SimulatedCohort:
 
     Where pairs were drawn within groups, the sample is that of all groups together: its evidence
     is that of the worst.
+
+    Parameters
+    ----------
+    survey : Survey
+    pairs : ndarray, shape (p, 2), int64
+    sample : MatchingSample
+        The sampler's evidence.
+
+    Examples
+    --------
+    >>> year = simulate_university(6, 1, rng=np.random.default_rng(0)).cohorts[0]
+    >>> year.survey.n_students, year.sample.has_mixed
+    (6, True)
     """
 
     survey: Survey
@@ -71,6 +84,12 @@ class SimulatedUniversity:
     cohorts : tuple of SimulatedCohort
     theta : ndarray, shape (K,), the true weights in the layout of ``features``.
     features : SurveyFeatures
+
+    Examples
+    --------
+    >>> drawn = simulate_university(6, 1, rng=np.random.default_rng(0))
+    >>> len(drawn.questionnaire.questions), drawn.theta.shape == (drawn.features.n_features,)
+    (14, True)
     """
 
     cohorts: tuple[SimulatedCohort, ...]
@@ -84,7 +103,18 @@ class SimulatedUniversity:
 
 
 def housing_questionnaire() -> Questionnaire:
-    """Return the 14 questions of the published survey, K = 200."""
+    """Return the 14 questions of the published survey, K = 200.
+
+    Returns
+    -------
+    Questionnaire
+        Of the published survey.
+
+    Examples
+    --------
+    >>> len(housing_questionnaire().questions)
+    14
+    """
     return Questionnaire(
         tuple(
             Question(name, "binary" if len(levels) == 2 else "ordinal", levels)
@@ -114,6 +144,11 @@ def simulate_university(
     blank_share : float, share of answers left blank at random after the pairs were drawn.
     by_gender : bool, add a column Gender and draw pairs within each.
 
+    Returns
+    -------
+    SimulatedUniversity
+        Years under one truth.
+
     Raises
     ------
     InvalidProblemError
@@ -123,6 +158,12 @@ def simulate_university(
     -----
     Answers are drawn in fixed proportions (each answer as often as its share says) and shuffled, so
     that small years have every answer too.
+
+    Examples
+    --------
+    >>> drawn = simulate_university(10, 2, rng=np.random.default_rng(0))
+    >>> len(drawn.cohorts), drawn.cohorts[0].pairs.shape
+    (2, (5, 2))
     """
     if students < 2 or students % 2 or cohorts < 1:
         raise InvalidProblemError(

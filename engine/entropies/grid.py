@@ -21,6 +21,12 @@ class GridEntropy:
     ----------
     shape : rows and columns
     rho : float, in (0, 1/2] for a concave function
+
+    Examples
+    --------
+    >>> from engine.graphs.grid import Grid
+    >>> round(GridEntropy((2, 2), 0.5).value(Grid(2, 2).uniform().flat) / float(np.log(2)), 9)
+    4.0
     """
 
     shape: tuple[int, int]

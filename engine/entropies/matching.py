@@ -36,6 +36,11 @@ class MatchingLayout:
     n_nodes : int
     edges : ndarray, shape (e, 2), or None
         None for complete graphs (square, every edge twice) and bipartite ones (rows, then columns).
+
+    Examples
+    --------
+    >>> complete_layout(3).degrees(np.full((3, 3), 0.5) - 0.5 * np.eye(3)).tolist()
+    [1.0, 1.0, 1.0]
     """
 
     shape: tuple[int, ...]
@@ -73,22 +78,70 @@ class MatchingLayout:
 
 
 def complete_layout(n: int) -> MatchingLayout:
-    """Return the layout of a complete graph: symmetric (n, n)."""
+    """Return the layout of a complete graph: symmetric (n, n).
+
+    Parameters
+    ----------
+    n : int
+        Nodes.
+
+    Returns
+    -------
+    MatchingLayout
+        Of symmetric arrays (n, n), which hold every edge twice.
+
+    Examples
+    --------
+    >>> complete_layout(4).share
+    0.5
+    """
     return MatchingLayout((n, n), n)
 
 
 def bipartite_layout(n: int, m: int) -> MatchingLayout:
-    """Return the layout of a complete bipartite graph: (n, m), columns are nodes n .. n + m - 1."""
+    """Return the layout of a complete bipartite graph: (n, m), columns are nodes n .. n + m - 1.
+
+    Parameters
+    ----------
+    n, m : int
+        Rows and columns.
+
+    Returns
+    -------
+    MatchingLayout
+        Of arrays (n, m).
+
+    Examples
+    --------
+    >>> bipartite_layout(2, 3).n_nodes
+    5
+    """
     return MatchingLayout((n, m), n + m)
 
 
 def edge_layout(n_nodes: int, edges: IntArray) -> MatchingLayout:
     """Return the layout of a general graph: one entry per edge, ``edges`` (e, 2).
 
+    Parameters
+    ----------
+    n_nodes : int
+    edges : ndarray, shape (e, 2), int
+        Nodes from 0.
+
+    Returns
+    -------
+    MatchingLayout
+        Of arrays (e,).
+
     Raises
     ------
     InvalidProblemError
         If an edge names an unknown node or is a self-loop.
+
+    Examples
+    --------
+    >>> edge_layout(3, np.array([[0, 1], [1, 2]])).degrees(np.array([0.25, 0.5])).tolist()
+    [0.25, 0.75, 0.5]
     """
     edges = np.array(edges, dtype=np.int64).reshape(-1, 2)
     if len(edges) and (edges.min() < 0 or edges.max() >= n_nodes):
@@ -113,6 +166,12 @@ class MatchingEntropy:
     References
     ----------
     Tang et al. 2015, section 4.1 and appendix C.
+
+    Examples
+    --------
+    >>> entropy = make_matching_entropy(bipartite_layout(2, 2), 0.5)
+    >>> round(entropy.value(np.full((2, 2), 0.5)) / float(np.log(2)), 9)
+    2.0
     """
 
     layout: MatchingLayout
@@ -256,10 +315,29 @@ def make_matching_entropy(
 ) -> MatchingEntropy:
     """Build an entropy with one rho for all nodes or one per node.
 
+    Parameters
+    ----------
+    layout : MatchingLayout
+    rho : float, or ndarray of shape (n_nodes,)
+        In [0, 1]: 1 is Bethe, 1/2 the reweighted entropy of perfect matchings.
+    is_perfect : bool
+        Whether every node is matched in every matching.
+
+    Returns
+    -------
+    MatchingEntropy
+        In nats.
+
     Raises
     ------
     InvalidProblemError
         If a rho is outside [0, 1] or their number is not that of the nodes.
+
+    Examples
+    --------
+    >>> entropy = make_matching_entropy(bipartite_layout(2, 2), 1.0)
+    >>> round(entropy.value(np.full((2, 2), 0.5)), 9)
+    0.0
     """
     return MatchingEntropy(layout, node_weights(rho, layout.n_nodes), is_perfect)
 

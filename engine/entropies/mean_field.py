@@ -8,5 +8,21 @@ def mean_field_entropy(graph: PairwiseGraph) -> PairwiseEntropy:
     """Return H(tau) = sum_i H(tau_i): edge tables carry no entropy of their own.
 
     On products it is the exact entropy, so <tau, theta> + H(tau) <= log Z.
+
+    Parameters
+    ----------
+    graph : PairwiseGraph
+
+    Returns
+    -------
+    PairwiseEntropy
+        Of flat tables (graph.size,), nats.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> graph = PairwiseGraph(np.array([2, 2]), np.array([[0, 1]]))
+    >>> round(mean_field_entropy(graph).value(graph.uniform()), 6)
+    1.386294
     """
     return graph_entropy(graph, 0.0)

@@ -15,10 +15,29 @@ IMPOSSIBLE = "None: no labelling of probability above zero was found."
 
 @dataclass(frozen=True, slots=True)
 class MapEstimate:
-    """A labelling, its score, and a proven upper bound on the best score (nats).
+    """A labelling, its score, and a proven upper bound of the best score.
 
-    ``guarantee`` says in a sentence what the method proves about the labelling, ``method`` which
-    of several found it.
+    Parameters
+    ----------
+    labels : ndarray, shape (n,), int64
+    value : float
+        Score of the labels, nats.
+    upper_bound : float
+        Of the best score, nats.
+    status : Status
+    iterations : int
+    guarantee : str
+        What the method proves about the labelling, in a sentence.
+    method : str
+        Which of several methods found it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from engine.core.status import Status
+    >>> found = MapEstimate(np.array([1, 0]), 2.0, 2.5, Status.ITERATION_LIMIT, 9, "within the gap")
+    >>> found.gap, found.is_exact
+    (0.5, False)
     """
 
     labels: IntArray

@@ -34,6 +34,14 @@ class Marginals:
     inconsistency : float
         Largest difference between a node's probability and an edge table's margin. Early in a
         solve tables cannot always be made consistent: scaling them keeps their zeros.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from engine.core.status import Status
+    >>> found = Marginals(np.ones(2), 0.0, -0.5, 0.25, 3, Status.CONVERGED, 0.0)
+    >>> found.is_converged
+    True
     """
 
     tables: FloatArray

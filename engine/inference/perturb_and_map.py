@@ -57,6 +57,14 @@ def estimate_perturb_and_map(
     ----------
     Papandreou and Yuille (2011), Perturb-and-MAP random fields; Li, Swersky and Zemel (2013),
     Efficient feature learning using perturb-and-MAP.
+
+    Examples
+    --------
+    >>> from engine.oracles.assignment import AssignmentOracle
+    >>> rng = np.random.default_rng(0)
+    >>> tau = estimate_perturb_and_map(np.zeros((2, 2)), AssignmentOracle(), 200, rng=rng)
+    >>> bool(abs(tau[0, 0] - 0.5) < 0.1)
+    True
     """
     scores = np.array(scores, dtype=np.float64)
     check_shape("scores", scores, (None, scores.shape[0] if scores.ndim else None))

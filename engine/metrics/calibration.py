@@ -19,6 +19,11 @@ class ReliabilityBin:
     observed : float, share that came true.
     low, high : float, 95 % Wilson range of the observed share.
     count : int, number of pairs.
+
+    Examples
+    --------
+    >>> ReliabilityBin(0.2, 0.25, 0.1, 0.4, 20).observed
+    0.25
     """
 
     predicted: float
@@ -38,9 +43,20 @@ def reliability_bins(
     probabilities, outcomes : ndarray, shape (p,), outcomes 0 or 1.
     n_bins : int
 
+    Returns
+    -------
+    tuple of ReliabilityBin
+        From the smallest probabilities to the largest.
+
     Notes
     -----
     Equal mass (not equal count) because most pairs have a probability near zero.
+
+    Examples
+    --------
+    >>> bins = reliability_bins(np.full(10, 0.2), np.array([1.0, 1] + [0] * 8), 1)
+    >>> bins[0].predicted.__round__(6), bins[0].observed, bins[0].count
+    (0.2, 0.2, 10)
     """
     order = np.argsort(probabilities, kind="stable")
     sorted_p, sorted_y = probabilities[order], outcomes[order]
@@ -57,7 +73,26 @@ def reliability_bins(
 
 
 def wilson_range(successes: float, trials: int, z: float = 1.96) -> tuple[float, float]:
-    """Return the 95 % score interval of a share (Wilson 1927)."""
+    """Return the 95 % score interval of a share (Wilson 1927).
+
+    Parameters
+    ----------
+    successes : float
+        From 0 to ``trials``.
+    trials : int
+    z : float
+        Standard errors: 1.96 for 95 %.
+
+    Returns
+    -------
+    tuple of float
+        Lower and upper end, between 0 and 1.
+
+    Examples
+    --------
+    >>> [round(end, 3) for end in wilson_range(5, 10)]
+    [0.237, 0.763]
+    """
     share = successes / trials
     centre = share + z * z / (2 * trials)
     spread = z * np.sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials))
@@ -69,6 +104,24 @@ def fit_platt_slope(log_odds: FloatArray, outcomes: FloatArray) -> float:
     """Return the slope of a logistic regression of outcomes on log-odds (Platt 1999).
 
     Negatives are thinned, which a logistic regression absorbs into its intercept.
+
+    Parameters
+    ----------
+    log_odds : ndarray, shape (p,), nats
+    outcomes : ndarray, shape (p,), 0 or 1
+
+    Returns
+    -------
+    float
+        1 where the log-odds are right, less where they are too sure.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> odds = rng.normal(size=4000)
+    >>> happened = (rng.random(4000) < 1 / (1 + np.exp(-odds))).astype(float)
+    >>> bool(abs(fit_platt_slope(3 * odds, happened) - 1 / 3) < 0.03)
+    True
     """
     from sklearn.linear_model import LogisticRegression
 

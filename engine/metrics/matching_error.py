@@ -13,10 +13,20 @@ def hamming_error(predicted_partner: IntArray, true_partner: IntArray) -> float:
     ----------
     predicted_partner, true_partner : ndarray, shape (n,), -1 for nobody.
 
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
     Raises
     ------
     InvalidProblemError
         If the lengths differ or are 0.
+
+    Examples
+    --------
+    >>> hamming_error(np.array([1, 0, 3, 2]), np.array([1, 0, -1, -1]))
+    0.5
     """
     if predicted_partner.shape != true_partner.shape or not len(true_partner):
         raise InvalidProblemError(

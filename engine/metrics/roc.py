@@ -16,6 +16,12 @@ class RocCurve:
     ----------
     false_positive_rate, true_positive_rate : ndarray, shape (t,), from 0 to 1, ascending.
     auc : float, chance that a true one scores above another one, ties counted half.
+
+    Examples
+    --------
+    >>> curve = compute_roc(np.array([2.0]), np.array([1.0]))
+    >>> curve.true_positive_rate.tolist(), curve.auc
+    ([0.0, 0.0, 1.0, 1.0], 1.0)
     """
 
     false_positive_rate: FloatArray
@@ -25,6 +31,18 @@ class RocCurve:
 
 def compute_roc(positives: FloatArray, negatives: FloatArray) -> RocCurve:
     """Return the curve of the scores of true (p,) and other (q,) items.
+
+    Parameters
+    ----------
+    positives : ndarray, shape (p,)
+        Scores of the true items; larger is better.
+    negatives : ndarray, shape (q,)
+        Scores of the others.
+
+    Returns
+    -------
+    RocCurve
+        With the area under it.
 
     Raises
     ------
@@ -38,6 +56,11 @@ def compute_roc(positives: FloatArray, negatives: FloatArray) -> RocCurve:
     References
     ----------
     Fawcett 2006, algorithms 1 and 2; Mann and Whitney 1947 for the area.
+
+    Examples
+    --------
+    >>> compute_roc(np.array([3.0, 1.0]), np.array([2.0, 0.0])).auc
+    0.75
     """
     if not len(positives) or not len(negatives):
         raise InvalidProblemError("A ROC curve needs at least one true and one other pair.")

@@ -20,14 +20,46 @@ def hamming_error(predicted: MaskArray, truth: MaskArray) -> float:
 
 
 def intersection_over_union(predicted: MaskArray, truth: MaskArray) -> float:
-    """Return |A and B| / |A or B| of the foreground; 1 when both are empty."""
+    """Return |A and B| / |A or B| of the foreground; 1 when both are empty.
+
+    Parameters
+    ----------
+    predicted, truth : ndarray of bool, same shape
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    Examples
+    --------
+    >>> intersection_over_union(np.array([True, True]), np.array([True, False]))
+    0.5
+    """
     _check_same_shape(predicted, truth)
     union = int(np.count_nonzero(predicted | truth))
     return 1.0 if union == 0 else float(np.count_nonzero(predicted & truth) / union)
 
 
 def log_loss(marginals: NDArray[np.floating], truth: MaskArray) -> float:
-    """Return the mean over pixels of -log tau_i(y_i), nats, with tau at least 1e-7."""
+    """Return the mean over pixels of -log tau_i(y_i), nats, with tau at least 1e-7.
+
+    Parameters
+    ----------
+    marginals : ndarray, shape (H, W)
+        Probabilities of the foreground.
+    truth : ndarray, shape (H, W), bool
+
+    Returns
+    -------
+    float
+        Nats a pixel.
+
+    Examples
+    --------
+    >>> round(log_loss(np.array([[0.5, 0.5]]), np.array([[True, False]])), 6)
+    0.693147
+    """
     _check_same_shape(marginals, truth)
     total = 0.0
     for rows in _slices(marginals):
@@ -37,7 +69,23 @@ def log_loss(marginals: NDArray[np.floating], truth: MaskArray) -> float:
 
 
 def binary_entropy(marginals: NDArray[np.floating]) -> NDArray[np.float32]:
-    """Return -p log p - (1-p) log(1-p) of every pixel, nats, float32."""
+    """Return -p log p - (1-p) log(1-p) of every pixel, nats, float32.
+
+    Parameters
+    ----------
+    marginals : ndarray, shape (H, W)
+        Probabilities.
+
+    Returns
+    -------
+    ndarray, shape (H, W), float32
+        Nats, at most log 2.
+
+    Examples
+    --------
+    >>> binary_entropy(np.array([[0.0, 0.5]])).round(3).tolist()
+    [[0.0, 0.6930000185966492]]
+    """
     entropy = np.empty(marginals.shape, dtype=np.float32)
     for rows in _slices(marginals):
         p = np.clip(marginals[rows], PROBABILITY_FLOOR, 1 - PROBABILITY_FLOOR)

@@ -30,6 +30,12 @@ class Assignment:
     row_price, column_price : ndarray, shape (n_rows,), (n_columns,)
         Duals: row_price_i + column_price_j >= score_ij up to rounding, equal on chosen pairs; the
         longer side's prices are at least 0 and 0 where left over.
+
+    Examples
+    --------
+    >>> found = assign(np.array([[3.0, 1.0], [2.0, 2.5]]))
+    >>> found.weight, found.gap
+    (5.5, 0.0)
     """
 
     columns: IntArray
@@ -46,7 +52,14 @@ class Assignment:
 
 
 class AssignmentOracle:
-    """Exact oracle for perfect bipartite matchings; points are (n_rows, n_columns)."""
+    """Exact oracle for perfect bipartite matchings; points are (n_rows, n_columns).
+
+    Examples
+    --------
+    >>> point = AssignmentOracle().compute_extreme_point(np.array([[3.0, 1.0], [2.0, 2.5]]))
+    >>> point.value, point.vertex.places.tolist()
+    (5.5, [0, 3])
+    """
 
     def compute_extreme_point(self, scores: FloatArray) -> ExtremePoint:
         """Return the best assignment under ``scores``, shape (n_rows, n_columns)."""
@@ -85,6 +98,11 @@ def assign(scores: FloatArray) -> Assignment:
     References
     ----------
     Crouse (2016), the shortest augmenting paths behind SciPy's linear_sum_assignment.
+
+    Examples
+    --------
+    >>> assign(np.array([[3.0, 1.0], [2.0, 2.5]])).columns.tolist()
+    [0, 1]
     """
     started = time.perf_counter()
     scores = as_bipartite_scores(scores)

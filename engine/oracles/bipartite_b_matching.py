@@ -59,6 +59,12 @@ def bipartite_b_matching(
     ----------
     Huangfu and Hall (2018), the dual simplex method of HiGHS, through SciPy; Gleixner, Steffy and
     Wolter (2016), iterative refinement for linear programming.
+
+    Examples
+    --------
+    >>> found = bipartite_b_matching(np.array([[3.0, 1.0, 2.0]]), [2], [1, 1, 1])
+    >>> found.edge_indices.tolist(), found.weight
+    ([0, 2], 5.0)
     """
     started = time.perf_counter()
     scores = as_bipartite_scores(scores)

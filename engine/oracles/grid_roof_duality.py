@@ -26,6 +26,13 @@ class GridRoofDuality:
     even that with ``reuse_vertex=True``, where the vertex is a view that the next call
     overwrites. Not to be shared between threads: one oracle a thread. The kernels release the GIL.
 
+    Parameters
+    ----------
+    grid : Grid
+        Two labels a node.
+    reuse_vertex : bool
+        Return the same array at every call, overwritten.
+
     Notes
     -----
     Boykov-Kolmogorov on implicit arrays, float64. ``upper_bound`` is the value of the dual
@@ -166,6 +173,24 @@ def decode_vertex(grid: Grid, vertex: FloatArray) -> IntArray:
     """Return labels (H, W): the vertex's own where decided, label 1 where undecided (1/2).
 
     By persistency the decided labels are part of some optimal labelling.
+
+    Parameters
+    ----------
+    grid : Grid
+        Two labels a node.
+    vertex : ndarray, shape (grid.size,)
+        A half-integral vertex of the local polytope, as `GridRoofDuality` returns it.
+
+    Returns
+    -------
+    ndarray, shape (H, W), int64
+        The labels.
+
+    Examples
+    --------
+    >>> grid = Grid(1, 2)
+    >>> decode_vertex(grid, grid.indicator(np.array([[0, 1]])).flat).tolist()
+    [[0, 1]]
     """
     nodes = GridTables(grid, vertex).nodes
     return (nodes[:, :, 1] >= 0.5).astype(np.int64)

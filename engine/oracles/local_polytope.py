@@ -18,6 +18,18 @@ class LocalPolytopeProgramme:
 
     ``upper_bound`` is recomputed from the dual solution, which needs no trust in the solver.
     Meant for small and middling models; roof duality is far faster for binary ones.
+
+    Parameters
+    ----------
+    graph : PairwiseGraph
+        Any numbers of labels.
+
+    Examples
+    --------
+    >>> graph = PairwiseGraph(np.array([2, 3]), np.array([[0, 1]]))
+    >>> point = LocalPolytopeProgramme(graph).compute_extreme_point(np.arange(graph.size))
+    >>> round(point.value, 6), round(point.upper_bound, 6)
+    (15.0, 15.0)
     """
 
     def __init__(self, graph: PairwiseGraph) -> None:

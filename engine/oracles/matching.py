@@ -52,6 +52,13 @@ class Matching:
         Number of chosen edges.
     edge_indices : ndarray, shape (n_matched,), int64
         Indices into the caller's list of edges; empty for complete graphs.
+
+    Examples
+    --------
+    >>> from engine.oracles.sparse_matching import max_weight_matching
+    >>> found = max_weight_matching(4, [(0, 1), (2, 3), (1, 2)], [1.0, 1.0, 1.5])
+    >>> found.partner.tolist(), found.weight, found.gap
+    ([1, 0, 3, 2], 2.0, 0.0)
     """
 
     partner: IntArray

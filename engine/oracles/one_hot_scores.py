@@ -28,6 +28,12 @@ class OneHotScores:
     References
     ----------
     Tang et al. (2015), appendix A.3.
+
+    Examples
+    --------
+    >>> scores = OneHotScores(np.array([[0], [1], [0]]), np.array([[2.0, -1.0], [-1.0, 3.0]]))
+    >>> scores.rows(0, 3).tolist()
+    [[2.0, -1.0, 2.0], [-1.0, 3.0, -1.0], [2.0, -1.0, 2.0]]
     """
 
     codes: IntArray

@@ -90,7 +90,25 @@ class Vertex:
 
 
 def make_indicator(places: IntArray, share: float = 1.0) -> Vertex:
-    """Return the vertex that is 1 at some flat places: matchings, cuts, trees, paths."""
+    """Return the vertex that is 1 at some flat places: matchings, cuts, trees, paths.
+
+    Parameters
+    ----------
+    places : ndarray of int64
+        Flat places of a point, all different.
+    share : float
+        What an entry counts in inner products; see `Vertex`.
+
+    Returns
+    -------
+    Vertex
+        Its values are ones.
+
+    Examples
+    --------
+    >>> make_indicator(np.array([1, 2])).dense(4).tolist()
+    [0.0, 1.0, 1.0, 0.0]
+    """
     return Vertex(np.broadcast_to(np.float64(1.0), len(places)), places, share)
 
 
@@ -98,6 +116,22 @@ def inner_product(point: FloatArray, scores: FloatArray) -> float:
     """Return <point, scores>; entries that are impossible (-inf) and have no weight count nothing.
 
     One thread, whatever the length: pictures on two threads must not fight over BLAS.
+
+    Parameters
+    ----------
+    point : ndarray, float64
+    scores : ndarray, float64
+        In the shape of the point, nats.
+
+    Returns
+    -------
+    float
+        In nats.
+
+    Examples
+    --------
+    >>> inner_product(np.array([0.5, 0.0]), np.array([3.0, -np.inf]))
+    1.5
     """
     first, second = point.reshape(-1), scores.reshape(-1)
     product = float(long_inner_product(first, second))
@@ -111,8 +145,20 @@ def inner_product(point: FloatArray, scores: FloatArray) -> float:
 class ExtremePoint:
     """A vertex of a polytope that maximises a linear function, and the proof of how well.
 
-    ``value`` is <vertex, scores> and ``upper_bound`` a certified upper bound on the maximum, so
-    that ``upper_bound - value`` bounds the suboptimality (both in the unit of the scores, nats).
+    The suboptimality is at most ``upper_bound - value``.
+
+    Parameters
+    ----------
+    vertex : Vertex
+    value : float
+        <vertex, scores>, in the unit of the scores (nats).
+    upper_bound : float
+        Certified upper bound of the maximum.
+
+    Examples
+    --------
+    >>> ExtremePoint(make_indicator(np.array([0, 2])), 4.0, 4.5).gap
+    0.5
     """
 
     vertex: Vertex
@@ -130,6 +176,13 @@ class LinearMinimizationOracle(Protocol):
 
     The name is the field's: solvers minimise, and with scores = -gradient the maximiser of the
     scores is the minimiser of the linear model. The flip of the sign happens in objectives only.
+
+    Examples
+    --------
+    >>> from engine.oracles.assignment import AssignmentOracle
+    >>> oracle: LinearMinimizationOracle = AssignmentOracle()
+    >>> oracle.compute_extreme_point(np.eye(3)).upper_bound
+    3.0
     """
 
     def compute_extreme_point(self, scores: Any) -> ExtremePoint:

@@ -30,9 +30,22 @@ class RoofDuality:
     even that with ``reuse_vertex=True``, where the next call overwrites the vertex. One oracle a
     thread.
 
+    Parameters
+    ----------
+    graph : PairwiseGraph
+        Two labels a node.
+    reuse_vertex : bool
+        Return the same array at every call, overwritten.
+
     References
     ----------
     Boros and Hammer 2002; Kolmogorov and Rother 2007; Dinic 1970.
+
+    Examples
+    --------
+    >>> graph = PairwiseGraph(np.array([2, 2]), np.array([[0, 1]]))
+    >>> RoofDuality(graph).compute_extreme_point(np.array([0.0, 1, 0, 0, 2, 0, 0, 2])).value
+    3.0
     """
 
     def __init__(self, graph: PairwiseGraph, *, reuse_vertex: bool = False) -> None:

@@ -38,6 +38,12 @@ class GraphMatchingOracle:
     n_nodes : int
     edges : ndarray, shape (e, 2)
     kind : "perfect" or "any"
+
+    Examples
+    --------
+    >>> oracle = GraphMatchingOracle(3, np.array([[0, 1], [1, 2]]), "any")
+    >>> oracle.compute_extreme_point(np.array([1.0, 2.0])).vertex.places.tolist()
+    [1]
     """
 
     n_nodes: int

@@ -15,7 +15,20 @@ from engine.oracles.protocol import ExtremePoint, LinearMinimizationOracle
 
 
 class CountingOracle:
-    """Counts calls; ``calls`` includes those that raised."""
+    """Counts calls; ``calls`` includes those that raised.
+
+    Parameters
+    ----------
+    oracle : LinearMinimizationOracle
+        The oracle that is asked.
+
+    Examples
+    --------
+    >>> from engine.oracles.assignment import AssignmentOracle
+    >>> oracle = CountingOracle(AssignmentOracle())
+    >>> oracle.compute_extreme_point(np.eye(2)).value, oracle.calls
+    (2.0, 1)
+    """
 
     def __init__(self, oracle: LinearMinimizationOracle) -> None:
         self._oracle = oracle
@@ -28,7 +41,20 @@ class CountingOracle:
 
 
 class TimingOracle:
-    """Adds up the wall-clock seconds spent in the oracle; ``last_seconds`` is the latest call's."""
+    """Adds up the wall-clock seconds spent in the oracle; ``last_seconds`` is the latest call's.
+
+    Parameters
+    ----------
+    oracle : LinearMinimizationOracle
+        The oracle that is asked.
+
+    Examples
+    --------
+    >>> from engine.oracles.assignment import AssignmentOracle
+    >>> oracle = TimingOracle(AssignmentOracle())
+    >>> oracle.compute_extreme_point(np.eye(2)).value, oracle.seconds >= oracle.last_seconds > 0
+    (2.0, True)
+    """
 
     def __init__(self, oracle: LinearMinimizationOracle) -> None:
         self._oracle = oracle
@@ -55,6 +81,16 @@ class CachingOracle:
     oracle : LinearMinimizationOracle
     capacity : int
         How many answers are kept; the least recently used one goes first.
+
+    Examples
+    --------
+    >>> from engine.oracles.assignment import AssignmentOracle
+    >>> oracle = CountingOracle(AssignmentOracle())
+    >>> kept = CachingOracle(oracle)
+    >>> kept.compute_extreme_point(np.eye(2)).value, kept.compute_extreme_point(np.eye(2)).value
+    (2.0, 2.0)
+    >>> oracle.calls
+    1
     """
 
     def __init__(self, oracle: LinearMinimizationOracle, capacity: int = 16) -> None:

@@ -8,14 +8,28 @@ import numpy as np
 
 
 class BlockOrder(Protocol):
-    """One choice of order; the structures of a step move together, by one step length."""
+    """One choice of order; the structures of a step move together, by one step length.
+
+    Examples
+    --------
+    >>> order: BlockOrder = CyclicOrder(2)
+    >>> [list(each) for each in order.one_pass(3, np.random.default_rng(0))]
+    [[0, 1], [2]]
+    """
 
     def one_pass(self, count: int, rng: np.random.Generator) -> Iterable[Sequence[int]]:
         """Return the structures of each of the next steps, until about ``count`` have moved."""
 
 
 class AllTogether:
-    """All structures at every step: batch Frank-Wolfe."""
+    """All structures at every step: batch Frank-Wolfe.
+
+    Examples
+    --------
+    >>> order = AllTogether()
+    >>> [list(each) for each in order.one_pass(3, np.random.default_rng(0))]
+    [[0, 1, 2]]
+    """
 
     def one_pass(self, count: int, rng: np.random.Generator) -> Iterable[Sequence[int]]:
         """Return one step that moves all."""
@@ -24,7 +38,19 @@ class AllTogether:
 
 @dataclass(frozen=True, slots=True)
 class ShuffledOrder:
-    """Every group of ``size`` neighbours once per pass, in a new random order."""
+    """Every group of ``size`` neighbours once per pass, in a new random order.
+
+    Parameters
+    ----------
+    size : int
+        Structures that move together.
+
+    Examples
+    --------
+    >>> order = ShuffledOrder()
+    >>> sorted(list(each) for each in order.one_pass(3, np.random.default_rng(0)))
+    [[0], [1], [2]]
+    """
 
     size: int = 1
 
@@ -36,7 +62,19 @@ class ShuffledOrder:
 
 @dataclass(frozen=True, slots=True)
 class RandomOrder:
-    """Every step an independent uniform group, as in the analysis of Lacoste-Julien 2013."""
+    """Every step an independent uniform group, as in the analysis of Lacoste-Julien 2013.
+
+    Parameters
+    ----------
+    size : int
+        Structures that move together.
+
+    Examples
+    --------
+    >>> order = RandomOrder()
+    >>> len(list(order.one_pass(3, np.random.default_rng(0))))
+    3
+    """
 
     size: int = 1
 
@@ -48,7 +86,19 @@ class RandomOrder:
 
 @dataclass(frozen=True, slots=True)
 class CyclicOrder:
-    """The first group, the second, ..., again and again."""
+    """The first group, the second, ..., again and again.
+
+    Parameters
+    ----------
+    size : int
+        Structures that move together.
+
+    Examples
+    --------
+    >>> order = CyclicOrder()
+    >>> [list(each) for each in order.one_pass(3, np.random.default_rng(0))]
+    [[0], [1], [2]]
+    """
 
     size: int = 1
 

@@ -38,6 +38,11 @@ class Limits:
     max_seconds : float or None, wall clock of this and, when resumed, earlier parts.
     gap : float or None
         Certified gap of the present point that counts as converged, nats.
+
+    Examples
+    --------
+    >>> Limits(relative_gap=1e-6, max_seconds=60.0).max_iterations is None
+    True
     """
 
     relative_gap: float = 1e-4
@@ -48,11 +53,28 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Callbacks:
-    """Whom to tell, whom to ask, where to leave the state; seconds of the work before this run.
+    """Whom to tell, whom to ask, and where to leave the state.
 
     A checkpoint is compared by what ``ProblemStamp`` holds, and rho is no part of that. Where rho
     or anything else in an observation's entropy may change, give an ``OwnCheckpoint`` that holds
     it: otherwise a run would use bounds that were proved for another problem.
+
+    Parameters
+    ----------
+    on_progress : callable
+        Given a `Progress` after every iteration.
+    should_stop : callable
+        Asked often; True ends the run with what it has.
+    checkpoint : Checkpoint, optional
+        Where a killed run goes on from.
+    seconds_before : float
+        Seconds of work before this run, which count towards its limit.
+
+    Examples
+    --------
+    >>> seconds = []
+    >>> Callbacks(on_progress=lambda progress: seconds.append(progress.seconds)).checkpoint is None
+    True
     """
 
     on_progress: ProgressCallback = ignore_progress

@@ -63,6 +63,16 @@ class FrankWolfe:
     on_step : callable, given the iterate and the directions after every step.
     mapper : ``map``, or a pool's where structures are asked on several threads.
     keep : see ``Iterate``.
+
+    Examples
+    --------
+    >>> from engine.crf.bipartite import BipartiteItems
+    >>> from engine.structures.bipartite import BipartiteStructure
+    >>> pairs = BipartiteStructure(BipartiteItems(np.eye(2)[:, :, None]), np.array([0, 1]))
+    >>> from engine.objectives import make_learning_dual
+    >>> result = FrankWolfe([pairs], make_learning_dual([pairs.observed], 1.0)).solve()
+    >>> result.theta.round(3).tolist(), result.status.value
+    ([0.0], 'converged')
     """
 
     structures: Sequence[Structure]

@@ -93,13 +93,32 @@ class _Atoms:
 
 @dataclass(slots=True)
 class FullyCorrectiveFrankWolfe:
-    """Fully corrective Frank-Wolfe over all blocks; see ``FrankWolfe`` for the parameters.
+    """Fully corrective Frank-Wolfe over all blocks.
+
+    Parameters
+    ----------
+    structures : sequence of Structure
+        Whose entropies are `CurvedEntropy`.
+    ridge : float
+        lambda > 0.
+    limits : Limits
+    callbacks : Callbacks
+        Checkpoints are not kept.
 
     Notes
     -----
     With k vertices in use a correction costs O(k^3 + k^2 K) beside a pass over the points. An
     optimum deep in the interior of a large polytope needs about as many vertices as nodes.
     Checkpoints are not kept.
+
+    Examples
+    --------
+    >>> from engine.crf.bipartite import BipartiteItems
+    >>> from engine.structures.bipartite import BipartiteStructure
+    >>> pairs = BipartiteStructure(BipartiteItems(np.eye(2)[:, :, None]), np.array([0, 1]))
+    >>> result = FullyCorrectiveFrankWolfe([pairs], 1.0).solve()
+    >>> result.theta.round(3).tolist(), result.is_certified
+    ([0.006], True)
     """
 
     structures: Sequence[Structure]

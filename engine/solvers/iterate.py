@@ -27,6 +27,14 @@ class Direction:
     gap : float, nats
         Certified upper bound of <s - tau, A theta + grad H(tau)> over the polytope: it uses the
         oracle's upper bound, so it stays a certificate when the oracle stopped early.
+
+    Examples
+    --------
+    >>> from engine.crf.bipartite import BipartiteItems
+    >>> from engine.structures.bipartite import BipartiteStructure
+    >>> pairs = BipartiteStructure(BipartiteItems(np.eye(2)[:, :, None]), np.array([0, 1]))
+    >>> find_direction(pairs, np.zeros(1), pairs.start).statistics.tolist()
+    [2.0]
     """
 
     vertex: Vertex
@@ -35,7 +43,28 @@ class Direction:
 
 
 def find_direction(structure: Structure, theta: FloatArray, point: Point) -> Direction:
-    """Answer the linear maximisation at the scores A theta + grad H(tau): one oracle call."""
+    """Answer the linear maximisation at the scores A theta + grad H(tau): one oracle call.
+
+    Parameters
+    ----------
+    structure : Structure
+    theta : ndarray, shape (K,)
+    point : ndarray
+        tau, where the entropy's gradient is taken.
+
+    Returns
+    -------
+    Direction
+        The vertex, with a certified gap in nats.
+
+    Examples
+    --------
+    >>> from engine.crf.bipartite import BipartiteItems
+    >>> from engine.structures.bipartite import BipartiteStructure
+    >>> pairs = BipartiteStructure(BipartiteItems(np.eye(2)[:, :, None]), np.array([0, 1]))
+    >>> round(find_direction(pairs, np.ones(1), pairs.start).gap, 6)
+    1.0
+    """
     scores = structure.scores(theta) + structure.entropy.gradient(point)
     answer = structure.oracle.compute_extreme_point(scores)
     here = answer.vertex.share * inner_product(point, scores)
@@ -58,6 +87,17 @@ class Iterate:
     keep : callable, optional
         Takes an array of the solver's own to where it is to live; where given, vertices of all
         structures that move together are kept too, each in the place of the one before.
+
+    Examples
+    --------
+    >>> from engine.crf.bipartite import BipartiteItems
+    >>> from engine.structures.bipartite import BipartiteStructure
+    >>> pairs = BipartiteStructure(BipartiteItems(np.eye(2)[:, :, None]), np.array([0, 1]))
+    >>> from engine.objectives import make_learning_dual
+    >>> iterate = Iterate([pairs], make_learning_dual([pairs.observed], 1.0))
+    >>> iterate.begin()
+    >>> iterate.theta.tolist()
+    [1.0]
     """
 
     def __init__(

@@ -9,7 +9,24 @@ from engine.core.status import Status
 
 @dataclass(frozen=True, slots=True)
 class TrajectoryPoint:
-    """One line of the history of a run; bounds in nats, None while unknown."""
+    """One line of the history of a run.
+
+    Parameters
+    ----------
+    iteration : int
+    seconds : float
+        Since the beginning, wall clock.
+    oracle_calls : int
+    objective : float
+        Best upper bound so far, nats.
+    lower_bound : float or None
+        Best lower bound so far, nats; None while unknown.
+
+    Examples
+    --------
+    >>> TrajectoryPoint(3, 0.5, 6, -100.0, -101.0).relative_gap.__round__(4)
+    0.0099
+    """
 
     iteration: int
     seconds: float
@@ -38,6 +55,14 @@ class LearningResult:
     seconds : float, wall clock, earlier parts of a resumed run included.
     status : Status
     trajectory : tuple of TrajectoryPoint
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from engine.core.status import Status
+    >>> result = LearningResult(np.zeros(2), -10.0, -10.5, True, 7, 14, 0.1, Status.CONVERGED, ())
+    >>> result.duality_gap
+    0.5
     """
 
     theta: FloatArray

@@ -38,6 +38,12 @@ class Line:
     entropies : sequence of functions of g, one per structure that moves.
     n_structures : int, all structures of the problem, moving or not.
     mapper : ``map``, or a pool's.
+
+    Examples
+    --------
+    >>> flat = [lambda step: (0.0, 0.0, 0.0)]
+    >>> Line(slope=-1.0, curvature=4.0, entropies=flat, n_structures=1).derivatives(0.25)
+    (0.0, 4.0)
     """
 
     slope: float
@@ -56,14 +62,29 @@ class Line:
 
 
 class StepRule(Protocol):
-    """One choice of step."""
+    """One choice of step.
+
+    Examples
+    --------
+    >>> class Half:
+    ...     def choose(self, iteration: int, line: Line) -> float:
+    ...         return 0.5
+    >>> rule: StepRule = Half()
+    """
 
     def choose(self, iteration: int, line: Line) -> float:
         """Return the step of iteration t = 1, 2, ... in (0, 1)."""
 
 
 class OpenLoop:
-    """2 M / (2 M + t) where one of M groups moves (Lacoste-Julien 2013): 2 / (t + 2) for all."""
+    """2 M / (2 M + t) where one of M groups moves (Lacoste-Julien 2013): 2 / (t + 2) for all.
+
+    Examples
+    --------
+    >>> flat = [lambda step: (0.0, 0.0, 0.0)]
+    >>> OpenLoop().choose(2, Line(-1.0, 4.0, flat, 1))
+    0.5
+    """
 
     def choose(self, iteration: int, line: Line) -> float:
         """Return the step that the iteration number alone decides."""
@@ -84,6 +105,12 @@ class LineSearch:
     is_capped : bool
         Never go beyond 2 / (t + 2): entropies that have no barrier at a vertex, such as Bethe's,
         do not bring back iterates that jumped next to one.
+
+    Examples
+    --------
+    >>> flat = [lambda step: (0.0, 0.0, 0.0)]
+    >>> round(LineSearch().choose(5, Line(-1.0, 4.0, flat, 1)), 6)
+    0.25
     """
 
     is_capped: bool = False

@@ -54,6 +54,15 @@ class ThetaAscent:
     References
     ----------
     Sion's theorem gives both bounds (Tang 2015, equations 4 to 6).
+
+    Examples
+    --------
+    >>> from engine.crf.bipartite import BipartiteItems
+    >>> from engine.structures.bipartite import BipartiteStructure
+    >>> pairs = BipartiteStructure(BipartiteItems(np.eye(2)[:, :, None]), np.array([0, 1]))
+    >>> result = ThetaAscent([pairs], 1.0).solve()
+    >>> result.theta.round(3).tolist(), result.relative_gap <= 1e-4
+    ([0.0], True)
     """
 
     problems: Sequence[InnerProblem]

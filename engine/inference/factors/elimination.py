@@ -42,6 +42,12 @@ class _Bucket:
 class Elimination:
     """Sums and maxima of one model over an elimination order.
 
+    Parameters
+    ----------
+    graph : FactorGraph
+    memory_limit : int
+        Bytes of the tables alive at once.
+
     Raises
     ------
     InvalidProblemError

@@ -47,6 +47,12 @@ def compute_bethe_marginals(
     ------
     InvalidProblemError
         If the scores are not square and finite.
+
+    Examples
+    --------
+    >>> solution, _ = compute_bethe_marginals(np.array([[1.0, 0.0], [0.0, 1.0]]))
+    >>> round(solution.value, 6), solution.status.is_converged
+    (2.0, True)
     """
     scores = as_finite_array("scores", scores, shape=(None, None))
     beliefs = _sweep(scores, start)

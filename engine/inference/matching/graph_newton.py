@@ -80,6 +80,11 @@ def compute_graph_pseudomarginals(
     tolerance : float, nats, wanted certified gap
     start : ndarray, shape (e,), optional, a solution for scores nearby
 
+    Returns
+    -------
+    GraphSolution
+        Marginals of the edges and of staying single, with both bounds.
+
     Raises
     ------
     InvalidProblemError
@@ -88,6 +93,13 @@ def compute_graph_pseudomarginals(
     Notes
     -----
     O(n^3 + e) a step and O(n^2) memory; about ten steps, more where the optimum is near a vertex.
+
+    Examples
+    --------
+    >>> path = np.array([[0, 1], [1, 2], [2, 3], [3, 0]])
+    >>> found = compute_graph_pseudomarginals(np.zeros(4), path, np.ones(4), np.full(4, 0.5))
+    >>> found.marginals.round(6).tolist(), round(found.value, 6)
+    ([0.5, 0.5, 0.5, 0.5], 0.0)
     """
     scores = as_finite_array("scores", scores, shape=(len(edges),))
     check_shape("interior", interior, (len(edges),))

@@ -36,10 +36,28 @@ def interior_start(
     all possible entries have the same score, as far as it was found before ``should_stop`` or
     within 1,000 iterations.
 
+    Parameters
+    ----------
+    model : PairwiseModel
+    should_stop : callable
+        Asked at every iteration.
+
+    Returns
+    -------
+    InteriorPoint
+        Flat tables, and the largest difference between their margins.
+
     Raises
     ------
     InfeasibleError
         If every configuration has probability zero.
+
+    Examples
+    --------
+    >>> from engine.graphs.pairwise import PairwiseGraph
+    >>> graph = PairwiseGraph(np.array([2, 2]), np.array([[0, 1]]))
+    >>> interior_start(PairwiseModel(graph, np.zeros(8))).tables.tolist()
+    [0.5, 0.5, 0.5, 0.5, 0.25, 0.25, 0.25, 0.25]
     """
     if not model.has_zeros:
         return InteriorPoint(model.graph.uniform(), 0.0)
@@ -64,12 +82,21 @@ def frank_wolfe_marginals(
 
     Parameters
     ----------
-    start : ndarray, flat; a point in the interior of the polytope, such as the uniform one.
-    inconsistency : float; largest difference between margins of ``start``. Every step towards a
-        vertex lessens it; above 1e-9 a gap proves nothing.
-    weights : the solver whose ``rho`` and graph the entropy has; with it bounds hold for any
-        tables, consistent or not, with what rounding may take from them.
-    tolerance : float, nats; converged once upper bound - value is at most this.
+    energy : PairwiseFreeEnergy
+    start : ndarray, flat
+        A point in the interior of the polytope, such as the uniform one.
+    inconsistency : float
+        Largest difference between margins of ``start``. Every step towards a vertex lessens it;
+        above 1e-9 a gap proves nothing.
+    weights : TreeReweighted, optional
+        The solver whose ``rho`` and graph the entropy has; with it bounds hold for any tables,
+        consistent or not, with what rounding may take from them.
+    max_iterations : int
+        Oracle calls.
+    tolerance : float
+        Nats; converged once upper bound - value is at most this.
+    should_stop : callable
+        Asked at every step.
 
     Returns
     -------
@@ -81,6 +108,16 @@ def frank_wolfe_marginals(
     References
     ----------
     Frank and Wolfe 1956; Jaggi 2013; Tang 2015, section 3.
+
+    Examples
+    --------
+    >>> from engine.entropies.pairwise import graph_entropy
+    >>> from engine.graphs.pairwise import PairwiseGraph
+    >>> from engine.oracles.roof_duality import RoofDuality
+    >>> graph = PairwiseGraph(np.array([2, 2]), np.array([[0, 1]]))
+    >>> energy = PairwiseFreeEnergy(np.zeros(8), graph_entropy(graph, 1.0), RoofDuality(graph))
+    >>> round(frank_wolfe_marginals(energy, graph.uniform()).log_partition, 6)
+    1.386294
     """
     progress = _Consistency(energy, np.asarray(start), inconsistency, weights)
     structure = FixedScores(energy.scores, progress, energy.entropy, np.asarray(start))

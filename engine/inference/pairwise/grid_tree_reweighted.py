@@ -40,6 +40,13 @@ class GridTreeReweighted:
     Keeps the messages between calls of ``solve`` (``warm=True``) and all work space; one object a
     thread; the kernels release the GIL.
 
+    Parameters
+    ----------
+    grid : Grid
+        Two labels a node.
+    rho : float
+        In (0, 1]; bounds of log Z are proven up to 1/2.
+
     Notes
     -----
     A sequential iteration sweeps anti-diagonals forward and back, which is raster order, with

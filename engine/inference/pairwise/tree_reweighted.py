@@ -61,6 +61,16 @@ class TreeReweighted:
     ``engine.graphs.spanning_trees``), and every answer has an upper bound on log Z, converged or
     not.
 
+    Parameters
+    ----------
+    graph : PairwiseGraph
+    rho : float, or ndarray of shape (n_edges,)
+        Edge probabilities; 1 is loopy belief propagation.
+    bounded : bool
+        Whether bounds of log Z are wanted: finding forests of which rho is a mixture costs time.
+    from_trees : bool
+        Whether rho is known to come from spanning trees.
+
     Notes
     -----
     An iteration updates each message once: "sequential" sweeps the nodes in their order and back
