@@ -25,7 +25,7 @@ from engine.inference.matching.newton import (
     uniform_point,
     unpack_point,
 )
-from engine.inference.matching.newton_path import as_semidefinite
+from engine.inference.matching.newton_path import as_semidefinite, inverse_curvature
 from engine.inference.matching.odd_sets import (
     EXACT_IN_PASSING,
     EXACT_UP_TO,
@@ -231,7 +231,7 @@ class SurveyStructure:
             following = pack_point(solution.point) | {"theta": theta}
         else:  # the next solve starts from where this one did
             at = np.zeros(len(theta)) if state is None else state["theta"]
-            following = pack_point(start) | {"theta": at}
+            following = pack_point(start) | {"theta": at, "marginals": solution.tau}
         return InnerSolution(
             log_partition=solution.upper_bound,
             statistics=statistics,
@@ -289,6 +289,10 @@ class SurveyStructure:
 
     def information(self, theta: FloatArray, state: WarmStart) -> FloatArray:
         """Return the Hessian of log Z, (K, K), exact at a solution: O(n^2 Q^2 / 4 + n^3)."""
+        if "marginals" in state:  # the state's point solves other scores
+            tau, count = state["marginals"], np.array(2.0 * self.rho - 1.0)
+            rates = inverse_curvature(tau, 1.0 - tau, count)
+            return pair_information(self.features, self._codes, rates)
         scores = self._dense_scores(theta)
         if "likely" in state:
             point = unpack_point(state, scores)

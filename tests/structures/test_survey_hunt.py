@@ -96,6 +96,15 @@ def test_the_hunt_finds_no_exception_where_it_found_some(kind, seed, ridge):
     assert not bench_years.is_exception(result, 1e-4, 600.0)
 
 
+def test_a_year_whose_pairs_become_sure_on_the_way_is_certified_in_a_few_steps():
+    """Where every pair is sure nothing curves: another point's Hessian gave steps of .5 %."""
+    year = bench_years.twenty_four(np.random.default_rng([8, 0]))
+    problem = SurveyStructure(*year, make_survey_features([year[0]]), 1.0)
+    result = ThetaAscent([problem], 0.01, Limits(1e-4, max_iterations=40)).solve()
+    assert result.status is Status.CONVERGED
+    assert result.is_certified
+
+
 def test_a_time_limit_is_kept_within_a_step(monkeypatch):
     """A step of many sweeps once overran its limit by 9 seconds; the weights so far are kept."""
     survey, pairs = make_year(4)
