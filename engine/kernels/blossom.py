@@ -14,11 +14,18 @@ from engine.kernels.blossom_forest import (
     adopt_ring,
     child_around,
     new_forest,
+    outermost,
     rotate_matching,
 )
 from engine.kernels.blossom_fractional import ON_HALF_CYCLE, match_fractionally
 from engine.kernels.blossom_search import grow_tree
-from engine.kernels.compiling import inner
+from engine.kernels.compiling import inner, variable
+
+FIRST_LIMIT_BITS = 10
+"""Trees first grow for 2^-10 of the largest cost, all of them, then for twice as long, and so on.
+
+Near ones meet while they are small: grown one by one to the end, the last would search the whole.
+"""
 
 
 def solve_perfect_matching(
@@ -67,18 +74,31 @@ def _match_half_cycles(
 
     ``mate`` is completed in place; where it cannot be, the labels show the tree that got stuck.
     """
-    roots = _adopt_half_cycles(f, mate, cycle_next)
-    for root in roots:
-        free = f.nodes[root].match_here == NONE and f.nodes[root].parent == NONE
-        if free and not grow_tree(f, root, heap):
-            return False
+    free = _adopt_half_cycles(f, mate, cycle_next)
+    limit = variable(0)
+    for k in range(len(f.edges)):
+        limit = max(limit, abs(f.edges[k].cost))
+    limit = limit >> FIRST_LIMIT_BITS
+    while len(free) > 0:
+        left = 0
+        for k in range(len(free)):
+            root = outermost(f, free[k])
+            if f.nodes[root].match_here != NONE:
+                continue
+            if not grow_tree(f, root, heap, limit):
+                return False
+            if f.nodes[outermost(f, free[k])].match_here == NONE:
+                free[left] = free[k]
+                left += 1
+        free = free[:left]
+        limit = 2 * limit + 1
     _unfold(f, mate)
     return True
 
 
 @inner
 def _adopt_half_cycles(f: BlossomForest, mate: IntArray, cycle_next: IntArray) -> IntArray:
-    """Shrink every odd half cycle to a free blossom with dual zero; the blossoms."""
+    """Shrink every odd half cycle to a free blossom with dual zero; a vertex of each."""
     n = len(mate)
     roots = np.empty(n // 3 + 1, dtype=np.int64)
     n_roots = 0
@@ -93,7 +113,8 @@ def _adopt_half_cycles(f: BlossomForest, mate: IntArray, cycle_next: IntArray) -
             k = cycle_next[k]
             if k == i:
                 break
-        roots[n_roots] = adopt_ring(f, i)
+        adopt_ring(f, i)
+        roots[n_roots] = i
         n_roots += 1
     return roots[:n_roots]
 

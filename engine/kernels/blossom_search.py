@@ -41,9 +41,10 @@ NEVER = np.int64(1) << 62
 
 
 @inner
-def grow_tree(f: BlossomForest, root: int, heap: IntArray) -> bool:
-    """Search from the free outermost node ``root`` and augment; whether that succeeded.
+def grow_tree(f: BlossomForest, root: int, heap: IntArray, limit: int) -> bool:
+    """Search from the free outermost node ``root`` and augment, or give up at time ``limit``.
 
+    Giving up keeps the change of the duals and the blossoms; the next search starts from them.
     False when the tree can grow no further: no perfect matching exists; the labels are left in
     place and the inner vertices are a deficient set. Costs O(edges seen * log) for the tree.
     """
@@ -56,7 +57,7 @@ def grow_tree(f: BlossomForest, root: int, heap: IntArray) -> bool:
     heap = heap_reserve(heap, variable(0), room)
     _label_outer(f, root, variable(0))
     _scan_node(f, root, heap)
-    while f.counts[QUEUED] > 0 and heap[0, 0] < f.counts[END_TIME]:
+    while f.counts[QUEUED] > 0 and heap[0, 0] < min(f.counts[END_TIME], limit):
         heap = heap_reserve(heap, f.counts[QUEUED], room)
         time = heap[0, 0]
         event = heap[0, 1]
@@ -81,6 +82,9 @@ def grow_tree(f: BlossomForest, root: int, heap: IntArray) -> bool:
             _scan_node(f, partner, heap)
         elif f.nodes[node].label == OUTER and slack == 2 * time and node != outermost(f, i):
             _shrink(f, i, j, time, heap)
+    if f.counts[END_TIME] > limit and f.counts[QUEUED] > 0:
+        _settle(f, limit)
+        return True
     if f.counts[END_TIME] == NEVER:
         return False
     _augment(f, f.edges[f.counts[END_EDGE]].owner, f.edges[f.counts[END_EDGE]].neighbour)

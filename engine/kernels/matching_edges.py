@@ -76,3 +76,14 @@ def edge_slacks(
         j = tails[k]
         slack[k] = cost[k] - dual[i] - dual[j] + 2 * shared_blossom_dual(family, i, j)
     return slack
+
+
+def compressed_rows(
+    n_nodes: int, heads: IntArray, tails: IntArray
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Rows of both directions: ``start`` (n + 1), ``neighbour`` (2m), index of the edge (2m)."""
+    owner = np.concatenate((heads, tails))
+    order = np.argsort(owner, kind="stable")
+    start = np.zeros(n_nodes + 1, dtype=np.int64)
+    np.cumsum(np.bincount(owner, minlength=n_nodes), out=start[1:])
+    return start, np.concatenate((tails, heads))[order], order % max(len(heads), 1)

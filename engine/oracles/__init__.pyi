@@ -10,6 +10,7 @@ from .perfect_matching import CompleteGraphMatcher
 from .protocol import ExtremePoint, LinearMinimizationOracle, Vertex, inner_product, make_indicator
 from .roof_duality import RoofDuality
 from .sparse_matching import GraphMatchingOracle, max_weight_matching
+from .t_join import TJoin, minimum_t_join
 from .wrappers import CachingOracle, CountingOracle, TimingOracle
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "Matching",
     "OneHotScores",
     "RoofDuality",
+    "TJoin",
     "TimingOracle",
     "Vertex",
     "assign",
@@ -34,4 +36,5 @@ __all__ = [
     "inner_product",
     "make_indicator",
     "max_weight_matching",
+    "minimum_t_join",
 ]

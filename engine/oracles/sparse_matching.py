@@ -13,6 +13,7 @@ from engine.core.arguments import FloatArray, IntArray, as_finite_array, check_s
 from engine.core.errors import InfeasibleError, InvalidProblemError
 from engine.graphs.edge_list import read_graph
 from engine.kernels.blossom import solve_perfect_matching
+from engine.kernels.matching_edges import compressed_rows
 from engine.oracles.matching import LARGEST_WEIGHT, Matching
 from engine.oracles.matching_certificate import (
     IntegerDuals,
@@ -261,7 +262,7 @@ def _solve(graph: _Graph) -> _Solution:
     heads, tails = graph.edges[best].T
     exponent = scale_exponent(n, 1.0)
     cost = round_costs(weights[best], exponent)
-    start, neighbour, edge = _compressed_rows(n, heads, tails)
+    start, neighbour, edge = compressed_rows(n, heads, tails)
     dual = np.zeros(n, dtype=np.int64)
     mate = np.full(n, -1, dtype=np.int64)
     found, blossom_dual, parent, outermost, label = solve_perfect_matching(
@@ -287,17 +288,6 @@ def _heaviest_parallel(graph: _Graph) -> IntArray:
     new = low < high  # no loops
     new[1:] &= (low[1:] != low[:-1]) | (high[1:] != high[:-1])
     return np.sort(order[new])
-
-
-def _compressed_rows(
-    n_nodes: int, heads: IntArray, tails: IntArray
-) -> tuple[IntArray, IntArray, IntArray]:
-    """Rows of both directions: ``start`` (n + 1), ``neighbour`` (2m), index of the edge (2m)."""
-    owner = np.concatenate((heads, tails))
-    order = np.argsort(owner, kind="stable")
-    start = np.zeros(n_nodes + 1, dtype=np.int64)
-    np.cumsum(np.bincount(owner, minlength=n_nodes), out=start[1:])
-    return start, np.concatenate((tails, heads))[order], order % max(len(heads), 1)
 
 
 def _raise_infeasible(label: IntArray, outermost: IntArray) -> None:
