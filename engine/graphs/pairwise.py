@@ -133,14 +133,15 @@ class PairwiseGraph:
     def indicator(self, labels: IntArray) -> FloatArray:
         """Return the 0/1 tables of a labelling (n_nodes,)."""
         flat = np.zeros(self.size)
-        flat[self._places(labels)] = 1.0
+        flat[self.places(labels)] = 1.0
         return flat
 
     def score(self, scores: FloatArray, labels: IntArray) -> float:
         """Return <indicator(labels), scores>; -inf if the labelling is impossible."""
-        return float(scores[self._places(labels)].sum())
+        return float(scores[self.places(labels)].sum())
 
-    def _places(self, labels: IntArray) -> IntArray:
+    def places(self, labels: IntArray) -> IntArray:
+        """Return the flat places at which the tables of a labelling (n_nodes,) are 1."""
         labels = np.asarray(labels, dtype=np.int64)
         if labels.shape != (self.n_nodes,) or ((labels < 0) | (labels >= self.cardinalities)).any():
             raise InvalidProblemError("labels: expected one label of its own range a node.")

@@ -5,6 +5,7 @@ from .graph import GraphStructure, check_matching, interior_of_graph
 from .grid import GridStructure
 from .junction_tree import JunctionTreeStructure
 from .linear import LinearStructure
+from .pairwise import PairwiseStructure
 from .survey import SurveyStructure
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "GridStructure",
     "JunctionTreeStructure",
     "LinearStructure",
+    "PairwiseStructure",
     "SurveyStructure",
     "check_matching",
     "interior_of_graph",

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from benchmarks import exact_structures
+from benchmarks import exact_structures, margin_labels
 
 
 def test_learning_is_exact_where_trees_of_cliques_are() -> None:
     rng = np.random.default_rng(0)
-    for name, outcome in exact_structures.run(8, 2, rng).items():
+    for name, outcome in exact_structures.run(8, 1, rng).items():
         assert outcome.lower - 1e-6 <= outcome.exact <= outcome.upper + 1e-6
         assert outcome.upper - outcome.lower < 1e-6
         assert outcome.distance < 1e-3
@@ -15,3 +15,10 @@ def test_learning_is_exact_where_trees_of_cliques_are() -> None:
         if name in {"chain", "tree"}:  # no cycle: the Bethe entropy is the exact one
             assert abs(outcome.losses[1.0]) < 0.01
             assert outcome.losses[0.5] > 0.01
+
+
+def test_max_margin_learns_grids_of_several_labels() -> None:
+    fits = margin_labels.run(6, 3, 3, 3, np.random.default_rng(0))
+    assert fits["support vectors, ridge 0.01"].gap is not None
+    assert fits["support vectors, ridge 0.01"].gap < 0.05
+    assert fits["support vectors, ridge 0.01"].train < fits["the label shown"].train
