@@ -7,7 +7,7 @@ from benchmarks import exact_structures, margin_labels
 
 def test_learning_is_exact_where_trees_of_cliques_are() -> None:
     rng = np.random.default_rng(0)
-    for name, outcome in exact_structures.run(8, 1, rng).items():
+    for name, outcome in exact_structures.run(8, 2, rng).items():
         assert outcome.lower - 1e-6 <= outcome.exact <= outcome.upper + 1e-6
         assert outcome.upper - outcome.lower < 1e-6
         assert outcome.distance < 1e-3
