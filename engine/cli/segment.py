@@ -13,6 +13,7 @@ from engine.cli import segment_classes
 from engine.cli.failures import Failures, name_skipped, nothing_left
 from engine.cli.option_types import above_zero, above_zero_to, share, whole_number_from
 from engine.cli.output_paths import check_writable, make_folder, open_checkpoint
+from engine.cli.segment_tiles import predict_in_tiles, wants_tiles
 from engine.core.errors import InvalidProblemError
 from engine.core.progress import Progress
 from engine.crf.image_grid import MIN_SIDE
@@ -97,6 +98,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=share,
         help="mark what is at least so probable, instead of the larger; of more than two classes, "
         "leave what is less probable unknown",
+    )
+    predict.add_argument(
+        "--tiles",
+        action="store_true",
+        help="go through every picture in tiles, in flat memory; TIFF files too large to be read "
+        "at once always are",
     )
     evaluate = verbs.add_parser("evaluate", help="compare predictions with known masks")
     _add_images(evaluate)
@@ -294,8 +301,17 @@ def _marginals_path(folder: Path, file: ImageFile) -> Path:
 def _predict_one(
     model: AnySegmentationModel, file: ImageFile, args: argparse.Namespace
 ) -> dict[str, Any]:
-    prediction = predict_segmentation(model, file.read_image())
     mask_path, marginals_path = _mask_path(args.out, file), _marginals_path(args.out, file)
+    if wants_tiles(file, args):
+        found = predict_in_tiles(model, file, args, labels=mask_path, probabilities=marginals_path)
+        return {
+            "name": file.name,
+            "foreground": float(found["counts"][1] / found["counts"].sum()),
+            "mask": str(mask_path),
+            "marginals": str(marginals_path),
+            "tiles": found["tiles"],
+        }
+    prediction = predict_segmentation(model, file.read_image())
     np.save(marginals_path, prediction.marginals, allow_pickle=False)
     mask = prediction.read_out(args.readout)
     if args.threshold is not None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from engine.cli.failures import Failures, name_skipped, nothing_left
 from engine.cli.output_paths import check_writable, make_folder, open_checkpoint
+from engine.cli.segment_tiles import predict_in_tiles, wants_tiles
 from engine.core.errors import InvalidProblemError
 from engine.core.progress import Progress
 from engine.crf.class_features import MOST_CLASSES, UNKNOWN
@@ -26,7 +27,7 @@ from engine.datasets.label_maps import (
     value_in_words,
     write_label_map,
 )
-from engine.learning.class_model import Detail, load_class_model
+from engine.learning.class_model import ClassSegmentationModel, Detail, load_class_model
 from engine.learning.class_prediction import ClassPrediction, predict_classes
 from engine.learning.class_segmentation import train_class_segmentation
 from engine.metrics.classes import Confusion, class_figures, confusion
@@ -152,7 +153,11 @@ def predict(args: argparse.Namespace) -> dict[str, Any]:
     skipped: Failures = []
     for number, file in enumerate(files):
         args.on_progress(Progress(f"Segmenting {file.name}", number / len(files)))
+        path, probabilities = _label_path(args.out, file), _probability_path(args.out, file)
         try:
+            if wants_tiles(file, args):
+                done.append(_predict_tiles(model, file, args, path, probabilities))
+                continue
             prediction = predict_classes(
                 model,
                 file.read_image(),
@@ -163,7 +168,6 @@ def predict(args: argparse.Namespace) -> dict[str, Any]:
             skipped.append({"name": file.image_path.name, "reason": str(error)})
             continue
         labels = _read_out(prediction, args.readout, args.threshold)
-        path, probabilities = _label_path(args.out, file), _probability_path(args.out, file)
         np.save(probabilities, prediction.probabilities, allow_pickle=False)
         write_label_map(path, labels, model.values)  # after what marks it as ours
         shares = np.bincount(labels.ravel(), minlength=256)[: len(model.classes)] / labels.size
@@ -183,6 +187,25 @@ def predict(args: argparse.Namespace) -> dict[str, Any]:
         "n_images": len(done),
         "images": done,
         "skipped": name_skipped(skipped),
+    }
+
+
+def _predict_tiles(
+    model: ClassSegmentationModel,
+    file: ImageFile,
+    args: argparse.Namespace,
+    path: Path,
+    probabilities: Path,
+) -> dict[str, Any]:
+    """A row of a picture that was gone through in tiles."""
+    found = predict_in_tiles(model, file, args, labels=path, probabilities=probabilities)
+    shares = found["counts"][: model.n_classes] / found["counts"].sum()
+    return {
+        "name": file.name,
+        "shares": dict(zip(model.classes, shares.tolist(), strict=True)),
+        "labels": str(path),
+        "probabilities": str(probabilities),
+        "tiles": found["tiles"],
     }
 
 

@@ -9,9 +9,12 @@ References
 Tu and Bai 2010, "Auto-context and its application to high-level vision tasks".
 """
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.core.arguments import FloatArray
 from engine.crf.filter_bank import blur_into
 
 FloatPlanes = NDArray[np.float32]
@@ -32,12 +35,46 @@ LOG_ODDS_LIMIT = 6.0
 N_CONTEXT = 1 + len(AVERAGES) + len(RINGS) * len(DIRECTIONS) + 2 + 1
 
 
-def compute_context(log_odds: FloatPlanes) -> FloatPlanes:
+@dataclass(frozen=True, slots=True)
+class GuessPlace:
+    """Where the guess lies within the whole: its middle and spread, rows and columns; its share."""
+
+    middle: tuple[float, float]
+    spread: tuple[float, float]
+    share: float
+
+    @staticmethod
+    def share_of(log_odds: FloatPlanes) -> FloatPlanes:
+        """Probabilities of a guess whose certainty is cut, float32."""
+        cut = np.clip(log_odds, -LOG_ODDS_LIMIT, LOG_ODDS_LIMIT)
+        return np.asarray(1 / (1 + np.exp(-cut)), dtype=np.float32)
+
+    @classmethod
+    def of_sums(cls, down: FloatArray, across: FloatArray) -> "GuessPlace":
+        """From the summed probabilities of every row and of every column."""
+        total = float(down.sum()) + 1e-6
+        middles, spreads = [], []
+        for sums in (down, across):
+            weights, steps = sums / total, np.arange(len(sums))
+            middle = float(weights @ steps)
+            variance = float(weights @ (steps - middle) ** 2)
+            middles.append(middle)
+            spreads.append(max(float(np.sqrt(max(variance, 0.0))), 1.0))
+        share = total / (len(down) * len(across))
+        return cls((middles[0], middles[1]), (spreads[0], spreads[1]), share)
+
+    def seen_from(self, top: int, left: int) -> "GuessPlace":
+        """The same for a window whose first row and column are given."""
+        return replace(self, middle=(self.middle[0] - top, self.middle[1] - left))
+
+
+def compute_context(log_odds: FloatPlanes, place_within: GuessPlace | None = None) -> FloatPlanes:
     """Return the context of every pixel, one plane a feature.
 
     Parameters
     ----------
     log_odds : ndarray, shape (rows, columns), float32, of the first guess
+    place_within : where the whole guess lies, where this is a window of it
 
     Returns
     -------
@@ -59,19 +96,17 @@ def compute_context(log_odds: FloatPlanes) -> FloatPlanes:
             x = np.clip(np.arange(columns) + round(distance * across), 0, columns - 1)
             planes[place] = averages[scale][np.ix_(y, x)]
             place += 1
-    _fill_place_within(guess, planes[place:])
+    if place_within is None:
+        by_row = np.asarray(guess.sum(axis=1, dtype=np.float64))
+        by_column = np.asarray(guess.sum(axis=0, dtype=np.float64))
+        place_within = GuessPlace.of_sums(by_row, by_column)
+    _fill_place_within(place_within, planes[place:])
     return planes
 
 
-def _fill_place_within(guess: FloatPlanes, planes: FloatPlanes) -> None:
+def _fill_place_within(place: GuessPlace, planes: FloatPlanes) -> None:
     """Write the offset from the guess's middle in its standard deviations, and its share."""
-    rows, columns = guess.shape
-    total = float(guess.sum()) + 1e-6
-    for axis, size in enumerate((rows, columns)):
-        weights = guess.sum(axis=1 - axis, dtype=np.float64) / total
-        steps = np.arange(size)
-        middle = float(weights @ steps)
-        spread = max(float(np.sqrt(max(weights @ (steps - middle) ** 2, 0.0))), 1.0)
-        line = ((steps - middle) / spread).astype(np.float32)
+    for axis, size in enumerate(planes.shape[1:]):
+        line = ((np.arange(size) - place.middle[axis]) / place.spread[axis]).astype(np.float32)
         planes[axis] = line[:, None] if axis == 0 else line[None]
-    planes[2] = total / guess.size
+    planes[2] = place.share

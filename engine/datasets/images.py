@@ -32,6 +32,8 @@ whole take up to twice that, WebP for one.
 MAX_BYTES = 256 * 2**20
 """Largest file that is opened at all."""
 
+TIFF_ENDINGS = frozenset({".tif", ".tiff"})
+
 FORMATS = (
     "JPEG",
     "PNG",

@@ -174,22 +174,32 @@ def checked_code(
 
 
 def write_label_map(path: Path, labels: NDArray[np.uint8], values: Sequence[int]) -> None:
-    """Write labels as a PNG with a palette, whose places are the classes' values in files.
+    """Write labels as a PNG with a palette; see `label_places` and `label_palette`."""
+    picture = Image.fromarray(label_places(values)[labels], mode="P")
+    picture.putpalette(label_palette(values).tobytes())
+    picture.save(path, format="PNG")
 
-    Where a value does not fit a byte, as colours do not, the places are the labels themselves.
-    Unknown pixels have the place 255.
+
+def label_places(values: Sequence[int]) -> NDArray[np.uint8]:
+    """Return what stands in a map for each label, shape (256,): the classes' values in files.
+
+    Where a value does not fit a byte, as colours do not, it is the label itself. Unknown pixels
+    have the place 255.
     """
     used = list(values)
     if max(used) >= UNKNOWN or min(used) < 0:
         used = list(range(len(used)))
     places = np.full(256, UNKNOWN, dtype=np.uint8)
     places[: len(used)] = used
+    return places
+
+
+def label_palette(values: Sequence[int]) -> NDArray[np.uint8]:
+    """Return the colours of the places of a map, shape (256, 3)."""
     palette = np.zeros((256, 3), dtype=np.uint8)
-    for label, value in enumerate(used):
+    for label, value in enumerate(label_places(values)[: len(values)]):
         palette[value] = PALETTE[label % len(PALETTE)]
-    picture = Image.fromarray(places[labels], mode="P")
-    picture.putpalette(palette.tobytes())
-    picture.save(path, format="PNG")
+    return palette
 
 
 def read_map(path: Path) -> NDArray[np.float32]:

@@ -70,9 +70,13 @@ class BoostedSegmentationModel:
     rho: float
     max_side: int
 
+    def grid_shape(self, height: int, width: int) -> tuple[int, int]:
+        """Rows and columns of the model of a picture."""
+        return model_shape((height, width), self.max_side)
+
     def features(self, image: NDArray[np.uint8]) -> GridFeatures:
         """Shrink a picture, (H, W, 3) uint8, to the size of its model and compute its features."""
-        shape = model_shape((image.shape[0], image.shape[1]), self.max_side)
+        shape = self.grid_shape(image.shape[0], image.shape[1])
         colours = shrink_image(image, shape)
         return boosted_features(colours, self.unaries.log_odds(colours))
 

@@ -99,6 +99,10 @@ class ClassSegmentationModel:
         """Planes of maps from elsewhere that every picture must come with."""
         return self.unaries.n_maps
 
+    def grid_shape(self, height: int, width: int) -> tuple[int, int]:
+        """Rows and columns of the model of a picture."""
+        return self.detail.shape(height, width)
+
     def features(
         self, colours: NDArray[np.uint8], maps: NDArray[np.float32], frame: Frame | None = None
     ) -> ClassFeatures:

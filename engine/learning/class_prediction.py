@@ -9,11 +9,13 @@ from engine.core.arguments import FloatArray, read_only
 from engine.core.errors import InvalidProblemError
 from engine.crf.class_features import ClassFeatures, ClassLabels
 from engine.crf.image_grid import enlarge, shrink_image, shrink_maps
+from engine.crf.picture_windows import ArraySource
 from engine.graphs.grid import Grid
 from engine.kernels.class_messages import bound_maximum, max_sweep
 from engine.learning.class_model import ClassSegmentationModel
 from engine.learning.class_weights import rest_messages
 from engine.learning.segmentation_prediction import READOUTS, check_image
+from engine.learning.tiled_prediction import WHOLE_PIXELS, TiledPrediction
 from engine.objectives.class_messages import ClassMessages
 from engine.oracles.grid_roof_duality import GridRoofDuality
 
@@ -111,13 +113,17 @@ def predict_classes(
 
     Notes
     -----
-    Memory about 500 + 100 L bytes a pixel of the model and 8 L a pixel of the picture; larger
-    pictures are for `engine.learning.tiled_prediction`.
+    Memory about 900 + 160 L bytes a pixel of the model and 8 L a pixel of the picture; models of
+    more than a megapixel are gone through in tiles (`engine.learning.tiled_prediction`), unless
+    they come with maps or the best labelling is asked for.
     """
     check_image("image", image)
     planes = maps_for(model, maps)
     height, width = int(image.shape[0]), int(image.shape[1])
     shape = model.detail.shape(height, width)
+    is_large = shape[0] * shape[1] > WHOLE_PIXELS
+    if is_large and not with_best and not model.n_maps:
+        return _predict_in_tiles(model, image)
     features = model.features(shrink_image(image, shape), shrink_maps(planes, shape))
     chains = ClassMessages(features, model.theta, is_shared=True)
     is_converged = rest_messages(chains)
@@ -133,6 +139,26 @@ def predict_classes(
         shape,
         is_converged,
         best,
+    )
+
+
+def _predict_in_tiles(model: ClassSegmentationModel, image: NDArray[np.uint8]) -> ClassPrediction:
+    """The same in the memory of a tile, beside the probabilities of the picture."""
+    shape = (int(image.shape[0]), int(image.shape[1]))
+    probabilities = np.empty((*shape, model.n_classes), dtype=np.float32)
+    labels = np.empty(shape, dtype=np.uint8)
+
+    def write(top: int, left: int, values: NDArray[np.float32]) -> None:
+        place = slice(top, top + values.shape[0]), slice(left, left + values.shape[1])
+        probabilities[place], labels[place] = values, values.argmax(axis=2)
+
+    report = TiledPrediction(model, ArraySource(image)).run(write)
+    return ClassPrediction(
+        model.classes,
+        read_only(labels),
+        read_only(probabilities),
+        report.grid_shape,
+        report.is_converged,
     )
 
 

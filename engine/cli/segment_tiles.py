@@ -1,0 +1,111 @@
+"""Segmenting pictures beyond memory: `segment predict` in tiles."""
+
+import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.core.array_file import ArrayFile
+from engine.core.errors import InvalidProblemError
+from engine.core.progress import Progress
+from engine.crf.class_features import UNKNOWN
+from engine.crf.picture_windows import ArraySource, PictureSource
+from engine.datasets.image_folder import ImageFile
+from engine.datasets.label_maps import label_palette, label_places
+from engine.datasets.large_pictures import LargeTiff, is_large
+from engine.datasets.png_rows import write_png_rows
+from engine.learning.class_model import ClassSegmentationModel
+from engine.learning.segmentation_model import AnySegmentationModel
+from engine.learning.tiled_prediction import BAND_PIXELS, TiledPrediction
+
+Model = ClassSegmentationModel | AnySegmentationModel
+
+
+def wants_tiles(file: ImageFile, args: argparse.Namespace) -> bool:
+    """Whether a picture is gone through in tiles: where it is too large, or it is asked for."""
+    return bool(args.tiles) or is_large(file.image_path)
+
+
+def predict_in_tiles(
+    model: Model,
+    file: ImageFile,
+    args: argparse.Namespace,
+    *,
+    labels: Path,
+    probabilities: Path,
+) -> dict[str, Any]:
+    """Write map and probabilities of a picture of any size, in the memory of a tile.
+
+    Raises
+    ------
+    InvalidProblemError
+        If the best single labelling or maps were asked for, which need the whole at once, or the
+        picture cannot be read in parts.
+    """
+    name = file.image_path.name
+    if args.readout != "marginal":
+        raise InvalidProblemError(
+            f"{name}: the best single labelling needs the whole picture at once; leave out "
+            "--readout for pictures in tiles."
+        )
+    if args.maps is not None:
+        raise InvalidProblemError(f"{name}: maps do not go with pictures in tiles.")
+
+    def report(done: int, total: int) -> None:
+        args.on_progress(Progress(f"Segmenting {name}: tile {done} of {total}", done / total))
+
+    with _source(file) as source:
+        work = TiledPrediction(model, source, on_tile=report, folder=probabilities.parent)
+        depth = (work.n_classes,) if work.n_classes else ()
+        with ArrayFile(probabilities, (*source.shape, *depth)) as out:
+            found = work.run(out.write)
+            counts = np.zeros(256, dtype=np.int64)
+            bands = _bands(out, model, args.threshold, counts)
+            palette = (
+                label_palette(model.values) if isinstance(model, ClassSegmentationModel) else None
+            )
+            write_png_rows(labels, source.shape, bands, palette)  # after what marks it as ours
+    return {"shape": list(source.shape), "tiles": found.n_tiles, "counts": counts}
+
+
+@contextmanager
+def _source(file: ImageFile) -> Iterator[PictureSource]:
+    if is_large(file.image_path):
+        with LargeTiff(file.image_path) as source:
+            yield source
+    else:
+        yield ArraySource(file.read_image())
+
+
+def _bands(
+    out: ArrayFile, model: Model, threshold: float | None, counts: NDArray[np.int64]
+) -> Iterator[NDArray[np.uint8]]:
+    """Rows of the map, read back from the probabilities; ``counts`` gets its pixels by label."""
+    rows, columns = out.shape[:2]
+    step = max(1, BAND_PIXELS // (columns * max(1, int(np.prod(out.shape[2:])))))
+    for top in range(0, rows, step):
+        part = np.asarray(out.read(top, 0, min(step, rows - top), columns), dtype=np.float32)
+        if isinstance(model, ClassSegmentationModel):
+            labels = _class_labels(part, model, threshold)
+            counts += np.bincount(labels.ravel(), minlength=256)
+            yield label_places(model.values)[labels]
+            continue
+        marked = part > 0.5 if threshold is None else part >= threshold
+        counts[:2] += np.bincount(marked.ravel(), minlength=2)
+        yield np.where(marked, np.uint8(255), np.uint8(0))
+
+
+def _class_labels(
+    part: NDArray[np.float32], model: ClassSegmentationModel, threshold: float | None
+) -> NDArray[np.uint8]:
+    """Labels as of pictures that are not in tiles."""
+    if threshold is not None and model.n_classes == 2:
+        return (part[:, :, 1] >= threshold).astype(np.uint8)
+    labels: NDArray[np.uint8] = part.argmax(axis=2).astype(np.uint8)
+    if threshold is not None:
+        labels[part.max(axis=2) < threshold] = UNKNOWN
+    return labels

@@ -1,0 +1,82 @@
+"""Windows of a picture at the size of its model, read as they are needed."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+ByteImage = NDArray[np.uint8]
+
+READ_PIXELS = 16_000_000
+"""Pixels of the picture that are read at once to be shrunk: 48 MB."""
+
+
+class PictureSource(Protocol):
+    """A picture that gives any rectangle of itself as 8-bit RGB."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+
+    def read(self, top: int, left: int, rows: int, columns: int) -> ByteImage:
+        """The rectangle, shape (rows, columns, 3)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ArraySource:
+    """A picture in memory, (H, W, 3) uint8."""
+
+    image: ByteImage
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return int(self.image.shape[0]), int(self.image.shape[1])
+
+    def read(self, top: int, left: int, rows: int, columns: int) -> ByteImage:
+        """A view of the rectangle."""
+        return self.image[top : top + rows, left : left + columns]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ShrunkPicture:
+    """A picture averaged over the pixels of a model of ``shape``, window by window.
+
+    A window is the same as that part of the whole picture shrunk at once, for the boundaries of
+    model pixels lie where they lie in the whole; where one falls on the middle of a pixel, rounding
+    may give that pixel to either side.
+    """
+
+    source: PictureSource
+    shape: tuple[int, int]
+
+    def window(self, top: int, left: int, rows: int, columns: int) -> ByteImage:
+        """Return a window of the model's pixels, shape (rows, columns, 3)."""
+        if self.source.shape == self.shape:
+            return np.ascontiguousarray(self.source.read(top, left, rows, columns))
+        height, width = self.source.shape
+        down, across = height / self.shape[0], width / self.shape[1]
+        step = max(1, int(READ_PIXELS / max(columns * across * down, 1.0)))
+        parts = [
+            self._shrink(first, left, min(step, top + rows - first), columns)
+            for first in range(top, top + rows, step)
+        ]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _shrink(self, top: int, left: int, rows: int, columns: int) -> ByteImage:
+        height, width = self.source.shape
+        down, across = height / self.shape[0], width / self.shape[1]
+        shrinks = down >= 1 and across >= 1
+        method = Image.Resampling.BOX if shrinks else Image.Resampling.BILINEAR
+        more = 0 if shrinks else 2  # neighbours that interpolation looks at
+        y0, y1 = top * down, min((top + rows) * down, height)
+        x0, x1 = left * across, min((left + columns) * across, width)
+        first, last = max(int(y0) - more, 0), min(int(np.ceil(y1)) + more, height)
+        begin, end = max(int(x0) - more, 0), min(int(np.ceil(x1)) + more, width)
+        part = Image.fromarray(
+            np.ascontiguousarray(self.source.read(first, begin, last - first, end - begin))
+        )
+        box = (x0 - begin, y0 - first, x1 - begin, y1 - first)
+        return np.asarray(part.resize((columns, rows), method, box=box))
