@@ -18,6 +18,7 @@ from .core.progress import (
 from .core.status import Status
 from .core.whole_file import PartFile, part_file, whole_file
 from .crf.class_features import UNKNOWN
+from .crf.picture_windows import ArraySource, PictureSource
 from .crf.questionnaire import Question, QuestionKind, Questionnaire
 from .crf.room_rules import Designation, Need, Preference, Request, RoomRules
 from .crf.rooms import Rooms
@@ -25,6 +26,7 @@ from .crf.rules import Rules
 from .crf.survey import BLANK, Survey, check_pairs, partners_of
 from .datasets.answer_order import order_answers
 from .datasets.image_names import is_lossy, mask_stem, name_in_set, picture_stem
+from .datasets.large_pictures import LargeTiff
 from .datasets.masks import mask_fits, match_mask, read_mask, write_mask
 from .datasets.matching_sampler import MatchingSample, sample_matching
 from .datasets.picture_view import (
@@ -89,6 +91,7 @@ from .learning.class_model import ClassSegmentationModel, Detail, load_class_mod
 from .learning.class_prediction import BestLabelling, ClassPrediction, predict_classes
 from .learning.class_segmentation import TrainedClasses, train_class_segmentation
 from .learning.dask_hosts import DaskHosts
+from .learning.detail_choice import DetailChoice, choose_detail, sides_to_try
 from .learning.live_segmenter import LiveAnswer, LiveSegmenter
 from .learning.partner_means import PartnerMeans, compute_partner_means
 from .learning.question_information import QuestionInformation, question_information
@@ -123,6 +126,7 @@ from .learning.segmentation_prediction import (
 )
 from .learning.segmentation_progress import SegmentationPreview, SegmentationProgress
 from .learning.set_weights import set_roommate_weights
+from .learning.tiled_prediction import TiledPrediction
 from .metrics.calibration import ReliabilityBin
 from .metrics.classes import ClassFigures, Confusion, class_figures, confusion
 from .metrics.objects import ObjectTable, measure_objects
@@ -157,6 +161,7 @@ __all__ = [
     "BRIGHTEST",
     "COLOURS",
     "UNKNOWN",
+    "ArraySource",
     "Assignment",
     "BestLabelling",
     "BoostedSegmentationModel",
@@ -173,6 +178,7 @@ __all__ = [
     "DaskHosts",
     "Designation",
     "Detail",
+    "DetailChoice",
     "Drift",
     "EdgeList",
     "Effect",
@@ -192,6 +198,7 @@ __all__ = [
     "InvalidProblemError",
     "IsingMarginals",
     "LabelledImage",
+    "LargeTiff",
     "LearningResult",
     "LiveAnswer",
     "LiveSegmenter",
@@ -211,6 +218,7 @@ __all__ = [
     "PartitionEstimate",
     "PartnerMeans",
     "PictureFacts",
+    "PictureSource",
     "PictureView",
     "Placement",
     "PlacementMoves",
@@ -251,6 +259,7 @@ __all__ = [
     "StopCallback",
     "StoppedError",
     "Survey",
+    "TiledPrediction",
     "TrainedBoosted",
     "TrainedClasses",
     "TrainedRoommates",
@@ -268,6 +277,7 @@ __all__ = [
     "check_pairs",
     "check_room_rules",
     "check_rules",
+    "choose_detail",
     "choose_view",
     "class_figures",
     "classify_columns",
@@ -339,6 +349,7 @@ __all__ = [
     "set_roommate_weights",
     "share_probabilities",
     "show_stack",
+    "sides_to_try",
     "simulate_pairs",
     "simulate_university",
     "to_pairwise",

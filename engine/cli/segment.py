@@ -23,7 +23,8 @@ from engine.datasets.images import ByteImage
 from engine.datasets.masks import MaskArray, write_mask
 from engine.learning.boosted_model import LOSSES
 from engine.learning.boosted_segmentation import TrainedBoosted, train_boosted_segmentation
-from engine.learning.class_model import is_class_model
+from engine.learning.class_model import Detail, is_class_model
+from engine.learning.detail_choice import MOST_PICTURES, choose_detail, sides_to_try
 from engine.learning.segmentation import SOLVERS, TrainedSegmentation, train_segmentation
 from engine.learning.segmentation_model import AnySegmentationModel, load_segmentation_model
 from engine.learning.segmentation_prediction import (
@@ -33,6 +34,14 @@ from engine.learning.segmentation_prediction import (
 )
 
 DEFAULT_GAP = 1e-3
+
+MOST_SIDE = 1000
+"""Longest side of models of masks that "auto" tries: they are learned from whole, in memory."""
+
+
+def _side(text: str) -> int:
+    """A longest side, or 0 for "auto"."""
+    return 0 if text == "auto" else whole_number_from(MIN_SIDE)(text)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -71,9 +80,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     train.add_argument(
         "--max-side",
-        type=whole_number_from(MIN_SIDE),
+        type=_side,
         default=200,
-        help="longest side within the model, pixels; larger images are shrunk (default 200)",
+        help="longest side within the model, pixels; larger images are shrunk (default 200); auto "
+        "tries sizes from 100 on and takes a finer one while it makes clearly fewer mistakes",
     )
     train.add_argument(
         "--solver", choices=SOLVERS, help="linear, likelihood: auto (default) solves in theta"
@@ -136,6 +146,8 @@ def render(result: dict[str, Any]) -> str:
     for name, value in result.items():
         if name == "held_out_errors":
             lines += [f"error kept out, {loss}: {error:.4f}" for loss, error in value.items()]
+        elif name == "side_errors":
+            lines += [f"error at {side} pixels: {error:.4f}" for side, error in value.items()]
         elif name == "images":
             lines += [_image_line(row) for row in value]
         elif name == "skipped":
@@ -200,6 +212,7 @@ def _train(args: argparse.Namespace) -> dict[str, Any]:
         )
     checkpoint = open_checkpoint(args.checkpoint)
     files = list_images(args.images, args.masks)
+    tried = _choose_side(files, args) if args.max_side == 0 else {}
     skipped: Failures = []
     for_images, for_masks = tee(_labelled(files, args, skipped))  # read in step: holds one pair
     images, masks = (image for image, _ in for_images), (mask for _, mask in for_masks)
@@ -230,6 +243,7 @@ def _train(args: argparse.Namespace) -> dict[str, Any]:
         "unaries": unaries,
         "loss": trained.loss,
         "held_out_errors": dict(trained.errors),
+        **tried,
         **trained.result.figures(),
         "lambda": trained.model.ridge,
         "n_features": len(trained.model.theta),
@@ -237,6 +251,20 @@ def _train(args: argparse.Namespace) -> dict[str, Any]:
         "n_pixels": trained.n_pixels,
         "skipped": name_skipped(skipped),
     }
+
+
+def _choose_side(files: Sequence[ImageFile], args: argparse.Namespace) -> dict[str, Any]:
+    """Set the longest side of models to the one that pays on some of the files."""
+    some = files[:: max(1, len(files) // MOST_PICTURES)]
+    pairs = [(image, mask.astype(np.uint8)) for image, mask in _labelled(some, args, [])]
+    sides = sides_to_try([mask.shape for _, mask in pairs], most=MOST_SIDE)
+    images, masks = (image for image, _ in pairs), (mask for _, mask in pairs)
+    details = [Detail(side) for side in sides]
+    choice = choose_detail(
+        images, masks, 2, details, position=args.position, on_progress=args.on_progress
+    )
+    args.max_side = choice.detail.max_side
+    return {"max_side": args.max_side, "side_errors": choice.by_side}
 
 
 def _labelled(

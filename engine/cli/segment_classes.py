@@ -30,9 +30,13 @@ from engine.datasets.label_maps import (
 from engine.learning.class_model import ClassSegmentationModel, Detail, load_class_model
 from engine.learning.class_prediction import ClassPrediction, predict_classes
 from engine.learning.class_segmentation import train_class_segmentation
+from engine.learning.detail_choice import MOST_PICTURES, choose_detail, sides_to_try
 from engine.metrics.classes import Confusion, class_figures, confusion
 
 Labelled = tuple[ByteImage, NDArray[np.uint8], NDArray[np.float32] | None]
+
+MOST_SIDE = 20_000
+"""Longest side of models that "auto" tries: classes are learned from windows of pictures."""
 
 MAP_ENDINGS = (".npy", ".tif", ".tiff")
 
@@ -90,6 +94,7 @@ def train(args: argparse.Namespace) -> dict[str, Any]:
             raise InvalidProblemError(f"--{option} does not go with label maps; leave it out.")
     files = list_images(args.images, args.masks)
     code = _label_code(args, files)
+    tried = _choose_side(files, code, args) if args.max_side == 0 else {}
     skipped: Failures = []
     read = _Reader(files, code, args.maps, args, skipped)
     for_images, for_labels, for_maps = tee(read, 3)  # read in step: holds one picture
@@ -115,6 +120,7 @@ def train(args: argparse.Namespace) -> dict[str, Any]:
         "unaries": "boosted",
         "loss": trained.loss,
         "held_out_errors": dict(trained.errors),
+        **tried,
         **trained.result.figures(),
         "lambda": trained.model.ridge,
         "n_features": len(trained.model.theta),
@@ -124,6 +130,26 @@ def train(args: argparse.Namespace) -> dict[str, Any]:
         "kept": _kept(trained.kept, code.names),
         "skipped": name_skipped(skipped),
     }
+
+
+def _choose_side(
+    files: Sequence[ImageFile], code: LabelCode, args: argparse.Namespace
+) -> dict[str, Any]:
+    """Set the longest side of models to the one that pays on some of the files, up to their own."""
+    some = files[:: max(1, len(files) // MOST_PICTURES)]
+    read = [(image, labels) for image, labels, _ in _Reader(some, code, None, args, [])]
+    sides = sides_to_try([labels.shape for _, labels in read], most=MOST_SIDE)
+    images, labels = (image for image, _ in read), (label for _, label in read)
+    choice = choose_detail(
+        images,
+        labels,
+        len(code.names),
+        [Detail(side) for side in sides],
+        position=args.position,
+        on_progress=args.on_progress,
+    )
+    args.max_side = choice.detail.max_side
+    return {"max_side": args.max_side, "side_errors": choice.by_side}
 
 
 def _kept(counts: Sequence[Confusion], names: Sequence[str]) -> dict[str, Any]:

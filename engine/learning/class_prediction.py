@@ -113,7 +113,7 @@ def predict_classes(
 
     Notes
     -----
-    Memory about 900 + 160 L bytes a pixel of the model and 8 L a pixel of the picture; models of
+    Memory about 600 + 100 L bytes a pixel of the model and 8 L a pixel of the picture; models of
     more than a megapixel are gone through in tiles (`engine.learning.tiled_prediction`), unless
     they come with maps or the best labelling is asked for.
     """

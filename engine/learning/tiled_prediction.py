@@ -37,10 +37,10 @@ MARGIN = 112
 """Pixels of the model around a tile's core: the context looks away 68 of them, and three widest
 Gaussians are about as many."""
 
-TILE_BYTES = 700_000_000
+TILE_BYTES = 1_000_000_000
 """Memory that a tile may take; with more classes tiles are smaller."""
 
-BYTES_A_PIXEL, BYTES_A_CLASS = 900, 160
+BYTES_A_PIXEL, BYTES_A_CLASS = 600, 100
 """What a pixel of a tile takes at its peak: filters, context, edges; and of each class."""
 
 LEAST_CORE = 128

@@ -10,7 +10,8 @@ from PIL import Image
 
 from engine.cli.main import main
 from engine.datasets.label_maps import read_values
-from engine.learning import class_segmentation, class_unaries
+from engine.learning import class_segmentation, class_unaries, detail_choice
+from engine.learning.class_model import load_class_model
 from engine.learning.class_trees import ClassTreeOptions
 from tests.learning.class_pictures import CLASSES, class_pictures
 
@@ -146,3 +147,17 @@ def test_what_cannot_be_is_said_in_one_line(
     words = ["segment", "train", "--images", str(folder), "--out", str(tmp_path / "m.npz")]
     assert main([*words, *options]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_the_detail_that_pays_is_chosen(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch
+) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setattr(detail_choice, "TREES", 4)
+    out = str(tmp_path / "m.npz")
+    words = ("--images", str(folder), "--out", out, "--max-side", "auto", "--loss", "trees")
+    code, result = run(capsys, "train", *words, "--classes", "auto")
+    assert code == 0
+    assert load_class_model(out).detail.max_side == result["max_side"]
+    assert str(result["max_side"]) in result["side_errors"]
+    code, _ = run(capsys, "train", *words[:-3], "huge", "--classes", "auto")
+    assert code == 2

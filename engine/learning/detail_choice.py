@@ -1,0 +1,233 @@
+"""The size of models that pays: tried from coarse to fine on pictures kept from the trees.
+
+Trees of two stages learn from windows of some pictures at each size, fold by fold, and are judged
+on the pictures' own pixels, all on the same region: the finest window. A finer size is taken only
+where it makes clearly fewer mistakes, for it costs time with the square of its side.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.core.errors import InvalidProblemError, StoppedError
+from engine.core.progress import (
+    Progress,
+    ProgressCallback,
+    StopCallback,
+    ignore_progress,
+    never_stop,
+)
+from engine.crf.class_features import ClassLabels
+from engine.crf.filter_bank import Frame
+from engine.crf.image_grid import enlarge, shrink_image, shrink_labels
+from engine.kernels.threads import one_blas_thread
+from engine.learning.boosted_unaries import deal_folds
+from engine.learning.class_model import Detail
+from engine.learning.class_pictures import best_window
+from engine.learning.class_unaries import FIRST, SECOND, ClassPicture, TreeLearning
+
+MOST_PICTURES = 16
+"""Pictures that sizes are tried on."""
+
+WINDOW = 224
+"""Pixels a side of the windows that are learned from."""
+
+SAMPLES = 40_000
+"""Pixels of all pictures together that the trees of a trial learn from."""
+
+TREES = 40
+
+PAYS, LEAST_FALL = 0.03, 0.002
+"""By this share of the mistakes, and of all pixels, they must fall for a finer size to be taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class DetailChoice:
+    """The size that pays, and the share of wrong pixels by size tried, coarse to fine.
+
+    Sizes beyond the first that did not pay were not tried.
+    """
+
+    detail: Detail
+    tried: tuple[Detail, ...]
+    errors: tuple[float, ...]
+
+    @property
+    def by_side(self) -> dict[int, float]:
+        """The errors by the longest side of the models."""
+        sides = (detail.max_side for detail in self.tried)
+        return dict(zip(sides, self.errors, strict=True))
+
+
+def choose_detail(
+    images: Iterable[NDArray[np.uint8]],
+    labels: Iterable[ClassLabels],
+    n_classes: int,
+    details: Sequence[Detail],
+    *,
+    position: bool = True,
+    on_progress: ProgressCallback = ignore_progress,
+    should_stop: StopCallback = never_stop,
+    rng: np.random.Generator | None = None,
+) -> DetailChoice:
+    """Try sizes of models from coarse to fine until a finer one does not pay.
+
+    Parameters
+    ----------
+    images, labels : pictures (H, W, 3) uint8 and their labels (H, W) uint8, unknown from
+        ``n_classes`` on; of masks 0 and 1. The first `MOST_PICTURES` are used.
+    n_classes : int
+    details : the sizes, coarse to fine; at least one
+    position : whether the place within the picture may speak
+    on_progress, should_stop : see `engine.core`
+    rng : numpy.random.Generator, optional; a fixed seed by default
+
+    Raises
+    ------
+    InvalidProblemError
+        If there is no size to try, or no picture with two known classes among them.
+    StoppedError
+        If asked to stop.
+    """
+    if not details:
+        raise InvalidProblemError("details: expected at least one size of models.")
+    order = np.random.default_rng(0) if rng is None else rng
+    pairs = list(islice(zip(images, labels, strict=False), MOST_PICTURES))
+    known = {int(value) for _, label in pairs for value in np.unique(label)}
+    if sum(value < n_classes for value in known) < 2:
+        raise InvalidProblemError("There are no pictures with two known classes to try sizes on.")
+    regions = [_region(label, n_classes, details[-1]) for _, label in pairs]
+    errors: list[float] = []
+    chosen = details[0]
+    for place, detail in enumerate(details):
+        on_progress(Progress(f"Trying models of {_words(detail)}", place / len(details)))
+        if should_stop():
+            raise StoppedError("Learning was stopped.")
+        with one_blas_thread():
+            errors.append(_trial(pairs, regions, n_classes, detail, position, should_stop, order))
+        best = min(errors[:-1], default=1.0)
+        if place and best - errors[-1] < max(PAYS * best, LEAST_FALL):
+            break
+        chosen = detail
+    return DetailChoice(chosen, tuple(details[: len(errors)]), tuple(errors))
+
+
+def sides_to_try(shapes: Sequence[tuple[int, int]], *, most: int) -> list[int]:
+    """Longest sides of models, coarse to fine: doubled from 100 on, up to the pictures' own.
+
+    Never above ``most``; half of the pictures are at least as large as the last.
+    """
+    own = int(np.median([max(shape) for shape in shapes])) if shapes else most
+    finest = min(own, most)
+    sides = [side for side in (100, 200, 400, 800, 1600, 3200) if side < 0.8 * finest]
+    return [*sides, max(finest, 16)]
+
+
+Region = tuple[int, int, int, int]
+"""First row and column, rows and columns, in the picture's pixels."""
+
+
+def _words(detail: Detail) -> str:
+    return f"{detail.scale:.0%} of the size" if detail.scale else f"{detail.max_side} pixels a side"
+
+
+def _region(label: ClassLabels, n_classes: int, finest: Detail) -> Region:
+    """What the window of the finest size covers, where most labels are known."""
+    height, width = label.shape
+    rows, columns = finest.shape(height, width)
+    down, across = height / rows, width / columns
+    small = shrink_labels(label, (rows, columns), n_classes) < n_classes
+    top, left = best_window(small, WINDOW)
+    first, begin = int(top * down), int(left * across)
+    last = min(int(np.ceil((top + WINDOW) * down)), height)
+    end = min(int(np.ceil((left + WINDOW) * across)), width)
+    return first, begin, last - first, end - begin
+
+
+def _trial(
+    pairs: Sequence[tuple[NDArray[np.uint8], ClassLabels]],
+    regions: Sequence[Region],
+    n_classes: int,
+    detail: Detail,
+    position: bool,
+    should_stop: StopCallback,
+    rng: np.random.Generator,
+) -> float:
+    """Share of wrong known pixels in the regions, each guessed by trees that never saw it."""
+    windows = [
+        _window(*pair, region, n_classes, detail)
+        for pair, region in zip(pairs, regions, strict=True)
+    ]
+    folds = deal_folds([labels.shape for _, labels, _ in windows], rng)
+    each = max(1, SAMPLES // len(windows))
+    pictures = []
+    for (colours, labels, frame), fold in zip(windows, folds, strict=True):
+        known = np.flatnonzero(labels.ravel() < n_classes)
+        pixels = np.sort(rng.choice(known, min(each, len(known)), replace=False))
+        none = np.zeros((*labels.shape, 0), dtype=np.float32)
+        pictures.append(ClassPicture(colours, none, labels, frame, fold, pixels))
+    how = TreeLearning(
+        n_classes,
+        np.ones(n_classes),
+        position,
+        lambda sentence, share: None,
+        should_stop,
+        first=replace(FIRST, n_trees=TREES),
+        second=replace(SECOND, n_trees=TREES),
+    )
+    unaries = how.learn(pictures)
+    wrong = total = 0
+    for picture, (_, label), region in zip(pictures, pairs, regions, strict=True):
+        scores = unaries.scores(
+            picture.colours, picture.maps, frame=picture.frame, folds=picture.folds
+        )
+        guess, truth = _at_region(scores, picture.frame, label, region)
+        is_known = truth < n_classes
+        wrong += int(np.count_nonzero((guess != truth) & is_known))
+        total += int(np.count_nonzero(is_known))
+    return wrong / max(total, 1)
+
+
+def _window(
+    image: NDArray[np.uint8],
+    label: ClassLabels,
+    region: Region,
+    n_classes: int,
+    detail: Detail,
+) -> tuple[NDArray[np.uint8], ClassLabels, Frame]:
+    """The window of a size around the middle of the region: it holds all of it."""
+    height, width = label.shape
+    rows, columns = detail.shape(height, width)
+    colours, small = (
+        shrink_image(image, (rows, columns)),
+        shrink_labels(label, (rows, columns), n_classes),
+    )
+    middle = (
+        (region[0] + region[2] / 2) * rows / height,
+        (region[1] + region[3] / 2) * columns / width,
+    )
+    top = int(np.clip(round(middle[0] - WINDOW / 2), 0, max(rows - WINDOW, 0)))
+    left = int(np.clip(round(middle[1] - WINDOW / 2), 0, max(columns - WINDOW, 0)))
+    place = slice(top, top + WINDOW), slice(left, left + WINDOW)
+    frame = Frame(top, left, rows, columns)
+    return np.ascontiguousarray(colours[place]), np.ascontiguousarray(small[place]), frame
+
+
+def _at_region(
+    scores: NDArray[np.float32], frame: Frame, label: ClassLabels, region: Region
+) -> tuple[ClassLabels, ClassLabels]:
+    """Guess and truth of the region, at the picture's own pixels."""
+    height, width = label.shape
+    down, across = height / frame.rows, width / frame.columns
+    shape = round(scores.shape[0] * down), round(scores.shape[1] * across)
+    planes = [enlarge(scores[:, :, k].astype(np.float64), shape) for k in range(scores.shape[2])]
+    guess = np.argmax(planes, axis=0).astype(np.uint8)
+    top, left = region[0] - round(frame.top * down), region[1] - round(frame.left * across)
+    top, left = max(top, 0), max(left, 0)
+    found = guess[top : top + region[2], left : left + region[3]]
+    truth = label[region[0] : region[0] + region[2], region[1] : region[1] + region[3]]
+    rows, columns = min(len(found), len(truth)), min(found.shape[1], truth.shape[1])
+    return found[:rows, :columns], truth[:rows, :columns]
