@@ -23,6 +23,7 @@ from webapp.jobs.context import JobContext
 from webapp.jobs.models import Job
 from webapp.jobs.registry import Pieces, Queue, Subject, job_kind, nothing_is_kept
 from webapp.segmentation.checking import check_classes, check_held_out
+from webapp.segmentation.detail import settle_detail
 from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.labelled_files import LabelledFiles, left_out_sentence
 from webapp.segmentation.models import (
@@ -68,7 +69,9 @@ def learn(context: JobContext) -> Any:
     _keep_model(context, segmenter, trained.model)
 
     def finish() -> dict[str, Any]:
-        outcome = _outcome(trained, watcher.steps, learned, held_out) | {"checked": checked}
+        outcome = _outcome(context, trained, watcher.steps, learned, held_out) | {
+            "checked": checked
+        }
         if not Segmenter.objects.filter(pk=segmenter.pk).update(outcome=outcome):
             raise SegmentationError(REMOVED)
         return {"segmenter": str(segmenter.pk), "sentence": outcome["sentence"]}
@@ -130,12 +133,13 @@ def _train(
     watcher: "_Watcher",
 ) -> Any:
     """Learn by the way that was chosen; one with trees is begun anew after an interruption."""
+    settle_detail(context, segmenter, learned)
     options: dict[str, Any] = {
         "ridge_factor": segmenter.restraint,
         "rho": segmenter.rho,
         "max_side": segmenter.max_side,
         "relative_gap": segmenter.relative_gap,
-        "max_seconds": segmenter.max_seconds,
+        "max_seconds": max(segmenter.max_seconds - context.seconds, 0.0),
         "on_progress": watcher,
         "should_stop": context.should_stop,
     }
@@ -326,7 +330,7 @@ def _write_preview(path: Path, marginals: np.ndarray) -> None:
 
 
 def _outcome(
-    trained: Any, steps: int, learned: LabelledFiles, held_out: LabelledFiles
+    context: JobContext, trained: Any, steps: int, learned: LabelledFiles, held_out: LabelledFiles
 ) -> dict[str, Any]:
     """What pages say of the learned model, as JSON values.
 
@@ -344,6 +348,7 @@ def _outcome(
         "n_learned": n_learned,
         "n_held_out": len(held_out.used),
         "left_out": left_out,
+        "detail": context.job.parameters.get("detail", []),
     }
     words = "Learned" if outcome["converged"] else "Stopped early"
     gap = outcome["relative_gap"]

@@ -37,6 +37,11 @@ class LabelledFiles:
         self.used: list[ImageFile] = []
         self.left_out: list[dict[str, str]] = []
 
+    def some(self, count: int) -> "LabelledFiles":
+        """Up to ``count`` of the files, evenly spread, to be read apart from the others."""
+        step = max(1, -(-len(self.files) // count))
+        return LabelledFiles(self.files[::step], on_next=self._on_next, when_read=lambda used: None)
+
     def in_step(self) -> tuple[Iterator[ByteImage], Iterator[MaskArray]]:
         """Return pictures and masks, to be gone through together: then one pair is held."""
         for_images, for_masks = tee(self._pairs())

@@ -8,6 +8,8 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from engine import (
+    Detail,
+    DetailChoice,
     Progress,
     SegmentationPreview,
     SegmentationProgress,
@@ -24,7 +26,7 @@ from webapp.common.formats import duration
 from webapp.jobs.context import JobContext
 from webapp.jobs.models import Job, JobState, JobTracePoint
 from webapp.jobs.runner import run_job
-from webapp.segmentation import spread_learning
+from webapp.segmentation import detail, spread_learning
 from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.jobs import _Watcher
 from webapp.segmentation.models import HeldOutPoint, ImageFile, Segmenter
@@ -165,6 +167,36 @@ def _check_that_both_pages_agree(client, bob, segmenter, page: str) -> None:
         assert text in page
         assert text in prediction
     assert "2 images held out, at full size" in " ".join(page.split())
+
+
+def test_the_detail_that_pays_is_chosen_and_noted(client_of, bob, make_set, monkeypatch) -> None:
+    choice = DetailChoice(Detail(40), (Detail(20), Detail(40)), (0.3, 0.1))
+    asked = []
+
+    def choose(images, masks, n_classes, details, **options):
+        read = [image.shape for image, _ in zip(images, masks, strict=True)]
+        asked.append((read, n_classes, [one.max_side for one in details]))
+        return choice
+
+    monkeypatch.setattr(detail, "choose_detail", choose)
+    choices = LearningChoices(
+        solver="theta", max_side=0, max_seconds=20, relative_gap=0.5, holdout_percent=0
+    )
+    segmenter = learn(bob, make_set(bob, images=3, masks=3), choices=choices)
+    run_job(segmenter.job_id, watched=False)
+    segmenter.refresh_from_db()
+    assert asked == [([(24, 36, 3)] * 3, 2, [36])]
+    assert load_segmentation_model(segmenter.path).max_side == segmenter.max_side == 40
+    page = " ".join(client_of(bob).get(segmenter.get_absolute_url()).content.decode().split())
+    assert "40 pixels a side" in page
+    assert "30.0 % at 20, 10.0 % at 40" in page
+
+
+def test_painted_images_are_tried_from_what_was_seen_up_to_full_size() -> None:
+    small, large = ImageFile(width=900, height=700), ImageFile(width=4000, height=3000)
+    assert [one.scale for one in detail.scales_to_try([small])] == [1.0]
+    scales = [one.scale for one in detail.scales_to_try([small, large])]
+    assert scales == [0.25, 0.5, 1.0]
 
 
 @pytest.mark.slow

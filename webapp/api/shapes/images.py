@@ -151,8 +151,9 @@ class NewSegmenter(Body):
         1.0, description="multiple of the usual lambda; 1 by default"
     )
     solver: Solver = str(SegmenterRow.Solver.AUTO)
-    max_side: Annotated[int, *between(40, 400)] = Field(
-        200, description="pixels, 40 to 400; 200 by default"
+    max_side: Annotated[int, *between(0, 1000)] = Field(
+        200,
+        description="pixels, 16 to 1,000; 0: whatever pays; 200 by default",
     )
     max_seconds: Annotated[int, *between(1, 20_000)] = Field(
         300, description="1 to 20,000; 300 by default"

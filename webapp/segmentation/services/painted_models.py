@@ -8,15 +8,15 @@ import numpy as np
 from django.db import transaction
 from numpy.typing import NDArray
 
-from engine import Detail, InvalidProblemError, Progress, read_image, train_class_segmentation
+from engine import InvalidProblemError, Progress, read_image, train_class_segmentation
 from webapp.accounts.models import User
 from webapp.common.errors import Refusal
 from webapp.common.quota import with_fresh_count
 from webapp.jobs.context import JobContext
 from webapp.jobs.services import job_enqueue
+from webapp.segmentation.detail import MOST_TRIED, painted_detail
 from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.models import ImageFile, ImageSet, Segmenter, Stroke
-from webapp.segmentation.painting.raster import live_factor
 from webapp.segmentation.services.known_labels import painted_labels
 from webapp.segmentation.services.painting import classes_of
 from webapp.segmentation.services.predictions import prediction_start
@@ -82,16 +82,17 @@ def train_painted(context: JobContext, segmenter: Segmenter) -> tuple[Any, list[
     used = [file for file in files if file.strokes.filter(undone=False, value__gt=0).exists()]
     if not used:
         raise InvalidProblemError("The strokes were taken back meanwhile.")
-    factor = max(live_factor(file.width, file.height) for file in used)
-    side = max(max(file.width, file.height) for file in used)
-    detail = Detail(max_side=max(side, 16), scale=1.0 / factor)
+    some = used[:: max(1, -(-len(used) // MOST_TRIED))]
+    labels = (painted_labels(file, segmenter.classes) for file in some)
+    n_classes = len(segmenter.classes)
+    detail = painted_detail(context, some, _images(context, some), labels, n_classes)
     trained = train_class_segmentation(
         _images(context, used),
         (painted_labels(file, segmenter.classes) for file in used),
         [one["name"] for one in segmenter.classes],
         detail=detail,
         position=False,
-        max_seconds=segmenter.max_seconds,
+        max_seconds=max(segmenter.max_seconds - context.seconds, 0.0),
         on_progress=context.on_progress,
         should_stop=context.should_stop,
         rng=context.rng,

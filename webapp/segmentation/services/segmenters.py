@@ -22,6 +22,7 @@ from webapp.segmentation.services.image_sets import (
 )
 
 FEWEST_FOR_HOLDING_OUT = 4
+FEWEST_SIDE = 16  # pixels of a model; 0 means whatever pays
 MODEL_BYTES = 6_000_000  # trees, weights and two small maps of held-out images, from above
 
 
@@ -56,6 +57,8 @@ def segmenter_learn(
     SegmentationError, QuotaError
         If no image of the sets has a mask, or there is no room.
     """
+    if choices.max_side != 0 and choices.max_side < FEWEST_SIDE:
+        raise SegmentationError(f"Models have at least {FEWEST_SIDE} pixels a side.")
     masked = list(masked_images(list(image_sets)))
     images = unique_contents(masked)
     if not images:

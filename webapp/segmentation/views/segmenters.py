@@ -39,9 +39,11 @@ RESTRAINTS = [
 ]
 TIMES = [("60", "1 minute"), ("300", "5 minutes"), ("1800", "30 minutes"), ("7200", "2 hours")]
 DETAILS = [
+    ("0", "Whatever pays: tried from 100 pixels a side up to 1,000; a minute or more longer"),
     ("100", "Coarse: 100 pixels a side, fastest"),
     ("200", "Usual: 200 pixels a side"),
     ("300", "Fine: 300 pixels a side, about twice as slow"),
+    ("600", "Very fine: 600 pixels a side, for small things; many times as slow"),
 ]
 
 

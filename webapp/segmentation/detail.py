@@ -1,0 +1,88 @@
+"""The size of models that pays, tried on some of the images that a model learns from."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from engine import Detail, DetailChoice, InvalidProblemError, choose_detail, sides_to_try
+from webapp.jobs.context import JobContext
+from webapp.segmentation.labelled_files import LabelledFiles
+from webapp.segmentation.models import ImageFile, Segmenter
+from webapp.segmentation.painting.raster import live_factor
+
+AUTO = 0
+"""Of `Segmenter.max_side`: not chosen yet; whatever pays."""
+
+MOST_SIDE = 1000
+"""Longest side of models of masks: they are learned from whole, in memory."""
+
+MOST_TRIED = 16
+
+
+def settle_detail(context: JobContext, segmenter: Segmenter, learned: LabelledFiles) -> None:
+    """Choose the longest side of models by the mistakes it spares, and note it with the model."""
+    if segmenter.max_side != AUTO:
+        return
+    some = learned.some(MOST_TRIED)
+    shapes = [(file.height, file.width) for file in some.files]
+    details = [Detail(side) for side in sides_to_try(shapes, most=MOST_SIDE)]
+    images, masks = some.in_step()
+    labels = (mask.astype(np.uint8) for mask in masks)
+    try:
+        choice = _choose(context, images, labels, 2, details, position=True)
+        segmenter.max_side = choice.detail.max_side
+        context.job.parameters["detail"] = _noted(choice)
+        context.job.save(update_fields=["parameters"])
+    except InvalidProblemError:
+        segmenter.max_side = 200  # learning itself says what is wrong with the masks
+    Segmenter.objects.filter(pk=segmenter.pk).update(max_side=segmenter.max_side)
+
+
+def scales_to_try(files: Sequence[ImageFile]) -> list[Detail]:
+    """Sizes of models of painted images: what is answered while painting, doubled up to full."""
+    factor = max(live_factor(file.width, file.height) for file in files)
+    side = max(16, *(max(file.width, file.height) for file in files))
+    scales = [1.0 / factor]
+    while scales[-1] < 1.0:
+        scales.append(min(1.0, 2.0 * scales[-1]))
+    return [Detail(max_side=side, scale=scale) for scale in scales]
+
+
+def painted_detail(
+    context: JobContext, files: Sequence[ImageFile], images: Any, labels: Any, n_classes: int
+) -> Detail:
+    """The size that pays for painted images; that of the painting page where nothing is to try."""
+    details = scales_to_try(files)
+    if len(details) == 1:
+        return details[0]
+    try:
+        choice = _choose(context, images, labels, n_classes, details, position=False)
+    except InvalidProblemError:
+        return details[0]
+    return choice.detail
+
+
+def _choose(
+    context: JobContext,
+    images: Any,
+    labels: Any,
+    n_classes: int,
+    details: Sequence[Detail],
+    *,
+    position: bool,
+) -> DetailChoice:
+    return choose_detail(
+        images,
+        labels,
+        n_classes,
+        details,
+        position=position,
+        on_progress=lambda progress: context.report(progress.sentence),
+        should_stop=context.should_stop,
+    )
+
+
+def _noted(choice: DetailChoice) -> list[list[float]]:
+    """Longest sides and errors, as JSON has them."""
+    return [[float(side), error] for side, error in choice.by_side.items()]
