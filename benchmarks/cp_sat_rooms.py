@@ -46,7 +46,8 @@ def main() -> None:
     # Each of at most n groups was rounded by half a unit.
     answer = {
         "weight": solver.objective_value * UNIT if is_found else None,
-        "bound": (solver.best_objective_bound + len(left_out) / 2) * UNIT,
+        # Where time ends before anything is found, the bound is a number that nothing proved.
+        "bound": (solver.best_objective_bound + len(left_out) / 2) * UNIT if is_found else None,
         "seconds": time.process_time(),
     }
     print(json.dumps(answer))

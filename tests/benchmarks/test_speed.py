@@ -1,11 +1,15 @@
 """The speed benchmarks at tiny sizes: they check agreement before they print a time."""
 
+import json
 import sys
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from benchmarks import bench_matching, bench_rooms, bench_training
+from benchmarks import bench_training, grid_oracle, map_estimates, matching, rooms, tree_reweighted
+from benchmarks.reporting import PeerTable
 from benchmarks.room_problems import SHAPES
 from engine.datasets.university import simulate_university
 
@@ -51,8 +55,8 @@ def test_matchings_agree_with_every_peer(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["--sizes", "16", "--families", "survey,tied,one-hot", "--repeats", "1"]
-    monkeypatch.setattr(sys, "argv", ["bench_matching", *words])
-    bench_matching.main()
+    monkeypatch.setattr(sys, "argv", ["matching", *words])
+    matching.main()
     out = capsys.readouterr().out
     assert "disagrees" not in out
     lines = [line.split() for line in out.splitlines() if "/" in line.split(" ")[0]]
@@ -60,26 +64,62 @@ def test_matchings_agree_with_every_peer(
     cases = {"survey/cold/NetworkX", "tied/warm/own-cold", "one-hot/cold/certificate"}
     assert cases <= set(differences)
     bounds = {name: gap for name, gap in differences.items() if "SciPy-bound" in name}
-    assert min(bounds.values()) >= -bench_matching.AGREEMENT
+    assert min(bounds.values()) >= -matching.AGREEMENT
     exact = set(differences) - set(bounds)
-    assert max(differences[name] for name in exact) <= bench_matching.AGREEMENT
+    assert max(differences[name] for name in exact) <= matching.AGREEMENT
 
 
 def test_a_peer_that_disagrees_is_reported_and_not_timed(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    scores = bench_matching.make_scores("uniform", 4)
+    scores = matching.make_scores("uniform", 4)
     partner = np.array([1, 0, 3, 2])
     weight = scores[0, 1] + scores[2, 3]
-    bench_matching.compare("case", scores, 1.0, (partner, 2.0), weight)
+    matching.compare("case", scores, 1.0, (partner, 2.0), weight)
     assert capsys.readouterr().out.startswith("case 4 1.0000 2.0000 2.0 ")
-    bench_matching.compare("case", scores, 1.0, (partner, 2.0), weight + 0.1)
+    matching.compare("case", scores, 1.0, (partner, 2.0), weight + 0.1)
     assert "disagrees" in capsys.readouterr().out
+
+
+def test_peers_stand_in_one_table_that_is_kept_with_the_machine(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = matching.compare_peers(["survey"], [16], 1)
+    kept = json.loads(table.finish(tmp_path).read_text(encoding="utf-8"))
+    solvers = {row["solver"]: row for row in kept["rows"]}
+    assert solvers["NetworkX"]["remark"] == ""
+    assert solvers["NetworkX"]["ratio"] > 0.0
+    assert solvers["SciPy"]["remark"] == "bound only"
+    assert kept["versions"]["networkx"]
+    assert kept["machine"]
+    assert "NetworkX |" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        lambda: grid_oracle.compare_peers([6], 1),
+        lambda: tree_reweighted.compare_peers([8]),
+        lambda: map_estimates.compare_peers({"glass": map_estimates.spin_glass(3, 2, 0)}, 5.0),
+    ],
+    ids=["grid oracle", "tree-reweighted", "map estimates"],
+)
+def test_no_peer_of_an_oracle_disagrees(table: Callable[[], PeerTable]) -> None:
+    rows = table().rows
+    assert rows  # ours at least: which peers are installed is the machine's
+    assert not [row for row in rows if row.remark == "disagrees"]
+
+
+def test_the_time_of_a_peer_that_disagrees_is_not_compared() -> None:
+    table = PeerTable("matching", ())
+    table.put_ours("case", 4, 1.0, 10.0)
+    table.put("case", 4, "other", 0.5, 10.1)
+    assert (table.rows[-1].ratio, table.rows[-1].remark) == (None, "disagrees")
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_rooms_of_every_shape_agree_with_every_peer(shape: str) -> None:
-    table = bench_rooms.compare(SHAPES[shape](18), 60.0, 1e-6)
+    table = rooms.compare(SHAPES[shape](18), 60.0, 1e-6)
     best = table.weights["ours"]
     assert table.weights["HiGHS, whole model"] == pytest.approx(best, abs=1e-4)
     for method, weight in table.weights.items():
@@ -89,7 +129,7 @@ def test_rooms_of_every_shape_agree_with_every_peer(shape: str) -> None:
 
 
 def test_a_bound_below_a_placement_stops_the_benchmark_of_rooms() -> None:
-    table = bench_rooms.Table("made up")
+    table = rooms.Table("made up")
     table.put("one", 1.0, 3.0, 0.0)
     with pytest.raises(SystemExit, match="above 2"):
         table.put("other", 2.5, 2.0, 0.0)

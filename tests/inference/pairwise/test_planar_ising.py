@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial import Delaunay
 
-from benchmarks.map_peers import solve_planar
+from benchmarks.map_estimates import solve_planar
 from engine.core.errors import InvalidProblemError
 from engine.graphs.grid import Grid
 from engine.graphs.pairwise import PairwiseGraph, PairwiseModel

@@ -1,6 +1,6 @@
 """Rooms: ours beside exchange search alone, and beside the whole model given to HiGHS and CP-SAT.
 
-    python -m benchmarks.bench_rooms [--shapes mix triples ...] [--students 60 2500]
+    python -m benchmarks.rooms [--shapes mix triples ...] [--students 60 2500]
         [--seconds 60] [--gap 0.002]
 
 Every method gets the same seconds. The whole set-partitioning model has a column for every group
@@ -24,6 +24,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from benchmarks.peak_memory import peak_gigabytes
+from benchmarks.reporting import PeerTable
 from benchmarks.room_problems import SHAPES, RoomCase, triples
 from engine.core.arguments import FloatArray, IntArray
 from engine.rooms.closing import solve_whole
@@ -49,22 +50,43 @@ def main() -> None:
     parser.add_argument("--students", type=int, nargs="+", default=[60, 2500])
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--gap", type=float, default=0.002)
+    parser.add_argument("--peers", action="store_true", help="one table of all public peers")
     args = parser.parse_args()
-    small = triples(9)
+    small = triples(12)
     place_in_rooms(small.scores, small.rooms, max_seconds=None)  # compiles
     print(f"{'case':<24}{'method':<22}{'weight':>12}{'bound':>12}{'gap %':>8}{'cpu s':>8}")
+    results: list[Table] = []
     for n in args.students:
         for shape in args.shapes:
             size = n - n % 6 if shape == "triples" else n - n % 2
-            compare(SHAPES[shape](size), args.seconds, args.gap)
+            results.append(compare(SHAPES[shape](size), args.seconds, args.gap))
     print(f"peak memory {peak_gigabytes():.2f} GB")
+    if args.peers:
+        as_peers(results, args.gap).finish()
+
+
+def as_peers(results: "list[Table]", gap: float) -> PeerTable:
+    """One table of all cases; a method that did not close its gap says so."""
+    table = PeerTable("rooms", ("highspy", "ortools"))
+    for result in results:
+        table.put_ours(result.case, result.size, result.seconds["ours"], result.weights["ours"])
+        for method in list(result.weights)[1:]:
+            weight, bound = result.weights[method], result.bounds[method]
+            is_proved = bound - weight <= gap * max(abs(weight), 1.0)
+            remark = "" if is_proved else "not proved"
+            seconds = result.seconds[method]
+            table.put(
+                result.case, result.size, method, seconds, weight, remark=remark, agreement=gap
+            )
+    return table
 
 
 class Table:
     """Lines of one case; holds every placement against every bound."""
 
-    def __init__(self, case: str) -> None:
-        self._case = case
+    def __init__(self, case: str, size: int = 0) -> None:
+        self.case, self.size = case, size
+        self.seconds: dict[str, float] = {}
         self.weights: dict[str, float] = {}
         self.bounds: dict[str, float] = {}
 
@@ -77,23 +99,24 @@ class Table:
             If a placement is worth more than a bound on all of them.
         """
         self.weights[method], self.bounds[method] = weight, bound
+        self.seconds[method] = seconds
         gap = 100.0 * (bound - weight) / max(abs(weight), 1.0) if np.isfinite(bound) else np.nan
         print(
-            f"{self._case:<24}{method:<22}{weight:12.3f}{bound:12.3f}{gap:8.3f}{seconds:8.1f}",
+            f"{self.case:<24}{method:<22}{weight:12.3f}{bound:12.3f}{gap:8.3f}{seconds:8.1f}",
             flush=True,
         )
         for reached, value in self.weights.items():
             for proved, limit in self.bounds.items():
                 if value > limit + AGREE * max(abs(limit), 1.0):
                     raise SystemExit(
-                        f"{self._case}: {reached} reaches {value}, above {limit}, the bound that "
+                        f"{self.case}: {reached} reaches {value}, above {limit}, the bound that "
                         f"{proved} proved."
                     )
 
 
 def compare(case: RoomCase, seconds: float, gap: float) -> Table:
     """Run all methods on one case."""
-    table = Table(case.name)
+    table = Table(case.name, case.n)
     started = time.process_time()
     ours = place_in_rooms(
         case.scores,
@@ -197,7 +220,8 @@ def run_cp_sat(
         told = subprocess.run(words, capture_output=True, check=True, text=True).stdout
     answer = json.loads(told.splitlines()[-1])
     weight = -np.inf if answer["weight"] is None else answer["weight"]
-    table.put("CP-SAT, whole model", weight, answer["bound"], answer["seconds"])
+    bound = np.inf if answer["bound"] is None else answer["bound"]
+    table.put("CP-SAT, whole model", weight, bound, answer["seconds"])
 
 
 if __name__ == "__main__":

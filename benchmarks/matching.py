@@ -1,6 +1,7 @@
 """Maximum-weight perfect matching of complete graphs, beside LEMON, rustworkx, NetworkX and SciPy.
 
-    python -m benchmarks.bench_matching [--sizes 100,300,1000,2500,10000] [--families survey,tied]
+    python -m benchmarks.matching --peers [--sizes 100,300] [--families survey,tied]
+    python -m benchmarks.matching [--sizes 100,300,1000,2500,10000] [--families survey,tied]
                                         [--repeats 5] [--lemon-up-to 1000]
 
 Every answer is first compared with ours; a peer that disagrees by more than 1e-9 is reported and
@@ -13,6 +14,7 @@ is that of the process during our calls, scores included.
 """
 
 import argparse
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from statistics import median
 
@@ -35,7 +37,7 @@ from benchmarks.matching_problems import (
     take_step,
 )
 from benchmarks.peak_memory import forget_peak, peak_gigabytes
-from benchmarks.reporting import print_machine
+from benchmarks.reporting import PeerTable, print_machine
 from engine.oracles.one_hot_scores import OneHotScores
 from engine.oracles.perfect_matching import CompleteGraphMatcher
 from engine.oracles.sparse_matching import max_weight_matching
@@ -61,7 +63,13 @@ def main() -> None:
     parser.add_argument(
         "--lemon-up-to", type=int, default=1000, help="2500 takes 12 to 25 s a case"
     )
+    parser.add_argument("--peers", action="store_true", help="one table of all public peers")
     options = parser.parse_args()
+    if options.peers:
+        sizes = [int(n) for n in options.sizes.split(",") if int(n) <= options.lemon_up_to]
+        families = [name for name in options.families.split(",") if name != ONE_HOT]
+        compare_peers(families, sizes, options.repeats).finish()
+        return
     print_machine()
     print(TARGETS)
     if lemon_binary() is None:
@@ -74,6 +82,38 @@ def main() -> None:
                 run_one_hot(size, options.repeats)
             else:
                 run_case(family, size, options.repeats, options.lemon_up_to)
+
+
+def compare_peers(families: Sequence[str], sizes: Sequence[int], repeats: int) -> PeerTable:
+    """Solve complete graphs, cold, by every peer that is installed and fit for the size."""
+    table = PeerTable("matching", ("rustworkx", "networkx"))
+    CompleteGraphMatcher().solve(make_scores("tied", 600))  # compiles
+    for family in families:
+        for n in sizes:
+            scores = make_scores(family, n)
+            ours = [CompleteGraphMatcher().solve(scores) for _ in range(repeats)]
+            table.put_ours(family, n, median(m.seconds for m in ours), ours[0].weight)
+            for name, solve in peers_of(n).items():
+                partner, seconds = solve(scores)
+                weight = float(scores[np.arange(n), partner].sum() / 2)
+                table.put(family, n, name, seconds, weight)
+            if n <= SCIPY_UP_TO:
+                bound, seconds = bound_by_scipy(scores)
+                table.put(family, n, "SciPy", seconds, bound, remark="bound only")
+    return table
+
+
+def peers_of(n: int) -> dict[str, Callable[[np.ndarray], Answer]]:
+    """Return the peers that are installed and answer graphs of n nodes within minutes."""
+    peers: dict[str, Callable[[np.ndarray], Answer]] = {}
+    if lemon_binary() is not None:
+        heads, tails = np.triu_indices(n, 1)
+        peers["LEMON"] = lambda scores: solve_by_lemon(n, heads, tails, scores[heads, tails])
+    if n <= RUSTWORKX_UP_TO and find_spec("rustworkx"):
+        peers["rustworkx"] = solve_by_rustworkx
+    if n <= NETWORKX_UP_TO and find_spec("networkx"):
+        peers["NetworkX"] = solve_by_networkx
+    return peers
 
 
 def run_case(family: str, n: int, repeats: int, lemon_up_to: int) -> None:

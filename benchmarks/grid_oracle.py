@@ -1,6 +1,7 @@
-"""Roof duality and plain cuts on grids, beside PyMaxflow, thinqpbo and OR-tools.
+"""Roof duality and plain cuts on grids, beside PyMaxflow, thinqpbo, OR-tools and igraph.
 
-    python -m benchmarks.bench_grid_oracle [--sizes 50,100,200,500] [--repeats 5]
+    python -m benchmarks.grid_oracle --peers [--sizes 50,100]
+    python -m benchmarks.grid_oracle [--sizes 50,100,200,500] [--repeats 5]
 
 Agreement of the optimum comes first; a peer that disagrees is reported and not timed. Our time
 covers everything from the score tables to the vertex and its certificate. PyMaxflow's covers
@@ -10,14 +11,14 @@ OR-tools takes whole numbers: capacities are scaled to 2^24 and it is compared t
 """
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from statistics import median
 from time import perf_counter
 
 import numpy as np
 
 from benchmarks.grid_problems import attractive, frank_wolfe_gradients, ising, mixed, smooth
-from benchmarks.reporting import print_machine, print_table
+from benchmarks.reporting import PeerTable, print_machine, print_table
 from engine.graphs.grid import Grid
 from engine.oracles.grid_roof_duality import GridRoofDuality
 
@@ -102,10 +103,26 @@ def run_ortools(grid: Grid, scores: np.ndarray) -> tuple[float, float]:
     return constant - factor * graph.optimal_flow() / SCALE, seconds
 
 
+def run_igraph(grid: Grid, scores: np.ndarray) -> tuple[float, float]:
+    """Optimum and seconds of ``maxflow_value`` alone."""
+    import igraph
+
+    excess, tails, heads, capacity, constant, factor = doubled(grid, scores)
+    source, sink, nodes = len(excess), len(excess) + 1, np.arange(len(excess))
+    first = np.concatenate([tails, heads, np.where(excess > 0, source, nodes)])
+    second = np.concatenate([heads, tails, np.where(excess > 0, nodes, sink)])
+    whole = np.concatenate([capacity, capacity, np.abs(excess)])
+    graph = igraph.Graph(len(excess) + 2, np.column_stack([first, second]).tolist(), directed=True)
+    started = perf_counter()
+    flow = graph.maxflow_value(source, sink, whole.tolist())
+    return constant - factor * flow, perf_counter() - started
+
+
 PEERS: dict[str, Callable[[Grid, np.ndarray], tuple[float, float]]] = {
     "PyMaxflow": run_pymaxflow,
     "thinqpbo": run_thinqpbo,
     "OR-tools": run_ortools,
+    "igraph": run_igraph,
 }
 
 
@@ -122,7 +139,7 @@ def measure(grid: Grid, name: str, scores: np.ndarray, repeats: int, slow_peers:
         if seconds is not None:
             theirs["PyMaxflow"].append(seconds)
     if slow_peers:
-        for peer in ("thinqpbo", "OR-tools"):
+        for peer in ("thinqpbo", "OR-tools", "igraph"):
             seconds = run_peer(peer, grid, scores, point.value)
             theirs[peer] = [] if seconds is None else [seconds]
     row = [name, f"{grid.height}^2", 100 * oracle.n_undecided / grid.n_nodes, 1e3 * median(ours)]
@@ -130,6 +147,30 @@ def measure(grid: Grid, name: str, scores: np.ndarray, repeats: int, slow_peers:
         time = median(theirs[peer]) if theirs[peer] else None
         row += [None, None] if time is None else [1e3 * time, time / median(ours)]
     return [*row, point.gap / max(1.0, abs(point.value))]
+
+
+def compare_peers(sizes: Sequence[int], repeats: int) -> PeerTable:
+    """Solve every kind of grid by every peer that is installed; values are optima."""
+    packages = ("PyMaxflow", "thinqpbo", "ortools", "igraph")
+    table = PeerTable("grid oracle", packages)
+    for side in sizes:
+        grid, rng = Grid(side, side), np.random.default_rng(side)
+        cases = [(make.__name__, make(grid, rng)) for make in (attractive, mixed, smooth)]
+        for name, scores in [*cases, *frank_wolfe_gradients(grid, rng)]:
+            oracle, seconds = GridRoofDuality(grid, reuse_vertex=True), []
+            for _ in range(repeats + 1):
+                started = perf_counter()
+                value = oracle.compute_extreme_point(scores).value
+                seconds.append(perf_counter() - started)
+            table.put_ours(name, grid.n_nodes, median(seconds[1:]), value)
+            for peer, run in PEERS.items():
+                try:
+                    optimum, spent = run(grid, scores)
+                except ImportError:
+                    continue
+                rounded = 1e-5 if peer == "OR-tools" else None
+                table.put(name, grid.n_nodes, peer, spent, optimum, agreement=rounded)
+    return table
 
 
 def run_peer(peer: str, grid: Grid, scores: np.ndarray, value: float) -> float | None:
@@ -150,7 +191,11 @@ def main() -> None:
     parser.add_argument("--sizes", default="50,100,200,500")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--without-slow-peers", action="store_true")
+    parser.add_argument("--peers", action="store_true", help="one table of all public peers")
     args = parser.parse_args()
+    if args.peers:
+        compare_peers([int(side) for side in args.sizes.split(",")], args.repeats).finish()
+        return
     print_machine()
     rows = []
     for side in map(int, args.sizes.split(",")):

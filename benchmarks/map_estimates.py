@@ -1,0 +1,188 @@
+"""Best configurations of UAI models in a limited time, ours and toulbar2's, in the same run.
+
+    python -m benchmarks.map_estimates FILE.uai [FILE.uai.gz ...] --seconds 60
+    python -m benchmarks.map_estimates --planar 300
+    python -m benchmarks.map_estimates --peers [FILE.uai ...]
+
+Values and bounds are in nats, larger values and smaller bounds are better; an equals sign between
+value and bound says that the value is proven optimal. toulbar2 gives no value where its time ends
+without one. ``--planar`` solves a square spin glass with normal couplings by perfect matching.
+"""
+
+import argparse
+from itertools import pairwise
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import csr_array
+
+from benchmarks.reporting import PeerTable
+from engine.datasets.uai import read_uai
+from engine.graphs.factor_graph import Factor, FactorGraph
+from engine.graphs.grid import Grid
+from engine.inference.factors.map_portfolio import map_estimate
+from engine.inference.map_estimate import meets_bound
+from engine.inference.pairwise.planar_ising import PlanarIsing
+
+GLASSES = ((10, 2), (10, 3), (20, 2))  # sides and labels
+DIGITS = 6  # of toulbar2's costs after the point
+
+
+def solve_by_toulbar2(graph: FactorGraph, seconds: float) -> tuple[float, float]:
+    """Return value and bound (nats); -inf or inf where there is none."""
+    import pytoulbar2
+
+    constant = sum(float(f.table.max()) for f in graph.factors)
+    spans = [f.table[np.isfinite(f.table)] for f in graph.factors]
+    top = float(sum(np.ptp(values) for values in spans if values.size)) + 1.0
+    problem = pytoulbar2.CFN(top, DIGITS, 0)
+    for v, card in enumerate(graph.cardinalities):
+        problem.AddVariable(f"x{v}", list(range(int(card))))
+    for factor in graph.factors:
+        if factor.variables:
+            costs = np.where(np.isfinite(factor.table), factor.table.max() - factor.table, top)
+            problem.AddFunction([f"x{v}" for v in factor.variables], costs.ravel().tolist())
+    answer = problem.Solve(timeLimit=max(1, int(seconds)))
+    bound = constant - float(problem.GetDDualBound())
+    if not answer:
+        return -np.inf, bound
+    value = graph.score(np.array(answer[0], dtype=np.int64))
+    return value, max(value, bound)
+
+
+def _shown(value: float, bound: float) -> str:
+    sign = "=" if meets_bound(value, bound, 1e-6) else "<"
+    return f"{value:12.4f} {sign} {bound:12.4f}"
+
+
+def compare(path: Path, seconds: float) -> str:
+    """Return the row of one file."""
+    graph = read_uai(path)
+    started = perf_counter()
+    ours = map_estimate(graph, max_seconds=seconds)
+    ours_s = perf_counter() - started
+    started = perf_counter()
+    value, bound = solve_by_toulbar2(graph, seconds)
+    other_s = perf_counter() - started
+    return (
+        f"{path.name:26} {_shown(ours.value, ours.upper_bound)} {ours_s:6.1f} s {ours.method:12} "
+        f"{_shown(value, bound)} {other_s:6.1f} s  {ours.value - value:+.4f}"
+    )
+
+
+def solve_by_highs(graph: FactorGraph, seconds: float) -> tuple[float, float]:
+    """Return value and bound (nats) of the whole-number programme over all tables."""
+    tables = [factor.table for factor in graph.factors if factor.variables]
+    scopes = [factor.variables for factor in graph.factors if factor.variables]
+    constant = sum(float(f.table) for f in graph.factors if not f.variables)
+    cards = [int(card) for card in graph.cardinalities]
+    starts = np.concatenate([[0], np.cumsum(cards)])
+    offsets = starts[-1] + np.concatenate([[0], np.cumsum([table.size for table in tables])])
+    rows: list[tuple[np.ndarray, np.ndarray]] = []
+    right = [1.0] * len(cards)
+    for i, card in enumerate(cards):
+        rows.append((starts[i] + np.arange(card), np.ones(card)))
+    for table, scope, offset in zip(tables, scopes, offsets, strict=False):
+        places = offset + np.arange(table.size).reshape(table.shape)
+        for axis, variable in enumerate(scope):
+            for label in range(cards[variable]):
+                own = np.take(places, label, axis=axis).ravel()
+                rows.append(
+                    (np.append(own, starts[variable] + label), np.r_[np.ones(own.size), -1])
+                )
+                right.append(0.0)
+    index = np.concatenate([own for own, _ in rows])
+    lengths = np.concatenate([[0], np.cumsum([len(own) for own, _ in rows])])
+    matrix = csr_array((np.concatenate([v for _, v in rows]), index, lengths))
+    scores = np.concatenate([np.zeros(starts[-1]), *[table.ravel() for table in tables]])
+    possible = np.isfinite(scores)
+    answer = milp(
+        -np.where(possible, scores, 0.0),
+        integrality=(np.arange(len(scores)) < starts[-1]).astype(int),
+        bounds=Bounds(0.0, possible.astype(float)),
+        constraints=LinearConstraint(matrix, right, right),
+        options={"time_limit": seconds, "mip_rel_gap": 0.0},
+    )
+    bound = constant - answer.mip_dual_bound if answer.mip_dual_bound is not None else np.inf
+    if answer.x is None:
+        return -np.inf, bound
+    labels = np.array([int(answer.x[a:b].argmax()) for a, b in pairwise(starts)])
+    return graph.score(labels), bound
+
+
+PEERS = {"toulbar2": solve_by_toulbar2, "HiGHS, whole numbers": solve_by_highs}
+
+
+def spin_glass(side: int, n_labels: int, seed: int) -> FactorGraph:
+    """A grid with normal fields and normal couplings between every two labels."""
+    rng, grid = np.random.default_rng(seed), Grid(side, side)
+    fields = [Factor((i,), rng.normal(size=n_labels)) for i in range(grid.n_nodes)]
+    pairs = [
+        Factor((int(i), int(j)), rng.normal(size=(n_labels, n_labels))) for i, j in grid.edges()
+    ]
+    return FactorGraph(np.full(grid.n_nodes, n_labels), (*fields, *pairs))
+
+
+def compare_peers(cases: dict[str, FactorGraph], seconds: float) -> PeerTable:
+    """Solve each model by every peer; one that is not proved optimal says so."""
+    table = PeerTable("map estimates", ("pytoulbar2", "highspy", "scipy"), agreement=1e-6)
+    map_estimate(spin_glass(4, 3, 0), max_seconds=seconds)  # compiles
+    for case, graph in cases.items():
+        started = perf_counter()
+        ours = map_estimate(graph, max_seconds=seconds)
+        table.put_ours(case, graph.n_variables, perf_counter() - started, ours.value)
+        for name, solve in PEERS.items():
+            started = perf_counter()
+            try:
+                value, bound = solve(graph, seconds)
+            except ImportError:
+                continue
+            spent = perf_counter() - started
+            remark = "" if meets_bound(value, bound, 1e-6) else "not proved"
+            table.put(case, graph.n_variables, name, spent, value, remark=remark)
+    return table
+
+
+def solve_planar(side: int) -> str:
+    """Return the row of one spin glass."""
+    graph = Grid(side, side).to_pairwise()
+    strength = np.random.default_rng(0).normal(size=graph.n_edges)
+    tables = np.stack([strength, -strength, -strength, strength], axis=1)
+    scores = np.concatenate([np.zeros(2 * graph.n_nodes), tables.ravel()])
+    started = perf_counter()
+    ising = PlanarIsing(graph)
+    drawn = perf_counter() - started
+    best = ising.best(scores)
+    seconds = perf_counter() - started
+    return (
+        f"{side} x {side}: {_shown(best.value, best.upper_bound)}, "
+        f"{best.value / graph.n_nodes:.4f} a node, {seconds:.1f} s, {drawn:.1f} of them for drawing"
+    )
+
+
+def main() -> None:
+    """Print a row for each file."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("files", nargs="*", type=Path)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--planar", type=int, metavar="SIDE")
+    parser.add_argument("--peers", action="store_true", help="one table of all public peers")
+    args = parser.parse_args()
+    if args.peers:
+        cases = {path.name: read_uai(path) for path in args.files}
+        for side, labels in () if cases else GLASSES:
+            cases[f"{side} x {side} glass, {labels} labels"] = spin_glass(side, labels, 0)
+        compare_peers(cases, args.seconds).finish()
+        return
+    if args.planar:
+        print(solve_planar(args.planar))
+    if args.files:
+        print(f"{'file':26} {'ours':>12}   {'bound':>12} {'':21} {'toulbar2':>12}   {'bound':>12}")
+    for path in args.files:
+        print(compare(path, args.seconds), flush=True)
+
+
+if __name__ == "__main__":
+    main()
