@@ -38,7 +38,7 @@ import json
 import numpy as np
 from webapp.accounts.models import User
 from webapp.api.services import token_create
-from webapp.common import store
+from webapp.files import store
 from webapp.jobs.services import job_enqueue
 store.check()
 rng = np.random.default_rng({seed})
@@ -62,8 +62,8 @@ from django.db import connection
 from webapp.audit.models import AuditLine
 from webapp.cohorts.draft_files import draft_path
 from webapp.cohorts.models import Cohort, Draft
-from webapp.common import left_files, store
-from webapp.common.storage import organisation_folder
+from webapp.files import left_files, store
+from webapp.files.storage import organisation_folder
 from webapp.jobs.models import Job
 from webapp.accounts.models import Organisation
 left_files.UNFINISHED_SECONDS = -1

@@ -10,8 +10,8 @@ import structlog
 from celery.signals import worker_init
 
 from tasks.celery import app
-from webapp.common import store
 from webapp.common.checks import refuse_unsafe_settings
+from webapp.files import store
 from webapp.jobs.runner import run_next
 
 _LOOK_SECONDS = 2.0

@@ -11,8 +11,8 @@ from django.conf import settings
 from django.db import DatabaseError, connection
 
 from webapp.cohorts.services.drafts import drafts_expire
-from webapp.common.left_files import remove_left_files
-from webapp.common.store import StoreAwayError, tidy
+from webapp.files.left_files import remove_left_files
+from webapp.files.store import StoreAwayError, tidy
 from webapp.identity.services import people_expire
 from webapp.jobs.services import jobs_sweep
 from webapp.jobs.workers import workers_note

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from tests.live.product import ROOT, Product, new_product
-from tests.webapp.store.servers import object_store
+from tests.webapp.files.store.servers import object_store
 
 _FILL = """
 from webapp.accounts.models import User
 from webapp.cohorts.services.cohorts import draft_import
 from webapp.cohorts.services.drafts import draft_create
-from webapp.common import store
+from webapp.files import store
 store.check()
 bob = User.objects.get(username="bob")
 data = ("student_id,Bedtime\\n" + "".join(f"N{k},{'Early' if k % 2 else 'Late'}\\n"
@@ -27,7 +27,7 @@ draft_create(user=bob, filename="t.csv", size=len(data), read=lambda: data)
 _STATE = """
 import hashlib, json
 from django.apps import apps
-from webapp.common import store
+from webapp.files import store
 store.check()
 files = {}
 for file in store.files(store.store().root):

@@ -16,7 +16,7 @@ class Organisation(models.Model):
     # Where it is: pages show its times, and questionnaires close by its midnight. Empty: the
     # installation's zone.
     time_zone = models.CharField(max_length=64, blank=True)
-    # What its files take: as counted then, and what was taken since. See webapp/common/quota.py.
+    # What its files take: as counted then, and what was taken since. See webapp/files/quota.py.
     stored_bytes = models.BigIntegerField(default=0, editable=False)
     stored_at = models.DateTimeField(null=True, editable=False)
 

@@ -34,7 +34,7 @@ from webapp.api.shapes.base import Page, Paging, sentence_of
 from webapp.common.error_views import AWAY_ADVICE, AWAY_ERRORS, away_title
 from webapp.common.errors import ConflictError, Refusal
 from webapp.common.limits import TooManyError, count_up, seconds_left
-from webapp.segmentation.store import FULL_DISK_ERRORS, StorageFullError
+from webapp.files.contents import FULL_DISK_ERRORS, StorageFullError
 
 log = structlog.get_logger(__name__)
 

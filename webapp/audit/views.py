@@ -14,8 +14,8 @@ from webapp.audit.models import AuditLine
 from webapp.audit.services import audit
 from webapp.audit.tables import AuditTable, details_text
 from webapp.common.decorators import staff_required
-from webapp.common.file_headers import as_attachment
 from webapp.common.selectors import owned_by
+from webapp.files.file_headers import as_attachment
 
 LINES_A_PAGE = 50
 COLUMNS = ("time_utc", "who", "did", "kind", "what", "id", "details")

@@ -14,7 +14,7 @@ class CohortsConfig(AppConfig):
         from webapp.cohorts import shared_pages, signals  # noqa: F401
         from webapp.cohorts.draft_files import DRAFTS
         from webapp.cohorts.selectors import files
-        from webapp.common.left_files import register_needed
+        from webapp.files.left_files import register_needed
 
         shared_pages.register()
         register_needed(DRAFTS, files.needed_uploads)

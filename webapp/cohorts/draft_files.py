@@ -10,8 +10,8 @@ from cryptography.fernet import Fernet
 from webapp.cohorts.tables.layout import Layout, find_layout
 from webapp.cohorts.tables.source import Line, Sheet, Source
 from webapp.cohorts.tables.table import Table, build_table
-from webapp.common import store
-from webapp.common.storage import array_path, keep_bytes
+from webapp.files import store
+from webapp.files.storage import array_path, keep_bytes
 
 DRAFTS = "drafts"
 _REMEMBERED = 6  # files a process keeps parsed; one of 2,500 rows takes about 20 MB

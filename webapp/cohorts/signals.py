@@ -9,7 +9,7 @@ from django.dispatch import Signal, receiver
 from webapp.cohorts.draft_files import draft_path
 from webapp.cohorts.models import Cohort, Draft
 from webapp.cohorts.selectors.surveys import forget_surveys
-from webapp.common import store
+from webapp.files import store
 
 # Sent with ``cohort`` and ``user`` in the transaction of a purge, before anything is deleted.
 cohort_purging = Signal()

@@ -27,11 +27,11 @@ from django.db import connection, connections, transaction
 from django.utils import timezone
 
 from engine import whole_file
-from webapp.common import store
 from webapp.common.errors import Refusal
 from webapp.common.models import Installation
-from webapp.common.store.protocol import MARK
 from webapp.common.version import code_version
+from webapp.files import store
+from webapp.files.store.protocol import MARK
 
 FORMAT = 1
 

@@ -6,7 +6,7 @@ from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from webapp.common.store import StoreAwayError
+from webapp.files.store import StoreAwayError
 
 RETRY_SECONDS = 10  # after which a page or a program may ask again
 AWAY_ERRORS = (OperationalError, InterfaceError, StoreAwayError)

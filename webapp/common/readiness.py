@@ -8,7 +8,7 @@ import structlog
 from django.conf import settings
 from django.db import connection
 
-from webapp.common import store
+from webapp.files import store
 
 log = structlog.get_logger(__name__)
 

@@ -12,7 +12,7 @@ from webapp.cohorts.selectors.surveys import (
     cohort_survey,
     questionnaire_of,
 )
-from webapp.common import store
+from webapp.files import store
 from webapp.housing.models import Placement
 
 

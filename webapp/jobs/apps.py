@@ -21,8 +21,8 @@ class JobsConfig(AppConfig):
             register_home_panel,
             register_navigation,
         )
-        from webapp.common.left_files import register_needed
-        from webapp.common.quota import register_promises
+        from webapp.files.left_files import register_needed
+        from webapp.files.quota import register_promises
         from webapp.jobs import dispatch, selectors
         from webapp.jobs.metrics import job_gauges
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import structlog
 
 from engine import FileCheckpoint
-from webapp.common import store
+from webapp.files import store
 
 log = structlog.get_logger(__name__)
 

@@ -11,8 +11,8 @@ import numpy as np
 from django.db.models.functions import Now
 
 from engine import Checkpoint, Progress, StoppedError
-from webapp.common import store
-from webapp.common.storage import keep_file
+from webapp.files import store
+from webapp.files.storage import keep_file
 from webapp.jobs.checkpoint import StoredCheckpoint
 from webapp.jobs.claims import job_update
 from webapp.jobs.models import Job, JobTracePoint

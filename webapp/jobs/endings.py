@@ -6,8 +6,8 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from webapp.common import store
 from webapp.common.events import tell
+from webapp.files import store
 from webapp.jobs import registry
 from webapp.jobs.claims import change_if_claimed, job_update
 from webapp.jobs.failures import Failure

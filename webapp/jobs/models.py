@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from webapp.common import formats
 from webapp.common.models import OrganisationOwned
-from webapp.common.storage import array_path, organisation_folder
+from webapp.files.storage import array_path, organisation_folder
 
 
 class JobState(models.TextChoices):

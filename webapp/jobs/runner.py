@@ -14,8 +14,8 @@ from django.db.models.functions import Now
 
 from engine import InfeasibleError, InvalidProblemError, StoppedError
 from webapp.audit.services import audit
-from webapp.common import store
 from webapp.common.errors import Refusal
+from webapp.files import store
 from webapp.jobs import endings, registry, services
 from webapp.jobs.claims import ClaimLostError, job_claim, job_claim_next, job_update
 from webapp.jobs.context import JobContext

@@ -16,9 +16,9 @@ from django.utils import timezone
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.common.limits import TooManyError
-from webapp.common.quota import add_stored, check_quota, lock_organisation
 from webapp.common.request_lines import current_request_id
 from webapp.common.version import code_version
+from webapp.files.quota import add_stored, check_quota, lock_organisation
 from webapp.jobs import dispatch, registry
 from webapp.jobs.claims import change_if_claimed, job_update
 from webapp.jobs.endings import job_discard_files, job_fail, job_finish_cancelled

@@ -11,7 +11,7 @@ class MatchingConfig(AppConfig):
 
     def ready(self) -> None:
         """Register with the shared pages; models are ready only now."""
-        from webapp.common.left_files import register_needed
+        from webapp.files.left_files import register_needed
         from webapp.matching import shared_pages, signals  # noqa: F401
         from webapp.matching.selectors import files
 

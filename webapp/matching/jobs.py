@@ -24,7 +24,8 @@ from engine import (
 from engine import Proposal as EngineProposal
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.selectors.surveys import cohort_choices, cohort_survey, questionnaire_of
-from webapp.common import formats, store
+from webapp.common import formats
+from webapp.files import store
 from webapp.jobs.context import JobContext
 from webapp.jobs.registry import Queue, Subject, job_kind
 from webapp.matching.errors import MatchingError

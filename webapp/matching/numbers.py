@@ -18,8 +18,8 @@ from engine import (
     load_roommate_model,
 )
 from webapp.cohorts.selectors.surveys import cohort_positions, cohort_survey, questionnaire_of
-from webapp.common import store
-from webapp.common.storage import read_arrays
+from webapp.files import store
+from webapp.files.storage import read_arrays
 from webapp.matching.models import Proposal
 from webapp.matching.rules import proposal_rules
 

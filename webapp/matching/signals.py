@@ -10,7 +10,7 @@ from django.dispatch import receiver
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.signals import cohort_purging
-from webapp.common import store
+from webapp.files import store
 from webapp.jobs.models import ACTIVE_STATES, Job
 from webapp.jobs.services import job_cancel
 from webapp.matching.models import LearnedModel, Proposal

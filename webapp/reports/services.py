@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
-from webapp.common.quota import with_fresh_count
+from webapp.files.quota import with_fresh_count
 from webapp.housing.errors import HousingError
 from webapp.housing.exports import COLUMNS
 from webapp.housing.models import Placement

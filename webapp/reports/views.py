@@ -5,10 +5,10 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from webapp.common.decorators import staff_required, viewer_required
-from webapp.common.file_headers import as_attachment, plain_name
 from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_owned_or_404, owned_by
 from webapp.common.toasts import attempt, toast
+from webapp.files.file_headers import as_attachment, plain_name
 from webapp.housing.errors import HousingError
 from webapp.housing.exports import COLUMNS
 from webapp.housing.selectors.placements import PlacementRooms

@@ -11,7 +11,7 @@ class SegmentationConfig(AppConfig):
 
     def ready(self) -> None:
         """Add the rail's lines, next steps, the home panel, search, demonstration and files."""
-        from webapp.common.left_files import register_needed
+        from webapp.files.left_files import register_needed
         from webapp.segmentation import shared_pages
         from webapp.segmentation.selectors import files
 

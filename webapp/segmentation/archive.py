@@ -17,7 +17,7 @@ from typing import BinaryIO
 
 from engine import name_in_set
 from webapp.common.errors import Refusal
-from webapp.segmentation.store import CHUNK_BYTES
+from webapp.files.contents import CHUNK_BYTES
 
 MAX_ENTRIES = 5_000
 MAX_ENTRY_BYTES = 200 * 1024**2

@@ -12,14 +12,14 @@ from django.http import Http404
 from PIL import Image
 
 from engine import read_image
-from webapp.common import store
+from webapp.files import store
+from webapp.files.contents import FileStore, read_chunks
+from webapp.files.zip_stream import ZipMember, stream_zip, unique_names
 from webapp.segmentation.measuring import coco, label_map, object_rows, unit_of
 from webapp.segmentation.models import PredictedImage, PredictionBatch
 from webapp.segmentation.object_tables import objects_csv
 from webapp.segmentation.rendering import overlay_picture, png_bytes, read_mask_png
 from webapp.segmentation.services.class_predictions import class_overlay
-from webapp.segmentation.store import FileStore, read_chunks
-from webapp.segmentation.zip_stream import ZipMember, stream_zip, unique_names
 
 COLUMNS = [
     "name",

@@ -17,8 +17,10 @@ from engine import (
     load_segmentation_model,
     train_boosted_segmentation,
 )
-from webapp.common import formats, store
-from webapp.common.storage import keep_bytes
+from webapp.common import formats
+from webapp.files import store
+from webapp.files.contents import StorageFullError, full_disk_explained
+from webapp.files.storage import keep_bytes
 from webapp.jobs.context import JobContext
 from webapp.jobs.models import Job
 from webapp.jobs.registry import Pieces, Queue, Subject, job_kind, nothing_is_kept
@@ -37,7 +39,6 @@ from webapp.segmentation.rendering import png_bytes, probability_picture
 from webapp.segmentation.services.painted_models import predict_painted, train_painted
 from webapp.segmentation.services.predictions import predict_image, prediction_pieces
 from webapp.segmentation.spread_learning import train_linear
-from webapp.segmentation.store import StorageFullError, full_disk_explained
 
 PREVIEW_SIDE = 240  # pixels; small maps are enlarged, so that single pixels stay visible
 PREVIEWS = 2

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from engine import ObjectTable, PictureView, measure_objects, read_deep, read_image
-from webapp.common import store
+from webapp.files import store
 from webapp.segmentation.models import PredictedImage
 from webapp.segmentation.rendering import read_mask_png
 

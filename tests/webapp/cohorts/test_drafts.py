@@ -23,8 +23,8 @@ from webapp.cohorts.draft_files import draft_path
 from webapp.cohorts.models import Cohort, Draft
 from webapp.cohorts.services.drafts import draft_create, draft_table, drafts_expire
 from webapp.cohorts.tables.steps_back import MAX_STEPS, step_back, taken_back, with_step
-from webapp.common.left_files import remove_left_files
-from webapp.common.store.protocol import UNFINISHED_SECONDS
+from webapp.files.left_files import remove_left_files
+from webapp.files.store.protocol import UNFINISHED_SECONDS
 
 OLD, NEW = Fernet.generate_key().decode(), Fernet.generate_key().decode()
 WITH_NAMES = b"student_id,Full name,Bedtime\n" + b"".join(

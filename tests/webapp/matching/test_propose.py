@@ -17,9 +17,9 @@ from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, Student
 from webapp.cohorts.selectors.surveys import forget_surveys
 from webapp.cohorts.services.cohorts import cohort_purge
-from webapp.common import quota
-from webapp.common.quota import QuotaError
-from webapp.common.storage import organisation_folder
+from webapp.files import quota
+from webapp.files.quota import QuotaError
+from webapp.files.storage import organisation_folder
 from webapp.jobs.models import Job, JobState
 from webapp.matching import jobs
 from webapp.matching.errors import DecisionError, MatchingError

@@ -12,7 +12,7 @@ from openpyxl import load_workbook
 from PIL import Image
 
 from tests.webapp.segmentation.test_painting import INSIDE, OUTSIDE, file, plain_set  # noqa: F401 - fixtures
-from webapp.common import store
+from webapp.files import store
 from webapp.jobs.runner import run_job
 from webapp.segmentation.models import ImageSet, PredictionBatch, Segmenter
 from webapp.segmentation.services import painting

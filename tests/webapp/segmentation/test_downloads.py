@@ -4,7 +4,7 @@ import pytest
 from django.http import HttpResponse
 
 from webapp.audit.models import AuditLine
-from webapp.common.file_headers import as_attachment
+from webapp.files.file_headers import as_attachment
 from webapp.segmentation.models import PredictedImage
 from webapp.segmentation.views.predicted_images import FILES
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from webapp.segmentation.file_responses import parse_range
+from webapp.files.file_responses import parse_range
 
 
 @pytest.fixture

@@ -8,13 +8,13 @@ from uuid import uuid4
 import pytest
 
 from webapp.accounts.models import User
-from webapp.common import left_files
-from webapp.common.left_files import remove_left_files
-from webapp.common.storage import array_path, organisation_folder
-from webapp.common.store.protocol import UNFINISHED_SECONDS
+from webapp.files import left_files
+from webapp.files.contents import FileStore
+from webapp.files.left_files import remove_left_files
+from webapp.files.storage import array_path, organisation_folder
+from webapp.files.store.protocol import UNFINISHED_SECONDS
 from webapp.segmentation.models import ImageFile, ImageSet, PredictionBatch
 from webapp.segmentation.services.thumbnails import view_picture_path
-from webapp.segmentation.store import FileStore
 
 
 def files_of(user: User) -> set[Path]:

@@ -14,7 +14,7 @@ from PIL import Image
 from tests.webapp.segmentation.conftest import encoded, upload
 from tests.webapp.segmentation.test_uploads import files_in, release_after_inspection
 from webapp.accounts.models import Organisation
-from webapp.common.quota import stored_bytes
+from webapp.files.quota import stored_bytes
 from webapp.segmentation import rendering
 from webapp.segmentation.models import ImageFile, PredictedImage
 from webapp.segmentation.rendering import read_mask_png

@@ -13,6 +13,7 @@ from engine import load_segmentation_model
 from tests.webapp.segmentation.conftest import MakeSet, make_segmenter
 from webapp.accounts.models import Organisation, User
 from webapp.audit.models import AuditLine
+from webapp.files.contents import StorageFullError
 from webapp.jobs import runner
 from webapp.jobs.claims import ClaimLostError, job_claim_next
 from webapp.jobs.models import Job, JobState
@@ -29,7 +30,6 @@ from webapp.segmentation.services.predictions import (
     prediction_go_on,
     prediction_start,
 )
-from webapp.segmentation.store import StorageFullError
 
 
 @pytest.fixture(autouse=True)

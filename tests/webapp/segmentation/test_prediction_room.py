@@ -9,8 +9,8 @@ from django.utils import timezone
 from tests.webapp.segmentation.conftest import encoded, make_batch, picture
 from webapp.accounts.models import Organisation
 from webapp.audit.models import AuditLine
-from webapp.common import quota
-from webapp.common.quota import QuotaError, stored_bytes
+from webapp.files import quota
+from webapp.files.quota import QuotaError, stored_bytes
 from webapp.jobs.models import Job, JobState
 from webapp.jobs.runner import run_job
 from webapp.segmentation import jobs

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from engine import InvalidProblemError
 from tests.webapp.segmentation.conftest import make_batch
+from webapp.files.contents import StorageFullError
 from webapp.jobs.models import Job, JobState
 from webapp.jobs.runner import run_job
 from webapp.jobs.services import jobs_sweep
@@ -23,7 +24,6 @@ from webapp.segmentation.services.predictions import (
     prediction_delete,
     prediction_start,
 )
-from webapp.segmentation.store import StorageFullError
 
 
 def test_the_job_predicts_every_image(bob, segmenter, image_set) -> None:

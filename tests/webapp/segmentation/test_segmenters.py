@@ -23,6 +23,7 @@ from engine.learning.segmentation import SOLVERS
 from tests.webapp.segmentation.conftest import block_mask, encoded, make_segmenter
 from webapp.common import formats
 from webapp.common.formats import duration
+from webapp.files.contents import FileStore
 from webapp.jobs.context import JobContext
 from webapp.jobs.models import Job, JobState, JobTracePoint
 from webapp.jobs.runner import run_job
@@ -39,7 +40,6 @@ from webapp.segmentation.services.segmenters import (
     segmenter_learn,
     split_images,
 )
-from webapp.segmentation.store import FileStore
 from webapp.segmentation.templatetags.segmentation import gap as gap_in_words
 
 QUICK = LearningChoices(

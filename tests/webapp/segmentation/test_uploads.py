@@ -11,12 +11,12 @@ from PIL import Image
 
 from tests.webapp.segmentation.conftest import block_mask, encoded, picture, upload, zipped
 from webapp.audit.models import AuditLine
+from webapp.files.contents import FileStore
 from webapp.segmentation.inspection import FileFacts, inspect_file
 from webapp.segmentation.models import ImageFile
 from webapp.segmentation.services import image_sets, uploads
 from webapp.segmentation.services.image_sets import contents_release, mask_pair
 from webapp.segmentation.services.uploads import upload_take
-from webapp.segmentation.store import FileStore
 
 
 def take(bob, image_set, name: str, content: bytes, **options):

@@ -10,7 +10,7 @@ from webapp.api.registry import Request, endpoint
 from webapp.api.shapes import images as shapes
 from webapp.api.shapes.base import Page, Paging
 from webapp.common.selectors import get_owned_or_404
-from webapp.segmentation.file_responses import exported, file_response
+from webapp.files.file_responses import exported, file_response
 from webapp.segmentation.models import ImageSet
 from webapp.segmentation.selectors.image_sets import (
     count_files,

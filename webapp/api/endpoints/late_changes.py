@@ -10,8 +10,8 @@ from webapp.api.dispatch import read_body
 from webapp.api.endpoints.placements import TAG, find_placement
 from webapp.api.registry import Request, endpoint
 from webapp.api.shapes import housing as shapes
-from webapp.common.file_headers import as_attachment, plain_name
 from webapp.common.selectors import get_or_404
+from webapp.files.file_headers import as_attachment, plain_name
 from webapp.housing.exports import moves_export
 from webapp.housing.forms import read_students
 from webapp.housing.models import Placement, ProposedChange

@@ -14,10 +14,10 @@ from webapp.api.shapes import letters as shapes
 from webapp.api.shapes.base import Page, Paging, Sentence
 from webapp.api.shapes.housing import SeenVersion
 from webapp.cohorts.models import Cohort
-from webapp.common.file_headers import as_attachment
 from webapp.common.formats import counted
 from webapp.common.parameters import digits_of
 from webapp.common.selectors import get_owned_or_404, owned_by
+from webapp.files.file_headers import as_attachment
 from webapp.housing.models import Placement
 from webapp.letters.models import Letter, LetterTemplate
 from webapp.letters.recipients import (

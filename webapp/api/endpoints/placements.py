@@ -13,8 +13,8 @@ from webapp.api.registry import Request, endpoint
 from webapp.api.shapes import housing as shapes
 from webapp.api.shapes.base import Page, Paging, Sentence
 from webapp.cohorts.models import Cohort
-from webapp.common.file_headers import as_attachment, plain_name
 from webapp.common.selectors import get_or_404, get_owned_or_404, owned_by
+from webapp.files.file_headers import as_attachment, plain_name
 from webapp.housing.errors import HousingError
 from webapp.housing.exports import SHAPES, rooms_export, roster_export
 from webapp.housing.forms import default_rules, read_students

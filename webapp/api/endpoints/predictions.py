@@ -9,10 +9,10 @@ from webapp.api.dispatch import page_of, read_body, read_query
 from webapp.api.registry import Request, endpoint
 from webapp.api.shapes import images as shapes
 from webapp.api.shapes.base import Page, Paging
-from webapp.common.file_headers import as_attachment
 from webapp.common.selectors import get_owned_or_404
+from webapp.files.file_headers import as_attachment
+from webapp.files.file_responses import exported
 from webapp.segmentation.exports import batch_archive
-from webapp.segmentation.file_responses import exported
 from webapp.segmentation.models import ImageSet
 from webapp.segmentation.selectors.predictions import (
     batch_of,

@@ -12,8 +12,8 @@ from webapp.api.registry import Request, endpoint
 from webapp.api.shapes import roommates as shapes
 from webapp.api.shapes.base import Page, Paging
 from webapp.cohorts.models import Cohort
-from webapp.common.file_headers import as_attachment
 from webapp.common.selectors import get_owned_or_404
+from webapp.files.file_headers import as_attachment
 from webapp.matching.errors import DecisionError, MatchingError
 from webapp.matching.models import Decision, LearnedModel, Proposal
 from webapp.matching.selectors.proposals import forbidden_counts, proposals_of

@@ -10,8 +10,8 @@ from webapp.api.endpoints.placements import find_placement
 from webapp.api.registry import Request, endpoint
 from webapp.api.shapes import reports as shapes
 from webapp.api.shapes.base import Page, Paging
-from webapp.common.file_headers import as_attachment, plain_name
 from webapp.common.selectors import get_owned_or_404, owned_by
+from webapp.files.file_headers import as_attachment, plain_name
 from webapp.housing.errors import HousingError
 from webapp.housing.selectors.placements import PlacementRooms
 from webapp.reports.exports import report_export, shaped_roster

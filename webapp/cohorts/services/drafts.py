@@ -39,9 +39,9 @@ from webapp.cohorts.tables.review import Review, review
 from webapp.cohorts.tables.source import Source, TableError
 from webapp.cohorts.tables.steps_back import step_back, taken_back, with_step
 from webapp.cohorts.tables.table import Table, build_table
-from webapp.common import store
 from webapp.common.errors import ConflictError, Refusal
-from webapp.common.quota import check_quota, with_fresh_count
+from webapp.files import store
+from webapp.files.quota import check_quota, with_fresh_count
 
 _RECIPES = 100  # forms of an organisation that a file is compared with, last used first
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from webapp.common.formats import is_telling
 from webapp.common.models import OrganisationOwned
-from webapp.common.storage import array_path
+from webapp.files.storage import array_path
 
 
 class Placement(OrganisationOwned):

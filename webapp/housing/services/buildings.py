@@ -12,7 +12,7 @@ from webapp.audit.services import audit
 from webapp.cohorts.services.drafts import clean_filename
 from webapp.cohorts.tables.reading import check_file_size, read_table
 from webapp.common.formats import counted
-from webapp.common.quota import check_quota, with_fresh_count
+from webapp.files.quota import check_quota, with_fresh_count
 from webapp.housing.errors import ChangedElsewhereError, HousingError
 from webapp.housing.models import MAX_BEDS, BuildingDraft, BuildingList, Place, Room, RoomState
 from webapp.housing.room_file import Column, RoomFile, guess_roles, read_rooms

@@ -10,7 +10,7 @@ from django.utils import timezone
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.common.formats import counted
-from webapp.common.quota import with_fresh_count
+from webapp.files.quota import with_fresh_count
 from webapp.housing.errors import ChangedElsewhereError, HousingError
 from webapp.housing.models import Place, Placement, PlacementEvent, ProposedChange
 from webapp.housing.services.decisions import lock_placement, row_of

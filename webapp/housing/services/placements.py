@@ -14,7 +14,7 @@ from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort, Student
 from webapp.cohorts.selectors.surveys import cohort_survey, questionnaire_of
 from webapp.common.formats import counted
-from webapp.common.quota import with_fresh_count
+from webapp.files.quota import with_fresh_count
 from webapp.housing.errors import HousingError
 from webapp.housing.models import BuildingList, Place, Placement, Room
 from webapp.housing.rules import COUNTS, PlacementRules

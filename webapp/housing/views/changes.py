@@ -7,9 +7,9 @@ from django.views.decorators.http import require_GET, require_POST
 
 from webapp.common.decorators import staff_required
 from webapp.common.errors import Refusal
-from webapp.common.file_headers import as_attachment, plain_name
 from webapp.common.parameters import whole_number
 from webapp.common.toasts import toast
+from webapp.files.file_headers import as_attachment, plain_name
 from webapp.housing.errors import HousingError
 from webapp.housing.exports import moves_export
 from webapp.housing.forms import find_numbers, read_students

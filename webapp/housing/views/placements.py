@@ -9,10 +9,10 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from webapp.cohorts.models import Cohort
 from webapp.common.decorators import administrator_required, staff_required, viewer_required
 from webapp.common.errors import Refusal
-from webapp.common.file_headers import as_attachment, plain_name
 from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_owned_or_404, owned_by
 from webapp.common.toasts import attempt, toast
+from webapp.files.file_headers import as_attachment, plain_name
 from webapp.housing.errors import HousingError
 from webapp.housing.exports import COLUMNS, SHAPES, rooms_export, roster_export, scenarios_export
 from webapp.housing.forms import default_rules, read_rules

@@ -11,11 +11,11 @@ from django.views.decorators.http import require_GET, require_POST
 
 from webapp.common.decorators import administrator_required, staff_required
 from webapp.common.errors import Refusal
-from webapp.common.file_headers import as_attachment, plain_name
 from webapp.common.formats import counted
 from webapp.common.parameters import digits_of, whole_number
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
+from webapp.files.file_headers import as_attachment, plain_name
 from webapp.housing.views.placements import find_placement
 from webapp.letters.errors import LetterError
 from webapp.letters.models import LetterTemplate

@@ -6,7 +6,7 @@ from pathlib import Path
 from django.db import models
 
 from webapp.common.models import OrganisationOwned
-from webapp.common.storage import array_path
+from webapp.files.storage import array_path
 
 # None: checked by a version that did not keep it.
 _KINDS_OF_PAIRS = {True: "simulated pairs", False: "real pairs", None: "pairs of unknown origin"}

@@ -8,7 +8,7 @@ from django.db import models
 from django.utils import timezone
 
 from webapp.common.models import OrganisationOwned
-from webapp.common.storage import array_path
+from webapp.files.storage import array_path
 
 
 class Proposal(OrganisationOwned):

@@ -12,7 +12,7 @@ from webapp.cohorts.models import Cohort
 from webapp.cohorts.selectors.cohorts import share_students
 from webapp.cohorts.selectors.surveys import cohort_survey, common_questionnaire, questionnaire_of
 from webapp.common.formats import counted
-from webapp.common.quota import with_fresh_count
+from webapp.files.quota import with_fresh_count
 from webapp.jobs.services import job_cancel, job_enqueue
 from webapp.matching.errors import MatchingError
 from webapp.matching.models import LearnedModel

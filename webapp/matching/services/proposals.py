@@ -14,9 +14,9 @@ from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort, Student
 from webapp.cohorts.selectors.surveys import cohort_survey, questionnaire_of
-from webapp.common import store
-from webapp.common.quota import with_fresh_count
-from webapp.common.storage import write_arrays
+from webapp.files import store
+from webapp.files.quota import with_fresh_count
+from webapp.files.storage import write_arrays
 from webapp.jobs.services import job_enqueue
 from webapp.matching.conflicts import Conflict, find_conflicts
 from webapp.matching.errors import MatchingError

@@ -10,9 +10,9 @@ from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.selectors.surveys import cohort_survey
-from webapp.common import store
-from webapp.common.quota import check_quota, with_fresh_count
-from webapp.common.storage import keep_file
+from webapp.files import store
+from webapp.files.quota import check_quota, with_fresh_count
+from webapp.files.storage import keep_file
 from webapp.matching.errors import MatchingError
 from webapp.matching.models import LearnedModel
 from webapp.matching.results import weight_rows

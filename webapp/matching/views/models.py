@@ -9,10 +9,10 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from webapp.cohorts.models import Cohort
 from webapp.common.decorators import administrator_required, staff_required, viewer_required
 from webapp.common.errors import Refusal
-from webapp.common.file_headers import as_attachment
 from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_owned_or_404, owned_by
 from webapp.common.toasts import attempt
+from webapp.files.file_headers import as_attachment
 from webapp.matching.charts import model_charts, question_chart
 from webapp.matching.models import LearnedModel
 from webapp.matching.selectors.models import (

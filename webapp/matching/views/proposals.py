@@ -11,10 +11,10 @@ from webapp.cohorts.models import Cohort
 from webapp.cohorts.selectors.cohorts import rule_groups
 from webapp.common.decorators import administrator_required, staff_required, viewer_required
 from webapp.common.errors import Refusal
-from webapp.common.file_headers import as_attachment, plain_name
 from webapp.common.listing import light
 from webapp.common.selectors import get_owned_or_404, owned_by
 from webapp.common.toasts import attempt
+from webapp.files.file_headers import as_attachment, plain_name
 from webapp.matching.charts import compare_scores, probability_heatmap
 from webapp.matching.errors import MatchingError
 from webapp.matching.models import Proposal

@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from engine import PictureView, view_from_json
 from webapp.common.models import OrganisationOwned
-from webapp.segmentation.store import FileStore
+from webapp.files.contents import FileStore
 
 
 class ImageSet(OrganisationOwned):

@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from engine import PictureView
 from webapp.common.models import OrganisationOwned
-from webapp.common.storage import array_path
+from webapp.files.storage import array_path
 from webapp.segmentation.models.image_set import ImageFile, ImageSet
 from webapp.segmentation.models.segmenter import Segmenter
 

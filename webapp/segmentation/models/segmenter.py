@@ -7,7 +7,7 @@ from django.db import models
 from django.urls import reverse
 
 from webapp.common.models import OrganisationOwned
-from webapp.common.storage import array_path
+from webapp.files.storage import array_path
 from webapp.segmentation.models.image_set import ImageSet
 
 

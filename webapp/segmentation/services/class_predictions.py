@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from engine import confusion, predict_classes
-from webapp.common.storage import keep_array, keep_bytes
+from webapp.files.contents import FileStore
+from webapp.files.storage import keep_array, keep_bytes
 from webapp.segmentation.inspection import jpeg_bytes
 from webapp.segmentation.measuring import intensities, measure_row
 from webapp.segmentation.models import PredictedImage
 from webapp.segmentation.painting.raster import live_factor
 from webapp.segmentation.rendering import png_bytes, reduced
 from webapp.segmentation.services.known_labels import known_labels
-from webapp.segmentation.store import FileStore
 from webapp.segmentation.uncertainty import reliability_counts
 
 PREVIEW_SIDE = 360

@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 from engine import InvalidProblemError, read_image
 from webapp.accounts.models import User
 from webapp.audit.services import audit
-from webapp.common import store
-from webapp.common.quota import with_fresh_count
+from webapp.files import store
+from webapp.files.contents import FileStore, StoredContent
+from webapp.files.quota import with_fresh_count
 from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.inspection import FileFacts, inspect_file
 from webapp.segmentation.models import ImageFile, ImageSet, PredictedImage
@@ -18,7 +19,6 @@ from webapp.segmentation.services.image_sets import (
     contents_release,
     pairing_refresh,
 )
-from webapp.segmentation.store import FileStore, StoredContent
 
 
 @with_fresh_count

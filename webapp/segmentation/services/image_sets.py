@@ -8,14 +8,14 @@ from django.db import transaction
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
-from webapp.common import store
-from webapp.common.quota import check_quota, lock_organisation
+from webapp.files import store
+from webapp.files.contents import FileStore, StoredContent, content_remove
+from webapp.files.quota import check_quota, lock_organisation
 from webapp.jobs.models import ACTIVE_STATES
 from webapp.jobs.services import job_cancel
 from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.models import ImageFile, ImageSet, PredictedImage
 from webapp.segmentation.pairing import PairingFile, pair_by_name, pair_problem
-from webapp.segmentation.store import FileStore, StoredContent, content_remove
 
 
 def image_set_create(*, user: User, name: str, foreground: str) -> ImageSet:

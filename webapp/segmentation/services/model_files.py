@@ -10,12 +10,12 @@ from django.db import transaction
 from engine import InvalidProblemError, load_class_model, load_segmentation_model
 from webapp.accounts.models import User
 from webapp.audit.services import audit
-from webapp.common.quota import check_quota, with_fresh_count
-from webapp.common.storage import keep_file
+from webapp.files.contents import full_disk_explained
+from webapp.files.quota import check_quota, with_fresh_count
+from webapp.files.storage import keep_file
 from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.models import Segmenter
 from webapp.segmentation.services.painting import COLOURS
-from webapp.segmentation.store import full_disk_explained
 
 MOST_BYTES = 256 * 1024**2
 

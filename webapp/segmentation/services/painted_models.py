@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from engine import InvalidProblemError, Progress, read_image, train_class_segmentation
 from webapp.accounts.models import User
 from webapp.common.errors import Refusal
-from webapp.common.quota import with_fresh_count
+from webapp.files.quota import with_fresh_count
 from webapp.jobs.context import JobContext
 from webapp.jobs.services import job_enqueue
 from webapp.segmentation.detail import MOST_TRIED, painted_detail

@@ -19,9 +19,10 @@ from engine import (
 )
 from webapp.accounts.models import User
 from webapp.audit.services import audit
-from webapp.common import store
-from webapp.common.quota import with_fresh_count
-from webapp.common.storage import keep_array, keep_bytes
+from webapp.files import store
+from webapp.files.contents import FileStore, full_disk_explained
+from webapp.files.quota import with_fresh_count
+from webapp.files.storage import keep_array, keep_bytes
 from webapp.jobs.models import Job
 from webapp.jobs.registry import Piece
 from webapp.jobs.services import job_cancel, job_enqueue, job_store
@@ -49,7 +50,6 @@ from webapp.segmentation.services.image_sets import (
     contents_release,
     prediction_paths,
 )
-from webapp.segmentation.store import FileStore, full_disk_explained
 from webapp.segmentation.uncertainty import reliability_counts
 
 PREVIEW_SIDE = 360  # pixels

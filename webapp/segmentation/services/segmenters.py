@@ -8,8 +8,8 @@ from django.db import transaction
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
-from webapp.common import store
-from webapp.common.quota import with_fresh_count
+from webapp.files import store
+from webapp.files.quota import with_fresh_count
 from webapp.jobs.models import Job
 from webapp.jobs.services import job_cancel, job_enqueue
 from webapp.segmentation.errors import SegmentationError

@@ -6,10 +6,10 @@ from django.http import Http404
 from PIL import Image
 
 from engine import InvalidProblemError, PictureView, read_image
+from webapp.files.contents import FileStore
 from webapp.segmentation.inspection import THUMBNAIL_SIDE, jpeg_bytes, small_copy
 from webapp.segmentation.rendering import view_factor
 from webapp.segmentation.services.views import view_mark
-from webapp.segmentation.store import FileStore
 
 THUMBNAIL_QUALITY = 82
 VIEW_QUALITY = 90

@@ -10,7 +10,8 @@ from engine import InvalidProblemError, mask_stem
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.common.errors import Refusal
-from webapp.common.quota import QuotaError, with_fresh_count
+from webapp.files.contents import FileStore, StorageFullError, StoredContent
+from webapp.files.quota import QuotaError, with_fresh_count
 from webapp.segmentation.annotations import read_annotations, read_class_map
 from webapp.segmentation.archive import (
     MAX_ENTRY_BYTES,
@@ -29,7 +30,6 @@ from webapp.segmentation.services.image_sets import (
     pairing_refresh,
 )
 from webapp.segmentation.services.views import view_for, view_mark
-from webapp.segmentation.store import FileStore, StorageFullError, StoredContent
 
 ZIP_HEADS = (b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")
 MAX_FILES = 250_000  # 100,000 images, their masks, and room

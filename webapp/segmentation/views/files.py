@@ -19,12 +19,12 @@ from webapp.accounts.models import User
 from webapp.common.decorators import staff_required, viewer_required
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
-from webapp.segmentation.file_responses import exported, file_response
+from webapp.files.contents import FULL_DISK_ERRORS, StorageFullError
+from webapp.files.file_responses import exported, file_response
 from webapp.segmentation.models import ImageSet
 from webapp.segmentation.selectors.image_sets import image_file_of
 from webapp.segmentation.services.thumbnails import thumbnail_path
 from webapp.segmentation.services.uploads import FileResult, upload_take_all
-from webapp.segmentation.store import FULL_DISK_ERRORS, StorageFullError
 
 CUT_OFF = "The upload stopped before its end. Nothing of this file was saved."
 

@@ -12,10 +12,10 @@ from django.views.decorators.http import require_GET, require_POST
 from webapp.audit.services import audit
 from webapp.common.decorators import staff_required
 from webapp.common.errors import Refusal
-from webapp.common.file_headers import as_attachment
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
-from webapp.segmentation.file_responses import file_response
+from webapp.files.file_headers import as_attachment
+from webapp.files.file_responses import file_response
 from webapp.segmentation.models import ImageFile, ImageSet, Stroke
 from webapp.segmentation.object_tables import objects_csv
 from webapp.segmentation.painting.raster import live_factor

@@ -11,10 +11,11 @@ from django.views.decorators.http import require_GET, require_POST
 
 from webapp.common.decorators import staff_required, viewer_required
 from webapp.common.errors import Refusal
-from webapp.common.file_headers import as_attachment
 from webapp.common.toasts import toast
+from webapp.files.contents import FULL_DISK_ERRORS, StorageFullError
+from webapp.files.file_headers import as_attachment
+from webapp.files.file_responses import exported, file_response
 from webapp.segmentation.exports import coco_json, labels_tif, overlay_png, require_done, stem
-from webapp.segmentation.file_responses import exported, file_response
 from webapp.segmentation.measuring import classes_of_row, object_rows, unit_of
 from webapp.segmentation.models import PredictedImage
 from webapp.segmentation.object_tables import XLSX, objects_csv, objects_xlsx
@@ -27,7 +28,6 @@ from webapp.segmentation.selectors.predictions import (
 )
 from webapp.segmentation.services.corrections import mask_correct
 from webapp.segmentation.services.thumbnails import thumbnail_path, view_picture_path
-from webapp.segmentation.store import FULL_DISK_ERRORS, StorageFullError
 
 MAX_PAINTED_BYTES = 32 * 1024**2
 STRIP_IMAGES = 60

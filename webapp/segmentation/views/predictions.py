@@ -18,9 +18,9 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from webapp.audit.services import audit
 from webapp.common.decorators import staff_required, viewer_required
 from webapp.common.errors import Refusal
-from webapp.common.file_headers import as_attachment
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import attempt, toast
+from webapp.files.file_headers import as_attachment
 from webapp.segmentation.charts import reliability_figure
 from webapp.segmentation.exports import batch_archive, coco_json, done_rows, numbers_csv
 from webapp.segmentation.measuring import object_rows, unit_of

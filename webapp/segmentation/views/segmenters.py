@@ -9,14 +9,15 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from webapp.common import store
 from webapp.common.decorators import staff_required, viewer_required
 from webapp.common.errors import Refusal
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
+from webapp.files import store
+from webapp.files.contents import StorageFullError
+from webapp.files.file_responses import exported, file_response
 from webapp.segmentation.charts import held_out_chart
 from webapp.segmentation.checking import accuracy_of, interval_of
-from webapp.segmentation.file_responses import exported, file_response
 from webapp.segmentation.models import ImageFile, ImageSet, Segmenter
 from webapp.segmentation.selectors.image_sets import image_counts, sets_with_masks
 from webapp.segmentation.selectors.segmenters import (
@@ -30,7 +31,6 @@ from webapp.segmentation.services.segmenters import (
     segmenter_delete,
     segmenter_learn,
 )
-from webapp.segmentation.store import StorageFullError
 
 RESTRAINTS = [
     ("0.1", "Little: follows the masks closely; for many images"),

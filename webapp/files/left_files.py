@@ -12,10 +12,10 @@ from pathlib import Path
 from django.db import transaction
 
 from webapp.accounts.models import Organisation
-from webapp.common import store
-from webapp.common.quota import lock_organisation
-from webapp.common.storage import organisation_folder
-from webapp.common.store.protocol import UNFINISHED_SECONDS
+from webapp.files import store
+from webapp.files.quota import lock_organisation
+from webapp.files.storage import organisation_folder
+from webapp.files.store.protocol import UNFINISHED_SECONDS
 
 Needed = Callable[[int], Iterable[str]]
 _KEY = re.compile(r"[0-9a-f]{64}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")

@@ -19,9 +19,9 @@ from django.db.models import F
 from django.utils import timezone
 
 from webapp.accounts.models import Organisation
-from webapp.common import store
 from webapp.common.errors import Refusal
-from webapp.common.storage import organisation_folder
+from webapp.files import store
+from webapp.files.storage import organisation_folder
 
 _COUNT_HOLDS = timedelta(seconds=30)  # thousands of files in a row must not walk the folder each
 

@@ -13,9 +13,9 @@ import structlog
 from django.conf import settings
 
 from webapp.common.models import Installation
-from webapp.common.store.bucket import BucketStore
-from webapp.common.store.folder import FolderStore
-from webapp.common.store.protocol import Store, StoreAwayError, StoredFile
+from webapp.files.store.bucket import BucketStore
+from webapp.files.store.folder import FolderStore
+from webapp.files.store.protocol import Store, StoreAwayError, StoredFile
 
 log = structlog.get_logger(__name__)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from engine import whole_file
-from webapp.common.store.protocol import MARK, UNFINISHED_SECONDS, StoreAwayError, StoredFile
+from webapp.files.store.protocol import MARK, UNFINISHED_SECONDS, StoreAwayError, StoredFile
 
 # Folders whose mark was seen by this process or one that it was forked from. A new installation has
 # no mark yet.

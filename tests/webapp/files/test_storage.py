@@ -11,13 +11,13 @@ import pytest
 from django.conf import LazySettings
 
 from tasks.sweeper import Sweeper
-from webapp.common.storage import (
+from webapp.files.storage import (
     array_path,
     read_arrays,
     write_arrays,
 )
-from webapp.common.store import tidy
-from webapp.common.store.protocol import UNFINISHED_SECONDS
+from webapp.files.store import tidy
+from webapp.files.store.protocol import UNFINISHED_SECONDS
 
 
 def test_it_writes_and_reads(settings: LazySettings) -> None:

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from engine import PartFile, part_file
-from webapp.common import store
-from webapp.common.storage import organisation_folder
+from webapp.files import store
+from webapp.files.storage import organisation_folder
 
 CHUNK_BYTES = 1 << 16
 FULL_DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT}

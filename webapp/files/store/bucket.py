@@ -18,8 +18,8 @@ from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError
 from botocore.handlers import add_expect_header
 
 from engine import whole_file
-from webapp.common.store.folder import remove_parts
-from webapp.common.store.protocol import MARK, UNFINISHED_SECONDS, StoreAwayError, StoredFile
+from webapp.files.store.folder import remove_parts
+from webapp.files.store.protocol import MARK, UNFINISHED_SECONDS, StoreAwayError, StoredFile
 
 log = structlog.get_logger(__name__)
 

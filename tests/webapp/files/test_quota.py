@@ -13,9 +13,9 @@ from django.utils import timezone
 
 from webapp.accounts.models import Organisation, User
 from webapp.cohorts.models import Draft
-from webapp.common import quota
-from webapp.common.quota import QuotaError, check_quota, refresh_count, stored_bytes
-from webapp.common.storage import organisation_folder
+from webapp.files import quota
+from webapp.files.quota import QuotaError, check_quota, refresh_count, stored_bytes
+from webapp.files.storage import organisation_folder
 from webapp.jobs import registry
 from webapp.jobs.models import Job, JobState
 from webapp.jobs.services import job_cancel, job_enqueue

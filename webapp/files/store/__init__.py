@@ -10,7 +10,7 @@ an identifier of its own. Only what is rewritten while a job runs (its checkpoin
 asked for with ``fresh``, which looks into the home each time.
 """
 
-from webapp.common.store.access import (
+from webapp.files.store.access import (
     check,
     files,
     get,
@@ -22,7 +22,7 @@ from webapp.common.store.access import (
     store,
     tidy,
 )
-from webapp.common.store.protocol import Store, StoreAwayError, StoredFile
+from webapp.files.store.protocol import Store, StoreAwayError, StoredFile
 
 __all__ = [
     "Store",

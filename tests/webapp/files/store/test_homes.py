@@ -14,11 +14,11 @@ from django.conf import LazySettings
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from engine import StoppedError
-from tests.webapp.store.servers import Road, object_store
+from tests.webapp.files.store.servers import Road, object_store
 from webapp.accounts.models import User
-from webapp.common import store
 from webapp.common.models import Installation
-from webapp.common.storage import array_path, keep_array, keep_bytes, read_arrays, write_arrays
+from webapp.files import store
+from webapp.files.storage import array_path, keep_array, keep_bytes, read_arrays, write_arrays
 from webapp.jobs.checkpoint import StoredCheckpoint
 
 UUID = "00000000-0000-4000-8000-000000000001"

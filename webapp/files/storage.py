@@ -1,6 +1,6 @@
 """Where the arrays of an organisation lie: plain ``.npy`` and ``.npz`` files, never pickles.
 
-These are paths on this host; ``webapp/common/store`` makes files safe, and has them there.
+These are paths on this host; ``webapp/files/store`` makes files safe, and has them there.
 """
 
 import io
@@ -14,7 +14,7 @@ from django.conf import settings
 from numpy.typing import NDArray
 
 from engine import whole_file
-from webapp.common import store
+from webapp.files import store
 
 
 def organisation_folder(organisation: Any) -> Path:

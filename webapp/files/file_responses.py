@@ -10,9 +10,9 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, St
 from django.utils.http import content_disposition_header, parse_etags
 
 from webapp.audit.services import audit
-from webapp.common import store
-from webapp.common.file_headers import guarded
-from webapp.segmentation.store import CHUNK_BYTES
+from webapp.files import store
+from webapp.files.contents import CHUNK_BYTES
+from webapp.files.file_headers import guarded
 
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)$")
 

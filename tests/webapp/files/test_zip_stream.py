@@ -3,7 +3,7 @@
 import io
 import zipfile
 
-from webapp.segmentation.zip_stream import ZipMember, stream_zip, unique_names
+from webapp.files.zip_stream import ZipMember, stream_zip, unique_names
 
 
 def test_it_reads_back() -> None:

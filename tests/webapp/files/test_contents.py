@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from webapp.segmentation.store import FileStore, StorageFullError, content_remove
+from webapp.files.contents import FileStore, StorageFullError, content_remove
 
 
 def files_in(folder: Path) -> list[Path]:
