@@ -237,7 +237,7 @@ def test_two_of_one_name_are_asked_about_and_never_guessed(
     page = client_of(bob).get(reverse("housing:requests", args=[first_years.pk])).content.decode()
     page = " ".join(page.split())
     assert "S-1002 or S-1003" in page
-    assert "1 can mean one student alone, 1 is to be asked about, 2 are close to nobody" in page
+    assert "1 can mean one student alone, 1 several, 2 are close to nobody" in page
     assert requests_match_close(user=bob, cohort=first_years) == 1
     assert graph_of(first_years).one_sided == [(1005, 1004)]
     sent = {"act": "leave-out"}

@@ -5,15 +5,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.core.paginator import Paginator
 from django.db.models import Max
 
 from webapp.cohorts.models import Cohort, Student
 from webapp.housing.models import Room, RoommateRequest
 from webapp.housing.request_graph import Pair, RequestGraph, read_requests, split_group
+from webapp.housing.rules import PlacementRules
+from webapp.housing.selectors.placements import PlacementRooms
+from webapp.housing.selectors.request_counts import counts_context, reference_placement
+from webapp.housing.selectors.togetherness import (
+    ImpossibleWish,
+    asked_pairs,
+    impossible_wishes,
+    split_by_honoured,
+)
+from webapp.housing.services.checks import forbidden_numbers
 from webapp.housing.services.requests import NEEDS_COLUMN
 from webapp.housing.student_finder import StudentFinder
 
+ANSWERS = ("answers", "attributes")  # columns of a student that nothing here reads
 SHOWN = 5  # rows of a cause before "Show all"
+A_PAGE = 40  # requests of one kind of which ways and costs are worked out at once
 DEFAULT_BEDS = 4  # the largest room where no building list is there yet
 
 
@@ -32,7 +45,7 @@ class GroupSplit:
 
     parts: tuple[tuple[int, ...], ...]
     cut: tuple[Pair, ...]
-    kept: int
+    kept: tuple[Pair, ...]
 
     @property
     def words(self) -> str:
@@ -43,7 +56,8 @@ class GroupSplit:
 def graph_of(cohort: Cohort) -> RequestGraph:
     """Return what the requests of a cohort amount to."""
     requests = RoommateRequest.objects.filter(cohort=cohort).select_related("student", "target")
-    return read_requests(list(requests))
+    unread = (f"{who}__{field}" for who in ("student", "target") for field in ANSWERS)
+    return read_requests(list(requests.defer(*unread)))
 
 
 def largest_room(cohort: Cohort) -> int:
@@ -62,7 +76,8 @@ def splits_of(cohort: Cohort, graph: RequestGraph | None = None) -> list[GroupSp
         parts = split_group(group, edges, beds)
         part_of = {number: k for k, part in enumerate(parts) for number in part}
         cut = tuple(pair for pair in edges if part_of[pair[0]] != part_of[pair[1]])
-        found.append(GroupSplit(tuple(map(tuple, parts)), cut, len(edges) - len(cut)))
+        kept = tuple(pair for pair in edges if pair not in cut)
+        found.append(GroupSplit(tuple(map(tuple, parts)), cut, kept))
     return found
 
 
@@ -77,9 +92,12 @@ def _unknown_names(cohort: Cohort, graph: RequestGraph) -> list[UnknownName]:
     return sorted(found, key=lambda entry: (not entry.is_sure, not entry.near))
 
 
-def _circles(graph: RequestGraph) -> list[list[int]]:
-    """Return who stands in each circle of one-sided requests."""
-    return [sorted({number for pair in circle for number in pair}) for circle in graph.circles]
+def _circles(graph: RequestGraph) -> list[dict[str, Any]]:
+    """Return who stands in each circle of one-sided requests, and the requests around it."""
+    return [
+        {"members": sorted({n for pair in circle for n in pair}), "pairs": circle}
+        for circle in graph.circles
+    ]
 
 
 def _count_needs(cohort: Cohort) -> int:
@@ -90,9 +108,55 @@ def _count_needs(cohort: Cohort) -> int:
     return sum(bool(attributes.get(NEEDS_COLUMN)) for attributes in rows)
 
 
+def impossible_of(cohort: Cohort, graph: RequestGraph | None = None) -> list[ImpossibleWish]:
+    """Return the mutual wishes that no room allows under the rules of the placement of now."""
+    placement = reference_placement(cohort)
+    if placement is None:
+        return []
+    graph = graph or graph_of(cohort)
+    rules = PlacementRules.from_json(placement.rules)
+    most = largest_room(cohort)
+    groups = [group for group in graph.groups if len(group) <= most]
+    in_groups = {number for group in graph.groups for number in group}
+    groups += [list(pair) for pair in graph.mutual if pair[0] not in in_groups]
+    students = cohort.students.only("number", "attributes", "cohort")
+    known = {s.number: s for s in students.filter(requests_made__isnull=False).distinct()}
+    found = impossible_wishes(
+        rules,
+        placement.buildings,
+        [[known[number] for number in group] for group in groups],
+        forbidden_numbers(placement),
+    )
+    wishes = []
+    for members, reason in found:
+        numbers = tuple(student.number for student in members)
+        wishes.append(ImpossibleWish(numbers, reason, tuple(graph.edges_within(numbers))))
+    return wishes
+
+
+def _answered(rooms: PlacementRooms | None, pairs: list[Pair], page: str | None) -> dict[str, Any]:
+    """Return requests as the placement answers them, those that it does not honour first.
+
+    ``page`` is that of the address when all are asked for, None when only the first few are.
+    """
+    apart, together = split_by_honoured(rooms, pairs) if rooms else (pairs, [])
+    paginator = Paginator([*apart, *together], SHOWN if page is None else A_PAGE)
+    found = paginator.get_page(page or 1)
+    shown = list(found.object_list)
+    return {
+        "rows": [] if rooms else shown,
+        "answers": asked_pairs(rooms, shown) if rooms else [],
+        "n_apart": len(apart) if rooms else None,
+        "page_of": None if page is None or paginator.num_pages < 2 else found,
+    }
+
+
 def requests_context(cohort: Cohort, parameters: Mapping[str, str]) -> dict[str, Any]:
     """Return the context of the page of requests of a cohort."""
     graph = graph_of(cohort)
+    reference = reference_placement(cohort)
+    counts = counts_context(cohort, reference, graph) if reference else {}
+    impossible = impossible_of(cohort, graph)
     unknown = _unknown_names(cohort, graph)
     splits = splits_of(cohort, graph)
     shown = parameters.get("show", "")
@@ -100,15 +164,25 @@ def requests_context(cohort: Cohort, parameters: Mapping[str, str]) -> dict[str,
         RoommateRequest.objects.filter(cohort=cohort).values_list("source", flat=True)
     )
 
+    def page_of(name: str) -> str | None:
+        return parameters.get("page", "") if shown == name else None
+
     def part(name: str, rows: list[Any]) -> list[Any]:
         return rows if shown == name else rows[:SHOWN]
 
-    return {
+    rooms = counts.get("reference_rooms")
+    return counts | {
         "cohort": cohort,
+        "show": shown,
+        "impossible": part("impossible", impossible),
+        "n_impossible": len(impossible),
+        "n_in_impossible": sum(len(wish.members) for wish in impossible),
         "n_requests": sum(sources.values()),
         "n_askers": graph.n_askers,
         "n_ignored": graph.n_ignored,
-        "n_to_decide": len(unknown) + len(splits) + len(graph.circles) + len(graph.themselves),
+        "n_to_decide": sum(
+            map(len, (unknown, splits, impossible, graph.circles, graph.themselves))
+        ),
         "circles": part("circles", _circles(graph)),
         "n_circles": len(graph.circles),
         "themselves": part("themselves", graph.themselves),
@@ -123,9 +197,9 @@ def requests_context(cohort: Cohort, parameters: Mapping[str, str]) -> dict[str,
         "n_close": sum(entry.is_sure for entry in unknown),
         "n_several": sum(bool(entry.near) and not entry.is_sure for entry in unknown),
         "n_nobody": sum(not entry.near for entry in unknown),
-        "one_sided": part("one-sided", graph.one_sided),
+        "one_sided": _answered(rooms, graph.one_sided, page_of("one-sided")),
         "n_one_sided": len(graph.one_sided),
-        "mutual": part("mutual", graph.mutual),
+        "mutual": _answered(rooms, graph.mutual, page_of("mutual")),
         "n_mutual": len(graph.mutual),
         "sources": sources.most_common(),
         "n_choices": cohort.preferences.count(),

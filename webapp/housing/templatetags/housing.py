@@ -1,17 +1,19 @@
 """Template words of the housing pages."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django import template
 from django.template import RequestContext
 from django.utils import timezone
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 
 from webapp.common import formats
 from webapp.housing.models import Placement
+from webapp.housing.request_graph import Pair
 from webapp.housing.selectors.placements import RoomCard
 from webapp.housing.selectors.rooms import Cell
 
@@ -102,6 +104,40 @@ def doubt_ring(share: float, label: str) -> SafeString:
         SafeString(role),
         f"{RING * share:.2f}",
         f"{RING:.2f}",
+    )
+
+
+@register.filter
+def in_one_part(members: Sequence[int]) -> list[Sequence[int]]:
+    """Members of a group that is not split, as :func:`group_sketch` takes them."""
+    return [members]
+
+
+@register.simple_tag
+def group_sketch(parts: Sequence[Sequence[int]], kept: Sequence[Pair], cut: Sequence[Pair]) -> str:
+    """A group as dots on a ring, coloured by part; dashes for the requests that are cut."""
+    members = [number for part in parts for number in part]
+    angles = {n: 2 * math.pi * k / len(members) - math.pi / 2 for k, n in enumerate(members)}
+    at = {
+        n: (round(30 + 22 * math.cos(angle), 1), round(26 + 20 * math.sin(angle), 1))
+        for n, angle in angles.items()
+    }
+    lines = format_html_join(
+        "",
+        '<line x1="{}" y1="{}" x2="{}" y2="{}" class="{}"/>',
+        (
+            (*at[a], *at[b], "sketch__cut" if pairs is cut else "sketch__kept")
+            for pairs in (kept, cut)
+            for a, b in pairs
+        ),
+    )
+    dots = format_html_join(
+        "",
+        '<circle cx="{}" cy="{}" r="4.5" class="sketch__part-{}"/>',
+        ((*at[n], k % 3) for k, part in enumerate(parts) for n in part),
+    )
+    return format_html(
+        '<svg class="sketch" viewBox="0 0 60 52" aria-hidden="true">{}{}</svg>', lines, dots
     )
 
 

@@ -1,5 +1,6 @@
 """Requests and preferences of a cohort: importing them, and settling what is unclear."""
 
+from dataclasses import replace
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -14,7 +15,16 @@ from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
 from webapp.housing.errors import HousingError
-from webapp.housing.selectors.requests import graph_of, requests_context, splits_of
+from webapp.housing.forms import read_rules
+from webapp.housing.models import Placement
+from webapp.housing.rules import PlacementRules
+from webapp.housing.selectors.requests import (
+    graph_of,
+    impossible_of,
+    requests_context,
+    splits_of,
+)
+from webapp.housing.services.placements import placement_copy, rules_change
 from webapp.housing.services.requests import (
     needs_import,
     preferences_import,
@@ -82,11 +92,45 @@ def _act(request: HttpRequest, cohort: Cohort) -> str:
             raise HousingError("This circle was settled meanwhile.")
         made = sum(requests_close_circle(circle=circle, **options) for circle in chosen)
         return f"{counted(made, 'request')} counted as asked back."
+    if act == "impossible":
+        return _leave_out_impossible(request, cohort)
+    if act == "count":
+        return _count(request, cohort)
     if act == "themselves":
         return f"{counted(requests_drop_selves(**options), 'request')} left out."
     if act == "clear":
         return f"{counted(requests_clear(**options), 'request')} removed."
     raise HousingError("There is no such act.")
+
+
+def _leave_out_impossible(request: HttpRequest, cohort: Cohort) -> str:
+    """Leave out the requests among people whom no room takes together: one set of them, or all."""
+    wishes = impossible_of(cohort)
+    members = request.POST.get("members", "")
+    if members:
+        wishes = [wish for wish in wishes if members == "-".join(map(str, wish.members))]
+    if not wishes:
+        raise HousingError("This was settled meanwhile.")
+    pairs = [pair for wish in wishes for pair in wish.cut]
+    requests_cut(user=request.user, cohort=cohort, pairs=pairs)
+    return f"{counted(len(pairs), 'mutual request')} left out."
+
+
+def _count(request: HttpRequest, cohort: Cohort) -> str:
+    """Let requests count otherwise: in the placement of now, or in a scenario beside it."""
+    found = get_owned_or_404(Placement, request.user, request.POST.get("placement", ""))
+    if found.cohort_id != cohort.pk:
+        raise HousingError("This placement is of another cohort.")
+    now = PlacementRules.from_json(found.rules)
+    asked = read_rules(request.POST, cohort, now)
+    rules = replace(now, mutual=asked.mutual, one_sided=asked.one_sided, wish=asked.wish)
+    if rules == now:
+        raise HousingError("Requests count so already. Nothing was changed.")
+    if request.POST.get("as") == "set":
+        rules_change(user=request.user, placement=found, rules=rules)
+        return f"{found.name} is placed again with requests counted so."
+    made = placement_copy(user=request.user, placement=found, rules=rules)
+    return f"{made.name} is being worked out; what it costs shows here once it is."
 
 
 def _import(request: HttpRequest, act: str, options: dict[str, Any]) -> str:

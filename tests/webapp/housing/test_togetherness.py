@@ -1,0 +1,118 @@
+"""Requests beside a placement: what each costs, what no room allows, how they count."""
+
+from collections.abc import Callable
+from itertools import combinations
+
+import pytest
+from django.test import Client
+
+from tests.webapp.housing.test_choices import bound, seen, total
+from tests.webapp.housing.test_placements import check, placement, two_rooms  # noqa: F401
+from tests.webapp.housing.test_requests import send
+from tests.webapp.matching.conftest import run_waiting
+from webapp.accounts.models import User
+from webapp.housing.models import Placement
+from webapp.housing.rules import PlacementRules
+from webapp.housing.selectors.placements import PlacementRooms
+from webapp.housing.selectors.requests import impossible_of
+from webapp.housing.selectors.togetherness import asked_pairs
+from webapp.housing.services.decisions import Move, places_lock, places_move
+from webapp.housing.services.undo import decision_undo
+
+ClientOf = Callable[[User], Client]
+
+
+def test_every_way_together_that_is_offered_costs_what_it_says(
+    bob: User,
+    placement: Placement,  # noqa: F811
+) -> None:
+    rooms = PlacementRooms(placement)
+    people = sorted(rooms.where)[:14]
+    answers = asked_pairs(rooms, list(combinations(people, 2)))
+    ways = [row for row in answers if row.way]
+    assert any(row.way.other is None for row in ways)
+    assert any(row.way.other is not None for row in ways)
+    before = total(placement)
+    for row in ways[:12]:
+        way, where = row.way, dict(placement.places.values_list("number", "room_id"))
+        moves = [Move(way.mover, way.room.pk)]
+        moves += [] if way.other is None else [Move(way.other, where[way.mover])]
+        event = places_move(moves=moves, sentence="together", **seen(placement, bob))
+        check(placement)
+        now = dict(placement.places.values_list("number", "room_id"))
+        assert now[row.asker] == now[row.target]
+        assert total(placement) - before == pytest.approx(way.change, abs=1e-9)
+        decision_undo(user=bob, placement=placement, event=event)
+    for row in answers:
+        assert (row.shared is not None) == rooms.is_together(row.asker, row.target)
+        assert row.way is None or not {row.way.mover, row.way.other} & bound(placement)
+
+
+def test_who_is_locked_is_not_moved_to_honour_a_wish(
+    bob: User,
+    placement: Placement,  # noqa: F811
+) -> None:
+    everybody = list(placement.places.values_list("number", flat=True))
+    places_lock(numbers=everybody, locked=True, **seen(placement, bob))
+    answers = asked_pairs(PlacementRooms(placement), list(combinations(everybody[:6], 2)))
+    assert {row.way.mover for row in answers if row.way} == set()
+
+
+def test_a_mutual_wish_that_no_room_allows_is_listed_with_its_fix(
+    bob: User,
+    placement: Placement,  # noqa: F811
+    client_of: ClientOf,
+) -> None:
+    cohort = placement.cohort
+    women, men = (
+        [s.original_id for s in cohort.students.all() if s.attributes["Gender"] == gender]
+        for gender in "FM"
+    )
+    taken = bound(placement)
+    free = [
+        next(i for i in ids if cohort.students.get(original_id=i).number not in taken)
+        for ids in (women, men)
+    ]
+    send(bob, cohort, ",".join(free), ",".join(free[::-1]))
+    (wish,) = impossible_of(cohort)
+    assert wish.reason.endswith("differ in Gender, which roommates share.")
+    address = f"/cohorts/{cohort.pk}/requests/"
+    client = client_of(bob)
+    assert "Mutual, but no room takes them" in client.get(address).content.decode()
+    members = "-".join(map(str, wish.members))
+    page = client.post(f"{address}change/", {"act": "impossible", "members": members}, follow=True)
+    assert "1 mutual request left out." in page.content.decode()
+    assert not impossible_of(cohort)
+    assert bound(placement) == taken
+    page = client.post(f"{address}change/", {"act": "impossible"}, follow=True)
+    assert "This was settled meanwhile." in page.content.decode()
+
+
+def test_how_requests_count_is_tried_beside_and_its_cost_told(
+    bob: User,
+    mallory: User,
+    placement: Placement,  # noqa: F811
+    client_of: ClientOf,
+) -> None:
+    address = f"/cohorts/{placement.cohort_id}/requests/"
+    client = client_of(bob)
+    sent = {"act": "count", "placement": placement.pk, "as": "copy"}
+    same = client.post(f"{address}change/", sent, follow=True).content.decode()
+    assert "Requests count so already." in same
+    client.post(f"{address}change/", sent | {"mutual": "no", "one_sided": "no"})
+    run_waiting()
+    rules = PlacementRules.from_json(placement.rules)
+    copy = Placement.objects.exclude(pk=placement.pk).get()
+    tried = PlacementRules.from_json(copy.rules)
+    assert (tried.mutual, tried.one_sided) == ("no", "no")
+    assert (tried.same, tried.designation) == (rules.same, rules.designation)
+    client_of(bob).post(f"{address}change/", sent | {"placement": copy.pk, "as": "set"})
+    Placement.objects.filter(pk=placement.pk).update(published_at=placement.best_at)
+    page = " ".join(client.get(address).content.decode().split())
+    assert "mutual not counted, one-sided not counted" in page
+    assert "Try as a scenario" in page
+    assert "Place again so" not in page
+    wrong = client.post(f"{address}change/", sent | {"wish": "many", "mutual": "wish"}, follow=True)
+    assert "A wish counts from 0 to 100" in wrong.content.decode()
+    assert client_of(mallory).post(f"{address}change/", sent).status_code == 404
+    assert client.post(f"{address}change/", sent | {"placement": "x"}).status_code == 404

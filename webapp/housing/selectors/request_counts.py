@@ -1,0 +1,97 @@
+"""How requests count in a cohort's placement, what that honours, and what it costs."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from django.db.models import Sum
+
+from webapp.cohorts.models import Cohort
+from webapp.common.formats import number, signed
+from webapp.housing.models import Placement
+from webapp.housing.request_graph import RequestPairs
+from webapp.housing.rules import MUST, NO, PlacementRules
+from webapp.housing.selectors.placements import PlacementRooms
+
+COMPARED = ("mutual", "one_sided", "wish")  # the rules that the panel sets
+MOST_COMPARED = 3
+WORDS = {MUST: "a must", NO: "not counted"}
+
+
+@dataclass(frozen=True, slots=True)
+class CostAgainst:
+    """What the reference's way of counting costs beside another scenario, in learned score."""
+
+    placement: Placement
+    words: str
+    cost: str
+
+
+def reference_placement(cohort: Cohort) -> Placement | None:
+    """Return the placement that the page speaks of: the published one, or what changed last."""
+    placements = cohort.placements.select_related("cohort", "model", "job", "buildings")
+    published = placements.filter(published_at__isnull=False).first()
+    return published or placements.order_by("-updated_at").first()
+
+
+def counts_context(cohort: Cohort, placement: Placement, requests: RequestPairs) -> dict[str, Any]:
+    """Return how requests count in a placement: its rules, what they honour, what they cost."""
+    rules = PlacementRules.from_json(placement.rules)
+    context: dict[str, Any] = {"reference": placement, "rules": rules}
+    if not placement.is_computed:
+        return context
+    rooms = PlacementRooms(placement)
+    own = _total(placement)
+    return context | {
+        "reference_rooms": rooms,
+        "honoured": [
+            (title, sum(rooms.is_together(*pair) for pair in pairs), len(pairs))
+            for title, pairs in (("Mutual", requests.mutual), ("One-sided", requests.one_sided))
+        ],
+        "total": number(own, 1),
+        "costs": [
+            CostAgainst(other, words, signed(own - _total(other), 1) or "0")
+            for other, words in _comparable(cohort, placement, rules)
+        ],
+    }
+
+
+def _total(placement: Placement) -> float:
+    """Return the learned score of all rooms: half the sum over everybody's mean pair."""
+    found = placement.places.filter(has_left=False).aggregate(sum=Sum("score"))
+    return (found["sum"] or 0.0) / 2
+
+
+def _comparable(
+    cohort: Cohort, placement: Placement, rules: PlacementRules
+) -> list[tuple[Placement, str]]:
+    """Return the scenarios that differ in nothing but how requests count, and how they count."""
+    found = []
+    others = cohort.placements.filter(
+        revision__gt=0, model=placement.model_id, buildings=placement.buildings_id
+    ).exclude(pk=placement.pk)
+    for other in others.order_by("-updated_at"):
+        theirs = PlacementRules.from_json(other.rules)
+        if _rest(theirs) == _rest(rules) and theirs != rules:
+            found.append((other, _difference(rules, theirs)))
+    return found[:MOST_COMPARED]
+
+
+def _rest(rules: PlacementRules) -> dict[str, Any]:
+    return {
+        name: value for name, value in asdict(rules).items() if name not in (*COMPARED, "price")
+    }
+
+
+def _difference(own: PlacementRules, theirs: PlacementRules) -> str:
+    """Return how another scenario counts requests, as far as it differs."""
+    parts: Sequence[tuple[str, str, str]] = (
+        ("mutual", own.mutual, theirs.mutual),
+        ("one-sided", own.one_sided, theirs.one_sided),
+    )
+    words = [
+        f"{title} {WORDS.get(how, f'a wish worth {theirs.wish:.2f}')}"
+        for title, ours, how in parts
+        if ours != how or (how not in WORDS and own.wish != theirs.wish)
+    ]
+    return ", ".join(words) or "counted alike"

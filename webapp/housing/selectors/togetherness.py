@@ -1,0 +1,224 @@
+"""Living together as somebody asked: whether two do, what stands in the way, and the cheapest way.
+
+A room of c people counts 1/(c - 1) times the sum of its pairs, so what a swap or a move changes is
+read from the pairs of two rooms alone, exactly.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from webapp.cohorts.models import Student
+from webapp.common.formats import counted
+from webapp.housing.models import BuildingList, Room
+from webapp.housing.models.building import MAX_BEDS
+from webapp.housing.request_graph import Pair
+from webapp.housing.rules import PlacementRules, broken_rule, needs_of_student
+from webapp.housing.scores import Scores
+from webapp.housing.selectors.placements import PlacementRooms
+from webapp.housing.services.checks import forbidden_numbers, rooms_taken_elsewhere
+
+SMALLEST = 0.005  # score: a change that is shown as none
+
+
+@dataclass(frozen=True, slots=True)
+class WayTogether:
+    """One act that brings two together: ``mover`` into ``room``, in place of ``other`` if any.
+
+    ``change`` is what the total of the placement gains, negative where it costs.
+    """
+
+    mover: int
+    room: Room
+    other: int | None
+    change: float
+
+    @property
+    def words(self) -> str:
+        """What the button says."""
+        if self.other is None:
+            return f"Move S-{self.mover}"
+        return f"Swap S-{self.mover}, S-{self.other}"
+
+    @property
+    def cost(self) -> str:
+        """What it costs in score, or gains."""
+        if abs(self.change) < SMALLEST:
+            return "costs nothing"
+        return f"{'costs' if self.change < 0 else 'gains'} {abs(self.change):.2f}"
+
+
+@dataclass(frozen=True, slots=True)
+class AskedPair:
+    """A request as a placement answers it: the room they share, or the best way there."""
+
+    asker: int
+    target: int
+    shared: Room | None
+    way: WayTogether | None
+
+
+def split_by_honoured(
+    rooms: PlacementRooms, pairs: Iterable[Pair]
+) -> tuple[list[Pair], list[Pair]]:
+    """Return the requests that a placement does not honour, then those that it does."""
+    apart, together = [], []
+    for pair in pairs:
+        (together if rooms.is_together(*pair) else apart).append(pair)
+    return apart, together
+
+
+def asked_pairs(rooms: PlacementRooms, pairs: Sequence[Pair]) -> list[AskedPair]:
+    """Return requests with the room that they share, or the cheapest act that brings them together.
+
+    Acts that break a rule, part a must or touch somebody who is locked are not offered.
+    """
+    by_key = {room.pk: room for room in rooms.rooms}
+    search = _Search(rooms, pairs)
+    return [
+        AskedPair(a, b, by_key[rooms.where[a] or 0], None)
+        if rooms.is_together(a, b)
+        else AskedPair(a, b, None, search.best(a, b))
+        for a, b in pairs
+    ]
+
+
+class _Search:
+    """The ways of bringing pairs together, with what all of them need read once."""
+
+    def __init__(self, rooms: PlacementRooms, pairs: Sequence[Pair]) -> None:
+        self._rooms = rooms
+        self._room = {room.pk: room for room in rooms.rooms}
+        self._members: dict[int, list[int]] = {}
+        self._locked: set[int] = set()
+        for place in rooms.places:
+            if place["room_id"] is not None:
+                self._members.setdefault(place["room_id"], []).append(place["number"])
+            if place["is_locked"]:
+                self._locked.add(place["number"])
+        near = {number for pair in pairs for number in pair}
+        near |= {m for n in near for m in self._members.get(rooms.where.get(n) or 0, ())}
+        self._near = {number: k for k, number in enumerate(sorted(near & rooms.where.keys()))}
+        self._pairs = Scores(rooms.placement).between(list(self._near), list(self._near))
+        self._students = rooms.students(list(self._near))
+        self._forbidden = forbidden_numbers(rooms.placement)
+        self._taken = rooms_taken_elsewhere(rooms.placement)
+
+    def best(self, a: int, b: int) -> WayTogether | None:
+        """Return the act that costs least, or None."""
+        ways = [*self._into(a, b), *self._into(b, a)]
+        return max(ways, key=lambda way: way.change, default=None)
+
+    def _into(self, mover: int, host: int) -> Iterator[WayTogether]:
+        """Yield the acts that bring one student into the room of another."""
+        where = self._rooms.where
+        there, here = where.get(host), where.get(mover)
+        if there is None or mover in self._locked or mover not in where or there in self._taken:
+            return
+        room, living = self._room[there], self._members[there]
+        old = self._members[here] if here is not None else []
+        if len(living) < room.capacity:
+            left = [n for n in old if n != mover]
+            if self._may(here, left, room, [*living, mover], (mover,)):
+                change = self._change((old, left), (living, [*living, mover]))
+                yield WayTogether(mover, room, None, change)
+        for other in living if here is not None else ():
+            if other == host or other in self._locked:
+                continue
+            after_here = [other if n == mover else n for n in old]
+            after_there = [mover if n == other else n for n in living]
+            if self._may(here, after_here, room, after_there, (mover, other)):
+                change = self._change((old, after_here), (living, after_there))
+                yield WayTogether(mover, room, other, change)
+
+    def _may(
+        self,
+        here: int | None,
+        after_here: list[int],
+        room: Room,
+        after_there: list[int],
+        moving: tuple[int, ...],
+    ) -> bool:
+        rules = self._rooms.rules
+        sides = [(room, after_there)]
+        if here is not None and len(moving) > 1:
+            sides.append((self._room[here], after_here))
+        for side, numbers in sides:
+            students = [self._students[n] for n in numbers]
+            if broken_rule(side, students, rules, self._forbidden):
+                return False
+        targets = (room.pk, here)
+        return not any(
+            self._rooms.parting(number, target, moving)
+            for number, target in zip(moving, targets, strict=False)
+        )
+
+    def _change(self, *sides: tuple[list[int], list[int]]) -> float:
+        """Return what rooms gain when their people become others; each side is (before, after)."""
+
+        def weight(numbers: list[int]) -> float:
+            if len(numbers) < 2:
+                return 0.0
+            chosen = [self._near[n] for n in numbers]
+            pairs = sum(self._pairs[i, j] for i, j in combinations(chosen, 2))
+            return float(pairs) / (len(numbers) - 1)
+
+        return sum(weight(after) - weight(before) for before, after in sides)
+
+
+@dataclass(frozen=True, slots=True)
+class ImpossibleWish:
+    """People who asked for each other and whom no room takes together, and why."""
+
+    members: tuple[int, ...]
+    reason: str
+    cut: tuple[Pair, ...]
+
+
+def impossible_wishes(
+    rules: PlacementRules,
+    buildings: BuildingList,
+    members: Sequence[Sequence[Student]],
+    forbidden: set[frozenset[int]],
+) -> Iterator[tuple[Sequence[Student], str]]:
+    """Yield those of the sets of students whom no open room takes, each with one sentence."""
+    kinds = {
+        (room.capacity, room.designation, tuple(room.meets)): room
+        for room in buildings.rooms.all()
+        if room.is_open
+    }
+    columns = (rules.designation, *rules.same, *rules.needs)
+    fitting: set[tuple[tuple[str, ...], ...]] = set()  # answers of people whom some room takes
+    for students in members:
+        alike = tuple(sorted(tuple(s.attributes.get(c, "") for c in columns) for s in students))
+        sentence = _refusal_of_people(rules, students, forbidden)
+        if not sentence and alike not in fitting:
+            sentence = _refusal_of_rooms(rules, list(kinds.values()), students)
+            fitting |= {alike} if not sentence else set()
+        if sentence:
+            yield students, sentence
+
+
+def _refusal_of_people(
+    rules: PlacementRules, students: Sequence[Student], forbidden: set[frozenset[int]]
+) -> str:
+    """Return why these students may not share even a room that offers everything, or ""."""
+    needs = [need for student in students for need in needs_of_student(student, rules.needs)]
+    ideal = Room(hall="Any", name="room", capacity=MAX_BEDS, meets=needs)
+    return broken_rule(ideal, students, rules, forbidden)
+
+
+def _refusal_of_rooms(
+    rules: PlacementRules, rooms: Sequence[Room], students: Sequence[Student]
+) -> str:
+    """Return why no room takes these students, who may live together, or ""."""
+    large = [room for room in rooms if room.capacity >= len(students)]
+    if not large:
+        return f"No open room has {counted(len(students), 'bed')}."
+    first = ""
+    for room in large:
+        sentence = broken_rule(room, students, rules)
+        if not sentence:
+            return ""
+        first = first or sentence
+    return f"No room of {len(students)} or more takes them: {first}"
