@@ -58,9 +58,9 @@ class Proposal:
     next_best : NextBest
     marginals : ndarray, shape (n, n), float32, symmetric.
     is_exact : ndarray, shape (n,), bool
-        Whose probabilities are sums over all sets of pairs: in groups of up to 18, and locked or
-        single students. Those of the others are the Bethe approximation, held against a Markov
-        chain.
+        Whose probabilities are sums over all sets of pairs: in groups of up to 30 and larger ones
+        that rules take apart, and locked or single students. Those of the others are the Bethe
+        approximation, held against a Markov chain.
     probability_error : ndarray, shape (n,)
         Largest standard error of a probability in the student's group: 0 where sums are exact, nan
         where no chain was run, so that the approximation's error is unknown.
@@ -229,13 +229,14 @@ def _solve_group(
                 max_seconds=sampling_seconds,
                 should_stop=should_stop,
             )
-            tau, error = sampled.tau, sampled.error
+            tau = np.where(found.is_exact[:, None], tau, sampled.tau)
+            error = sampled.error
     who = group.students
     draft.weight += matching.weight
     draft.upper_bound += matching.upper_bound
     draft.marginals[np.ix_(who, who)] = tau
-    draft.is_exact[who] = found.accuracy == "exact"
-    draft.probability_error[who] = error
+    draft.is_exact[who] = found.is_exact
+    draft.probability_error[who] = np.where(found.is_exact, 0.0, error)
     draft.n_allowed[who] = allowed.sum(axis=1)
     draft.doubt[who] = partner_perplexity(tau)
     for i in range(m):

@@ -139,7 +139,7 @@ def test_a_small_proposal_agrees_with_enumeration(small_model):
 
 
 def test_a_proposal_says_whose_probabilities_are_exact(small_model):
-    survey = random_survey(30, 11, Gender=tuple("F" * 10 + "M" * 20))
+    survey = random_survey(42, 11, Gender=tuple("F" * 10 + "M" * 32))
     proposal = propose_pairs(small_model, survey, Rules(same=("Gender",)))
     assert proposal.is_exact[:10].all()
     assert not proposal.is_exact[10:].any()

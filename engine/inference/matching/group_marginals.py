@@ -1,24 +1,25 @@
 """Marginals of the joint matching within one group of students.
 
-Up to 18 students they are summed exactly. Above, they are the optimum of the Bethe free energy,
-found over the degree constraints; it is the one over the matching polytope if it satisfies every
-odd set, which is checked. Odd sets that bind are held by multipliers. Where pairs are in no perfect
-matching, these are clamped to 0 (Tang 2015, D.3), and up to 400 students Frank-Wolfe, whose oracle
+What the allowed pairs do not connect is solved apart. Parts whose sets of pairs are few enough are
+summed exactly. The others get the optimum of the Bethe free energy, found over the degree
+constraints; it is the one over the matching polytope if it satisfies every odd set, which is
+checked. Odd sets that bind are held by multipliers. Pairs that are in no perfect matching are
+clamped to 0 (Tang 2015, D.3). Where all that fails, up to 400 students Frank-Wolfe, whose oracle
 knows the whole polytope, takes over.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
-from engine.core.arguments import FloatArray, IntArray, read_only
+from engine.core.arguments import BoolArray, FloatArray, IntArray, read_only
 from engine.core.errors import StoppedError
 from engine.core.progress import StopCallback, never_stop
-from engine.inference.matching.exact import compute_matching_marginals
 from engine.inference.matching.frank_wolfe import compute_frank_wolfe_marginals
+from engine.inference.matching.frontier_sums import connected_parts, sum_perfect_matchings
 from engine.inference.matching.messages import solve_messages
-from engine.inference.matching.newton import uniform_point
+from engine.inference.matching.newton import NewtonPoint, follow_path, uniform_point
 from engine.inference.matching.odd_sets import is_in_matching_polytope
 from engine.inference.matching.polytope import solve_over_polytope
 from engine.inference.matching.potentials import DenseScores, solve_potentials
@@ -26,7 +27,8 @@ from engine.objectives.interior_start import find_interior_start
 from engine.oracles.perfect_matching import CompleteGraphMatcher
 
 TOLERANCE = 1e-9  # largest error of a row sum, far below what is ever printed
-SUMMED_UP_TO = 18  # students of a group whose sets of pairs are summed exactly, in 50 ms
+PENALTY = 40.0  # nats off a forbidden pair on the way to forbidding it: nothing is left of it
+PATH_END = 1e-8  # residual at the end of that way, nats
 REPAIRED_UP_TO = 400  # students up to whom Frank-Wolfe comes near
 CLAMPED_UP_TO = 500  # students whose unusable pairs are found in about five seconds
 NEGLIGIBLE_GAP = 1e-6  # nats: rounding of the bound
@@ -40,17 +42,22 @@ class GroupMarginals:
     Parameters
     ----------
     tau : ndarray, shape (m, m), symmetric, rows summing to 1, read-only.
-    accuracy : "exact" or "bethe"
-        Exact: summed over all perfect matchings. Bethe: the optimum of the free energy over the
-        matching polytope, which approximates them.
+    is_exact : ndarray, shape (m,), bool, read-only
+        Whose probabilities are summed over all perfect matchings. Those of the others are the
+        optimum of the Bethe free energy over the matching polytope, which approximates them.
     gap : float, nats
         What the free energy lacks of that optimum at most, certified; 0 where it is known to the
         last digits, inf where no bound could be worked out.
     """
 
     tau: FloatArray
-    accuracy: Literal["exact", "bethe"]
+    is_exact: BoolArray
     gap: float = 0.0
+
+    @property
+    def accuracy(self) -> Literal["exact", "bethe"]:
+        """Whether all of the group is exact."""
+        return "exact" if bool(self.is_exact.all()) else "bethe"
 
 
 def compute_group_marginals(
@@ -78,28 +85,55 @@ def compute_group_marginals(
 
     Notes
     -----
-    By potentials, in a few sweeps; by messages where a pair is likelier than all others together;
-    by Newton's method where an odd set binds. Where pairs are forbidden Frank-Wolfe repairs what
-    fails, up to 400 students.
+    By sums over all sets of pairs, of up to 30 students who may all live together and of more where
+    most may not; by potentials, in a few sweeps; by messages where a pair is likelier than all
+    others together; by Newton's method where an odd set binds. Frank-Wolfe repairs what fails, up
+    to 400 students.
     """
-    m = len(scores)
-    if m == 0:
-        return GroupMarginals(np.zeros((0, 0)), "exact")
     values = exclude_pairs(scores, forbidden)
-    if m <= SUMMED_UP_TO:
-        tau = compute_matching_marginals(values).marginals
-        if _row_error(tau) <= TOLERANCE:  # lost only where scores of 1e6 nats drown in rounding
-            return GroupMarginals(tau, "exact")
+    tau, is_exact, gap = np.zeros(values.shape), np.zeros(len(values), dtype=np.bool_), 0.0
+    for part in connected_parts(_allowed(values)):
+        found = _solve_part(values[np.ix_(part, part)], rho, should_stop)
+        tau[np.ix_(part, part)] = found.tau
+        is_exact[part] = found.is_exact
+        gap += found.gap
+    return GroupMarginals(read_only(tau), read_only(is_exact), gap)
+
+
+def _solve_part(values: FloatArray, rho: float, should_stop: StopCallback) -> GroupMarginals:
+    """Return the marginals of students whom allowed pairs connect."""
+    summed = sum_perfect_matchings(values, should_stop=should_stop)
+    # lost only where scores of 1e6 nats drown in rounding
+    if summed is not None and _row_error(summed.marginals) <= TOLERANCE:
+        return GroupMarginals(summed.marginals, np.ones(len(values), dtype=np.bool_))
     tau = _solve_bethe(values, rho, should_stop)
     if _is_feasible(tau, should_stop):
-        return GroupMarginals(read_only(tau), "bethe")
-    if len(forbidden) == 0:
-        held = _hold_odd_sets(values, rho, should_stop)
-        if held is not None:
-            return held
-    if m > REPAIRED_UP_TO and (m > CLAMPED_UP_TO or _is_every_pair_usable(values)):
-        return GroupMarginals(read_only(tau), "bethe", np.inf)
-    return _repair(values, tau, rho, len(forbidden) > 0, should_stop)
+        return _bethe(tau)
+    if not _is_every_pair_usable(values) and len(values) <= CLAMPED_UP_TO:
+        start = _interior_point(values, should_stop)
+        is_never = (start == 0.0) & _allowed(values)
+        if is_never.any():
+            clamped = np.argwhere(np.triu(is_never))
+            return compute_group_marginals(values, rho, clamped, should_stop=should_stop)
+    else:
+        start = None
+    held = _hold_odd_sets(values, rho, should_stop)
+    if held is not None:
+        return held
+    if len(values) > REPAIRED_UP_TO:
+        return _bethe(tau, np.inf)
+    return _repair(values, rho, start, should_stop)
+
+
+def _bethe(tau: FloatArray, gap: float = 0.0) -> GroupMarginals:
+    return GroupMarginals(read_only(tau), np.zeros(len(tau), dtype=np.bool_), gap)
+
+
+def _allowed(values: FloatArray) -> BoolArray:
+    """Return which pairs may share, (m, m), nobody with themselves."""
+    allowed = values > -np.inf
+    np.fill_diagonal(allowed, val=False)
+    return allowed
 
 
 def _hold_odd_sets(
@@ -107,14 +141,36 @@ def _hold_odd_sets(
 ) -> GroupMarginals | None:
     """Solve over the matching polytope by multipliers of the odd sets that bind, if that ends."""
     weights = np.full(len(values), rho)
-    np.fill_diagonal(values, 0.0)
-    found = solve_over_polytope(
-        uniform_point(len(values), weights), values, weights, should_stop=should_stop
-    )
+    scores = values.copy()
+    np.fill_diagonal(scores, 0.0)
+    start = _equal_scores(_allowed(values), weights, should_stop)
+    if start is None:
+        return None
+    found = solve_over_polytope(start, scores, weights, should_stop=should_stop)
     if not found.proof.holds:
         return None
     gap = max(found.upper_bound - found.value, 0.0)
-    return GroupMarginals(read_only(found.tau), "bethe", gap if gap > NEGLIGIBLE_GAP else 0.0)
+    return _bethe(found.tau, gap if gap > NEGLIGIBLE_GAP else 0.0)
+
+
+def _equal_scores(
+    allowed: BoolArray, weights: FloatArray, should_stop: StopCallback
+) -> NewtonPoint | None:
+    """Return the solution where all allowed pairs score alike, None where it is not found.
+
+    The forbidden ones lose ``PENALTY`` first, and are excluded when nothing is left of them.
+    """
+    point = uniform_point(len(weights), weights)
+    apart = ~(allowed | np.eye(len(weights), dtype=np.bool_))
+    if not apart.any():
+        return point
+    point = follow_path(
+        point, np.where(apart, -PENALTY, 0.0), weights, PATH_END, should_stop=should_stop
+    )
+    scores = np.where(apart, -np.inf, 0.0)
+    start = replace(point, scores=scores)
+    point = follow_path(start, scores, weights, PATH_END, should_stop=should_stop)
+    return point if point.residual <= PATH_END else None
 
 
 def exclude_pairs(scores: FloatArray, forbidden: IntArray) -> FloatArray:
@@ -155,28 +211,11 @@ def _is_every_pair_usable(values: FloatArray) -> bool:
 
 
 def _repair(
-    values: FloatArray,
-    tau: FloatArray,
-    rho: float,
-    has_forbidden: bool,
-    should_stop: StopCallback,
+    values: FloatArray, rho: float, start: FloatArray | None, should_stop: StopCallback
 ) -> GroupMarginals:
-    """Clamp the pairs in no perfect matching; turn to Frank-Wolfe where that is not enough.
-
-    Not above 400 students, where ``tau`` may be the optimum and only the proof have failed.
-    """
-    start = None
-    if has_forbidden:
+    """Come near the optimum by Frank-Wolfe, from a point above 0 on every usable pair."""
+    if start is None and (values == -np.inf).any():
         start = _interior_point(values, should_stop)
-        is_never = (start == 0.0) & (values > -np.inf)
-        np.fill_diagonal(is_never, val=False)
-        if is_never.any():
-            values = np.where(is_never, -np.inf, values)
-            tau = _solve_bethe(values, rho, should_stop)
-            if _is_feasible(tau, should_stop):
-                return GroupMarginals(read_only(tau), "bethe")
-    if len(values) > REPAIRED_UP_TO:
-        return GroupMarginals(read_only(tau), "bethe", np.inf)
     result = compute_frank_wolfe_marginals(
         values,
         CompleteGraphMatcher(),
@@ -188,7 +227,7 @@ def _repair(
     )
     if should_stop():
         raise StoppedError("Cancelled.")
-    return GroupMarginals(result.marginals, "bethe", max(result.upper_bound - result.value, 0.0))
+    return _bethe(result.marginals, max(result.upper_bound - result.value, 0.0))
 
 
 def _interior_point(values: FloatArray, should_stop: StopCallback) -> FloatArray:
