@@ -1,8 +1,11 @@
 """The quick form of the experiments on inference runs, and shows what the long form measures."""
 
-import numpy as np
+from pathlib import Path
 
-from benchmarks import exact_structures, margin_labels
+import numpy as np
+import pytest
+
+from benchmarks import exact_structures, map_rates, margin_labels, reporting
 
 
 def test_learning_is_exact_where_trees_of_cliques_are() -> None:
@@ -22,3 +25,20 @@ def test_max_margin_learns_grids_of_several_labels() -> None:
     assert fits["support vectors, ridge 0.01"].gap is not None
     assert fits["support vectors, ridge 0.01"].gap < 0.05
     assert fits["support vectors, ridge 0.01"].train < fits["the label shown"].train
+
+
+def test_every_schedule_closes_the_gap_from_both_sides(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reporting, "RESULTS", tmp_path)
+    model = map_rates.random_model(np.random.default_rng(0))
+    curves = map_rates.run(model, 5.0, 2.0, looks=14)
+    best = min(curve.dual.min() for curve in curves.values())
+    for name, curve in curves.items():
+        assert (curve.primal <= curve.dual + 1e-9).all(), name
+        assert (curve.primal <= best + 1e-9).all(), name
+        if name not in {"asynchronous", "FISTA"}:  # all others descend
+            assert (np.diff(curve.dual) <= 1e-9).all(), name
+        if name != "gradient":
+            assert curve.dual[-1] - curve.primal[-1] < 0.5, name
+    assert (tmp_path / "meshi_figure_1a.png").exists()

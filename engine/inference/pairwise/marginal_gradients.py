@@ -1,0 +1,168 @@
+"""Gradients of functions of converged pseudomarginals in the scores: implicit and by perturbation.
+
+With tau(theta) the maximum of <theta, tau> + H(tau), d tau / d theta is a symmetric matrix, and the
+gradient of Q(tau(theta)) is its product with the slope dQ/dtau.
+
+References
+----------
+Domke 2013, section 5 (implicit differentiation) and section 6 (perturbation).
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import scipy  # its parts load when first used
+
+from engine.core.arguments import FloatArray
+from engine.core.errors import InvalidProblemError
+from engine.entropies.pairwise import graph_entropy
+from engine.graphs.pairwise import PairwiseGraph
+
+Solver = Callable[[FloatArray], FloatArray]
+"""Scores to converged tables, flat."""
+
+SMALLEST = 1e-12
+"""Probabilities below this count as this: there the entropy's curvature is without bound."""
+
+PERTURBATIONS = {
+    1: ((1.0, 1.0), (0.0, -1.0)),
+    2: ((1.0, 0.5), (-1.0, -0.5)),
+    4: ((-2.0, 1 / 12), (-1.0, -8 / 12), (1.0, 8 / 12), (2.0, -1 / 12)),
+}
+"""For one, two and four sides: steps, in units of r, and weights."""
+
+
+class ImplicitGradient:
+    """Implicit differentiation of tree-reweighted marginals on one graph.
+
+    The maximum over the local polytope, theta + dH/dtau + B^T nu = 0 and B tau = b, is
+    differentiated as it stands: one sparse symmetric system of the tables and the constraints,
+    whose redundant rows are left out. Counting numbers of any sign do.
+
+    Parameters
+    ----------
+    graph : PairwiseGraph
+    rho : float or ndarray, shape (n_edges,)
+
+    Notes
+    -----
+    One sparse LU decomposition an evaluation; on a grid of n nodes O(n^1.5).
+    """
+
+    def __init__(self, graph: PairwiseGraph, rho: float | FloatArray) -> None:
+        self._graph = graph
+        self._coefficients = graph_entropy(graph, rho).coefficients
+        self._constraints = local_polytope_rows(graph)
+
+    def __call__(self, tables: FloatArray, slope: FloatArray) -> FloatArray:
+        """Return dQ/dtheta, shape (graph.size,), from converged ``tables`` and dQ/dtau."""
+        curvature = -self._coefficients / np.maximum(tables, SMALLEST)
+        rows = self._constraints
+        matrix = scipy.sparse.block_array(
+            [[scipy.sparse.diags_array(curvature), rows.T], [rows, None]], format="csc"
+        )
+        right = np.concatenate([slope, np.zeros(rows.shape[0])])
+        solution = scipy.sparse.linalg.splu(matrix).solve(right)
+        return np.asarray(-solution[: len(slope)])
+
+
+def local_polytope_rows(graph: PairwiseGraph) -> "scipy.sparse.csr_array":
+    """Return the equations of the local polytope, independent ones only, (rows, graph.size).
+
+    Each node sums to 1; each edge's margins are its nodes', but for the last label of its second
+    node, which follows.
+    """
+    rows, columns, values = [], [], []
+    n = int(graph.node_start[-1])
+    rows.append(np.repeat(np.arange(graph.n_nodes), graph.cardinalities))
+    columns.append(np.arange(n))
+    values.append(np.ones(n))
+    at = graph.n_nodes
+    for e, (i, j) in enumerate(graph.edges.tolist()):
+        first, second = int(graph.cardinalities[i]), int(graph.cardinalities[j])
+        table = np.arange(graph.edge_start[e], graph.edge_start[e + 1]).reshape(first, second)
+        for margin, node, kept in ((table, i, first), (table.T, j, second - 1)):
+            number = at + np.arange(kept)
+            rows.append(np.repeat(number, margin.shape[1]))
+            columns.append(margin[:kept].ravel())
+            values.append(np.ones(kept * margin.shape[1]))
+            rows.append(number)
+            columns.append(graph.node_start[node] + np.arange(kept))
+            values.append(-np.ones(kept))
+            at += kept
+    entries = (np.concatenate(rows), np.concatenate(columns))
+    return scipy.sparse.csr_array((np.concatenate(values), entries), shape=(at, graph.size))
+
+
+def mean_field_tables(graph: PairwiseGraph, nodes: FloatArray) -> FloatArray:
+    """Return flat tables of a product of node distributions, flat."""
+    first, second = _ends(graph)
+    return np.concatenate([nodes, nodes[first] * nodes[second]])
+
+
+def implicit_mean_field_gradient(
+    graph: PairwiseGraph, scores: FloatArray, tables: FloatArray, slope: FloatArray
+) -> FloatArray:
+    """Return dQ/dtheta at a fixed point tau_i = softmax(theta_i + sum_j theta_ij tau_j).
+
+    One sparse system of the node tables; ``tables`` are those of `mean_field_tables`.
+    """
+    n = int(graph.node_start[-1])
+    first, second = _ends(graph)
+    nodes, pair_slope, pair_scores = tables[:n], slope[n:], scores[n:]
+    outer = slope[:n] + np.bincount(first, pair_slope * nodes[second], n)
+    outer += np.bincount(second, pair_slope * nodes[first], n)
+    entries = (np.concatenate([first, second]), np.concatenate([second, first]))
+    couplings = scipy.sparse.csr_array((np.tile(pair_scores, 2), entries), shape=(n, n))
+    spread = _softmax_slopes(graph, nodes)
+    identity = scipy.sparse.eye_array(n)
+    pulled = spread @ scipy.sparse.linalg.splu((identity - couplings @ spread).tocsc()).solve(outer)
+    pairs = pulled[first] * nodes[second] + pulled[second] * nodes[first]
+    return np.concatenate([pulled, pairs])
+
+
+def perturbed_gradient(
+    solve: Solver, scores: FloatArray, slope: FloatArray, sides: int = 2
+) -> FloatArray:
+    """Return dQ/dtheta from marginals at scores moved along the slope, shape (size,).
+
+    r = eps^(1/3) (1 + |theta|_inf) / |slope|_inf. With one side the marginals at the scores
+    themselves are solved for again, as accurately as the others.
+
+    Raises
+    ------
+    InvalidProblemError
+        If ``sides`` is not 1, 2 or 4.
+    """
+    if sides not in PERTURBATIONS:
+        raise InvalidProblemError(f"sides: expected 1, 2 or 4, received {sides}.")
+    largest = float(np.abs(slope).max(initial=0.0))
+    if largest == 0.0:
+        return np.zeros_like(scores)
+    finite = scores[np.isfinite(scores)]
+    size = 1.0 + float(np.abs(finite).max(initial=0.0))
+    step = float(np.finfo(np.float64).eps) ** (1.0 / 3.0) * size / largest
+    total = np.zeros_like(scores)
+    for shift, weight in PERTURBATIONS[sides]:
+        total += weight * solve(scores + shift * step * slope)
+    return total / step
+
+
+def _ends(graph: PairwiseGraph) -> tuple[np.ndarray, np.ndarray]:
+    """Return for each entry of the edge tables the entries of its two nodes' tables."""
+    sizes = np.diff(graph.edge_start)
+    inside = np.arange(int(sizes.sum())) - np.repeat(graph.edge_start[:-1], sizes)
+    inside += int(graph.edge_start[0])
+    columns = np.repeat(graph.cardinalities[graph.edges[:, 1]], sizes)
+    first = np.repeat(graph.node_start[graph.edges[:, 0]], sizes) + inside // columns
+    second = np.repeat(graph.node_start[graph.edges[:, 1]], sizes) + inside % columns
+    return first, second
+
+
+def _softmax_slopes(graph: PairwiseGraph, nodes: FloatArray) -> "scipy.sparse.csr_array":
+    """Return diag(tau_i) - tau_i tau_i^T, one block a node."""
+    blocks = []
+    for i in range(graph.n_nodes):
+        table = graph.node_table(nodes, i)
+        blocks.append(np.diag(table) - np.outer(table, table))
+    return scipy.sparse.block_diag(blocks, format="csr")
