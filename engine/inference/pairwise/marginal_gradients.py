@@ -118,7 +118,7 @@ def implicit_mean_field_gradient(
     identity = scipy.sparse.eye_array(n)
     pulled = spread @ scipy.sparse.linalg.splu((identity - couplings @ spread).tocsc()).solve(outer)
     pairs = pulled[first] * nodes[second] + pulled[second] * nodes[first]
-    return np.concatenate([pulled, pairs])
+    return np.asarray(np.concatenate([pulled, pairs]))
 
 
 def perturbed_gradient(
@@ -165,4 +165,4 @@ def _softmax_slopes(graph: PairwiseGraph, nodes: FloatArray) -> "scipy.sparse.cs
     for i in range(graph.n_nodes):
         table = graph.node_table(nodes, i)
         blocks.append(np.diag(table) - np.outer(table, table))
-    return scipy.sparse.block_diag(blocks, format="csr")
+    return scipy.sparse.csr_array(scipy.sparse.block_diag(blocks))
