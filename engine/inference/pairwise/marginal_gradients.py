@@ -145,7 +145,7 @@ def perturbed_gradient(
     total = np.zeros_like(scores)
     for shift, weight in PERTURBATIONS[sides]:
         total += weight * solve(scores + shift * step * slope)
-    return total / step
+    return np.asarray(total / step)
 
 
 def _ends(graph: PairwiseGraph) -> tuple[np.ndarray, np.ndarray]:

@@ -1,0 +1,238 @@
+"""Marginal-based learning of pairwise models: any graph, any labels, some of them hidden.
+
+    minimise  sum_m Q(tau^m(theta)) + lambda/2 ||theta||^2     by L-BFGS
+
+with tau tree-reweighted or mean-field marginals that have converged, and exact gradients. With some
+labels hidden, "surrogate-em" minimises log Z(theta) - log Z(theta, y observed): the surrogate
+likelihood where nothing is hidden. It is a difference of convex functions; none of the others is
+convex either, and there is no certificate.
+
+References
+----------
+Domke 2013, sections 4 to 7.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+
+from engine.core.arguments import FloatArray, IntArray, check_positive, read_only
+from engine.core.errors import InvalidProblemError
+from engine.core.status import Status
+from engine.graphs.factor_graph import Factor, FactorGraph
+from engine.graphs.pairwise import PairwiseGraph, PairwiseModel
+from engine.inference.factors.mean_field import mean_field
+from engine.inference.pairwise.marginal_gradients import (
+    ImplicitGradient,
+    implicit_mean_field_gradient,
+    mean_field_tables,
+    perturbed_gradient,
+)
+from engine.inference.pairwise.tree_reweighted import TreeReweighted
+from engine.objectives.pairwise_losses import HIDDEN, PAIRWISE_LOSSES, marginal_loss
+
+EM = "surrogate-em"
+LOSSES = (*PAIRWISE_LOSSES, EM)
+INFERENCES = ("trw", "mean-field")
+GRADIENTS = ("implicit", "one-sided", "two-sided", "four-sided")
+SIDES = {"one-sided": 1, "two-sided": 2, "four-sided": 4}
+
+Gradient = tuple[float, FloatArray]
+
+
+@dataclass(frozen=True, slots=True)
+class PairwiseExample:
+    """A graph with features (graph.size, K) on its tables, and labels, HIDDEN where unknown."""
+
+    graph: PairwiseGraph
+    features: FloatArray
+    labels: IntArray
+
+    def __post_init__(self) -> None:
+        """Raise InvalidProblemError where shapes disagree or a label is out of range."""
+        if self.features.ndim != 2 or len(self.features) != self.graph.size:
+            raise InvalidProblemError(
+                f"features: expected {self.graph.size} rows, received {self.features.shape}."
+            )
+        self.graph.places(np.where(np.asarray(self.labels) == HIDDEN, 0, self.labels))
+
+
+@dataclass(frozen=True, slots=True)
+class PairwiseFitting:
+    """What is minimised, and how it is differentiated.
+
+    Parameters
+    ----------
+    loss : one of `LOSSES`
+    inference : "trw" or "mean-field"
+    gradient : "implicit", or by perturbation "one-sided", "two-sided" or "four-sided"; the gradient
+        of "surrogate-em" is a difference of marginals and needs neither.
+    sharpness : alpha of the smoothed classification loss.
+    rho : float, edge appearance probability of "trw"; 1/2 is valid on grids.
+    tolerance : of messages (nats) or probabilities at which inference counts as converged.
+    iterations : sweeps after which it is stopped all the same: with "surrogate-em" and few of
+        them this is truncated EM, whose objective is that of the messages so far.
+    """
+
+    loss: str = "univariate-logistic"
+    inference: str = "trw"
+    gradient: str = "implicit"
+    sharpness: float = 15.0
+    rho: float = 0.5
+    tolerance: float = 1e-10
+    iterations: int = 2000
+
+    def __post_init__(self) -> None:
+        """Raise InvalidProblemError for an unknown name or a number out of range."""
+        for name, value, known in (
+            ("loss", self.loss, LOSSES),
+            ("inference", self.inference, INFERENCES),
+            ("gradient", self.gradient, GRADIENTS),
+        ):
+            if value not in known:
+                raise InvalidProblemError(
+                    f"{name}: expected one of {', '.join(known)}, received {value!r}."
+                )
+        check_positive("tolerance", self.tolerance)
+        if self.iterations < 1:
+            raise InvalidProblemError("iterations: expected at least 1.")
+
+
+class PairwiseObjective:
+    """The loss of one example and its gradient in theta; messages start from the last ones."""
+
+    def __init__(self, example: PairwiseExample, options: PairwiseFitting) -> None:
+        self._example, self._options = example, options
+        graph = example.graph
+        is_trw = options.inference == "trw"
+        self._free = TreeReweighted(graph, options.rho) if is_trw else None
+        self._clamped = TreeReweighted(graph, options.rho) if is_trw else None
+        self._implicit: Callable[[FloatArray, FloatArray], FloatArray] | None = None
+        if is_trw and options.gradient == "implicit" and options.loss != EM:
+            self._implicit = ImplicitGradient(graph, options.rho)
+
+    def __call__(self, theta: FloatArray) -> Gradient:
+        """Return the loss and its gradient, shape (K,)."""
+        scores = self._example.features @ theta
+        if self._options.loss == EM:
+            return self._surrogate_em(scores)
+        _, tables = self._solve(scores, self._free)
+        value, slope = marginal_loss(
+            self._example.graph,
+            tables,
+            self._example.labels,
+            self._options.loss,
+            self._options.sharpness,
+        )
+        gradient = self._pull_back(scores, tables, slope)
+        return value, np.asarray(gradient @ self._example.features)
+
+    def marginals(self, theta: FloatArray) -> FloatArray:
+        """Return the tables at theta, nothing clamped."""
+        return self._solve(self._example.features @ theta, self._free)[1]
+
+    def _pull_back(self, scores: FloatArray, tables: FloatArray, slope: FloatArray) -> FloatArray:
+        options = self._options
+        if options.gradient != "implicit":
+            return perturbed_gradient(
+                lambda moved: self._solve(moved, self._free)[1],
+                scores,
+                slope,
+                SIDES[options.gradient],
+            )
+        if self._implicit is not None:
+            return self._implicit(tables, slope)
+        return implicit_mean_field_gradient(self._example.graph, scores, tables, slope)
+
+    def _surrogate_em(self, scores: FloatArray) -> Gradient:
+        """log Z - log Z with what is observed held: the gradient is the difference of tables."""
+        example = self._example
+        held = scores.copy()
+        for i in np.flatnonzero(np.asarray(example.labels) != HIDDEN).tolist():
+            table = example.graph.node_table(held, i)
+            seen = int(example.labels[i])
+            table[:seen] = table[seen + 1 :] = -np.inf
+        value, tables = self._solve(scores, self._free)
+        clamped, held_tables = self._solve(held, self._clamped)
+        return value - clamped, np.asarray((tables - held_tables) @ example.features)
+
+    def _solve(self, scores: FloatArray, solver: TreeReweighted | None) -> tuple[float, FloatArray]:
+        """Return the surrogate log Z and its tables."""
+        options, graph = self._options, self._example.graph
+        if solver is not None:
+            found = solver.solve(
+                PairwiseModel(graph, scores),
+                max_iterations=options.iterations,
+                tolerance=options.tolerance,
+                warm=options.loss != EM,
+            )
+            return found.log_partition, found.tables
+        factors = [Factor((v,), graph.node_table(scores, v)) for v in range(graph.n_nodes)]
+        factors += [
+            Factor((int(i), int(j)), graph.edge_table(scores, e))
+            for e, (i, j) in enumerate(graph.edges)
+        ]
+        product = mean_field(
+            FactorGraph(graph.cardinalities, tuple(factors)),
+            max_iterations=options.iterations,
+            tolerance=options.tolerance,
+        )
+        return product.lower_bound, mean_field_tables(graph, np.concatenate(product.marginals))
+
+
+@dataclass(frozen=True, slots=True)
+class PairwiseFit:
+    """Parameters of the smallest objective seen, and how the search ended."""
+
+    theta: FloatArray
+    objective: float
+    evaluations: int
+    status: Status
+
+
+def fit_pairwise(
+    examples: Sequence[PairwiseExample],
+    options: PairwiseFitting,
+    *,
+    ridge: float = 1.0,
+    start: FloatArray | None = None,
+    max_iterations: int = 200,
+    tolerance: float = 1e-9,
+) -> PairwiseFit:
+    """Minimise the summed loss with a ridge.
+
+    Raises
+    ------
+    InvalidProblemError
+        If there are no examples, their numbers of features differ, or ridge is not above 0.
+    """
+    check_positive("ridge", ridge)
+    sizes = {example.features.shape[1] for example in examples}
+    if len(sizes) != 1:
+        raise InvalidProblemError("Expected examples with one number of features.")
+    objectives = [PairwiseObjective(example, options) for example in examples]
+    best: list[Gradient] = []
+
+    def total(theta: FloatArray) -> Gradient:
+        value, gradient = 0.5 * ridge * float(theta @ theta), ridge * theta
+        for objective in objectives:
+            own, change = objective(theta)
+            value, gradient = value + own, gradient + change
+        if not best or value < best[0][0]:
+            best[:] = [(value, theta.copy())]
+        return value, gradient
+
+    first = np.zeros(sizes.pop()) if start is None else np.asarray(start, dtype=np.float64)
+    outcome = minimize(
+        total,
+        first,
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": max_iterations, "ftol": tolerance, "gtol": 0.0},
+    )
+    limited = outcome.status == 1
+    ended = Status.CONVERGED if outcome.status == 0 else Status.STALLED
+    status = Status.ITERATION_LIMIT if limited else ended
+    return PairwiseFit(read_only(best[0][1]), best[0][0], int(outcome.nfev), status)
