@@ -3,34 +3,18 @@
 import json
 from typing import Any
 
-from django import forms
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from webapp.accounts.models import Role
+from webapp.api.forms import TokenForm
 from webapp.api.models import ApiToken
 from webapp.api.openapi import PREFIX, WHAT_IT_DOES, openapi_document
 from webapp.api.services import token_create, token_revoke
 from webapp.common.decorators import viewer_required
 from webapp.common.selectors import get_owned_or_404, owned_by
 from webapp.common.toasts import toast
-
-LIVES = [("30", "30 days"), ("90", "90 days"), ("365", "1 year"), ("", "Until revoked")]
-
-
-class TokenForm(forms.Form):
-    """What a new token is for and what it may do."""
-
-    name = forms.CharField(
-        max_length=80, help_text="Where it will be used, such as “nightly sync”."
-    )
-    days = forms.ChoiceField(label="Works for", choices=LIVES, initial="90", required=False)
-    may_change = forms.BooleanField(
-        label="May change things",
-        required=False,
-        help_text="Without this it only reads. It never may more than you.",
-    )
 
 
 @require_GET

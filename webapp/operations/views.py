@@ -4,11 +4,10 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
-from webapp.audit.services import audit
 from webapp.common.decorators import administrator_required
 from webapp.common.toasts import toast
 from webapp.jobs.models import Worker
-from webapp.operations import selectors
+from webapp.operations import selectors, services
 
 
 @require_GET
@@ -23,7 +22,6 @@ def page(request: HttpRequest) -> HttpResponse:
 def forget(request: HttpRequest, pk: int) -> HttpResponse:
     """Take a worker that does not answer off the page; one that answers again comes back."""
     worker = get_object_or_404(Worker, pk=pk)
-    audit(request.user, "took out of use", str(worker))
-    worker.delete()
+    services.worker_forget(user=request.user, worker=worker)
     toast(request, f"{worker.host} is no longer expected.")
     return redirect("operations:page")

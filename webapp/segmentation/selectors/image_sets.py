@@ -123,3 +123,9 @@ def masked_images(image_sets: list[ImageSet]) -> QuerySet[ImageFile]:
         .select_related("mask", "image_set")
         .order_by("name", "pk")
     )
+
+
+def most_pages(image_set: ImageSet) -> int:
+    """Return the most pages that a file of the set has."""
+    files = image_set.files.filter(role=ImageFile.Role.IMAGE, facts__has_key="pages")
+    return max(files.values_list("facts__pages", flat=True), default=1)

@@ -1,6 +1,5 @@
 """Pages of image sets: list, new, one set; removing it or its files, roles and pairs."""
 
-from django import forms
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
@@ -12,6 +11,7 @@ from webapp.common.errors import Refusal
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
 from webapp.segmentation.archive import MAX_ENTRY_BYTES, MAX_TOTAL_BYTES
+from webapp.segmentation.forms import ImageSetForm
 from webapp.segmentation.models import ImageFile, ImageSet
 from webapp.segmentation.selectors.image_sets import (
     file_tabs,
@@ -30,21 +30,6 @@ from webapp.segmentation.services.image_sets import (
 from webapp.segmentation.views.set_views import view_words
 
 PAGE_SIZE = 36
-
-
-class ImageSetForm(forms.Form):
-    """Name of a set and of what its masks mark."""
-
-    name = forms.CharField(
-        max_length=120,
-        help_text="Such as “Leaf scans, greenhouse 2”. Only your organisation sees it.",
-    )
-    foreground = forms.CharField(
-        label="What the masks mark",
-        max_length=40,
-        initial="object",
-        help_text="One word in the singular, such as “leaf”. Pages then say “probability of leaf”.",
-    )
 
 
 @require_GET

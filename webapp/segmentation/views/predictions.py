@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-from django import forms
 from django.core.paginator import Paginator
 from django.http import (
     Http404,
@@ -23,10 +22,10 @@ from webapp.common.toasts import attempt, toast
 from webapp.files.file_headers import as_attachment
 from webapp.segmentation.charts import reliability_figure
 from webapp.segmentation.exports import batch_archive, coco_json, done_rows, numbers_csv
+from webapp.segmentation.forms import PredictForm
 from webapp.segmentation.measuring import object_rows, unit_of
 from webapp.segmentation.models import ImageSet, PredictedImage, PredictionBatch, Segmenter
 from webapp.segmentation.object_tables import XLSX, objects_csv, objects_xlsx
-from webapp.segmentation.selectors.image_sets import image_counts, sets_with_images
 from webapp.segmentation.selectors.objects import objects_report
 from webapp.segmentation.selectors.predictions import (
     ORDERS,
@@ -48,39 +47,6 @@ from webapp.segmentation.services.predictions import (
 )
 
 PAGE_SIZE = 30
-
-
-class PredictForm(forms.Form):
-    """Which model predicts which set."""
-
-    image_set = forms.ModelChoiceField(
-        ImageSet.objects.none(), label="Images", empty_label="Choose a set"
-    )
-    segmenter = forms.ModelChoiceField(
-        Segmenter.objects.none(), label="Model", empty_label="Choose a model"
-    )
-    readout = forms.ChoiceField(
-        label="Masks",
-        choices=PredictionBatch.Readout,
-        initial=PredictionBatch.Readout.MARGINAL,
-        required=False,
-        help_text="The likelier sides have fewer wrong pixels; the best labelling has smoother "
-        "outlines where the model is in doubt.",
-    )
-
-    def __init__(self, *args: Any, user: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        sets = self.fields["image_set"]
-        sets.queryset = sets_with_images(user)
-        n_images = image_counts(user)
-        sets.label_from_instance = lambda s: f"{s.name} ({n_images[s.pk]} images)"
-        models = self.fields["segmenter"]
-        models.queryset = ready_segmenters(user)
-        models.label_from_instance = lambda model: f"{model.name} (finds “{model.foreground}”)"
-
-    def clean_readout(self) -> str:
-        """Return the readout that was chosen; left out, the likelier sides."""
-        return self.cleaned_data["readout"] or PredictionBatch.Readout.MARGINAL
 
 
 @require_GET

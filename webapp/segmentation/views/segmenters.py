@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django import forms
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -18,8 +17,8 @@ from webapp.files.contents import StorageFullError
 from webapp.files.file_responses import exported, file_response
 from webapp.segmentation.charts import held_out_chart
 from webapp.segmentation.checking import accuracy_of, interval_of
+from webapp.segmentation.forms import ImportForm, LearnForm
 from webapp.segmentation.models import ImageFile, ImageSet, Segmenter
-from webapp.segmentation.selectors.image_sets import image_counts, sets_with_masks
 from webapp.segmentation.selectors.segmenters import (
     segmenter_badge,
     segmenter_listing,
@@ -27,86 +26,9 @@ from webapp.segmentation.selectors.segmenters import (
 )
 from webapp.segmentation.services.model_files import file_digest, segmenter_import
 from webapp.segmentation.services.segmenters import (
-    LearningChoices,
     segmenter_delete,
     segmenter_learn,
 )
-
-RESTRAINTS = [
-    ("0.1", "Little: follows the masks closely; for many images"),
-    ("1", "Usual: a good start for most sets"),
-    ("10", "Strong: for few images or doubtful masks"),
-]
-TIMES = [("60", "1 minute"), ("300", "5 minutes"), ("1800", "30 minutes"), ("7200", "2 hours")]
-DETAILS = [
-    ("0", "Whatever pays: tried from 100 pixels a side up to 1,000; a minute or more longer"),
-    ("100", "Coarse: 100 pixels a side, fastest"),
-    ("200", "Usual: 200 pixels a side"),
-    ("300", "Fine: 300 pixels a side, about twice as slow"),
-    ("600", "Very fine: 600 pixels a side, for small things; many times as slow"),
-]
-
-
-class LearnForm(forms.Form):
-    """What to learn from, and how, in words; every default suits a first try."""
-
-    name = forms.CharField(max_length=120)
-    image_sets = forms.ModelMultipleChoiceField(
-        ImageSet.objects.none(),
-        label="Learn from",
-        widget=forms.CheckboxSelectMultiple,
-        help_text="Only images with a mask are used.",
-        error_messages={"required": "Choose at least one set."},
-    )
-    restraint = forms.ChoiceField(
-        label="Restraint (lambda)",
-        choices=RESTRAINTS,
-        initial="1",
-        widget=forms.RadioSelect,
-    )
-    max_side = forms.ChoiceField(
-        label="Detail",
-        choices=DETAILS,
-        initial="200",
-        help_text="Images are shrunk to this for learning; masks come out at full size.",
-    )
-    max_seconds = forms.ChoiceField(
-        label="Stop at the latest after",
-        choices=TIMES,
-        initial="300",
-        help_text="Reading included. Trees are grown to their end; weights stop here, or earlier "
-        "once the fit is good enough.",
-    )
-    holdout_percent = forms.IntegerField(
-        label="Hold out for checking (%)",
-        min_value=0,
-        max_value=50,
-        initial=20,
-        help_text="These images are not learned from: the error on them is the honest one.",
-    )
-    solver = forms.ChoiceField(
-        label="Method",
-        choices=[choice for choice in Segmenter.Solver.choices if choice[0] != "painted"],
-        initial="auto",
-    )
-
-    def __init__(self, *args: Any, user: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        field = self.fields["image_sets"]
-        field.queryset = sets_with_masks(user)
-        n_masked = image_counts(user, masked=True)
-        field.label_from_instance = lambda s: f"{s.name}: {n_masked[s.pk]} images with masks"
-
-    def choices(self) -> LearningChoices:
-        """Return what was chosen, as numbers."""
-        data = self.cleaned_data
-        return LearningChoices(
-            restraint=float(data["restraint"]),
-            solver=data["solver"],
-            max_side=int(data["max_side"]),
-            max_seconds=int(data["max_seconds"]),
-            holdout_percent=data["holdout_percent"],
-        )
 
 
 @require_GET
@@ -139,29 +61,6 @@ def segmenter_new(request: HttpRequest) -> HttpResponse:
     context = {"form": form, "has_masks": form.fields["image_sets"].queryset.exists()}
     status = 422 if form.errors else 200
     return render(request, "segmentation/segmenter_new.html", context, status=status)
-
-
-class ImportForm(forms.Form):
-    """A model file, and what its sender said of it."""
-
-    file = forms.FileField(
-        label="Model file (NPZ)",
-        help_text="As “Model file” on a model’s page gives it, or the command line writes it.",
-    )
-    name = forms.CharField(max_length=120)
-    foreground = forms.CharField(
-        label="What it marks",
-        max_length=40,
-        initial="object",
-        help_text="One word in the singular. Models of several classes bring their own names.",
-    )
-    digest = forms.RegexField(
-        r"^\s*[0-9a-fA-F]{64}\s*$",
-        label="SHA-256 (optional)",
-        required=False,
-        help_text="If the sender gave you one: the file is taken only if it is the very same.",
-        error_messages={"invalid": "A SHA-256 has 64 digits, 0 to 9 and a to f."},
-    )
 
 
 @require_http_methods(["GET", "POST"])

@@ -1,86 +1,17 @@
 """How the deep pictures of a set are shown: percentiles, channels, page, size of a pixel."""
 
-from typing import Any
-
-from django import forms
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
-from engine import BRIGHTEST, COLOURS
+from engine import BRIGHTEST
 from webapp.common.decorators import staff_required
 from webapp.common.errors import Refusal
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
-from webapp.segmentation.models import ImageFile, ImageSet
+from webapp.segmentation.forms import ViewForm
+from webapp.segmentation.models import ImageSet
 from webapp.segmentation.services.views import PERCENTILES, view_change
-
-
-class ViewForm(forms.Form):
-    """What a person chooses; channels are those of the set's view."""
-
-    low = forms.FloatField(
-        label="Black at percentile",
-        min_value=0,
-        max_value=100,
-        help_text="This share of the values of all pictures of the set lies below black.",
-    )
-    high = forms.FloatField(label="Full at percentile", min_value=0, max_value=100)
-    page = forms.ChoiceField(label="Page of a stack")
-    pixel_size = forms.FloatField(
-        label="Size of a pixel (µm)",
-        required=False,
-        min_value=1e-6,
-        help_text="Blank: areas and lengths are given in pixels.",
-    )
-
-    def __init__(self, *args: Any, image_set: ImageSet, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        pages = most_pages(image_set)
-        self.fields["page"].choices = [(0, "The first")] + [
-            (number, f"Page {number + 1}") for number in range(1, min(pages, 500))
-        ]
-        if pages > 1:
-            brightest = (BRIGHTEST, "Of each pixel the brightest of all pages")
-            self.fields["page"].choices = [*self.fields["page"].choices, brightest]
-        else:
-            del self.fields["page"]
-        colours = [(name, name.capitalize()) for name in COLOURS]
-        channels = image_set.view.get("channels", [])
-        if not channels:
-            del self.fields["low"], self.fields["high"]
-        for number, channel in enumerate(channels):
-            self.fields[f"channel_{number}"] = forms.ChoiceField(
-                label=f"Channel {number + 1}" if len(channels) > 1 else "Colour",
-                choices=colours,
-                initial=channel["colour"],
-                help_text=f"Shown from {channel['low']:,.6g} to {channel['high']:,.6g}.",
-            )
-
-    def clean(self) -> dict[str, Any]:
-        """Percentiles ascend."""
-        data = super().clean() or {}
-        low, high = data.get("low"), data.get("high")
-        if low is not None and high is not None and low >= high:
-            self.add_error("high", "This must be above the percentile of black.")
-        return data
-
-    def chosen(self) -> dict[str, Any]:
-        """Return the arguments of ``view_change``."""
-        data = self.cleaned_data
-        n_channels = sum(name.startswith("channel_") for name in data)
-        return {
-            "percentiles": (data.get("low", PERCENTILES[0]), data.get("high", PERCENTILES[1])),
-            "colours": [data[f"channel_{k}"] for k in range(n_channels)],
-            "page": int(data.get("page") or 0),
-            "pixel_size": data.get("pixel_size"),
-        }
-
-
-def most_pages(image_set: ImageSet) -> int:
-    """Return the most pages that a file of the set has."""
-    files = image_set.files.filter(role=ImageFile.Role.IMAGE, facts__has_key="pages")
-    return max(files.values_list("facts__pages", flat=True), default=1)
 
 
 def view_words(image_set: ImageSet) -> str:

@@ -1,0 +1,225 @@
+"""Forms of image sets, of their views, of models and of predictions."""
+
+from typing import Any
+
+from django import forms
+
+from engine import BRIGHTEST, COLOURS
+from webapp.segmentation.models import ImageSet, PredictionBatch, Segmenter
+from webapp.segmentation.selectors.image_sets import (
+    image_counts,
+    most_pages,
+    sets_with_images,
+    sets_with_masks,
+)
+from webapp.segmentation.selectors.segmenters import ready_segmenters
+from webapp.segmentation.services.segmenters import LearningChoices
+from webapp.segmentation.services.views import PERCENTILES
+
+RESTRAINTS = [
+    ("0.1", "Little: follows the masks closely; for many images"),
+    ("1", "Usual: a good start for most sets"),
+    ("10", "Strong: for few images or doubtful masks"),
+]
+TIMES = [("60", "1 minute"), ("300", "5 minutes"), ("1800", "30 minutes"), ("7200", "2 hours")]
+DETAILS = [
+    ("0", "Whatever pays: tried from 100 pixels a side up to 1,000; a minute or more longer"),
+    ("100", "Coarse: 100 pixels a side, fastest"),
+    ("200", "Usual: 200 pixels a side"),
+    ("300", "Fine: 300 pixels a side, about twice as slow"),
+    ("600", "Very fine: 600 pixels a side, for small things; many times as slow"),
+]
+
+
+class ImageSetForm(forms.Form):
+    """Name of a set and of what its masks mark."""
+
+    name = forms.CharField(
+        max_length=120,
+        help_text="Such as “Leaf scans, greenhouse 2”. Only your organisation sees it.",
+    )
+    foreground = forms.CharField(
+        label="What the masks mark",
+        max_length=40,
+        initial="object",
+        help_text="One word in the singular, such as “leaf”. Pages then say “probability of leaf”.",
+    )
+
+
+class ViewForm(forms.Form):
+    """What a person chooses; channels are those of the set's view."""
+
+    low = forms.FloatField(
+        label="Black at percentile",
+        min_value=0,
+        max_value=100,
+        help_text="This share of the values of all pictures of the set lies below black.",
+    )
+    high = forms.FloatField(label="Full at percentile", min_value=0, max_value=100)
+    page = forms.ChoiceField(label="Page of a stack")
+    pixel_size = forms.FloatField(
+        label="Size of a pixel (µm)",
+        required=False,
+        min_value=1e-6,
+        help_text="Blank: areas and lengths are given in pixels.",
+    )
+
+    def __init__(self, *args: Any, image_set: ImageSet, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        pages = most_pages(image_set)
+        self.fields["page"].choices = [(0, "The first")] + [
+            (number, f"Page {number + 1}") for number in range(1, min(pages, 500))
+        ]
+        if pages > 1:
+            brightest = (BRIGHTEST, "Of each pixel the brightest of all pages")
+            self.fields["page"].choices = [*self.fields["page"].choices, brightest]
+        else:
+            del self.fields["page"]
+        colours = [(name, name.capitalize()) for name in COLOURS]
+        channels = image_set.view.get("channels", [])
+        if not channels:
+            del self.fields["low"], self.fields["high"]
+        for number, channel in enumerate(channels):
+            self.fields[f"channel_{number}"] = forms.ChoiceField(
+                label=f"Channel {number + 1}" if len(channels) > 1 else "Colour",
+                choices=colours,
+                initial=channel["colour"],
+                help_text=f"Shown from {channel['low']:,.6g} to {channel['high']:,.6g}.",
+            )
+
+    def clean(self) -> dict[str, Any]:
+        """Percentiles ascend."""
+        data = super().clean() or {}
+        low, high = data.get("low"), data.get("high")
+        if low is not None and high is not None and low >= high:
+            self.add_error("high", "This must be above the percentile of black.")
+        return data
+
+    def chosen(self) -> dict[str, Any]:
+        """Return the arguments of ``view_change``."""
+        data = self.cleaned_data
+        n_channels = sum(name.startswith("channel_") for name in data)
+        return {
+            "percentiles": (data.get("low", PERCENTILES[0]), data.get("high", PERCENTILES[1])),
+            "colours": [data[f"channel_{k}"] for k in range(n_channels)],
+            "page": int(data.get("page") or 0),
+            "pixel_size": data.get("pixel_size"),
+        }
+
+
+class LearnForm(forms.Form):
+    """What to learn from, and how, in words; every default suits a first try."""
+
+    name = forms.CharField(max_length=120)
+    image_sets = forms.ModelMultipleChoiceField(
+        ImageSet.objects.none(),
+        label="Learn from",
+        widget=forms.CheckboxSelectMultiple,
+        help_text="Only images with a mask are used.",
+        error_messages={"required": "Choose at least one set."},
+    )
+    restraint = forms.ChoiceField(
+        label="Restraint (lambda)",
+        choices=RESTRAINTS,
+        initial="1",
+        widget=forms.RadioSelect,
+    )
+    max_side = forms.ChoiceField(
+        label="Detail",
+        choices=DETAILS,
+        initial="200",
+        help_text="Images are shrunk to this for learning; masks come out at full size.",
+    )
+    max_seconds = forms.ChoiceField(
+        label="Stop at the latest after",
+        choices=TIMES,
+        initial="300",
+        help_text="Reading included. Trees are grown to their end; weights stop here, or earlier "
+        "once the fit is good enough.",
+    )
+    holdout_percent = forms.IntegerField(
+        label="Hold out for checking (%)",
+        min_value=0,
+        max_value=50,
+        initial=20,
+        help_text="These images are not learned from: the error on them is the honest one.",
+    )
+    solver = forms.ChoiceField(
+        label="Method",
+        choices=[choice for choice in Segmenter.Solver.choices if choice[0] != "painted"],
+        initial="auto",
+    )
+
+    def __init__(self, *args: Any, user: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["image_sets"]
+        field.queryset = sets_with_masks(user)
+        n_masked = image_counts(user, masked=True)
+        field.label_from_instance = lambda s: f"{s.name}: {n_masked[s.pk]} images with masks"
+
+    def choices(self) -> LearningChoices:
+        """Return what was chosen, as numbers."""
+        data = self.cleaned_data
+        return LearningChoices(
+            restraint=float(data["restraint"]),
+            solver=data["solver"],
+            max_side=int(data["max_side"]),
+            max_seconds=int(data["max_seconds"]),
+            holdout_percent=data["holdout_percent"],
+        )
+
+
+class ImportForm(forms.Form):
+    """A model file, and what its sender said of it."""
+
+    file = forms.FileField(
+        label="Model file (NPZ)",
+        help_text="As “Model file” on a model’s page gives it, or the command line writes it.",
+    )
+    name = forms.CharField(max_length=120)
+    foreground = forms.CharField(
+        label="What it marks",
+        max_length=40,
+        initial="object",
+        help_text="One word in the singular. Models of several classes bring their own names.",
+    )
+    digest = forms.RegexField(
+        r"^\s*[0-9a-fA-F]{64}\s*$",
+        label="SHA-256 (optional)",
+        required=False,
+        help_text="If the sender gave you one: the file is taken only if it is the very same.",
+        error_messages={"invalid": "A SHA-256 has 64 digits, 0 to 9 and a to f."},
+    )
+
+
+class PredictForm(forms.Form):
+    """Which model predicts which set."""
+
+    image_set = forms.ModelChoiceField(
+        ImageSet.objects.none(), label="Images", empty_label="Choose a set"
+    )
+    segmenter = forms.ModelChoiceField(
+        Segmenter.objects.none(), label="Model", empty_label="Choose a model"
+    )
+    readout = forms.ChoiceField(
+        label="Masks",
+        choices=PredictionBatch.Readout,
+        initial=PredictionBatch.Readout.MARGINAL,
+        required=False,
+        help_text="The likelier sides have fewer wrong pixels; the best labelling has smoother "
+        "outlines where the model is in doubt.",
+    )
+
+    def __init__(self, *args: Any, user: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        sets = self.fields["image_set"]
+        sets.queryset = sets_with_images(user)
+        n_images = image_counts(user)
+        sets.label_from_instance = lambda s: f"{s.name} ({n_images[s.pk]} images)"
+        models = self.fields["segmenter"]
+        models.queryset = ready_segmenters(user)
+        models.label_from_instance = lambda model: f"{model.name} (finds “{model.foreground}”)"
+
+    def clean_readout(self) -> str:
+        """Return the readout that was chosen; left out, the likelier sides."""
+        return self.cleaned_data["readout"] or PredictionBatch.Readout.MARGINAL
