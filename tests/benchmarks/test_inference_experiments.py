@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import exact_structures, map_rates, margin_labels, reporting
+from benchmarks import chains, exact_structures, gradients, map_rates, margin_labels, reporting
 
 
 def test_learning_is_exact_where_trees_of_cliques_are() -> None:
@@ -42,3 +42,39 @@ def test_every_schedule_closes_the_gap_from_both_sides(
         if name != "gradient":
             assert curve.dual[-1] - curve.primal[-1] < 0.5, name
     assert (tmp_path / "meshi_figure_1a.png").exists()
+
+
+def test_gradients_agree_but_for_truncation() -> None:
+    timings = gradients.run([6], np.random.default_rng(0))[6]
+    assert timings["implicit"].error < 1e-6
+    assert timings["perturbation, sides: 2"].error < 1e-4
+    assert timings["perturbation, sides: 4"].error < 1e-4
+    assert timings["back-propagation to 1e-5"].error < 1e-2
+    errors = [timings[f"truncated, {n} iterations"].error for n in (5, 10, 40)]
+    assert errors[0] > errors[1] > errors[2]
+
+
+def test_marginal_losses_withstand_what_the_likelihood_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reporting, "RESULTS", tmp_path)
+    mean = chains.run(2, 6, (300,), (0, 2))
+    well = [mean[0, 300, name] for name in chains.LOSSES]
+    wrong = [mean[2, 300, name] for name in chains.LOSSES]
+    assert max(well) - min(well) < 0.02  # well specified: all alike
+    assert min(wrong) > max(well)
+    assert mean[2, 300, "univariate logistic"] <= mean[2, 300, "likelihood"] + 0.005
+    assert (tmp_path / "domke_figures_1_and_2.png").exists()
+
+
+def test_chains_are_summed_exactly_and_differentiated() -> None:
+    rng = np.random.default_rng(0)
+    x, y = chains.draw(chains.draw_truth(4, rng), 5, rng)
+    model = chains.ChainModel(x, y)
+    theta = rng.normal(size=28)
+    for name in chains.LOSSES:
+        _, gradient = model.loss(theta, name)
+        for k in range(0, 28, 5):
+            way = 1e-5 * np.eye(28)[k]
+            slope = (model.loss(theta + way, name)[0] - model.loss(theta - way, name)[0]) / 2e-5
+            assert gradient[k] == pytest.approx(slope, abs=1e-4)

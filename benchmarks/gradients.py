@@ -1,0 +1,108 @@
+"""Domke 2013, sections 5 to 8: seconds and error of each way to a gradient, beside one another.
+
+    python -m benchmarks.gradients [--sides 10 20 40] [--quick]
+
+The univariate logistic loss of a random binary grid, rho = 1/2. "Error" is the largest difference
+from the implicit gradient at marginals converged to 1e-12, over its largest entry. Truncated
+fitting and back-propagation run on the compiled kernels of grids, the others on those of general
+graphs.
+"""
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import process_time
+
+import numpy as np
+
+from benchmarks.reporting import print_machine, print_table
+from engine.core.arguments import FloatArray
+from engine.crf.grid_features import DenseNodeFeatures, EdgeFeatures, GridExample, GridFeatures
+from engine.graphs.grid import Grid
+from engine.graphs.pairwise import PairwiseModel
+from engine.inference.pairwise.marginal_gradients import ImplicitGradient, perturbed_gradient
+from engine.inference.pairwise.tree_reweighted import TreeReweighted
+from engine.objectives.grid_losses import LossOptions, loss_and_gradient
+from engine.objectives.pairwise_losses import marginal_loss
+from engine.structures.grid import GridStructure
+
+LOSS = "univariate-logistic"
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Processor seconds and relative error of one gradient."""
+
+    seconds: float
+    error: float
+
+
+def random_picture(side: int, rng: np.random.Generator) -> GridExample:
+    """Three node features and two edge features, four edge codes a direction."""
+    shapes = ((side, side - 1), (side - 1, side))
+    codes = [rng.integers(0, 4, shape).astype(np.uint8) for shape in shapes]
+    edges = EdgeFeatures(codes[0], codes[1], rng.normal(size=(4, 2)), rng.normal(size=(4, 2)))
+    nodes = DenseNodeFeatures(rng.normal(size=(side, side, 3)))
+    return GridExample(GridFeatures(nodes, edges), rng.random((side, side)) > 0.5)
+
+
+def compare(side: int, rng: np.random.Generator) -> dict[str, Timing]:
+    """Time every gradient on one picture, the first call of each aside."""
+    example = random_picture(side, rng)
+    theta = 0.4 * rng.normal(size=example.features.n_parameters)
+    structure, graph = GridStructure([example], 0.5), Grid(side, side).to_pairwise()
+    columns = np.stack([structure.scores(way) for way in np.eye(len(theta))], axis=1)
+    scores, labels = columns @ theta, example.labels.ravel().astype(np.int64)
+    solver, implicit = TreeReweighted(graph, 0.5), ImplicitGradient(graph, 0.5)
+
+    def solve(at: FloatArray, tolerance: float = 1e-9) -> FloatArray:
+        model = PairwiseModel(graph, at)
+        return solver.solve(model, max_iterations=5000, tolerance=tolerance, warm=True).tables
+
+    def by_slope(how: Callable[[FloatArray, FloatArray], FloatArray]) -> FloatArray:
+        tables = solve(scores)
+        return np.asarray(how(tables, marginal_loss(graph, tables, labels, LOSS)[1]) @ columns)
+
+    ways: dict[str, Callable[[], FloatArray]] = {"implicit": lambda: by_slope(implicit)}
+    for sides in (1, 2, 4):
+        ways[f"perturbation, sides: {sides}"] = lambda sides=sides: by_slope(
+            lambda _, slope: perturbed_gradient(solve, scores, slope, sides)
+        )
+    options = {f"truncated, {n} iterations": LossOptions(LOSS, iterations=n) for n in (5, 10, 40)}
+    options["back-propagation to 1e-5"] = LossOptions(LOSS, threshold=1e-5)
+    for name, option in options.items():
+        ways[name] = lambda option=option: loss_and_gradient(example, theta, option)[1]
+    tables = solve(scores, 1e-12)
+    exact = implicit(tables, marginal_loss(graph, tables, labels, LOSS)[1]) @ columns
+    timings = {}
+    for name, way in ways.items():
+        way()
+        solver.solve(PairwiseModel(graph, np.zeros(graph.size)))  # cold messages again
+        started = process_time()
+        gradient = way()
+        seconds = process_time() - started
+        timings[name] = Timing(seconds, float(np.abs(gradient - exact).max() / np.abs(exact).max()))
+    return timings
+
+
+def run(sides: list[int], rng: np.random.Generator) -> dict[int, dict[str, Timing]]:
+    """Compare on every size and print a table of each."""
+    answers = {}
+    for side in sides:
+        answers[side] = compare(side, rng)
+        rows = [[name, t.seconds, t.error] for name, t in answers[side].items()]
+        print_table(f"{side} x {side} pixels", ["gradient", "processor seconds", "error"], rows)
+    return answers
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sides", type=int, nargs="+", default=[10, 20, 40])
+    parser.add_argument("--quick", action="store_true")
+    args = parser.parse_args()
+    print_machine()
+    run([6] if args.quick else args.sides, np.random.default_rng(0))
+
+
+if __name__ == "__main__":
+    main()
