@@ -31,9 +31,9 @@ _TAGS = {
 }
 WHAT_IT_DOES = (
     "The main work of the pages, for programs: invite to questionnaires, import, learn, propose, "
-    "place, decide, check placements, publish, write letters, predict, export. "
-    "Rules and swaps of pairs, checks of models, writing questionnaires, purging cohorts and "
-    "people of the organisation are on the pages only."
+    "place, decide, swap, change rules, undo, check models and placements, publish, write "
+    "letters, predict, export. Writing questionnaires, purging cohorts and people of the "
+    "organisation are on the pages only."
 )
 _DESCRIPTION = (
     f"{WHAT_IT_DOES} Make a token on the page “API” and send it as "

@@ -17,7 +17,7 @@ def test_it_names_its_version_and_is_plain_json() -> None:
 
 def test_it_promises_what_there_is_and_says_what_there_is_not() -> None:
     assert openapi_document()["info"]["description"].startswith(WHAT_IT_DOES)
-    promised, _, absent = WHAT_IT_DOES.partition(" Rules and")
+    promised, _, absent = WHAT_IT_DOES.partition(" Writing")
     paths = {(entry.method, entry.path) for entry in endpoints()}
     for word, path in {
         "invite to questionnaires": "/questionnaires/{questionnaire_id}/people",
@@ -27,7 +27,11 @@ def test_it_promises_what_there_is_and_says_what_there_is_not() -> None:
         "decide": "/proposals/{proposal_id}/pairs/{pair_id}/decision",
         "predict": "/predictions",
         "place": "/placements",
-        "check placements": "/placements/{placement_id}/checks",
+        "swap": "/proposals/{proposal_id}/swaps",
+        "change rules": "/proposals/{proposal_id}/rules",
+        "undo": "/proposals/{proposal_id}/events/{event_id}/undo",
+        "check models": "/roommate-models/{model_id}/check",
+        "placements": "/placements/{placement_id}/checks",
         "publish": "/placements/{placement_id}/publish",
         "write letters": "/letters",
     }.items():
@@ -39,12 +43,8 @@ def test_it_promises_what_there_is_and_says_what_there_is_not() -> None:
     assert "purging cohorts" in absent
     assert "people of the organisation" in absent
     assert not any(path.startswith("/people") for _, path in paths)
-    assert "writing questionnaires" in absent
+    assert absent.startswith(" questionnaires")
     assert ("POST", "/questionnaires") not in paths
-    assert "checks of models" in absent
-    assert not any("check" in path for _, path in paths if "/roommate-models" in path)
-    for word in ("rule", "swap", "undo"):
-        assert not any(word in path for _, path in paths if "/proposals" in path)
 
 
 def test_every_endpoint_stands_under_a_subject_that_is_explained() -> None:

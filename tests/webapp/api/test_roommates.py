@@ -9,7 +9,7 @@ from tests.webapp.segmentation.conftest import upload
 from webapp.cohorts.models import Cohort, Draft
 from webapp.jobs.models import Job
 from webapp.jobs.runner import run_job
-from webapp.matching.models import LearnedModel
+from webapp.matching.models import LearnedModel, Proposal
 
 BEDTIMES = ["Before 10 pm", "10-11 pm", "11 pm-12", "After 12"]
 
@@ -92,6 +92,55 @@ def test_pairs_of_strangers_are_refused(program_of, bob, cohort) -> None:
     assert not Draft.objects.exists()
 
 
+def change_pairs(program, key: str) -> None:
+    """Swap two students of open pairs, see it once, undo it, and change a rule."""
+    at = f"/proposals/{key}"
+    free = program.get(f"{at}/pairs?state=open").data["items"]
+    one, other = free[0]["first"], free[1]["first"]
+    partners = program.get(f"{at}/students/{one}/partners").data["items"]
+    assert one not in {found["student"] for found in partners}
+    assert all(found["partner_now"] != one for found in partners)
+    offer = program.get(f"{at}/students/{one}/swap?partner={other}").data
+    assert {frozenset((p["first"], p["second"])) for p in offer["pairs"]} == {
+        frozenset((one, other)),
+        frozenset((free[0]["second"], free[1]["second"])),
+    }
+    sent = {"student": one, "partner": other, "now": offer["now"]}
+    done = program.post(f"{at}/swaps", sent)
+    assert done.status_code == 200, done.data
+    assert program.post(f"{at}/swaps", sent).status_code in (409, 422)
+    assert program.get(f"{at}/pairs?state=swapped").data["total"] == 2
+    undone = program.post(f"{at}/events/{done.data['id']}/undo")
+    assert undone.status_code == 200, undone.data
+    assert program.get(f"{at}/events").data["items"][0]["is_undone"]
+    never = {"action": "never", "first": one, "second": other}
+    assert program.post(f"{at}/rules", never).status_code == 200
+    refused = program.get(f"{at}/students/{one}/swap?partner={other}")
+    assert refused.status_code == 422
+    assert one in refused.data["detail"]
+    assert program.post(f"{at}/rules", {"action": "marry"}).status_code == 422
+    wrong = program.post(f"{at}/rules", never | {"first": "nobody"})
+    assert (wrong.status_code, wrong.data["detail"][:8]) == (422, "“nobody”")
+
+
+def test_viewers_see_swaps_and_staff_make_them(program_of, alice, bob, cohort) -> None:
+    model = LearnedModel.objects.create(organisation=bob.organisation, name="M")
+    proposal = Proposal.objects.create(
+        organisation=bob.organisation, name="P", cohort_id=cohort["id"], model=model
+    )
+    at, viewer = f"/proposals/{proposal.pk}", program_of(alice)
+    assert viewer.get(f"{at}/events").data["total"] == 0
+    for path, body in (
+        (f"{at}/rules", {"action": "single", "first": "S-1001"}),
+        (f"{at}/swaps", {"student": "S-1001", "partner": "S-1002", "now": []}),
+        (f"{at}/events/1/undo", None),
+        (f"/roommate-models/{model.pk}/check", {"cohort": cohort["id"]}),
+    ):
+        assert viewer.post(path, body).status_code == 403, path
+    early = program_of(bob).post(f"/roommate-models/{model.pk}/check", {"cohort": cohort["id"]})
+    assert (early.status_code, early.data["detail"]) == (422, "The model is not learned yet.")
+
+
 @pytest.mark.slow
 def test_learn_propose_decide_export(program_of, bob, cohort) -> None:
     program = program_of(bob)
@@ -120,6 +169,10 @@ def test_learn_propose_decide_export(program_of, bob, cohort) -> None:
     assert late.status_code == 409
     assert program.post(url, {"decision": "marry", "version": 1}).status_code == 422
     assert program.get(f"/proposals/{key}/pairs?state=accepted").data["total"] == 1
+
+    change_pairs(program, key)
+    checked = program.post(f"/roommate-models/{learned['id']}/check", {"cohort": cohort["id"]})
+    assert (checked.status_code, learned["checked_on"]) == (422, "")
 
     odd = program.post("/cohorts", file=upload("o.csv", survey_csv(5, 300)), name="Odd").data
     blocked = program.post("/proposals", {"cohort": odd["id"], "model": learned["id"]}).data

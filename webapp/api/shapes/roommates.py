@@ -62,6 +62,9 @@ class RoommateModel(Answer):
     is_set_by_hand: bool = Field(description="staff set its weights; nothing was learned")
     figures: dict[str, Any] = Field(description="objective, gap and other numbers of the run")
     weights: list[dict[str, Any]]
+    checked_on: str = Field(description="name of the cohort that it was checked on, or empty")
+    findings: dict[str, Any] = Field(description="numbers of that check")
+    check_job: Key | None = Field(description="the job of the last check")
     job: Key | None
     created_at: Time
 
@@ -78,6 +81,9 @@ class RoommateModel(Answer):
             is_set_by_hand=model.is_set_by_hand,
             figures=model.figures,
             weights=model.weights,
+            checked_on=model.checked_name,
+            findings=model.findings,
+            check_job=model.check_job_id or None,
             job=model.job_id or None,
             created_at=model.created_at,
         )

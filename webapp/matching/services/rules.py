@@ -252,3 +252,5 @@ _ACTIONS = {
     "relax": _relax,
     "require": _require,
 }
+
+ACTIONS = tuple(_ACTIONS)

@@ -1,0 +1,134 @@
+"""Rules and swaps of a proposal of pairs, and what was decided about it."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from webapp.api.shapes.base import Answer, Body, SentKey, Time
+from webapp.matching.models import DecisionEvent
+from webapp.matching.selectors.cards import NextPartner
+from webapp.matching.services.rules import ACTIONS
+from webapp.matching.services.swaps import NewPair as NewPairRow
+from webapp.matching.services.swaps import SwapOffer as SwapOfferRow
+
+STUDENT = "id on screen, such as S-1121"
+
+
+class NewRule(Body):
+    """A rule that changes, as the page of a proposal has them."""
+
+    action: Literal[ACTIONS]  # type: ignore[valid-type]
+    first: str = Field("", description=STUDENT, max_length=20)
+    second: str = Field("", description=STUDENT, max_length=20)
+    column: str = Field("", description="for relax and require: a rule column", max_length=200)
+
+
+class PairEvent(Answer):
+    """A decision, a swap or a changed rule of a proposal; it can be undone."""
+
+    id: int
+    sentence: str
+    by: str
+    at: Time
+    is_undone: bool
+
+    @classmethod
+    def of(cls, event: DecisionEvent) -> "PairEvent":
+        """Read an event with its person."""
+        return cls(
+            id=event.pk,
+            sentence=event.sentence,
+            by=event.user.get_username() if event.user else "",
+            at=event.created_at,
+            is_undone=event.undone_at is not None,
+        )
+
+
+class NewCheck(Body):
+    """A later cohort with pairs, which the model was not learned from."""
+
+    cohort: SentKey
+
+
+class PartnerQuery(Body):
+    """With whom a student would be paired."""
+
+    partner: str = Field(description=STUDENT, max_length=20)
+
+
+class PairVersion(Body):
+    """A pair as it was looked at."""
+
+    id: int
+    version: int
+
+
+class NewSwap(Body):
+    """A swap: two students of different pairs become one, and so do their roommates."""
+
+    student: str = Field(description=STUDENT, max_length=20)
+    partner: str = Field(description=STUDENT, max_length=20)
+    now: list[PairVersion] = Field(description="the two pairs as they were looked at")
+
+
+class NewPair(Answer):
+    """A pair that a swap would make."""
+
+    first: str
+    second: str
+    score: float = Field(description="nats")
+    probability: float
+    multiple: float = Field(description="of an even draw")
+
+    @classmethod
+    def of(cls, pair: NewPairRow) -> "NewPair":
+        """Read a pair that is not there yet."""
+        return cls(
+            first=f"S-{pair.first}",
+            second=f"S-{pair.second}",
+            score=pair.score,
+            probability=pair.probability,
+            multiple=pair.multiple,
+        )
+
+
+class Swap(Answer):
+    """What a swap would make of two pairs."""
+
+    now: list[PairVersion] = Field(description="the two pairs, as a swap is to send them")
+    change: float = Field(description="of the total score, nats; negative where it costs")
+    pairs: list[NewPair]
+
+    @classmethod
+    def of(cls, offer: SwapOfferRow) -> "Swap":
+        """Read what a swap makes and costs."""
+        return cls(
+            now=[PairVersion(id=pair.pk, version=pair.version) for pair in offer.old],
+            change=offer.change,
+            pairs=[NewPair.of(pair) for pair in offer.new],
+        )
+
+
+class Partner(Answer):
+    """A next-best partner, with whom they live now."""
+
+    student: str
+    score: float = Field(description="nats")
+    probability: float
+    partner_now: str = Field(description="empty where they are in no pair")
+
+    @classmethod
+    def of(cls, found: NextPartner) -> "Partner":
+        """Read a partner."""
+        return cls(
+            student=f"S-{found.number}",
+            score=found.score,
+            probability=found.probability,
+            partner_now="" if found.partner_now is None else f"S-{found.partner_now}",
+        )
+
+
+class Partners(Answer):
+    """The likeliest other partners of a student."""
+
+    items: list[Partner]
