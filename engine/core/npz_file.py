@@ -87,9 +87,9 @@ def _refused_in_words(path: Path | str) -> Iterator[None]:
 
 
 def read_model_parts(
-    path: Path | str, names: Collection[str], *, max_bytes: int
+    path: Path | str, names: Collection[str] | None, *, max_bytes: int
 ) -> dict[str, NDArray[Any]]:
-    """Read those of ``names`` that a model file has.
+    """Read those of ``names`` that a model file has, or all.
 
     Raises
     ------

@@ -8,7 +8,7 @@ tiles see what the whole picture sees.
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.crf.filter_bank import blur_into
+from engine.crf.context import average_around
 
 FloatPlanes = NDArray[np.float32]
 
@@ -19,6 +19,12 @@ RINGS = ((10, 2.8), (30, 11.2))
 """Distances of the places around it, and the scale of the averages there."""
 
 DIRECTIONS = ((-1, 0), (0, 1), (1, 0), (0, -1))
+
+PLACES = tuple(
+    (distance * down, distance * across, scale)
+    for distance, scale in RINGS
+    for down, across in DIRECTIONS
+)
 
 SCORE_LIMIT = 6.0
 """Guesses more certain than this are cut: trees that never saw the picture can be no surer."""
@@ -47,20 +53,7 @@ def compute_class_context(scores: FloatPlanes) -> FloatPlanes:
     planes = np.empty((n_class_context(n_classes), rows, columns), dtype=np.float32)
     share = np.exp(scores - scores.max(axis=2, keepdims=True))
     share /= share.sum(axis=2, keepdims=True)
-    place = 0
-    for label in range(n_classes):
-        np.clip(scores[:, :, label], -SCORE_LIMIT, SCORE_LIMIT, out=planes[place])
-        place += 1
-        plane = np.ascontiguousarray(share[:, :, label])
-        averages = {}
-        for scale in AVERAGES:
-            blur_into(plane, scale, planes[place])
-            averages[scale] = planes[place]
-            place += 1
-        for distance, scale in RINGS:
-            for down, across in DIRECTIONS:
-                y = np.clip(np.arange(rows) + distance * down, 0, rows - 1)
-                x = np.clip(np.arange(columns) + distance * across, 0, columns - 1)
-                planes[place] = averages[scale][np.ix_(y, x)]
-                place += 1
+    for label, own in enumerate(planes.reshape(n_classes, -1, rows, columns)):
+        np.clip(scores[:, :, label], -SCORE_LIMIT, SCORE_LIMIT, out=own[0])
+        average_around(np.ascontiguousarray(share[:, :, label]), AVERAGES, PLACES, own[1:])
     return planes

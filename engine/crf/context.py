@@ -1,4 +1,4 @@
-"""Auto-context: what a first guess says around a pixel, 40 numbers a pixel.
+"""Auto-context: what a first guess says around a pixel, 33 numbers a pixel.
 
 The log-odds of the guess; its probabilities averaged at several scales, and around places at
 several distances in eight directions; where the pixel lies within the whole of what was guessed,
@@ -9,6 +9,7 @@ References
 Tu and Bai 2010, "Auto-context and its application to high-level vision tasks".
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,6 +28,12 @@ RINGS = ((8, 2.8), (18, 5.6), (40, 11.2))
 
 DIRECTIONS = tuple(
     (float(np.sin(angle)), float(np.cos(angle))) for angle in np.arange(8) * (np.pi / 4)
+)
+
+PLACES = tuple(
+    (round(distance * down), round(distance * across), scale)
+    for distance, scale in RINGS
+    for down, across in DIRECTIONS
 )
 
 LOG_ODDS_LIMIT = 6.0
@@ -68,6 +75,31 @@ class GuessPlace:
         return replace(self, middle=(self.middle[0] - top, self.middle[1] - left))
 
 
+def average_around(
+    guess: FloatPlanes,
+    averages: Sequence[float],
+    places: Sequence[tuple[int, int, float]],
+    planes: FloatPlanes,
+) -> None:
+    """Write averages of a guess at every pixel and at places around it, one plane each.
+
+    Parameters
+    ----------
+    guess : ndarray, shape (rows, columns), float32
+    averages : scales at the pixel itself, pixels.
+    places : rows down, columns across, and one of the scales.
+    planes : ndarray, shape (len(averages) + len(places), rows, columns), written
+    """
+    rows, columns = guess.shape
+    for scale, plane in zip(averages, planes, strict=False):
+        blur_into(guess, scale, plane)
+    at_scale = dict(zip(averages, planes, strict=False))
+    for (down, across, scale), plane in zip(places, planes[len(averages) :], strict=True):
+        y = np.clip(np.arange(rows) + down, 0, rows - 1)
+        x = np.clip(np.arange(columns) + across, 0, columns - 1)
+        plane[:] = at_scale[scale][np.ix_(y, x)]
+
+
 def compute_context(log_odds: FloatPlanes, place_within: GuessPlace | None = None) -> FloatPlanes:
     """Return the context of every pixel, one plane a feature.
 
@@ -84,23 +116,12 @@ def compute_context(log_odds: FloatPlanes, place_within: GuessPlace | None = Non
     planes = np.empty((N_CONTEXT, rows, columns), dtype=np.float32)
     np.clip(log_odds, -LOG_ODDS_LIMIT, LOG_ODDS_LIMIT, out=planes[0])
     guess = 1 / (1 + np.exp(-planes[0]))
-    place = 1
-    averages = {}
-    for scale in AVERAGES:
-        blur_into(guess, scale, planes[place])
-        averages[scale] = planes[place]
-        place += 1
-    for distance, scale in RINGS:
-        for down, across in DIRECTIONS:
-            y = np.clip(np.arange(rows) + round(distance * down), 0, rows - 1)
-            x = np.clip(np.arange(columns) + round(distance * across), 0, columns - 1)
-            planes[place] = averages[scale][np.ix_(y, x)]
-            place += 1
+    average_around(guess, AVERAGES, PLACES, planes[1:-3])
     if place_within is None:
         by_row = np.asarray(guess.sum(axis=1, dtype=np.float64))
         by_column = np.asarray(guess.sum(axis=0, dtype=np.float64))
         place_within = GuessPlace.of_sums(by_row, by_column)
-    _fill_place_within(place_within, planes[place:])
+    _fill_place_within(place_within, planes[-3:])
     return planes
 
 

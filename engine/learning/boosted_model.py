@@ -22,6 +22,7 @@ from engine.crf.image_features import (
 )
 from engine.crf.image_grid import MIN_SIDE, model_shape, shrink_image
 from engine.learning.boosted_unaries import FOLDS, BoostedUnaries, n_second_features
+from engine.learning.model_parts import check_model_parts
 from engine.objectives.grid_inner import check_rho
 
 FORMAT = "bethe-hall boosted segmentation model 1"
@@ -165,16 +166,7 @@ def assemble_boosted_model(
     InvalidProblemError
         If a part is missing, learned with other features, or does not fit the rest.
     """
-    if missing := set(PARTS) - set(parts):
-        raise InvalidProblemError(f"{name} is damaged: it lacks {min(missing)}.")
-    if not all(np.array_equal(parts[key], values) for key, values in _SETTINGS.items()):
-        raise InvalidProblemError(f"{name} was learned with other image features.")
-    for key in _NUMBERS:
-        values = parts[key]
-        if values.dtype.kind not in "fiu" or not np.isfinite(values).all():
-            raise InvalidProblemError(f"{name} is damaged: {key} is not a finite number.")
-        if key != "theta" and values.shape != ():
-            raise InvalidProblemError(f"{name} is damaged: {key} is not one number.")
+    check_model_parts(parts, name, wanted=PARTS, settings=_SETTINGS, numbers=_NUMBERS)
     try:
         first, second = (
             tuple(_forest(parts, f"{stage}_{fold}_") for fold in range(FOLDS)) for stage in _STAGES

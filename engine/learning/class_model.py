@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from engine.core.arguments import FloatArray, as_finite_array, check_positive, read_only
 from engine.core.errors import InvalidProblemError
-from engine.core.npz_file import read_npz, write_npz
+from engine.core.npz_file import read_model_parts, read_npz, write_npz
 from engine.crf.class_features import MOST_CLASSES, ClassFeatures, Layout
 from engine.crf.class_forest import KINDS, ClassForest, class_forest_from_arrays
 from engine.crf.filter_bank import SCALES, FilterBank, Frame
@@ -18,6 +18,7 @@ from engine.crf.image_features import COLOUR_THRESHOLDS, SOBEL_THRESHOLDS, code_
 from engine.crf.image_grid import MIN_SIDE, model_shape
 from engine.learning.boosted_unaries import FOLDS
 from engine.learning.class_unaries import ClassUnaries
+from engine.learning.model_parts import check_model_parts
 
 FORMAT = "bethe-hall class segmentation model 1"
 LOSSES = ("likelihood", "univariate", "trees")
@@ -203,14 +204,7 @@ def load_class_model(path: Path | str) -> ClassSegmentationModel:
         or holds parts that do not fit each other.
     """
     name = Path(path).name
-    try:
-        if Path(path).stat().st_size > MAX_FILE_BYTES:
-            raise InvalidProblemError(f"{name} is too large to be a model file.")
-        parts = read_npz(path)
-    except FileNotFoundError as error:
-        raise InvalidProblemError(f"{name}: there is no such file.") from error
-    except OSError as error:
-        raise InvalidProblemError(f"{name} is not a model file.") from error
+    parts = read_model_parts(path, None, max_bytes=MAX_FILE_BYTES)
     return assemble_class_model(parts, name)
 
 
@@ -224,16 +218,8 @@ def assemble_class_model(parts: Mapping[str, NDArray[Any]], name: str) -> ClassS
     """
     if str(parts.get("format")) != FORMAT:
         raise InvalidProblemError(f"{name} is not a segmentation model of this version.")
-    if missing := {*_NUMBERS, *_SETTINGS, "classes", "loss", "values", "unknown"} - set(parts):
-        raise InvalidProblemError(f"{name} is damaged: it lacks {min(missing)}.")
-    if not all(np.array_equal(parts[key], values) for key, values in _SETTINGS.items()):
-        raise InvalidProblemError(f"{name} was learned with other image features.")
-    for key in _NUMBERS:
-        values = parts[key]
-        if values.dtype.kind not in "fiu" or not np.isfinite(values).all():
-            raise InvalidProblemError(f"{name} is damaged: {key} is not a finite number.")
-        if key != "theta" and values.shape != ():
-            raise InvalidProblemError(f"{name} is damaged: {key} is not one number.")
+    wanted = {*_NUMBERS, *_SETTINGS, "classes", "loss", "values", "unknown"}
+    check_model_parts(parts, name, wanted=wanted, settings=_SETTINGS, numbers=_NUMBERS)
     if parts["classes"].ndim != 1 or parts["classes"].dtype.kind != "U":
         raise InvalidProblemError(f"{name} is damaged: classes are no names.")
     try:

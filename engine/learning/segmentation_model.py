@@ -28,6 +28,7 @@ from engine.learning.boosted_model import (
     BoostedSegmentationModel,
     assemble_boosted_model,
 )
+from engine.learning.model_parts import check_model_parts
 from engine.objectives.grid_inner import check_rho
 
 FORMAT = "bethe-hall segmentation model 1"
@@ -69,8 +70,7 @@ class SegmentationModel:
             "ridge": np.array(self.ridge),
             "rho": np.array(self.rho),
             "max_side": np.array(self.max_side),
-            "colour_thresholds": COLOUR_THRESHOLDS,
-            "sobel_thresholds": SOBEL_THRESHOLDS,
+            **_SETTINGS,
         }
         write_npz(path, arrays)
 
@@ -115,31 +115,15 @@ def load_segmentation_model(path: Path | str) -> AnySegmentationModel:
     return _assemble(parts, name)
 
 
-_PARTS = (
-    "format",
-    "theta",
-    "ridge",
-    "rho",
-    "max_side",
-    "colour_thresholds",
-    "sobel_thresholds",
-)
+_NUMBERS = ("theta", "ridge", "rho", "max_side")
+_SETTINGS = {"colour_thresholds": COLOUR_THRESHOLDS, "sobel_thresholds": SOBEL_THRESHOLDS}
+_PARTS = ("format", *_NUMBERS, *_SETTINGS)
 
 
 def _assemble(parts: dict[str, FloatArray], name: str) -> SegmentationModel:
-    same = (
-        parts["theta"].shape == (N_PARAMETERS,)
-        and np.array_equal(parts["colour_thresholds"], COLOUR_THRESHOLDS)
-        and np.array_equal(parts["sobel_thresholds"], SOBEL_THRESHOLDS)
-    )
-    if not same:
+    if parts["theta"].shape != (N_PARAMETERS,):
         raise InvalidProblemError(f"{name} was learned with other image features.")
-    for key in ("theta", "ridge", "rho", "max_side"):
-        values = parts[key]
-        if values.dtype.kind not in "fiu" or not np.isfinite(values).all():
-            raise InvalidProblemError(f"{name} is damaged: {key} is not a finite number.")
-        if key != "theta" and values.shape != ():
-            raise InvalidProblemError(f"{name} is damaged: {key} is not one number.")
+    check_model_parts(parts, name, wanted=_PARTS, settings=_SETTINGS, numbers=_NUMBERS)
     try:
         return make_segmentation_model(
             parts["theta"],

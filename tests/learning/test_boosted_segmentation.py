@@ -89,7 +89,7 @@ def test_it_learns_leaves_and_reads_back_what_it_wrote(
     (image,), (mask,) = leaves(1, seed=9)
     before = predict_segmentation(trained.model, image)
     assert evaluate_mask(before, mask).error_mpm < 0.15
-    assert set(trained.errors) == {"univariate", "likelihood"}
+    assert set(trained.errors) == {"univariate", "likelihood", "trees"}
     assert trained.loss == min(trained.errors, key=lambda name: trained.errors[name])
     trained.model.save(tmp_path / "model.npz")
     read = load_segmentation_model(tmp_path / "model.npz")
