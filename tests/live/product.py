@@ -212,7 +212,7 @@ def new_product(instance: Path, **environment: str) -> Product:
     product = Product(instance=instance, port=port, environment=values)
     if "DATABASE_URL" in environment:
         _prepare(product)
-    else:
+    elif not (instance / "bethe_hall.sqlite3").exists():  # one that was kept stays as it is
         shutil.copytree(
             _prepared(values["DJANGO_SETTINGS_MODULE"]),
             instance,
