@@ -35,3 +35,12 @@ def test_pages_ask_no_other_host(site: Path) -> None:
         tags = re.findall(r"<(?:script|link|img)\b[^>]*>", path.read_text(encoding="utf-8"))
         loaded = [m for tag in tags for m in asked.findall(tag) if 'rel="canonical"' not in tag]
         assert not loaded, path
+
+
+def test_every_file_of_the_walk_through_the_code_is_there() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    engine = ROOT / "engine"
+    homes = (ROOT, engine, engine / "solvers", engine / "objectives", ROOT / "webapp" / "jobs")
+    named = set(re.findall(r"`([\w/]+\.py)`", text))
+    assert len(named) > 20
+    assert not [name for name in named if not any((home / name).exists() for home in homes)]
