@@ -90,6 +90,7 @@ from .learning.boosted_segmentation import TrainedBoosted, train_boosted_segment
 from .learning.class_model import ClassSegmentationModel, Detail, load_class_model
 from .learning.class_prediction import BestLabelling, ClassPrediction, predict_classes
 from .learning.class_segmentation import TrainedClasses, train_class_segmentation
+from .learning.clock import expected_seconds
 from .learning.dask_hosts import DaskHosts
 from .learning.detail_choice import DetailChoice, choose_detail, sides_to_try
 from .learning.live_segmenter import LiveAnswer, LiveSegmenter
@@ -288,6 +289,7 @@ __all__ = [
     "estimate_weights",
     "evaluate_mask",
     "evaluate_roommates",
+    "expected_seconds",
     "explain_pair",
     "explain_room",
     "explain_roommates",

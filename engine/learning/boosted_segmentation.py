@@ -138,6 +138,7 @@ def train_boosted_segmentation(
     order = np.random.default_rng(0) if rng is None else rng
     pictures = _read(images, masks, max_side, order)
     held_out = [] if holdout is None else list(labelled_pictures(*holdout, max_side))
+    clock.begin(sum(picture.labels.size for picture in pictures))
     with one_blas_thread():
         unaries = learn_unaries(
             pictures, position=position, report=clock.report, should_stop=should_stop

@@ -149,6 +149,7 @@ def train_class_segmentation(
     counts = check_known(read, names)
     pictures = _deal(read, len(names), order)
     own = _own_checkpoint(checkpoint, pictures, names, size, position)
+    clock.begin(sum(picture.labels.size for picture in pictures))
     with one_blas_thread():
         how = TreeLearning(len(names), weights, position, clock.report, should_stop, own)
         unaries = how.learn(pictures)

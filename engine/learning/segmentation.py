@@ -163,7 +163,7 @@ def train_segmentation(
                 loss,
                 ridge=weight,
                 rho=rho,
-                max_seconds=max_seconds,
+                max_seconds=_left(max_seconds, started),
                 should_stop=should_stop,
                 rng=np.random.default_rng(0) if rng is None else rng,
             )

@@ -5,6 +5,7 @@ from typing import Any
 from django import forms
 
 from engine import BRIGHTEST, COLOURS
+from webapp.common import formats
 from webapp.segmentation.models import ImageSet, PredictionBatch, Segmenter
 from webapp.segmentation.selectors.image_sets import (
     image_counts,
@@ -155,7 +156,9 @@ class LearnForm(forms.Form):
         field = self.fields["image_sets"]
         field.queryset = sets_with_masks(user)
         n_masked = image_counts(user, masked=True)
-        field.label_from_instance = lambda s: f"{s.name}: {n_masked[s.pk]} images with masks"
+        field.label_from_instance = lambda s: (
+            f"{s.name}: {formats.counted(n_masked[s.pk], 'image')} with masks"
+        )
 
     def choices(self) -> LearningChoices:
         """Return what was chosen, as numbers."""
@@ -215,7 +218,9 @@ class PredictForm(forms.Form):
         sets = self.fields["image_set"]
         sets.queryset = sets_with_images(user)
         n_images = image_counts(user)
-        sets.label_from_instance = lambda s: f"{s.name} ({n_images[s.pk]} images)"
+        sets.label_from_instance = lambda s: (
+            f"{s.name} ({formats.counted(n_images[s.pk], 'image')})"
+        )
         models = self.fields["segmenter"]
         models.queryset = ready_segmenters(user)
         models.label_from_instance = lambda model: f"{model.name} (finds “{model.foreground}”)"

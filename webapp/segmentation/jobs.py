@@ -35,6 +35,7 @@ from webapp.segmentation.models import (
     PredictionBatch,
     Segmenter,
 )
+from webapp.segmentation.reading_time import ReadingTime
 from webapp.segmentation.rendering import png_bytes, probability_picture
 from webapp.segmentation.services.painted_models import predict_painted, train_painted
 from webapp.segmentation.services.predictions import predict_image, prediction_pieces
@@ -42,6 +43,7 @@ from webapp.segmentation.spread_learning import train_linear
 
 PREVIEW_SIDE = 240  # pixels; small maps are enlarged, so that single pixels stay visible
 PREVIEWS = 2
+USUAL_SECONDS = 1.0  # of predicting an image, until one is predicted
 DISK_FULL = "The server's disk is full."
 PREDICTIONS = Subject("batch", PredictionBatch, "segmentation:prediction", "predictions")
 REMOVED = "The model was removed meanwhile."
@@ -248,8 +250,9 @@ def predicted_sentence(rows: Any) -> str:
     return f"{total - len(refused)} of {total} images predicted.{first}{more}"
 
 
-def _seconds_left(context: JobContext, done_now: int, left: int) -> float | None:
-    return context.seconds / done_now * left if done_now else None
+def _seconds_left(context: JobContext, done_now: int, left: int) -> float:
+    each = context.seconds / done_now if done_now else USUAL_SECONDS
+    return each * left
 
 
 def _labelled(context: JobContext, segmenter: Segmenter, purpose: str) -> LabelledFiles:
@@ -259,9 +262,11 @@ def _labelled(context: JobContext, segmenter: Segmenter, purpose: str) -> Labell
     replaced since the job was queued.
     """
 
+    reading = ReadingTime(context, segmenter)
+
     def on_next() -> None:
         context.raise_if_stopped()
-        context.report("Reading the images")
+        reading.next(len(labelled.files))
 
     def when_read(used: list[ImageFile]) -> None:
         if purpose == "learned" and not used:

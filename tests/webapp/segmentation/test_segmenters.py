@@ -1,10 +1,12 @@
 """Learning: choices, the split, the job, the pages."""
 
 from datetime import timedelta
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from django.db.models import QuerySet
+from django.urls import reverse
 from django.utils import timezone
 
 from engine import (
@@ -31,6 +33,7 @@ from webapp.segmentation import detail, spread_learning
 from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.jobs import _Watcher
 from webapp.segmentation.models import HeldOutPoint, ImageFile, Segmenter
+from webapp.segmentation.reading_time import ReadingTime
 from webapp.segmentation.selectors.predictions import batch_numbers, batch_of
 from webapp.segmentation.selectors.segmenters import segmenter_badge
 from webapp.segmentation.services.predictions import prediction_start
@@ -190,6 +193,28 @@ def test_the_detail_that_pays_is_chosen_and_noted(client_of, bob, make_set, monk
     page = " ".join(client_of(bob).get(segmenter.get_absolute_url()).content.decode().split())
     assert "40 pixels a side" in page
     assert "30.0 % at 20, 10.0 % at 40" in page
+
+
+def test_time_left_is_told_from_the_first_image_on(bob, image_set, monkeypatch) -> None:
+    segmenter = learn(bob, image_set)
+    context = SimpleNamespace(seconds=2.0, on_progress=None)
+    reports: list[Progress] = []
+    context.on_progress = reports.append
+    reading = ReadingTime(context, segmenter)
+    for _ in range(2):
+        reading.next(2)
+    assert [one.sentence for one in reports] == ["Reading image 1 of 2", "Reading image 2 of 2"]
+    assert reports[0].seconds_left == pytest.approx(18.1, abs=0.01)  # of 20 s, 2 are gone
+    segmenter.solver, segmenter.max_side = Segmenter.Solver.AUTO, 200
+    ReadingTime(context, segmenter).next(200)
+    assert reports[-1].seconds_left > 30
+
+
+def test_one_image_is_one_image(client_of, bob, make_set) -> None:
+    make_set(bob, images=1, masks=1)
+    page = client_of(bob).get(reverse("segmentation:segmenter-new")).content.decode()
+    assert "Leaves: 1 image with masks" in page
+    assert "1 images" not in page
 
 
 def test_painted_images_are_tried_from_what_was_seen_up_to_full_size() -> None:

@@ -8,7 +8,13 @@ import numpy as np
 from django.db import transaction
 from numpy.typing import NDArray
 
-from engine import InvalidProblemError, Progress, read_image, train_class_segmentation
+from engine import (
+    InvalidProblemError,
+    Progress,
+    expected_seconds,
+    read_image,
+    train_class_segmentation,
+)
 from webapp.accounts.models import User
 from webapp.common.errors import Refusal
 from webapp.files.quota import with_fresh_count
@@ -21,6 +27,7 @@ from webapp.segmentation.services.known_labels import painted_labels
 from webapp.segmentation.services.painting import classes_of
 from webapp.segmentation.services.predictions import prediction_start
 
+LEARNED_PIXELS = 512**2  # of a larger picture a window is learned from
 MODEL_BYTES = 12_000_000  # trees of two stages for some classes, from above
 
 
@@ -101,9 +108,12 @@ def train_painted(context: JobContext, segmenter: Segmenter) -> tuple[Any, list[
 
 
 def _images(context: JobContext, files: list[ImageFile]) -> Iterator[NDArray[np.uint8]]:
+    pixels = sum(min(file.width * file.height, LEARNED_PIXELS) for file in files)
     for number, file in enumerate(files):
         context.raise_if_stopped()
-        context.on_progress(Progress(sentence=f"Reading image {number + 1} of {len(files)}"))
+        sentence = f"Reading image {number + 1} of {len(files)}"
+        left = expected_seconds(pixels)
+        context.on_progress(Progress(sentence, seconds=context.seconds, seconds_left=left))
         yield read_image(file.store.fetch(file.digest), name=file.name, view=file.view)
 
 

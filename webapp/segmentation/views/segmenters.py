@@ -139,6 +139,7 @@ def _context(segmenter: Segmenter) -> dict[str, Any]:
         "job": segmenter.job,
         "is_active": is_active,
         "badge": segmenter_badge(segmenter),
+        "has_bounds": _has_bounds(segmenter),
         "held_out": points,
         "held_out_chart": held_out_chart(points) if len(points) > 1 else "",
         "last_error": points[-1].error if points else None,
@@ -153,6 +154,14 @@ def _context(segmenter: Segmenter) -> dict[str, Any]:
         "learned_from": _learned_from(segmenter),
         "batches": segmenter.batches.select_related("image_set")[:10],
     }
+
+
+def _has_bounds(segmenter: Segmenter) -> bool:
+    """Whether its job tells bounds as it goes; trees and their weights tell none."""
+    if segmenter.job is None:
+        return False
+    is_solved = not segmenter.grows_trees and segmenter.solver != Segmenter.Solver.PAINTED
+    return is_solved or segmenter.job.trace.exists()
 
 
 def _checked(segmenter: Segmenter) -> dict[str, Any]:

@@ -1,0 +1,40 @@
+"""How long a model will take, told from the first image that is read."""
+
+import time
+
+from engine import Progress, expected_seconds
+from webapp.jobs.context import JobContext
+from webapp.segmentation.models import Segmenter
+
+USUAL_SECONDS = 0.05  # of reading an image, until some are read
+USUAL_SHAPE = 0.75  # height over width of a model
+
+
+class ReadingTime:
+    """Counts images as they are read, and says what is left: of reading, then of learning."""
+
+    def __init__(self, context: JobContext, segmenter: Segmenter) -> None:
+        self._context, self._segmenter = context, segmenter
+        self._done, self._started = 0, time.monotonic()
+
+    def next(self, total: int) -> None:
+        """Say that one more of ``total`` images is read; a second reading counts anew."""
+        if self._done == total:
+            self._done, self._started = 0, time.monotonic()
+        spent = time.monotonic() - self._started
+        each = spent / self._done if self._done else USUAL_SECONDS
+        left = each * (total - self._done) + self._learning(total)
+        self._done += 1
+        sentence = f"Reading image {self._done} of {total}"
+        self._context.on_progress(
+            Progress(sentence, seconds=self._context.seconds, seconds_left=left)
+        )
+
+    def _learning(self, total: int) -> float:
+        """What learning will take; a solver with a limit takes as much as is left of that."""
+        segmenter = self._segmenter
+        limit = max(segmenter.max_seconds - self._context.seconds, 0.0)
+        if not segmenter.grows_trees:
+            return limit
+        pixels = total * USUAL_SHAPE * (segmenter.max_side or 200) ** 2
+        return expected_seconds(int(pixels))
