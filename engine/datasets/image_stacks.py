@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from engine.core.errors import InvalidProblemError
 
@@ -69,7 +70,7 @@ def read_stack(content: bytes, label: str, max_pixels: int) -> ImageStack | None
                     f"{label}: its values are {series.dtype}, not real numbers."
                 )
             _check_size(series, label, max_pixels)
-            planes = _planes(series)
+            planes = _planes(series, _numbers(series, content, label))
             size = _pixel_size(file, series)
             is_colour = _is_colour(series)
     except InvalidProblemError:
@@ -143,10 +144,34 @@ def _check_size(series: Any, label: str, max_pixels: int) -> None:
         )
 
 
-def _planes(series: Any) -> NDArray[Any]:
+def _numbers(series: Any, content: bytes, label: str) -> NDArray[Any]:
+    """All numbers of a series, in its own order of axes.
+
+    Pages of one channel that are packed in a way that only the picture decoder knows, LZW for one,
+    are unpacked by that, page by page.
+    """
+    try:
+        return np.asarray(series.asarray())
+    except ValueError as error:
+        if "requires the 'imagecodecs'" not in str(error) or series.keyframe.samplesperpixel > 1:
+            raise
+    pages = []
+    try:
+        with Image.open(BytesIO(content), formats=("TIFF",)) as picture:
+            for page in series.pages:
+                picture.seek(page.index)
+                pages.append(np.asarray(picture))
+        return np.stack(pages).astype(series.dtype)
+    except (*_UNREADABLE, EOFError, SyntaxError) as error:
+        raise InvalidProblemError(
+            f"{label}: page {len(pages) + 1} of {len(series.pages)} is damaged."
+        ) from error
+
+
+def _planes(series: Any, given: NDArray[Any]) -> NDArray[Any]:
     """All numbers, in the order pages, channels, rows, columns."""
     axes = series.axes
-    numbers = series.asarray().reshape(series.shape)
+    numbers = given.reshape(series.shape)
     pages = [k for k, axis in enumerate(axes) if axis not in "CSYX"]
     channels = [k for k, axis in enumerate(axes) if axis in "CS"]
     ordered = numbers.transpose(*pages, *channels, axes.index("Y"), axes.index("X"))

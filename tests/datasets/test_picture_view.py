@@ -148,3 +148,33 @@ def test_a_kept_view_is_checked() -> None:
     for damage in ({}, {"channels": []}, {"channels": [{"colour": "red", "low": 2, "high": 2}]}):
         with pytest.raises(InvalidProblemError, match="damaged"):
             view_from_json(damage)
+
+
+def lzw(*pages: np.ndarray, **options: object) -> bytes:
+    """A TIFF packed by LZW, which tifffile alone does not unpack."""
+    buffer = BytesIO()
+    first, *others = (Image.fromarray(page) for page in pages)
+    more = {"save_all": True, "append_images": others} if others else {}
+    first.save(buffer, "TIFF", compression="tiff_lzw", **more, **options)
+    return buffer.getvalue()
+
+
+def test_pages_of_sixteen_bits_packed_by_lzw_are_all_read() -> None:
+    pages = [TWELVE, TWELVE // 2, 4095 - TWELVE]
+    stack = read_deep(lzw(*pages), name="a.tif")
+    assert stack is not None
+    assert np.array_equal(stack.planes[:, 0], pages)
+    assert np.array_equal(stack.planes[:, 0].dtype, np.uint16)
+    floats = [page.astype(np.float32) / 7 for page in pages[:2]]
+    stack = read_deep(lzw(*floats), name="a.tif")
+    assert stack is not None
+    assert np.array_equal(stack.planes[:, 0], floats)
+
+
+def test_a_damaged_page_packed_by_lzw_is_named() -> None:
+    content = bytearray(lzw(TWELVE, 4095 - TWELVE))
+    with tifffile.TiffFile(BytesIO(bytes(content))) as file:
+        start, size = file.pages[1].dataoffsets[0], file.pages[1].databytecounts[0]
+    content[start : start + size] = b"\xff" * size
+    with pytest.raises(InvalidProblemError, match=r"a\.tif: page 2 of 2 is damaged"):
+        read_deep(bytes(content), name="a.tif")

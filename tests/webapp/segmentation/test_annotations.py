@@ -8,6 +8,7 @@ import pytest
 from PIL import Image
 
 from tests.webapp.segmentation.conftest import encoded, picture, upload, zipped
+from webapp.segmentation.annotations import _unpacked_runs
 from webapp.segmentation.models import ImageSet, Stroke
 from webapp.segmentation.painting.raster import paint_strokes
 from webapp.segmentation.services.image_sets import image_set_create
@@ -84,6 +85,34 @@ def test_coco_polygons_and_runs(bob, image_set) -> None:
     assert [one["name"] for one in image_set.classes] == ["Nucleus"]
 
 
+def test_packed_runs_are_those_that_coco_tools_write(bob, image_set) -> None:
+    """The string is what pycocotools encodes of the runs beside it."""
+    assert _unpacked_runs("61X13mN000`0", "a") == [6, 1, 40, 4, 5, 4, 5, 4, 21]
+    mask = np.zeros((24, 36), bool)
+    mask[3:20, 5:30] = np.random.default_rng(0).random((17, 25)) < 0.5
+    flat = mask.ravel(order="F").astype(int)
+    counts = np.diff(np.flatnonzero(np.diff(flat, prepend=1, append=2))).tolist()
+    tree = coco()
+    runs = {"counts": packed_runs(counts), "size": [24, 36]}
+    tree["annotations"][0] |= {"segmentation": runs}
+    (result,) = take(bob, image_set, "anno.json", json.dumps(tree).encode())
+    assert result.sentence == "Recognised: 1 class, painted on a.png"
+    assert np.array_equal(labels(image_set) == 1, mask)
+
+
+def packed_runs(counts: list[int]) -> str:
+    """As `rleToString` of the COCO API."""
+    letters = []
+    for place, count in enumerate(counts):
+        left = count - (counts[place - 2] if place > 2 else 0)
+        more = True
+        while more:
+            code, left = left & 31, left >> 5
+            more = left != -1 if code & 16 else left != 0
+            letters.append(chr((code | (32 if more else 0)) + 48))
+    return "".join(letters)
+
+
 def test_labelme_rectangles_and_lines(bob, image_set) -> None:
     (result,) = take(bob, image_set, "a.json", json.dumps(labelme()).encode())
     assert result.sentence == "Recognised: 2 classes, painted on a.png"
@@ -140,7 +169,11 @@ def test_a_zip_brings_pictures_before_what_is_about_them(bob, image_set) -> None
         (coco(annotations=[]), "has no annotations"),
         (coco(annotations=[{"image_id": 7, "category_id": 3, "bbox": [1, 1, 2, 2]}]), "is a box"),
         (coco(annotations=[{"image_id": 7, "category_id": 3,
-              "segmentation": {"counts": "PPYo0", "size": [24, 36]}}]), "packed run lengths"),
+              "segmentation": {"counts": "PPYo0", "size": [24, 36]}}]), "do not fill"),
+        (coco(annotations=[{"image_id": 7, "category_id": 3,
+              "segmentation": {"counts": "61X1~", "size": [24, 36]}}]), "runs of a mask are"),
+        (coco(annotations=[{"image_id": 7, "category_id": 3,
+              "segmentation": {"counts": "61X", "size": [24, 36]}}]), "runs of a mask are"),
         (coco(annotations=[{"image_id": 7, "category_id": 3,
               "segmentation": {"counts": [5], "size": [24, 36]}}]), "do not fill"),
         (coco(annotations=[{"image_id": 7, "category_id": 3, "segmentation": [[1, "x"]]}]), "part"),
