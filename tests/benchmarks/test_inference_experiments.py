@@ -5,7 +5,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import chains, exact_structures, gradients, map_rates, margin_labels, reporting
+from benchmarks import (
+    chains,
+    exact_structures,
+    gradients,
+    logistic_learning,
+    map_rates,
+    margin_labels,
+    reporting,
+)
 
 
 def test_learning_is_exact_where_trees_of_cliques_are() -> None:
@@ -78,3 +86,21 @@ def test_chains_are_summed_exactly_and_differentiated() -> None:
             way = 1e-5 * np.eye(28)[k]
             slope = (model.loss(theta + way, name)[0] - model.loss(theta - way, name)[0]) / 2e-5
             assert gradient[k] == pytest.approx(slope, abs=1e-4)
+
+
+def test_structured_logistic_learning_descends_and_learns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reporting, "RESULTS", tmp_path)
+    rng = np.random.default_rng(0)
+    pictures = [logistic_learning.denoising(16, rng) for _ in range(4)]
+    names = ("zero", "MLP")
+    cells = logistic_learning.run("denoising", pictures[:2], pictures[2:], 6, names)
+    for cell, learned in cells.items():
+        changes = np.diff(learned.objective)
+        assert (changes <= 1e-3 * abs(learned.objective[0])).all(), cell
+    assert cells["MLP", "MLP"].test[-1] < cells["MLP", "zero"].test[-1] - 0.1
+    trees = logistic_learning.learn(pictures[:2], pictures[2:], ("boosting", "boosting"), 2)
+    assert (np.diff(trees.objective) < 0.0).all()
+    assert cells["zero", "zero"].test[-1] > 0.3
+    assert (tmp_path / "domke_logistic_figure_2_denoising.png").exists()
