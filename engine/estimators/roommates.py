@@ -33,6 +33,15 @@ class Roommates(BaseEstimator):  # type: ignore[misc]
     ----------
     model_ : RoommateModel
     result_ : LearningResult, with both bounds and how the solver ended.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from engine.datasets import simulate_university
+    >>> years = simulate_university(30, 2, rng=np.random.default_rng(0)).cohorts
+    >>> model = Roommates(ridge=10.0).fit([y.survey for y in years], [y.pairs for y in years])
+    >>> model.result_.is_certified, model.predict([years[0].survey])[0].shape
+    (True, (15, 2))
     """
 
     def __init__(

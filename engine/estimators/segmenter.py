@@ -31,6 +31,15 @@ class Segmenter(BaseEstimator):  # type: ignore[misc]
     ----------
     model_ : SegmentationModel
     result_ : LearningResult, with both bounds and how the solver ended.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from engine.datasets import generate_leaf_images
+    >>> leaves = generate_leaf_images(2, rng=np.random.default_rng(0), shape=(16, 20))
+    >>> model = Segmenter(solver="theta").fit([x.image for x in leaves], [x.mask for x in leaves])
+    >>> model.predict([leaves[0].image])[0].shape
+    (16, 20)
     """
 
     def __init__(

@@ -48,6 +48,15 @@ class StructuredModel(BaseEstimator):  # type: ignore[misc]
     References
     ----------
     Tang et al. 2015, algorithm 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from engine.crf.bipartite import BipartiteItems
+    >>> from engine.structures import BipartiteStructure
+    >>> pairs = BipartiteStructure(BipartiteItems(np.eye(2)[:, :, None]), np.array([0, 1]))
+    >>> StructuredModel(solver="theta").fit([pairs]).predict([pairs])[0].places.tolist()
+    [0, 3]
     """
 
     def __init__(

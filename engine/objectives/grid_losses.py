@@ -65,6 +65,11 @@ class LossOptions:
         |new - old| / (new + old).
     sharpness : float, alpha of the smoothed classification loss
     rho : float, in (0, 1/2], edge appearance probability of "trw"
+
+    Examples
+    --------
+    >>> LossOptions("clique-logistic", iterations=5).inference
+    'trw'
     """
 
     loss: str = "univariate-logistic"

@@ -24,6 +24,12 @@ class InteriorStart:
     tau : ndarray, shape (e,), strictly between 0 and 1 on free edges.
     is_never, is_always : ndarray, shape (e,), bool, edges clamped to 0 and to 1.
     oracle_calls : int
+
+    Examples
+    --------
+    >>> found = InteriorStart(np.array([0.5, 1.0]), np.zeros(2, bool), np.array([False, True]), 3)
+    >>> found.oracle_calls
+    3
     """
 
     tau: FloatArray
@@ -41,6 +47,11 @@ def find_interior_start(n_edges: int, oracle: MatchingOracle) -> InteriorStart:
     oracle : callable
         Returns the edges of a perfect matching of largest total weight.
 
+    Returns
+    -------
+    InteriorStart
+        The point, and the edges without a choice.
+
     Raises
     ------
     InfeasibleError
@@ -50,6 +61,11 @@ def find_interior_start(n_edges: int, oracle: MatchingOracle) -> InteriorStart:
     -----
     Every call but the last of each kind settles at least one edge, so there are at most e + 2; on
     dense graphs about as many as nodes.
+
+    Examples
+    --------
+    >>> find_interior_start(2, lambda weights: np.array([int(weights.argmax())])).tau.tolist()
+    [0.5, 0.5]
     """
     total = np.zeros(n_edges)
     is_used = np.zeros(n_edges, dtype=bool)

@@ -35,6 +35,11 @@ class LearningDual:
         sum_m phi(Y^m).
     ridge : float
         lambda > 0.
+
+    Examples
+    --------
+    >>> LearningDual(np.array([2.0, 0.0]), 4.0).parameters(np.zeros(2)).tolist()
+    [0.5, 0.0]
     """
 
     observed: FloatArray
@@ -87,7 +92,20 @@ class LearningDual:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """An upper and a lower bound of the optimum of the learning problem, in nats."""
+    """An upper and a lower bound of the optimum of the learning problem.
+
+    Parameters
+    ----------
+    upper, lower : float
+        Nats.
+    is_certified : bool
+        Whether the upper one was proved.
+
+    Examples
+    --------
+    >>> Bounds(-9.5, -10.0).gap
+    0.5
+    """
 
     upper: float
     lower: float
@@ -107,10 +125,27 @@ class Bounds:
 def make_learning_dual(observed: Sequence[FloatArray], ridge: float) -> LearningDual:
     """Build the objective from one vector of observed statistics per block.
 
+    Parameters
+    ----------
+    observed : sequence of ndarray, shape (K,) each
+        phi(Y^m).
+    ridge : float
+        lambda > 0.
+
+    Returns
+    -------
+    LearningDual
+        Of their sum.
+
     Raises
     ------
     InvalidProblemError
         If there is no observation, the vectors differ in length, or ridge is not above 0.
+
+    Examples
+    --------
+    >>> make_learning_dual([np.ones(2), np.ones(2)], 1.0).observed.tolist()
+    [2.0, 2.0]
     """
     if not observed:
         raise InvalidProblemError("Learning needs at least one observation, received none.")

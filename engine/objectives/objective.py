@@ -15,7 +15,14 @@ from engine.oracles.protocol import LinearMinimizationOracle, Vertex, inner_prod
 
 
 class Objective(Protocol):
-    """L(tau) = f(sum_m phi(tau^m)) - sum_m H(tau^m), f convex and at most quadratic."""
+    """L(tau) = f(sum_m phi(tau^m)) - sum_m H(tau^m), f convex and at most quadratic.
+
+    Examples
+    --------
+    >>> objective: Objective = FreeEnergy(np.ones(2))
+    >>> objective.slope(np.zeros(2), np.ones(2))
+    (-2.0, 0.0)
+    """
 
     @property
     def key(self) -> FloatArray:
@@ -38,6 +45,11 @@ class FreeEnergy:
     Parameters
     ----------
     theta : ndarray, shape (K,), fixed.
+
+    Examples
+    --------
+    >>> FreeEnergy(np.ones(2)).value(np.array([1.0, 2.0]), 0.5)
+    -3.5
     """
 
     theta: FloatArray
@@ -70,6 +82,14 @@ class FixedScores:
         weight in ``start`` must be 0.
     oracle, entropy, start : see ``Structure``.
     share : float, what an entry counts in inner products: 1/2 in symmetric matrices.
+
+    Examples
+    --------
+    >>> from engine.entropies.matching import bipartite_layout, make_matching_entropy
+    >>> from engine.oracles.assignment import AssignmentOracle
+    >>> entropy, middle = make_matching_entropy(bipartite_layout(2, 2), 1.0), np.full((2, 2), 0.5)
+    >>> FixedScores(np.eye(2), AssignmentOracle(), entropy, middle).statistics(middle).tolist()
+    [1.0]
     """
 
     values: FloatArray

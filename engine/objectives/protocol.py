@@ -25,7 +25,16 @@ EntropyAlong = Callable[[float], tuple[float, float, float]]  # step g -> H, H',
 
 
 class Entropy(Protocol):
-    """A concave function on the polytope, in nats."""
+    """A concave function on the polytope, in nats.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from engine.entropies.matching import bipartite_layout, make_matching_entropy
+    >>> entropy: Entropy = make_matching_entropy(bipartite_layout(2, 2), 0.5)
+    >>> round(entropy.value(np.full((2, 2), 0.5)), 3)
+    1.386
+    """
 
     def value(self, point: Point) -> float:
         """Return H(tau)."""
@@ -41,7 +50,15 @@ class Entropy(Protocol):
 
 
 class CurvedEntropy(Entropy, Protocol):
-    """An entropy for solvers that move along many directions at once."""
+    """An entropy for solvers that move along many directions at once.
+
+    Examples
+    --------
+    >>> from engine.entropies.matching import bipartite_layout, make_matching_entropy
+    >>> entropy: CurvedEntropy = make_matching_entropy(bipartite_layout(2, 2), 1.0)
+    >>> hasattr(entropy, "curvature_among")
+    True
+    """
 
     def curvature_among(self, point: Point, start: Point, vertices: Sequence[Vertex]) -> FloatArray:
         """Return -<a, grad^2 H(tau) b> for every two of start and vertices, (k + 1, k + 1)."""
@@ -62,6 +79,15 @@ class Structure(Protocol):
     Some learners ask for more and say so by name: max-margin learning for ``labels``, Y as a
     Vertex; the solve in theta for what ``InnerProblem`` lists; correction of all weights for a
     ``CurvedEntropy``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from engine.crf.bipartite import BipartiteItems
+    >>> from engine.structures import BipartiteStructure
+    >>> one: Structure = BipartiteStructure(BipartiteItems(np.ones((2, 2, 1))), np.array([0, 1]))
+    >>> one.scores(np.array([3.0])).tolist()
+    [[3.0, 3.0], [3.0, 3.0]]
     """
 
     @property
@@ -89,6 +115,12 @@ class Structure(Protocol):
 
 def check_parts(structures: Sequence[Any], *names: str) -> None:
     """Raise InvalidProblemError naming every part that a solver needs and a structure lacks.
+
+    Parameters
+    ----------
+    structures : sequence
+    *names : str
+        Parts, such as ``oracle.compute_extreme_point``.
 
     Examples
     --------
@@ -128,6 +160,12 @@ class InnerSolution:
     state : dict of arrays, from which the next call starts warm.
     proved : tuple (phi (K,), entropy in nats) of a point nearby that was proved to lie in the
         polytope, where tau was not; None without one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> InnerSolution(1.0, np.zeros(2), 0.5, 3, is_feasible=True, state={}).is_certified
+    True
     """
 
     log_partition: float
@@ -152,7 +190,14 @@ class InnerSolution:
 
 
 class InnerProblem(Protocol):
-    """One observation for the solve in theta."""
+    """One observation for the solve in theta.
+
+    Examples
+    --------
+    >>> from engine.structures import BipartiteStructure
+    >>> all(hasattr(BipartiteStructure, name) for name in ("maximise", "curvature"))
+    True
+    """
 
     @property
     def observed(self) -> FloatArray:

@@ -30,7 +30,22 @@ much each time: with those that are violated alone, each solve would only show t
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TJoin:
-    """Indices of the edges, their weight, and a proven lower bound of the smallest weight."""
+    """A join of smallest weight with its proof.
+
+    Parameters
+    ----------
+    edge_indices : ndarray of int64
+        Indices of the edges.
+    weight : float
+        Of the join.
+    lower_bound : float
+        Proven, of the smallest weight.
+
+    Examples
+    --------
+    >>> TJoin(np.array([0, 1]), 3.0, 3.0).weight
+    3.0
+    """
 
     edge_indices: IntArray
     weight: float
@@ -70,6 +85,11 @@ def minimum_t_join(
     edges : ndarray, shape (m, 2); parallel edges are allowed, loops are in no join.
     weights : ndarray, shape (m,), at least 0.
     terminals : ndarray, different nodes, an even number of them in each connected part.
+
+    Returns
+    -------
+    TJoin
+        With the bound that proves it.
 
     Raises
     ------

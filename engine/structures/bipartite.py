@@ -30,6 +30,12 @@ class BipartiteStructure:
     items : BipartiteItems
     columns : ndarray, shape (n,), int, a permutation
     rho : float, or ndarray (2n,) with rows before columns, reweighting in [0, 1]
+
+    Examples
+    --------
+    >>> pairs = BipartiteStructure(BipartiteItems(np.eye(2)[:, :, None]), np.array([0, 1]))
+    >>> pairs.observed.tolist()
+    [2.0]
     """
 
     items: BipartiteItems

@@ -47,6 +47,13 @@ class GraphStructure:
     InvalidProblemError
         If the shapes disagree, an edge joins a node to itself, the observed edges are no matching
         or rho is out of range.
+
+    Examples
+    --------
+    >>> square = np.array([[0, 1], [1, 2], [2, 3], [3, 0]])
+    >>> one = GraphStructure(4, square, np.eye(4), np.array([0, 2]))
+    >>> one.observed.tolist(), one.start.tolist()
+    ([1.0, 0.0, 1.0, 0.0], [0.5, 0.5, 0.5, 0.5])
     """
 
     n_nodes: int
@@ -144,10 +151,28 @@ def has_two_sides(n_nodes: int, edges: IntArray) -> bool:
 def interior_of_graph(layout: MatchingLayout, *, is_perfect: bool) -> FloatArray:
     """Return an interior point, shape (e,); edges without a choice are at exactly 0 or 1.
 
+    Parameters
+    ----------
+    layout : MatchingLayout
+    is_perfect : bool
+        Whether every node is matched in every matching.
+
+    Returns
+    -------
+    ndarray, shape (e,)
+        A mean of matchings.
+
     Raises
     ------
     InfeasibleError
         If ``is_perfect`` and the graph has no perfect matching.
+
+    Examples
+    --------
+    >>> from engine.entropies.matching import edge_layout
+    >>> path = edge_layout(4, np.array([[0, 1], [1, 2], [2, 3]]))
+    >>> interior_of_graph(path, is_perfect=True).tolist()
+    [1.0, 0.0, 1.0]
     """
     edges = np.empty((0, 2), dtype=np.int64) if layout.edges is None else layout.edges
     if not is_perfect:
@@ -163,10 +188,30 @@ def interior_of_graph(layout: MatchingLayout, *, is_perfect: bool) -> FloatArray
 def check_matching(layout: MatchingLayout, matched: IntArray, *, is_perfect: bool) -> IntArray:
     """Return indices of edges as int64 after checking that they are a matching.
 
+    Parameters
+    ----------
+    layout : MatchingLayout
+    matched : array_like of int
+        Indices of edges.
+    is_perfect : bool
+        Whether every node has to be matched.
+
+    Returns
+    -------
+    ndarray of int64
+        The same indices.
+
     Raises
     ------
     InvalidProblemError
         If an index names no edge, two edges share a node or, if perfect, a node has none.
+
+    Examples
+    --------
+    >>> from engine.entropies.matching import edge_layout
+    >>> path = edge_layout(4, np.array([[0, 1], [1, 2], [2, 3]]))
+    >>> check_matching(path, np.array([0, 2]), is_perfect=True).tolist()
+    [0, 2]
     """
     matched = np.asarray(matched, dtype=np.int64)
     check_shape("matched", matched, (None,))

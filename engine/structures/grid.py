@@ -32,6 +32,15 @@ class GridStructure:
     -----
     A point takes 80 bytes a pixel. The oracle's work space, 300 bytes a pixel, lives during a
     call only, so that memory grows with the threads and not with the pictures.
+
+    Examples
+    --------
+    >>> from engine.crf.grid_features import GridExample
+    >>> from engine.crf.image_features import compute_image_features
+    >>> picture = np.zeros((4, 5, 3), np.uint8)
+    >>> example = GridExample(compute_image_features(picture), np.eye(4, 5, dtype=bool))
+    >>> GridStructure([example], 0.5, 0).start.ndim
+    1
     """
 
     def __init__(

@@ -29,6 +29,13 @@ class PairwiseStructure:
     ------
     InvalidProblemError
         If shapes disagree, a feature is not finite, a label is out of range, or rho is.
+
+    Examples
+    --------
+    >>> graph = PairwiseGraph(np.array([2, 2]), np.array([[0, 1]]))
+    >>> one = PairwiseStructure(graph, np.eye(8), np.array([1, 0]), 0.5)
+    >>> one.observed.tolist()
+    [0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0]
     """
 
     def __init__(

@@ -80,6 +80,14 @@ class SurveyStructure:
     features : SurveyFeatures
     rho : float, reweighting in [0, 1].
     should_stop : asked before every sweep; ``maximise`` then raises ``StoppedError``.
+
+    Examples
+    --------
+    >>> from engine.datasets import simulate_university
+    >>> drawn = simulate_university(6, 1, rng=np.random.default_rng(0))
+    >>> year = drawn.cohorts[0]
+    >>> SurveyStructure(year.survey, year.pairs, drawn.features, 1.0).n_students
+    6
     """
 
     survey: Survey
@@ -94,7 +102,7 @@ class SurveyStructure:
     _paired: Survey = field(init=False)
     _one_hot: FloatArray = field(init=False)
     _codes: IntArray = field(init=False)
-    _buffer: FloatArray | None = None
+    _buffer: FloatArray | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         room = as_rooms(self.pairs, self.survey.n_students, self.survey.ids)

@@ -19,7 +19,10 @@ HELD = {
 }  # fmt: skip
 
 # What papers cite says everything: each parameter, what is returned, and an example that runs.
-WHOLE = ("oracles", "entropies", "solvers", "inference", "baselines", "datasets", "metrics")
+WHOLE = (
+    "oracles", "entropies", "solvers", "inference", "baselines", "datasets", "metrics",
+    "structures", "objectives", "estimators",
+)  # fmt: skip
 HELD_OF_WHOLE = HELD | {"PR01", "RT01", "YD01", "EX01"}
 TYPE_ALIASES = {
     "engine.core.progress.ProgressCallback",
