@@ -2,22 +2,35 @@
 
 Sequences are seeded. After every act, refused or not, the whole placement is held against the rules
 by what the tests know of them themselves; the engine places anew in between, as the job does.
+DECISION_SEEDS and DECISION_STEPS make it long, and DATABASE_URL puts it on PostgreSQL:
+
+    DECISION_SEEDS=40 DECISION_STEPS=200 bin/with-postgres .venv/bin/python -m pytest -q \\
+        tests/webapp/housing/test_decisions_at_random.py
 """
 
+import os
+import threading
 from collections import Counter
+from collections.abc import Callable
 
 import numpy as np
 import pytest
+from django.db import connection
 
 from tests.webapp.housing.conftest import reader_of
 from tests.webapp.matching.conftest import run_waiting
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, Student
 from webapp.cohorts.services.latecomers import latecomers_add
-from webapp.housing.errors import HousingError
+from webapp.housing.errors import ChangedElsewhereError, HousingError
 from webapp.housing.models import BuildingList, Place, Placement, PlacementEvent
 from webapp.housing.rules import PlacementRules
-from webapp.housing.services.changes import change_keep, change_propose
+from webapp.housing.scores import Scores
+from webapp.housing.selectors.choices import choices_of
+from webapp.housing.selectors.offers import beds_for
+from webapp.housing.selectors.placements import PlacementRooms
+from webapp.housing.selectors.togetherness import asked_pairs
+from webapp.housing.services.changes import change_discard, change_keep, change_propose
 from webapp.housing.services.decisions import (
     Move,
     places_lock,
@@ -35,6 +48,7 @@ from webapp.housing.services.proposed_scores import scores_after
 from webapp.housing.services.requests import requests_import
 from webapp.housing.services.reviews import rooms_accept, rooms_keep
 from webapp.housing.services.undo import decision_undo
+from webapp.housing.services.waiting import turn_change
 from webapp.jobs.models import Job
 from webapp.matching.models import ForbiddenPair, LearnedModel
 
@@ -58,11 +72,19 @@ ACTS = [
     "publish",
     "unpublish",
     "change",
+    "discard",
+    "give",
+    "turn",
+    "offered",
+    "together",
+    "stale",
     "arrive",
     "compute",
     "kill",
 ]
-STEPS = 60
+SEEDS = int(os.environ.get("DECISION_SEEDS", "3"))
+STEPS = int(os.environ.get("DECISION_STEPS", "60"))
+ROUNDS = 12  # of two staff at once
 
 
 @pytest.fixture
@@ -74,8 +96,8 @@ def placement(
     monkeypatch: pytest.MonkeyPatch,
 ) -> Placement:
     """A placed cohort with a must, a wish, a never, and needs that few rooms meet."""
-    monkeypatch.setattr("webapp.housing.jobs.PLACE_SECONDS", 1.0)
-    monkeypatch.setattr("webapp.housing.jobs.CHANGE_SECONDS", 1.0)
+    monkeypatch.setattr("webapp.housing.jobs.PLACE_SECONDS", 0.3)
+    monkeypatch.setattr("webapp.housing.jobs.CHANGE_SECONDS", 0.3)
     monkeypatch.setattr("webapp.housing.jobs.PRICES", (0.3,))
     first_years.constraints = ["Gender", "Accessible"]
     first_years.save()
@@ -209,6 +231,82 @@ class Office:
         event = events[int(self.random.integers(len(events)))]
         decision_undo(user=self.user, placement=self.placement, event=event)
 
+    def give(self) -> None:
+        """A free bed that is offered to somebody who waits can be given."""
+        rooms = PlacementRooms(self.fresh)
+        waiting = rooms.homeless[:3]
+        offers = beds_for(rooms, waiting, Scores(self.fresh)) if waiting else {}
+        found = [offer for number in waiting for offer in offers[number]]
+        if not found:
+            raise HousingError("No bed is offered.")
+        offer = found[int(self.random.integers(len(found)))]
+        self.do_offered([Move(offer.number, offer.room.pk)])
+
+    def turn(self) -> None:
+        is_first = bool(self.random.integers(2))
+        (number,) = self.pick(1, room=None)
+        turn_change(user=self.user, placement=self.placement, number=number, is_first=is_first)
+        homeless = PlacementRooms(self.fresh).homeless
+        assert homeless[0 if is_first else -1] == number
+
+    def offered(self) -> None:
+        """A swap that is offered can be done."""
+        (number,) = self.pick(1, has_left=False, is_locked=False, room__isnull=False)
+        found = choices_of(PlacementRooms(self.fresh), number)
+        if not found.swaps:
+            raise HousingError("No swap is offered.")
+        swap = found.swaps[int(self.random.integers(len(found.swaps)))]
+        self.do_offered([Move(number, swap.room.pk), Move(swap.number, found.card.room.pk)])
+
+    def together(self) -> None:
+        """What is offered to bring two together can be done, and does."""
+        pair = tuple(self.pick(2, has_left=False))
+        (found,) = asked_pairs(PlacementRooms(self.fresh), [pair])
+        if found.way is None:
+            raise HousingError("There is no way, or no need.")
+        where = dict(self.placement.places.values_list("number", "room_id"))
+        moves = [Move(found.way.mover, found.way.room.pk)]
+        if found.way.other is not None:
+            moves.append(Move(found.way.other, where[found.way.mover]))
+        self.do_offered(moves)
+        assert PlacementRooms(self.fresh).is_together(*pair)
+
+    def do_offered(self, moves: list[Move]) -> None:
+        """What a page offers is never refused."""
+        try:
+            places_move(moves=moves, sentence="as offered", **self.seen)
+        except HousingError as problem:
+            pytest.fail(f"Offered, then refused: {problem}")
+
+    def stale(self) -> None:
+        """Somebody who saw an older version is told, whatever they do."""
+        old = {**self.seen, "version": self.placement.version - 1}
+        one, other = self.pick(2)
+        acts: list[Callable[[], object]] = [
+            lambda: places_lock(numbers=[one], locked=True, **old),
+            lambda: places_move(moves=[Move(one, None)], sentence="emptied", **old),
+            lambda: places_move(moves=[Move(other, self.room())], sentence="moved", **old),
+            lambda: students_withdraw(numbers=[one], **old),
+            lambda: students_return(numbers=[one], **old),
+            lambda: rooms_accept(rooms=[self.room()], accepted=True, **old),
+            lambda: rooms_keep(rooms=[self.room()], kept=True, **old),
+            lambda: placement_publish(**old),
+        ]
+        with pytest.raises(ChangedElsewhereError):
+            acts[int(self.random.integers(len(acts)))]()
+        assert self.state() == self.before
+
+    def discard(self) -> None:
+        pinned = self.pick(int(self.random.integers(0, 3)))
+        change_propose(user=self.user, placement=self.placement, price=0.3, pinned=pinned)
+        run_waiting()
+        change_discard(user=self.user, placement=self.placement)
+        assert self.state() == self.before
+
+    @property
+    def fresh(self) -> Placement:
+        return Placement.objects.get(pk=self.placement.pk)
+
     def publish(self) -> None:
         placement_publish(**self.seen)
 
@@ -260,17 +358,62 @@ class Office:
         )
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(SEEDS))
 def test_no_order_of_decisions_breaks_a_rule(bob: User, placement: Placement, seed: int) -> None:
     office = Office(bob, placement, seed)
     for _ in range(STEPS):
         office.step()
+    print(office.done.most_common())
     assert sum(count for act, count in office.done.items() if "refused" not in act) > STEPS // 4
 
 
-def test_scores_are_those_of_the_rooms_after_any_decisions(bob: User, placement: Placement) -> None:
-    from webapp.housing.scores import Scores
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(
+    connection.vendor != "postgresql",
+    reason="SQLite lets one write at a time; see bin/with-postgres",
+)
+def test_of_two_staff_at_once_one_is_told(bob: User, placement: Placement) -> None:
+    """Both saw the same version: the second is refused, and the placement holds all the same."""
+    numbers = list(placement.places.filter(room__isnull=False).values_list("number", flat=True))
+    random = np.random.default_rng(5)
+    for _ in range(ROUNDS):
+        placement.refresh_from_db()
+        where = dict(placement.places.values_list("number", "room_id"))
+        pairs = [random.choice(numbers, 2, replace=False).tolist() for _ in range(2)]
+        told: list[str] = []
+        start = threading.Barrier(2)
 
+        def swap(
+            one: int,
+            other: int,
+            where: dict[int, int | None] = where,
+            told: list[str] = told,
+            start: threading.Barrier = start,
+        ) -> None:
+            mine = Placement.objects.get(pk=placement.pk)
+            moves = [Move(one, where[other]), Move(other, where[one])]
+            start.wait()
+            try:
+                options = {"user": bob, "placement": mine, "version": placement.version}
+                places_move(moves=moves, sentence="swapped", **options)
+                told.append("done")
+            except ChangedElsewhereError:
+                told.append("told")
+            except HousingError:
+                told.append("refused")
+            finally:
+                connection.close()
+
+        threads = [threading.Thread(target=swap, args=pair) for pair in pairs]
+        [thread.start() for thread in threads]
+        [thread.join() for thread in threads]
+        assert len(told) == 2
+        assert told.count("done") <= 1
+        assert told.count("told") == 0 or "done" in told
+        holds(placement)
+
+
+def test_scores_are_those_of_the_rooms_after_any_decisions(bob: User, placement: Placement) -> None:
     office = Office(bob, placement, 17)
     for _ in range(STEPS):
         office.step()
