@@ -141,6 +141,7 @@ def looks(keys: list[str]) -> dict[str, str]:
         "predictions": "/predictions/",
         "prediction": f"/predictions/{batch}/",
         "jobs": "/jobs/",
+        "pictures of pairs": f"/proposals/{keys[6]}/look/",
         "audit log": "/audit/",
         "search": "/search/?q=1042",
     }

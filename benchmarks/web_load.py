@@ -24,6 +24,7 @@ from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.cohorts.models import Cohort, PairsOrigin, PastPair, Student
 from webapp.jobs.models import Job, JobState
+from webapp.matching.like_students import GROUPS
 from webapp.matching.models import LearnedModel, PairState, Proposal, ProposedPair
 from webapp.matching.results import learning_figures, weight_rows
 from webapp.segmentation.models import (
@@ -187,7 +188,13 @@ class Filler:
         """All proposals share one file of marginals, which is large: 400 MB of 10,000 students."""
         small, large = proposal.files_of(proposal.arrays)
         n = self.large.n_students
-        np.savez(small, doubt=np.full(n, 90.0), n_allowed=np.full(n, n // 2 - 1))
+        between = self.rng.random((GROUPS, GROUPS)) + 0.5
+        np.savez(
+            small,
+            doubt=np.full(n, 90.0),
+            n_allowed=np.full(n, n // 2 - 1),
+            between_groups=between,
+        )
         marginals = np.lib.format.open_memmap(large, "w+", np.float32, (n, n))
         for rows in np.array_split(np.arange(n), max(1, n // 500)):
             marginals[rows] = self.rng.random((len(rows), n), dtype=np.float32) / n

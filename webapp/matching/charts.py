@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from webapp.common.charts import (
     Bar,
@@ -15,10 +14,10 @@ from webapp.common.charts import (
     reliability_chart,
     roc_chart,
 )
+from webapp.matching.like_students import first_of_groups, leading_questions
 from webapp.matching.models import LearnedModel, Proposal
 from webapp.matching.numbers import ProposalNumbers
 
-HEATMAP_CELLS = 24
 HISTOGRAM_BINS = 24
 
 
@@ -98,13 +97,11 @@ def probability_heatmap(numbers: ProposalNumbers) -> Chart:
     equal groups.
     """
     proposal: Proposal = numbers.proposal
-    weights = sorted(proposal.model.weights, key=lambda row: -row["importance"])
-    order = _order_by(numbers, weights[:3])
-    n = len(order)
-    cuts = np.linspace(0, n, min(HEATMAP_CELLS, n) + 1).round().astype(int)[:-1]
-    relative = _multiples_of_even_draw(numbers, order, cuts)
-    leading = weights[0]
-    names_of_groups = [_group_label(numbers, leading, order[start]) for start in cuts.tolist()]
+    leading = leading_questions(proposal.model)[0]
+    order = numbers.order
+    starts = first_of_groups(len(order)).tolist()
+    relative = numbers.between_groups
+    names_of_groups = [_group_label(numbers, leading, order[start]) for start in starts]
     labels = [
         name if k == 0 or name != names_of_groups[k - 1] else ""
         for k, name in enumerate(names_of_groups)
@@ -117,32 +114,6 @@ def probability_heatmap(numbers: ProposalNumbers) -> Chart:
         low=max(0.05, float(np.nanmin(np.where(relative > 0, relative, np.nan)))),
         log=True,
     )
-
-
-def _multiples_of_even_draw(
-    numbers: ProposalNumbers, order: NDArray[np.int64], cuts: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """Return, group by group, the probability of all allowed pairs over that of an even draw.
-
-    An even draw is that of a pair's own figure: one over the mean number of the two students'
-    allowed partners. Pairs that are not allowed count in neither; nan where none is allowed.
-    """
-    allowed = np.maximum(numbers.arrays["n_allowed"][order], 1).astype(np.float64)
-    relative = np.full((len(cuts), len(cuts)), np.nan)
-    for cell, rows in enumerate(np.split(np.arange(len(order)), cuts[1:])):
-        chances = numbers.marginals[order[rows]][:, order]
-        even = np.where(chances > 0, 2.0 / (allowed[rows, None] + allowed), 0.0)
-        sums = np.add.reduceat(chances.sum(axis=0, dtype=np.float64), cuts)
-        evens = np.add.reduceat(even.sum(axis=0), cuts)
-        np.divide(sums, evens, out=relative[cell], where=evens > 0)
-    return relative
-
-
-def _order_by(numbers: ProposalNumbers, rows: list[dict[str, Any]]) -> NDArray[np.int64]:
-    """Return the students in the order of their answers, the first question weighing most."""
-    names = list(numbers.survey.questionnaire.names)
-    keys = [numbers.survey.answers[:, names.index(row["question"])] for row in rows]
-    return np.lexsort(keys[::-1])
 
 
 def _group_label(numbers: ProposalNumbers, row: dict[str, Any], student: int) -> str:

@@ -29,6 +29,7 @@ from webapp.files import store
 from webapp.jobs.context import JobContext
 from webapp.jobs.registry import Queue, Subject, job_kind
 from webapp.matching.errors import MatchingError
+from webapp.matching.like_students import multiples_between_groups
 from webapp.matching.models import LearnedModel, Proposal
 from webapp.matching.numbers import pair_probability, reasons
 from webapp.matching.results import (
@@ -172,7 +173,10 @@ def propose(context: JobContext) -> Save:
     survey = cohort_survey(proposal.cohort, model.questionnaire)
     result = _propose(context, proposal, model, survey)
     context.raise_if_stopped()
-    computed = write_result(context.make_folder(), result)
+    between_groups = multiples_between_groups(
+        survey, proposal.model, result.marginals, result.n_allowed
+    )
+    computed = write_result(context.make_folder(), result, between_groups)
     for written, kept in zip(computed, proposal.files_of(arrays), strict=True):
         context.keep_file(written, kept)
     values = _pair_values(proposal, model, survey, result)

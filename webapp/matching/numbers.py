@@ -20,6 +20,11 @@ from engine import (
 from webapp.cohorts.selectors.surveys import cohort_positions, cohort_survey, questionnaire_of
 from webapp.files import store
 from webapp.files.storage import read_arrays
+from webapp.matching.like_students import (
+    first_of_groups,
+    multiples_of_even_draw,
+    order_of_likeness,
+)
 from webapp.matching.models import Proposal
 from webapp.matching.rules import proposal_rules
 
@@ -96,6 +101,22 @@ class ProposalNumbers:
     def marginals(self) -> NDArray[np.float32]:
         """Probabilities of all pairs, mapped from disk: only the rows that are read are loaded."""
         return np.load(store.get(self._files[1]), mmap_mode="r", allow_pickle=False)
+
+    @cached_property
+    def order(self) -> NDArray[np.int64]:
+        """The students in the order of their answers; who came later is in no pair yet."""
+        order = order_of_likeness(self.survey, self.proposal.model)
+        return order[order < len(self.arrays["n_allowed"])]
+
+    @cached_property
+    def between_groups(self) -> NDArray[np.float64]:
+        """How likely pairs between groups of like students are, as multiples of an even draw."""
+        kept = self.arrays.get("between_groups")
+        if kept is not None:
+            return kept
+        # A proposal of before this was kept: a walk over all pairs.
+        starts, n_allowed = first_of_groups(len(self.order)), self.arrays["n_allowed"]
+        return multiples_of_even_draw(self.marginals, n_allowed, self.order, starts)
 
     def number(self, position: int) -> int:
         """Return the number on screen of a position."""

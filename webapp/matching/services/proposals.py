@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 import numpy as np
 from django.db import transaction
 from django.utils import timezone
+from numpy.typing import NDArray
 
 import engine
 from webapp.accounts.models import User
@@ -20,6 +21,7 @@ from webapp.files.storage import write_arrays
 from webapp.jobs.services import job_enqueue
 from webapp.matching.conflicts import Conflict, find_conflicts
 from webapp.matching.errors import MatchingError
+from webapp.matching.like_students import GROUPS
 from webapp.matching.models import LearnedModel, PairState, Proposal, ProposedPair
 from webapp.matching.numbers import ProposalNumbers
 from webapp.matching.rules import HELD_STATES
@@ -124,13 +126,18 @@ def _compute(user: User, proposal: Proposal) -> Proposal:
 
 def proposed_bytes(n_students: int) -> int:
     """Return what the files of one computation take, from above: n x n marginals of 4 bytes."""
-    return 4 * n_students**2 + 20 * n_students + 2_000
+    groups = 8 * min(n_students, GROUPS) ** 2
+    return 4 * n_students**2 + 20 * n_students + groups + 2_000
 
 
-def write_result(folder: Path, result: engine.Proposal) -> tuple[Path, Path]:
+def write_result(
+    folder: Path, result: engine.Proposal, between_groups: NDArray[np.float64]
+) -> tuple[Path, Path]:
     """Write what pages read later: small arrays as npz, the marginals as npy for memory mapping."""
     small, large = folder / "proposal.npz", folder / "proposal.npy"
-    write_arrays(small, doubt=result.doubt, n_allowed=result.n_allowed)
+    write_arrays(
+        small, doubt=result.doubt, n_allowed=result.n_allowed, between_groups=between_groups
+    )
     with large.open("wb") as file:
         np.save(file, result.marginals, allow_pickle=False)
     return small, large
