@@ -29,6 +29,7 @@ from webapp.files import store
 from webapp.jobs.context import JobContext
 from webapp.jobs.registry import Queue, Subject, job_kind
 from webapp.matching.errors import MatchingError
+from webapp.matching.intervals import weight_intervals
 from webapp.matching.like_students import multiples_between_groups
 from webapp.matching.models import LearnedModel, Proposal
 from webapp.matching.numbers import pair_probability, reasons
@@ -89,7 +90,10 @@ def learn(context: JobContext) -> Save:
     trained.model.save(weights_file)
     context.keep_file(weights_file, model.path)
     figures = learning_figures(trained, options["relative_gap"])
-    weights = weight_rows(question_weights(trained.model))
+    context.report("Working out how sure each weight is", 0.96)
+    intervals = weight_intervals(data, options["rho"], context.should_stop)
+    context.raise_if_stopped()
+    weights = weight_rows(question_weights(trained.model), intervals)
     checked, unchecked = _check_learned(context, trained.model, model.checked_on_id)
 
     def save() -> dict[str, Any]:

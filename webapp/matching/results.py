@@ -26,11 +26,14 @@ def learning_figures(trained: TrainedRoommates, target_gap: float) -> dict[str, 
     }
 
 
-def weight_rows(weights: Sequence[QuestionWeight]) -> list[dict[str, Any]]:
+def weight_rows(
+    weights: Sequence[QuestionWeight], intervals: dict[str, Any] | None = None
+) -> list[dict[str, Any]]:
     """Return one row per question, from what keeps apart most to what brings together most.
 
-    Each has its effect in words and the raw numbers.
+    Each has its effect in words, the raw numbers, and what ``intervals`` has under its name.
     """
+    known = intervals or {}
     rows = [
         {
             "question": w.question.name,
@@ -44,6 +47,7 @@ def weight_rows(weights: Sequence[QuestionWeight]) -> list[dict[str, Any]]:
             "pair_scores": w.pair_scores.tolist(),
             "blank_scores": list(w.blank_scores) if w.blank_scores else None,
             **effect_in_words(w.step_effect, w.question.kind),
+            **known.get(w.question.name, {}),
         }
         for w in weights
     ]

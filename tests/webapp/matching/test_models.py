@@ -3,13 +3,14 @@
 import re
 from collections.abc import Callable
 from html import unescape
+from types import SimpleNamespace
 from unittest.mock import patch
 
 import pytest
 from django.urls import reverse
 from django.utils.module_loading import import_string
 
-from engine import TrainedRoommates
+from engine import StoppedError, TrainedRoommates
 from engine.learning.roommate_solvers import SOLVERS
 from tests.webapp.matching.conftest import run_waiting
 from webapp.accounts.models import User
@@ -20,7 +21,7 @@ from webapp.cohorts.services.practice import pairs_simulation_start
 from webapp.jobs.context import JobContext
 from webapp.jobs.models import Job, JobState
 from webapp.jobs.services import job_cancel
-from webapp.matching import jobs
+from webapp.matching import intervals, jobs
 from webapp.matching.errors import MatchingError
 from webapp.matching.models import LearnedModel, Proposal
 from webapp.matching.results import effect_in_words
@@ -54,6 +55,52 @@ def test_staff_learn_and_get_a_certificate(
     assert "Checked on real pairs of Returning 2025" in page
     assert "Does not mean" in page
     assert AuditLine.objects.filter(verb="started learning").exists()
+
+
+def test_intervals_and_the_drift_over_years_stand_on_the_page_and_in_the_file(
+    bob: User, client_of: Callable, returning: Cohort, later_year: Cohort
+) -> None:
+    client = client_of(bob)
+    learn(client, returning, later_year)
+    (job,) = run_waiting()
+    assert job.state == JobState.SUCCEEDED, job.error
+    model = LearnedModel.objects.get()
+    for row in model.weights:
+        for part in (row["interval"], row["drift"]):
+            assert part["low"] < part["value"] < part["high"]
+    page = client.get(reverse("matching:model", args=[model.pk])).content.decode()
+    assert "How sure this is" in page
+    assert "Drift a year" in page
+    file = client.get(reverse("matching:model-weights", args=[model.pk])).content.decode()
+    assert "interval_low,interval_high,drift_value" in file
+
+
+def test_a_model_without_intervals_says_nothing_of_them(
+    bob: User, client_of: Callable, learned: LearnedModel
+) -> None:
+    """Models learned before had none."""
+    client = client_of(bob)
+    page = client.get(reverse("matching:model", args=[learned.pk])).content.decode()
+    assert "How sure this is" not in page
+    file = client.get(reverse("matching:model-weights", args=[learned.pk])).content.decode()
+    assert "interval" not in file.splitlines()[0]
+
+
+@pytest.mark.parametrize("reason", ["slow", "stopped"])
+def test_weights_stay_where_their_intervals_were_not_reached(
+    bob: User, client_of: Callable, returning: Cohort, reason: str
+) -> None:
+    learn(client_of(bob), returning)
+
+    def estimate(*_: object, **__: object) -> object:
+        if reason == "stopped":
+            raise StoppedError("Cancelled.")
+        return SimpleNamespace(gap=2.0)
+
+    with patch.object(intervals, "estimate_weights", estimate):
+        (job,) = run_waiting()
+    assert job.state == JobState.SUCCEEDED, job.error
+    assert not any("interval" in row for row in LearnedModel.objects.get().weights)
 
 
 def test_cancelled_and_failed_are_said(bob: User, client_of: Callable, returning: Cohort) -> None:

@@ -79,7 +79,10 @@ def weights_export(*, user: User, model: LearnedModel) -> bytes:
 
 
 def _weights_rows(rows: list[dict[str, Any]]) -> Iterator[tuple[Any, ...]]:
-    yield ("question", "kind", "effect_nats", "odds", "importance", "distance_weight", "in_words")
+    ends = [(of, end) for of in ("interval", "drift") for end in ("value", "low", "high")]
+    ends = [(of, end) for of, end in ends if any(of in row for row in rows)]
+    names = ("question", "kind", "effect_nats", "odds", "importance", "distance_weight", "in_words")
+    yield (*names, *(f"{of}_{end}" for of, end in ends))
     for row in rows:
         yield (
             row["question"],
@@ -89,4 +92,5 @@ def _weights_rows(rows: list[dict[str, Any]]) -> Iterator[tuple[Any, ...]]:
             round(row["importance"], 6),
             round(row["distance_weight"], 6),
             f"{row['words']} {row['per']}".strip(),
+            *(round(row[of][end], 6) if of in row else "" for of, end in ends),
         )

@@ -139,6 +139,8 @@ def model(request: HttpRequest, uuid: str) -> HttpResponse:
             "certificate": certificate_of(found),
             "charts": model_charts(found),
             "opened": index,
+            "has_intervals": any("interval" in row for row in found.weights),
+            "has_drift": any("drift" in row for row in found.weights),
             "question": found.weights[index] if index is not None else None,
             "question_chart": question_chart(found.weights[index]) if index is not None else None,
             "checkable": cohorts_to_check(request.user, found),
