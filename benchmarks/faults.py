@@ -64,9 +64,12 @@ from webapp.cohorts.draft_files import draft_path
 from webapp.cohorts.models import Cohort, Draft
 from webapp.files import left_files, store
 from webapp.files.storage import organisation_folder
+from webapp.files.store import folder
 from webapp.jobs.models import Job
 from webapp.accounts.models import Organisation
-left_files.UNFINISHED_SECONDS = -1
+# What the sweep does to files that a kill left half written or without a row, a day early.
+left_files.UNFINISHED_SECONDS = folder.UNFINISHED_SECONDS = -1
+store.tidy()
 left_files.remove_left_files()
 orphans = []
 for organisation in Organisation.objects.all():
