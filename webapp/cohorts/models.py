@@ -29,9 +29,10 @@ class Cohort(OrganisationOwned):
 
     ``questions`` is [{"name", "kind", "levels"}], with the "wording" where it says more than the
     name; a student's answers are positions in ``levels`` or -1 for a blank. ``constraints`` names
-    the columns that a "same" rule can use. Questions and students never change once they are
-    imported; latecomers are only ever added, with numbers behind all others. So what is read of the
-    students may be kept by the key and ``n_students``.
+    the columns that a "same" rule can use. Questions and answers never change once they are
+    imported; latecomers are only ever added, with numbers behind all others, and a file of needs
+    replaces their column. ``revision`` counts both, so that what is read of the students may be
+    kept by the key and the revision.
     """
 
     HEAVY = ("questions",)
@@ -42,6 +43,7 @@ class Cohort(OrganisationOwned):
     questions = models.JSONField()
     constraints = models.JSONField(default=list)
     n_students = models.PositiveIntegerField()
+    revision = models.PositiveIntegerField(default=0)
     # Students who shared a room, two and two: a past pair counts one, a room of three three.
     n_pairs = models.PositiveIntegerField(default=0)
     n_rooms = models.PositiveIntegerField(default=0)

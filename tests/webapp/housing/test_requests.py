@@ -9,6 +9,7 @@ from django.urls import reverse
 from tests.webapp.housing.conftest import csv_file, reader_of
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort
+from webapp.cohorts.selectors.surveys import cohort_survey, rule_value_counts
 from webapp.cohorts.tables.table import TableError
 from webapp.housing import student_finder
 from webapp.housing.errors import HousingError
@@ -116,6 +117,18 @@ def test_needs_come_by_a_file_or_with_the_survey(bob: User, first_years: Cohort)
     assert default_rules(first_years).needs == ("Needs",)
     with pytest.raises(HousingError, match="No row names a student"):
         needs_import(user=bob, cohort=first_years, **reader_of("id,needs\nN000,no\n"))
+
+
+def test_a_second_file_of_needs_counts_at_once(bob: User, first_years: Cohort) -> None:
+    """Processes kept the first one's needs, and placed students by them."""
+    for name, who in (("N000", 0), ("N003", 3)):
+        text = f"id,needs\n{name},quiet\n"
+        needs_import(user=bob, cohort=first_years, **reader_of(text))
+        first_years.refresh_from_db()
+        needs = cohort_survey(first_years).attributes["Needs"]
+        assert [k for k, words in enumerate(needs) if words] == [who]
+        counts = rule_value_counts(first_years)["Needs"]
+        assert (counts["quiet"], counts[""]) == (1, first_years.n_students - 1)
 
 
 def test_choices_are_found_by_their_columns_in_a_survey(bob: User, first_years: Cohort) -> None:

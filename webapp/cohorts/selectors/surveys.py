@@ -28,8 +28,7 @@ def cohort_survey(cohort: Cohort, questionnaire: Questionnaire | None = None) ->
     """Return the answers of a cohort in the order of the students' numbers.
 
     With a questionnaire, answers are read by the text of its levels, in its order of questions.
-    A process keeps what it read last: students never change once they are imported, and the key
-    counts who came later.
+    A process keeps what it read last, by the cohort's revision.
 
     Raises
     ------
@@ -49,7 +48,7 @@ def cohort_positions(cohort: Cohort) -> Mapping[int, int]:
 
 def rule_value_counts(cohort: Cohort) -> dict[str, Counter[str]]:
     """Return how many students have each value of each rule column; kept as answers are."""
-    return _counted(cohort.pk, cohort.n_students, tuple(cohort.constraints))
+    return _counted(cohort.pk, cohort.revision, tuple(cohort.constraints))
 
 
 def forget_surveys() -> None:
@@ -67,14 +66,14 @@ class _Answers:
 
 def _key_of(cohort: Cohort) -> tuple[UUID, int, Questionnaire, tuple[str, ...]]:
     questionnaire = questionnaire_of(cohort.questions)
-    return cohort.pk, cohort.n_students, questionnaire, tuple(cohort.constraints)
+    return cohort.pk, cohort.revision, questionnaire, tuple(cohort.constraints)
 
 
 @lru_cache(maxsize=KEPT_SURVEYS)
 def _read(
-    cohort_pk: UUID, n_students: int, questionnaire: Questionnaire, columns: tuple[str, ...]
+    cohort_pk: UUID, revision: int, questionnaire: Questionnaire, columns: tuple[str, ...]
 ) -> _Answers:
-    """Read the answers; ``n_students`` only tells the cohort of before latecomers from after."""
+    """Read the answers; ``revision`` only tells before a change of the students from after."""
     students = Student.objects.filter(cohort=cohort_pk).order_by("number")
     rows = list(students.values_list("number", "answers", "attributes"))
     shape = (len(rows), questionnaire.n_questions)
@@ -87,7 +86,7 @@ def _read(
 
 
 @lru_cache(maxsize=KEPT_SURVEYS)
-def _counted(cohort_pk: UUID, n_students: int, columns: tuple[str, ...]) -> dict[str, Counter[str]]:
+def _counted(cohort_pk: UUID, revision: int, columns: tuple[str, ...]) -> dict[str, Counter[str]]:
     students = Student.objects.filter(cohort=cohort_pk) if columns else Student.objects.none()
     rows = list(students.values_list("attributes", flat=True))
     return {name: Counter(row.get(name, "") for row in rows) for name in columns}
@@ -96,12 +95,12 @@ def _counted(cohort_pk: UUID, n_students: int, columns: tuple[str, ...]) -> dict
 @lru_cache(maxsize=KEPT_SURVEYS)
 def _recoded(
     cohort_pk: UUID,
-    n_students: int,
+    revision: int,
     questionnaire: Questionnaire,
     columns: tuple[str, ...],
     wanted: Questionnaire,
 ) -> Survey:
-    own = _read(cohort_pk, n_students, questionnaire, columns).survey
+    own = _read(cohort_pk, revision, questionnaire, columns).survey
     answers = _recode(own.answers, questionnaire, wanted, own.ids)
     return Survey(own.ids, wanted, answers, own.attributes)
 

@@ -108,7 +108,9 @@ def latecomers_add(
         made.append(_student(cohort, row, first + k, where, taken))
     Student.objects.bulk_create(made, batch_size=500)
     Cohort.objects.filter(pk=cohort.pk).update(
-        n_students=F("n_students") + len(made), updated_at=timezone.now()
+        n_students=F("n_students") + len(made),
+        revision=F("revision") + 1,
+        updated_at=timezone.now(),
     )
     audit(user, "added latecomers", cohort, students=len(made))
     students_added.send(Cohort, cohort=cohort, user=user)

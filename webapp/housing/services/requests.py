@@ -324,7 +324,8 @@ def needs_import(
     Student.objects.bulk_update(students, ["attributes"], batch_size=200)
     if NEEDS_COLUMN not in cohort.constraints:
         cohort.constraints = [*cohort.constraints, NEEDS_COLUMN]
-        cohort.save(update_fields=["constraints"])
+    cohort.revision += 1
+    cohort.save(update_fields=["constraints", "revision"])
     count = sum(bool(words) for words in needs.values())
     audit(user, "imported needs", cohort, students=count, file=clean_filename(filename)[:120])
     return count, strangers
