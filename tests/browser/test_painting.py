@@ -9,7 +9,7 @@ import pytest
 import tifffile
 from playwright.sync_api import Page, expect
 
-from tests.browser.image_pages import make_set, upload
+from tests.browser.image_pages import make_set, upload, wait_till_learned
 
 
 @pytest.fixture
@@ -44,6 +44,24 @@ def paint(page: Page, start: tuple[float, float], end: tuple[float, float]) -> N
     expect(page.locator("[data-paint]")).not_to_have_attribute(
         "data-answers", str(before), timeout=60_000
     )
+
+
+def look_at_each_layer(page: Page) -> None:
+    """Show what each button of the viewer names: the label says which, and the pixels differ."""
+    words = page.locator("[data-label]")
+    seen = set()
+    for name, said in (
+        ("Picture", "Picture"),
+        ("Probability", "Probability of Thing"),
+        ("Errors", "Where labels are known"),
+        ("Doubt", "Doubt"),
+        ("Classes", "Classes, "),
+    ):
+        page.get_by_role("button", name=name, exact=True).click()
+        expect(words).to_contain_text(said)
+        page.wait_for_timeout(100)  # one frame
+        seen.add(page.locator("[data-canvas]").evaluate("canvas => canvas.toDataURL()"))
+    assert len(seen) == 5
 
 
 def test_strokes_answers_and_a_reload(
@@ -81,3 +99,22 @@ def test_strokes_answers_and_a_reload(
     expect(page.locator("[data-badge]")).to_have_text(
         re.compile(r"Answered in [\d.]+ s"), timeout=60_000
     )
+    page.get_by_role("button", name="Predict 2 images").click()
+    page.wait_for_url(re.compile(r"/image-models/[0-9a-f-]{36}/"))
+    wait_till_learned(page)
+    page.reload()
+    expect(page.get_by_role("heading", name="Class by class")).to_be_visible()
+    expect(page.get_by_text("Thing is painted in one place only")).to_be_visible()
+    assert page.locator(".class-swatch").first.bounding_box()["width"] < 20
+    screenshot(page, "class-model")
+    page.goto("/predictions/")
+    page.locator("tr[data-row] a[data-open]").first.click()
+    expect(page.locator(".badge", has_text="Done").first).to_be_visible(timeout=120_000)
+    page.reload()
+    expect(page.get_by_role("heading", name="Class by class")).to_be_visible()
+    screenshot(page, "predicted-classes")
+    page.locator("tr[data-row] a[data-open]").first.click()
+    page.wait_for_selector("[data-paint][data-ready=true]")
+    look_at_each_layer(page)
+    screenshot(page, "class-viewer")
+    assert_accessible(page)

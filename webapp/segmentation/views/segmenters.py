@@ -167,9 +167,11 @@ def _has_bounds(segmenter: Segmenter) -> bool:
 def _checked(segmenter: Segmenter) -> dict[str, Any]:
     """How right it is on pictures that it did not learn from, with a row a class."""
     checked = segmenter.outcome.get("checked") or {}
-    rows = zip(segmenter.classes, checked.get("classes", []), strict=False)
+    rows = list(zip(segmenter.classes, checked.get("classes", []), strict=False))
     return {
         "checked": checked,
+        # Painted in one place only, which the model learned from: nothing is left to judge it by.
+        "unjudged": [one["name"] for one, figures in rows if not figures["pixels"]],
         "checked_iou": interval_of(checked, "iou"),
         "checked_accuracy": accuracy_of(checked),
         "class_rows": [one | figures for one, figures in rows],
