@@ -188,7 +188,7 @@ class Filler:
         """All proposals share one file of marginals, which is large: 400 MB of 10,000 students."""
         small, large = proposal.files_of(proposal.arrays)
         n = self.large.n_students
-        between = self.rng.random((GROUPS, GROUPS)) + 0.5
+        between = self.rng.random((min(GROUPS, n), min(GROUPS, n))) + 0.5
         np.savez(
             small,
             doubt=np.full(n, 90.0),

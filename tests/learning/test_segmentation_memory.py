@@ -73,7 +73,7 @@ def learn(count, seconds, checkpoint=None, reports=None):
         )
     except Killed:
         pass
-take = Iterate._take
+go_to = Iterate._go_to
 restored = 0
 def sampled(iterate, points):
     def watched():
@@ -82,8 +82,8 @@ def sampled(iterate, points):
             restored += 1
             sample(point)
             yield point
-    take(iterate, watched())
-Iterate._take = sampled
+    go_to(iterate, watched())
+Iterate._go_to = sampled
 learn(6, None, reports=10)  # compiled code and the buffers of linear algebra belong to no picture
 learn(6, 1.0)
 sample()

@@ -76,7 +76,7 @@ def test_learning_is_queued(program_of, bob, image_set, sent_job_ids) -> None:
     [
         ({"image_sets": []}, "at least one"),
         ({"image_sets": "all"}, "expected a list"),
-        ({"max_side": 5}, "40 to 400"),
+        ({"max_side": 5}, "at least 16 pixels"),
         ({"max_side": True}, "whole number"),
         ({"solver": "magic"}, "solver"),
         ({"restraint": "much"}, "a number"),
