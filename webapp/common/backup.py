@@ -103,7 +103,7 @@ def _unpack(source: Path, folder: Path) -> dict[str, Any]:
     try:
         with tarfile.open(source) as tar:
             tar.extraction_filter = getattr(tarfile, "data_filter", None)
-            tar.extractall(folder, members=_inside(tar))
+            tar.extractall(folder, members=_inside(tar))  # noqa: S202
         notes: dict[str, Any] = json.loads((folder / "backup.json").read_text(encoding="utf-8"))
     except (OSError, tarfile.TarError, ValueError, EOFError) as error:
         raise BackupError(f"{source} is no whole backup. Nothing was changed.") from error
