@@ -52,6 +52,8 @@ function onKey(event) {
   const target = findTarget(event.key.toLowerCase()) ?? findTarget(event.key);
   if (target) {
     event.preventDefault();
+    // A key may be quicker than htmx, which takes up what it brought a moment after it shows.
+    window.htmx?.process(target.closest("form") ?? target);
     target.click();
   } else if (inDialog) {
     return;
