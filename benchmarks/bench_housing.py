@@ -269,6 +269,8 @@ def pages_of(keys: dict[str, Any]) -> dict[str, str]:
         "scenarios, four": f"/cohorts/{cohort.pk}/scenarios/",
         "requests": f"/cohorts/{cohort.pk}/requests/",
         "requests, all mutual": f"/cohorts/{cohort.pk}/requests/?show=mutual",
+        "requests by their cost": f"/cohorts/{cohort.pk}/requests/?show=one-sided&sort=cost",
+        "asking about requests": f"/cohorts/{cohort.pk}/requests/ask/",
         "add students": f"/cohorts/{cohort.pk}/add/",
         "cohort's students": f"/cohorts/{cohort.pk}/?tab=students",
         "building lists": "/buildings/",

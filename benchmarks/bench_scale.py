@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.reporting import ROOT, print_machine, print_table
-from engine.core.hosts import Request
+from engine.core.hosts import HostRequest
 
 NETWORK = "10.78.0"
 PORT = 8786
@@ -71,7 +71,8 @@ class TimedHosts:
 
 def learn(pictures: int, gap: float, scheduler: str) -> dict[str, Any]:
     """Learn once, here or on the hosts of a scheduler; the numbers as JSON can say them."""
-    from engine import DaskHosts, generate_leaf_images, train_segmentation
+    from engine import generate_leaf_images, train_segmentation
+    from engine.learning.dask_hosts import DaskHosts
 
     made = generate_leaf_images(pictures, rng=np.random.default_rng(0), shape=SHAPE)
     images, masks = [p.image for p in made], [p.mask for p in made]
@@ -106,7 +107,7 @@ def learn(pictures: int, gap: float, scheduler: str) -> dict[str, Any]:
 def _round_trip(hosts: Any) -> float:
     """Seconds until all hosts have answered something that takes no time."""
     started = time.perf_counter()
-    hosts.ask([Request(k, "stop", ()) for k in range(hosts.count)], lambda: False)
+    hosts.ask([HostRequest(k, "stop", ()) for k in range(hosts.count)], lambda: False)
     return time.perf_counter() - started
 
 

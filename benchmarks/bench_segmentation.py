@@ -1,31 +1,39 @@
 """Segmentation beside what a lab would use instead, in one run on the same pictures.
 
-    python -m benchmarks.bench_segmentation [--data DIR] [--learn 5,20,200] [--test 64]
+    python -m benchmarks.bench_segmentation [--data DIR] [--learn 1,5,20,200] [--test 64]
+                                            [--method ours,trees,potts,forest] [--out DIR]
 
 DIR holds ``train`` and ``test`` with pictures and masks (see `engine.datasets.image_folder`); by
 default the horses. Contestants: ours (trees of two stages, learned edges); the same library's trees
 on the same filter bank alone, and with a Potts cut whose weight is tuned on the training pictures'
 out-of-fold guesses; a random forest of the kind that ilastik has. All are compared at the size of
-the files. Processor seconds are of learning, all cores together.
+the files. Processor seconds are of learning, all cores together; seconds beside them are those of
+the clock. Every row is kept as it comes in ``--out``: a run that was interrupted goes on, and one
+row is a command of its own (``--learn 200 --method ours``). The table stands there as table.json.
 """
 
 import argparse
+import json
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from time import process_time
+from time import perf_counter, process_time
+from typing import Any
 
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 
-from benchmarks.reporting import REAL_DATA, print_machine, print_table
+from benchmarks.kept_results import KeptResults
+from benchmarks.reporting import REAL_DATA, RESULTS, machine_facts, print_machine, print_table
 from engine.crf.filter_bank import FilterBank
 from engine.crf.image_grid import enlarge, model_shape, shrink_image, shrink_mask
 from engine.datasets.image_folder import list_images
 from engine.graphs.grid import Grid
 from engine.learning.boosted_segmentation import train_boosted_segmentation
-from engine.learning.boosted_trees import TreeOptions, fit_forest
+from engine.learning.boosted_trees import fit_forest
 from engine.learning.segmentation_prediction import predict_segmentation
-from engine.metrics.segmentation import hamming_error, intersection_over_union
+from engine.learning.tree_options import TreeOptions
+from engine.metrics.segmentation import intersection_over_union, pixel_error
 from engine.oracles.grid_roof_duality import GridRoofDuality, decode_vertex
 
 MAX_SIDE = 200
@@ -73,7 +81,7 @@ def sample(pairs: Sequence[Pair], bank: FilterBank) -> tuple[np.ndarray, np.ndar
 
 def trees_alone(pairs: Sequence[Pair], bank: FilterBank) -> Guess:
     forest = fit_forest(*sample(pairs, bank), TREES, seed=0)
-    return lambda colours: forest.log_odds(bank.compute(colours))
+    return lambda colours: forest.scores(bank.compute(colours))[:, :, 0]
 
 
 def random_forest(pairs: Sequence[Pair], bank: FilterBank) -> Guess:
@@ -117,7 +125,7 @@ def tuned_potts(pairs: Sequence[Pair], bank: FilterBank) -> float:
         found = [
             (potts_cut(guess(shrunk(image)), shrunk(image), weight), mask) for image, mask in kept
         ]
-        wrong = [hamming_error(enlarge(cut, m.shape) >= 0.5, m) for cut, m in found]
+        wrong = [pixel_error(enlarge(cut, m.shape) >= 0.5, m) for cut, m in found]
         errors.append(float(np.mean(wrong)))
     return POTTS[int(np.argmin(errors))]
 
@@ -125,54 +133,109 @@ def tuned_potts(pairs: Sequence[Pair], bank: FilterBank) -> float:
 def scores(pairs: Sequence[Pair], mask_of: Callable[[np.ndarray], np.ndarray]) -> list[float]:
     """Mean error and overlap at the size of the files."""
     found = [(mask_of(image), mask) for image, mask in pairs]
-    errors = [hamming_error(ours, mask) for ours, mask in found]
+    errors = [pixel_error(ours, mask) for ours, mask in found]
     overlaps = [intersection_over_union(ours, mask) for ours, mask in found]
     return [float(np.mean(errors)), float(np.mean(overlaps))]
 
 
-def contest(train: Sequence[Pair], test: Sequence[Pair]) -> None:
-    """Print a row for every contestant."""
-    bank, rows = FilterBank(), []
-    started = process_time()
-    ours = train_boosted_segmentation((i for i, _ in train), (m for _, m in train))
-    seconds = process_time() - started
+Row = dict[str, Any]
+Pairs = Sequence[Pair]
+
+
+def timed(work: Callable[[], Any]) -> tuple[Any, float, float]:
+    """What work returns, its processor seconds, and its seconds."""
+    processor, clock = process_time(), perf_counter()
+    found = work()
+    return found, process_time() - processor, perf_counter() - clock
+
+
+def run_ours(train: Pairs, test: Pairs) -> Row:
+    """Trees of two stages and learned edges."""
+    ours, *seconds = timed(
+        lambda: train_boosted_segmentation((i for i, _ in train), (m for _, m in train))
+    )
     result = scores(test, lambda image: predict_segmentation(ours.model, image).mpm)
-    rows.append([f"ours, {ours.loss}", *result, seconds])
+    return row(f"ours, {ours.loss}", result, seconds, n_refits=ours.model.unaries.n_refits)
 
-    def by(guess: Guess) -> Callable[[np.ndarray], np.ndarray]:
-        return lambda image: enlarge(guess(shrunk(image)), image.shape[:2]) > 0
 
-    started = process_time()
-    trees = trees_alone(train, bank)
-    seconds = process_time() - started
-    rows.append(["trees alone", *scores(test, by(trees)), seconds])
-    started = process_time()
-    weight = tuned_potts(train, bank)
-    seconds += process_time() - started
+def run_trees(train: Pairs, test: Pairs) -> Row:
+    """The same library's trees on the same filters."""
+    bank = FilterBank()
+    guess, *seconds = timed(lambda: trees_alone(train, bank))
+    return row("trees alone", scores(test, by(guess)), seconds)
+
+
+def run_potts(train: Pairs, test: Pairs) -> Row:
+    """The trees, and a Potts cut whose weight is tuned on pictures kept from others."""
+    bank = FilterBank()
+    (guess, weight), *seconds = timed(lambda: (trees_alone(train, bank), tuned_potts(train, bank)))
 
     def cut(image: np.ndarray) -> np.ndarray:
         colours = shrunk(image)
-        return enlarge(potts_cut(trees(colours), colours, weight), image.shape[:2]) >= 0.5
+        return enlarge(potts_cut(guess(colours), colours, weight), image.shape[:2]) >= 0.5
 
-    rows.append([f"trees, Potts {weight:g}", *scores(test, cut), seconds])
-    started = process_time()
-    forest = random_forest(train, bank)
-    rows.append(["random forest", *scores(test, by(forest)), process_time() - started])
-    header = ["method", "error", "IoU", "learning, processor s"]
-    print_table(f"{len(train)} to learn from, {len(test)} to test on", header, rows)
+    return row(f"trees, Potts {weight:g}", scores(test, cut), seconds)
+
+
+def run_forest(train: Pairs, test: Pairs) -> Row:
+    """A random forest, as ilastik has."""
+    bank = FilterBank()
+    guess, *seconds = timed(lambda: random_forest(train, bank))
+    return row("random forest", scores(test, by(guess)), seconds)
+
+
+METHODS = {"ours": run_ours, "trees": run_trees, "potts": run_potts, "forest": run_forest}
+
+
+def by(guess: Guess) -> Callable[[np.ndarray], np.ndarray]:
+    """Masks of pictures from log-odds at the size of their models."""
+    return lambda image: enlarge(guess(shrunk(image)), image.shape[:2]) > 0
+
+
+def row(name: str, result: list[float], seconds: list[float], **more: Any) -> Row:
+    """One row of the table."""
+    processor, clock = seconds
+    figures = {"error": result[0], "iou": result[1], "processor_s": processor, "seconds": clock}
+    return {"method": name, **figures, **more}
+
+
+def contest(kept: KeptResults, args: argparse.Namespace, count: int) -> list[Row]:
+    """The rows of one number of pictures to learn from, each kept as it comes."""
+
+    def make(method: str) -> dict[str, Any]:
+        train = read_pairs(args.data / "train", count, seed=5)
+        test = read_pairs(args.data / "test", args.test, seed=0)
+        made = METHODS[method](train, test)
+        return {"row": np.array(json.dumps({"learned_from": len(train)} | made))}
+
+    return [
+        json.loads(str(kept.remember(f"{count}_{method}", partial(make, method))["row"]))
+        for method in args.method.split(",")
+    ]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=REAL_DATA / "weizmann_horses")
-    parser.add_argument("--learn", default="5,20,200", help="numbers of pictures to learn from")
+    parser.add_argument("--learn", default="1,5,20,200", help="numbers of pictures to learn from")
     parser.add_argument("--test", type=int, default=64)
+    parser.add_argument("--method", default=",".join(METHODS), help="which rows, by commas")
+    parser.add_argument("--out", type=Path, default=RESULTS / "bench_segmentation")
     args = parser.parse_args()
+    if strange := set(args.method.split(",")) - set(METHODS):
+        parser.error(f"--method: expected some of {', '.join(METHODS)}, received {strange.pop()}")
     print_machine()
     print(PUBLISHED)
-    test = read_pairs(args.data / "test", args.test, seed=0)
+    folder = args.out / args.data.name
+    kept = KeptResults(folder, {"data": args.data, "test": args.test})
+    rows: list[Row] = []
     for count in (int(word) for word in args.learn.split(",")):
-        contest(read_pairs(args.data / "train", count, seed=5), test)
+        rows += (found := contest(kept, args, count))
+        shown = [list(one.values())[1:6] for one in found]
+        header = ["method", "error", "IoU", "learning, processor s", "s"]
+        print_table(f"{count} to learn from, {args.test} to test on", header, shown)
+    table = {"machine": machine_facts(("scikit-learn", "numba")), "rows": rows}
+    (folder / "table.json").write_text(json.dumps(table, indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,8 @@ from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
 from benchmarks.reporting import REAL_DATA, print_machine, print_table
-from engine import LabelledImage, generate_leaf_images
+from engine import generate_leaf_images
+from engine.datasets import LabelledImage
 from tests.browser.conftest import CHROMIUM_FLAGS, find_chromium, sign_in
 from tests.browser.image_pages import (
     learn,

@@ -1,21 +1,27 @@
 """Domke 2013, Figures 1 and 2: what mis-specification does to each loss, with exact inference.
 
-    python -m benchmarks.chains [--distributions 32] [--length 12] [--quick]
+    python -m benchmarks.chains [--distributions 32] [--length 12] [--out DIR] [--quick]
 
 Pairs (x_i, y_i) along a chain, drawn exactly from random parameters; x is then shifted along the
 chain, so that the model fitted to y given x is wrong. Test error of the likelihood, the univariate
 and the clique logistic loss by the number of examples. Published as curves only; their length is
-not given. Gradients of the logistic losses by two-sided perturbation of exact marginals.
+not given. Gradients of the logistic losses by two-sided perturbation of exact marginals. Every
+distribution is kept in --out (./results/chains): started again, the command goes on.
 """
 
 import argparse
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 from scipy.optimize import minimize
 
+from benchmarks import reporting
+from benchmarks.kept_results import Arrays, KeptResults
 from benchmarks.reporting import new_figure, print_machine, print_table, save_figure
 from engine.core.arguments import FloatArray, IntArray
+from engine.kernels.threads import one_blas_thread
 
 LOSSES = ("likelihood", "univariate logistic", "clique logistic")
 SHIFTS = (0, 1, 3)
@@ -154,45 +160,79 @@ def true_marginals(truth: Truth, x: IntArray) -> FloatArray:
     return infer(nodes[None], steps[None])[1][0][0, :, 1]
 
 
+def learn_distribution(
+    k: int, length: int, sizes: tuple[int, ...], shifts: tuple[int, ...]
+) -> Arrays:
+    """Fit every loss to one distribution's examples.
+
+    Returns
+    -------
+    dict of test errors (shifts, sizes, losses), the probabilities p(y = 1 | x) of one test example
+    by every loss learned from most examples (shifts, losses, n), and its exact ones (n,).
+    """
+    rng = np.random.default_rng(k)
+    truth = draw_truth(length, rng)
+    x, y = draw(truth, max(sizes) + TEST, rng)
+    errors = np.zeros((len(shifts), len(sizes), len(LOSSES)))
+    predicted = np.zeros((len(shifts), len(LOSSES), length))
+    for a, shift in enumerate(shifts):
+        moved = np.roll(x, shift, axis=1)
+        test = ChainModel(moved[-TEST:], y[-TEST:])
+        for b, size in enumerate(sizes):
+            known = ChainModel(moved[:size], y[:size])
+            for c, name in enumerate(LOSSES):
+                theta = known.fit(name)
+                errors[a, b, c] = test.error(theta)
+                predicted[a, c] = test.predict(theta)[0]
+    return {"errors": errors, "predicted": predicted, "exact": true_marginals(truth, x[-TEST])}
+
+
 def run(
-    distributions: int, length: int, sizes: tuple[int, ...], shifts: tuple[int, ...]
-) -> dict[tuple[int, int, str], float]:
+    distributions: int,
+    length: int,
+    sizes: tuple[int, ...],
+    shifts: tuple[int, ...],
+    kept: KeptResults,
+) -> FloatArray:
     """Return the mean test error by shift, size and loss; print it and draw both figures."""
-    errors: dict[tuple[int, int, str], list[float]] = {}
-    predicted: dict[tuple[int, str], FloatArray] = {}
-    for k in range(distributions):
-        rng = np.random.default_rng(k)
-        truth = draw_truth(length, rng)
-        x, y = draw(truth, max(sizes) + TEST, rng)
-        for shift in shifts:
-            moved = np.roll(x, shift, axis=1)
-            test = ChainModel(moved[-TEST:], y[-TEST:])
-            for size in sizes:
-                known = ChainModel(moved[:size], y[:size])
-                for name in LOSSES:
-                    theta = known.fit(name)
-                    errors.setdefault((shift, size, name), []).append(test.error(theta))
-                    predicted[shift, name] = test.predict(theta)[0]
-    mean = {key: float(np.mean(values)) for key, values in errors.items()}
-    rows = [[s, n, *(mean[s, n, name] for name in LOSSES)] for s in shifts for n in sizes]
-    header = ["shift", "examples", *LOSSES]
+    found = []
+    with one_blas_thread():  # small products on several threads take a hundred times as long
+        for k in range(distributions):
+            learn = partial(learn_distribution, k, length, sizes, shifts)
+            found.append(kept.remember(f"distribution {k}", learn))
+            print(f"{k + 1} of {distributions} distributions", flush=True)
+    errors = np.stack([one["errors"] for one in found])
+    mean = np.asarray(errors.mean(axis=0))
+    behind = errors - errors[..., :1]  # of the likelihood, the first loss
+    spread = 1.96 * behind.std(axis=0) / np.sqrt(distributions)
+
+    def differences(a: int, b: int) -> list[str]:
+        losses = range(1, len(LOSSES))
+        return [f"{behind[:, a, b, c].mean():+.4f} ± {spread[a, b, c]:.4f}" for c in losses]
+
+    rows = [
+        [shift, size, *mean[a, b].tolist(), *differences(a, b)]
+        for a, shift in enumerate(shifts)
+        for b, size in enumerate(sizes)
+    ]
+    header = ["shift", "examples", *LOSSES, *(f"{name} - likelihood" for name in LOSSES[1:])]
     print_table("Figure 1, mean test error (published: as curves only)", header, rows)
-    _draw(mean, sizes, shifts, predicted, true_marginals(truth, x[-TEST]))
+    _draw(mean, sizes, shifts, found[-1]["predicted"], found[-1]["exact"])
     return mean
 
 
 def _draw(
-    mean: dict[tuple[int, int, str], float],
+    mean: FloatArray,
     sizes: tuple[int, ...],
     shifts: tuple[int, ...],
-    predicted: dict[tuple[int, str], FloatArray],
+    predicted: FloatArray,
     exact: FloatArray,
 ) -> None:
     figure, axes = new_figure(2, len(shifts), figsize=(4 * len(shifts), 6), squeeze=False)
     for column, shift in enumerate(shifts):
-        for name in LOSSES:
-            axes[0, column].semilogx(sizes, [mean[shift, n, name] for n in sizes], label=name)
-            axes[1, column].plot(predicted[shift, name], label=name)
+        for c, name in enumerate(LOSSES):
+            axes[0, column].semilogx(sizes, mean[column, :, c], label=name)
+            axes[1, column].plot(predicted[column, c], label=name)
         axes[1, column].plot(exact, "k--", label="exact")
         axes[0, column].set_title(f"shift {shift}")
         axes[0, column].set_xlabel("examples")
@@ -200,6 +240,7 @@ def _draw(
     axes[0, 0].set_ylabel("test error")
     axes[1, 0].set_ylabel("p(y = 1 | x)")
     axes[1, 0].legend(fontsize=7)
+    figure.tight_layout()
     save_figure(figure, "domke_figures_1_and_2")
 
 
@@ -207,13 +248,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--distributions", type=int, default=32)
     parser.add_argument("--length", type=int, default=12)
+    parser.add_argument("--out", type=Path)
     parser.add_argument("--quick", action="store_true")
     args = parser.parse_args()
     print_machine()
+    count, length, sizes, shifts = args.distributions, args.length, SIZES, SHIFTS
     if args.quick:
-        run(2, 6, (100,), (0, 2))
-    else:
-        run(args.distributions, args.length, SIZES, SHIFTS)
+        count, length, sizes, shifts = 2, 6, (100,), (0, 2)
+    out = args.out or reporting.RESULTS / ("chains-quick" if args.quick else "chains")
+    kept = KeptResults(out, {"length": length, "sizes": sizes, "shifts": shifts})
+    run(count, length, sizes, shifts, kept)
 
 
 if __name__ == "__main__":

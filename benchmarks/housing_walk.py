@@ -14,84 +14,24 @@ import argparse
 import csv
 import re
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from playwright.sync_api import Locator, Page, sync_playwright
-
+from benchmarks.browser_walk import Walk as BrowserWalk
+from benchmarks.browser_walk import walk_in_chromium
 from benchmarks.housing_university import FULL, SHORT, HousingYear, write_year
-from benchmarks.reporting import print_machine, print_table
-from tests.live.product import new_product
 
 JOB_MS = 400_000
 
 
 @dataclass
-class Step:
-    """What one step took: acts of hand, and seconds of waiting."""
+class Walk(BrowserWalk):
+    """The walk of a housing office through a year."""
 
-    name: str
-    clicks: int = 0
-    keys: int = 0
-    seconds: float = 0.0
-
-
-@dataclass
-class Walk:
-    """A browser page that counts; ``look`` is called at the end of every step with its name."""
-
-    page: Page
-    year: HousingYear
-    look: Callable[[Page, str], None] = lambda page, name: None
-    steps: list[Step] = field(default_factory=list)
-    facts: dict[str, str] = field(default_factory=dict)
+    year: HousingYear | None = None
     rooms: dict[str, str] = field(default_factory=dict)  # of the last roster, by id
     placement: str = ""  # its address
-
-    @contextmanager
-    def step(self, name: str) -> Iterator[None]:
-        """Begin a step of the walk."""
-        self.steps.append(Step(name))
-        yield
-        self.look(self.page, name)
-
-    def click(self, what: Locator, until: Locator | None = None, timeout: int = 30_000) -> None:
-        """Click, and wait for what shows that it worked."""
-        self.steps[-1].clicks += 1
-        begun = time.perf_counter()
-        what.click()
-        if until is not None:
-            until.first.wait_for(timeout=timeout)
-        self.steps[-1].seconds += time.perf_counter() - begun
-
-    def press(self, key: str, until: Locator | None = None) -> None:
-        """Press a key, and wait for what shows that it worked."""
-        self.steps[-1].keys += 1
-        begun = time.perf_counter()
-        self.page.keyboard.press(key)
-        if until is not None:
-            until.first.wait_for(timeout=30_000)
-        self.steps[-1].seconds += time.perf_counter() - begun
-
-    def upload(self, file: Path, until: Locator, field_: str = "#file") -> None:
-        """Choose a file and wait until it was read."""
-        self.steps[-1].clicks += 1
-        begun = time.perf_counter()
-        self.page.set_input_files(field_, file)
-        until.first.wait_for(timeout=60_000)
-        self.steps[-1].seconds += time.perf_counter() - begun
-
-    def type(self, what: Locator, text: str) -> None:
-        """Fill a field; counted as one act."""
-        self.steps[-1].keys += 1
-        what.fill(text)
-
-    def button(self, name: str) -> Locator:
-        """Return the visible button of a name."""
-        return self.page.get_by_role("button", name=name, exact=True)
 
 
 def walk_year(walk: Walk) -> None:
@@ -315,7 +255,7 @@ def send_letters(walk: Walk) -> None:
     button = page.locator("#send button[type=submit]")
     walk.click(button, page.locator(".toast", has_text="on their way"))
     walk.facts[name] = page.locator(".toast span").first.inner_text()
-    waiting = page.locator(".page-header__facts", has_text=" 0 on their way")
+    waiting = page.locator(".page-header__facts", has_text=re.compile(r"\b0 on their way"))
     while not waiting.count():
         page.wait_for_timeout(1000)
         page.reload()
@@ -378,22 +318,6 @@ def by_keyboard(walk: Walk) -> None:
     walk.press("Enter", page.locator("#bulk-acts button:visible"))
 
 
-def report(walk: Walk) -> None:
-    """Print clicks, keys and waiting by step, and what the pages said."""
-    rows = [[s.name, str(s.clicks), str(s.keys), f"{s.seconds:.1f}"] for s in walk.steps]
-    total = Step(
-        "in all",
-        sum(s.clicks for s in walk.steps),
-        sum(s.keys for s in walk.steps),
-        sum(s.seconds for s in walk.steps),
-    )
-    rows.append([total.name, str(total.clicks), str(total.keys), f"{total.seconds:.1f}"])
-    header = ["step", "clicks", "keys and fields", "s waited"]
-    print_table("A housing year in Chromium", header, rows)
-    for name, fact in walk.facts.items():
-        print(f"{name}: {fact}")
-
-
 def main() -> None:
     """Walk, and print."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -405,49 +329,14 @@ def main() -> None:
         folder = options.instance or Path(scratch) / "instance"
         folder.mkdir(parents=True, exist_ok=True)
         year = write_year(Path(scratch) / "files", SHORT if options.short else FULL)
-        product = new_product(folder, DJANGO_SETTINGS_MODULE="tests.webapp.live_settings")
-        product.start()
-        try:
-            with sync_playwright() as playwright:
-                _walk_in(playwright, product.url, year, options.screens)
-        finally:
-            product.stop()
-
-
-def _walk_in(playwright, url: str, year: HousingYear, screens: Path | None) -> None:
-    from tests.browser.conftest import CHROMIUM_FLAGS, find_chromium, sign_in
-
-    browser = playwright.chromium.launch(executable_path=find_chromium(), args=CHROMIUM_FLAGS)
-    page = browser.new_page(
-        base_url=url, viewport={"width": 1400, "height": 900}, reduced_motion="reduce"
-    )
-    page.set_default_timeout(30_000)
-    sign_in(page, "carol")
-    look = (lambda page, name: take_pictures(page, screens, name)) if screens else Walk.look
-    walk = Walk(page, year, look)
-    print_machine()
-    try:
-        walk_year(walk)
-    except Exception:
-        if screens:
-            take_pictures(page, screens, "stuck")
-        raise
-    finally:
-        report(walk)
-        browser.close()
-
-
-def take_pictures(page: Page, folder: Path, name: str) -> None:
-    """Keep the page at 1,400 and 360 pixels, light and dark."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for width, height in ((1400, 900), (360, 780)):
-        page.set_viewport_size({"width": width, "height": height})
-        for scheme in ("light", "dark"):
-            page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-            page.wait_for_timeout(80)
-            page.screenshot(path=folder / f"{name.replace(' ', '-')}-{width}-{scheme}.png")
-    page.emulate_media(color_scheme="light", reduced_motion="reduce")
-    page.set_viewport_size({"width": 1400, "height": 900})
+        walk_in_chromium(
+            folder,
+            "A housing year in Chromium",
+            "carol",
+            lambda page, look: Walk(page, look, year=year),
+            walk_year,
+            options.screens,
+        )
 
 
 if __name__ == "__main__":

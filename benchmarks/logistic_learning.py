@@ -1,12 +1,15 @@
-"""Domke 2013, structured learning via logistic regression: Table 1, Figure 2, all 25 cells.
+"""Domke 2013, structured learning via logistic regression: Table 1, Figures 1 to 3, all 25 cells.
 
-    python -m benchmarks.logistic_learning [--data denoising|horses] [--iterations 60] [--side 40]
+    python -m benchmarks.logistic_learning [--data denoising|horses] [--iterations 20] [--side 50]
+                                           [--pictures 8] [--out DIR] [--quick]
 
 Unary and pair energies each from one of five function classes (zero, constant, linear, boosted
 trees, perceptron), fitted as logistic regressions biased by the messages of the loss-augmented,
 smoothed linear programme (entropy 0.1, 25 sweeps after each fit). Test errors of single pixels
-beside the published, and learning curves. Denoising is the paper's synthetic set at --side pixels
-(100 there) and --pictures pictures (16); horses have this library's features.
+beside the published, learning curves, functions of the one feature (denoising) and predictions.
+Denoising is the paper's synthetic set at --side pixels (100 there) and --pictures pictures (16);
+horses have this library's features. Every cell is kept in --out (./results/logistic-DATA): started
+again, the command goes on where it stopped.
 
 Every step lowers one bound of the structured hinge loss, which is jointly convex in messages and
 energies where these are linear in parameters: there the alternation tends to its minimum. For trees
@@ -14,11 +17,15 @@ and perceptrons descent is all that is proved.
 """
 
 import argparse
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 from scipy.ndimage import gaussian_filter
 
+from benchmarks import reporting
+from benchmarks.kept_results import Arrays, KeptResults
 from benchmarks.logistic_oracles import CLASSES, Energy
 from benchmarks.reporting import new_figure, print_machine, print_table, save_figure
 from engine.core.arguments import FloatArray, IntArray
@@ -53,6 +60,7 @@ PUBLISHED = {  # rows unary, columns pair: zero, constant, linear, boosting, MLP
 class Picture:
     """A grid with features of nodes (n, d) and edges (m, e), labels (n,), and its messages."""
 
+    shape: tuple[int, int]
     graph: PairwiseGraph
     nodes: FloatArray
     pairs: FloatArray
@@ -96,7 +104,7 @@ def make_picture(
 ) -> Picture:
     """A picture without messages."""
     graph = Grid(*side).to_pairwise()
-    return Picture(graph, nodes, pairs, labels, np.zeros(graph.n_messages))
+    return Picture(side, graph, nodes, pairs, labels, np.zeros(graph.n_messages))
 
 
 def denoising(side: int, rng: np.random.Generator) -> Picture:
@@ -132,31 +140,42 @@ def horses(count: int, side: int) -> tuple[list[Picture], list[Picture]]:
     return made[0], made[1]
 
 
+def predict_odds(picture: Picture, unary: Energy, pair: Energy) -> FloatArray:
+    """Log-odds of label 1 after 25 sweeps without the margin, (n,)."""
+    clean = replace(picture, messages=np.zeros_like(picture.messages))
+    beliefs = ENTROPY * unary.scores(picture.nodes)
+    clean.sweep(beliefs, ENTROPY * pair.scores(picture.pairs), SWEEPS)
+    for end in range(2):
+        incoming = clean.messages.reshape(-1, 2, 2)[:, end]
+        np.add.at(beliefs, picture.graph.edges[:, end], incoming)
+    return np.asarray((beliefs[:, 1] - beliefs[:, 0]) / ENTROPY)
+
+
 def predict_error(pictures: list[Picture], unary: Energy, pair: Energy) -> float:
-    """Share of wrong pixels by the likelier label after 25 sweeps without the margin."""
-    wrong, total = 0, 0
-    for picture in pictures:
-        clean = Picture(
-            picture.graph, picture.nodes, picture.pairs, picture.labels, 0.0 * picture.messages
-        )
-        nodes = ENTROPY * unary.scores(picture.nodes)
-        clean.sweep(nodes, ENTROPY * pair.scores(picture.pairs), SWEEPS)
-        beliefs = nodes.copy()
-        for end in range(2):
-            incoming = clean.messages.reshape(-1, 2, 2)[:, end]
-            np.add.at(beliefs, picture.graph.edges[:, end], incoming)
-        wrong += int((beliefs.argmax(axis=1) != picture.labels).sum())
-        total += len(picture.labels)
-    return wrong / total
+    """Share of wrong pixels by the likelier label."""
+    wrong = [(predict_odds(p, unary, pair) > 0.0) != p.labels for p in pictures]
+    return float(np.concatenate(wrong).mean())
 
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """Objective after every pass of messages; training and test errors after every iteration."""
+    """What one cell has learned.
 
-    objective: list[float]
-    train: list[float]
-    test: list[float]
+    Parameters
+    ----------
+    objective : ndarray, (2 iterations,), after every pass of messages.
+    train, test : ndarray, (iterations,), errors.
+    odds : ndarray, (n,), log-odds of the first test picture.
+    unary, pair : ndarray, (101, 2) and (101, 4), energies of the one feature between 0 and 1; empty
+        where there are more.
+    """
+
+    objective: FloatArray
+    train: FloatArray
+    test: FloatArray
+    odds: FloatArray
+    unary: FloatArray
+    pair: FloatArray
 
 
 def learn(
@@ -164,63 +183,115 @@ def learn(
 ) -> Learned:
     """Alternate fits and messages for one cell."""
     rng = np.random.default_rng(0)
-    unary, pair = CLASSES[names[0]](2, rng), CLASSES[names[1]](4, rng)
+    energies = CLASSES[names[0]](2, rng), CLASSES[names[1]](4, rng)
     for picture in train:
         picture.messages = np.zeros(picture.graph.n_messages)
-    labels = np.concatenate([p.labels for p in train])
-    pair_labels = np.concatenate([p.pair_labels for p in train])
-    nodes, pairs = (
-        np.concatenate([p.nodes for p in train]),
-        np.concatenate([p.pairs for p in train]),
-    )
-    outcome = Learned([], [], [])
+    labels = [np.concatenate([p.labels for p in train])]
+    labels.append(np.concatenate([p.pair_labels for p in train]))
+    features = [np.concatenate([p.nodes for p in train])]
+    features.append(np.concatenate([p.pairs for p in train]))
+    objective, errors = [], []
     for _ in range(iterations):
         for which in (0, 1):
             bias = np.concatenate([p.biases()[which] for p in train])
-            if which == 0:
-                unary.fit(nodes, labels, bias)
-            else:
-                pair.fit(pairs, pair_labels, bias)
-            value = 0.0
-            for p in train:
-                own, ties = ENTROPY * unary.scores(p.nodes), ENTROPY * pair.scores(p.pairs)
-                dual = p.sweep(own + p.margins(), ties, SWEEPS)
-                value += dual.smoothed_value() - own[np.arange(len(own)), p.labels].sum()
-                value -= float(ties[np.arange(len(ties)), p.pair_labels].sum())
-            outcome.objective.append(value)
-        outcome.train.append(predict_error(train, unary, pair))
-        outcome.test.append(predict_error(test, unary, pair))
-    return outcome
+            energies[which].fit(features[which], labels[which], bias)
+            objective.append(sum(pass_messages(p, *energies) for p in train))
+        errors.append([predict_error(pictures, *energies) for pictures in (train, test)])
+    line = np.linspace(0.0, 1.0, 101)[:, None]
+    curves = [
+        energy.scores(line) if rows.shape[1] == 1 else np.zeros((0, 0))
+        for energy, rows in zip(energies, features, strict=True)
+    ]
+    odds = predict_odds(test[0], *energies)
+    return Learned(np.array(objective), *np.array(errors).T, odds, *curves)
+
+
+def pass_messages(picture: Picture, unary: Energy, pair: Energy) -> float:
+    """Pass messages with the margin; return the bound of the picture's hinge loss."""
+    own, ties = ENTROPY * unary.scores(picture.nodes), ENTROPY * pair.scores(picture.pairs)
+    value = picture.sweep(own + picture.margins(), ties, SWEEPS).smoothed_value()
+    value -= float(own[np.arange(len(own)), picture.labels].sum())
+    return value - float(ties[np.arange(len(ties)), picture.pair_labels].sum())
 
 
 def run(
-    data: str, train: list[Picture], test: list[Picture], iterations: int, names: tuple[str, ...]
+    data: str,
+    train: list[Picture],
+    test: list[Picture],
+    iterations: int,
+    names: tuple[str, ...],
+    kept: KeptResults,
 ) -> dict[tuple[str, str], Learned]:
-    """Learn every cell, print Table 1 and draw Figure 2."""
+    """Learn every cell, print Table 1 and draw all figures."""
+
+    def make(cell: tuple[str, str]) -> Arrays:
+        return asdict(learn(train, test, cell, iterations))
+
+    cells: dict[tuple[str, str], Learned] = {}
     with one_blas_thread():  # small products on several threads take a hundred times as long
-        cells = {(u, p): learn(train, test, (u, p), iterations) for u in names for p in names}
+        for cell in [(u, p) for u in names for p in names]:
+            cells[cell] = Learned(**kept.remember(" ".join(cell), partial(make, cell)))
+            print(f"{cell}: {cells[cell].test[-1]:.3f}", flush=True)
     rows = []
     for u in names:
         published = PUBLISHED[data][NAMES.index(u)]
         shown = [f"{cells[u, p].test[-1]:.3f} ({published[NAMES.index(p)]:.3f})" for p in names]
         rows.append([u, *shown])
     print_table(f"Table 1, {data}: test error (published)", ["unary, pair", *names], rows)
+    _draw_curves(cells, names, data)
+    if train[0].nodes.shape[1] == 1:
+        _draw_functions(cells, names)
+    _draw_predictions(cells, test[0], names, data)
+    return cells
+
+
+def _draw_curves(cells: dict[tuple[str, str], Learned], names: tuple[str, ...], data: str) -> None:
+    """Figure 2: training (dashed) and test error by iteration."""
     figure, axes = new_figure(len(names), len(names), figsize=(12, 10), squeeze=False)
     for (u, p), learned in cells.items():
         place = axes[names.index(u), names.index(p)]
         place.plot(learned.train, "--")
         place.plot(learned.test)
         place.set_title(f"{u}, {p}", fontsize=7)
+    figure.tight_layout()
     save_figure(figure, f"domke_logistic_figure_2_{data}")
-    return cells
+
+
+def _draw_functions(cells: dict[tuple[str, str], Learned], names: tuple[str, ...]) -> None:
+    """Figure 1: both energies by their one feature, learned with one class each."""
+    figure, axes = new_figure(2, len(names), figsize=(12, 6), squeeze=False)
+    line = np.linspace(0.0, 1.0, 101)
+    for column, name in enumerate(names):
+        axes[0, column].plot(line, cells[name, name].unary, label=["y = 0", "y = 1"])
+        pair_labels = ["(0, 0)", "(0, 1)", "(1, 0)", "(1, 1)"]
+        axes[1, column].plot(line, cells[name, name].pair, label=pair_labels)
+        axes[0, column].set_title(name, fontsize=7)
+    for row in axes:
+        row[0].legend(fontsize=7)
+    save_figure(figure, "domke_logistic_figure_1")
+
+
+def _draw_predictions(
+    cells: dict[tuple[str, str], Learned], picture: Picture, names: tuple[str, ...], data: str
+) -> None:
+    """Figure 3: the first test picture, and what every class says of it."""
+    figure, axes = new_figure(1, len(names) + 1, figsize=(12, 3), squeeze=False)
+    shown = {"true": picture.labels.astype(np.float64)}
+    shown |= {name: 1.0 / (1.0 + np.exp(-cells[name, name].odds)) for name in names}
+    for place, (name, values) in zip(axes[0], shown.items(), strict=True):
+        place.imshow(values.reshape(picture.shape), cmap="gray", vmin=0.0, vmax=1.0)
+        place.set_title(name, fontsize=7)
+        place.axis("off")
+    save_figure(figure, f"domke_logistic_figure_3_{data}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", choices=tuple(PUBLISHED), default="denoising")
-    parser.add_argument("--iterations", type=int, default=60)
-    parser.add_argument("--side", type=int, default=40)
-    parser.add_argument("--pictures", type=int, default=6)
+    parser.add_argument("--iterations", type=int, default=20)
+    parser.add_argument("--side", type=int, default=50)
+    parser.add_argument("--pictures", type=int, default=8)
+    parser.add_argument("--out", type=Path)
     parser.add_argument("--quick", action="store_true")
     args = parser.parse_args()
     print_machine()
@@ -232,7 +303,10 @@ def main() -> None:
     else:
         pictures = [denoising(args.side, rng) for _ in range(2 * args.pictures)]
         train, test = pictures[: args.pictures], pictures[args.pictures :]
-    run(args.data, train, test, args.iterations, NAMES)
+    tail = "-quick" if args.quick else ""
+    out = args.out or reporting.RESULTS / f"logistic-{args.data}{tail}"
+    kept = KeptResults(out, {k: v for k, v in vars(args).items() if k != "out"})
+    run(args.data, train, test, args.iterations, NAMES, kept)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,17 @@
 """Best configurations of UAI models in a limited time, ours and toulbar2's, in the same run.
 
-    python -m benchmarks.map_estimates FILE.uai [FILE.uai.gz ...] --seconds 60
+    python -m benchmarks.map_estimates FILE.uai [FILE.uai.gz ...] --seconds 60 [--out DIR]
     python -m benchmarks.map_estimates --planar 300
     python -m benchmarks.map_estimates --peers [FILE.uai ...]
 
 Values and bounds are in nats, larger values and smaller bounds are better; an equals sign between
 value and bound says that the value is proven optimal. toulbar2 gives no value where its time ends
-without one. ``--planar`` solves a square spin glass with normal couplings by perfect matching.
+without one; every file is kept in --out (./results/map-estimates): started again, the command goes
+on. ``--planar`` solves a square spin glass with normal couplings by perfect matching.
 """
 
 import argparse
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from time import perf_counter
@@ -18,7 +20,8 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array
 
-from benchmarks.reporting import PeerTable
+from benchmarks.kept_results import Arrays, KeptResults
+from benchmarks.reporting import RESULTS, PeerTable
 from engine.datasets.uai import read_uai
 from engine.graphs.factor_graph import Factor, FactorGraph
 from engine.graphs.grid import Grid
@@ -57,18 +60,44 @@ def _shown(value: float, bound: float) -> str:
     return f"{value:12.4f} {sign} {bound:12.4f}"
 
 
-def compare(path: Path, seconds: float) -> str:
-    """Return the row of one file."""
+def compare(path: Path, seconds: float) -> Arrays:
+    """Solve one file by both: values and bounds (nats), seconds and the method that found ours."""
     graph = read_uai(path)
     started = perf_counter()
     ours = map_estimate(graph, max_seconds=seconds)
     ours_s = perf_counter() - started
     started = perf_counter()
     value, bound = solve_by_toulbar2(graph, seconds)
-    other_s = perf_counter() - started
-    return (
-        f"{path.name:26} {_shown(ours.value, ours.upper_bound)} {ours_s:6.1f} s {ours.method:12} "
-        f"{_shown(value, bound)} {other_s:6.1f} s  {ours.value - value:+.4f}"
+    return {
+        "ours": np.array([ours.value, ours.upper_bound, ours_s]),
+        "toulbar2": np.array([value, bound, perf_counter() - started]),
+        "method": np.array(ours.method),
+    }
+
+
+def compare_all(paths: list[Path], seconds: float, kept: KeptResults) -> None:
+    """Print a row for each file and how often each of the two is better or proves."""
+    print(f"{'file':26} {'ours':>12}   {'bound':>12} {'':21} {'toulbar2':>12}   {'bound':>12}")
+    found = []
+    for path in paths:
+        both = kept.remember(path.name, partial(compare, path, seconds))
+        (value, bound, spent), (other, other_bound, other_s) = both["ours"], both["toulbar2"]
+        print(
+            f"{path.name:26} {_shown(value, bound)} {spent:6.1f} s {both['method']!s:12} "
+            f"{_shown(other, other_bound)} {other_s:6.1f} s  {value - other:+.4f}",
+            flush=True,
+        )
+        ahead = 0 if meets_bound(value, other, 1e-6) and meets_bound(other, value, 1e-6) else 1
+        found.append((
+            ahead * np.sign(value - other),
+            meets_bound(value, bound, 1e-6),
+            meets_bound(other, other_bound, 1e-6),
+        ))  # fmt: skip
+    signs, proved, proved_there = np.array(found).T
+    print(
+        f"{len(paths)} files: ours better in {int((signs > 0).sum())}, equal in "
+        f"{int((signs == 0).sum())}, worse in {int((signs < 0).sum())}; "
+        f"proved by us {int(proved.sum())}, by toulbar2 {int(proved_there.sum())}"
     )
 
 
@@ -167,6 +196,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--out", type=Path, default=RESULTS / "map-estimates")
     parser.add_argument("--planar", type=int, metavar="SIDE")
     parser.add_argument("--peers", action="store_true", help="one table of all public peers")
     args = parser.parse_args()
@@ -179,9 +209,8 @@ def main() -> None:
     if args.planar:
         print(solve_planar(args.planar))
     if args.files:
-        print(f"{'file':26} {'ours':>12}   {'bound':>12} {'':21} {'toulbar2':>12}   {'bound':>12}")
-    for path in args.files:
-        print(compare(path, args.seconds), flush=True)
+        kept = KeptResults(args.out, {"seconds": args.seconds})
+        compare_all(args.files, args.seconds, kept)
 
 
 if __name__ == "__main__":

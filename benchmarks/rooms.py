@@ -1,13 +1,15 @@
 """Rooms: ours beside exchange search alone, and beside the whole model given to HiGHS and CP-SAT.
 
     python -m benchmarks.rooms [--shapes mix triples ...] [--students 60 2500]
-        [--seconds 60] [--gap 0.002]
+        [--seconds 60] [--gap 0.002] [--out results/rooms]
 
 Every method gets the same seconds. The whole set-partitioning model has a column for every group
 in every kind of room; where there are more than two million it is not written out, and the peers
 are left out with that remark. From 1,000 students on, ten of the placed are placed again with a
 price for every move. Any bound below any placement ends the run with an error. Seconds are of the
-processor, since other work may share the machine. CP-SAT is timed where ``ortools`` is installed.
+processor, since other work may share the machine. With ``--out`` every case is kept as soon as it
+is done, a second run goes on after it, and ``rooms.json`` holds all of them. CP-SAT is timed where
+``ortools`` is installed.
 """
 
 import argparse
@@ -20,9 +22,11 @@ from itertools import combinations
 from math import comb
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 
+from benchmarks.kept_results import KeptResults
 from benchmarks.peak_memory import peak_gigabytes
 from benchmarks.reporting import PeerTable
 from benchmarks.room_problems import SHAPES, RoomCase, triples
@@ -50,19 +54,46 @@ def main() -> None:
     parser.add_argument("--students", type=int, nargs="+", default=[60, 2500])
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--gap", type=float, default=0.002)
+    parser.add_argument("--out", type=Path, help="folder of results, to go on from")
     parser.add_argument("--peers", action="store_true", help="one table of all public peers")
     args = parser.parse_args()
     small = triples(12)
     place_in_rooms(small.scores, small.rooms, max_seconds=None)  # compiles
     print(f"{'case':<24}{'method':<22}{'weight':>12}{'bound':>12}{'gap %':>8}{'cpu s':>8}")
+    kept = None
+    if args.out is not None:
+        kept = KeptResults(args.out, {"seconds": args.seconds, "gap": args.gap})
     results: list[Table] = []
     for n in args.students:
         for shape in args.shapes:
             size = n - n % 6 if shape == "triples" else n - n % 2
-            results.append(compare(SHAPES[shape](size), args.seconds, args.gap))
+            results.extend(run_case(shape, size, args.seconds, args.gap, kept))
     print(f"peak memory {peak_gigabytes():.2f} GB")
+    if args.out is not None:
+        told = [table.as_dict() for table in results]
+        (args.out / "rooms.json").write_text(json.dumps(told, indent=1), encoding="utf-8")
     if args.peers:
-        as_peers(results, args.gap).finish()
+        as_peers([table for table in results if not table.is_change], args.gap).finish()
+
+
+def run_case(
+    shape: str, size: int, seconds: float, gap: float, kept: KeptResults | None
+) -> "list[Table]":
+    """Run one case, or read what a run before kept of it."""
+
+    def run() -> list[Table]:
+        return compare(SHAPES[shape](size), seconds, gap)
+
+    if kept is None:
+        return run()
+    made: list[Table] = []
+
+    def make() -> dict[str, Any]:
+        made.extend(run())
+        return {"tables": np.array(json.dumps([table.as_dict() for table in made]))}
+
+    known = json.loads(str(kept.remember(f"{shape}-{size}", make)["tables"]))
+    return made or [Table.read(fields) for fields in known]
 
 
 def as_peers(results: "list[Table]", gap: float) -> PeerTable:
@@ -84,11 +115,34 @@ def as_peers(results: "list[Table]", gap: float) -> PeerTable:
 class Table:
     """Lines of one case; holds every placement against every bound."""
 
-    def __init__(self, case: str, size: int = 0) -> None:
-        self.case, self.size = case, size
+    def __init__(self, case: str, size: int = 0, *, is_change: bool = False) -> None:
+        self.case, self.size, self.is_change = case, size, is_change
         self.seconds: dict[str, float] = {}
         self.weights: dict[str, float] = {}
         self.bounds: dict[str, float] = {}
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the case with a row for each method; no bound is None."""
+        rows = [
+            {
+                "method": method,
+                "weight": self.weights[method],
+                "bound": self.bounds[method] if np.isfinite(self.bounds[method]) else None,
+                "seconds": self.seconds[method],
+            }
+            for method in self.weights
+        ]
+        fields = {"case": self.case, "size": self.size, "is_change": self.is_change}
+        return {**fields, "rows": rows}
+
+    @staticmethod
+    def read(fields: dict[str, Any]) -> "Table":
+        """Print and return what `as_dict` made."""
+        table = Table(fields["case"], fields["size"], is_change=fields["is_change"])
+        for row in fields["rows"]:
+            bound = np.inf if row["bound"] is None else row["bound"]
+            table.put(row["method"], row["weight"], bound, row["seconds"])
+        return table
 
     def put(self, method: str, weight: float, bound: float, seconds: float) -> None:
         """Print one line.
@@ -114,8 +168,8 @@ class Table:
                     )
 
 
-def compare(case: RoomCase, seconds: float, gap: float) -> Table:
-    """Run all methods on one case."""
+def compare(case: RoomCase, seconds: float, gap: float) -> list[Table]:
+    """Run all methods on one case; late changes have a table of their own."""
     table = Table(case.name, case.n)
     started = time.process_time()
     ours = place_in_rooms(
@@ -136,12 +190,13 @@ def compare(case: RoomCase, seconds: float, gap: float) -> Table:
     end = time.monotonic() + seconds
     improve(exchange, rng, reassignments=200, should_stop=lambda: time.monotonic() > end)
     table.put("exchange alone", exchange.value, np.inf, time.process_time() - started)
+    tables = [table]
     if case.n >= CHANGES_FROM:
-        change_ten(case, ours.room, gap)
+        tables.append(change_ten(case, ours.room, gap))
     groups = every_group(problem)
     if groups is None:
         print(f"{case.name:<24}whole model: above {MOST_GROUPS:,} groups, not written out")
-        return table
+        return tables
     started = time.process_time()
     chosen, bound = solve_whole(problem, groups, PENALTY, seconds)
     values = problem.group_values(*groups)
@@ -149,10 +204,10 @@ def compare(case: RoomCase, seconds: float, gap: float) -> Table:
     weight = values[chosen].sum() - PENALTY * (problem.sizes.sum() - placed)
     table.put("HiGHS, whole model", float(weight), bound, time.process_time() - started)
     run_cp_sat(table, problem, groups, values, seconds)
-    return table
+    return tables
 
 
-def change_ten(case: RoomCase, room: IntArray, gap: float) -> None:
+def change_ten(case: RoomCase, room: IntArray, gap: float) -> Table:
     """Place again after ten people gave their rooms back, with a price for every move."""
     before = room.copy()
     before[np.random.default_rng(1).choice(case.n, CHANGED, replace=False)] = -1
@@ -168,8 +223,9 @@ def change_ten(case: RoomCase, room: IntArray, gap: float) -> None:
         max_seconds=CHANGE_SECONDS,
     )
     spent = time.process_time() - started
-    changed = Table(f"{case.name}, ten anew")
+    changed = Table(f"{case.name}, ten anew", case.n, is_change=True)
     changed.put(f"ours, {again.n_moved} move", again.weight, again.upper_bound, spent)
+    return changed
 
 
 def every_group(problem: RoomProblem) -> Groups | None:

@@ -18,8 +18,9 @@ import numpy as np
 from django.db import transaction
 from django.utils import timezone
 
-from engine import TrainedRoommates, question_weights, simulate_university, train_roommates
+from engine import question_weights, simulate_university, train_roommates
 from engine.datasets.university import SimulatedCohort
+from engine.learning.roommates import TrainedRoommates
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.cohorts.models import Cohort, PairsOrigin, PastPair, Student

@@ -1,15 +1,18 @@
 """Writes a page of the reference for each face of the engine, from the stub of its names."""
 
 import ast
+import importlib
+import inspect
 from pathlib import Path
+from typing import get_args
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 ENGINE = Path(__file__).resolve().parent.parent / "engine"
 FACES = (
-    "", "structures", "oracles", "entropies", "objectives", "solvers", "inference", "baselines",
-    "estimators", "datasets", "metrics",
+    "", "graphs", "structures", "oracles", "entropies", "objectives", "solvers", "inference",
+    "baselines", "estimators", "datasets", "metrics",
 )  # fmt: skip
 
 
@@ -41,8 +44,25 @@ def page_of(face: str) -> str:
         for name, path in names.items()
         if path in elsewhere
     ]
-    described = "\n".join(f"::: {path}\n" for path in names.values() if path not in elsewhere)
-    return f"# {package}\n\n{purpose}\n\n{', '.join(named)}\n\n{described}"
+    described = [path for path in names.values() if path not in elsewhere]
+    if not face:
+        described += sorted(answers_of(names) - {*names.values(), *elsewhere})
+    blocks = "\n".join(f"::: {path}\n" for path in described)
+    return f"# {package}\n\n{purpose}\n\n{', '.join(named)}\n\n{blocks}"
+
+
+def answers_of(names: dict[str, str]) -> set[str]:
+    """Return the paths of the engine's own classes that functions among the names return."""
+    found = set()
+    for path in names.values():
+        module, name = path.rsplit(".", 1)
+        thing = getattr(importlib.import_module(module), name)
+        if inspect.isfunction(thing):
+            answer = inspect.signature(thing).return_annotation
+            for one in (answer, *get_args(answer)):
+                if inspect.isclass(one) and one.__module__.startswith("engine."):
+                    found.add(f"{one.__module__}.{one.__name__}")
+    return found
 
 
 def address_of(face: str) -> str:

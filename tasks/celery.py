@@ -8,7 +8,7 @@ from celery.signals import setup_logging
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.settings")
 
-app = Celery("bethe_hall", include=["tasks.jobs"])
+app = Celery("bethe_hall", include=["tasks.jobs", "tasks.signs"])
 app.config_from_object("django.conf:settings", namespace="CELERY")
 
 

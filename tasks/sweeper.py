@@ -11,12 +11,16 @@ from django.conf import settings
 from django.db import DatabaseError, connection
 
 from webapp.cohorts.services.drafts import drafts_expire
+from webapp.common.backup import backups_tidy
 from webapp.files.left_files import remove_left_files
 from webapp.files.store import StoreAwayError, tidy
 from webapp.identity.services import people_expire
 from webapp.jobs.services import jobs_sweep
 from webapp.jobs.workers import workers_note
 from webapp.letters.services.letters import letters_send
+from webapp.letters.services.questions import questions_send
+from webapp.operations.alerts import alert_mails_send, alerts_note
+from webapp.segmentation.services.removals import removals_finish
 from webapp.surveys.bounce_mailbox import mailbox_read
 from webapp.surveys.services.invitations import mails_send
 from webapp.webhooks.services import deliveries_expire, deliveries_send
@@ -66,9 +70,10 @@ class Sweeper:
 
     def _send(self) -> bool:
         """Send what is due, and read what came back; return whether there may be more to send."""
-        has_more = any([mails_send(), letters_send(), deliveries_send()])
+        turns = (mails_send, letters_send, questions_send, deliveries_send, alert_mails_send)
+        sent = [send() for send in turns]  # all of them, whatever the first one has
         mailbox_read()
-        return has_more
+        return any(sent)
 
     def _sweep(self) -> bool:
         """Look once after the jobs and, when it is time, after uploads and files."""
@@ -76,6 +81,7 @@ class Sweeper:
         if any(counts.values()):
             log.info("swept", **counts)
         workers_note()
+        alerts_note()
         now = time.monotonic()
         if now < self._tidy_at:
             return False
@@ -85,6 +91,8 @@ class Sweeper:
             expired_uploads=drafts_expire(),
             old_deliveries=deliveries_expire(),
             unfinished_files=tidy(),
+            unfinished_backups=backups_tidy(),
+            removed_late=removals_finish(),
             left_files=remove_left_files(),
             expired_people=people_expire(),
         )

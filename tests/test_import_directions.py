@@ -82,12 +82,14 @@ def test_inference_of_matchings_and_of_pairs_knows_nothing_of_factor_graphs() ->
 
 
 @pytest.mark.parametrize("folder", ["webapp", "tasks"])
-def test_web_and_tasks_import_only_the_face_of_the_engine(folder: str) -> None:
+def test_web_and_tasks_know_problems_and_answers_but_no_algorithm(folder: str) -> None:
+    """They import the face, and what describes data, learns and places; never what solves."""
+    known = {"__init__", "core", "crf", "datasets", "inference", "learning", "metrics", "rooms"}
     for path in python_files(folder):
         for module in imported_modules(path):
             if module.split(".")[0] == "engine":
                 part = engine_part(module)
-                assert part == "__init__", f"{path.relative_to(ROOT)} imports {module}"
+                assert part in known, f"{path.relative_to(ROOT)} imports {module}"
 
 
 def test_webapp_imports_no_task_module_but_through_the_queue() -> None:

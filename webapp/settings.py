@@ -6,9 +6,9 @@ TLS_REDIRECT_ELSEWHERE, TRUST_PROXY, TIME_ZONE, LOG_LEVEL,
 ORGANISATION_QUOTA_GB, ORGANISATION_MAX_WAITING_JOBS, ORGANISATION_MAX_RUNNING_JOBS, PIECE_IMAGES,
 DASK_SCHEDULER, SPREAD_PIXELS, API_CALLS_A_MINUTE, JOB_MEMORY_GB,
 API_WRONG_TOKENS_A_MINUTE, TRUSTED_PROXIES, HSTS_SECONDS, HSTS_SUBDOMAINS, HSTS_PRELOAD,
-METRICS_TOKEN, MIN_FREE_GB, LINES_LOG, EMAIL_URL, EMAIL_FROM, BOUNCES_URL, SIGN_IN_PRIVATE_HOSTS,
-ENCRYPTION_KEYS, WEBHOOK_NETWORKS; what each means stands where it is read. Numbers of
-processes: ``webapp/sizing.py``.
+METRICS_TOKEN, MIN_FREE_GB, BACKUP_FOLDER, BACKUPS_KEPT, LINES_LOG, EMAIL_URL, EMAIL_FROM,
+BOUNCES_URL, SIGN_IN_PRIVATE_HOSTS, ENCRYPTION_KEYS, WEBHOOK_NETWORKS; what each means
+stands where it is read. Numbers of processes: ``webapp/sizing.py``.
 """
 
 import os
@@ -303,6 +303,13 @@ DEFAULT_FROM_EMAIL = os.environ.get("EMAIL_FROM", "housing@localhost")
 # Networks inside that may be called all the same, such as 10.1.0.0/16; none unless they are named.
 WEBHOOK_NETWORKS = read_networks(os.environ.get("WEBHOOK_NETWORKS", "").replace(" ", ","))
 
+# -- Backups ------------------------------------------------------------------------------------
+
+# Where the button of the operations page writes backups, on the host of the worker that makes them,
+# and how many of those it leaves there.
+BACKUP_FOLDER = Path(os.environ.get("BACKUP_FOLDER") or INSTANCE_DIR / "backups")
+BACKUPS_KEPT = max(1, int(os.environ.get("BACKUPS_KEPT", "14")))
+
 # -- Jobs ---------------------------------------------------------------------------------------
 
 JOB_HARD_TIME_LIMIT = 6 * 3600  # seconds
@@ -346,6 +353,7 @@ DASK_SCHEDULER = os.environ.get("DASK_SCHEDULER", "")
 SPREAD_PIXELS = float(os.environ.get("SPREAD_PIXELS", "2e7"))
 # A prediction of more images is dealt out in pieces of so many, which all workers take in turn.
 PIECE_IMAGES = max(1, int(os.environ.get("PIECE_IMAGES", "100")))
+REMOVED_AT_ONCE = 200  # images and predictions that a request removes; more are left to a job
 API_CALLS_A_MINUTE = int(os.environ.get("API_CALLS_A_MINUTE", "600"))
 API_WRONG_TOKENS_A_MINUTE = int(os.environ.get("API_WRONG_TOKENS_A_MINUTE", "20"))
 BROKER_URL = REDIS_URL or "redis://127.0.0.1:6379/0"
@@ -432,6 +440,8 @@ LOGGING = {
         "django.security.DisallowedHost": {"level": "ERROR"},
         "axes": {"level": "WARNING"},
         "numba": {"level": "WARNING"},
+        # What is damaged in a picture is told to whoever uploaded it.
+        "tifffile": {"level": "CRITICAL"},
     },
 }
 # Subdomains and preload lists are for the domain's owner to choose (HSTS_SUBDOMAINS, HSTS_PRELOAD).

@@ -13,7 +13,7 @@ import numpy as np
 
 from engine.cli.output_paths import check_writable
 from engine.core.errors import InfeasibleError, InvalidProblemError
-from engine.datasets.graph_files import GraphFile, read_degrees, read_graph
+from engine.datasets.graph_files import GraphFile, read_degrees, read_graph_file
 from engine.oracles.matching import Matching
 from engine.oracles.sparse_matching import max_weight_matching
 
@@ -103,7 +103,7 @@ def _source(name: str) -> Any:
 
 def _read(name: str) -> GraphFile:
     try:
-        return read_graph(_source(name))
+        return read_graph_file(_source(name))
     except InvalidProblemError as error:
         raise InvalidProblemError(f"{name}: {error}") from error
 

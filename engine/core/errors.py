@@ -4,7 +4,13 @@ from typing import Any
 
 
 class InvalidProblemError(ValueError):
-    """Bad input. The message says what was expected, what was received, and where."""
+    """Bad input. The message says what was expected, what was received, and where.
+
+    Examples
+    --------
+    >>> issubclass(InvalidProblemError, ValueError)
+    True
+    """
 
 
 class InfeasibleError(ValueError):
@@ -19,6 +25,12 @@ class InfeasibleError(ValueError):
         (Tutte-Berge); empty when the cause is of another kind.
     conflicts : tuple, optional
         For placements, the reasons as ``RoomConflict``, smallest clash first.
+
+    Examples
+    --------
+    >>> error = InfeasibleError("Three students cannot form pairs.", deficient_set=(0,))
+    >>> str(error), error.deficient_set
+    ('Three students cannot form pairs.', (0,))
     """
 
     def __init__(
@@ -33,8 +45,23 @@ class InfeasibleError(ValueError):
 
 
 class CertificateError(AssertionError):
-    """An answer failed its own optimality check: our bug, never the caller's."""
+    """An answer failed its own optimality check: our bug, never the caller's.
+
+    Examples
+    --------
+    >>> issubclass(CertificateError, AssertionError)
+    True
+    """
 
 
 class StoppedError(Exception):
-    """The caller's ``should_stop`` answered True and there is no partial result to return."""
+    """The caller's ``should_stop`` answered True and there is no partial result to return.
+
+    Examples
+    --------
+    >>> try:
+    ...     raise StoppedError("stopped after 3 of 10 sweeps")
+    ... except StoppedError as error:
+    ...     print(error)
+    stopped after 3 of 10 sweeps
+    """

@@ -10,7 +10,7 @@ class HostLostError(RuntimeError):
     """A host went away with all that it kept: begin again from a checkpoint, with the others."""
 
 
-class Request(NamedTuple):
+class HostRequest(NamedTuple):
     """A call of a method of the object that a host keeps."""
 
     host: int
@@ -31,7 +31,7 @@ class Hosts(Protocol):
     def place(self, make: Callable[[], Any]) -> None:
         """Have every host make its object; those that it kept before go."""
 
-    def ask(self, requests: Sequence[Request], should_stop: StopCallback) -> list[Any]:
+    def ask(self, requests: Sequence[HostRequest], should_stop: StopCallback) -> list[Any]:
         """Call methods on all hosts at the same time; return the answers in order.
 
         Calls to one host are answered one after the other. Stopping calls the method ``stop`` of

@@ -8,11 +8,26 @@ from dataclasses import dataclass
 class Progress:
     """One report of a running computation.
 
-    ``objective`` is an upper bound and ``lower_bound`` a lower bound on the optimum that the
-    computation seeks (nats for learning); either is None while unknown. ``gap`` is their
-    difference when certified, and ``relative_gap`` what ``engine.core.gap`` makes of them.
-    ``fraction`` is None when the amount of work is unknown: an interface then says so instead of
-    drawing a fake bar.
+    Parameters
+    ----------
+    sentence : str, what is being done, for people.
+    fraction : float, optional, 0 to 1
+        None when the amount of work is unknown: an interface then says so instead of drawing a
+        fake bar.
+    iteration : int, steps of the method so far.
+    seconds : float, since the computation began.
+    seconds_left : float, optional, an estimate.
+    objective : float, optional
+        An upper bound on the optimum (nats for learning), None while unknown.
+    lower_bound : float, optional, a lower bound on the optimum, in the same unit.
+    gap : float, optional, the difference of the bounds where both are certified.
+    relative_gap : float, optional, what `engine.core.gap` makes of them.
+
+    Examples
+    --------
+    >>> report = Progress("Learning", iteration=3, objective=12.0, lower_bound=11.5, gap=0.5)
+    >>> report.fraction is None, report.gap
+    (True, 0.5)
     """
 
     sentence: str

@@ -4,7 +4,13 @@ from enum import Enum
 
 
 class Status(Enum):
-    """The reason for which an iterative method returned."""
+    """The reason for which an iterative method returned.
+
+    Examples
+    --------
+    >>> [status.value for status in Status if status.is_converged]
+    ['converged']
+    """
 
     CONVERGED = "converged"
     ITERATION_LIMIT = "iteration limit"

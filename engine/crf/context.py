@@ -1,8 +1,12 @@
-"""Auto-context: what a first guess says around a pixel, 33 numbers a pixel.
+"""Auto-context: what a first guess says around a pixel.
 
-The log-odds of the guess; its probabilities averaged at several scales, and around places at
-several distances in eight directions; where the pixel lies within the whole of what was guessed,
-in standard deviations from its middle; and how large that is.
+Of masks 33 numbers: the log-odds of the guess; its probabilities averaged at several scales, and
+around places at several distances in eight directions; where the pixel lies within the whole of
+what was guessed, in standard deviations from its middle; and how large that is.
+
+Of each of several classes 14: its score; its probability averaged at several scales, and around
+places above, below and beside the pixel at two distances. All of it lies within 68 pixels
+(three scales of the widest average), so that tiles see what the whole picture sees.
 
 References
 ----------
@@ -40,6 +44,13 @@ LOG_ODDS_LIMIT = 6.0
 """Guesses more certain than this are cut: trees that never saw the picture can be no surer."""
 
 N_CONTEXT = 1 + len(AVERAGES) + len(RINGS) * len(DIRECTIONS) + 2 + 1
+"""Numbers a pixel of masks."""
+
+CLASS_PLACES = tuple(
+    (distance * down, distance * across, scale)
+    for distance, scale in ((10, 2.8), (30, 11.2))
+    for down, across in ((-1, 0), (0, 1), (1, 0), (0, -1))
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,3 +142,36 @@ def _fill_place_within(place: GuessPlace, planes: FloatPlanes) -> None:
         line = ((np.arange(size) - place.middle[axis]) / place.spread[axis]).astype(np.float32)
         planes[axis] = line[:, None] if axis == 0 else line[None]
     planes[2] = place.share
+
+
+def compute_class_context(scores: FloatPlanes) -> FloatPlanes:
+    """Return the context of every pixel, one plane a feature.
+
+    Parameters
+    ----------
+    scores : ndarray, shape (rows, columns, L), float32, of the first guess
+
+    Returns
+    -------
+    ndarray, shape (n_context(L), rows, columns), float32
+    """
+    rows, columns, n_classes = scores.shape
+    planes = np.empty((n_context(n_classes), rows, columns), dtype=np.float32)
+    share = np.exp(scores - scores.max(axis=2, keepdims=True))
+    share /= share.sum(axis=2, keepdims=True)
+    for label, own in enumerate(planes.reshape(n_classes, -1, rows, columns)):
+        np.clip(scores[:, :, label], -LOG_ODDS_LIMIT, LOG_ODDS_LIMIT, out=own[0])
+        guess = np.ascontiguousarray(share[:, :, label])
+        average_around(guess, AVERAGES, CLASS_PLACES, own[1:])
+    return planes
+
+
+def n_context(n_outputs: int) -> int:
+    """Numbers a pixel around guesses of so many numbers each."""
+    return N_CONTEXT if n_outputs == 1 else n_outputs * (1 + len(AVERAGES) + len(CLASS_PLACES))
+
+
+def context_of(scores: FloatPlanes) -> FloatPlanes:
+    """Return the context of log-odds, (rows, columns, 1), or of scores of classes."""
+    is_of_mask = scores.shape[2] == 1
+    return compute_context(scores[:, :, 0]) if is_of_mask else compute_class_context(scores)

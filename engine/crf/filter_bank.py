@@ -7,13 +7,17 @@ blue, lightness and colour axes, hue and saturation. Then, where position may sp
 and to the left the pixel lies and how far from the middle.
 """
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.kernels.filter_bank import blur, fill_derivatives, fill_eigenvalues
+from engine.kernels.threads import count_threads
 
 FloatPlanes = NDArray[np.float32]
 
@@ -67,10 +71,13 @@ class FilterBank:
         """Numbers a pixel."""
         return len(self.names)
 
-    def compute(self, colours: NDArray[np.uint8], frame: Frame | None = None) -> FloatPlanes:
+    def compute(
+        self, colours: NDArray[np.uint8], frame: Frame | None = None, *, is_shared: bool = False
+    ) -> FloatPlanes:
         """Return all features of a picture, (rows, columns, 3) uint8, one plane a feature.
 
-        ``frame`` tells where it lies in the whole, where it is a window of a larger one.
+        ``frame`` tells where it lies in the whole, where it is a window of a larger one. Where it
+        ``is_shared`` several threads share the filters.
 
         Returns
         -------
@@ -85,14 +92,22 @@ class FilterBank:
         fractions = np.ascontiguousarray(np.moveaxis(colours, 2, 0), dtype=np.float32)
         fractions *= np.float32(1 / 255)
         axes = _colour_axes(fractions)
+        work: list[Callable[[], None]] = []
         place = 0
         for scale in SCALES:
-            _fill_scale(axes[0], scale, planes[place : place + 8])
+            work.append(partial(_fill_scale, axes[0], scale, planes[place : place + 8]))
             place += 8
         for scale in SCALES:
             for axis in axes[1:]:
-                blur_into(axis, scale, planes[place])
+                work.append(partial(blur_into, axis, scale, planes[place]))
                 place += 1
+        if is_shared:
+            with ThreadPoolExecutor(count_threads()) as pool:
+                for done in [pool.submit(one) for one in reversed(work)]:  # the widest first
+                    done.result()
+        else:
+            for one in work:
+                one()
         planes[place : place + 3] = fractions
         planes[place + 3 : place + 6] = axes
         planes[place + 6 : place + 9] = _hue_and_saturation(fractions)

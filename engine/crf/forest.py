@@ -1,29 +1,46 @@
-"""A boosted forest: the log-odds of a pixel as a sum over decision trees, in flat arrays."""
+"""A boosted forest: what is said of a pixel as sums over decision trees, in flat arrays.
+
+A forest of two classes says one number, the log-odds of the second; one of L classes says L
+numbers, log-probabilities up to a constant.
+"""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.core.arguments import read_only
 from engine.core.errors import InvalidProblemError
-from engine.crf.tree_arrays import (
-    NODE_KINDS,
-    check_finite,
-    check_nodes,
-    flat_planes,
-    read_tree_arrays,
-)
 from engine.kernels.forest import sum_trees
+from engine.kernels.threads import for_row_ranges
 
-KINDS = NODE_KINDS
+KINDS = {
+    "offsets": np.float32,
+    "starts": np.int32,
+    "depths": np.int32,
+    "features": np.int16,
+    "thresholds": np.float32,
+    "children": np.int32,
+    "values": np.float32,
+}
 """The arrays of a forest and their types."""
+
+MAX_DEPTH = 64
+"""Steps to a leaf that a file may claim: ours take some ten."""
+
+SHARED_PIXELS = 16_384
+"""Pixels from which trees are asked by several threads, where the caller allows it."""
+
+_DO_NOT_FIT = "the arrays of the decision trees do not fit each other."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Forest:
     """Trees of binary comparisons; see `engine.kernels.forest.sum_trees` for the arrays.
+
+    ``offsets``, shape (M,), is what is said before any tree; ``values`` has shape (N, M).
 
     Raises
     ------
@@ -32,7 +49,7 @@ class Forest:
     """
 
     n_features: int
-    offset: float
+    offsets: NDArray[np.floating]
     starts: NDArray[np.int32]
     depths: NDArray[np.int32]
     features: NDArray[np.int16]
@@ -41,43 +58,128 @@ class Forest:
     values: NDArray[np.float32]
 
     def __post_init__(self) -> None:
-        trees = (self.starts, self.depths, self.features, self.thresholds, self.children)
-        check_nodes(self.n_features, *trees)
-        if self.values.shape != self.features.shape:
-            raise InvalidProblemError("the arrays of the decision trees do not fit each other.")
-        check_finite(self.values, self.offset)
+        _check_nodes(self)
+        if self.offsets.ndim != 1 or self.n_outputs < 1:
+            raise InvalidProblemError(_DO_NOT_FIT)
+        if self.values.shape != (len(self.features), self.n_outputs):
+            raise InvalidProblemError(_DO_NOT_FIT)
+        if not (np.isfinite(self.values).all() and np.isfinite(self.offsets).all()):
+            raise InvalidProblemError("the decision trees hold values that are not numbers.")
 
-    def log_odds(self, planes: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the log-odds of every pixel.
+    @property
+    def n_outputs(self) -> int:
+        """Numbers that a leaf holds: 1 of two classes, L of L."""
+        return len(self.offsets)
+
+    def scores(self, planes: NDArray[Any], *, is_shared: bool = False) -> NDArray[np.float32]:
+        """Return what the trees say of every pixel.
 
         Parameters
         ----------
-        planes : ndarray, shape (n_features, ...), float32
+        planes : ndarray, shape (n_features, ...), float32, or uint8 where thresholds are bins
+        is_shared : bool, whether several threads may share the pixels.
 
         Returns
         -------
-        ndarray, shape (...), float32
+        ndarray, shape (..., M), float32
         """
-        flat = flat_planes(planes, self.n_features)
-        total = np.full(flat.shape[1], self.offset)
+        flat = np.ascontiguousarray(planes).reshape(len(planes), -1)
+        if len(flat) != self.n_features:
+            raise InvalidProblemError(
+                f"planes: expected {self.n_features} features, received {len(flat)}."
+            )
+        # A lone number is summed in double precision, as scikit-learn does.
+        kind = np.float64 if self.n_outputs == 1 else np.float32
+        total = np.empty((flat.shape[1], self.n_outputs), dtype=kind)
+        total[:] = self.offsets
         trees = (self.starts, self.depths, self.features, self.thresholds, self.children)
-        sum_trees(flat, *trees, self.values, total)
-        return total.reshape(planes.shape[1:]).astype(np.float32)
+
+        def some(first: int, last: int) -> None:
+            sum_trees(flat, *trees, self.values, first, total[first:last])
+
+        for_row_ranges(len(total), some, SHARED_PIXELS if is_shared else len(total) + 1)
+        return total.reshape(*planes.shape[1:], self.n_outputs).astype(np.float32, copy=False)
+
+    def joined(self, other: "Forest") -> "Forest":
+        """Return the trees of both, of the same features and numbers: what they say is added."""
+        n = np.int32(len(self.features))
+        parts: dict[str, Any] = {
+            "starts": (self.starts, other.starts + n),
+            "depths": (self.depths, other.depths),
+            "features": (self.features, other.features),
+            "thresholds": (self.thresholds, other.thresholds),
+            "children": (self.children, other.children + n),
+            "values": (self.values, other.values),
+        }
+        joined = {name: read_only(np.concatenate(both)) for name, both in parts.items()}
+        return Forest(self.n_features, read_only(self.offsets + other.offsets), **joined)
+
+    def scaled(self, factor: float) -> "Forest":
+        """Return the forest that says so many times as much."""
+        values, offsets = self.values * np.float32(factor), self.offsets * np.float32(factor)
+        return replace(self, offsets=read_only(offsets), values=read_only(values))
+
+    def of_log_odds(self) -> "Forest":
+        """Return the forest of the difference that two classes make, the second less the first."""
+        offsets = (self.offsets[1:] - self.offsets[:1]).astype(np.float64)
+        values = np.ascontiguousarray(self.values[:, 1:] - self.values[:, :1])
+        return replace(self, offsets=read_only(offsets), values=read_only(values))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return what ``forest_from_arrays`` reads, by name."""
-        numbers = {"n_features": np.array(self.n_features), "offset": np.array(self.offset)}
-        return numbers | {name: getattr(self, name) for name in KINDS}
+        return {"n_features": np.array(self.n_features)} | {k: getattr(self, k) for k in KINDS}
 
 
 def forest_from_arrays(arrays: Mapping[str, NDArray[Any]]) -> Forest:
     """Check the arrays of a file and make a forest of them.
 
+    Older files of two classes have one ``offset`` and a single number a leaf.
+
     Raises
     ------
     InvalidProblemError
-        If one is missing or they do not fit each other.
+        If one is missing, is not of numbers, or they do not fit each other.
     """
-    parts = read_tree_arrays(arrays, KINDS, ("n_features", "offset"))
-    n_features, offset = int(parts.pop("n_features")), float(parts.pop("offset"))
-    return Forest(n_features, offset, **parts)
+    given = dict(arrays)
+    if "offset" in given and "offsets" not in given:
+        given["offsets"] = given.pop("offset")[np.newaxis]
+        if "values" in given and given["values"].ndim == 1:
+            given["values"] = given["values"][:, np.newaxis]
+    wanted = {"n_features", *KINDS}
+    if missing := wanted - set(given):
+        raise InvalidProblemError(f"the decision trees lack {', '.join(sorted(missing))}.")
+    for name in wanted:
+        if given[name].dtype.kind not in "iuf":
+            raise InvalidProblemError(f"the decision trees' {name} are no numbers.")
+    if given["n_features"].shape:
+        raise InvalidProblemError("the decision trees' n_features is not one number.")
+    kinds = KINDS | ({"offsets": np.float64} if given["offsets"].shape == (1,) else {})
+    parts: dict[str, Any] = {
+        name: read_only(np.ascontiguousarray(given[name].astype(kind)))
+        for name, kind in kinds.items()
+    }
+    return Forest(int(given["n_features"]), **parts)
+
+
+def _check_nodes(forest: Forest) -> None:
+    """Refuse trees on which a walk would leave the nodes or the features."""
+    features, thresholds, children = forest.features, forest.thresholds, forest.children
+    starts, depths, n_nodes = forest.starts, forest.depths, len(features)
+    is_whole = starts.ndim == 1 and starts.shape == depths.shape
+    if not is_whole or any(a.shape != (n_nodes,) for a in (features, thresholds, children)):
+        raise InvalidProblemError(_DO_NOT_FIT)
+    is_leaf = np.isposinf(thresholds)  # never left to the right, where the next node is
+    if (
+        _outside(starts, n_nodes - 1)
+        or _outside(depths, MAX_DEPTH)
+        or _outside(features, forest.n_features - 1)
+        or _outside(children[is_leaf], n_nodes - 1)
+        or _outside(children[~is_leaf], n_nodes - 2)
+        or not is_leaf[children == np.arange(n_nodes)].all()
+        or bool(np.isnan(thresholds).any())
+    ):
+        raise InvalidProblemError(_DO_NOT_FIT)
+
+
+def _outside(values: NDArray[Any], high: int) -> bool:
+    return bool(values.size) and bool(values.min() < 0 or values.max() > high)

@@ -12,13 +12,13 @@ MAX_LEVELS = 50  # K grows with the square; more answers than this is not a mult
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One question and its answers.
+    r"""One question and its answers.
 
     Parameters
     ----------
     name : str
     kind : "binary", "ordinal" or "nominal"
-        The distance between answers u and v is |u - v| for binary and ordinal questions and
+        The distance between answers u and v is \|u - v\| for binary and ordinal questions and
         1 if u != v for nominal ones.
     levels : tuple of str
         The answers, for ordinal questions in their order. A blank is not a level.
@@ -28,6 +28,11 @@ class Question:
     InvalidProblemError
         If the kind is unknown, or the levels are too few, too many, repeated, empty, or begin or
         end with a space.
+
+    Examples
+    --------
+    >>> Question("Bedtime", "ordinal", ("early", "midnight", "late")).levels[-1]
+    'late'
     """
 
     name: str
@@ -87,6 +92,12 @@ class Questionnaire:
     ------
     InvalidProblemError
         If there is no question or two carry the same name.
+
+    Examples
+    --------
+    >>> smokes = Question("Smokes", "binary", ("no", "yes"))
+    >>> Questionnaire((smokes,)).n_questions
+    1
     """
 
     questions: tuple[Question, ...]

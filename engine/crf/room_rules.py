@@ -16,6 +16,16 @@ class Designation:
     """Rooms with a value in a column take only students who have the same in theirs.
 
     Several values stand with ``|`` between them; a blank, "any", "all" or "mixed" takes everybody.
+
+    Parameters
+    ----------
+    room_column : str, a column of the rooms.
+    student_column : str, the column of the survey that is compared with it.
+
+    Examples
+    --------
+    >>> RoomRules(designations=(Designation("floor", "gender"),)).designations[0].room_column
+    'floor'
     """
 
     room_column: str
@@ -24,7 +34,19 @@ class Designation:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A student must have a room with this value in a column: an attribute, capacity or room."""
+    """A student must have a room with this value in a column: an attribute, capacity or room.
+
+    Parameters
+    ----------
+    student : int, index in the survey.
+    column : str, an attribute of the rooms, or "capacity" or "room".
+    value : str, what the room must have there; "yes", "true", "x" and "1" are alike.
+
+    Examples
+    --------
+    >>> RoomRules(needs=(Need(4, "accessible"),)).needs[0].value
+    'yes'
+    """
 
     student: int
     column: str
@@ -36,6 +58,18 @@ class Request:
     """A student wants to live with another.
 
     ``is_must`` makes it a rule; otherwise honouring it adds ``weight`` (nats).
+
+    Parameters
+    ----------
+    student : int, index in the survey.
+    wants : int, index of the other.
+    is_must : bool, whether it is a rule rather than a wish.
+    weight : float, nats that honouring a wish adds.
+
+    Examples
+    --------
+    >>> Request(2, 4, is_must=True).is_must
+    True
     """
 
     student: int
@@ -49,6 +83,18 @@ class Preference:
     """A student's ranked values of a room column, the first the most wanted.
 
     Of K values the k-th adds ``weight`` (K - k + 1) / K nats, any other nothing.
+
+    Parameters
+    ----------
+    student : int, index in the survey.
+    column : str, an attribute of the rooms.
+    values : tuple of str, length K, the most wanted first.
+    weight : float, nats that the first value adds.
+
+    Examples
+    --------
+    >>> Preference(0, "hall", ("Alder", "Birch"), weight=0.5).values[0]
+    'Alder'
     """
 
     student: int
@@ -78,6 +124,12 @@ class RoomRules:
         Each pair of roommates who agree adds the weight times 1 / (people in the room - 1): above
         zero keeps together, below zero spreads.
     must_fill : bool, whether a room that is used has no free bed.
+
+    Examples
+    --------
+    >>> rules = RoomRules(locks=((0, 1),), forbids=((2, 3),), needs=(Need(4, "accessible"),))
+    >>> rules.locks, rules.single
+    (((0, 1),), ())
     """
 
     locks: tuple[tuple[int, ...], ...] = ()

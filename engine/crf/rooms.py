@@ -30,6 +30,12 @@ class Rooms:
     ------
     InvalidProblemError
         If an id repeats, a capacity is out of range, or the lengths disagree.
+
+    Examples
+    --------
+    >>> rooms = Rooms(("A-101", "A-102"), np.array([3, 2]), {"hall": ("Alder", "Alder")})
+    >>> int(rooms.capacities.sum())
+    5
     """
 
     ids: tuple[str, ...]

@@ -23,9 +23,15 @@ class Rules:
 
     Parameters
     ----------
-    locks, forbids : tuples of pairs of student indices
-    same : tuple of names of attribute columns
-    single : tuple of student indices
+    locks : tuple of pairs of student indices who share a room.
+    forbids : tuple of pairs of student indices who do not.
+    same : tuple of str, attribute columns in which both of a pair agree.
+    single : tuple of int, students who have a room of their own.
+
+    Examples
+    --------
+    >>> Rules(locks=((0, 1),), same=("gender",)).same
+    ('gender',)
     """
 
     locks: tuple[Pair, ...] = ()

@@ -31,6 +31,13 @@ class Survey:
     ------
     InvalidProblemError
         If the shapes disagree, an id repeats, or an answer is out of range.
+
+    Examples
+    --------
+    >>> from engine.crf.questionnaire import Question
+    >>> smokes = Questionnaire((Question("Smokes", "binary", ("no", "yes")),))
+    >>> Survey(("ann", "ben"), smokes, np.array([[0], [-1]])).n_students
+    2
     """
 
     ids: tuple[str, ...]

@@ -42,7 +42,7 @@ class GraphFile:
         return len(self.names)
 
 
-def read_graph(path: Path | TextIO) -> GraphFile:
+def read_graph_file(path: Path | TextIO) -> GraphFile:
     """Read a DIMACS graph (``p edge N M``, ``e u v w``, nodes from 1) or a CSV ``u,v,weight``.
 
     The format is told from the first line that is neither empty nor a comment. A CSV may have a

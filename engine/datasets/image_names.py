@@ -2,7 +2,9 @@
 
 from pathlib import PurePath
 
-LOSSY_EXTENSIONS = frozenset({".jpg", ".jpeg", ".jpe", ".jfif", ".webp", ".avif"})
+LOSSY_EXTENSIONS = frozenset(
+    {".jpg", ".jpeg", ".jpe", ".jfif", ".webp", ".avif", ".jp2", ".j2k", ".jpf", ".jpx"}
+)
 EXTENSIONS = LOSSY_EXTENSIONS | {
     *(".png", ".bmp", ".tif", ".tiff", ".gif"),
     *(".ppm", ".pgm", ".pbm", ".pnm"),

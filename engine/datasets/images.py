@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from PIL import AvifImagePlugin, Image, ImageOps, TiffImagePlugin, WebPImagePlugin
 
 from engine.core.errors import InvalidProblemError
+from engine.datasets.foreign_files import refuse_stranger, unwrapped
 
 ByteImage = NDArray[np.uint8]
 
@@ -45,10 +46,6 @@ FORMATS = (
     AvifImagePlugin.AvifImageFile.format,
 )
 """Decoders that may see foreign bytes; none of them runs another program."""
-
-_HEIC_BRANDS = frozenset(
-    b"ftyp" + brand for brand in (b"heic", b"heix", b"hevc", b"heim", b"heis", b"mif1", b"msf1")
-)
 
 TAIL = 0.001
 """Share of the pixels that a stretch may make plain black, and the same again plain white."""
@@ -125,7 +122,7 @@ def picture_label(source: str | Path | bytes, name: str | None) -> str:
 
 def open_picture(source: str | Path | bytes, label: str, max_pixels: int) -> Image.Image:
     """Open, check the size, decode the first frame and turn it upright."""
-    stream = BytesIO(picture_bytes(source, label))
+    stream = BytesIO(picture_bytes(source, label, max_pixels))
     try:
         picture = Image.open(stream, formats=FORMATS)
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
@@ -133,13 +130,10 @@ def open_picture(source: str | Path | bytes, label: str, max_pixels: int) -> Ima
             f"{label}: too large; at most {max_pixels / 1e6:.3g} megapixels are accepted."
         ) from error
     except _DECODING_ERRORS as error:
-        if stream.getvalue()[4:12] in _HEIC_BRANDS:
-            raise InvalidProblemError(
-                f"{label}: HEIC pictures cannot be read here; save it as JPEG or PNG."
-            ) from error
+        refuse_stranger(stream.getvalue(), label)
         raise InvalidProblemError(
             f"{label}: this is not a picture in a format that can be read "
-            "(JPEG, PNG, WebP, AVIF, BMP, TIFF, GIF or PNM)."
+            "(JPEG, JPEG 2000, PNG, WebP, AVIF, BMP, TIFF, GIF, PNM or NPY)."
         ) from error
     width, height = picture.size
     if width * height > max_pixels:
@@ -167,8 +161,11 @@ def damage_in_words(label: str) -> Iterator[None]:
         ) from error
 
 
-def picture_bytes(source: str | Path | bytes, label: str) -> bytes:
-    """The whole file, so that a file replaced meanwhile cannot mix two pictures."""
+def picture_bytes(source: str | Path | bytes, label: str, max_pixels: int = MAX_PIXELS) -> bytes:
+    """The whole file, so that a file replaced meanwhile cannot mix two pictures.
+
+    Kinds that no picture decoder opens are unwrapped to TIFF: see `foreign_files.unwrapped`.
+    """
     if isinstance(source, bytes):
         content = source
     else:
@@ -182,7 +179,7 @@ def picture_bytes(source: str | Path | bytes, label: str) -> bytes:
         raise InvalidProblemError(f"{label}: the file is empty.")
     if len(content) > MAX_BYTES:
         raise InvalidProblemError(f"{label}: larger than {MAX_BYTES // 2**20} MB.")
-    return content
+    return unwrapped(content, label, max_pixels)
 
 
 def _upright(picture: Image.Image) -> Image.Image:

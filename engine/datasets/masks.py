@@ -59,8 +59,12 @@ def read_mask(
 
     Parameters
     ----------
-    source, name, max_pixels
-        As for `engine.datasets.picture_view.read_image`.
+    source : str, Path or bytes
+        File path, or the content of a file.
+    name : str, optional
+        What to call the mask in messages; the file name by default.
+    max_pixels : int
+        Refuse larger masks, before any pixel is decoded.
 
     Returns
     -------
@@ -72,6 +76,14 @@ def read_mask(
         As for `read_image`; if more than a fifth of the pixels is neither dark nor light: such a
         file is a photograph; and if whole areas have a third value: such a file is a map of
         labels, and nobody has said which of them are to be found.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "mask.png"
+    >>> write_mask(path, np.array([[True, False]]))
+    >>> read_mask(path).tolist()
+    [[True, False]]
     """
     label = picture_label(source, name)
     picture = open_picture(source, label, max_pixels)
@@ -79,6 +91,7 @@ def read_mask(
         objects = _instances(picture)
         if objects is not None:
             return objects
+        _check_colours(picture, label)
         values = _mask_values(picture, label)
     counts = np.array(Image.fromarray(values).histogram())
     used = np.flatnonzero(counts)
@@ -119,6 +132,21 @@ def _instances(picture: Image.Image) -> MaskArray | None:
     pieces = np.bincount(labels[starts], minlength=len(values))[1:]
     is_whole = np.mean(pieces == 1) >= WHOLE_INSTANCES
     return np.asarray(labels > 0) if is_whole else None
+
+
+def _check_colours(picture: Image.Image, label: str) -> None:
+    """Refuse a palette of three colours and more: each means something, however small its areas."""
+    if picture.mode != "P" or has_opacity(picture):
+        return
+    colours = np.array(picture.getpalette("RGB"), dtype=np.int64).reshape(-1, 3)
+    used = np.flatnonzero(np.bincount(np.asarray(picture).ravel(), minlength=len(colours)))
+    used = used[used < len(colours)]
+    is_coloured = np.ptp(colours[used], axis=1).max(initial=0) > NOISE
+    if is_coloured and len(used) > 2:
+        raise InvalidProblemError(
+            f"{label}: a mask has two values, but this one has {len(used)} colours; draw what is "
+            "to be found in white and all else in black."
+        )
 
 
 def _pieces(labels: NDArray[np.int32]) -> tuple[IntArray, IntArray]:
@@ -168,7 +196,21 @@ def match_mask(mask: MaskArray, shape: tuple[int, int], *, name: str = "mask") -
 
 
 def write_mask(path: Path, mask: MaskArray) -> None:
-    """Write a mask as a grey PNG with values 0 and 255."""
+    """Write a mask as a grey PNG with values 0 and 255.
+
+    Parameters
+    ----------
+    path : Path
+    mask : ndarray, shape (height, width), bool
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "mask.png"
+    >>> write_mask(path, np.array([[True, False]]))
+    >>> path.exists()
+    True
+    """
     Image.fromarray(mask.astype(np.uint8) * 255).save(path, format="PNG")
 
 

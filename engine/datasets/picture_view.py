@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.core.errors import InvalidProblemError
-from engine.datasets.image_stacks import ImageStack, is_tiff, read_stack, tiff_pixel_size
+from engine.datasets.image_stacks import ImageStack, read_stack, tiff_pixel_size
 from engine.datasets.images import (
     FULL_RANGE,
     MAX_PIXELS,
@@ -119,11 +119,10 @@ def read_deep(
         As `engine.datasets.images.read_image` does.
     """
     label = picture_label(source, name)
-    content = picture_bytes(source, label)
-    if is_tiff(content):
-        stack = read_stack(content, label, max_pixels)
-        if stack is not None:
-            return stack
+    content = picture_bytes(source, label, max_pixels)
+    stack = read_stack(content, label, max_pixels)
+    if stack is not None:
+        return stack
     picture = open_picture(content, label, max_pixels)
     if not is_deep(picture):
         return None
@@ -290,14 +289,23 @@ def read_image(
     ------
     InvalidProblemError
         If the content is no picture, is cut off, or is too large. One sentence, naming the file.
+
+    Examples
+    --------
+    >>> from io import BytesIO
+    >>> from PIL import Image
+    >>> file = BytesIO()
+    >>> Image.new("RGB", (3, 2), "white").save(file, format="PNG")
+    >>> read_image(file.getvalue(), name="white.png").shape
+    (2, 3, 3)
     """
     label = picture_label(source, name)
-    content = picture_bytes(source, label)
+    content = picture_bytes(source, label, max_pixels)
     if view is not None:
         deep = read_deep(content, name=label, max_pixels=max_pixels)
         if deep is not None:
             return show_stack(deep, view)
-    elif is_tiff(content):
+    else:
         stack = read_stack(content, label, max_pixels)
         if stack is not None:
             return show_stack(stack)

@@ -30,12 +30,28 @@ _RULES_WITH_COLUMN = ("same", "designate", "need", "alike")
 
 
 def read_rooms_csv(path: Path | str) -> Rooms:
-    """Read room,capacity and any further columns.
+    r"""Read room,capacity and any further columns.
+
+    Parameters
+    ----------
+    path : Path or str, a CSV file.
+
+    Returns
+    -------
+    Rooms
 
     Raises
     ------
     InvalidProblemError
         Naming the row: a missing column, a repeated or blank room, beds that are not 1 to 8.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "rooms.csv"
+    >>> _ = path.write_text("room,capacity,hall\nA-101,2,Alder\n")
+    >>> read_rooms_csv(path).attributes["hall"]
+    ('Alder',)
     """
     table, name = read_csv_table(path), Path(path).name
     room, beds = (_column(table, title, name) for title in ("room", "capacity"))
@@ -90,16 +106,38 @@ def _rooms(rooms: Rooms) -> dict[str, int]:
 
 
 def read_roster_csv(path: Path | str, survey: Survey, rooms: Rooms | None = None) -> IntArray:
-    """Read student,room as the room of every student (n,), -1 for those without.
+    r"""Read student,room as the room of every student (n,), -1 for those without.
 
     Rooms are numbered by the building list, or, without one, as they come. Further columns are
     ignored, and so are lines of students that the survey does not have only where a building list
     is given: a previous placement names people who have left.
 
+    Parameters
+    ----------
+    path : Path or str, a CSV file.
+    survey : Survey, n students, the ids of which the file names.
+    rooms : Rooms, optional, the building list.
+
+    Returns
+    -------
+    ndarray, shape (n,), int64, index of the room, -1 for none.
+
     Raises
     ------
     InvalidProblemError
         Naming the row: an unknown or repeated student, an unknown room.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from engine.crf.questionnaire import Question, Questionnaire
+    >>> asked = Questionnaire((Question("Smokes", "binary", ("no", "yes")),))
+    >>> survey = Survey(("ann", "ben"), asked, np.zeros((2, 1), dtype=int))
+    >>> path = Path(tempfile.mkdtemp()) / "table.csv"
+    >>> rooms = Rooms(("A-101",), np.array([2]), {"hall": ("Alder",)})
+    >>> _ = path.write_text("student,room\nann,A-101\n")
+    >>> read_roster_csv(path, survey, rooms).tolist()
+    [0, -1]
     """
     table, name = read_csv_table(path), Path(path).name
     student, room = (_column(table, title, name) for title in ("student", "room"))
@@ -146,12 +184,33 @@ def read_roommates_csv(path: Path | str, survey: Survey) -> IntArray:
 
 
 def read_requests_csv(path: Path | str, survey: Survey, weight: float = 1.0) -> tuple[Request, ...]:
-    """Read student,wants and, optionally, kind: wish (the default) or must.
+    r"""Read student,wants and, optionally, kind: wish (the default) or must.
+
+    Parameters
+    ----------
+    path : Path or str, a CSV file.
+    survey : Survey, n students, the ids of which the file names.
+    weight : float, nats that honouring a wish adds.
+
+    Returns
+    -------
+    tuple of Request
 
     Raises
     ------
     InvalidProblemError
         Naming the row: an unknown student, somebody who wants themselves, an unknown kind.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from engine.crf.questionnaire import Question, Questionnaire
+    >>> asked = Questionnaire((Question("Smokes", "binary", ("no", "yes")),))
+    >>> survey = Survey(("ann", "ben"), asked, np.zeros((2, 1), dtype=int))
+    >>> path = Path(tempfile.mkdtemp()) / "table.csv"
+    >>> _ = path.write_text("student,wants\nann,ben\n")
+    >>> read_requests_csv(path, survey)[0].wants
+    1
     """
     table, name = read_csv_table(path), Path(path).name
     student, wants = (_column(table, title, name) for title in ("student", "wants"))
@@ -173,13 +232,36 @@ def read_requests_csv(path: Path | str, survey: Survey, weight: float = 1.0) -> 
 def read_preferences_csv(
     path: Path | str, survey: Survey, rooms: Rooms, weight: float = 1.0
 ) -> tuple[Preference, ...]:
-    """Read student,rank and one column named as one of the rooms, rank 1 being most wanted.
+    r"""Read student,rank and one column named as one of the rooms, rank 1 being most wanted.
+
+    Parameters
+    ----------
+    path : Path or str, a CSV file.
+    survey : Survey, n students, the ids of which the file names.
+    rooms : Rooms, the ids and columns of which the file names.
+    weight : float, nats that a student's first choice adds.
+
+    Returns
+    -------
+    tuple of Preference
 
     Raises
     ------
     InvalidProblemError
         Naming the row: an unknown student, a rank that is no number or used twice, a value that no
         room has.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from engine.crf.questionnaire import Question, Questionnaire
+    >>> asked = Questionnaire((Question("Smokes", "binary", ("no", "yes")),))
+    >>> survey = Survey(("ann", "ben"), asked, np.zeros((2, 1), dtype=int))
+    >>> path = Path(tempfile.mkdtemp()) / "table.csv"
+    >>> rooms = Rooms(("A-101",), np.array([2]), {"hall": ("Alder",)})
+    >>> _ = path.write_text("student,rank,hall\nann,1,Alder\n")
+    >>> read_preferences_csv(path, survey, rooms)[0].values
+    ('Alder',)
     """
     table, name = read_csv_table(path), Path(path).name
     student, rank = (_column(table, title, name) for title in ("student", "rank"))
@@ -210,16 +292,38 @@ def read_preferences_csv(
 
 
 def read_room_rules_csv(path: Path | str, survey: Survey, rooms: Rooms) -> RoomRules:
-    """Read rule,student_a,student_b, with rooms and values in the second and third cells.
+    r"""Read rule,student_a,student_b, with rooms and values in the second and third cells.
 
     lock A B; forbid A B; single A; room A ROOM; need:COLUMN A VALUE (yes where blank);
     same:COLUMN; designate:COLUMN (of the survey, the rooms' column in the second cell where it has
     another name); alike:COLUMN WEIGHT; offline ROOM; kept ROOM.
 
+    Parameters
+    ----------
+    path : Path or str, a CSV file.
+    survey : Survey, n students, the ids of which the file names.
+    rooms : Rooms, the ids and columns of which the file names.
+
+    Returns
+    -------
+    RoomRules
+
     Raises
     ------
     InvalidProblemError
         Naming the row: an unknown rule, id, room or column.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from engine.crf.questionnaire import Question, Questionnaire
+    >>> asked = Questionnaire((Question("Smokes", "binary", ("no", "yes")),))
+    >>> survey = Survey(("ann", "ben"), asked, np.zeros((2, 1), dtype=int))
+    >>> path = Path(tempfile.mkdtemp()) / "table.csv"
+    >>> rooms = Rooms(("A-101",), np.array([2]), {"hall": ("Alder",)})
+    >>> _ = path.write_text("lock,ann,ben\n")
+    >>> read_room_rules_csv(path, survey, rooms).locks
+    ((0, 1),)
     """
     table = read_csv_table(path, is_header=lambda row: not _is_rule(row[0]))
     reader = _RuleReader(survey, rooms)
@@ -350,7 +454,29 @@ def write_placement_csv(
     scores: FloatArray,
     probabilities: FloatArray | None = None,
 ) -> None:
-    """Write student,room,score,probability; blank where there is none, in the survey's order."""
+    """Write student,room,score,probability; blank where there is none, in the survey's order.
+
+    Parameters
+    ----------
+    path : Path, the file to write.
+    survey : Survey, n students.
+    rooms : Rooms, r of them.
+    room : ndarray, shape (n,), int64, index of the room, -1 for none.
+    scores : ndarray, shape (n,), float64, nats, NaN where there is none.
+    probabilities : ndarray, shape (n,), float64, optional.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from engine.crf.questionnaire import Question, Questionnaire
+    >>> asked = Questionnaire((Question("Smokes", "binary", ("no", "yes")),))
+    >>> survey = Survey(("ann", "ben"), asked, np.zeros((2, 1), dtype=int))
+    >>> path = Path(tempfile.mkdtemp()) / "table.csv"
+    >>> rooms = Rooms(("A-101",), np.array([2]), {"hall": ("Alder",)})
+    >>> write_placement_csv(path, survey, rooms, np.array([0, -1]), np.array([1.5, np.nan]))
+    >>> path.read_text().splitlines()[1].startswith("ann,A-101")
+    True
+    """
     rows: list[list[object]] = []
     for k, student in enumerate(survey.ids):
         place = rooms.ids[room[k]] if room[k] >= 0 else ""

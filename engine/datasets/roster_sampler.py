@@ -26,6 +26,11 @@ class RosterSample:
     sweeps : int, of each of two chains; a sweep proposes as many exchanges as there are beds.
     score_difference : float, total scores of the two chains apart, in standard errors.
     has_mixed : bool, whether that is below three.
+
+    Examples
+    --------
+    >>> RosterSample(np.array([0, 0, 1]), 40, 0.2, True).room.tolist()
+    [0, 0, 1]
     """
 
     room: IntArray
@@ -41,8 +46,14 @@ def sample_roster(
 
     Parameters
     ----------
-    scores : ndarray, shape (n, n), symmetric, nats.
-    capacities : ndarray, shape (r,), beds of each room, n together or more.
+    scores : ndarray, shape (n, n), float64, symmetric, nats.
+    capacities : ndarray, shape (r,), int64, beds of each room, n together or more.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    RosterSample
+        The room of every student, and whether the chains had come together.
 
     Raises
     ------
@@ -53,6 +64,12 @@ def sample_roster(
     -----
     As ``sample_matching``: one chain from a random placement and one from a near-optimal one run
     until their mean total scores agree, after at least 10 log n sweeps.
+
+    Examples
+    --------
+    >>> sample = sample_roster(np.zeros((4, 4)), np.array([2, 2]), rng=np.random.default_rng(0))
+    >>> sorted(sample.room.tolist())
+    [0, 0, 1, 1]
     """
     n, beds = len(scores), int(np.sum(capacities))
     if beds < n:
@@ -126,7 +143,22 @@ class _Chain:
 
 
 def capacities_for(n_students: int, sizes: tuple[int, ...]) -> IntArray:
-    """Return rooms of the given sizes in turn, as many as hold everybody, the last cut to fit."""
+    """Return rooms of the given sizes in turn, as many as hold everybody, the last cut to fit.
+
+    Parameters
+    ----------
+    n_students : int
+    sizes : tuple of int, beds of the rooms, taken in turn.
+
+    Returns
+    -------
+    ndarray, shape (r,), int64, that sums to ``n_students``.
+
+    Examples
+    --------
+    >>> capacities_for(8, (3, 2)).tolist()
+    [3, 2, 3]
+    """
     capacities: list[int] = []
     left = n_students
     while left > 0:

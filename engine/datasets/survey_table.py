@@ -128,16 +128,16 @@ def _find_id(header: Sequence[str], columns: Sequence[Sequence[str]]) -> int | N
 
 
 def _classify(name: str, cells: Sequence[str]) -> ColumnGuess:
-    values = [cell for cell in cells if not is_blank(cell)]
-    counter = Counter(values)
-    role, kind, levels, reason = _judge(name, counter, len(values))
+    counter = Counter({cell: n for cell, n in Counter(cells).items() if not is_blank(cell)})
+    answered = counter.total()
+    role, kind, levels, reason = _judge(name, counter, answered)
     return ColumnGuess(
         name,
         role,
         kind,
         levels,
         tuple(counter[level] for level in levels),
-        len(cells) - len(values),
+        len(cells) - answered,
         len(counter),
         reason,
         tuple(list(counter)[:3]),

@@ -151,11 +151,32 @@ def read_uai_evidence(path: Path, graph: FactorGraph) -> dict[int, int]:
     Both forms are read: one line ``count variable state ...``, and the competition's, whose first
     line is the number of sets of evidence, each a line of that form. No set is no evidence.
 
+    Parameters
+    ----------
+    path : Path
+    graph : FactorGraph, whose variables are observed.
+
+    Returns
+    -------
+    dict of int to int, the state of each observed variable.
+
     Raises
     ------
     InvalidProblemError
         If the file is absent or malformed, names a variable or state that does not exist, or
         holds more than one set.
+
+    References
+    ----------
+    Gogate et al., the UAI inference competitions since 2006: file formats.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "model.uai.evid"
+    >>> _ = path.write_text("1 0 1")
+    >>> read_uai_evidence(path, FactorGraph(np.array([2, 2]), ()))
+    {0: 1}
     """
     path = Path(path)
     text = _read_text(path)

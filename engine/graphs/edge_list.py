@@ -19,6 +19,11 @@ class EdgeList:
     nodes : list, the name of every node.
     edges : ndarray, shape (m, 2), int64, places of the ends.
     weights : ndarray, shape (m,), float64, finite.
+
+    Examples
+    --------
+    >>> EdgeList(["a", "b", "c"], np.array([[0, 1]]), np.array([2.5])).n_nodes
+    3
     """
 
     nodes: list[Any]

@@ -11,7 +11,19 @@ from engine.graphs.pairwise import PairwiseModel, build_pairwise_model
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Factor:
-    """A log table over some variables, one axis a variable in the order of ``variables``."""
+    """A log table over some variables, one axis a variable in the order of ``variables``.
+
+    Parameters
+    ----------
+    variables : tuple of int, length k, all different.
+    table : ndarray, k axes of as many states as the variables have, float64
+        Nats; -inf is impossible.
+
+    Examples
+    --------
+    >>> Factor((0, 1), np.log([[1.0, 2.0], [3.0, 4.0]])).table.shape
+    (2, 2)
+    """
 
     variables: tuple[int, ...]
     table: FloatArray
@@ -19,7 +31,24 @@ class Factor:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FactorGraph:
-    """Variables with their numbers of states, and log factors: p(x) ~ exp sum_c table_c(x_c)."""
+    """Variables with their numbers of states, and log factors: p(x) ~ exp sum_c table_c(x_c).
+
+    Parameters
+    ----------
+    cardinalities : ndarray, shape (n,), int64, number of states of each variable.
+    factors : tuple of Factor
+
+    Raises
+    ------
+    InvalidProblemError
+        If a factor names a variable twice or one that is not there, or its table has another shape.
+
+    Examples
+    --------
+    >>> pair = Factor((0, 1), np.log([[1.0, 2.0], [3.0, 4.0]]))
+    >>> len(FactorGraph(np.array([2, 2]), (pair,)).factors)
+    1
+    """
 
     cardinalities: IntArray
     factors: tuple[Factor, ...]
@@ -112,10 +141,26 @@ def to_pairwise(graph: FactorGraph) -> PairwiseForm:
     by 0 / -inf tables. The local polytope, tree-reweighted and Bethe values of the pairwise model
     are those of the factor graph with one clique a factor.
 
+    Parameters
+    ----------
+    graph : FactorGraph
+
+    Returns
+    -------
+    PairwiseForm
+        The model (``model``), and which of its nodes stand for which variables.
+
     Raises
     ------
     InfeasibleError
         If a factor without variables is zero.
+
+    Examples
+    --------
+    >>> triple = Factor((0, 1, 2), np.zeros((2, 2, 2)))
+    >>> form = to_pairwise(FactorGraph(np.array([2, 2, 2]), (triple,)))
+    >>> form.model.graph.cardinalities.tolist()
+    [2, 2, 2, 8]
     """
     cards = [int(c) for c in graph.cardinalities]
     nodes = [np.zeros(c) for c in cards]

@@ -16,6 +16,22 @@ class Grid:
     Tables of all nodes and edges live in one flat vector, so that solvers see a point of a vector
     space: first the nodes (H, W, L), then the horizontal edges (H, W-1, L, L), then the vertical
     edges (H-1, W, L, L); the first label of an edge belongs to its left or upper end.
+
+    Parameters
+    ----------
+    height, width : int, number of nodes down and across.
+    n_labels : int, L, labels of every node.
+
+    Raises
+    ------
+    InvalidProblemError
+        If the grid is empty or a node has fewer than two labels.
+
+    Examples
+    --------
+    >>> grid = Grid(2, 3)
+    >>> grid.n_nodes, grid.size
+    (6, 40)
     """
 
     height: int
@@ -119,7 +135,19 @@ class Grid:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GridTables:
-    """A flat vector of tables on a grid, with views of its three parts."""
+    """A flat vector of tables on a grid, with views of its three parts.
+
+    Parameters
+    ----------
+    grid : Grid
+    flat : ndarray, shape (grid.size,), float64: scores (nats) or probabilities.
+
+    Examples
+    --------
+    >>> grid = Grid(2, 3)
+    >>> GridTables(grid, np.zeros(grid.size)).nodes.shape
+    (2, 3, 2)
+    """
 
     grid: Grid
     flat: FloatArray

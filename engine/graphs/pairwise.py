@@ -20,6 +20,22 @@ class PairwiseGraph:
     end, labels of the second) in order. The incidence lists say for each node which edges touch
     it and with which end. Messages lie at the ends of edges, 2 e + k for end k of edge e, each
     with one entry a label of that node.
+
+    Parameters
+    ----------
+    cardinalities : ndarray, shape (n_nodes,), int64, number of labels of each node.
+    edges : ndarray, shape (n_edges, 2), int64, places of the ends.
+
+    Raises
+    ------
+    InvalidProblemError
+        If a node has no label, or an edge is a loop or ends at a node that is not there.
+
+    Examples
+    --------
+    >>> graph = PairwiseGraph(np.array([2, 3]), np.array([[0, 1]]))
+    >>> graph.n_nodes, graph.size
+    (2, 11)
     """
 
     cardinalities: IntArray
@@ -160,7 +176,18 @@ class PairwiseModel:
     Parameters
     ----------
     graph : PairwiseGraph
-    scores : ndarray, shape (graph.size,), finite or -inf (impossible).
+    scores : ndarray, shape (graph.size,), float64, nats, finite or -inf (impossible).
+
+    Raises
+    ------
+    InvalidProblemError
+        If there are more or fewer scores, or one is NaN or +inf.
+
+    Examples
+    --------
+    >>> graph = PairwiseGraph(np.array([2, 3]), np.array([[0, 1]]))
+    >>> PairwiseModel(graph, np.zeros(graph.size)).scores.shape
+    (11,)
     """
 
     graph: PairwiseGraph

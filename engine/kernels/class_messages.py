@@ -161,38 +161,6 @@ def fill_marginals(potentials, messages, marginals):  # type: ignore[no-untyped-
                 out[x] /= total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def begin_adjoint(marginals, labels, weights, messages, adjoint, node_adjoint):  # type: ignore[no-untyped-def]
-    """Return the univariate logistic loss of the known pixels, nats, and begin its derivatives.
-
-    Parameters
-    ----------
-    marginals : (H, W, L) float32, see `fill_marginals`
-    labels : (H, W) uint8; those from L on are unknown and cost nothing
-    weights : (L,) float64, of the pixels of each class
-    messages : (4, H, W, L) float32
-    adjoint : (4, H, W, L) float32, written: derivatives in the messages
-    node_adjoint : (H, W, L) float32, written: derivatives in the node scores
-    """
-    height, width, count = marginals.shape
-    loss = 0.0
-    for i in range(height):
-        for j in range(width):
-            label = labels[i, j]
-            if label >= count:
-                node_adjoint[i, j] = 0.0
-                adjoint[:, i, j] = 0.0
-                continue
-            weight = weights[label]
-            loss -= weight * log(max(marginals[i, j, label], np.float32(1e-30)))
-            for x in range(count):
-                slope = weight * (marginals[i, j, x] - (1.0 if x == label else 0.0))
-                node_adjoint[i, j, x] = slope
-                for d in range(4):
-                    adjoint[d, i, j, x] = 0.5 * slope / messages[d, i, j, x]
-    return loss
-
-
 @inner
 def _pull(
     sender: FloatArray,

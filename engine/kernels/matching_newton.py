@@ -12,6 +12,8 @@ from numba import njit
 from engine.core.arguments import FloatArray
 from engine.kernels.matching_potentials import invert_edge
 
+SURE = 0.75  # two pairs of a node may both pass 1/2 by a rounding error
+
 
 @njit(cache=True, nogil=True)
 def fill_rows(
@@ -56,8 +58,8 @@ def bound_rows(
 
     Columns: sum_j of W tau + the entropy's terms; the largest reduced gradient R_ij; sum_j tau R.
     R = W + grad H(tau) - nu_i - nu_j, with tau held above ``least`` in the logarithms. ``spare``
-    (n,) is what a node's entries up to 1/2 sum to: beside one above 1/2 it is 1 - tau, by the first
-    node of the two, where the difference has no digits left.
+    (n,) is what a node's entries up to ``SURE`` sum to: beside one above it is 1 - tau, by the
+    first node of the two, where the difference has no digits left.
     """
     n = len(nu)
     for i in range(first, last):
@@ -68,7 +70,7 @@ def bound_rows(
             c = rho[i] + rho[j] - 1.0
             t = tau[i, j]
             low = math.log(max(t, least))
-            rest = 1.0 - t if t <= 0.5 else max(spare[min(i, j)], least)
+            rest = 1.0 - t if t <= SURE else max(spare[min(i, j)], least)
             high = math.log(rest) if t > 1e-3 else math.log1p(-t)
             value += scores[i, j] * t + c * rest * high - t * low
             reduced = scores[i, j] - c * (1.0 + high) - 1.0 - low - nu[i] - nu[j]

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from engine.core.arguments import FloatArray, as_finite_array, check_positive, read_only
 from engine.core.errors import InvalidProblemError
 from engine.core.npz_file import write_npz
-from engine.crf.filter_bank import SCALES, FilterBank
-from engine.crf.forest import KINDS, Forest, forest_from_arrays
+from engine.crf.filter_bank import SCALES
 from engine.crf.grid_features import DenseNodeFeatures, GridFeatures
 from engine.crf.image_features import (
     COLOUR_THRESHOLDS,
@@ -21,8 +20,9 @@ from engine.crf.image_features import (
     code_edges,
 )
 from engine.crf.image_grid import MIN_SIDE, model_shape, shrink_image
-from engine.learning.boosted_unaries import FOLDS, BoostedUnaries, n_second_features
 from engine.learning.model_parts import check_model_parts
+from engine.learning.tree_unaries import PARTS as TREE_PARTS
+from engine.learning.tree_unaries import TreeUnaries, unaries_from_arrays
 from engine.objectives.grid_inner import check_rho
 
 FORMAT = "bethe-hall boosted segmentation model 1"
@@ -33,20 +33,14 @@ N_PARAMETERS = 2 * N_NODE_FEATURES + 4 * N_EDGE_FEATURES
 SMALL_ODDS = 1.5
 """Log-odds within this have a weight of their own: trees are bolder in doubt than when sure."""
 
-_STAGES = ("first", "second")
 _NUMBERS = ("theta", "ridge", "rho", "max_side", "position")
 _SETTINGS = {
     "scales": np.array(SCALES),
     "colour_thresholds": COLOUR_THRESHOLDS,
     "sobel_thresholds": SOBEL_THRESHOLDS,
 }
-_TREES = tuple(
-    f"{stage}_{fold}_{part}"
-    for stage in _STAGES
-    for fold in range(FOLDS)
-    for part in ("n_features", "offset", *KINDS)
-)
-PARTS = ("format", "loss", *_NUMBERS, *_SETTINGS, *_TREES)
+_WANTED = ("format", "loss", *_NUMBERS, *_SETTINGS)
+PARTS = (*_WANTED, *TREE_PARTS)
 """The arrays of a model file."""
 
 
@@ -56,7 +50,7 @@ class BoostedSegmentationModel:
 
     Parameters
     ----------
-    unaries : BoostedUnaries
+    unaries : TreeUnaries
     theta : ndarray, shape (174,), nats, read-only; see `engine.crf.grid_features`.
     loss : the loss that theta was learned by, one of `LOSSES`.
     ridge : float, lambda that theta was learned with.
@@ -64,7 +58,7 @@ class BoostedSegmentationModel:
     max_side : int, pixels; larger pictures are shrunk to this.
     """
 
-    unaries: BoostedUnaries
+    unaries: TreeUnaries
     theta: FloatArray
     loss: str
     ridge: float
@@ -79,7 +73,7 @@ class BoostedSegmentationModel:
         """Shrink a picture, (H, W, 3) uint8, to the size of its model and compute its features."""
         shape = self.grid_shape(image.shape[0], image.shape[1])
         colours = shrink_image(image, shape)
-        return boosted_features(colours, self.unaries.log_odds(colours))
+        return boosted_features(colours, self.unaries.scores(colours)[:, :, 0])
 
     def save(self, path: Path | str) -> None:
         """Write the model, whole or not at all, as an ``.npz`` of numbers and text without code."""
@@ -90,13 +84,9 @@ class BoostedSegmentationModel:
             "ridge": np.array(self.ridge),
             "rho": np.array(self.rho),
             "max_side": np.array(self.max_side),
-            "position": np.array(int(self.unaries.bank.position)),
             **_SETTINGS,
+            **self.unaries.arrays(),
         }
-        for stage, forests in zip(_STAGES, (self.unaries.first, self.unaries.second), strict=True):
-            for fold, forest in enumerate(forests):
-                parts = forest.arrays().items()
-                arrays |= {f"{stage}_{fold}_{part}": values for part, values in parts}
         write_npz(path, arrays)
 
 
@@ -114,6 +104,13 @@ def boosted_features(colours: NDArray[np.uint8], log_odds: NDArray[np.float32]) 
     return GridFeatures(DenseNodeFeatures(values), code_edges(colours / 255.0))
 
 
+def said_of_trees(features: GridFeatures) -> FloatArray:
+    """Return the log-odds that such features were made of, (rows, columns)."""
+    if not isinstance(features.nodes, DenseNodeFeatures):
+        raise InvalidProblemError("features: expected those of trees.")
+    return features.nodes.values[:, :, 1]
+
+
 def trees_alone() -> FloatArray:
     """Return the weights that say what the trees say, pixel by pixel."""
     theta = np.zeros(N_PARAMETERS)
@@ -122,7 +119,7 @@ def trees_alone() -> FloatArray:
 
 
 def make_boosted_model(
-    unaries: BoostedUnaries,
+    unaries: TreeUnaries,
     theta: FloatArray,
     *,
     loss: str,
@@ -142,10 +139,7 @@ def make_boosted_model(
         raise InvalidProblemError(f"loss: expected one of {', '.join(LOSSES)}, received {loss!r}.")
     if max_side < MIN_SIDE:
         raise InvalidProblemError(f"max_side: expected at least {MIN_SIDE}, received {max_side}.")
-    wanted = (unaries.bank.n_features, n_second_features(unaries.bank))
-    for forests, count in zip((unaries.first, unaries.second), wanted, strict=True):
-        if any(forest.n_features != count for forest in forests):
-            raise InvalidProblemError(f"trees: expected {count} features.")
+    unaries.check(1)
     return BoostedSegmentationModel(
         unaries,
         read_only(values),
@@ -166,13 +160,10 @@ def assemble_boosted_model(
     InvalidProblemError
         If a part is missing, learned with other features, or does not fit the rest.
     """
-    check_model_parts(parts, name, wanted=PARTS, settings=_SETTINGS, numbers=_NUMBERS)
+    check_model_parts(parts, name, wanted=_WANTED, settings=_SETTINGS, numbers=_NUMBERS)
     try:
-        first, second = (
-            tuple(_forest(parts, f"{stage}_{fold}_") for fold in range(FOLDS)) for stage in _STAGES
-        )
         return make_boosted_model(
-            BoostedUnaries(FilterBank(bool(parts["position"])), first, second),
+            unaries_from_arrays(parts),
             parts["theta"],
             loss=str(parts["loss"]),
             ridge=float(parts["ridge"]),
@@ -181,10 +172,3 @@ def assemble_boosted_model(
         )
     except InvalidProblemError as error:
         raise InvalidProblemError(f"{name} is damaged: {error}") from error
-
-
-def _forest(parts: Mapping[str, NDArray[Any]], prefix: str) -> Forest:
-    own = {
-        key.removeprefix(prefix): values for key, values in parts.items() if key.startswith(prefix)
-    }
-    return forest_from_arrays(own)

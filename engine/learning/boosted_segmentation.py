@@ -1,11 +1,12 @@
 """Learning to segment with boosted trees as unaries, and weights of them and of edges on top."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from engine.core.arguments import check_positive
+from engine.core.arguments import FloatArray, check_positive
 from engine.core.errors import InvalidProblemError
 from engine.core.progress import (
     ProgressCallback,
@@ -13,6 +14,7 @@ from engine.core.progress import (
     ignore_progress,
     never_stop,
 )
+from engine.crf.filter_bank import Frame
 from engine.crf.grid_features import GridExample
 from engine.kernels.threads import one_blas_thread
 from engine.learning.boosted_model import (
@@ -20,23 +22,30 @@ from engine.learning.boosted_model import (
     BoostedSegmentationModel,
     boosted_features,
     make_boosted_model,
+    said_of_trees,
     trees_alone,
-)
-from engine.learning.boosted_unaries import (
-    BoostedUnaries,
-    TrainingPicture,
-    deal_pictures,
-    learn_unaries,
 )
 from engine.learning.clock import Clock
 from engine.learning.edge_learning import MARGINAL_LOSSES, fit_marginal_loss, held_out_error
 from engine.learning.labelled_pictures import Images, Masks, check_labels, labelled_pictures
+from engine.learning.segmentation_prediction import predict_marginals
 from engine.learning.segmentation_progress import (
     HeldOutPictures,
     SegmentationProgress,
     SegmentationReporter,
 )
 from engine.learning.segmentation_solvers import SegmentationTask, solve_in_theta
+from engine.learning.tree_learning import (
+    SAMPLES,
+    SAMPLES_A_PICTURE,
+    TrainingPicture,
+    TreeLearning,
+    deal_pictures,
+    has_fallen,
+    is_refit_tried,
+    slope_of,
+)
+from engine.learning.tree_unaries import TreeUnaries
 from engine.objectives.grid_inner import check_rho
 from engine.solvers.control import Callbacks, Limits
 from engine.solvers.result import LearningResult, unsolved
@@ -50,6 +59,9 @@ than the draw of the pictures does."""
 
 KEPT_SHARE = 1 / 3
 """Share of these on which losses are compared, where the caller has not chosen one."""
+
+LEAST_PROBABILITY = 1e-5
+"""Marginals below count as this in their logarithms."""
 
 COMPARED = ("univariate", "likelihood", "trees")
 """Losses that are compared, and what the trees alone say; the clique loss did worse than the first
@@ -126,6 +138,14 @@ def train_boosted_segmentation(
         As for `train_segmentation`.
     StoppedError
         If asked to stop.
+
+    Examples
+    --------
+    >>> from engine import generate_leaf_images
+    >>> leaves = generate_leaf_images(3, rng=np.random.default_rng(0), shape=(24, 32))
+    >>> pictures, masks = [leaf.image for leaf in leaves], [leaf.mask for leaf in leaves]
+    >>> train_boosted_segmentation(pictures, masks, loss="trees").n_pixels
+    2304
     """
     if loss is not None and loss not in LOSSES:
         raise InvalidProblemError(f"loss: expected one of {', '.join(LOSSES)}, received {loss!r}.")
@@ -140,20 +160,32 @@ def train_boosted_segmentation(
     held_out = [] if holdout is None else list(labelled_pictures(*holdout, max_side))
     clock.begin(sum(picture.labels.size for picture in pictures))
     with one_blas_thread():
-        unaries = learn_unaries(
-            pictures, position=position, report=clock.report, should_stop=should_stop
-        )
+        how = TreeLearning(1, None, position, clock.report, should_stop, thinned_from=0)
+        unaries = how.learn(pictures)
         clock.report("Looking at what the second trees say", 0.78)
-        chosen = order.permutation(len(pictures))[:EDGE_PICTURES]
-        examples = [_guessed(unaries, pictures[k]) for k in chosen]
+        taught = [pictures[k] for k in order.permutation(len(pictures))[:EDGE_PICTURES]]
+        examples = [_guessed(unaries, picture) for picture in taught]
         weights = _Weights(examples, ridge, ridge_factor, rho, relative_gap, clock, should_stop)
         clock.report("Learning weights", 0.84)
         used, result, errors = weights.learn(loss, order)
+        if is_refit_tried(errors, used, clock):
+            clock.report("Refitting the trees beside their messages", 0.96)
+            said = [_log_marginals(example, result.theta, rho) for example in examples]
+            slope = slope_of(
+                [said_of_trees(example.features) for example in examples],
+                [example.features.scores(result.theta).node for example in examples],
+            )
+            more = how.refit(unaries, taught, said, slope)
+            examples = [_guessed(more, picture) for picture in taught]
+            again, error = replace(weights, examples=examples).judge(used, order)
+            if has_fallen(errors[used], error):
+                unaries, result = more, again
+            errors[f"{used}, refitted"] = error
         model = make_boosted_model(
             unaries, result.theta, loss=used, ridge=weights.ridge, rho=rho, max_side=max_side
         )
         kept = [
-            GridExample(boosted_features(p.colours, unaries.log_odds(p.colours)), p.labels)
+            GridExample(boosted_features(p.colours, unaries.scores(p.colours)[:, :, 0]), p.labels)
             for p in held_out
         ]
         _show(clock, kept, result, rho, should_stop)
@@ -168,13 +200,25 @@ def _read(
     read = list(labelled_pictures(images, masks, max_side))
     counts, sizes = [int(p.labels.sum()) for p in read], [p.labels.size for p in read]
     check_labels(counts, sizes, max_side, is_any_marked=any(p.is_marked for p in read))
-    return deal_pictures([(p.colours, p.labels) for p in read], rng)
+    dealt = [
+        (p.colours, np.zeros((*p.labels.shape, 0), np.float32), p.labels.view(np.uint8), whole)
+        for p, whole in ((p, Frame(0, 0, *p.labels.shape)) for p in read)
+    ]
+    return deal_pictures(dealt, 2, min(SAMPLES // len(read), SAMPLES_A_PICTURE), rng)
 
 
-def _guessed(unaries: BoostedUnaries, picture: TrainingPicture) -> GridExample:
+def _guessed(unaries: TreeUnaries, picture: TrainingPicture) -> GridExample:
     """An example whose log-odds come from trees that never saw its pixels."""
-    log_odds = unaries.log_odds(picture.colours, picture.folds)
-    return GridExample(boosted_features(picture.colours, log_odds), picture.labels)
+    log_odds = unaries.scores(picture.colours, folds=picture.folds)[:, :, 0]
+    features = boosted_features(picture.colours, log_odds)
+    return GridExample(features, picture.labels.view(np.bool_))
+
+
+def _log_marginals(example: GridExample, theta: FloatArray, rho: float) -> NDArray[np.float32]:
+    """What trees and messages say together of background and foreground, nats."""
+    marked, _ = predict_marginals(example.features, theta, rho)
+    both = np.stack([1 - marked, marked], axis=2)
+    return np.log(np.maximum(both, LEAST_PROBABILITY)).astype(np.float32)
 
 
 def _show(
@@ -199,59 +243,66 @@ def _show(
     )
 
 
+@dataclass(slots=True)
 class _Weights:
     """Learns the weights of log-odds and edges, by one loss or by the better of several."""
 
-    def __init__(
-        self,
-        examples: Sequence[GridExample],
-        ridge: float | None,
-        ridge_factor: float,
-        rho: float,
-        relative_gap: float,
-        clock: Clock,
-        should_stop: StopCallback,
-    ) -> None:
-        self._examples, self._rho, self._gap = examples, rho, relative_gap
-        self._clock, self._should_stop = clock, should_stop
-        self._n_pixels = sum(example.labels.size for example in examples)
-        self.ridge = ridge or ridge_factor * RIDGE_PER_PIXEL * self._n_pixels
+    examples: Sequence[GridExample]
+    given_ridge: float | None
+    ridge_factor: float
+    rho: float
+    relative_gap: float
+    clock: Clock
+    should_stop: StopCallback
+    n_pixels: int = field(init=False)
+    ridge: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.n_pixels = sum(example.labels.size for example in self.examples)
+        self.ridge = self.given_ridge or self.ridge_factor * RIDGE_PER_PIXEL * self.n_pixels
 
     def learn(
         self, loss: str | None, rng: np.random.Generator
     ) -> tuple[str, LearningResult, dict[str, float]]:
         """Return the loss, its result, and the errors of those that were compared."""
-        n_kept = int(KEPT_SHARE * len(self._examples))
-        if loss is not None or n_kept == 0:
+        if loss is not None or self._n_kept == 0:
             used = loss or "likelihood"
-            return used, self._fit(self._examples, used, rng), {}
+            return used, self._fit(self.examples, used, rng), {}
         errors, results = {}, {}
-        kept, others = self._examples[:n_kept], self._examples[n_kept:]
         for place, name in enumerate(COMPARED):
-            results[name] = self._fit(others, name, rng)
-            errors[name] = held_out_error(kept, results[name], self._rho, self._should_stop)
-            self._clock.report(f"Learning weights, compared: {name}", 0.9 + 0.03 * place)
+            results[name], errors[name] = self.judge(name, rng)
+            self.clock.report(f"Learning weights, compared: {name}", 0.88 + 0.03 * place)
         best = min(errors, key=errors.__getitem__)
         return best, results[best], errors
+
+    def judge(self, loss: str, rng: np.random.Generator) -> tuple[LearningResult, float]:
+        """Return what a loss learns from all but the kept pictures, and its error on these."""
+        result = self._fit(self.examples[self._n_kept :], loss, rng)
+        kept = self.examples[: self._n_kept]
+        return result, held_out_error(kept, result, self.rho, self.should_stop)
+
+    @property
+    def _n_kept(self) -> int:
+        return int(KEPT_SHARE * len(self.examples))
 
     def _fit(
         self, examples: Sequence[GridExample], loss: str, rng: np.random.Generator
     ) -> LearningResult:
         if loss == "trees":
             return unsolved(trees_alone())
-        share = sum(example.labels.size for example in examples) / self._n_pixels
+        share = sum(example.labels.size for example in examples) / self.n_pixels
         if loss in MARGINAL_LOSSES:
             return fit_marginal_loss(
                 examples,
                 loss,
                 ridge=share * self.ridge,
-                rho=self._rho,
-                max_seconds=self._clock.left,
-                should_stop=self._should_stop,
+                rho=self.rho,
+                max_seconds=self.clock.left,
+                should_stop=self.should_stop,
                 rng=rng,
             )
         sizes = [example.labels.size for example in examples]
-        task = SegmentationTask(examples, sizes, share * self.ridge, self._rho)
-        reporter = SegmentationReporter([], self._rho, ignore_progress, self._should_stop)
-        limits = Limits(relative_gap=self._gap, max_seconds=self._clock.left)
-        return solve_in_theta(task, limits, Callbacks(reporter, self._should_stop, None), reporter)
+        task = SegmentationTask(examples, sizes, share * self.ridge, self.rho)
+        reporter = SegmentationReporter([], self.rho, ignore_progress, self.should_stop)
+        limits = Limits(relative_gap=self.relative_gap, max_seconds=self.clock.left)
+        return solve_in_theta(task, limits, Callbacks(reporter, self.should_stop, None), reporter)

@@ -1,6 +1,6 @@
 """Fitting boosted trees: scikit-learn's, turned into flat arrays that a file can hold."""
 
-from dataclasses import dataclass
+import warnings
 from typing import Any
 
 import numpy as np
@@ -9,18 +9,7 @@ from numpy.typing import NDArray
 from engine.core.arguments import read_only
 from engine.crf.forest import Forest
 from engine.kernels.threads import one_openmp_thread
-
-
-@dataclass(frozen=True, slots=True)
-class TreeOptions:
-    """How many trees of how many leaves; ``share`` of the features is looked at in each node."""
-
-    n_trees: int
-    n_leaves: int
-    rate: float
-    share: float = 0.3
-    min_leaf: int = 40
-    max_depth: int = 12
+from engine.learning.tree_options import TreeOptions
 
 
 def fit_forest(
@@ -64,6 +53,8 @@ def fit_forest(
         early_stopping=False,
         random_state=seed,
     )
+    # Fitted in threads of our own, it says once a tree that joblib's were not asked.
+    warnings.filterwarnings("ignore", r"`sklearn\.utils\.parallel\.delayed`", UserWarning)
     with one_openmp_thread():
         booster.fit(samples, labels)
     return _flatten(booster, n_features)
@@ -72,10 +63,10 @@ def fit_forest(
 def _constant(labels: NDArray[np.bool_], n_features: int) -> Forest:
     """A forest that says how often a label was seen (one more of either kind, so never surely)."""
     marked = int(labels.sum())
-    offset = float(np.log((marked + 1) / (len(labels) - marked + 1)))
+    offsets = np.array([np.log((marked + 1) / (len(labels) - marked + 1))])
     whole, single = np.zeros(0, np.int32), np.zeros(0, np.float32)
-    features = np.zeros(0, np.int16)
-    return Forest(n_features, offset, whole, whole, features, single, whole, single)
+    nodes = (np.zeros(0, np.int16), single, whole, single[:, np.newaxis])
+    return Forest(n_features, offsets, whole, whole, *nodes)
 
 
 def _flatten(booster: Any, n_features: int) -> Forest:
@@ -96,10 +87,10 @@ def _flatten(booster: Any, n_features: int) -> Forest:
         np.where(is_leaf, 0, nodes["feature_idx"]).astype(np.int16),
         np.where(is_leaf, np.float32(np.inf), _rounded_down(nodes["num_threshold"])),
         children.astype(np.int32),
-        nodes["value"].astype(np.float32),
+        nodes["value"].astype(np.float32)[:, np.newaxis],
     )
-    offset = float(np.ravel(booster._baseline_prediction)[0])
-    return Forest(n_features, offset, *(read_only(array) for array in arrays))
+    offsets = np.ravel(booster._baseline_prediction)[:1].astype(np.float64)
+    return Forest(n_features, offsets, *(read_only(array) for array in arrays))
 
 
 def _ordered(nodes: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64], int]:

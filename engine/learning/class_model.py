@@ -12,19 +12,16 @@ from engine.core.arguments import FloatArray, as_finite_array, check_positive, r
 from engine.core.errors import InvalidProblemError
 from engine.core.npz_file import read_model_parts, read_npz, write_npz
 from engine.crf.class_features import MOST_CLASSES, ClassFeatures, Layout
-from engine.crf.class_forest import KINDS, ClassForest, class_forest_from_arrays
-from engine.crf.filter_bank import SCALES, FilterBank, Frame
+from engine.crf.filter_bank import SCALES, Frame
 from engine.crf.image_features import COLOUR_THRESHOLDS, SOBEL_THRESHOLDS, code_edges
 from engine.crf.image_grid import MIN_SIDE, model_shape
-from engine.learning.boosted_unaries import FOLDS
-from engine.learning.class_unaries import ClassUnaries
 from engine.learning.model_parts import check_model_parts
+from engine.learning.tree_unaries import TreeUnaries, unaries_from_arrays
 
 FORMAT = "bethe-hall class segmentation model 1"
 LOSSES = ("likelihood", "univariate", "trees")
 MAX_FILE_BYTES = 512 * 2**20
 
-_STAGES = ("first", "second")
 _NUMBERS = ("theta", "ridge", "max_side", "scale", "position", "n_maps")
 _SETTINGS = {
     "scales": np.array(SCALES),
@@ -72,7 +69,7 @@ class ClassSegmentationModel:
     Parameters
     ----------
     classes : names of the classes; label 0 is the first.
-    unaries : ClassUnaries
+    unaries : TreeUnaries
     theta : ndarray, shape (K,), nats, read-only; see `engine.crf.class_features`.
     loss : the loss that theta was learned by, one of `LOSSES`.
     ridge : float, lambda that theta was learned with.
@@ -82,7 +79,7 @@ class ClassSegmentationModel:
     """
 
     classes: tuple[str, ...]
-    unaries: ClassUnaries
+    unaries: TreeUnaries
     theta: FloatArray
     loss: str
     ridge: float
@@ -120,16 +117,11 @@ class ClassSegmentationModel:
             "ridge": np.array(self.ridge),
             "max_side": np.array(self.detail.max_side),
             "scale": np.array(self.detail.scale),
-            "position": np.array(int(self.unaries.bank.position)),
-            "n_maps": np.array(self.n_maps),
             "values": np.array(self.values, dtype=np.int64),
             "unknown": np.array(self.unknown, dtype=np.int64),
             **_SETTINGS,
+            **self.unaries.arrays(),
         }
-        for stage, forests in zip(_STAGES, (self.unaries.first, self.unaries.second), strict=True):
-            for fold, forest in enumerate(forests):
-                parts = forest.arrays().items()
-                arrays |= {f"{stage}_{fold}_{part}": values for part, values in parts}
         write_npz(path, arrays)
 
 
@@ -142,7 +134,7 @@ def class_features(
 
 def make_class_model(
     classes: tuple[str, ...],
-    unaries: ClassUnaries,
+    unaries: TreeUnaries,
     theta: FloatArray,
     *,
     loss: str,
@@ -165,10 +157,7 @@ def make_class_model(
         raise InvalidProblemError(f"loss: expected one of {', '.join(LOSSES)}, received {loss!r}.")
     if not 0 <= unaries.n_maps <= MOST_CLASSES:
         raise InvalidProblemError(f"maps: expected at most {MOST_CLASSES} planes.")
-    for forests, count in zip((unaries.first, unaries.second), unaries.n_features, strict=True):
-        for forest in forests:
-            if forest.n_features != count or forest.n_classes != len(classes):
-                raise InvalidProblemError("the trees are of other features or classes.")
+    unaries.check(len(classes))
     code = tuple(range(len(classes))) if values is None else tuple(int(v) for v in values)
     if len(code) != len(classes) or len(set(code)) < len(code):
         raise InvalidProblemError("values: each class needs one of its own.")
@@ -197,11 +186,26 @@ def check_classes(classes: tuple[str, ...]) -> None:
 def load_class_model(path: Path | str) -> ClassSegmentationModel:
     """Read a model file of several classes and check everything in it.
 
+    Parameters
+    ----------
+    path : Path or str, a file that ``save`` of a model wrote.
+
+    Returns
+    -------
+    ClassSegmentationModel
+
     Raises
     ------
     InvalidProblemError
         If the file is absent, too large, of another kind or version, learned with other features,
         or holds parts that do not fit each other.
+
+    Examples
+    --------
+    >>> load_class_model("absent.npz")
+    Traceback (most recent call last):
+        ...
+    engine.core.errors.InvalidProblemError: absent.npz: there is no such file.
     """
     name = Path(path).name
     parts = read_model_parts(path, None, max_bytes=MAX_FILE_BYTES)
@@ -223,13 +227,9 @@ def assemble_class_model(parts: Mapping[str, NDArray[Any]], name: str) -> ClassS
     if parts["classes"].ndim != 1 or parts["classes"].dtype.kind != "U":
         raise InvalidProblemError(f"{name} is damaged: classes are no names.")
     try:
-        first, second = (
-            tuple(_forest(parts, f"{stage}_{fold}_") for fold in range(FOLDS)) for stage in _STAGES
-        )
-        n_maps = int(parts["n_maps"])
         return make_class_model(
             tuple(str(each) for each in parts["classes"]),
-            ClassUnaries(FilterBank(bool(parts["position"])), n_maps, first, second),
+            unaries_from_arrays(parts),
             parts["theta"],
             loss=str(parts["loss"]),
             ridge=float(parts["ridge"]),
@@ -253,10 +253,3 @@ def is_class_model(path: Path | str) -> bool:
         return str(read_npz(path, {"format"}).get("format")) == FORMAT
     except (OSError, InvalidProblemError):
         return False
-
-
-def _forest(parts: Mapping[str, NDArray[Any]], prefix: str) -> ClassForest:
-    names = ("n_features", *KINDS)
-    return class_forest_from_arrays(
-        {part: parts[prefix + part] for part in names if prefix + part in parts}
-    )

@@ -1,8 +1,8 @@
 """Labelled pictures of several classes: read one at a time, checked, and cut to what is learned."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import repeat, zip_longest
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,13 +23,12 @@ WINDOW = 512
 """Pixels a side that are kept of a picture whose model is larger: where its known labels lie."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ReadPicture:
+class ReadPicture(NamedTuple):
     """A picture, or the window of it that is learned from, at the size of its model."""
 
     colours: NDArray[np.uint8]
-    labels: ClassLabels
     maps: NDArray[np.float32]
+    labels: ClassLabels
     frame: Frame
 
 
@@ -82,8 +81,8 @@ def _windowed(
     place = slice(top, top + WINDOW), slice(left, left + WINDOW)
     return ReadPicture(
         np.ascontiguousarray(colours[place]),
-        np.ascontiguousarray(small[place]),
         np.ascontiguousarray(maps[place]),
+        np.ascontiguousarray(small[place]),
         Frame(top, left, *shape),
     )
 

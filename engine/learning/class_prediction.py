@@ -106,6 +106,11 @@ def predict_classes(
     maps : ndarray, shape (H', W', C), probabilities from elsewhere; as many planes as the model has
     with_best : bool, whether to search for the best single labelling too.
 
+    Returns
+    -------
+    ClassPrediction
+        ``labels`` (H, W) and the probabilities of the classes.
+
     Raises
     ------
     InvalidProblemError
@@ -116,6 +121,15 @@ def predict_classes(
     Memory about 600 + 100 L bytes a pixel of the model and 8 L a pixel of the picture; models of
     more than a megapixel are gone through in tiles (`engine.learning.tiled_prediction`), unless
     they come with maps or the best labelling is asked for.
+
+    Examples
+    --------
+    >>> from engine import generate_leaf_images, train_class_segmentation
+    >>> (leaf,) = generate_leaf_images(1, rng=np.random.default_rng(0), shape=(24, 32))
+    >>> labels = leaf.mask.astype(np.uint8)
+    >>> trained = train_class_segmentation([leaf.image], [labels], ["ground", "leaf"])
+    >>> predict_classes(trained.model, leaf.image).labels.shape
+    (24, 32)
     """
     check_image("image", image)
     planes = maps_for(model, maps)

@@ -13,9 +13,8 @@ from engine.core.progress import (
     ignore_progress,
     never_stop,
 )
-from engine.crf.class_features import ClassExample
+from engine.crf.class_features import ClassExample, centred
 from engine.kernels.threads import one_blas_thread
-from engine.learning.boosted_unaries import FOLDS, deal_folds
 from engine.learning.class_model import (
     LOSSES,
     ClassSegmentationModel,
@@ -28,20 +27,34 @@ from engine.learning.class_pictures import (
     Images,
     LabelMaps,
     Maps,
-    ReadPicture,
     best_window,
     check_class_weights,
     check_known,
     read_class_pictures,
 )
-from engine.learning.class_unaries import ClassPicture, ClassUnaries, TreeLearning
-from engine.learning.class_ways import WayLearning
+from engine.learning.class_ways import (
+    JUDGE_SECONDS_A_LABEL,
+    ComparedWays,
+    WayLearning,
+    compared_ways,
+    log_marginals,
+    way_cost,
+)
 from engine.learning.clock import Clock
+from engine.learning.folds import FOLDS
+from engine.learning.tree_learning import (
+    SAMPLES,
+    SAMPLES_A_PICTURE,
+    TrainingPicture,
+    TreeLearning,
+    deal_pictures,
+    has_fallen,
+    is_refit_tried,
+    slope_of,
+)
+from engine.learning.tree_unaries import TreeUnaries
 from engine.metrics.classes import Confusion
 from engine.solvers.result import LearningResult
-
-SAMPLES, SAMPLES_A_PICTURE = 200_000, 4_000
-"""Pixels that the trees learn from: of all pictures together, and of one at most."""
 
 EDGE_WINDOW = 64
 """Pixels a side of the windows that the weights are learned from, one a picture."""
@@ -134,6 +147,15 @@ def train_class_segmentation(
         classes are known anywhere, or an option is out of range.
     StoppedError
         If asked to stop.
+
+    Examples
+    --------
+    >>> from engine import generate_leaf_images
+    >>> (leaf,) = generate_leaf_images(1, rng=np.random.default_rng(0), shape=(24, 32))
+    >>> labels = leaf.mask.astype(np.uint8)
+    >>> trained = train_class_segmentation([leaf.image], [labels], ["ground", "leaf"])
+    >>> trained.model.classes
+    ('ground', 'leaf')
     """
     names = tuple(classes)
     check_classes(names)
@@ -147,18 +169,23 @@ def train_class_segmentation(
     size = detail or Detail()
     read = list(read_class_pictures(images, labels, len(names), maps=maps, detail=size))
     counts = check_known(read, names)
-    pictures = _deal(read, len(names), order)
+    few = SAMPLES_A_PICTURE * max(1, FOLDS // len(read))
+    pictures = deal_pictures(read, len(names), min(SAMPLES // len(read), few), order)
     own = _own_checkpoint(checkpoint, pictures, names, size, position)
-    clock.begin(sum(picture.labels.size for picture in pictures))
+    n_pixels = sum(picture.labels.size for picture in pictures)
+    clock.begin(n_pixels, later=_work_on_weights(pictures, len(names), loss))
     with one_blas_thread():
         how = TreeLearning(len(names), weights, position, clock.report, should_stop, own)
         unaries = how.learn(pictures)
         clock.report("Looking at what the second trees say", 0.78)
         chosen = _edge_pictures(pictures, len(names), order)
         examples, wholes = _guessed(unaries, [pictures[k] for k in chosen])
-        clock.report("Learning weights", 0.84)
+        clock.trees = clock.seconds - clock.read
         learner = WayLearning(examples, wholes, weights, ridge, clock, should_stop)
         found = learner.learn(loss)
+        if is_refit_tried(found.errors, found.way.loss, clock):
+            taught = [pictures[k] for k in chosen]
+            unaries, found = _refitted(how, unaries, taught, learner, found)
     model = make_class_model(
         names,
         unaries,
@@ -169,29 +196,25 @@ def train_class_segmentation(
         values=values,
         unknown=unknown,
     )
-    n_pixels = sum(picture.labels.size for picture in pictures)
     result = replace(found.result, seconds=clock.seconds)
     return TrainedClasses(model, result, n_pixels, counts, found.errors, found.kept)
 
 
-def _deal(
-    read: Sequence[ReadPicture], n_classes: int, rng: np.random.Generator
-) -> list[ClassPicture]:
-    """Deal pictures, or blocks of few ones, into folds, and draw the pixels to learn from."""
-    each = max(1, min(SAMPLES // len(read), SAMPLES_A_PICTURE * max(1, FOLDS // len(read))))
-    folds = deal_folds([picture.labels.shape for picture in read], rng)
-    dealt = []
-    for picture, fold in zip(read, folds, strict=True):
-        known = np.flatnonzero(picture.labels.ravel() < n_classes)
-        pixels = np.sort(rng.choice(known, min(each, len(known)), replace=False))
-        dealt.append(
-            ClassPicture(picture.colours, picture.maps, picture.labels, picture.frame, fold, pixels)
-        )
-    return dealt
+def _work_on_weights(
+    pictures: Sequence[TrainingPicture], n_classes: int, loss: str | None
+) -> float:
+    """Core seconds expected of comparing the ways to learn weights, before windows are chosen."""
+    sizes = [min(picture.labels.size, EDGE_WINDOW**2) for picture in pictures]
+    n_labels = min(sum(sizes) * n_classes, EDGE_LABELS)
+    is_whole = all(bool((picture.labels < n_classes).all()) for picture in pictures)
+    ways = compared_ways(loss, n_classes)
+    judged = min(sum(picture.labels.size for picture in pictures) * n_classes, JUDGED_LABELS)
+    fits = [way_cost(way, n_labels, is_whole=is_whole) for way in (*ways, ways[0])]
+    return sum(fits) + JUDGE_SECONDS_A_LABEL * judged
 
 
 def _edge_pictures(
-    pictures: Sequence[ClassPicture], n_classes: int, rng: np.random.Generator
+    pictures: Sequence[TrainingPicture], n_classes: int, rng: np.random.Generator
 ) -> list[int]:
     """Pictures that the weights are learned from: drawn at random, as many as time allows."""
     chosen: list[int] = []
@@ -207,7 +230,7 @@ def _edge_pictures(
 
 
 def _guessed(
-    unaries: ClassUnaries, pictures: Sequence[ClassPicture]
+    unaries: TreeUnaries, pictures: Sequence[TrainingPicture]
 ) -> tuple[list[ClassExample], list[ClassExample]]:
     """Windows where most is known, and whole pictures as long as there is room.
 
@@ -222,7 +245,7 @@ def _guessed(
         left -= scores.size
         if left >= 0 or not wholes:
             wholes.append(ClassExample(class_features(colours, scores, maps), picture.labels))
-        top, side = best_window(picture.labels < unaries.n_classes, EDGE_WINDOW)
+        top, side = best_window(picture.labels < unaries.n_outputs, EDGE_WINDOW)
         place = slice(top, top + EDGE_WINDOW), slice(side, side + EDGE_WINDOW)
         features = class_features(
             np.ascontiguousarray(colours[place]),
@@ -233,9 +256,33 @@ def _guessed(
     return windows, wholes
 
 
+def _refitted(
+    how: TreeLearning,
+    unaries: TreeUnaries,
+    pictures: Sequence[TrainingPicture],
+    learner: WayLearning,
+    found: ComparedWays,
+) -> tuple[TreeUnaries, ComparedWays]:
+    """Trees that went on from the messages, and weights on top of them, where that pays."""
+    clock = learner.clock
+    clock.foresee("Refitting the trees beside their messages", clock.trees)
+    theta = found.result.theta
+    said = [log_marginals(example, theta) for example in learner.wholes]
+    trees = [example.features.trees for example in learner.wholes]
+    scores = [centred(example.features.scores(theta).nodes) for example in learner.wholes]
+    more = how.refit(unaries, pictures[: len(said)], said, slope_of(trees, scores))
+    examples, wholes = _guessed(more, pictures)
+    again = replace(learner, examples=examples, wholes=wholes).learn(None, only=found.way)
+    before, after = found.errors[found.way.name], again.errors[found.way.name]
+    errors = {**found.errors, f"{found.way.name}, refitted": after}
+    if not has_fallen(before, after):
+        return unaries, replace(found, errors=errors)
+    return more, replace(again, errors=errors)
+
+
 def _own_checkpoint(
     checkpoint: Checkpoint | None,
-    pictures: Sequence[ClassPicture],
+    pictures: Sequence[TrainingPicture],
     classes: tuple[str, ...],
     detail: Detail,
     position: bool,

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from engine.core.arguments import read_only
 from engine.core.progress import StopCallback, never_stop
-from engine.crf.class_forest import ClassForest
+from engine.crf.forest import Forest
 from engine.kernels.boosting import bin_plane, fill_gradients, grow_tree, step_leaves
+from engine.learning.tree_options import TreeOptions
 
 BINS = 64
 """Values of a feature that splits tell apart: quantiles of the samples."""
@@ -22,21 +23,6 @@ PROJECTIONS = 4
 
 LARGEST_STEP = 4.0
 """Nats by which a leaf may move a class, before the rate: pure leaves would go on for ever."""
-
-
-@dataclass(frozen=True, slots=True)
-class ClassTreeOptions:
-    """How many trees of how many leaves; each split looks at ``share`` of the features, and at
-    ``most_features`` of them at most."""
-
-    n_trees: int
-    n_leaves: int
-    rate: float
-    share: float = 0.3
-    most_features: int = 32
-    min_leaf: int = 40
-    max_depth: int = 12
-    ridge: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,13 +52,13 @@ def fit_class_forest(
     planes: NDArray[np.float32],
     labels: NDArray[np.uint8],
     n_classes: int,
-    options: ClassTreeOptions,
+    options: TreeOptions,
     *,
     rng: np.random.Generator,
     weights: NDArray[np.float32] | None = None,
     start: NDArray[np.float32] | None = None,
     should_stop: StopCallback = never_stop,
-) -> ClassForest:
+) -> Forest:
     """Fit a forest to the log-probabilities of labels.
 
     Parameters
@@ -80,7 +66,7 @@ def fit_class_forest(
     planes : ndarray, shape (K, n), float32: features of the samples, one row a feature.
     labels : ndarray, shape (n,), uint8, below ``n_classes``
     n_classes : int, at least 2
-    options : ClassTreeOptions
+    options : TreeOptions
     rng : numpy.random.Generator, draws features and projections.
     weights : ndarray, shape (n,), float32, optional
     start : ndarray, shape (n, L), float32, optional
@@ -89,7 +75,7 @@ def fit_class_forest(
 
     Returns
     -------
-    ClassForest
+    Forest
         Without trees where all labels are equal.
     """
     bins = quantile_bins(planes)
@@ -111,7 +97,7 @@ def fit_binned_forest(
     bins: NDArray[np.uint8],
     labels: NDArray[np.uint8],
     n_classes: int,
-    options: ClassTreeOptions,
+    options: TreeOptions,
     *,
     rng: np.random.Generator,
     weights: NDArray[np.float32] | None = None,
@@ -119,7 +105,7 @@ def fit_binned_forest(
     threshold_of: Callable[[NDArray[np.int32], NDArray[np.int32]], NDArray[np.float32]]
     | None = None,
     should_stop: StopCallback = never_stop,
-) -> ClassForest:
+) -> Forest:
     """Fit a forest to binned features, (n, K) uint8 below `BINS`; see `fit_class_forest`.
 
     Without ``threshold_of``, which tells thresholds from features and bins, the forest is asked
@@ -151,7 +137,7 @@ class _Booster:
         labels: NDArray[np.uint8],
         weights: NDArray[np.float32],
         scores: NDArray[np.float32],
-        options: ClassTreeOptions,
+        options: TreeOptions,
     ) -> None:
         n, classes = scores.shape
         self._bins, self._labels, self._weights = bins, labels, weights
@@ -213,7 +199,7 @@ class _Booster:
         n_features: int,
         offsets: NDArray[np.float32],
         threshold_of: Callable[[NDArray[np.int32], NDArray[np.int32]], NDArray[np.float32]] | None,
-    ) -> ClassForest:
+    ) -> Forest:
         """Join the nodes of all trees."""
         sizes = [len(nodes) for nodes, _, _ in self._trees]
         starts = np.cumsum([0, *sizes])[:-1]
@@ -235,7 +221,7 @@ class _Booster:
             children.astype(np.int32),
             values,
         )
-        return ClassForest(n_features, *(read_only(np.ascontiguousarray(a)) for a in arrays))
+        return Forest(n_features, *(read_only(np.ascontiguousarray(a)) for a in arrays))
 
 
 def _projection(classes: int, rng: np.random.Generator) -> NDArray[np.float32]:

@@ -10,19 +10,25 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.core.arguments import FloatArray
 from engine.core.progress import StopCallback
 from engine.crf.class_features import UNKNOWN, ClassExample, Layout
-from engine.learning.boosted_unaries import block_folds
+from engine.kernels.threads import count_threads
 from engine.learning.class_weights import (
+    SWEEPS,
     fit_likelihood,
-    fit_univariate,
+    fit_loss,
     judge_classes,
+    rest_messages,
     trees_alone,
 )
 from engine.learning.clock import Clock
+from engine.learning.folds import block_folds
 from engine.metrics.classes import Confusion
+from engine.objectives.class_losses import ClassLoss
+from engine.objectives.class_messages import ClassMessages
 from engine.solvers.result import LearningResult, unsolved
 
 RIDGE_PER_PIXEL = 1e-3
@@ -34,6 +40,20 @@ all edges to their margins for its certificate would take longer than the trees.
 
 RELATIVE_GAP = 2e-3
 """Certified gap over the size of the log-likelihood at which learning by it stops."""
+
+
+FIT_SECONDS_A_LABEL = 2.5e-5
+"""Core seconds of comparing a univariate way, by pixels times classes of the windows."""
+
+JUDGE_SECONDS_A_LABEL = 1e-6
+"""Core seconds of judging the pictures kept from it, by their pixels times classes."""
+
+LIKELIHOOD_COST, HIDDEN_COST, TREES_COST = 6.0, 25.0, 0.05
+"""Of comparing other ways, in the univariate one's: the likelihood with every label known, with
+hidden ones (which are guessed anew some times), and the trees alone."""
+
+LEAST_PROBABILITY = np.float32(1e-5)
+"""Marginals below count as this in their logarithms."""
 
 
 class Way(NamedTuple):
@@ -71,6 +91,53 @@ class ComparedWays:
 
 
 @dataclass(slots=True)
+class Pace:
+    """Says how long the steps of comparing will take: by what is expected, then by those done.
+
+    Parameters
+    ----------
+    clock : Clock, which is told
+    ways, tail : core seconds expected of comparing each way, and of the steps after that
+    """
+
+    clock: Clock
+    ways: Sequence[float]
+    tail: Sequence[float]
+    done: int = 0
+    begun: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.begun = self.clock.seconds
+
+    def next(self, sentence: str) -> None:
+        """Begin the next step."""
+        work = [*self.ways, *self.tail]
+        behind = sum(work[: self.done])
+        slowness = 1.0 / count_threads()
+        if behind > 0:
+            slowness = (self.clock.seconds - self.begun) / behind
+        self.clock.foresee(sentence, slowness * sum(work[self.done :]))
+        self.done += 1
+
+
+def compared_ways(loss: str | None, n_classes: int) -> list[Way]:
+    """Return the ways of a loss, or all that are compared for so many classes."""
+    many = n_classes > MOST_COMPARED_BY_LIKELIHOOD
+    return [
+        way
+        for way in WAYS
+        if way.loss == loss or (loss is None and not (many and way.loss == "likelihood"))
+    ]
+
+
+def way_cost(way: Way, n_labels: int, *, is_whole: bool) -> float:
+    """Return core seconds that comparing a way takes, by pixels times classes of the windows."""
+    known = LIKELIHOOD_COST if is_whole else HIDDEN_COST
+    cost = {"likelihood": known, "trees": TREES_COST}.get(way.loss, 1.0)
+    return FIT_SECONDS_A_LABEL * cost * n_labels
+
+
+@dataclass(slots=True)
 class WayLearning:
     """Learns the weights in one way or in the best of several.
 
@@ -98,33 +165,44 @@ class WayLearning:
         self.n_known = sum(example.n_known for example in self.examples)
         self.strength = self.ridge or RIDGE_PER_PIXEL * self.n_known
 
-    def learn(self, loss: str | None) -> ComparedWays:
+    def learn(self, loss: str | None, *, only: Way | None = None) -> ComparedWays:
         """Compare the ways of a loss, or all of them; the best one then learns from all pictures.
 
-        What the trees alone say is used where no way of weights makes fewer mistakes.
+        What the trees alone say is used where no way of weights makes fewer mistakes. ``only``
+        one way is judged where it is given.
         """
-        many = self._layout.n_classes > MOST_COMPARED_BY_LIKELIHOOD
-        ways = [
-            way
-            for way in WAYS
-            if way.loss == loss or (loss is None and not (many and way.loss == "likelihood"))
-        ]
+        ways = compared_ways(loss, self._layout.n_classes) if only is None else [only]
         halves = self._halves()
         if halves is None:
             return ComparedWays(ways[0], self._fit(self.examples, ways[0]), {}, ())
         errors, taught = {}, {}
-        for place, way in enumerate(ways):
-            self.clock.report(f"Comparing ways to learn: {way.name}", 0.84 + 0.03 * place)
+        pace = Pace(self.clock, [self._cost(way) for way in ways], self._tail(is_last=bool(only)))
+        for way in ways:
+            pace.next(f"Comparing ways to learn: {way.name}")
             taught[way] = [self._fit(half, way).theta for half in halves]
             errors[way.name] = self._error(halves, taught[way])
         best = min(ways, key=lambda way: errors[way.name])
-        if TREES_ALONE.name not in errors:
+        if only is None and TREES_ALONE.name not in errors:
             plain = trees_alone(self._layout)
             errors[TREES_ALONE.name] = self._error(halves, [plain, plain])
-        self.clock.report("Looking at the pictures kept from it", 0.94)
+        pace.next("Looking at the pictures kept from it")
         kept = self._judge_wholes(halves, taught[best])
-        self.clock.report(f"Learning weights: {best.name}", 0.96)
+        pace.next(f"Learning weights: {best.name}")
         return ComparedWays(best, self._fit(self.examples, best), errors, kept)
+
+    def _cost(self, way: Way) -> float:
+        """Core seconds that comparing a way is expected to take."""
+        n_labels = sum(example.labels.size for example in self.examples) * self._layout.n_classes
+        is_whole = all(example.n_known == example.labels.size for example in self.examples)
+        return way_cost(way, n_labels, is_whole=is_whole)
+
+    def _tail(self, *, is_last: bool) -> list[float]:
+        """Core seconds of what follows the ways: judging pictures, all weights, refitted trees."""
+        n_judged = sum(example.labels.size for example in self.wholes) * self._layout.n_classes
+        tail = [JUDGE_SECONDS_A_LABEL * n_judged, self._cost(WAYS[0])]
+        if not is_last:
+            tail.append(sum(tail) + self._cost(WAYS[0]) + self.clock.trees * count_threads())
+        return tail
 
     @property
     def _layout(self) -> Layout:
@@ -182,11 +260,12 @@ class WayLearning:
                 max_seconds=self.clock.left,
                 should_stop=self.should_stop,
             )
-        return fit_univariate(
+        return fit_loss(
             examples,
+            ClassLoss(
+                iterations=SWEEPS, weights=tuple(self.weights.tolist()), is_potts=way.is_potts
+            ),
             ridge=share * self.strength,
-            weights=self.weights,
-            is_potts=way.is_potts,
             max_seconds=self.clock.left,
             should_stop=self.should_stop,
         )
@@ -207,3 +286,10 @@ def _by_blocks(example: ClassExample) -> tuple[ClassExample, ClassExample]:
     first = np.where(is_first, example.labels, hidden)
     second = np.where(is_first, hidden, example.labels)
     return ClassExample(example.features, first), ClassExample(example.features, second)
+
+
+def log_marginals(example: ClassExample, theta: FloatArray) -> NDArray[np.float32]:
+    """Return what trees and messages say together of a picture, (rows, columns, L), nats."""
+    chains = ClassMessages(example.features, theta)
+    rest_messages(chains)
+    return np.log(np.maximum(chains.marginals(), LEAST_PROBABILITY))

@@ -18,7 +18,8 @@ from engine.crf.class_features import ClassExample, Layout
 from engine.kernels.threads import count_threads, one_blas_thread
 from engine.metrics.classes import Confusion, confusion
 from engine.objectives.class_inner import ClassSetInnerProblem, expected_statistics
-from engine.objectives.class_messages import ClassMessages, univariate_loss
+from engine.objectives.class_losses import ClassLoss, loss_and_gradient
+from engine.objectives.class_messages import ClassMessages
 from engine.solvers.control import Callbacks, Limits
 from engine.solvers.result import LearningResult, TrajectoryPoint
 from engine.solvers.theta_ascent import ThetaAscent
@@ -52,26 +53,29 @@ class _Over(Exception):
         self.status = status
 
 
-def fit_univariate(
+def fit_loss(
     examples: Sequence[ClassExample],
+    options: ClassLoss,
     *,
     ridge: float,
-    weights: FloatArray,
-    is_potts: bool,
+    centre: FloatArray | None = None,
     start: FloatArray | None = None,
+    max_steps: int = MAX_STEPS,
+    tolerance: float = TOLERANCE,
     max_seconds: float | None = None,
     should_stop: StopCallback,
 ) -> LearningResult:
-    """Minimise the univariate logistic loss of the known pixels, plus lambda/2 ||theta - plain||^2.
+    """Minimise a loss of the known pixels, plus lambda/2 ||theta - centre||^2.
 
     Parameters
     ----------
     examples : sequence of ClassExample
-    ridge : float, lambda > 0 of the whole loss; it draws towards what the trees say alone.
-    weights : ndarray, shape (L,), of the pixels of each class
-    is_potts : bool
-        Whether neighbours may only agree or not, instead of a weight for each pair of classes.
-    start : ndarray, shape (K,), optional
+    options : ClassLoss; Potts edges may only agree or not, without a weight for pairs of classes.
+    ridge : float, lambda > 0 of the whole loss
+    centre : ndarray, shape (K,), where the ridge draws to; by default what the trees say alone.
+    start : ndarray, shape (K,), optional; the centre by default
+    max_steps : int, of L-BFGS
+    tolerance : float, decrease of the loss over its size that counts as converged
     max_seconds : float, optional; all pictures are looked at once even if none are left.
     should_stop : StopCallback
 
@@ -86,9 +90,9 @@ def fit_univariate(
         If stopped before all pictures had been looked at.
     """
     layout = examples[0].features.layout
-    plain = layout.plain()
+    plain = layout.plain() if centre is None else centre
     theta = plain if start is None else start
-    free = free_parameters(layout, is_potts=is_potts)
+    free = free_parameters(layout, is_potts=options.is_potts)
     root = np.linalg.cholesky(estimate_curvature(examples, ridge)[np.ix_(free, free)])
     started, best, evaluations = time.perf_counter(), (np.inf, theta), 0
 
@@ -98,9 +102,7 @@ def fit_univariate(
             nonlocal best, evaluations
             now = plain.copy()
             now[free] = solve_triangular(root, z, lower=True, trans="T") + plain[free]
-            parts = pool.map(
-                lambda e: univariate_loss(e, now, SWEEPS, weights, is_potts=is_potts), examples
-            )
+            parts = pool.map(lambda e: loss_and_gradient(e, now, options), examples)
             away = now - plain
             value, gradient = 0.5 * ridge * float(away @ away), ridge * away
             for part, slope in parts:
@@ -122,7 +124,7 @@ def fit_univariate(
                     jac=True,
                     method="L-BFGS-B",
                     options={
-                        "maxcor": MEMORY, "maxiter": MAX_STEPS, "ftol": TOLERANCE, "gtol": 0.0,
+                        "maxcor": MEMORY, "maxiter": max_steps, "ftol": tolerance, "gtol": 0.0,
                     },
                 )  # fmt: skip
                 status = Status.ITERATION_LIMIT if outcome.status == 1 else Status.CONVERGED
@@ -161,7 +163,7 @@ def fit_likelihood(
 
     Parameters
     ----------
-    examples, ridge, max_seconds, should_stop : as for `fit_univariate`
+    examples, ridge, max_seconds, should_stop : as for `fit_loss`
     relative_gap : float, certified gap over the size of the objective at which to stop
 
     References

@@ -17,13 +17,20 @@ TELLING = 0.08
 
 @dataclass(slots=True)
 class Clock:
-    """Counts the seconds from the first, reading included, and reports what is left of them."""
+    """Counts the seconds from the first, reading included, and reports what is left of them.
+
+    ``later`` are seconds expected after the trees, which `report` counts; ``trees`` those that the
+    trees took; ``shown`` the share that was reported last, which never falls.
+    """
 
     on_progress: ProgressCallback
     max_seconds: float | None
     started: float = field(default_factory=perf_counter)
     read: float = 0.0
     expected: float | None = None
+    later: float = 0.0
+    trees: float = 0.0
+    shown: float = 0.0
 
     @property
     def seconds(self) -> float:
@@ -35,10 +42,14 @@ class Clock:
         """Seconds until the limit, 0 beyond it; None without one."""
         return None if self.max_seconds is None else max(self.max_seconds - self.seconds, 0.0)
 
-    def begin(self, n_pixels: int) -> None:
-        """Say that all is read: what is left is told from now on, at first by the pixels."""
+    def begin(self, n_pixels: int, later: float = 0.0) -> None:
+        """Say that all is read: what is left is told from now on, at first by the pixels.
+
+        ``later`` are core seconds of work for which the fractions of `report` leave no room.
+        """
         self.read = self.seconds
         self.expected = expected_seconds(n_pixels)
+        self.later = later / count_threads()
 
     def report(self, sentence: str, fraction: float) -> None:
         """Say what is done next, and which share of the work after reading is behind."""
@@ -47,7 +58,20 @@ class Clock:
         left = own / fraction * (1 - fraction) if fraction > 0 else None
         if self.expected is not None and fraction < TELLING:
             left = max(self.expected * (1 - fraction), own * 0.1)
+        if left is not None and self.later:
+            self.foresee(sentence, left + self.later)
+            return
         self.on_progress(Progress(sentence, fraction=fraction, seconds=seconds, seconds_left=left))
+
+    def foresee(self, sentence: str, left: float) -> None:
+        """Say what is done next, and how many seconds are left of all; the limit caps them."""
+        seconds = self.seconds
+        left = left if self.left is None else min(left, self.left)
+        own = seconds - self.read
+        self.shown = max(self.shown, own / (own + left) if own + left > 0 else 0.0)
+        self.on_progress(
+            Progress(sentence, fraction=self.shown, seconds=seconds, seconds_left=left)
+        )
 
 
 def expected_seconds(n_pixels: int) -> float:

@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Any
 
 from engine.core.errors import InvalidProblemError, StoppedError
-from engine.core.hosts import HostLostError, Request
+from engine.core.hosts import HostLostError, HostRequest
 from engine.core.progress import StopCallback, never_stop
 
 POLL_SECONDS = 0.002  # at first between two looks at what is asked; longer after a while
@@ -91,7 +91,7 @@ class DaskHosts:
         with self._client.as_current():  # actors look for it
             self._actors = [future.result() for future in self._futures]
 
-    def ask(self, requests: Sequence[Request], should_stop: StopCallback) -> list[Any]:
+    def ask(self, requests: Sequence[HostRequest], should_stop: StopCallback) -> list[Any]:
         """See `Hosts.ask`."""
         try:
             with self._client.as_current():

@@ -24,10 +24,10 @@ from engine.crf.class_features import ClassLabels
 from engine.crf.filter_bank import Frame
 from engine.crf.image_grid import enlarge, shrink_image, shrink_labels
 from engine.kernels.threads import one_blas_thread
-from engine.learning.boosted_unaries import deal_folds
 from engine.learning.class_model import Detail
 from engine.learning.class_pictures import best_window
-from engine.learning.class_unaries import FIRST, SECOND, ClassPicture, TreeLearning
+from engine.learning.tree_learning import TreeLearning, deal_pictures
+from engine.learning.tree_options import FIRST, SECOND
 
 MOST_PICTURES = 16
 """Pictures that sizes are tried on."""
@@ -161,14 +161,11 @@ def _trial(
         _window(*pair, region, n_classes, detail)
         for pair, region in zip(pairs, regions, strict=True)
     ]
-    folds = deal_folds([labels.shape for _, labels, _ in windows], rng)
-    each = max(1, SAMPLES // len(windows))
-    pictures = []
-    for (colours, labels, frame), fold in zip(windows, folds, strict=True):
-        known = np.flatnonzero(labels.ravel() < n_classes)
-        pixels = np.sort(rng.choice(known, min(each, len(known)), replace=False))
-        none = np.zeros((*labels.shape, 0), dtype=np.float32)
-        pictures.append(ClassPicture(colours, none, labels, frame, fold, pixels))
+    read = [
+        (colours, np.zeros((*labels.shape, 0), np.float32), labels, frame)
+        for colours, labels, frame in windows
+    ]
+    pictures = deal_pictures(read, n_classes, SAMPLES // len(read), rng)
     how = TreeLearning(
         n_classes,
         np.ones(n_classes),

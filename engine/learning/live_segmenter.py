@@ -20,19 +20,20 @@ from numpy.typing import NDArray
 from engine.core.arguments import read_only
 from engine.core.errors import InvalidProblemError
 from engine.crf.class_features import ClassFeatures, ClassLabels, Layout, centred
-from engine.crf.class_forest import ClassForest
 from engine.crf.filter_bank import FilterBank, blur_into
+from engine.crf.forest import Forest
 from engine.crf.grid_features import EdgeFeatures
 from engine.crf.image_features import N_EDGE_FEATURES, code_edges
 from engine.kernels.threads import for_row_ranges
 from engine.learning.class_model import check_classes
 from engine.learning.class_pictures import check_label_map
 from engine.learning.class_prediction import enlarge_classes, entropy_of
-from engine.learning.class_trees import Bins, ClassTreeOptions, fit_binned_forest, quantile_bins
+from engine.learning.class_trees import Bins, fit_binned_forest, quantile_bins
 from engine.learning.segmentation_prediction import check_image
+from engine.learning.tree_options import TreeOptions
 from engine.objectives.class_messages import ClassMessages
 
-TREES = ClassTreeOptions(n_trees=24, n_leaves=12, rate=0.3, min_leaf=5, max_depth=6)
+TREES = TreeOptions(n_trees=24, n_leaves=12, rate=0.3, min_leaf=5, max_depth=6)
 
 SAMPLES_A_CLASS = 2_000
 """Painted pixels of a class that trees learn from: more of the same strokes say little."""
@@ -96,9 +97,19 @@ class LiveSegmenter:
 
     Parameters
     ----------
-    classes : names of the L classes, 2 to 32; label 0 is the first.
+    classes : sequence of str, names of the L classes, 2 to 32; label 0 is the first.
     position : bool, whether the place within the picture may speak.
     most_pixels : int, of all pictures together.
+
+    Raises
+    ------
+    InvalidProblemError
+        If there are fewer than 2 or more than 32 classes, or two of one name.
+
+    Examples
+    --------
+    >>> LiveSegmenter(["leaf", "ground"]).classes
+    ('leaf', 'ground')
     """
 
     def __init__(
@@ -118,7 +129,7 @@ class LiveSegmenter:
         self._cuts: Bins | None = None
         self._pictures: dict[str, _Kept] = {}
         self._strokes: dict[str, ClassLabels] = {}
-        self._forest: ClassForest | None = None
+        self._forest: Forest | None = None
         layout = Layout(len(self.classes))
         self._theta = layout.plain()
         agreement = layout.split(self._theta)[1]
@@ -241,7 +252,7 @@ class LiveSegmenter:
         )
 
     def _marginals(
-        self, forest: ClassForest, key: str, seen: tuple[slice, slice]
+        self, forest: Forest, key: str, seen: tuple[slice, slice]
     ) -> NDArray[np.float32]:
         """Marginals of the pixels that are looked at, shape (rows, columns, L)."""
         bins = self._pictures[key].bins[:, seen[0], seen[1]]

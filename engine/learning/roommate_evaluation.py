@@ -64,10 +64,17 @@ def evaluate_roommates(
     Parameters
     ----------
     model : RoommateModel
-    survey : Survey
+    survey : Survey, n students, asked the questions of the model.
     pairs : ndarray, shape (p, 2), or rooms (n,) as in ``train_roommates``
         Students without a roommate are left out.
-    should_stop : asked before every sweep for the marginals, which are most of the work.
+    should_stop : callable returning bool, optional
+        Asked before every sweep for the marginals, which are most of the work.
+
+    Returns
+    -------
+    Evaluation
+        ``auc`` of the model's probabilities and ``baseline_auc`` of plain distance, with their
+        curves and the reliability of probabilities.
 
     Raises
     ------
@@ -75,6 +82,14 @@ def evaluate_roommates(
         If the survey asked other questions, a pair is wrong, or there are fewer than two pairs.
     StoppedError
         If ``should_stop`` answered True.
+
+    Examples
+    --------
+    >>> from engine import simulate_university, train_roommates
+    >>> first, second = simulate_university(30, 2, rng=np.random.default_rng(0)).cohorts
+    >>> model = train_roommates([(first.survey, first.pairs)]).model
+    >>> 0.0 <= evaluate_roommates(model, second.survey, second.pairs).auc <= 1.0
+    True
     """
     model.check_survey(survey)
     room = as_rooms(pairs, survey.n_students, survey.ids)

@@ -78,14 +78,30 @@ def explain_pair(
 
     Parameters
     ----------
-    model, survey : the model and the survey that was scored.
+    model : RoommateModel
+    survey : Survey, n students, the one that was scored.
     i, j : int, two different students.
-    rules : Rules, default none; says which partners each is compared with.
+    rules : Rules, optional; says which partners each is compared with.
+
+    Returns
+    -------
+    Explanation
+        ``score`` of the pair and ``average`` over allowed partners, in nats, and a contribution for
+        each question.
 
     Raises
     ------
     InvalidProblemError
         If i = j, a student is unknown, or the survey asked other questions.
+
+    Examples
+    --------
+    >>> from engine import simulate_university, train_roommates
+    >>> year = simulate_university(30, 1, rng=np.random.default_rng(0)).cohorts[0]
+    >>> model = train_roommates([(year.survey, year.pairs)]).model
+    >>> found = explain_pair(model, year.survey, 0, 1)
+    >>> len(found.contributions) == year.survey.questionnaire.n_questions
+    True
     """
     model.check_survey(survey)
     n = survey.n_students
@@ -153,7 +169,25 @@ class QuestionWeight:
 
 
 def question_weights(model: RoommateModel) -> tuple[QuestionWeight, ...]:
-    """Return one row per question, in the order of the questionnaire."""
+    """Return one row per question, in the order of the questionnaire.
+
+    Parameters
+    ----------
+    model : RoommateModel
+
+    Returns
+    -------
+    tuple of QuestionWeight, length Q, in the order of the questionnaire; weights in nats.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from engine import simulate_university, train_roommates
+    >>> year = simulate_university(30, 1, rng=np.random.default_rng(0)).cohorts[0]
+    >>> model = train_roommates([(year.survey, year.pairs)]).model
+    >>> len(question_weights(model)) == year.survey.questionnaire.n_questions
+    True
+    """
     features, theta = model.features, model.theta
     rows = []
     for index, question in enumerate(model.questionnaire.questions):

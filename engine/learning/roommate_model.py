@@ -100,10 +100,25 @@ def make_roommate_model(
 def load_roommate_model(path: Path | str) -> RoommateModel:
     """Read a model file and check everything in it.
 
+    Parameters
+    ----------
+    path : Path or str, a file that ``save`` of a model wrote.
+
+    Returns
+    -------
+    RoommateModel
+
     Raises
     ------
     InvalidProblemError
         If the file is absent, too large, of another format, or its parts do not fit together.
+
+    Examples
+    --------
+    >>> load_roommate_model("absent.npz")
+    Traceback (most recent call last):
+        ...
+    engine.core.errors.InvalidProblemError: absent.npz: there is no such file.
     """
     name = Path(path).name
     parts = read_model_parts(path, _PARTS, max_bytes=MAX_FILE_BYTES)

@@ -63,7 +63,7 @@ class Proposal:
         approximation, held against a Markov chain.
     probability_error : ndarray, shape (n,)
         Largest standard error of a probability in the student's group: 0 where sums are exact, nan
-        where no chain was run, so that the approximation's error is unknown.
+        where no chain was run, or chains did not agree: the approximation's error is then unknown.
     is_calibrated : bool
         Whether probabilities were checked on unseen pairs; otherwise they are model confidence.
     """
@@ -106,6 +106,13 @@ def propose_pairs(
     sampling_seconds : float
         At most so long runs the Markov chain that holds probabilities to a stated error; it ends
         when every standard error is .003. 0 runs none and states no error.
+    on_progress : callable taking a Progress, optional
+    should_stop : callable returning bool, optional, asked before every sweep.
+
+    Returns
+    -------
+    Proposal
+        Pairs with their ``weight`` and ``upper_bound`` (nats), and the probability of every pair.
 
     Raises
     ------
@@ -121,6 +128,15 @@ def propose_pairs(
     Groups that ``same`` rules separate are solved apart. O(n^2) memory: the answer takes 4 n^2
     bytes, and work on a group of m at its peak 50 m^2 (measured at 1,200: scores, messages, their
     copies), or 95 m^2 where a pair is likelier than all others together.
+
+    Examples
+    --------
+    >>> from engine import simulate_university, train_roommates
+    >>> year = simulate_university(30, 1, rng=np.random.default_rng(0)).cohorts[0]
+    >>> model = train_roommates([(year.survey, year.pairs)]).model
+    >>> proposal = propose_pairs(model, year.survey, sampling_seconds=0.0)
+    >>> len(proposal.pairs), abs(proposal.upper_bound - proposal.weight) < 1e-6
+    (15, True)
     """
     rules = rules or Rules()
     model.check_survey(survey)
@@ -229,8 +245,9 @@ def _solve_group(
                 max_seconds=sampling_seconds,
                 should_stop=should_stop,
             )
-            tau = np.where(found.is_exact[:, None], tau, sampled.tau)
-            error = sampled.error
+            if sampled.has_mixed:  # else its frequencies tell where it began
+                tau = np.where(found.is_exact[:, None], tau, sampled.tau)
+                error = sampled.error
     who = group.students
     draft.weight += matching.weight
     draft.upper_bound += matching.upper_bound

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
-from scipy.stats import chi2, norm
+from scipy.special import chdtrc, ndtri  # scipy.stats would take as long as Django to load
 
 from engine.core.arguments import FloatArray, IntArray, read_only
 from engine.core.errors import InvalidProblemError, StoppedError
@@ -50,7 +50,7 @@ Cohort = tuple[Survey, IntArray]
 WEAK_RIDGE = 1.0  # a weight of one nat, e times the odds, is nothing unusual before any data
 GAP = 0.01  # nats of the likelihood: within .15 of a standard error in any direction
 CONFIDENCE = 0.95
-WIDTH = float(norm.ppf(0.5 + CONFIDENCE / 2.0))  # standard errors on either side
+WIDTH = float(ndtri(0.5 + CONFIDENCE / 2.0))  # standard errors on either side
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class WeightEstimate:
         values, vectors = np.linalg.eigh(spread)
         kept = values > 1e-9 * values[-1]
         along = (vectors.T @ (contrasts @ self.theta))[kept] / np.sqrt(values[kept])
-        return float(chi2.sf(along @ along, int(kept.sum())))
+        return float(chdtrc(int(kept.sum()), along @ along))
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,7 +370,7 @@ def _drift(effects: Sequence[Effect], at: FloatArray) -> Drift:
     spread = float(weight @ (at - middle) ** 2)
     slope = float(weight @ ((at - middle) * values)) / spread
     apart = float(weight @ (values - mean) ** 2)
-    return Drift(question, slope, spread**-0.5, float(chi2.sf(apart, len(values) - 1)))
+    return Drift(question, slope, spread**-0.5, float(chdtrc(len(values) - 1, apart)))
 
 
 def _sampler(

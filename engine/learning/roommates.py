@@ -90,6 +90,13 @@ def train_roommates(
     References
     ----------
     Tang et al. 2015, sections 3 and 4.2, appendix A.3.
+
+    Examples
+    --------
+    >>> from engine import simulate_university
+    >>> year = simulate_university(30, 1, rng=np.random.default_rng(0)).cohorts[0]
+    >>> train_roommates([(year.survey, year.pairs)]).result.relative_gap <= 1e-4
+    True
     """
     checked = _check_cohorts(cohorts)
     check_positive("ridge", ridge)

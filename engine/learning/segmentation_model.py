@@ -99,11 +99,26 @@ def make_segmentation_model(
 def load_segmentation_model(path: Path | str) -> AnySegmentationModel:
     """Read a model file of either kind of unaries and check everything in it.
 
+    Parameters
+    ----------
+    path : Path or str, a file that ``save`` of a model wrote.
+
+    Returns
+    -------
+    SegmentationModel or BoostedSegmentationModel
+
     Raises
     ------
     InvalidProblemError
         If the file is absent, too large, of another kind or version, learned with other features,
         or holds numbers that are not finite.
+
+    Examples
+    --------
+    >>> load_segmentation_model("absent.npz")
+    Traceback (most recent call last):
+        ...
+    engine.core.errors.InvalidProblemError: absent.npz: there is no such file.
     """
     name = Path(path).name
     parts = read_model_parts(path, {*_PARTS, *BOOSTED_PARTS}, max_bytes=MAX_FILE_BYTES)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.core.arguments import FloatArray
-from engine.core.hosts import Hosts, Request
+from engine.core.hosts import HostRequest, Hosts
 from engine.core.progress import StopCallback
 from engine.kernels.threads import count_threads, one_blas_thread
 from engine.learning.example_store import ExampleStore, ExampleView, PictureDigest
@@ -127,7 +127,9 @@ class SpreadPictures:
         return SpreadGroup(self._hosts, [self._home[k] for k in chosen], rho, self._should_stop)
 
     def _send(self) -> None:
-        requests = [Request(k, "append", (sent,)) for k, sent in enumerate(self._waiting) if sent]
+        requests = [
+            HostRequest(k, "append", (sent,)) for k, sent in enumerate(self._waiting) if sent
+        ]
         self._waiting = [[] for _ in self._waiting]
         self._waiting_pixels = 0
         if requests:
@@ -169,7 +171,7 @@ class SpreadGroup:
 
     def _ask(self, method: str, arguments: Callable[[int], tuple[Any, ...]]) -> list[Any]:
         used = [k for k, chosen in enumerate(self._chosen) if chosen]
-        requests = [Request(k, method, arguments(k)) for k in used]
+        requests = [HostRequest(k, method, arguments(k)) for k in used]
         return self._hosts.ask(requests, self._should_stop)
 
     def _in_order(self, answers: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:

@@ -26,11 +26,11 @@ from engine.crf.context import GuessPlace, compute_context
 from engine.crf.filter_bank import Frame
 from engine.crf.picture_windows import PictureSource, ShrunkPicture
 from engine.learning.boosted_model import BoostedSegmentationModel, boosted_features
-from engine.learning.boosted_unaries import ask
 from engine.learning.class_model import ClassSegmentationModel
 from engine.learning.class_weights import rest_messages
 from engine.learning.segmentation_model import AnySegmentationModel
 from engine.learning.segmentation_prediction import predict_marginals
+from engine.learning.tree_unaries import ask
 from engine.objectives.class_messages import ClassMessages
 
 MARGIN = 112
@@ -229,18 +229,18 @@ class TiledPrediction:
             for tile in tiles:
                 self._stop_if_asked()
                 colours = picture.window(*tile.window)
-                planes = unaries.bank.compute(colours, _frame(tile, picture))
-                guess = ask(unaries.first, planes, None)
+                planes = unaries.bank.compute(colours, _frame(tile, picture), is_shared=True)
+                guess = ask(unaries.first, planes, None)[:, :, 0]
                 guesses.write(tile.top, tile.left, guess[tile.inside])
                 yield True
             place = _guess_place(guesses)
             for tile in tiles:
                 self._stop_if_asked()
                 colours = picture.window(*tile.window)
-                planes = unaries.bank.compute(colours, _frame(tile, picture))
+                planes = unaries.bank.compute(colours, _frame(tile, picture), is_shared=True)
                 guess = np.asarray(guesses.read(*tile.window), dtype=np.float32)
                 context = compute_context(guess, place.seen_from(*tile.window[:2]))
-                odds = ask(unaries.second, np.concatenate([planes, context]), None)
+                odds = ask(unaries.second, np.concatenate([planes, context]), None)[:, :, 0]
                 features = boosted_features(colours, odds)
                 nodes, is_converged = predict_marginals(features, model.theta, model.rho)
                 write(tile.top, tile.left, nodes[tile.inside].astype(np.float32))

@@ -1,19 +1,27 @@
 """Names of ``engine.metrics``; ``__init__.py`` imports each when it is first used."""
 
 from .calibration import ReliabilityBin, fit_platt_slope, reliability_bins, wilson_range
+from .classes import ClassFigures, Confusion, class_figures, confusion
 from .matching_error import hamming_error
+from .objects import ObjectTable, measure_objects
 from .roc import RocCurve, compute_roc
 from .segmentation import binary_entropy, intersection_over_union, log_loss
 
 __all__ = [
+    "ClassFigures",
+    "Confusion",
+    "ObjectTable",
     "ReliabilityBin",
     "RocCurve",
     "binary_entropy",
+    "class_figures",
     "compute_roc",
+    "confusion",
     "fit_platt_slope",
     "hamming_error",
     "intersection_over_union",
     "log_loss",
+    "measure_objects",
     "reliability_bins",
     "wilson_range",
 ]

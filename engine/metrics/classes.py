@@ -15,6 +15,15 @@ class Confusion:
     """Counts of known pixels: ``counts[y, x]`` of class y that were given the label x.
 
     Classes that occur neither in truth nor in predictions have the figure NaN.
+
+    Parameters
+    ----------
+    counts : ndarray, shape (L, L), int64, pixels by true class (row) and given label (column).
+
+    Examples
+    --------
+    >>> Confusion(np.array([[3, 1], [0, 4]])).error
+    0.125
     """
 
     counts: IntArray
@@ -51,10 +60,20 @@ class Confusion:
 
 @dataclass(frozen=True, slots=True)
 class ClassFigures:
-    """Figures of several pictures; ``classes`` has a row a class, over the pixels of all of them.
+    """Figures of several pictures.
 
-    ``error`` and ``overlap`` are means over pictures, as of masks: the share of wrong pixels, and
-    the mean intersection over union of the classes that occur in the picture.
+    Parameters
+    ----------
+    n_pictures : int, those with a known pixel.
+    error : float, share of wrong pixels, mean over pictures, as of masks.
+    overlap : float
+        Intersection over union, mean over the classes that occur in the picture and over pictures.
+    classes : tuple of dict, length L, figures of each class over the pixels of all pictures.
+
+    Examples
+    --------
+    >>> ClassFigures(1, 0.25, 0.5, ()).error
+    0.25
     """
 
     n_pictures: int
@@ -68,6 +87,21 @@ def class_figures(counts: Sequence[Confusion]) -> ClassFigures | None:
 
     A row of ``classes`` has "pixels" (known ones), "iou", "found" (the share of them that were
     given this class) and "right" (the share of those given this class that are of it).
+
+    Parameters
+    ----------
+    counts : sequence of Confusion, one a picture.
+
+    Returns
+    -------
+    ClassFigures or None
+
+    Examples
+    --------
+    >>> truth = np.array([[0, 1]], dtype=np.uint8)
+    >>> figures = class_figures([confusion(truth, truth, 2)])
+    >>> figures.n_pictures, figures.error
+    (1, 0.0)
     """
     known = [one for one in counts if one.counts.any()]
     if not known:
@@ -92,10 +126,26 @@ def class_figures(counts: Sequence[Confusion]) -> ClassFigures | None:
 def confusion(predicted: NDArray[np.uint8], truth: NDArray[np.uint8], n_classes: int) -> Confusion:
     """Count known pixels, those whose true label is below ``n_classes``.
 
+    Parameters
+    ----------
+    predicted : ndarray, shape (H, W), uint8, labels.
+    truth : ndarray, shape (H, W), uint8, labels; 255 where nothing is known.
+    n_classes : int, L.
+
+    Returns
+    -------
+    Confusion
+
     Raises
     ------
     InvalidProblemError
         If the sizes differ.
+
+    Examples
+    --------
+    >>> truth = np.array([[0, 1, 255]], dtype=np.uint8)
+    >>> confusion(np.array([[0, 0, 0]], dtype=np.uint8), truth, 2).error
+    0.5
     """
     if predicted.shape != truth.shape:
         raise InvalidProblemError(

@@ -17,12 +17,19 @@ class ObjectTable:
 
     Parameters
     ----------
-    labels : ndarray, shape (height, width), int32: 0, or the number of the object, from 1
-    area : in units of the pixel size squared
-    perimeter : in units of the pixel size
-    centre : ndarray, shape (n, 2): row and column of the centroid, pixels of the mask
-    mean : mean of the picture's values within the object
-    sureness : mean probability of the pixels' class, where that is known (nan elsewhere)
+    labels : ndarray, shape (height, width), int32: 0, or the number of the object, from 1.
+    area : ndarray, shape (n,), float64, in units of the pixel size squared.
+    perimeter : ndarray, shape (n,), float64, in units of the pixel size.
+    centre : ndarray, shape (n, 2), float64: row and column of the centroid, pixels of the mask.
+    mean : ndarray, shape (n,), float64, mean of the picture's values within the object.
+    sureness : ndarray, shape (n,), float64
+        Mean probability of the pixels' class, where that is known (nan elsewhere).
+
+    Examples
+    --------
+    >>> mask = np.array([[True, True, False, True]])
+    >>> len(measure_objects(mask, np.zeros(mask.shape)))
+    2
     """
 
     labels: NDArray[np.int32]
@@ -65,10 +72,10 @@ def measure_objects(
     Parameters
     ----------
     mask : ndarray, shape (height, width), bool
-    values : ndarray, shape (height, width): of the picture, for the mean
-    probability : ndarray, shape (height, width), optional: of the pixel's class
-    pixel_size : length of a pixel's side, in the unit wanted
-    min_pixels : smaller objects are left out
+    values : ndarray, shape (height, width), of the picture, for the mean.
+    probability : ndarray, shape (height, width), optional, of the pixel's class.
+    pixel_size : float, length of a pixel's side, in the unit wanted.
+    min_pixels : int, smaller objects are left out.
 
     Returns
     -------
@@ -78,6 +85,12 @@ def measure_objects(
     -----
     The perimeter is that of `skimage.measure.perimeter`: borders through the middles of pixels,
     diagonal steps counting as sqrt(2). Objects of one pixel have none.
+
+    Examples
+    --------
+    >>> mask = np.array([[True, True, False, True]])
+    >>> measure_objects(mask, np.zeros(mask.shape), pixel_size=2.0).area.tolist()
+    [8.0, 4.0]
     """
     from skimage.measure import label, regionprops  # slow to import
 

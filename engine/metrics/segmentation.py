@@ -13,7 +13,7 @@ PROBABILITY_FLOOR = 1e-7
 MaskArray = NDArray[np.bool_]
 
 
-def hamming_error(predicted: MaskArray, truth: MaskArray) -> float:
+def pixel_error(predicted: MaskArray, truth: MaskArray) -> float:
     """Return the share of pixels whose label is wrong (mean Hamming loss)."""
     _check_same_shape(predicted, truth)
     return float(np.mean(predicted != truth))

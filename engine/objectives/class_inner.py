@@ -123,9 +123,6 @@ def expected_statistics(example: ClassExample, theta: FloatArray) -> FloatArray:
     if (example.labels < n).all():
         return observed_statistics(example)
     chains = ClassMessages(example.features, theta)
-    for label in range(n):
-        known = example.labels == label
-        chains.potentials[known] = 0.0
-        chains.potentials[known, label] = 1.0
+    chains.hold(example.labels)
     chains.sweep(MAX_SWEEPS // 4)
     return chains.summarise(chains.marginals())[0]

@@ -1,10 +1,10 @@
-"""Messages of one picture with several classes: marginals, bounds, a loss and its derivatives."""
+"""Messages of one picture with several classes: marginals and bounds."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.core.arguments import FloatArray
-from engine.crf.class_features import ClassExample, ClassFeatures
+from engine.crf.class_features import ClassFeatures, ClassLabels
 from engine.crf.grid_features import CodeArray
 from engine.kernels import class_messages as kernels
 from engine.kernels.threads import for_row_ranges
@@ -58,10 +58,10 @@ class ClassMessages:
         highest = pairs.max(axis=(1, 2))
         pairs = pairs - highest[:, None, None]
         sizes = [codes.size for codes in features.codes]
-        self._offset = float(tops.sum(dtype=np.float64)) + float(highest @ sizes)
+        self.level = float(tops.sum(dtype=np.float64)) + float(highest @ sizes)
         # Scores are float32: the bound allows for what they lost.
         size = float(np.abs(tops).sum(dtype=np.float64)) - float(nodes.sum(dtype=np.float64))
-        self._offset += ROUNDING * size
+        self._offset = self.level + ROUNDING * size
         self._pairs = np.exp(2.0 * np.maximum(pairs, -EDGE_RANGE))
         self._agreement = np.exp(2.0 * np.clip(self.scores.agreement, -EDGE_RANGE, EDGE_RANGE))
         h, v = self._pairs.astype(np.float32)
@@ -76,6 +76,16 @@ class ClassMessages:
         """What every kernel asks for first."""
         right, down = self.features.codes
         return self.potentials, right, down, self.tables, self.extra, self.is_plain
+
+    def hold(self, labels: ClassLabels) -> None:
+        """Give pixels of known label no other; ``level``, of all scores, then counts these."""
+        count = self.potentials.shape[2]
+        known = labels < count
+        held = (*np.nonzero(known), labels[known])
+        kept = self.potentials[held]
+        self.level += float(np.log(kept).sum(dtype=np.float64))
+        self.potentials[known] = 0.0
+        self.potentials[held] = 1.0
 
     def sweep(self, count: int = 1) -> float:
         """Pass ``count`` times forward and backward; return the last largest relative change."""
@@ -134,56 +144,3 @@ class ClassMessages:
             nodes, *self.features.codes, self._pairs, self._agreement, ROUNDS, by_code, by_pair
         )
         return self.features.pull_back(nodes, by_code, by_pair), float(entropy)
-
-
-def univariate_loss(
-    example: ClassExample,
-    theta: FloatArray,
-    sweeps: int,
-    weights: FloatArray,
-    *,
-    is_potts: bool = False,
-) -> tuple[float, FloatArray]:
-    """Return the univariate logistic loss after some sweeps, and its gradient in theta.
-
-        - sum over known pixels of weight(y_i) log tau_i(y_i)
-
-    Pixels that are unknown say nothing themselves; messages pass through them.
-
-    Parameters
-    ----------
-    example : ClassExample
-    theta : ndarray, shape (K,)
-    sweeps : int
-    weights : ndarray, shape (L,), of the pixels of each class
-    is_potts : bool
-        Whether the derivatives in the weights of label pairs, all zero, may be left out as zeros:
-        that takes half of the time.
-
-    Notes
-    -----
-    Memory 16 L bytes a pixel and sweep.
-
-    References
-    ----------
-    Domke 2013, section 8 (truncated fitting).
-    """
-    chains = ClassMessages(example.features, theta)
-    chains.is_plain = chains.is_plain and is_potts
-    states = [chains.messages.copy()]
-    for _ in range(sweeps):
-        chains.sweep()
-        states.append(chains.messages.copy())
-    marginals = chains.marginals()
-    adjoint = np.empty_like(chains.messages)
-    nodes = np.empty_like(marginals)
-    n = marginals.shape[2]
-    extra, pairs = np.zeros_like(chains.scores.agreement), np.zeros((2, n, n))
-    value = kernels.begin_adjoint(
-        marginals, example.labels, weights, chains.messages, adjoint, nodes
-    )
-    for before, after in zip(states[-2::-1], states[:0:-1], strict=True):
-        kernels.reverse_sweep(*chains.fixed, before, after, adjoint, nodes, extra, pairs)
-    # The kernels' tables are exp(2 theta).
-    gradient = example.features.pull_back(nodes, 2.0 * extra, 2.0 * pairs)
-    return float(value), gradient

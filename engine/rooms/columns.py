@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from engine.core.arguments import FloatArray, IntArray
+from engine.core.arguments import BoolArray, FloatArray, IntArray
 from engine.rooms.prices import Prices
 from engine.rooms.problem import LARGEST_ROOM, RoomProblem
 
@@ -31,8 +31,7 @@ class Columns:
         members = pad(members)
         keys = np.column_stack((members, kind, row)).astype(np.int32)
         fresh = np.zeros(len(keys), dtype=bool)
-        for k in range(len(keys)):
-            key = keys[k].tobytes()
+        for k, key in enumerate(keys.view(f"V{keys.itemsize * keys.shape[1]}").ravel().tolist()):
             if key not in self._seen:
                 self._seen.add(key)
                 fresh[k] = True
@@ -43,6 +42,17 @@ class Columns:
         values = self._problem.group_values(members, kind, row)
         self.value = np.concatenate((self.value, values))
         return len(kind)
+
+    def among(self, chosen: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+        """Return members, kinds and rows of some groups."""
+        return self.members[chosen], self.kind[chosen], self.row[chosen]
+
+    def without(self, is_taken: BoolArray) -> "Columns":
+        """Return the groups of which no atom is taken."""
+        free = ~np.append(is_taken, False)[self.members].any(axis=1)
+        rest = Columns(self._problem)
+        rest.add(self.members[free], self.kind[free], self.row[free])
+        return rest
 
     def reduced_values(self, atoms: FloatArray, kinds: FloatArray, rows: FloatArray) -> FloatArray:
         """Return what every group is worth above the prices of its atoms, kind and room."""

@@ -7,12 +7,13 @@ import numpy as np
 from engine.core.arguments import BoolArray, FloatArray, IntArray
 from engine.core.progress import StopCallback
 from engine.rooms.columns import Columns
-from engine.rooms.master import Master
+from engine.rooms.master import Left, Master
 from engine.rooms.prices import Prices
 from engine.rooms.problem import RoomProblem
 
 SURE = 0.95  # a share from which a group is as good as chosen
 
+CORNER = 300  # atoms left at which the simplex method is quicker than the interior point
 STEP = 0.15  # share of the groups fixed at least in one step
 MAX_SECONDS = 120.0  # of one solve
 
@@ -28,30 +29,41 @@ def dive(
 ) -> Groups:
     """Return members, kinds and rows of groups that fit together; some atoms may be in none.
 
-    ``columns`` are what the dive begins with: few, since a master of its own solves them again at
-    every step. ``find_groups(is_taken, prices)`` prices more for the atoms that are left.
+    ``columns`` are what the dive begins with; those that it meets are added. Each step is a master
+    of its own over what is left: few atoms and groups, so that the last steps cost nothing.
+    ``find_groups(is_taken, prices)`` prices more for the atoms that are left.
     """
-    master = Master(problem, columns, penalty)
-    master.add_new_columns()
-    fixed: list[int] = []
-    is_taken = np.zeros(master.n_atoms, dtype=bool)
-    is_solved = master.solve(MAX_SECONDS, should_stop, at_corner=True)
-    while is_solved and not should_stop():
-        shares = master.shares()[1]
-        chosen = _next(columns, shares, is_taken)
+    is_taken = np.zeros(problem.n_atoms, dtype=bool)
+    fixed: list[Groups] = [columns.among(np.empty(0, dtype=np.int64))]
+    while not is_taken.all() and not should_stop():
+        left = _left(problem, is_taken, fixed)
+        open_ = columns.without(is_taken)
+        is_small = bool(left.atoms.sum() <= CORNER)
+        master = Master(problem, open_, penalty, left)
+        master.add_new_columns()
+        if not master.solve(MAX_SECONDS, should_stop, at_corner=is_small):
+            break
+        found = find_groups(is_taken, master.prices())
+        columns.add(*found)
+        if open_.add(*found):
+            master.add_new_columns()
+            if not master.solve(MAX_SECONDS, should_stop, at_corner=is_small):
+                break
+        chosen = _next(open_, master.shares()[1], is_taken)
         if not len(chosen):
             break
-        fixed.extend(chosen.tolist())
-        master.fix(chosen, 1.0)
-        members = columns.members[chosen]
-        is_taken[members[members >= 0]] = True
-        if is_taken.all() or not master.solve(MAX_SECONDS, should_stop, at_corner=True):
-            break
-        if not should_stop() and columns.add(*find_groups(is_taken, master.prices())):
-            master.add_new_columns()
-            is_solved = master.solve(MAX_SECONDS, should_stop, at_corner=True)
-    chosen = np.array(fixed, dtype=np.int64)
-    return columns.members[chosen], columns.kind[chosen], columns.row[chosen]
+        fixed.append(open_.among(chosen))
+        is_taken[open_.members[chosen][open_.members[chosen] >= 0]] = True
+    members, kind, row = (np.concatenate(part) for part in zip(*fixed, strict=True))
+    return members, kind, row
+
+
+def _left(problem: RoomProblem, is_taken: BoolArray, fixed: list[Groups]) -> Left:
+    count, rows = problem.count.copy(), np.ones(len(problem.row_kind))
+    for _, kind, row in fixed:
+        np.subtract.at(count, kind, 1)
+        rows[row[row >= 0]] = 0.0
+    return Left(~is_taken, count, rows)
 
 
 def _next(columns: Columns, shares: FloatArray, is_taken: BoolArray) -> IntArray:

@@ -1,12 +1,13 @@
 """The restricted master: the best fractional mixture of the groups found so far, by HiGHS."""
 
 import time
+from dataclasses import dataclass
 from typing import Any
 
 import highspy
 import numpy as np
 
-from engine.core.arguments import FloatArray, IntArray
+from engine.core.arguments import BoolArray, FloatArray, IntArray
 from engine.core.progress import StopCallback
 from engine.rooms.columns import Columns
 from engine.rooms.prices import Prices
@@ -25,18 +26,32 @@ OPTIONS: dict[str, bool | int | float | str] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What is not taken yet: atoms (n,), rooms of each kind (t,), rooms that some stay in (r,)."""
+
+    atoms: BoolArray
+    count: IntArray
+    rows: FloatArray
+
+
 class Master:
     """Every atom in one group or unplaced at a penalty, at most so many groups a kind and room.
 
     Prices come from an interior point: where many are optimal it stands in their middle, so that
     fewer rounds of columns are needed than from a corner, and no round depends on how degenerate
     the master is. Fixing groups needs a corner, where few are used: the simplex method, whose basis
-    is kept from solve to solve.
+    is kept from solve to solve. With ``left`` it is about what others leave; columns must fit that.
     """
 
-    def __init__(self, problem: RoomProblem, columns: Columns, penalty: float) -> None:
+    def __init__(
+        self, problem: RoomProblem, columns: Columns, penalty: float, left: Left | None = None
+    ) -> None:
         self._problem = problem
         self._columns = columns
+        self._left = left or Left(
+            np.ones(problem.n_atoms, dtype=bool), problem.count, np.ones(len(problem.row_kind))
+        )
         self._n_added = 0
         self._interruption = _Interruption()
         self._model = _quiet_solver(self._interruption)
@@ -45,8 +60,9 @@ class Master:
     def _add_rows(self, penalty: float) -> None:
         problem, n = self._problem, self._problem.n_atoms
         t, r = problem.n_kinds, len(problem.row_kind)
-        lower = np.concatenate((np.ones(n), np.full(t + r, -highspy.kHighsInf)))
-        upper = np.concatenate((np.ones(n), problem.count.astype(float), np.ones(r)))
+        atoms = self._left.atoms.astype(float)
+        lower = np.concatenate((atoms, np.full(t + r, -highspy.kHighsInf)))
+        upper = np.concatenate((atoms, self._left.count, self._left.rows)).astype(float)
         none = np.empty(0, dtype=np.int32)
         self._model.addRows(n + t + r, lower, upper, 0, none, none, np.empty(0))
         self._model.addCols(
@@ -90,7 +106,7 @@ class Master:
         ``at_corner`` asks for a solution of the simplex method.
         """
         self._interruption.begin(max_seconds, should_stop)
-        if not at_corner and self.n_atoms > SMALL:
+        if not at_corner and self._left.atoms.sum() > SMALL:
             self._model.setOptionValue("solver", "ipx")
             if self._run():
                 return True
@@ -121,12 +137,6 @@ class Master:
         """Return how much of each atom is unplaced (n,) and how much of each group is used (g,)."""
         values = np.array(self._model.getSolution().col_value)
         return values[: self._problem.n_atoms], values[self._problem.n_atoms :]
-
-    def fix(self, chosen: IntArray, value: float) -> None:
-        """Hold groups at 0 or 1."""
-        index = (self._problem.n_atoms + chosen).astype(np.int32)
-        bounds = np.full(len(index), value)
-        self._model.changeColsBounds(len(index), index, bounds, bounds)
 
 
 class _Interruption:

@@ -13,6 +13,7 @@ from engine.core.arguments import FloatArray, IntArray
 from engine.core.progress import StopCallback, never_stop
 from engine.core.rounding import sum_allowance
 from engine.kernels.room_groups import KEPT, extend_pairs, largest_sums, positive_pairs
+from engine.kernels.room_stays import positive_stays
 from engine.rooms.prices import Prices
 from engine.rooms.problem import LARGEST_ROOM, RoomProblem
 from engine.rooms.stays import Stays
@@ -105,6 +106,9 @@ class Pricer:
         self._pairs = np.empty((n_pairs, 2), dtype=np.int64)
         self._groups = np.empty((room_for, LARGEST_ROOM + 1), dtype=np.int64)
         self._values = np.empty(room_for)
+        n_stays = min(MAX_PAIRS, len(problem.stay_atom) * problem.n_atoms)
+        self._stay_roots = np.empty((n_stays, 3), dtype=np.int64)
+        self._stay_values = np.empty(n_stays)
         self._largest = _largest_entry(problem)
         self._shapes = tuple(_shapes(problem))
 
@@ -192,26 +196,29 @@ class Pricer:
                 value = value + problem.preference[view, here] - prices.atoms[here]
                 cheapest = kinds[np.argmin(prices.kinds[kinds])]
                 self._put_lone(quest, here, value - prices.kinds[cheapest], cheapest, -1, least)
-                for e in np.flatnonzero(np.isin(problem.stay_atom, here)):
-                    kind, row = problem.row_kind[problem.stay_row[e]], problem.stay_row[e]
-                    if kind in kinds:
-                        k = int(np.searchsorted(here, problem.stay_atom[e]))
-                        gain = value[k] + problem.stay_refund[e]
-                        gain -= prices.kinds[kind] + prices.rows[row]
-                        self._put_lone(quest, here[k : k + 1], np.array([gain]), kind, row, least)
+                kind = problem.row_kind[problem.stay_row]
+                e = np.flatnonzero(np.isin(problem.stay_atom, here) & np.isin(kind, kinds))
+                place, row, kind = (
+                    np.searchsorted(here, problem.stay_atom[e]),
+                    problem.stay_row[e],
+                    kind[e],
+                )
+                gain = value[place] + problem.stay_refund[e]
+                gain -= prices.kinds[kind] + prices.rows[row]
+                self._put_lone(quest, here[place], gain, kind, row, least)
 
     def _put_lone(
         self,
         quest: _Quest,
         atoms: IntArray,
         reduced: FloatArray,
-        kind: int,
-        row: int,
+        kind: IntArray | np.int64,
+        row: IntArray | int,
         least: float,
     ) -> None:
         good = reduced > least - self._slack
-        ones = np.ones(int(good.sum()), dtype=np.int64)
-        quest.put(atoms[good, np.newaxis], kind * ones, row * ones, reduced[good])
+        kinds, rows = np.broadcast_to(kind, good.shape), np.broadcast_to(row, good.shape)
+        quest.put(atoms[good, np.newaxis], kinds[good], rows[good], reduced[good])
 
     def _search_shape(self, quest: _Quest, m: int, s: int) -> None:
         """Price groups of m atoms and s people in every view."""
@@ -226,7 +233,7 @@ class Pricer:
                 quest.is_whole = False
                 return
             stays = Stays.of(self._problem, view, kinds, quest.prices, base)
-            roots, values = self._roots(cost, base, m, s, quest.least(m), pairs, stays)
+            roots, values = self._roots(quest, cost, base, m, s, pairs, stays)
             if not quest.is_exact:
                 chosen = _best_roots(roots, values, self._problem.n_atoms)
                 roots, values = roots[chosen], values[chosen]
@@ -320,11 +327,11 @@ class Pricer:
 
     def _roots(
         self,
+        quest: _Quest,
         cost: FloatArray,
         base: float,
         m: int,
         s: int,
-        least: float,
         pairs: IntArray,
         stays: Stays,
     ) -> tuple[IntArray, FloatArray]:
@@ -334,26 +341,32 @@ class Pricer:
         first, second = pairs[:, 0], pairs[:, 1]
         value = self._pair_values(first, second, scale)
         value -= (cost[first] + cost[second]) / (m - 1) + base / whole
-        bar = least / whole - self._slack
+        bar = quest.least(m) / whole - self._slack
         good = value > bar
-        rows = [np.column_stack((pairs[good], np.full(int(good.sum()), -1)))]
-        values = [value[good]]
-        n = self._problem.n_atoms
-        everyone = np.arange(n)
-        for r in np.flatnonzero(np.diff(stays.room_start)):
-            here = slice(stays.room_start[r], stays.room_start[r + 1])
-            price = cost.copy()
-            price[stays.room_atom[here]] -= stays.room_refund[here]
-            for a in stays.room_atom[here]:
-                value = self._pair_values(np.full(n, a), everyone, scale)
-                value -= (price[a] + price) / (m - 1) + (base + stays.room_base[r]) / whole
-                ok = (value > bar) & (everyone != a)
-                ok[stays.room_atom[here]] &= stays.room_atom[here] > a
-                others = np.flatnonzero(ok)
-                full = np.column_stack((np.full(len(others), a), others, np.full(len(others), r)))
-                rows.append(full)
-                values.append(value[others])
-        return np.concatenate(rows).astype(np.int64), np.concatenate(values)
+        roots = np.column_stack((pairs[good], np.full(int(good.sum()), -1)))
+        if not len(stays.room_atom):
+            return roots.astype(np.int64), value[good]
+        count = positive_stays(
+            self._problem.scores,
+            self._problem.bonus,
+            cost,
+            scale,
+            1.0 / (m - 1),
+            (base + stays.room_base) / whole,
+            bar,
+            stays.room_start,
+            stays.room_atom,
+            stays.room_refund,
+            self._stay_roots,
+            self._stay_values,
+        )
+        if count > len(self._stay_roots):
+            quest.is_whole = False
+            count = len(self._stay_roots)
+        return (
+            np.concatenate((roots, self._stay_roots[:count])).astype(np.int64),
+            np.concatenate((value[good], self._stay_values[:count])),
+        )
 
     def _pair_values(self, first: IntArray, second: IntArray, scale: float) -> FloatArray:
         problem = self._problem

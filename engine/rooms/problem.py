@@ -87,8 +87,20 @@ class RoomProblem:
                 if len(self.bonus):
                     liked[both] += self.bonus[safe[both, a], safe[both, b]]
         total: FloatArray = scored * scale + liked
-        for a, r, refund in zip(self.stay_atom, self.stay_row, self.stay_refund, strict=True):
-            staying = np.flatnonzero(row == r)
-            if len(staying):
-                total[staying[(members[staying] == a).any(axis=1)]] += refund
+        return total + self._refunds(members, row)
+
+    def _refunds(self, members: IntArray, row: IntArray) -> FloatArray:
+        """Return what groups gain by those who stay in their room."""
+        total = np.zeros(len(members))
+        staying = np.flatnonzero(row >= 0)
+        if not len(staying) or not len(self.stay_row):
+            return total
+        entry = self.stay_row * self.n_atoms + self.stay_atom
+        order = np.argsort(entry, kind="stable")
+        for k in range(members.shape[1]):
+            there = staying[members[staying, k] >= 0]
+            wanted = row[there] * self.n_atoms + members[there, k]
+            place = np.minimum(np.searchsorted(entry, wanted, sorter=order), len(order) - 1)
+            found = order[place]
+            total[there] += np.where(entry[found] == wanted, self.stay_refund[found], 0.0)
         return total

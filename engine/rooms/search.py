@@ -11,26 +11,28 @@ from engine.core.gap import relative_gap
 from engine.rooms.clock import Clock
 from engine.rooms.closing import solve_whole
 from engine.rooms.columns import Columns
+from engine.rooms.descent import descend
 from engine.rooms.dive import dive
 from engine.rooms.doubles import is_matching, solve_matching
 from engine.rooms.ejection import place_by_chains
 from engine.rooms.exchange import Exchange, improve
-from engine.rooms.master import INTERIOR_TOLERANCE, Master
+from engine.rooms.master import INTERIOR_TOLERANCE, SMALL, Master
 from engine.rooms.polish import Polish
 from engine.rooms.prices import Prices
 from engine.rooms.pricing import Priced, Pricer
 from engine.rooms.problem import RoomProblem
 
-SWEEPS = 12  # halvings of what the prices lack, before the first master
-SMOOTHING = 0.5  # share of the way from the master's prices to the best ones so far, at first
+SMOOTHING = 0.8  # share of the way from the master's prices to the best ones so far, at first
 LEAST_SMOOTHING = 0.1
 LP_SHARE = 0.2  # of the wanted gap: how near the master's value its bound must come
 COLUMNS_A_ROUND = 6_000
+MOST_COLUMNS, KEPT_COLUMNS = 12, 8  # an atom: beyond the first only so many of the best stay
 DIVE_COLUMNS = 12  # an atom that a dive begins with
 RESTARTS = 1
 CLOSED_ANYWAY = 60  # atoms up to which the gap is closed after every dive
 CLOSING_SECONDS = 10.0
-IDLE_STEPS = 25  # fillings in a row that gain nothing
+IDLE_STEPS = 25  # fillings in a row that gain nothing, at least
+IDLE_SHARE = 0.05  # of the atoms, where they are many: some rooms were not looked at by then
 QUIET_DIVES = 3  # dives without a better placement before the search gives up
 
 Report = Callable[[str, float, float], None]  # sentence, value of the best placement, bound
@@ -84,6 +86,7 @@ class Search:
         self.prices = Prices(
             np.zeros(problem.n_atoms), np.zeros(problem.n_kinds), np.zeros(len(problem.row_kind))
         )
+        self._duals = self.prices  # of the last master that was solved
 
     @property
     def is_done(self) -> bool:
@@ -99,7 +102,7 @@ class Search:
             return
         if saved is None:
             self._start(start)
-            self._sweep()
+            self._descend()
         else:
             self._go_on_from(saved)
         target = self._wanted * LP_SHARE
@@ -178,24 +181,19 @@ class Search:
         self.exchange.place_greedily(self._rng)
         place_by_chains(self.exchange, self._rng, self._clock.is_over)
 
-    def _sweep(self) -> None:
-        """Start prices at each atom's part of its room; raise them by half of what they lack."""
-        problem = self.problem
-        prices = self._prices_of_placement()
-        for _ in range(SWEEPS):
-            if self._clock.is_over():
-                break
-            found = self._pricer.search(prices, is_exact=False, tolerance=1e-9)
-            share = np.zeros(problem.n_atoms)
-            counts = (found.members >= 0).sum(axis=1)
-            for k in range(found.members.shape[1]):
-                there = found.members[:, k] >= 0
-                np.maximum.at(share, found.members[there, k], found.reduced[there] / counts[there])
-            self.columns.add(found.members, found.kind, found.row)
-            prices = Prices(prices.atoms + share / 2.0, prices.kinds, prices.rows)
-        self.prices = prices
-        self._feasible = None
-        self.best.bound = min(self.best.bound, self._pricer.quick_bound(prices))
+    def _descend(self) -> None:
+        """Let prices descend from each atom's part of its room, and prove what they are worth."""
+        start, seen = self._prices_of_placement(), Columns(self.problem)
+        prices = descend(self.problem, self._pricer, seen, start, self._clock.is_over)
+        few = seen.best(prices, KEPT_COLUMNS)
+        self.columns.add(few.members, few.kind, few.row)
+        found = self._pricer.search(
+            prices, is_exact=True, tolerance=1e-9, should_stop=self._clock.is_over
+        )
+        self._add_best(found)
+        self.prices, self._feasible = prices, found.feasible
+        pairs = self._pricer.quick_bound(prices)
+        self.best.bound = min(self.best.bound, found.bound, pairs)
 
     def _prices_of_placement(self) -> Prices:
         members, kind, row = self._groups_of_best()
@@ -219,10 +217,11 @@ class Search:
             at_corner = target < 10.0 * INTERIOR_TOLERANCE
             if not self._master.solve(self._clock.left, self._clock.is_over, at_corner=at_corner):
                 return False
-            value = self._master.value
+            value, self._duals = self._master.value, self._master.prices()
             if relative_gap(self.best.bound, value) <= target or self.is_done:
                 return True
-            prices = self._master.prices().toward(self.prices, smoothing)
+            self._drop_poor_columns()
+            prices = self._duals.toward(self.prices, smoothing)
             floor = target * max(abs(value), 1.0) / (4.0 * max(self.problem.n_atoms, 1))
             found = self._pricer.search(
                 prices, is_exact=True, tolerance=floor, should_stop=self._clock.is_over
@@ -244,6 +243,18 @@ class Search:
                 return True
         return False
 
+    def _drop_poor_columns(self) -> None:
+        """Forget groups that prices rule out: a master's time grows with what it never uses.
+
+        Those that its solution mixes are worth their prices, and stay.
+        """
+        n = self.problem.n_atoms
+        if n <= SMALL or len(self.columns) <= MOST_COLUMNS * n:
+            return
+        self.columns = self.columns.best(self._duals, KEPT_COLUMNS)
+        self.columns.add(*self._groups_of_best())
+        self._master = Master(self.problem, self.columns, self._penalty)
+
     def _add_best(self, found: Priced) -> int:
         """Add the groups worth most above their prices; return how many were new."""
         order = np.argsort(-found.reduced, kind="stable")[:COLUMNS_A_ROUND]
@@ -251,13 +262,14 @@ class Search:
 
     def _dive(self) -> bool:
         """Make a whole placement of the mixture, improve it, keep it if better."""
-        few = self.columns.best(self._master.prices(), DIVE_COLUMNS)
+        few = self.columns.best(self._duals, DIVE_COLUMNS)
         groups = dive(self.problem, few, self._penalty, self._find_groups, self._clock.is_over)
         self.columns.add(few.members, few.kind, few.row)
         self.exchange.start(self._place(*groups))
         self._seat_the_rest()
         improve(self.exchange, self._rng, should_stop=self._clock.is_over)
         self.columns.add(*self.exchange.groups())
+        self._drop_poor_columns()
         is_better = self.best.take(self.exchange)
         self._tell("Making a whole placement")
         return self._polish() or is_better
@@ -278,7 +290,8 @@ class Search:
         self.exchange.start(self.best.room_of)
         polish = Polish(self.exchange, self.columns, self._feasible, self._penalty)
         idle, is_better = 0, False
-        while idle < IDLE_STEPS and not self._clock.is_over() and not self.is_done:
+        most_idle = max(IDLE_STEPS, round(IDLE_SHARE * self.problem.n_atoms))
+        while idle < most_idle and not self._clock.is_over() and not self.is_done:
             idle = 0 if polish.step(self._rng) > 0.0 else idle + 1
             if self.best.take(self.exchange):
                 is_better = True

@@ -24,7 +24,7 @@ from engine.objectives.protocol import HasVertices, InnerProblem, Interruptible,
 from engine.solvers.control import Callbacks, Limits, ProblemStamp, Run
 from engine.solvers.dual_bundle import DualBundle
 from engine.solvers.result import LearningResult
-from engine.solvers.theta_state import Ascent, Evaluation, Factor, sum_statistics
+from engine.solvers.theta_state import Ascent, DualEvaluation, Factor, sum_statistics
 
 ARMIJO = 1e-4  # share of the promised rise that a step must deliver
 INNER_SHARE = 0.02  # part of the wanted gap that inexact inner solutions may use up
@@ -161,7 +161,7 @@ class ThetaAscent:
             if run.is_checkpoint_due():
                 self._save(dual, run, ascent)
 
-    def _record(self, run: Run, now: Evaluation, iteration: int, certified: bool) -> bool:
+    def _record(self, run: Run, now: DualEvaluation, iteration: int, certified: bool) -> bool:
         """Note the bounds; a proved upper bound is never replaced by one that was not proved."""
         upper = now.bounds.upper
         if certified and not now.bounds.is_certified:
@@ -178,7 +178,7 @@ class ThetaAscent:
         theta: FloatArray,
         states: Sequence[WarmStart | None],
         allowed: float = 0.0,
-    ) -> Evaluation:
+    ) -> DualEvaluation:
         """Solve every problem; ``allowed`` nats, or a share of the gap, may be left unfinished."""
         size = abs(run.lower) if np.isfinite(run.lower) else 1.0
         wanted = INNER_SHARE * self.limits.relative_gap * size
@@ -198,9 +198,9 @@ class ThetaAscent:
                 sum(entropy for _, entropy in points),
             )
             bounds = replace(bounds, upper=min(bounds.upper, combined))
-        return Evaluation(theta, inner, bounds, gradient)
+        return DualEvaluation(theta, inner, bounds, gradient)
 
-    def _metric(self, now: Evaluation) -> Factor:
+    def _metric(self, now: DualEvaluation) -> Factor:
         """Factor lambda I + the estimated curvature of sum_m log Z^m."""
         matrix = self.ridge * np.eye(len(now.theta))
         for problem, solution in zip(self.problems, now.inner, strict=True):
@@ -211,10 +211,10 @@ class ThetaAscent:
         self,
         dual: LearningDual,
         run: Run,
-        now: Evaluation,
+        now: DualEvaluation,
         metric: Factor,
         history: list[tuple[FloatArray, FloatArray]],
-    ) -> Evaluation | None:
+    ) -> DualEvaluation | None:
         """Return the next evaluation, None when floating point allows no further rise."""
         direction = _two_loop(now.gradient, metric, history)
         slope = float(direction @ now.gradient)

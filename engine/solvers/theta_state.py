@@ -13,7 +13,7 @@ Factor = tuple[FloatArray, bool]  # of the Hessian estimate, as scipy.linalg.cho
 
 
 @dataclass(slots=True)
-class Evaluation:
+class DualEvaluation:
     """Both bounds and the gradient of l_rho at one theta, with the inner solutions behind them."""
 
     theta: FloatArray
@@ -34,7 +34,7 @@ class Ascent:
 
     Parameters
     ----------
-    now : Evaluation
+    now : DualEvaluation
     best_theta, best_lower : the theta of the largest lower bound so far, and that bound (nats).
     metric : factor of the Hessian estimate.
     history : list of (step, fall of the gradient), the pairs of L-BFGS.
@@ -42,7 +42,7 @@ class Ascent:
     certified : bool, whether the best upper bound was proved.
     """
 
-    now: Evaluation
+    now: DualEvaluation
     best_theta: FloatArray
     best_lower: float
     metric: Factor

@@ -6,6 +6,7 @@ from .grid import GridStructure
 from .junction_tree import JunctionTreeStructure
 from .linear import LinearStructure
 from .pairwise import PairwiseStructure
+from .planar_ising import PlanarIsingStructure
 from .survey import SurveyStructure
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "JunctionTreeStructure",
     "LinearStructure",
     "PairwiseStructure",
+    "PlanarIsingStructure",
     "SurveyStructure",
     "check_matching",
     "interior_of_graph",

@@ -154,7 +154,8 @@ class SurveyStructure:
         n = self.n_students
         if self._buffer is None:
             self._buffer = np.empty((n, n))
-        looked_at = EXACT_IN_PASSING if accuracy > FAR * n else EXACT_UP_TO
+        is_far = accuracy > FAR * n
+        looked_at = EXACT_IN_PASSING if is_far else EXACT_UP_TO
         if state is None or "likely" not in state:
             tolerance = max(accuracy / (4.0 * n * max(np.log(n), 1.0)), MIN_TOLERANCE)
             start = None if state is None else state["potentials"]
@@ -171,7 +172,7 @@ class SurveyStructure:
                 if not is_outside:
                     return answer
                 state = answer.state
-        return self._solve_by_newton(theta, state, looked_at)
+        return self._solve_by_newton(theta, state, looked_at, holds_new=not is_far)
 
     def _scores(self, theta: FloatArray) -> FactoredScores:
         return FactoredScores(self._one_hot @ self.features.block_matrix(theta), self._one_hot)
@@ -218,7 +219,7 @@ class SurveyStructure:
         return answer, bool(proof.violated)
 
     def _solve_by_newton(
-        self, theta: FloatArray, state: WarmStart | None, exact_up_to: int
+        self, theta: FloatArray, state: WarmStart | None, exact_up_to: int, *, holds_new: bool
     ) -> InnerSolution:
         """Solve where a marginal exceeds 1/2, or an odd set binds."""
         n, rho = self.n_students, np.full(self.n_students, self.rho)
@@ -230,7 +231,12 @@ class SurveyStructure:
             start = NewtonPoint(self._dense_scores(state["theta"]), state["potentials"])
         values = self._dense_scores(theta)
         solution = solve_over_polytope(
-            start, values, rho, exact_up_to=exact_up_to, should_stop=self.should_stop
+            start,
+            values,
+            rho,
+            exact_up_to=exact_up_to,
+            holds_new=holds_new,
+            should_stop=self.should_stop,
         )
         expected = solution.tau @ self._one_hot
         statistics = self.features.statistics(self._one_hot.T @ expected)

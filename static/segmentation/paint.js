@@ -12,6 +12,7 @@ const PALETTE = ["#3b82f6", "#f28c1a", "#b9c2be", "#2fb344", "#d6336c", "#9b5de5
 const MOST_CLASSES = 32;
 const SHIFT_STEP = 10;
 const SLOW_SECONDS = 2;
+const MOST_KEPT_ALIVE = 30_000; // letters; browsers allow 64 KB in all while a page is left
 
 class Paint {
   constructor(root) {
@@ -43,6 +44,7 @@ class Paint {
     this.ring = this.find("[data-brush]");
     this.tip = this.find("[data-tip]");
     this.saving = Promise.resolve();
+    this.unsent = [];
     this.panel = new PaintPanel(this);
   }
 
@@ -92,15 +94,17 @@ class Paint {
 
   // -- The server --------------------------------------------------------------------------------
 
-  /** POST JSON; throws with the server's sentence. */
+  /** POST JSON; throws with the server's sentence. Small ones arrive even if the page is left. */
   async post(url, content = {}) {
+    const body = JSON.stringify(content);
     let response;
     try {
       response = await fetch(url, {
         method: "POST",
         credentials: "same-origin",
+        keepalive: content.points !== undefined && body.length < MOST_KEPT_ALIVE,
         headers: { "X-CSRFToken": this.root.dataset.csrf, "Content-Type": "application/json" },
-        body: JSON.stringify(content),
+        body,
       });
     } catch {
       throw new Error("The server does not answer. Try again in a moment.");
@@ -115,8 +119,11 @@ class Paint {
     this.state.strokes.push(stroke);
     this.state.canRedo = false;
     this.panel.showCounts();
+    this.unsent.push(stroke);
     this.saving = this.saving
       .then(async () => {
+        if (!this.unsent.includes(stroke)) return; // the page is being left, see sendAll
+        this.unsent = this.unsent.filter((other) => other !== stroke);
         const response = await this.post(this.given.urls.strokes, stroke);
         Object.assign(stroke, await response.json());
         this.panel.showCounts();
@@ -127,8 +134,13 @@ class Paint {
         this.panel.showCounts();
         this.refresh();
       })
-      .then(() => this.learn());
+      .then(() => void this.learn()); // the next stroke is kept before this one is answered
     this.refresh();
+  }
+
+  /** Send what still waits for strokes before it, when somebody goes to another page. */
+  sendAll() {
+    for (const stroke of this.unsent.splice(0)) this.post(this.given.urls.strokes, stroke).catch(() => {});
   }
 
   undo(redo) {
@@ -332,6 +344,7 @@ class Paint {
     this.find("[data-redo]").addEventListener("click", () => this.undo(true));
     this.find("[data-next]").addEventListener("click", () => this.goToNext());
     this.find("[data-again]").addEventListener("click", () => this.learn());
+    window.addEventListener("pagehide", () => this.sendAll());
     this.listenToStage();
     document.addEventListener("keydown", (event) => this.onKey(event, true), true);
     document.addEventListener("keyup", (event) => this.onKey(event, false), true);

@@ -7,16 +7,16 @@ import pytest
 from PIL import Image
 
 from benchmarks import bench_classes
-from engine.learning import class_segmentation, class_unaries
-from engine.learning.class_trees import ClassTreeOptions
+from engine.learning import class_segmentation, tree_learning
+from engine.learning.tree_options import TreeOptions
 from tests.learning.class_pictures import CLASSES, class_pictures
 
 
 @pytest.fixture
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    few = ClassTreeOptions(n_trees=6, n_leaves=6, rate=0.3, min_leaf=5)
-    monkeypatch.setattr(class_unaries, "FIRST", few)
-    monkeypatch.setattr(class_unaries, "SECOND", few)
+    few = TreeOptions(n_trees=6, n_leaves=6, rate=0.3, min_leaf=5)
+    monkeypatch.setattr(tree_learning, "FIRST", few)
+    monkeypatch.setattr(tree_learning, "SECOND", few)
     monkeypatch.setattr(class_segmentation, "EDGE_LABELS", 10_000)
     for part, seed in (("train", 0), ("test", 1)):
         (tmp_path / part).mkdir()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks import (
+    backgrounds,
     chains,
     exact_structures,
     gradients,
@@ -14,6 +15,7 @@ from benchmarks import (
     margin_labels,
     reporting,
 )
+from benchmarks.kept_results import KeptResults
 
 
 def test_learning_is_exact_where_trees_of_cliques_are() -> None:
@@ -66,12 +68,12 @@ def test_marginal_losses_withstand_what_the_likelihood_does_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reporting, "RESULTS", tmp_path)
-    mean = chains.run(2, 6, (300,), (0, 2))
-    well = [mean[0, 300, name] for name in chains.LOSSES]
-    wrong = [mean[2, 300, name] for name in chains.LOSSES]
+    mean = chains.run(2, 6, (300,), (0, 2), KeptResults(tmp_path, {}))
+    well, wrong = mean[:, 0]
     assert max(well) - min(well) < 0.02  # well specified: all alike
     assert min(wrong) > max(well)
-    assert mean[2, 300, "univariate logistic"] <= mean[2, 300, "likelihood"] + 0.005
+    likelihood, univariate = wrong[:2]
+    assert univariate <= likelihood + 0.005
     assert (tmp_path / "domke_figures_1_and_2.png").exists()
 
 
@@ -95,7 +97,8 @@ def test_structured_logistic_learning_descends_and_learns(
     rng = np.random.default_rng(0)
     pictures = [logistic_learning.denoising(16, rng) for _ in range(4)]
     names = ("zero", "MLP")
-    cells = logistic_learning.run("denoising", pictures[:2], pictures[2:], 6, names)
+    kept = KeptResults(tmp_path, {})
+    cells = logistic_learning.run("denoising", pictures[:2], pictures[2:], 6, names, kept)
     for cell, learned in cells.items():
         changes = np.diff(learned.objective)
         assert (changes <= 1e-3 * abs(learned.objective[0])).all(), cell
@@ -103,4 +106,19 @@ def test_structured_logistic_learning_descends_and_learns(
     trees = logistic_learning.learn(pictures[:2], pictures[2:], ("boosting", "boosting"), 2)
     assert (np.diff(trees.objective) < 0.0).all()
     assert cells["zero", "zero"].test[-1] > 0.3
-    assert (tmp_path / "domke_logistic_figure_2_denoising.png").exists()
+    curve = cells["MLP", "MLP"].unary  # the brighter, the likelier 1
+    assert curve[-1, 1] - curve[-1, 0] > curve[0, 1] - curve[0, 0]
+    for figure in ("1", "2_denoising", "3_denoising"):
+        assert (tmp_path / f"domke_logistic_figure_{figure}.png").exists()
+
+
+def test_scenes_of_several_classes_are_learned_by_every_loss(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reporting, "RESULTS", tmp_path)
+    words = ["--quick", "--out", str(tmp_path / "kept")]
+    errors = {row["loss"]: row["test"] for row in backgrounds.main(words)}
+    assert len(errors) == 6
+    assert all(error < 0.1 for loss, error in errors.items() if loss != "pseudolikelihood")
+    assert backgrounds.main(words)[0]["test"] == errors["independent"]  # kept, not made again
+    assert (tmp_path / "domke_figure_6.png").exists()

@@ -119,7 +119,7 @@ def test_the_time_of_a_peer_that_disagrees_is_not_compared() -> None:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_rooms_of_every_shape_agree_with_every_peer(shape: str) -> None:
-    table = rooms.compare(SHAPES[shape](18), 60.0, 1e-6)
+    (table,) = rooms.compare(SHAPES[shape](18), 60.0, 1e-6)
     best = table.weights["ours"]
     assert table.weights["HiGHS, whole model"] == pytest.approx(best, abs=1e-4)
     for method, weight in table.weights.items():

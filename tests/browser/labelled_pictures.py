@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from engine import LabelledImage, read_image, read_mask
+from engine.datasets import LabelledImage, read_image, read_mask
 
 SHORT_SIDE = 160  # pixels; small pictures keep the test short
 

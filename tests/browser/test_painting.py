@@ -64,6 +64,31 @@ def look_at_each_layer(page: Page) -> None:
     assert len(seen) == 5
 
 
+def test_strokes_are_kept_while_an_answer_is_awaited(
+    page_as: Callable[..., Page], plate: list[Path]
+) -> None:
+    """Each once waited for the answer to the one before it: who went on at once lost it."""
+    page = page_as("bob")
+    make_set(page, "Painted in haste")
+    upload(page, *plate)
+    page.get_by_role("link", name="Paint classes").click()
+    page.wait_for_selector("[data-paint][data-ready=true]")
+    page.route("**/answer/", lambda route: None)  # the answer never comes
+    box = page.locator("[data-canvas]").bounding_box()
+    for k in range(3):
+        page.keyboard.press(str(1 + k % 2))
+        page.mouse.move(box["x"] + (0.3 + 0.1 * k) * box["width"], box["y"] + 0.5 * box["height"])
+        page.mouse.down()
+        page.mouse.up()
+    page.keyboard.press("j")
+    expect(page.locator("h1")).to_have_text("well_1.tif")
+    page.wait_for_selector("[data-paint][data-ready=true]")
+    page.keyboard.press("k")
+    expect(page.locator("h1")).to_have_text("well_0.tif")
+    page.wait_for_selector("[data-paint][data-ready=true]")
+    expect(page.locator("[data-n-strokes]")).to_have_text("3")
+
+
 def test_strokes_answers_and_a_reload(
     page_as: Callable[..., Page],
     plate: list[Path],
@@ -83,7 +108,7 @@ def test_strokes_answers_and_a_reload(
     page.keyboard.press("2")
     paint(page, (0.75, 0.2), (0.75, 0.8))
     expect(page.locator("[data-badge]")).to_have_text(re.compile(r"Answered in [\d.]+ s"))
-    expect(page.locator("[data-objects]")).to_be_visible(timeout=60_000)
+    expect(page.locator("[data-objects]")).to_be_visible(timeout=240_000)
     expect(page.locator("[data-object-facts]")).to_contain_text("µm²")
     expect(page.locator("[data-n-strokes]")).to_have_text("2")
     page.keyboard.press("z")

@@ -9,7 +9,8 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Page, expect
 
-from engine import LabelledImage, generate_leaf_images
+from engine import generate_leaf_images
+from engine.datasets import LabelledImage
 from tests.browser.conftest import PATIENCE_MS, sign_in
 from tests.browser.image_pages import (
     learn,
@@ -74,8 +75,8 @@ def test_from_upload_to_learning_again(
     screenshot(page, "seg-set")
 
     learn(page)
-    expect(page.locator(".preview__map").first).to_be_visible(timeout=60_000)
-    expect(page.get_by_text("of pixels wrong")).to_be_visible(timeout=60_000)
+    expect(page.locator(".preview__map").first).to_be_visible(timeout=240_000)
+    expect(page.get_by_text("of pixels wrong")).to_be_visible(timeout=240_000)
     assert_accessible(page)
     screenshot(page, "seg-learning")
     wait_till_learned(page)

@@ -10,19 +10,19 @@ from PIL import Image
 
 from engine.cli.main import main
 from engine.datasets.label_maps import read_values
-from engine.learning import class_segmentation, class_unaries, detail_choice
+from engine.learning import class_segmentation, detail_choice, tree_learning
 from engine.learning.class_model import load_class_model
-from engine.learning.class_trees import ClassTreeOptions
+from engine.learning.tree_options import TreeOptions
 from tests.learning.class_pictures import CLASSES, class_pictures
 
-SMALL = ClassTreeOptions(n_trees=12, n_leaves=8, rate=0.3, min_leaf=10)
+SMALL = TreeOptions(n_trees=12, n_leaves=8, rate=0.3, min_leaf=10)
 
 
 @pytest.fixture(scope="module", autouse=True)
 def small_trees():  # type: ignore[no-untyped-def]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(class_unaries, "FIRST", SMALL)
-        patch.setattr(class_unaries, "SECOND", SMALL)
+        patch.setattr(tree_learning, "FIRST", SMALL)
+        patch.setattr(tree_learning, "SECOND", SMALL)
         patch.setattr(class_segmentation, "EDGE_LABELS", 10_000)
         yield
 

@@ -12,11 +12,11 @@ from engine.cli.main import main
 from engine.core.errors import InvalidProblemError
 from engine.datasets import large_pictures
 from engine.datasets.large_pictures import LargeTiff, is_large
-from engine.learning import class_segmentation, class_unaries
+from engine.learning import class_segmentation, tree_learning
 from engine.learning.class_model import Detail
 from engine.learning.class_segmentation import train_class_segmentation
-from engine.learning.class_trees import ClassTreeOptions
 from engine.learning.segmentation_model import N_PARAMETERS, make_segmentation_model
+from engine.learning.tree_options import TreeOptions
 from tests.learning.class_pictures import CLASSES, class_pictures
 
 RNG = np.random.default_rng(0)
@@ -139,9 +139,9 @@ def test_a_large_picture_is_segmented_like_a_small_one(
 def test_classes_in_tiles_on_the_command_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    few = ClassTreeOptions(n_trees=8, n_leaves=8, rate=0.3, min_leaf=10)
-    monkeypatch.setattr(class_unaries, "FIRST", few)
-    monkeypatch.setattr(class_unaries, "SECOND", few)
+    few = TreeOptions(n_trees=8, n_leaves=8, rate=0.3, min_leaf=10)
+    monkeypatch.setattr(tree_learning, "FIRST", few)
+    monkeypatch.setattr(tree_learning, "SECOND", few)
     monkeypatch.setattr(class_segmentation, "EDGE_LABELS", 10_000)
     images, labels = class_pictures(4)
     options = {"detail": Detail(scale=1.0), "loss": "trees", "values": (10, 20, 30)}

@@ -7,18 +7,20 @@ import numpy as np
 import pytest
 
 from engine.core.errors import InvalidProblemError
-from engine.datasets.graph_files import read_degrees, read_graph
+from engine.datasets.graph_files import read_degrees, read_graph_file
 
 
 def test_dimacs() -> None:
-    graph = read_graph(io.StringIO("c a comment\np edge 4 3\ne 1 2 3.5\n\ne 2 4 -1e3\ne 1 3\n"))
+    graph = read_graph_file(
+        io.StringIO("c a comment\np edge 4 3\ne 1 2 3.5\n\ne 2 4 -1e3\ne 1 3\n")
+    )
     assert graph.names == ("1", "2", "3", "4")
     assert graph.edges.tolist() == [[0, 1], [1, 3], [0, 2]]
     assert graph.weights.tolist() == [3.5, -1000.0, 1.0]
 
 
 def test_csv_names_nodes_by_their_words() -> None:
-    graph = read_graph(io.StringIO('u,v,weight\nann,"b, c",2\nann,dan,3\n# end\n'))
+    graph = read_graph_file(io.StringIO('u,v,weight\nann,"b, c",2\nann,dan,3\n# end\n'))
     assert graph.names == ("ann", "b, c", "dan")
     assert graph.edges.tolist() == [[0, 1], [0, 2]]
     assert graph.weights.tolist() == [2.0, 3.0]
@@ -27,7 +29,7 @@ def test_csv_names_nodes_by_their_words() -> None:
 def test_csv_without_a_header_and_with_a_byte_order_mark(tmp_path: Path) -> None:
     path = tmp_path / "graph.csv"
     path.write_bytes("\ufeff1,2,3\r\n2,3,4\r\n".encode())
-    graph = read_graph(path)
+    graph = read_graph_file(path)
     assert graph.names == ("1", "2", "3")
     assert graph.weights.tolist() == [3.0, 4.0]
 
@@ -60,7 +62,7 @@ def test_csv_without_a_header_and_with_a_byte_order_mark(tmp_path: Path) -> None
 )
 def test_mistakes_are_named_with_their_line(text: str, sentence: str) -> None:
     with pytest.raises(InvalidProblemError) as caught:
-        read_graph(io.StringIO(text))
+        read_graph_file(io.StringIO(text))
     assert sentence in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -77,11 +79,11 @@ def test_files_that_are_not_utf8(tmp_path: Path, data: bytes, sentence: str) -> 
     path = tmp_path / "graph.csv"
     path.write_bytes(data)
     with pytest.raises(InvalidProblemError, match=sentence):
-        read_graph(path)
+        read_graph_file(path)
 
 
 def test_degrees() -> None:
-    graph = read_graph(io.StringIO("a,b,1\nb,c,2\n"))
+    graph = read_graph_file(io.StringIO("a,b,1\nb,c,2\n"))
     found = read_degrees(io.StringIO("node,degree\nc,1\na,2\nb,0\n"), graph)
     assert np.array_equal(found, [2, 0, 1])
 
@@ -99,13 +101,13 @@ def test_degrees() -> None:
     ],
 )
 def test_mistakes_in_degrees(text: str, sentence: str) -> None:
-    graph = read_graph(io.StringIO("a,b,1\nb,c,2\n"))
+    graph = read_graph_file(io.StringIO("a,b,1\nb,c,2\n"))
     with pytest.raises(InvalidProblemError, match=sentence.replace("`", ".")):
         read_degrees(io.StringIO(text), graph)
 
 
 def test_a_header_may_follow_comments_and_blank_lines() -> None:
-    graph = read_graph(io.StringIO("# flats\n\nu,v,weight\na,b,1\n"))
+    graph = read_graph_file(io.StringIO("# flats\n\nu,v,weight\na,b,1\n"))
     assert graph.names == ("a", "b")
     assert read_degrees(io.StringIO("# how many\nnode,degree\na,2\nb,0\n"), graph).tolist() == [
         2,
@@ -119,4 +121,4 @@ def test_a_header_may_follow_comments_and_blank_lines() -> None:
 @pytest.mark.parametrize("digits", [25, 5000, 20_000])
 def test_endless_numbers_are_refused(text: str, digits: int) -> None:
     with pytest.raises(InvalidProblemError, match=r"line [12]: "):
-        read_graph(io.StringIO(text.format(n="1" * digits)))
+        read_graph_file(io.StringIO(text.format(n="1" * digits)))

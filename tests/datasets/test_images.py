@@ -120,7 +120,7 @@ def test_a_bomb_is_refused_by_its_size(side: int) -> None:
         (b"", "empty"),
         (b"hello, I am a text", "not a picture"),
         (b"\x89PNG\r\n\x1a\n", "not a picture"),
-        (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n", "not a picture"),
+        (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n", "this is PostScript; export it"),
         (b"GIF89a", "not a picture"),
     ],
 )

@@ -9,18 +9,18 @@ import tifffile
 from numpy.testing import assert_allclose, assert_array_equal
 from PIL import Image
 
-from engine import (
+from engine import InvalidProblemError
+from engine.datasets import read_image
+from engine.datasets.picture_view import (
     BRIGHTEST,
-    InvalidProblemError,
+    ChannelView,
     PictureView,
     choose_view,
     picture_facts,
     read_deep,
-    read_image,
     show_stack,
     view_from_json,
 )
-from engine.datasets.picture_view import ChannelView
 
 TWELVE = np.linspace(100, 4000, 2400).reshape(40, 60).astype(np.uint16)
 

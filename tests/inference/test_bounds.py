@@ -74,6 +74,15 @@ def test_the_bound_holds_for_any_finite_messages(seed):
     assert log_z <= answer.upper_bound <= independent_bound(possible_scores(model))
 
 
+def test_scores_of_millions_that_cancel_leave_lower_bounds_below() -> None:
+    """Probabilities summed to 1 + 4e-11, which times a million was a lower bound 4e-5 too high."""
+    singles = (Factor((0,), np.array([1.0, 1.0])), Factor((0,), np.array([-1e6, -1e6])))
+    graph = FactorGraph(np.array([2]), (Factor((), np.array(1e6)), *singles))
+    for method in ("trw", "bp"):
+        answer = log_partition(graph, method=method)
+        assert answer.lower_bound <= 1.0 + np.log(2.0) + 1e-9 <= answer.upper_bound + 2e-9
+
+
 def test_labels_without_a_partner_are_ruled_out_one_after_the_other():
     graph = PairwiseGraph(np.array([2, 2, 2]), np.array([[0, 1], [1, 2]]))
     scores = np.zeros(graph.size)

@@ -3,20 +3,20 @@
 import numpy as np
 import pytest
 
-from engine.learning import class_segmentation, class_unaries, class_ways
+from engine.learning import class_segmentation, class_ways, tree_learning
 from engine.learning.class_segmentation import train_class_segmentation
-from engine.learning.class_trees import ClassTreeOptions
-from engine.learning.class_weights import fit_univariate, trees_alone
+from engine.learning.class_weights import fit_loss, trees_alone
+from engine.learning.tree_options import TreeOptions
 from engine.metrics.classes import class_figures, confusion
 from tests.learning.class_pictures import CLASSES, class_pictures
 
-SMALL = ClassTreeOptions(n_trees=12, n_leaves=8, rate=0.3, min_leaf=10)
+SMALL = TreeOptions(n_trees=12, n_leaves=8, rate=0.3, min_leaf=10)
 
 
 @pytest.fixture(autouse=True)
 def small_trees(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(class_unaries, "FIRST", SMALL)
-    monkeypatch.setattr(class_unaries, "SECOND", SMALL)
+    monkeypatch.setattr(tree_learning, "FIRST", SMALL)
+    monkeypatch.setattr(tree_learning, "SECOND", SMALL)
     monkeypatch.setattr(class_segmentation, "EDGE_LABELS", 10_000)
 
 
@@ -33,12 +33,12 @@ def test_every_picture_is_judged_by_what_never_saw_it() -> None:
 def test_trees_stand_alone_where_every_way_of_weights_does_worse(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def spoilt(examples, **options):  # type: ignore[no-untyped-def]
-        result = fit_univariate(examples, **options)
+    def spoilt(examples, loss, **options):  # type: ignore[no-untyped-def]
+        result = fit_loss(examples, loss, **options)
         object.__setattr__(result, "theta", -result.theta)
         return result
 
-    monkeypatch.setattr(class_ways, "fit_univariate", spoilt)
+    monkeypatch.setattr(class_ways, "fit_loss", spoilt)
     monkeypatch.setattr(class_ways, "MOST_COMPARED_BY_LIKELIHOOD", 1)
     trained = train_class_segmentation(*class_pictures(4), CLASSES)
     assert trained.loss == "trees"

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from engine import Question, Questionnaire, Rules, Survey, allowed_partners, explain_pair
+from engine import Question, Questionnaire, Rules, Survey, explain_pair
 from engine.crf.survey_features import make_survey_features
 from engine.learning.partner_means import compute_partner_means
+from engine.learning.roommate_explanation import allowed_partners
 from engine.learning.roommate_model import make_roommate_model
 
 

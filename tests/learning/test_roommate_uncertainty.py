@@ -3,21 +3,18 @@
 import numpy as np
 import pytest
 
-from engine import (
-    InvalidProblemError,
-    StoppedError,
-    estimate_by_year,
-    estimate_weights,
-    question_information,
-    question_weights,
-    refit_effects,
-    sample_matching,
-    simulate_university,
-)
+from engine import InvalidProblemError, StoppedError, question_weights, simulate_university
 from engine.crf.survey import Survey
 from engine.crf.survey_features import centre_twice, make_survey_features
+from engine.datasets import sample_matching
+from engine.learning.question_information import question_information
 from engine.learning.roommate_model import make_roommate_model
-from engine.learning.roommate_uncertainty import effect_contrast
+from engine.learning.roommate_uncertainty import (
+    effect_contrast,
+    estimate_by_year,
+    estimate_weights,
+    refit_effects,
+)
 from engine.structures.survey import SurveyStructure
 from tests.learning.roommate_cohorts import SMALL, random_pairs, random_survey, simulated_years
 

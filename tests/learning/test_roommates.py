@@ -20,7 +20,13 @@ from engine.learning.roommate_model import load_roommate_model
 from engine.learning.roommate_proposal import propose_pairs
 from engine.learning.roommates import train_roommates
 from engine.structures import survey as survey_structure
-from tests.learning.roommate_cohorts import SMALL, random_cohorts, random_survey, simulated_years
+from tests.learning.roommate_cohorts import (
+    SMALL,
+    random_cohorts,
+    random_survey,
+    simulated_years,
+    standard_form,
+)
 from tests.reference.perfect_matchings import enumerate_pairs
 
 
@@ -147,6 +153,10 @@ def test_a_proposal_says_whose_probabilities_are_exact(small_model):
     assert (proposal.probability_error[10:] < 0.005).all()
     unmeasured = propose_pairs(small_model, survey, sampling_seconds=0.0)
     assert np.isnan(unmeasured.probability_error).all()
+    # two draws a chain say nothing: they stood as probabilities, with an error of their own making
+    hasty = propose_pairs(small_model, survey, sampling_seconds=1e-9)
+    assert np.isnan(hasty.probability_error).all()
+    np.testing.assert_array_equal(hasty.marginals, unmeasured.marginals)
 
 
 def test_a_pair_in_every_complete_set_is_certain(small_model):
@@ -256,6 +266,17 @@ def test_explanations_name_answers_and_blanks(small_model):
     assert named["Bedtime"][0] == "Late"
     with pytest.raises(InvalidProblemError, match="two different students"):
         explain_pair(small_model, survey, 2, 2)
+
+
+def test_odd_sets_are_not_held_where_a_long_step_only_looks():
+    """Friends who answer nearly alike: the first step leads where hundreds of sets would bind."""
+    form = Questionnaire(standard_form().questions[:8])
+    survey = random_survey(300, 3, questionnaire=form)
+    pairs = np.lexsort(survey.answers.T[::-1]).reshape(-1, 2)
+    result = train_roommates([(survey, pairs)], ridge=1.0, relative_gap=1e-6).result
+    assert result.status is Status.CONVERGED
+    assert result.relative_gap <= 1e-6
+    assert result.oracle_calls <= 45  # 57 when every trial was solved to the end
 
 
 def test_question_weights_describe_the_scores(small_model):

@@ -11,23 +11,21 @@ from engine.core.errors import StoppedError
 from engine.crf.image_grid import shrink_image
 from engine.crf.picture_windows import ArraySource, ShrunkPicture
 from engine.learning import (
-    boosted_unaries,
     class_segmentation,
-    class_unaries,
     tiled_prediction,
+    tree_learning,
 )
 from engine.learning.boosted_segmentation import train_boosted_segmentation
-from engine.learning.boosted_trees import TreeOptions
 from engine.learning.class_model import Detail
 from engine.learning.class_prediction import predict_classes
 from engine.learning.class_segmentation import train_class_segmentation
-from engine.learning.class_trees import ClassTreeOptions
 from engine.learning.segmentation_prediction import predict_segmentation
 from engine.learning.tiled_prediction import TiledPrediction, cut_tiles
+from engine.learning.tree_options import TreeOptions
 from tests.learning.class_pictures import CLASSES, class_pictures
 from tests.learning.leaf_pictures import leaves
 
-FEW = ClassTreeOptions(n_trees=12, n_leaves=8, rate=0.3, min_leaf=10)
+FEW = TreeOptions(n_trees=12, n_leaves=8, rate=0.3, min_leaf=10)
 MOST_AT_SEAMS = 1e-3
 
 
@@ -51,8 +49,8 @@ def collect(model, image, **options):  # type: ignore[no-untyped-def]
 @pytest.fixture(scope="module")
 def classes():  # type: ignore[no-untyped-def]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(class_unaries, "FIRST", FEW)
-        patch.setattr(class_unaries, "SECOND", FEW)
+        patch.setattr(tree_learning, "FIRST", FEW)
+        patch.setattr(tree_learning, "SECOND", FEW)
         patch.setattr(class_segmentation, "EDGE_LABELS", 10_000)
         detail = Detail(scale=1.0)
         return train_class_segmentation(
@@ -64,8 +62,8 @@ def classes():  # type: ignore[no-untyped-def]
 def mask_model():  # type: ignore[no-untyped-def]
     with pytest.MonkeyPatch.context() as patch:
         small = TreeOptions(n_trees=20, n_leaves=8, rate=0.2)
-        patch.setattr(boosted_unaries, "FIRST", small)
-        patch.setattr(boosted_unaries, "SECOND", small)
+        patch.setattr(tree_learning, "FIRST", small)
+        patch.setattr(tree_learning, "SECOND", small)
         return train_boosted_segmentation(*leaves(4), max_side=4000, loss="univariate").model
 
 

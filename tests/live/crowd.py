@@ -187,9 +187,20 @@ class Outcome:
 
 
 def run_crowd(
-    host: str, students: Sequence[Student], *, at_once: int, seed: int, a_minute: float | None
+    host: str,
+    students: Sequence[Student],
+    *,
+    at_once: int,
+    seed: int,
+    a_minute: float | None = None,
+    students_a_minute: float | None = None,
+    on_answer: Callable[[int], None] = lambda count: None,
 ) -> Outcome:
-    """Let students answer, so many at once and so many answers a minute; return what was seen."""
+    """Let students answer, so many at once; return what was seen.
+
+    ``a_minute`` paces single answers, ``students_a_minute`` who begins. ``on_answer`` is told how
+    many answers there were, from any thread.
+    """
     waiting: queue.SimpleQueue[tuple[int, Student]] = queue.SimpleQueue()
     for k, student in enumerate(students):
         waiting.put((k, student))
@@ -203,6 +214,7 @@ def run_crowd(
         with lock:
             counts["answers"] += 1
             due = began + counts["answers"] * 60.0 / a_minute if a_minute else 0.0
+        on_answer(counts["answers"])
         time.sleep(max(0.0, due - time.monotonic()))
 
     def work() -> None:
@@ -211,6 +223,8 @@ def run_crowd(
                 k, student = waiting.get_nowait()
             except queue.Empty:
                 return
+            if students_a_minute:
+                time.sleep(max(0.0, began + k * 60.0 / students_a_minute - time.monotonic()))
             browser = Browser(host, PHONE if student.is_phone else DESK, times)
             try:
                 answer_all(browser, student, random.Random(f"{seed} {k}"), say)

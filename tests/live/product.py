@@ -180,6 +180,17 @@ def children_of(pid: int) -> list[int]:
     return sorted(found)
 
 
+def seconds_of(pid: int) -> float:
+    """Processor seconds of a process and all that it started, those that ended included."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return 0.0
+    ticks = sum(int(field) for field in stat.rpartition(")")[2].split()[11:15])
+    own: float = ticks / os.sysconf("SC_CLK_TCK")
+    return own + sum(map(seconds_of, children_of(pid)))
+
+
 def is_running(pid: int) -> bool:
     """Whether a process exists and is not a zombie."""
     try:

@@ -46,6 +46,21 @@ def writer(product: Product) -> Iterator[subprocess.Popen[bytes]]:
     process.wait()
 
 
+# A backup in which somebody writes, waiting for no lock, before the rows are copied.
+_WRITE_MEANWHILE = """
+import sqlite3, sys
+from pathlib import Path
+from webapp.common import backup
+copy = backup._copy_sqlite
+def write_and_copy(source, path):
+    with sqlite3.connect("{database}", timeout=0) as other:
+        other.execute("UPDATE accounts_user SET first_name = 'Later'")
+    copy(source, path)
+backup._copy_sqlite = write_and_copy
+backup.backup_write(Path("{target}"))
+"""
+
+
 def rows_of(path: Path) -> dict[str, list[str]]:
     """Every row of every table, in an order of its own."""
     with sqlite3.connect(path) as database:
@@ -99,6 +114,16 @@ def test_it_brings_back_database_and_files_of_one_moment(
     key = (product.instance / "secret_key").read_text()
     assert (twin.instance / "secret_key").read_text() == key
     assert not [path for path in os.listdir(copy.instance) if path.startswith("backup-")]
+
+
+@pytest.mark.slow
+def test_who_writes_does_not_wait_for_the_copy(product: Product, tmp_path: Path) -> None:
+    database, target = product.instance / "bethe_hall.sqlite3", tmp_path / "backup.tar"
+    product.run(_WRITE_MEANWHILE.format(database=database, target=target))
+    copy = restored(product, target, tmp_path / "copy")
+    names = "SELECT DISTINCT first_name FROM accounts_user"
+    assert [row[0] for row in product.rows(names)] == ["Later"]
+    assert [row[0] for row in copy.rows(names)] == [""]
 
 
 @pytest.mark.slow

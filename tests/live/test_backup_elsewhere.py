@@ -1,5 +1,7 @@
 """Backup and restore on PostgreSQL, with files in an object store: rows and files, compared."""
 
+import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -41,6 +43,15 @@ for model in apps.get_models():
         rows[model._meta.label] = sorted(repr(sorted(row.items())) for row in values)
 files.pop(".store", None)
 print(json.dumps([files, rows]))
+"""
+
+
+# In the place of pg_dump: somebody deletes and renames, waiting for no lock, and then the
+# real one dumps.
+_MEANWHILE = """#!/bin/sh
+psql "$DATABASE_URL" -qv ON_ERROR_STOP=1 -c "SET lock_timeout = '1s'" \\
+  -c "DELETE FROM cohorts_draft" -c "UPDATE cohorts_cohort SET name = 'Later'" >&2 || exit 1
+exec {pg_dump} "$@"
 """
 
 
@@ -95,3 +106,29 @@ def test_rows_and_files_come_back_elsewhere(
         assert copy.run(_STATE) == before
         with pytest.raises(AssertionError, match="This installation has people"):
             copy.manage("restore", str(backup))
+
+
+@pytest.mark.slow
+def test_who_writes_does_not_wait_for_the_dump(tmp_path: Path) -> None:
+    """Writers waited until pg_dump was through, which takes minutes where there is much."""
+    with ExitStack() as servers:
+        first, second = (servers.enter_context(postgres()) for _ in "ab")
+        product = new_product(tmp_path / "one", DATABASE_URL=first)
+        product.run(_FILL)
+        before = product.run(_STATE)
+        tools = tmp_path / "tools"
+        tools.mkdir()
+        (tools / "pg_dump").write_text(_MEANWHILE.format(pg_dump=shutil.which("pg_dump")))
+        (tools / "pg_dump").chmod(0o755)
+        product.environment["PATH"] = f"{tools}:{os.environ['PATH']}"
+        product.manage("backup", str(tmp_path / "hall.tar"))
+        assert "Later" in product.run(_STATE)
+        elsewhere = {
+            **product.environment,
+            "DATABASE_URL": second,
+            "BETHE_HALL_INSTANCE": str(tmp_path / "two"),
+        }
+        (tmp_path / "two").mkdir()
+        copy = Product(tmp_path / "two", 0, elsewhere)
+        copy.manage("restore", str(tmp_path / "hall.tar"))
+        assert copy.run(_STATE) == before

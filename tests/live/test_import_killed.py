@@ -79,7 +79,7 @@ def counts(product: Product) -> tuple[int, int, int]:
 def test_no_half_cohort_when_the_web_server_is_killed(product: Product) -> None:
     draft, session = product.run(_PREPARE).split()
     interrupted = 0
-    for delay in (0.3, 0.6, 1.0):
+    for delay in (0.15, 0.3, 0.6, 1.0):
         posting = threading.Thread(target=send_import, args=(product, draft, session))
         posting.start()
         time.sleep(delay)

@@ -54,3 +54,15 @@ def test_the_running_product_is_ready(product: Product) -> None:
             time.sleep(1)
     assert set(parts) == {"database", "store", "room on disk", "broker", "worker"}
     assert set(parts.values()) == {"ok"}, parts
+
+
+@pytest.mark.slow
+def test_workers_tell_the_sweep_what_they_have(product: Product) -> None:
+    deadline, workers = time.monotonic() + 60, []
+    while time.monotonic() < deadline and len(workers) < 2:
+        time.sleep(0.2)
+        workers = product.rows("SELECT * FROM jobs_worker")
+    assert {worker["name"].partition("-")[0] for worker in workers} == {"short", "long"}
+    for worker in workers:
+        assert worker["processes"] >= 1
+        assert 0 < worker["memory_used"] < worker["memory_total"]

@@ -34,13 +34,13 @@ def test_no_answer_is_lost_when_processes_are_killed(product: Product) -> None:
     now = [one for one in students if one is not late]
     killer = Killer(product, times=3, every=3.0, seed=3)
     killer.start()
-    seen = answer(product, now, at_once=4, a_minute=None)
+    seen = answer(product, now, at_once=4)
     killer.stop()
     assert not seen.failures, seen.failures
     assert killer.killed
     n_reminded = remind(product)
     assert n_reminded >= 2  # who is late, and who stopped half-way
-    assert not answer(product, [late], at_once=1, a_minute=None).failures
+    assert not answer(product, [late], at_once=1).failures
     assert lost_answers(product, students) == []
     n_finished = len({one.identifier for one in students if one.is_finished})
     assert make_placement(product, seconds=120) == n_finished

@@ -47,9 +47,11 @@ from webapp.matching.models import LearnedModel
 dispatch.send = lambda *arguments: False
 settings.JOB_ORPHAN_SECONDS = 0  # the upgrade took longer than that
 print(jobs_sweep()["requeued"], end=" ")
-for job in Job.objects.order_by("created_at"):
-    runner.run_job(job.pk)
-print(*Job.objects.order_by("created_at").values_list("state", flat=True), end=" ")
+old = list(Job.objects.order_by("created_at"))
+for job in old:
+    runner.run_job(job.pk)  # what it leaves to a job of its own may wait
+    job.refresh_from_db()
+print(*(job.state for job in old), end=" ")
 print(sum(model.is_learned for model in LearnedModel.objects.all()))
 """
 

@@ -6,9 +6,9 @@ import pytest
 from engine.core.errors import InvalidProblemError
 from engine.metrics.segmentation import (
     binary_entropy,
-    hamming_error,
     intersection_over_union,
     log_loss,
+    pixel_error,
 )
 
 TRUTH = np.array([[True, True], [False, False]])
@@ -16,7 +16,7 @@ GUESS = np.array([[True, False], [False, True]])
 
 
 def test_errors_by_hand() -> None:
-    assert hamming_error(GUESS, TRUTH) == 0.5
+    assert pixel_error(GUESS, TRUTH) == 0.5
     assert intersection_over_union(GUESS, TRUTH) == pytest.approx(1 / 3)
     assert log_loss(np.array([[0.5, 0.25], [0.5, 0.5]]), TRUTH) == pytest.approx(
         (3 * np.log(2) + np.log(4)) / 4
@@ -38,4 +38,4 @@ def test_certainty_has_no_entropy_and_a_sure_error_a_finite_loss() -> None:
 
 def test_sizes_must_agree() -> None:
     with pytest.raises(InvalidProblemError, match="differ in size"):
-        hamming_error(np.zeros((2, 3), dtype=bool), TRUTH)
+        pixel_error(np.zeros((2, 3), dtype=bool), TRUTH)

@@ -1,4 +1,4 @@
-"""Messages of several classes: derivatives, bounds and marginals against enumeration."""
+"""Messages of several classes: bounds and marginals against enumeration."""
 
 from itertools import product
 
@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from engine.crf.class_features import ClassExample, ClassFeatures, centred
 from engine.crf.image_features import code_edges
 from engine.learning.class_prediction import best_labelling
-from engine.objectives.class_messages import ClassMessages, univariate_loss
+from engine.objectives.class_messages import ClassMessages
 
 
 def example(rows: int, columns: int, n_classes: int, n_maps: int = 1) -> ClassExample:
@@ -52,26 +52,6 @@ def all_scores(one: ClassExample, theta: np.ndarray) -> tuple[np.ndarray, np.nda
         labellings.append(y)
         values.append(value)
     return np.array(labellings), np.array(values)
-
-
-@pytest.mark.parametrize("is_potts", [True, False])
-def test_the_gradient_is_that_of_the_loss(is_potts: bool) -> None:
-    one = example(5, 6, 3)
-    theta = parameters(one, is_potts=is_potts, size=0.1)
-    weights = np.array([1.0, 2.0, 0.5])
-    _, gradient = univariate_loss(one, theta, 4, weights)
-    layout = one.features.layout
-    for k in range(layout.size - (18 if is_potts else 0)):
-        step = np.zeros(layout.size)
-        step[k] = 0.01
-        above, below = (univariate_loss(one, theta + s, 4, weights)[0] for s in (step, -step))
-        assert gradient[k] == pytest.approx((above - below) / 0.02, abs=5e-3)
-
-
-def test_pairs_are_learned_from_a_start_without_any() -> None:
-    one = example(5, 6, 3)
-    _, gradient = univariate_loss(one, one.features.layout.plain(), 3, np.ones(3))
-    assert (np.abs(gradient[-18:]) > 1e-3).all()
 
 
 @pytest.mark.parametrize("is_potts", [True, False])

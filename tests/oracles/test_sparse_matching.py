@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import engine.oracles.sparse_matching as module
 from engine.core.errors import CertificateError, InfeasibleError, InvalidProblemError
-from engine.datasets.graph_files import read_graph
+from engine.datasets.graph_files import read_graph_file
 from engine.oracles.matching import Matching
 from engine.oracles.sparse_matching import max_weight_matching
 from tests.reference.best_matchings import best_b_weight, best_weight, count_odd_components
@@ -175,7 +175,7 @@ def test_published_blossom_cases() -> None:
 
 @pytest.mark.parametrize("name", ["chain_n1000", "random_n1000_m10000", "sparse_delta_n1004"])
 def test_published_dimacs_graphs(name: str) -> None:
-    graph = read_graph(shared_data(OPTIMA) / f"{name}.edge")
+    graph = read_graph_file(shared_data(OPTIMA) / f"{name}.edge")
     best = float((shared_data(OPTIMA) / f"{name}.out").read_text().split()[1])
     found = max_weight_matching(graph.n_nodes, graph.edges, graph.weights, "any")
     assert found.weight == best

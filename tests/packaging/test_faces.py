@@ -5,6 +5,7 @@ import importlib
 import pytest
 
 FACES = (
+    "graphs",
     "oracles",
     "entropies",
     "objectives",

@@ -173,7 +173,7 @@ def test_a_killed_run_goes_on_from_its_checkpoint_and_refuses_another_input(tmp_
         gap=1e-12,
         max_seconds=None,
         on_progress=reports.append,
-        should_stop=lambda: len(reports) > 8,
+        should_stop=lambda: len(reports) > 2,
         checkpoint=place,
     )
     assert first.status is Status.CANCELLED

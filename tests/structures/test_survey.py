@@ -7,7 +7,6 @@ from engine.crf.questionnaire import Question, Questionnaire
 from engine.crf.survey import Survey
 from engine.crf.survey_features import make_survey_features
 from engine.datasets.university import simulate_university
-from engine.inference.matching import polytope
 from engine.solvers.control import Limits
 from engine.solvers.theta_ascent import ThetaAscent
 from engine.structures import survey as survey_structure
@@ -66,7 +65,7 @@ def test_the_optimum_over_the_matching_polytope_is_reached_where_an_odd_set_bind
     solution = problem.maximise(theta, None, 1e-9)
     assert solution.is_feasible
     value = float(theta @ solution.statistics) + solution.entropy
-    assert value <= solution.log_partition <= value + 1e-8
+    assert value <= solution.log_partition <= value + 1e-8 * max(1.0, -value)
     within, across = 1.0 / 3.0, 1.0 / 9.0
     entropy = sum(
         count * ((1 - t) * np.log(1 - t) - t * np.log(t)) for count, t in ((6, within), (9, across))
@@ -74,10 +73,9 @@ def test_the_optimum_over_the_matching_polytope_is_reached_where_an_odd_set_bind
     assert value == pytest.approx(theta[0] + entropy, abs=1e-4)  # 1e-4: across is above its floor
 
 
-def test_a_tau_that_is_not_proved_is_mixed_until_it_is(monkeypatch):
-    monkeypatch.setattr(polytope, "MAX_ROUNDS", 1)  # the violated set is not held
+def test_a_tau_that_is_not_proved_is_mixed_until_it_is():
     problem, theta = two_kinds()
-    solution = problem.maximise(theta, None, 1e-9)
+    solution = problem.maximise(theta, None, 1.0)  # far off: the violated set is not held
     assert not solution.is_feasible
     assert solution.is_certified
     statistics, entropy = solution.certified_point

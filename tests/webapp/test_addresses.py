@@ -4,13 +4,15 @@ A new address fails here until its least role is written down. Addresses of imag
 interface for programs are enumerated in the same way by their own files.
 """
 
+import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
 from django.test import Client
-from django.urls import URLPattern, URLResolver, get_resolver, reverse
+from django.urls import URLPattern, URLResolver, get_resolver, resolve, reverse
 from django.utils import timezone
 
 from tests.webapp.cohorts.conftest import survey_csv
@@ -76,7 +78,8 @@ STAFF = {
     "cohorts:draft-change", "cohorts:draft-confirm", "cohorts:draft-discard", "cohorts:rename",
     "cohorts:split", "cohorts:simulate", "cohorts:pairs-upload", "cohorts:pairs-draft",
     "cohorts:pairs-confirm", "matching:model-new", "matching:model-set",
-    "matching:model-check", "matching:model-rename",
+    "matching:model-check", "matching:model-rename", "matching:model-stop",
+    "matching:model-intervals",
     "matching:proposal-new", "matching:compute", "matching:proposal-rename", "matching:export",
     "matching:decide", "matching:rule", "matching:swap", "matching:undo", "matching:originals",
     "housing:buildings-upload", "housing:building-draft", "housing:building-draft-confirm",
@@ -88,7 +91,7 @@ STAFF = {
     "housing:placement-choose", "housing:placement-relearn", "housing:scenarios-file",
     "housing:placement-rename", "housing:placement-export",
     "letters:templates", "letters:template-new", "letters:template", "letters:template-remove",
-    "letters:placement", "letters:placement-act", "letters:placement-file",
+    "letters:ask", "letters:placement", "letters:placement-act", "letters:placement-file",
     "reports:check-start", "reports:report-file", "reports:rosters", "reports:roster-file",
     "reports:roster-remove",
 }  # fmt: skip
@@ -99,7 +102,8 @@ ADMINISTRATORS = {
     "identity:remove-second-factor", "cohorts:purge", "matching:model-delete",
     "matching:proposal-delete", "housing:buildings-remove", "housing:placement-publish",
     "housing:placement-delete", "surveys:delete", "letters:placement-send",
-    "operations:page", "operations:forget",
+    "operations:page", "operations:forget", "operations:back-up", "operations:alert-me",
+    "operations:alert-me-no-more",
     "webhooks:list", "webhooks:webhook", "webhooks:act",
 }  # fmt: skip
 # Workers run the jobs of all organisations; one that is taken off the page comes back by answering.
@@ -110,6 +114,12 @@ NAMES_ANOTHER_OBJECT = {
     "api:token-revoke", "matching:model-check", "letters:placement-send", "letters:placement-act",
     "letters:placement-file", "housing:changes-moves",
 }  # fmt: skip
+# What reading may write: who came, what the log promises to record, and the mark of the store.
+NOTED = {
+    "django_session", "audit_auditline", "api_apitoken", "jobs_joblistvisit", "common_installation",
+}  # fmt: skip
+WRITES = re.compile(r'\s*(?:INSERT(?: OR \w+)? INTO|UPDATE|DELETE FROM)\s+"?(\w+)', re.IGNORECASE)
+CLIMBING = ("../../../etc/passwd", "..%2f..%2f..%2fetc%2fpasswd", "..\\..\\settings.py")
 # What stands in every parameter and field of a form that somebody has taken apart.
 NONSENSE = {
     "a digit that is no number": "²",
@@ -124,9 +134,9 @@ FIELDS = (
     "time_zone", "without",
     "answers", "cell", "closes_on", "code", "contact", "do", "edges", "form", "hint", "identifier",
     "introduction", "is_roster", "key", "lang", "n", "opens_at", "people", "person", "position",
-    "reason", "rule", "section", "sure", "takes_code", "third", "title", "who_sees",
+    "line", "reason", "rule", "section", "sure", "takes_code", "third", "title", "who_sees",
     "address", "addresses", "delivery", "event", "rate", "is_paused", "url", "consent_column",
-    "letter", "reply_to", "subject",
+    "all", "letter", "reply_to", "seen", "subject",
     "act", "action", "active", "against", "answer", "as", "back", "buildings", "by", "capacity",
     "clash", "change", "check_on", "cohort", "column", "decision", "department", "designation",
     "file",
@@ -225,6 +235,7 @@ def urls(
         "housing:changes": {"uuid": placement.pk, "file_format": "csv"},
         "jobs": {"uuid": proposal.job_id},
         "letters": {"uuid": letter.pk},
+        "letters:ask": {"uuid": cohort.pk},
         "letters:placement": {"uuid": placement.pk},
         "matching": {
             "uuid": proposal.pk, "pair_id": pair.pk, "event_id": event.pk, "file_format": "csv"
@@ -256,6 +267,20 @@ def answers(user: User | None, url: str, data: dict[str, str] | None = None) -> 
         codes = [ask(url, data or {}).status_code for ask in (client.get, client.post)]
         transaction.set_rollback(True)
     return [code for code in codes if code != 405]
+
+
+@contextmanager
+def written_tables() -> Iterator[set[str]]:
+    """Yield the names of the tables that are written to within, but those that note who came."""
+    found: set[str] = set()
+
+    def note(execute: Callable, sql: str, *rest: object) -> object:
+        if (match := WRITES.match(sql)) and match[1] not in NOTED:
+            found.add(match[1])
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(note):
+        yield found
 
 
 def test_the_least_role_of_every_address_is_written_down() -> None:
@@ -306,3 +331,27 @@ def test_nonsense_in_every_parameter_never_fails(
     for name, url in urls.items():
         codes = answers(carol, url, dict.fromkeys(FIELDS, text))
         assert all(code < 500 for code in codes), name
+
+
+def test_no_get_writes_a_row(client_of: ClientOf, carol: User, urls: dict[str, str]) -> None:
+    client = client_of(carol)
+    pages = 0
+    for name, url in urls.items():
+        with written_tables() as found:
+            pages += client.get(url).status_code == 200
+        # Of a student's page: when it was opened.
+        allowed = {"surveys_participant"} if name == "surveys:answer" else set()
+        assert found <= allowed, name
+    assert pages > 60
+
+
+def test_no_parameter_climbs_out_of_its_folder(carol: User, urls: dict[str, str]) -> None:
+    tried = 0
+    for name, url in urls.items():
+        for value in resolve(url).kwargs.values():
+            for climb in CLIMBING:
+                codes = answers(carol, url.replace(f"{value}", climb))
+                tried += 1
+                refused = {200, 302, 400, 401, 404} if name in LINKED | VOUCHING else {404}
+                assert set(codes) <= refused, f"{name} {codes}"
+    assert tried > 200

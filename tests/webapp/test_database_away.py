@@ -1,7 +1,9 @@
 """While the database is away: a page in words and a problem, both saying when to ask again."""
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
+from html import unescape
 
 import pytest
 from django.db import InterfaceError, OperationalError, connection
@@ -58,6 +60,36 @@ def test_a_program_is_told_when_to_ask_again(bob: User, path: str) -> None:
     assert answer["Content-Type"] == "application/problem+json"
     assert "does not answer" in answer.json()["detail"]
     assert client.get(path).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OperationalError("database or disk is full"),  # SQLite
+        OperationalError('could not extend file "base/1/2": No space left on device'),
+        OSError(errno.ENOSPC, "No space left on device"),
+    ],
+)
+def test_a_full_disk_is_told_in_words(bob: User, error: Exception) -> None:
+    _, secret = token_create(user=bob, name="sync", may_change=False, days=1)
+    client = Client(raise_request_exception=False)
+    client.force_login(bob, backend="django.contrib.auth.backends.ModelBackend")
+    program = Client(headers={"authorization": f"Bearer {secret}"})
+
+    def refuse(*_: object) -> None:
+        raise error
+
+    with connection.execute_wrapper(refuse):
+        answer, problem = client.get("/jobs/"), program.get("/api/v1/me")
+    for status, text in (
+        (answer.status_code, unescape(answer.content.decode())),
+        (problem.status_code, problem.json()["detail"]),
+    ):
+        assert status == 507
+        assert "The server's disk is full" in text
+        assert "Nothing was changed." in text
+    assert answer["Retry-After"]
+    assert client.get("/jobs/").status_code == 200
 
 
 def test_a_fault_of_ours_is_still_a_fault(bob: User) -> None:

@@ -98,8 +98,8 @@ def test_a_list_is_never_counted_by_a_join(
     client = client_of(filled)
     for name in [*LISTS, "common:home"]:
         for sql in ask(client, reverse(name)):
-            columns = sql.partition("GROUP BY")[2].partition("ORDER BY")[0]
-            assert columns.count(",") == 0, f"{name}: {sql}"
+            for columns in re.findall(r"GROUP BY ([^()]*)", sql):
+                assert "," not in columns.partition("ORDER BY")[0], f"{name}: {sql}"
 
 
 def test_home_asks_nothing_twice(filled: User, client_of: Callable[[User], Client]) -> None:
@@ -133,7 +133,7 @@ def test_a_list_is_paged_and_filtered(
         copy.pk = copy.uuid = None
         copy.uuid = type(one)._meta.get_field("uuid").get_default()
         copy.name = f"Copy {k:02d}"
-        for field in ("job_id", "check_job_id"):
+        for field in ("job_id", "check_job_id", "intervals_job_id"):
             if hasattr(copy, field):
                 setattr(copy, field, None)
         copies.append(copy)

@@ -33,8 +33,9 @@ from webapp.api.services import token_find
 from webapp.api.shapes.base import Page, Paging, sentence_of
 from webapp.common.error_views import AWAY_ADVICE, AWAY_ERRORS, away_title
 from webapp.common.errors import ConflictError, Refusal
+from webapp.common.full_disk import FULL_DISK, FULL_DISK_ADVICE, is_full_disk
 from webapp.common.limits import TooManyError, count_up, seconds_left
-from webapp.files.contents import FULL_DISK_ERRORS, StorageFullError
+from webapp.files.contents import StorageFullError
 
 log = structlog.get_logger(__name__)
 
@@ -115,8 +116,9 @@ def _as_problem(error: Exception) -> Problem:
         return Problem(403, str(error) or "This is not open to this role.")
     if isinstance(error, StorageFullError):
         return Problem(507, str(error))
-    if isinstance(error, OSError) and error.errno in FULL_DISK_ERRORS:
-        return Problem(507, str(StorageFullError()))
+    if is_full_disk(error):
+        log.error("the disk is full", error=str(error))
+        return Problem(507, f"{FULL_DISK} {FULL_DISK_ADVICE}")
     if isinstance(error, TooManyError):
         return Problem(429, f"{error} Try again later.", retry_after=error.retry_after)
     if isinstance(error, ConflictError):

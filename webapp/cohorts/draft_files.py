@@ -49,11 +49,12 @@ def read_draft_source(path: Path, key: str | None) -> Source:
         data["sheets"] = [
             {"name": "", "numbers": [n for n, _ in numbered], "cells": [c for _, c in numbered]}
         ]
+    same: dict[str, str] = {}  # cells say little that others do not
     sheets = tuple(
         Sheet(
             sheet["name"],
             tuple(
-                Line(number, tuple(cells))
+                Line(number, tuple(map(same.setdefault, cells, cells)))
                 for number, cells in zip(sheet["numbers"], sheet["cells"], strict=True)
             ),
         )

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from engine import InvalidProblemError, simulate_pairs
+from engine import InvalidProblemError
+from engine.datasets import simulate_pairs
 from webapp.cohorts.models import Cohort, PairsOrigin
 from webapp.cohorts.selectors.surveys import cohort_survey
 from webapp.cohorts.services.cohorts import cohort_set_pairs

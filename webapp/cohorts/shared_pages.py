@@ -19,7 +19,7 @@ from webapp.common import hooks
 from webapp.common.formats import counted
 from webapp.common.listing import light
 from webapp.common.parameters import digits_of, whole_number
-from webapp.common.selectors import owned_by
+from webapp.common.selectors import counter_of, owned_by
 
 HOME_COHORTS = 5
 MAX_HITS = 10
@@ -34,7 +34,7 @@ def register() -> None:
             "users",
             "cohorts:list",
             order=10,
-            count=lambda user: owned_by(Cohort, user).count(),
+            count=counter_of(Cohort),
         )
     )
     hooks.register_home_panel(hooks.HomePanel("cohorts/_home_panel.html", home_panel, order=10))
@@ -53,7 +53,7 @@ def home_panel(user: User) -> dict[str, Any] | None:
 
 def home_fact(user: User) -> str:
     """Return '4 cohorts'."""
-    count = owned_by(Cohort, user).count()
+    count = counter_of(Cohort)(user)
     return counted(count, "cohort") if count else ""
 
 

@@ -11,6 +11,10 @@ class CommonConfig(AppConfig):
 
     def ready(self) -> None:
         """Import what registers itself."""
-        from webapp.common import checks, navigation  # noqa: F401
+        from django.urls import register_converter
 
+        from webapp.common import checks, navigation  # noqa: F401
+        from webapp.common.converters import TableFormat
+
+        register_converter(TableFormat, "table")
         navigation.register()

@@ -1,10 +1,10 @@
 """A copy of database and files of one moment, taken while people work, and bringing it back.
 
-While the writers of the database wait, its rows are copied and the files get second names in a
-folder of the backup's own: every file is written whole and renamed, so that one with a second name
-never changes, and rows that name it are committed after it. People read meanwhile; who writes waits
-for the copy of the rows, not for that of the files, which are packed after that. The backup is one
-tar file: ``backup.json``, ``database``, ``secret_key``, ``media/``.
+While the writers of the database wait, a snapshot of its rows is taken and the files get second
+names in a folder of the backup's own: every file is written whole and renamed, so that one with a
+second name never changes, and rows that name it are committed after it. Writers go on then, however
+long it takes to copy the rows of the snapshot and to pack the files. The backup is one tar file:
+``backup.json``, ``database``, ``secret_key``, ``media/``.
 """
 
 import contextlib
@@ -15,49 +15,73 @@ import sqlite3
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from django.apps import apps
 from django.conf import settings
 from django.core.management import call_command
-from django.db import connection, connections, transaction
+from django.db import DatabaseError, connection, connections, transaction
 from django.utils import timezone
 
-from engine import whole_file
+from engine.core.whole_file import whole_file
 from webapp.common.errors import Refusal
+from webapp.common.full_disk import FULL_DISK, is_full_disk
 from webapp.common.models import Installation
 from webapp.common.version import code_version
 from webapp.files import store
-from webapp.files.store.protocol import MARK
+from webapp.files.store.protocol import MARK, UNFINISHED_SECONDS
 
 FORMAT = 1
+_FOLDER = ".backup-"  # and more; beside the files, so that these can have second names in it
+Report = Callable[[str, float | None], None]
 
 
 class BackupError(Refusal):
     """A backup cannot be made or brought back; one sentence says why."""
 
 
-def backup_write(target: Path) -> dict[str, Any]:
+def _say_nothing(sentence: str, fraction: float | None) -> None:
+    pass
+
+
+def backup_write(target: Path, on_progress: Report = _say_nothing) -> dict[str, Any]:
     """Write a backup of this installation to a new tar file; return what it notes of itself.
+
+    ``on_progress`` gets a sentence and the fraction that is done, and may raise to stop.
 
     Raises
     ------
     BackupError
-        If the file is there already, or the database's own tool is absent or fails.
+        If the file is there already, the disk is full, or the database's own tool is absent or
+        fails.
     """
     if target.exists():
         raise BackupError(f"{target} is there already. Name another file.")
+    try:
+        return _write(target, on_progress)
+    except (OSError, sqlite3.Error, DatabaseError) as error:
+        if is_full_disk(error):
+            raise BackupError(f"{FULL_DISK} No backup was made; earlier ones are whole.") from error
+        raise
+
+
+def _write(target: Path, on_progress: Report) -> dict[str, Any]:
+    on_progress("Copying the database", None)
     Path(settings.MEDIA_ROOT).mkdir(mode=0o700, parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=settings.MEDIA_ROOT, prefix=".backup-") as name:
+    with tempfile.TemporaryDirectory(dir=settings.MEDIA_ROOT, prefix=_FOLDER) as name:
         folder = Path(name)
         with contextlib.ExitStack() as held:
-            with _one_moment() as copy_database:
+            with _writers_waiting():
+                copy_database = held.enter_context(_snapshot())
                 to_copy = held.enter_context(store.hold(folder / "media"))
-                copy_database(folder / "database")
-            for path in to_copy:
+            copy_database(folder / "database")
+            for number, path in enumerate(to_copy):
+                on_progress(_of("fetched", number, len(to_copy)), number / len(to_copy) / 2)
                 _copy_stored(path, folder / "media")
         notes = {
             "format": FORMAT,
@@ -69,11 +93,42 @@ def backup_write(target: Path) -> dict[str, Any]:
         secret = Path(settings.INSTANCE_DIR) / "secret_key"
         if secret.exists():
             shutil.copy2(secret, folder / "secret_key")
+        target.absolute().parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with whole_file(target.absolute()) as file, tarfile.open(fileobj=file, mode="w") as tar:
-            for entry in sorted(folder.iterdir()):
-                tar.add(entry, entry.name)
+            _pack(tar, folder, notes["files"], on_progress, done=0.5 if to_copy else 0.0)
     Installation.objects.filter(pk=1).update(backed_up_at=timezone.now())
     return notes
+
+
+def _pack(
+    tar: tarfile.TarFile, folder: Path, n_files: int, on_progress: Report, *, done: float
+) -> None:
+    packed = 0
+
+    def count(member: tarfile.TarInfo) -> tarfile.TarInfo:
+        nonlocal packed
+        fraction = done + (1 - done) * min(packed / max(n_files, 1), 1.0)
+        on_progress(_of("packed", min(packed, n_files), n_files), fraction)
+        packed += member.isfile()
+        return member
+
+    for entry in sorted(folder.iterdir()):
+        tar.add(entry, entry.name, filter=count)
+
+
+def _of(verb: str, number: int, total: int) -> str:
+    return f"{number:,} of {total:,} files {verb}"
+
+
+def backups_tidy() -> int:
+    """Remove folders of backups that were killed a day ago; return how many."""
+    before, removed = time.time() - UNFINISHED_SECONDS, 0
+    for folder in Path(settings.MEDIA_ROOT).glob(f"{_FOLDER}*"):
+        with contextlib.suppress(FileNotFoundError):
+            if folder.stat().st_mtime < before:
+                shutil.rmtree(folder, ignore_errors=True)
+                removed += 1
+    return removed
 
 
 def backup_restore(source: Path) -> dict[str, Any]:
@@ -139,33 +194,64 @@ def _check_empty() -> None:
 
 
 @contextmanager
-def _one_moment() -> Iterator[Any]:
-    """Hold all writers; yields the function that copies the database to a path."""
-    if connection.vendor == "sqlite":
-        with transaction.atomic():  # begins IMMEDIATE: takes the one lock of writers
-            yield _copy_sqlite
-        return
-    tables = map(connection.ops.quote_name, connection.introspection.table_names())
-    with transaction.atomic():
-        with connection.cursor() as cursor:
-            cursor.execute(f"LOCK TABLE {', '.join(tables)} IN SHARE MODE")
-        yield _dump_postgresql
+def _writers_waiting() -> Iterator[None]:
+    """Let all writers wait until the end of the block."""
+    with transaction.atomic():  # on SQLite it begins IMMEDIATE: takes the one lock of writers
+        if connection.vendor == "postgresql":
+            names = map(connection.ops.quote_name, connection.introspection.table_names())
+            with connection.cursor() as cursor:
+                cursor.execute(f"LOCK TABLE {', '.join(names)} IN SHARE MODE")
+        yield
 
 
-def _copy_sqlite(path: Path) -> None:
-    """Copy now: a connection of its own reads while ours keeps writers away."""
-    source = sqlite3.connect(f"file:{connection.settings_dict['NAME']}?mode=ro", uri=True)
+@contextmanager
+def _snapshot() -> Iterator[Callable[[Path], None]]:
+    """Yield the function that copies the rows of this moment, whoever writes in the block."""
+    take = _snapshot_sqlite if connection.vendor == "sqlite" else _snapshot_postgresql
+    with take() as copy:
+        yield copy
+
+
+@contextmanager
+def _snapshot_sqlite() -> Iterator[Callable[[Path], None]]:
+    """A connection of its own reads what was there when it began."""
+    path = f"file:{connection.settings_dict['NAME']}?mode=ro"
+    source = sqlite3.connect(path, uri=True, isolation_level=None)
+    try:
+        source.execute("BEGIN")
+        source.execute("SELECT count(*) FROM sqlite_master").fetchone()  # the reading begins here
+        yield partial(_copy_sqlite, source)
+    finally:
+        source.close()
+
+
+def _copy_sqlite(source: sqlite3.Connection, path: Path) -> None:
     target = sqlite3.connect(path)
     try:
         source.backup(target)
     finally:
-        source.close()
         target.close()
     path.chmod(0o600)
 
 
-def _dump_postgresql(path: Path) -> None:
-    options = ["--format=custom", "--no-owner", f"--file={path}"]
+@contextmanager
+def _snapshot_postgresql() -> Iterator[Callable[[Path], None]]:
+    """A transaction of its own lends what it sees to ``pg_dump``, for as long as it is open."""
+    own = connection.copy()
+    try:
+        own.set_autocommit(False)
+        with own.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            cursor.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+            cursor.execute("SELECT pg_export_snapshot()")
+            (name,) = cursor.fetchone()
+        yield partial(_dump_postgresql, name)
+    finally:
+        own.close()
+
+
+def _dump_postgresql(snapshot: str, path: Path) -> None:
+    options = ["--format=custom", "--no-owner", f"--snapshot={snapshot}", f"--file={path}"]
     _run_tool("pg_dump", [*options, "--dbname", _database_address()])
     path.chmod(0o600)
 

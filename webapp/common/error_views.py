@@ -6,6 +6,7 @@ from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
+from webapp.common.full_disk import FULL_DISK, FULL_DISK_ADVICE, is_full_disk
 from webapp.files.store import StoreAwayError
 
 RETRY_SECONDS = 10  # after which a page or a program may ask again
@@ -48,17 +49,21 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Answer 500, or 503 while database or store are away, without touching what may have failed.
+    """Answer 500, or 503 while database or store are away, 507 while the disk is full.
+
+    What may have failed is not touched.
 
     Django calls this while it handles the error.
     """
     error, status = sys.exception(), 500
     title, advice = _PAGES[status]
-    if isinstance(error, AWAY_ERRORS):
+    if error is not None and is_full_disk(error):
+        title, advice, status = FULL_DISK.rstrip("."), FULL_DISK_ADVICE, 507
+    elif isinstance(error, AWAY_ERRORS):
         title, advice, status = away_title(error), AWAY_ADVICE, 503
     context = {"title": title, "advice": advice, "status": status}
     response = render(None, "common/error.html", context, status=status)
-    if status == 503:
+    if status in (503, 507):
         response["Retry-After"] = str(RETRY_SECONDS)
         response["Cache-Control"] = "no-store"
     return response

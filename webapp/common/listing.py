@@ -100,6 +100,14 @@ class Listing(Generic[M]):
         return bool(self.query) or self.page.paginator.count > 0
 
 
+def page_at(rows: Any, number: str | int | None, size: int = PAGE_SIZE) -> Page:
+    """Return one page of rows that were filtered and put in order elsewhere.
+
+    Nonsense in ``number`` reads as the first page, a number beyond the end as the last.
+    """
+    return Paginator(rows, size).get_page(number)
+
+
 def list_page(
     queryset: models.QuerySet[M],
     parameters: Mapping[str, str],
@@ -109,7 +117,7 @@ def list_page(
 ) -> Listing[M]:
     """Return the page of a list that an address asks for by ``q`` and ``page``.
 
-    Nonsense in ``page`` reads as the first page, a number beyond the end as the last.
+    The page is that of :func:`page_at`.
     """
     query = parameters.get("q", "").strip()[:MAX_QUERY] if search else ""
     if query:
@@ -118,7 +126,7 @@ def list_page(
             fits |= models.Q(**{f"{field}__icontains": query})
         queryset = queryset.filter(fits)
     keys = queryset.values_list("pk", flat=True)
-    page = Paginator(keys, size).get_page(parameters.get("page"))
+    page = page_at(keys, parameters.get("page"), size)
     order = list(page.object_list)
     rows = queryset.order_by().in_bulk(order)
     page.object_list = [rows[key] for key in order if key in rows]

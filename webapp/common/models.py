@@ -1,5 +1,7 @@
 """What every owned object has: an organisation that alone may see it."""
 
+from typing import Any
+
 from django.conf import settings
 from django.db import models
 
@@ -18,6 +20,29 @@ class OrganisationOwned(models.Model):
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )
     created_at = models.DateTimeField(auto_now_add=True, db_index=True)
+
+    class Meta:
+        abstract = True
+
+
+class Living(models.Manager[Any]):
+    """Leaves out what somebody removed and a job still takes away."""
+
+    def get_queryset(self) -> models.QuerySet[Any]:
+        """Return what is there for people."""
+        return super().get_queryset().filter(removed_at=None)
+
+
+class Removable(models.Model):
+    """An object with thousands of rows and files: gone for everybody at once, taken away by a job.
+
+    Only `everything` finds it in between.
+    """
+
+    removed_at = models.DateTimeField(null=True, editable=False)
+
+    objects = Living()
+    everything = models.Manager()  # noqa: DJ012 - a manager too; the first is what people see
 
     class Meta:
         abstract = True

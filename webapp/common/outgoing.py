@@ -79,6 +79,7 @@ def send_due(
         What to say of a row whose sender died half-way, which may have arrived: such a row fails
         with this sentence. "": it is sent again, for twice is better than never.
     """
+    _bring_back(rows)
     _find_lost(rows, lost)
     now, started, sent = timezone.now(), time.monotonic(), 0
     due = rows.filter(state=Outgoing.WAITING, due_at__lte=now).order_by("due_at", "pk")
@@ -101,6 +102,17 @@ def send_due(
         held = rows.filter(pk=key, state=Outgoing.SENDING)
         sent += held.update(state=Outgoing.SENT, sent_at=timezone.now(), error="")
     return sent
+
+
+def _bring_back(rows: models.QuerySet[Any]) -> None:
+    """Have rows due now that would wait longer than any pause: the clock was set back."""
+    now = timezone.now()
+    for attempts in range(rows.model.MAX_ATTEMPTS + 1):
+        latest = now + timedelta(minutes=2**attempts + 1)
+        waiting = rows.filter(state=Outgoing.WAITING, attempts=attempts, due_at__gt=latest)
+        waiting.update(due_at=now)
+    claimed = rows.filter(state=Outgoing.SENDING, due_at__gt=now + timedelta(minutes=1))
+    claimed.update(due_at=now)
 
 
 def _find_lost(rows: models.QuerySet[Any], lost: str) -> None:

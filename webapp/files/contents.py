@@ -5,7 +5,6 @@ a digest learned elsewhere opens nothing. A file appears whole or not at all: it
 beside its place, flushed to disk and renamed.
 """
 
-import errno
 import hashlib
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -13,19 +12,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from engine import PartFile, part_file
+from engine.core.whole_file import PartFile, part_file
+from webapp.common.full_disk import FULL_DISK, is_full_disk
 from webapp.files import store
 from webapp.files.storage import organisation_folder
 
 CHUNK_BYTES = 1 << 16
-FULL_DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT}
 
 
 class StorageFullError(Exception):
     """The disk has no room; the message is fit for the person who uploads."""
 
     def __init__(self) -> None:
-        super().__init__("The server's disk is full. Nothing of this file was saved.")
+        super().__init__(f"{FULL_DISK} Nothing of this file was saved.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,7 @@ def full_disk_explained() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in FULL_DISK_ERRORS:
+        if is_full_disk(error):
             raise StorageFullError from error
         raise
 

@@ -13,7 +13,7 @@ import numpy as np
 from django.conf import settings
 from numpy.typing import NDArray
 
-from engine import whole_file
+from engine.core.whole_file import whole_file
 from webapp.files import store
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from engine import doubt_of_scores
+from engine.rooms.explanation import doubt_of_scores
 from webapp.housing.problem import PlacementProblem
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from engine import InfeasibleError, place_in_rooms
-from engine import Placement as FoundPlacement
+from engine.rooms.placement import Placement as FoundPlacement
 from webapp.common.formats import counted, gap
 from webapp.housing.doubts import doubt_shares
 from webapp.housing.errors import HousingError

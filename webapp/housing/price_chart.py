@@ -23,7 +23,7 @@ def price_chart(curve: Sequence[Sequence[float]], price: float) -> Chart:
     picture.text(0, 12, "People who move", "chart-strong")
     picture.text(0, 112, "Learned score of all rooms", "chart-strong")
     most = max(point[1] for point in curve)
-    top = math.log10(max(10.0, most + 1.0))
+    top = math.log10(max(11.0, most + 1.0))  # ten has its line, however few move
     for tick in (t for t in (0, 1, 10, 100, 1000) if t == 0 or math.log10(t + 1) <= top):
         y = _between(math.log10(tick + 1) / top, *MOVES)
         picture.line(LEFT, y, RIGHT, y, "chart-grid")
@@ -37,6 +37,10 @@ def price_chart(curve: Sequence[Sequence[float]], price: float) -> Chart:
     _steps(picture, [(p[0], math.log10(p[1] + 1) / top) for p in curve], MOVES, "accent")
     _steps(picture, [(p[0], _share(p[2], low, high)) for p in curve], SCORES, "for")
     picture.line(_x(price), MOVES[0] - 6, _x(price), SCORES[1], "chart-axis dashed")
+    for point in (p for p in curve if math.isclose(p[0], price)):
+        move, score = math.log10(point[1] + 1) / top, _share(point[2], low, high)
+        _beside(picture, price, _between(move, *MOVES), f"{point[1]:,.0f} move", "accent")
+        _beside(picture, price, _between(score, *SCORES), number(point[2], 1), "for")
     picture.line(LEFT, SCORES[1] + 6, RIGHT, SCORES[1] + 6, "chart-axis")
     for tick in TICKS:
         picture.text(_x(tick), SCORES[1] + 20, f"{tick:g}", anchor="middle")
@@ -58,6 +62,13 @@ def _steps(
     picture.path(path, f"chart-line tone-{tone}")
     for x, y in places:
         picture.add("circle", cx=x, cy=y, r=3, cls=f"chart-dot tone-{tone}")
+
+
+def _beside(picture: Picture, price: float, y: float, words: str, tone: str) -> None:
+    """Write what the chosen price does above its dot: at its right, where curves are lower."""
+    is_left = _x(price) > RIGHT - 60
+    x = _x(price) + (-8 if is_left else 8)
+    picture.text(x, y - 7, words, f"label-{tone}", anchor="end" if is_left else "start")
 
 
 def _x(price: float) -> float:

@@ -7,15 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine import (
-    Designation,
-    Need,
-    Preference,
-    Request,
-    RoomRules,
-    Rooms,
-    Survey,
-)
+from engine import Designation, Need, Preference, Request, RoomRules, Rooms, Survey
 from webapp.cohorts.models import Student
 from webapp.housing.models import Place, Placement, Room
 from webapp.housing.request_graph import RequestPairs

@@ -5,11 +5,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Self
 
-import networkx as nx
+import lazy_loader
 from django.db.models import QuerySet
 
 from webapp.housing.models import RoommateRequest
 
+nx = lazy_loader.load("networkx")  # slow to load, and most pages draw no requests
 Pair = tuple[int, int]
 
 

@@ -6,7 +6,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from engine import RoommateModel, Survey, load_roommate_model
+from engine import Survey, load_roommate_model
+from engine.learning.roommate_model import RoommateModel
 from webapp.cohorts.selectors.surveys import (
     cohort_positions,
     cohort_survey,
@@ -38,6 +39,13 @@ class Scores:
         """Position in the survey of every number on screen."""
         return cohort_positions(self.placement.cohort)
 
+    def of_pairs(self, pairs: Sequence[tuple[int, int]]) -> NDArray[np.float64]:
+        """Return W of some pairs of students (by number), shape (len(pairs),)."""
+        position = self.position
+        rows = np.array([(position[a], position[b]) for a, b in pairs], dtype=np.int64)
+        scores = self.model.features.pair_scores(self.survey, self.model.theta, rows.reshape(-1, 2))
+        return np.asarray(scores.sum(axis=1))
+
     def between(self, ones: Sequence[int], others: Sequence[int]) -> NDArray[np.float64]:
         """Return W of some students (by number) with others, shape (len(ones), len(others))."""
         rows = np.array([self.position[n] for n in ones], dtype=np.int64)
@@ -60,8 +68,3 @@ def room_score(scores: Sequence[float | None]) -> float | None:
     """Return the mean of the pairs of a room from its people's scores; None for a single."""
     known = [score for score in scores if score is not None]
     return sum(known) / len(known) if len(known) > 1 else None
-
-
-def room_weight(scores: Sequence[float | None]) -> float:
-    """Return what a room counts in the total: half the sum of its people's scores."""
-    return sum(score for score in scores if score is not None) / 2

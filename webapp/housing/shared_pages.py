@@ -11,7 +11,7 @@ from webapp.common import hooks
 from webapp.common.formats import counted
 from webapp.common.listing import light
 from webapp.common.parameters import digits_of, whole_number
-from webapp.common.selectors import owned_by
+from webapp.common.selectors import counter_of, owned_by
 from webapp.housing import demonstration
 from webapp.housing.models import AcceptedRoom, BuildingList, Place, Placement, Room
 
@@ -28,7 +28,7 @@ def register() -> None:
             "building-2",
             "housing:building-lists",
             order=15,
-            count=lambda user: owned_by(BuildingList, user).count(),
+            count=counter_of(BuildingList),
         )
     )
     hooks.register_navigation(
@@ -38,7 +38,7 @@ def register() -> None:
             "bed-double",
             "housing:placements",
             order=40,
-            count=lambda user: owned_by(Placement, user).count(),
+            count=counter_of(Placement),
         )
     )
     hooks.register_demonstration(demonstration.load, order=30)

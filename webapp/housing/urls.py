@@ -33,7 +33,7 @@ urlpatterns = [
     path("cohorts/<uuid:uuid>/requests/change/", requests.change, name="requests-change"),
     path("cohorts/<uuid:uuid>/scenarios/", placements.scenarios, name="scenarios"),
     path(
-        "cohorts/<uuid:uuid>/scenarios.<str:file_format>",
+        "cohorts/<uuid:uuid>/scenarios.<table:file_format>",
         placements.scenarios_file,
         name="scenarios-file",
     ),
@@ -51,14 +51,14 @@ urlpatterns = [
     path("placements/<uuid:uuid>/changes/", changes.changes, name="changes"),
     path("placements/<uuid:uuid>/changes/act/", changes.act, name="changes-act"),
     path(
-        "placements/<uuid:uuid>/changes/moves.<str:file_format>",
+        "placements/<uuid:uuid>/changes/moves.<table:file_format>",
         changes.moves_file,
         name="changes-moves",
     ),
     path("placements/<uuid:uuid>/rename/", placements.rename, name="placement-rename"),
     path("placements/<uuid:uuid>/delete/", placements.delete, name="placement-delete"),
     path(
-        "placements/<uuid:uuid>/export.<str:file_format>",
+        "placements/<uuid:uuid>/export.<table:file_format>",
         placements.export,
         name="placement-export",
     ),

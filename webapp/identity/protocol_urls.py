@@ -38,6 +38,18 @@ def _guarded(view: View) -> View:
     return guarded
 
 
+def _signed(view: View) -> View:
+    """Refuse what carries no signature: the library checks one only where it finds one."""
+
+    @wraps(view)
+    def wrapped(request: HttpRequest, **kwargs: Any) -> HttpResponse:
+        if not request.GET.get("Signature"):
+            return HttpResponse("This is not signed.", status=400, content_type="text/plain")
+        return view(request, **kwargs)
+
+    return wrapped
+
+
 _OPENID = "oidc/<str:provider_id>"
 _SAML = "saml/<str:organization_slug>"
 urlpatterns = [
@@ -50,6 +62,6 @@ urlpatterns = [
     path(f"{_SAML}/login/", _guarded(saml.login), name="saml_login"),
     path(f"{_SAML}/acs/", _guarded(saml.acs), name="saml_acs"),
     path(f"{_SAML}/acs/finish/", _guarded(saml.finish_acs), name="saml_finish_acs"),
-    path(f"{_SAML}/sls/", _guarded(saml.sls), name="saml_sls"),
+    path(f"{_SAML}/sls/", _guarded(_signed(saml.sls)), name="saml_sls"),
     path(f"{_SAML}/metadata/", _guarded(saml.metadata), name="saml_metadata"),
 ]

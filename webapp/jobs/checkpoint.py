@@ -4,7 +4,8 @@ from pathlib import Path
 
 import structlog
 
-from engine import FileCheckpoint
+from engine.core.checkpoint import FileCheckpoint
+from webapp.common.full_disk import is_full_disk
 from webapp.files import store
 
 log = structlog.get_logger(__name__)
@@ -22,9 +23,13 @@ class StoredCheckpoint(FileCheckpoint):
         return super().load()
 
     def save(self, state) -> None:  # type: ignore[no-untyped-def]  # as the engine's
-        """Write over the old state; while the store is away, the work goes on without that."""
-        super().save(state)
+        """Write over the old state; without store or room on disk the work goes on without that."""
         try:
+            super().save(state)
             store.store().put(self._path)
+        except OSError as error:
+            if not is_full_disk(error):
+                raise
+            log.warning("the disk is full, a checkpoint is not kept", error=str(error))
         except store.StoreAwayError as error:
             log.warning("the store is away, a checkpoint is not kept", error=str(error))

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from django.db.models.functions import Now
 
-from engine import Checkpoint, Progress, StoppedError
+from engine import Progress, StoppedError
+from engine.core.checkpoint import Checkpoint
 from webapp.files import store
 from webapp.files.storage import keep_file
 from webapp.jobs.checkpoint import StoredCheckpoint

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from django.conf import settings
 
+from webapp.common.full_disk import FULL_DISK
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:
@@ -17,6 +19,7 @@ OUR_FAULT = Failure(
     "Something failed on our side.",
     "Start it again; if it fails again, tell an administrator the time of this job.",
 )
+DISK_FULL = Failure(FULL_DISK, "Start it again once whoever runs this server has made room.")
 OUT_OF_MEMORY = Failure("This needs more memory than the machine has.")
 TOO_LONG = Failure(
     f"It ran for {settings.JOB_HARD_TIME_LIMIT // 3600} hours, the most that a job may.",

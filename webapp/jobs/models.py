@@ -153,6 +153,8 @@ class Worker(models.Model):
 
     name = models.CharField(max_length=120, unique=True)  # "QUEUE-MACHINE@HOST"
     processes = models.PositiveSmallIntegerField(default=0)
+    memory_used = models.BigIntegerField(default=0, help_text="bytes of its host; 0: unknown")
+    memory_total = models.BigIntegerField(default=0, help_text="bytes of its host; 0: unknown")
     seen_at = models.DateTimeField()
 
     class Meta:

@@ -9,23 +9,28 @@ from typing import Any
 
 import structlog
 from billiard.exceptions import SoftTimeLimitExceeded
-from django.db import transaction
+from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.models.functions import Now
 
 from engine import InfeasibleError, InvalidProblemError, StoppedError
 from webapp.audit.services import audit
 from webapp.common.errors import Refusal
+from webapp.common.full_disk import is_full_disk
 from webapp.files import store
 from webapp.jobs import endings, registry, services
 from webapp.jobs.claims import ClaimLostError, job_claim, job_claim_next, job_update
 from webapp.jobs.context import JobContext
-from webapp.jobs.failures import OUR_FAULT, OUT_OF_MEMORY, TOO_LONG, Failure
+from webapp.jobs.failures import DISK_FULL, OUR_FAULT, OUT_OF_MEMORY, TOO_LONG, Failure
 from webapp.jobs.models import Job
 from webapp.jobs.pieces import pieces_deal, spread_advance, spread_report
 from webapp.jobs.watchdog import Watchdog
 
 log = structlog.get_logger(__name__)
 lines = structlog.get_logger("bethe_hall.lines")
+
+AWAY_SECONDS = 600.0  # that a process waits for the database; after that the sweep has the job
+LOOK_SECONDS = 1.0
+WAS_AWAY = "The database did not answer; it goes on from its last checkpoint"
 
 
 def run_job(job_id: uuid.UUID, *, watched: bool = True) -> None:
@@ -76,11 +81,30 @@ def _run(job: Job, *, watched: bool) -> None:
                 pieces = _run_claimed(job)
             except ClaimLostError:
                 log.warning("job was taken over")
+            except (OperationalError, InterfaceError) as error:
+                log.warning("database away, the job goes on when it is back", error=str(error))
+                _give_back(job)
         _log_line(job, time.perf_counter() - started)
         for key in pieces:
             services.job_dispatch(job_id=key)
         if pieces or job.parent_id:
             spread_advance(job_id=job.parent_id or job.pk)
+
+
+def _give_back(job: Job) -> None:
+    """Wait for the database, then put a claimed job back into the queue; the sweep sends it.
+
+    Without that the sweep would count minutes of silence before it gives the job to anybody.
+    """
+    deadline = time.monotonic() + AWAY_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            connection.close()
+            services.job_requeue(job=job, sentence=WAS_AWAY)
+        except (OperationalError, InterfaceError):
+            time.sleep(LOOK_SECONDS)
+        else:
+            return
 
 
 def _log_line(job: Job, seconds: float) -> None:
@@ -109,8 +133,8 @@ def _run_claimed(job: Job) -> list[uuid.UUID]:
         if isinstance(outcome, registry.Pieces):
             return pieces_deal(job=job, outcome=outcome)
         _finish(job, outcome if callable(outcome) else lambda: outcome)
-    except ClaimLostError:
-        raise  # whoever has it now may have stored the same files
+    except (ClaimLostError, OperationalError, InterfaceError):
+        raise  # whoever has it now, or goes on with it, may have stored the same files
     except Exception as error:
         _end(job, error)
         context.discard_kept()
@@ -125,6 +149,9 @@ def _end(job: Job, error: Exception) -> None:
         _fail(job, Failure(str(error)))
     elif isinstance(error, SoftTimeLimitExceeded):
         _fail(job, TOO_LONG)
+    elif is_full_disk(error):
+        log.error("the disk is full", job=str(job.pk), exc_info=error)
+        _fail(job, DISK_FULL)
     elif isinstance(error, MemoryError):
         log.error("job out of memory", job=str(job.pk), exc_info=error)
         _fail(job, OUT_OF_MEMORY)

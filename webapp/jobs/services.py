@@ -223,7 +223,14 @@ def _requeue(job: Job) -> str:
         job_fail(job=job, failure=failure)
         log.error("job given up", job=str(job.pk), attempts=job.attempt)
         return "given_up"
-    changed = change_if_claimed(
+    if job_requeue(job=job, sentence="Interrupted; it goes on from its last checkpoint"):
+        log.warning("job requeued", job=str(job.pk), attempt=job.attempt)
+    return "requeued"
+
+
+def job_requeue(*, job: Job, sentence: str) -> bool:
+    """Put a claimed job back into the queue; return False if it is somebody else's by now."""
+    return change_if_claimed(
         job,
         state=JobState.QUEUED,
         claim=None,
@@ -231,11 +238,8 @@ def _requeue(job: Job) -> str:
         seconds_left=None,
         dispatched_at=None,
         dispatch_count=0,
-        sentence="Interrupted; it goes on from its last checkpoint",
+        sentence=sentence,
     )
-    if changed:
-        log.warning("job requeued", job=str(job.pk), attempt=job.attempt)
-    return "requeued"
 
 
 def _reason_to_give_up(job: Job) -> Failure | None:

@@ -14,6 +14,7 @@ from webapp.jobs.models import Worker
 PATIENCE = 1.0  # seconds that workers have to answer
 SILENT_SECONDS = 60.0  # a worker that was not heard for so long is said not to answer
 FORGET_SECONDS = 7 * 24 * 3600.0  # and after so long it is forgotten
+FIGURES = ("processes", "memory_used", "memory_total")  # what an answer tells
 
 log = structlog.get_logger(__name__)
 
@@ -21,15 +22,14 @@ log = structlog.get_logger(__name__)
 def workers_note() -> int:
     """Ask all workers for a sign of life and note who gave one; return how many did."""
     try:
-        answers = app.control.inspect(timeout=PATIENCE).stats() or {}
+        replies = app.control.broadcast("sign_of_life", reply=True, timeout=PATIENCE) or []
     except (OperationalError, RedisError, OSError) as error:
         log.warning("broker away, workers were not asked", error=str(error))
         return 0
+    answers = {name: facts for reply in replies for name, facts in reply.items()}
     for name, facts in answers.items():
-        processes = int(facts.get("pool", {}).get("max-concurrency") or 0)
-        Worker.objects.update_or_create(
-            name=name[:120], defaults={"processes": processes, "seen_at": Now()}
-        )
+        figures = {key: int(facts.get(key) or 0) for key in FIGURES}
+        Worker.objects.update_or_create(name=name[:120], defaults={**figures, "seen_at": Now()})
     if secrets.randbelow(100) == 0:
         for worker in workers():
             if worker.silent > FORGET_SECONDS:

@@ -1,7 +1,7 @@
 """The named fields of a letter, and what becomes of them."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from rapidfuzz import process
 
@@ -29,12 +29,12 @@ def fields_in(text: str) -> list[str]:
     return list(dict.fromkeys(found.strip().casefold() for found in _FIELD.findall(text)))
 
 
-def unknown_fields(text: str) -> list[str]:
+def unknown_fields(text: str, known: Collection[str] = tuple(FIELDS)) -> list[str]:
     """Return a sentence for every field that there is not, with the nearest that there is."""
     sentences = []
     for name in fields_in(text):
-        if name not in FIELDS:
-            near = process.extractOne(name, list(FIELDS), score_cutoff=_ALIKE)
+        if name not in known:
+            near = process.extractOne(name, list(known), score_cutoff=_ALIKE)
             fix = f"Did you mean [{near[0]}]?" if near else "Take one of the list, or remove it."
             sentences.append(f"[{name}] is no field. {fix}")
     return sentences

@@ -1,4 +1,4 @@
-"""Templates of letters, and the letters that went to students."""
+"""Templates of letters, the letters that went to students, and questions about requests."""
 
 import uuid
 from typing import Any
@@ -80,3 +80,28 @@ class Letter(OutgoingMail):
 
     def __str__(self) -> str:
         return f"letter {self.pk}"
+
+
+class RequestQuestion(OutgoingMail):
+    """A mail that asks a student whom their request means; one a request, asked again on purpose.
+
+    ``subject`` and ``text`` keep their fields: what the student had typed is filled in as the mail
+    leaves, so that it is nowhere once the request is settled. ``times`` counts how often it went.
+    """
+
+    request = models.OneToOneField(
+        "housing.RoommateRequest", on_delete=models.CASCADE, related_name="question"
+    )
+    address = models.EmailField()
+    reply_to = models.EmailField(blank=True)
+    times = models.PositiveSmallIntegerField(default=1)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["pk"]
+
+    def __str__(self) -> str:
+        return f"question {self.pk}"

@@ -99,10 +99,11 @@ def _recipient(
     }
     numbers = sorted(mate.number for mate in mates)
     told = [room.pk, bed, numbers]
-    return Recipient(student, values, told, mates, _address_of(student))
+    return Recipient(student, values, told, mates, address_of(student))
 
 
-def _address_of(student: Student) -> str:
+def address_of(student: Student) -> str:
+    """Return the e-mail of a student, or "" where there is none that can be."""
     text = student.email.strip()
     try:
         validate_email(text)

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from django.conf import settings
+
 from webapp.accounts.models import User
 from webapp.common.listing import list_page
 from webapp.common.parameters import digits_of, whole_number
@@ -60,6 +62,7 @@ def letters_context(
             ),
             "n_sent": counts[Letter.SENT],
             "tab": tab,
+            "reads_bounces": bool(settings.BOUNCES_URL),
             "states": states,
             "listing": list_page(
                 letters.select_related("student").defer("text", "student__answers"),

@@ -2,7 +2,7 @@
 
 from webapp.accounts.models import Role
 from webapp.common import hooks
-from webapp.common.selectors import owned_by
+from webapp.common.selectors import counter_of
 from webapp.letters.models import LetterTemplate
 
 
@@ -15,7 +15,7 @@ def register() -> None:
             "mail",
             "letters:templates",
             order=45,
-            count=lambda user: owned_by(LetterTemplate, user).count(),
+            count=counter_of(LetterTemplate),
             role=Role.STAFF,
         )
     )

@@ -6,7 +6,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from engine import RoommateModel, RuleConflict, Rules, Survey, check_rules
+from engine import Rules, Survey
+from engine.inference import RuleConflict, check_rules
+from engine.learning.roommate_model import RoommateModel
 from webapp.matching.models import Proposal
 from webapp.matching.rules import number_of, proposal_rules
 

@@ -1,5 +1,7 @@
 """The long computations of matching: learn, check, propose. Thin: rows, engine, rows."""
 
+import contextlib
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -11,20 +13,21 @@ from django.utils import timezone
 from engine import (
     InvalidProblemError,
     Progress,
-    ProgressCallback,
-    RoommateModel,
     Survey,
-    compute_partner_means,
     evaluate_roommates,
     load_roommate_model,
     propose_pairs,
     question_weights,
     train_roommates,
 )
-from engine import Proposal as EngineProposal
+from engine.core.progress import ProgressCallback
+from engine.learning.partner_means import compute_partner_means
+from engine.learning.roommate_model import RoommateModel
+from engine.learning.roommate_proposal import Proposal as EngineProposal
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.selectors.surveys import cohort_choices, cohort_survey, questionnaire_of
 from webapp.common import formats
+from webapp.common.limits import TooManyError
 from webapp.files import store
 from webapp.jobs.context import JobContext
 from webapp.jobs.registry import Queue, Subject, job_kind
@@ -40,8 +43,11 @@ from webapp.matching.results import (
     weight_rows,
 )
 from webapp.matching.rules import number_of, proposal_rules
+from webapp.matching.services.learning import model_check, model_estimate
 from webapp.matching.services.proposals import result_store, write_result
+from webapp.matching.stopping import stop_asked
 
+TOO_SHORT = "A minute did not suffice to tell how sure each weight is."
 Save = Callable[[], dict[str, Any]]
 SAMPLING_SECONDS = 25.0  # at most, for the standard error of pair probabilities
 MODEL = Subject("model", LearnedModel, "matching:model", "model")
@@ -66,14 +72,13 @@ def _find(model: Any, key: UUID | str, words: str) -> Any:
     axis_label="Log-likelihood of the past choices (nats)",
 )
 def learn(context: JobContext) -> Save:
-    """Learn a model from its cohorts, then check it where a later year was chosen."""
+    """Learn a model from its cohorts; its check and its intervals are jobs of their own.
+
+    Whoever cancels those loses no weights.
+    """
     model = _find(LearnedModel, context.parameters["model"], "model")
-    questionnaire = questionnaire_of(model.questions)
-    cohorts = list(model.cohorts.order_by("created_at", "pk"))
-    if len(cohorts) != len(model.sources):
-        raise InvalidProblemError("A cohort of this model was removed while the job waited.")
-    data = [(cohort_survey(cohort, questionnaire), cohort_choices(cohort)) for cohort in cohorts]
-    options = model.options
+    data, options = _read_cohorts(model), model.options
+    wants_to_stop = stop_asked(context, model)
     trained = train_roommates(
         data,
         ridge=options["ridge"],
@@ -82,7 +87,7 @@ def learn(context: JobContext) -> Save:
         relative_gap=options["relative_gap"],
         rng=context.rng,
         on_progress=context.on_progress,
-        should_stop=context.should_stop,
+        should_stop=wants_to_stop,
         checkpoint=context.checkpoint,
     )
     context.raise_if_stopped()
@@ -90,40 +95,74 @@ def learn(context: JobContext) -> Save:
     trained.model.save(weights_file)
     context.keep_file(weights_file, model.path)
     figures = learning_figures(trained, options["relative_gap"])
-    context.report("Working out how sure each weight is", 0.96)
-    intervals = weight_intervals(data, options["rho"], context.should_stop)
-    context.raise_if_stopped()
-    weights = weight_rows(question_weights(trained.model), intervals)
-    checked, unchecked = _check_learned(context, trained.model, model.checked_on_id)
+    weights = weight_rows(question_weights(trained.model))
 
     def save() -> dict[str, Any]:
         found = LearnedModel.objects.filter(pk=model.pk).update(
             learned_at=timezone.now(),
             figures=figures,
             weights=weights,
-            **checked,
+            findings={},
+            curves={},
+            checked_name="",
         )
         if not found:
             raise MatchingError("The model was removed meanwhile.")
+        unchecked = _queue_check(context, model)
+        _queue_intervals(context, model)
         return {"sentence": _learned_sentence(figures) + unchecked, "model": str(model.pk)}
 
     return save
 
 
-def _check_learned(
-    context: JobContext, model: RoommateModel, year: UUID | None
-) -> tuple[dict[str, Any], str]:
-    """Return the fields of the check, and a sentence where it failed: what was learned stays."""
-    fields: dict[str, Any] = {"findings": {}, "curves": {}, "checked_name": ""}
-    if year is None:
-        return fields, ""
-    context.report("Checking on pairs that were not learned from", 0.98)
+def _read_cohorts(model: LearnedModel) -> list[tuple[Survey, Any]]:
+    """Return survey and choices of every year that a model learns from, in order."""
+    questionnaire = questionnaire_of(model.questions)
+    cohorts = list(model.cohorts.order_by("created_at", "pk"))
+    if len(cohorts) != len(model.sources):
+        raise InvalidProblemError("A cohort of this model was removed while the job waited.")
+    return [(cohort_survey(cohort, questionnaire), cohort_choices(cohort)) for cohort in cohorts]
+
+
+def _queue_intervals(context: JobContext, model: LearnedModel) -> None:
+    """Start the intervals once the weights are kept; where too many jobs wait, staff may later."""
+    if context.job.created_by is None:
+        return
+    with contextlib.suppress(TooManyError):
+        model_estimate(user=context.job.created_by, model=model)
+
+
+@job_kind("roommates.intervals", verb="Work out intervals", subject=MODEL)
+def estimate_intervals(context: JobContext) -> Save:
+    """Work out how sure each weight of a learned model is, and whether it drifts."""
+    model = _find(LearnedModel, context.parameters["model"], "model")
+    context.report("Working out how sure each weight is")
+    known = weight_intervals(_read_cohorts(model), model.options["rho"], context.should_stop)
+    context.raise_if_stopped()
+
+    def save() -> dict[str, Any]:
+        found = LearnedModel.objects.select_for_update().filter(pk=model.pk).first()
+        if found is None:
+            raise MatchingError("The model was removed meanwhile.")
+        found.weights = [{**row, **known.get(row["question"], {})} for row in found.weights]
+        found.save(update_fields=["weights"])
+        return {"sentence": "How sure each weight is, is known." if known else TOO_SHORT}
+
+    return save
+
+
+def _queue_check(context: JobContext, model: LearnedModel) -> str:
+    """Start the check where a later year was chosen; return a sentence where that is impossible."""
+    if model.checked_on_id is None or context.job.created_by is None:
+        return ""
     try:
-        cohort = _find(Cohort, year, "cohort")
-        fields = {**_findings(context, model, cohort), "checked_name": cohort.name}
-    except InvalidProblemError as error:
-        return fields, f" Not checked: {error}"
-    return fields, ""
+        year = _find(Cohort, model.checked_on_id, "cohort")
+        model_check(
+            user=context.job.created_by, model=LearnedModel.objects.get(pk=model.pk), cohort=year
+        )
+    except (TooManyError, MatchingError, InvalidProblemError) as error:
+        return f" Not checked: {error}"
+    return ""
 
 
 def _learned_sentence(figures: dict[str, Any]) -> str:
@@ -189,7 +228,7 @@ def propose(context: JobContext) -> Save:
         "upper_bound": result.upper_bound,
         "gap": result.gap,
         "is_calibrated": result.is_calibrated,
-        "probability_error": float(result.probability_error.max(initial=0.0)),
+        "probability_error": _error_of(result),
         "n_pairs": len(result.pairs),
         "n_single": survey.n_students - 2 * len(result.pairs),
         "seconds": context.seconds,
@@ -248,6 +287,12 @@ def _propose(
         is_exact=free.is_exact,
         probability_error=free.probability_error,
     )
+
+
+def _error_of(result: EngineProposal) -> float | None:
+    """Return the largest standard error of a probability, None where one is unknown."""
+    error = float(result.probability_error.max(initial=0.0))
+    return error if math.isfinite(error) else None
 
 
 def _part_of(context: JobContext, run: int, n_runs: int) -> ProgressCallback:

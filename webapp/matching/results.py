@@ -6,7 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from engine import Evaluation, QuestionWeight, ReliabilityBin, RocCurve, Status, TrainedRoommates
+from engine import Status
+from engine.learning.roommate_evaluation import Evaluation
+from engine.learning.roommate_explanation import QuestionWeight
+from engine.learning.roommates import TrainedRoommates
+from engine.metrics import ReliabilityBin, RocCurve
 
 MAX_ROC_POINTS = 160
 NO_EFFECT = 0.03  # nats a step: under 3 % of odds, which no housing office would act on
@@ -26,14 +30,11 @@ def learning_figures(trained: TrainedRoommates, target_gap: float) -> dict[str, 
     }
 
 
-def weight_rows(
-    weights: Sequence[QuestionWeight], intervals: dict[str, Any] | None = None
-) -> list[dict[str, Any]]:
+def weight_rows(weights: Sequence[QuestionWeight]) -> list[dict[str, Any]]:
     """Return one row per question, from what keeps apart most to what brings together most.
 
-    Each has its effect in words, the raw numbers, and what ``intervals`` has under its name.
+    Each has its effect in words and the raw numbers.
     """
-    known = intervals or {}
     rows = [
         {
             "question": w.question.name,
@@ -47,7 +48,6 @@ def weight_rows(
             "pair_scores": w.pair_scores.tolist(),
             "blank_scores": list(w.blank_scores) if w.blank_scores else None,
             **effect_in_words(w.step_effect, w.question.kind),
-            **known.get(w.question.name, {}),
         }
         for w in weights
     ]

@@ -12,7 +12,7 @@ from webapp.cohorts.models import Cohort, Student
 from webapp.common import hooks
 from webapp.common.formats import counted
 from webapp.common.listing import light
-from webapp.common.selectors import owned_by
+from webapp.common.selectors import counter_of, owned_by
 from webapp.matching.models import LearnedModel, Proposal, ProposedPair
 from webapp.matching.selectors.models import learned_models, worth_learning
 from webapp.matching.selectors.proposals import being_decided, with_progress
@@ -31,7 +31,7 @@ def register() -> None:
             "scale",
             "matching:models",
             order=20,
-            count=lambda user: owned_by(LearnedModel, user).count(),
+            count=counter_of(LearnedModel),
         )
     )
     hooks.register_navigation(
@@ -41,7 +41,7 @@ def register() -> None:
             "link",
             "matching:proposals",
             order=30,
-            count=lambda user: owned_by(Proposal, user).count(),
+            count=counter_of(Proposal),
         )
     )
     hooks.register_cohort_progress(cohort_progress)
@@ -92,7 +92,7 @@ def next_steps(user: User) -> Iterable[hooks.NextStep]:
     if not models.exists():
         yield from _first_model_step(user, cohorts.filter(n_pairs__gt=1))
         return
-    waiting = cohorts.filter(n_pairs=0, proposals=None, halves=None).first()
+    waiting = cohorts.filter(n_pairs=0, proposals=None, placements=None, halves=None).first()
     if waiting is not None:
         yield hooks.NextStep(
             f"Propose pairs for {waiting.name}",

@@ -1,10 +1,19 @@
-"""What an administrator does about workers."""
+"""What an administrator does about workers, backups and alerts."""
 
 from django.db import transaction
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
-from webapp.jobs.models import Worker
+from webapp.common.errors import Refusal
+from webapp.common.models import Installation
+from webapp.jobs.models import Job, Worker
+from webapp.jobs.services import job_enqueue
+from webapp.operations.jobs import BACKUP, backup_name, backup_running
+from webapp.operations.models import AlertReader
+
+
+class OperationsError(Refusal):
+    """What an administrator asked for cannot be; one sentence says why."""
 
 
 @transaction.atomic
@@ -12,3 +21,27 @@ def worker_forget(*, user: User, worker: Worker) -> None:
     """Expect a worker no longer; one that answers again comes back."""
     audit(user, "took out of use", str(worker))
     worker.delete()
+
+
+@transaction.atomic
+def backup_start(*, user: User) -> Job:
+    """Queue a backup of the whole installation; OperationsError while one is being made."""
+    list(Installation.objects.select_for_update())  # of two who press at once one starts it
+    if backup_running():
+        raise OperationsError("A backup is being made already.")
+    name = backup_name()
+    return job_enqueue(user=user, kind=BACKUP, parameters={"name": name}, title=name)
+
+
+@transaction.atomic
+def alerts_start(*, user: User, address: str) -> None:
+    """Have somebody told by mail what turns bad, and when it is well again."""
+    AlertReader.objects.update_or_create(user=user, defaults={"address": address})
+    audit(user, "started alerts to", user, address=address)
+
+
+@transaction.atomic
+def alerts_stop(*, user: User) -> None:
+    """Write to somebody no longer."""
+    if AlertReader.objects.filter(user=user).delete()[0]:
+        audit(user, "stopped alerts to", user)

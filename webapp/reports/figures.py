@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import engine
+from engine import InvalidProblemError, Status
+from engine.learning.roommate_model import RoommateModel
+from engine.learning.roommate_uncertainty import estimate_by_year
+from engine.rooms.chain import share_probabilities
+from engine.rooms.explanation import doubt_of_scores
+from engine.rooms.parity import placement_parity
+from engine.rooms.placement import Placement
+from engine.rooms.veto import VetoCurve, veto_curve
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.selectors.surveys import (
     cohort_pairs,
@@ -36,7 +43,7 @@ def doubt_figures(
     room = problem.previous
     if not len(engine_pairs(room)):
         return {"pairs": []}
-    found = engine.share_probabilities(
+    found = share_probabilities(
         scores,
         problem.rooms,
         room,
@@ -105,20 +112,20 @@ def held_out_years(model: LearnedModel) -> list[Cohort]:
 
 
 def veto_figures(
-    model: LearnedModel, weights: engine.RoommateModel, years: Sequence[Cohort]
+    model: LearnedModel, weights: RoommateModel, years: Sequence[Cohort]
 ) -> dict[str, Any]:
     """Return the curve over years that the model did not learn from; {} when there is none."""
     observed, names = [], []
     for year in years:
         try:
             survey = cohort_survey(year, questionnaire_of(model.questions))
-        except engine.InvalidProblemError:
+        except InvalidProblemError:
             continue  # it asked other questions
         observed.append((weights.scores(survey), _past_of(year)))
         names.append(year.name)
     if not observed:
         return {}
-    curve = engine.veto_curve(observed)
+    curve = veto_curve(observed)
     return {
         "years": names,
         "thresholds": curve.thresholds.tolist(),
@@ -128,10 +135,10 @@ def veto_figures(
     }
 
 
-def read_curve(figures: dict[str, Any]) -> engine.VetoCurve:
+def read_curve(figures: dict[str, Any]) -> VetoCurve:
     """Return the curve that :func:`veto_figures` wrote."""
     arrays = [np.array(figures[name]) for name in ("thresholds", "false_alarms", "vetoed")]
-    return engine.VetoCurve(*arrays, figures["n_pairs"])
+    return VetoCurve(*arrays, figures["n_pairs"])
 
 
 def _past_of(cohort: Cohort) -> NDArray[np.int64]:
@@ -145,13 +152,13 @@ def parity_figures(
     """Return how groups of every rule column come off; whoever lives alone has no score."""
     room = problem.previous
     placement = _placement(problem, scores)
-    doubt = engine.doubt_of_scores(scores, room)
+    doubt = doubt_of_scores(scores, room)
     found = []
     for column in columns:
         groups = [student.attributes.get(column, "") for student in problem.students]
         if not 2 <= len(set(groups)) <= MOST_GROUPS:
             continue
-        rows = engine.placement_parity(placement, groups, problem.rules, doubt=doubt)
+        rows = placement_parity(placement, groups, problem.rules, doubt=doubt)
         found += [
             {
                 "column": column,
@@ -169,7 +176,7 @@ def parity_figures(
     return found
 
 
-def _placement(problem: PlacementProblem, scores: Scores) -> engine.Placement:
+def _placement(problem: PlacementProblem, scores: Scores) -> Placement:
     """Return the rooms of now as the engine reads them; only rooms and scores are looked at."""
     room = problem.previous
     own = np.full(len(room), np.nan)
@@ -183,12 +190,12 @@ def _placement(problem: PlacementProblem, scores: Scores) -> engine.Placement:
         room[wish.student] >= 0 and room[wish.student] == room[wish.wants]
         for wish in problem.rules.requests
     ]
-    return engine.Placement(
+    return Placement(
         room=room,
         score=0.0,
         extras=0.0,
         upper_bound=0.0,
-        status=engine.Status.CONVERGED,
+        status=Status.CONVERGED,
         n_moved=0,
         student_scores=own,
         honoured=np.array(together, dtype=bool),
@@ -215,7 +222,7 @@ def drift_figures(
     order = sorted(range(len(cohorts)), key=lambda k: times[k])
     questionnaire = common_questionnaire(cohorts)
     years = [(cohort_survey(cohorts[k], questionnaire), _past_of(cohorts[k])) for k in order]
-    found = engine.estimate_by_year(
+    found = estimate_by_year(
         years,
         at=[times[k] for k in order],
         max_seconds=DRIFT_SECONDS,

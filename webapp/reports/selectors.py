@@ -133,7 +133,7 @@ def _parity(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 @dataclass(slots=True)
 class HallReport:
-    """One hall: its rooms in the order of the list, and their sums."""
+    """One hall: its rooms floor by floor, else in the order of the list, and their sums."""
 
     name: str
     cards: list[RoomCard] = field(default_factory=list)
@@ -181,8 +181,11 @@ class HallReport:
 
 
 def hall_reports(rooms: PlacementRooms) -> list[HallReport]:
-    """Return the halls of a placement in the order of the building list."""
+    """Return the halls of a placement in the order of the building list, floor by floor."""
     halls: dict[str, HallReport] = {}
     for card in rooms.cards():
         halls.setdefault(card.room.hall, HallReport(card.room.hall)).cards.append(card)
+    for hall in halls.values():
+        floors = list(dict.fromkeys(card.room.floor for card in hall.cards))
+        hall.cards.sort(key=lambda card: floors.index(card.room.floor))
     return list(halls.values())

@@ -14,7 +14,7 @@ urlpatterns = [
     path("placements/<uuid:uuid>/rosters/", views.rosters, name="rosters"),
     path("placements/<uuid:uuid>/rosters/<uuid:shape>/remove/", views.remove, name="roster-remove"),
     path(
-        "placements/<uuid:uuid>/rosters/<uuid:shape>.<str:file_format>",
+        "placements/<uuid:uuid>/rosters/<uuid:shape>.<table:file_format>",
         views.roster_file,
         name="roster-file",
     ),

@@ -1,8 +1,10 @@
 """Annotations that other programs draw: COCO, labelme, maps of classes; as shapes to paint."""
 
+import base64
+import io
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -10,11 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
+from skimage.draw import polygon
 
+from engine import InvalidProblemError
+from engine.datasets.images import open_picture
 from webapp.segmentation.errors import SegmentationError
 
 MOST_BYTES = 64 * 1024**2
 MOST_SHAPES = 50_000
+MOST_AREA = 50_000_000  # pixels of one shape, as of one picture
 MOST_CLASSES = 32
 RUN_NUMBERS = 57_000  # of one stroke: rows, first and last columns
 UNKNOWN = 255
@@ -72,7 +78,26 @@ def read_annotations(content: bytes, name: str) -> list[Annotation]:
     except _MISFITS as error:
         sentence = f"{name}: an entry lacks a part, or has one that is none."
         raise SegmentationError(sentence) from error
-    raise SegmentationError(f"{name} is neither COCO nor labelme: it has no images or shapes.")
+    raise SegmentationError(_not_read(tree, name))
+
+
+def _not_read(tree: Any, name: str) -> str:
+    """Say which program's file this is, and what to save with it instead."""
+    first = tree[0] if isinstance(tree, list) and tree else {}
+    if isinstance(first, dict) and {"image_id", "segmentation"} & first.keys():
+        return (
+            f"{name} holds results of COCO without their images; give the file with images, "
+            "categories and annotations."
+        )
+    geometric = isinstance(first, dict) and first.get("type") == "Feature"
+    if geometric or (isinstance(tree, dict) and tree.get("type") == "FeatureCollection"):
+        return (
+            f"{name} is GeoJSON (QuPath), which is not read here; export the annotations as a "
+            "labelled image (TIFF)."
+        )
+    if isinstance(tree, dict) and "_via_img_metadata" in tree:
+        return f"{name} is a project of VIA, which is not read here; export it as COCO."
+    return f"{name} is neither COCO nor labelme: it has no images or shapes."
 
 
 def _of_coco(tree: Mapping[str, Any], name: str) -> Iterator[Annotation]:
@@ -95,7 +120,8 @@ def _of_coco(tree: Mapping[str, Any], name: str) -> Iterator[Annotation]:
         if isinstance(drawn, dict):
             annotation.shapes += _of_runs(drawn, kind, name)
         else:
-            annotation.shapes += [Shape(kind, "polygon", _numbers(part)) for part in drawn]
+            for part in drawn:
+                annotation.shapes += enclosed(_numbers(part), kind)
     yield from (one for one in found.values() if one.shapes)
 
 
@@ -140,14 +166,31 @@ def _of_labelme(tree: Mapping[str, Any], name: str) -> Annotation:
     path = str(tree.get("imagePath") or f"{PurePosixPath(name).stem}.png").replace("\\", "/")
     annotation = Annotation(PurePosixPath(path).name, known)
     for one in tree["shapes"][:MOST_SHAPES]:
-        annotation.shapes.append(_labelme_shape(one, name))
+        if one.get("shape_type") == "mask":
+            annotation.shapes += _labelme_mask(one, name)
+        else:
+            annotation.shapes.append(_labelme_shape(one, name))
     return annotation
+
+
+def _labelme_mask(one: Mapping[str, Any], name: str) -> list[Shape]:
+    """The area that labelme's assistant found: a small PNG, and where its corner lies."""
+    (left, top), _ = one["points"]
+    try:
+        content = base64.b64decode(one["mask"], validate=True)
+        with Image.open(io.BytesIO(content), formats=("PNG",)) as picture:
+            if picture.width * picture.height > MOST_AREA:
+                raise SegmentationError(f"{name}: a mask is larger than any picture.")
+            mask = np.asarray(picture.convert("L")) > 0
+    except (OSError, ValueError, TypeError, SyntaxError) as error:
+        raise SegmentationError(f"{name}: a mask in it is damaged.") from error
+    return list(_filled(mask, str(one["label"]), corner=(int(top), int(left))))
 
 
 def _labelme_shape(one: Mapping[str, Any], name: str) -> Shape:
     label, kind = str(one["label"]), one.get("shape_type") or "polygon"
     points = _numbers([number for point in one["points"] for number in point])
-    if kind == "polygon":
+    if kind in {"polygon", "oriented_rectangle"}:
         return Shape(label, "polygon", points)
     if kind == "rectangle":
         left, top, right, bottom = points[:4]
@@ -167,44 +210,91 @@ def _numbers(values: Any) -> list[float]:
     return found
 
 
-def read_class_map(path: Path, name: str) -> Annotation | None:
+def read_class_map(path: Path, name: str, *, is_of_objects: bool = False) -> Annotation | None:
     """Read a map of classes: few whole numbers, 255 unknown; None where the file is none.
 
-    In a file named as scribbles 0 is not painted, in all others it is the background.
+    In a file named as scribbles 0 is not painted, in all others it is the background. Where the
+    numbers count objects, all of these are one class.
     """
     try:
-        with Image.open(path, formats=("PNG", "TIFF", "BMP", "GIF")) as picture:
-            if picture.mode not in {"L", "P", "I;16", "I"}:
-                return None
-            values, palette = np.asarray(picture), picture.getpalette() or []
-            is_indexed = picture.mode == "P"
-    except (OSError, ValueError, SyntaxError):
+        picture = open_picture(path, name, MOST_AREA)
+    except InvalidProblemError:
         return None
+    is_whole = picture.format in {"PNG", "TIFF", "BMP", "GIF"}
+    if not is_whole or picture.mode not in {"L", "P", "I;16", "I"}:
+        return None
+    values, palette = np.asarray(picture), picture.getpalette() or []
+    is_indexed = picture.mode == "P"
     present = [int(value) for value in np.unique(values) if value != UNKNOWN]
+    colours = np.array(palette[: 3 * 256], dtype=int).reshape(-1, 3).tolist() if is_indexed else []
+    is_voc = colours[:4] == _VOC_COLOURS
+    if is_of_objects or (is_voc and _counts_objects(present)):
+        values = np.where((values == 0) | (values == UNKNOWN), values, 1)
+        present, is_of_objects = [value for value in (0, 1) if (values == value).any()], True
     if not 1 <= len(present) <= MOST_CLASSES + 1 or present[0] < 0 or present[-1] > UNKNOWN:
         return None
     is_scribble = "scribble" in name.casefold()
     height, width = values.shape
     annotation = Annotation(name, (width, height))
-    colours = np.array(palette[: 3 * 256], dtype=int).reshape(-1, 3).tolist() if is_indexed else []
-    is_voc = colours[:4] == _VOC_COLOURS and present[-1] < len(VOC)
     for value in present:
         if value == 0 and is_scribble:
             continue
-        kind = VOC[value] if is_voc else ("Background" if value == 0 else f"Class {value}")
+        kind = "Background" if value == 0 else f"Class {value}"
+        if is_of_objects and value:
+            kind = "Object"
+        elif is_voc and present[-1] < len(VOC):
+            kind = VOC[value]
         known = value < len(colours) and any(colours[value])
         colour = "#{:02x}{:02x}{:02x}".format(*colours[value]) if known else ""
         annotation.shapes += _filled(values == value, kind, colour)
     return annotation if annotation.shapes else None
 
 
-def _filled(mask: NDArray[np.bool_], kind: str, colour: str = "") -> Iterator[Shape]:
+def _counts_objects(present: list[int]) -> bool:
+    """Whether a VOC map numbers objects from 1 on, instead of naming their classes.
+
+    Numbers of three and more objects would mean aeroplane, bicycle, bird and so on in one picture.
+    """
+    objects = [value for value in present if value]
+    return len(objects) >= 3 and objects == list(range(1, len(objects) + 1))
+
+
+def enclosed(points: Sequence[float], kind: str) -> list[Shape]:
+    """The pixels whose middle an outline encloses; corners of pixels have whole numbers.
+
+    Drawn with its line, as painted polygons are, a small outline would be a pixel too large all
+    around: 15 % more area for cells of 20 pixels across.
+
+    Raises
+    ------
+    ValueError
+        If a point is not finite, or the outline spans more than any picture.
+    """
+    corners = np.array(points, dtype=np.float64).reshape(-1, 2)
+    if not np.isfinite(corners).all() or np.abs(corners).max() > MOST_AREA:
+        raise ValueError("not points")
+    first = np.floor(np.maximum(corners.min(axis=0), 0)).astype(int)
+    wide, high = np.maximum(np.ceil(corners.max(axis=0)).astype(int) - first, 0)
+    if wide * high > MOST_AREA:
+        raise ValueError("no outline in a picture")
+    places = polygon(corners[:, 1] - first[1] - 0.5, corners[:, 0] - first[0] - 0.5, (high, wide))
+    mask = np.zeros((high, wide), dtype=np.bool_)
+    mask[places] = True
+    if not mask.any():  # thinner than a pixel
+        return [Shape(kind, "brush", [float(number) for number in corners.mean(axis=0)], 0.5)]
+    return list(_filled(mask, kind, corner=(int(first[1]), int(first[0]))))
+
+
+def _filled(
+    mask: NDArray[np.bool_], kind: str, colour: str = "", corner: tuple[int, int] = (0, 0)
+) -> Iterator[Shape]:
     """Runs along the rows of a mask, in strokes of a length that is kept."""
     edged = np.zeros((mask.shape[0], mask.shape[1] + 2), dtype=np.int8)
     edged[:, 1:-1] = mask
     steps = np.diff(edged, axis=1)
     rows, first = np.nonzero(steps == 1)
     last = np.nonzero(steps == -1)[1] - 1
-    runs = np.stack([rows, first, last], axis=1).ravel().tolist()
+    top, left = corner
+    runs = np.stack([rows + top, first + left, last + left], axis=1).ravel().tolist()
     for start in range(0, len(runs), RUN_NUMBERS):
         yield Shape(kind, "fill", runs[start : start + RUN_NUMBERS], 1.0, colour)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import BinaryIO
 
-from engine import name_in_set
+from engine.datasets.image_names import name_in_set
 from webapp.common.errors import Refusal
 from webapp.files.contents import CHUNK_BYTES
 

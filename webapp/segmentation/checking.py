@@ -9,13 +9,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from engine import (
-    Confusion,
-    Progress,
-    class_figures,
-    evaluate_mask,
-    predict_segmentation,
-)
+from engine import Progress, evaluate_mask, predict_segmentation
+from engine.metrics import Confusion, class_figures
 from webapp.jobs.context import JobContext
 from webapp.segmentation.labelled_files import LabelledFiles
 from webapp.segmentation.uncertainty import Interval, mean_interval

@@ -5,7 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from engine import Detail, DetailChoice, InvalidProblemError, choose_detail, sides_to_try
+from engine import InvalidProblemError
+from engine.learning.class_model import Detail
+from engine.learning.detail_choice import DetailChoice, choose_detail, sides_to_try
 from webapp.jobs.context import JobContext
 from webapp.segmentation.labelled_files import LabelledFiles
 from webapp.segmentation.models import ImageFile, Segmenter

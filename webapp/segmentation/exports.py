@@ -11,7 +11,7 @@ from defusedcsv import csv as safe_csv
 from django.http import Http404
 from PIL import Image
 
-from engine import read_image
+from engine.datasets import read_image
 from webapp.files import store
 from webapp.files.contents import FileStore, read_chunks
 from webapp.files.zip_stream import ZipMember, stream_zip, unique_names

@@ -4,7 +4,7 @@ from typing import Any
 
 from django import forms
 
-from engine import BRIGHTEST, COLOURS
+from engine.datasets.picture_view import BRIGHTEST, COLOURS
 from webapp.common import formats
 from webapp.segmentation.models import ImageSet, PredictionBatch, Segmenter
 from webapp.segmentation.selectors.image_sets import (

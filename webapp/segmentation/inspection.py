@@ -8,16 +8,11 @@ from typing import Any
 
 from PIL import Image, UnidentifiedImageError
 
-from engine import (
-    InvalidProblemError,
-    PictureView,
-    mask_stem,
-    picture_facts,
-    read_deep,
-    read_image,
-    read_mask,
-    show_stack,
-)
+from engine import InvalidProblemError
+from engine.datasets import read_image, read_mask
+from engine.datasets.foreign_files import JPEG_2000, NUMPY, foreign_kind
+from engine.datasets.image_names import mask_stem
+from engine.datasets.picture_view import PictureView, picture_facts, read_deep, show_stack
 
 THUMBNAIL_SIDE = 320
 MEDIA_TYPES = {
@@ -30,10 +25,12 @@ MEDIA_TYPES = {
     "TIFF": "image/tiff",
     "PPM": "image/x-portable-anymap",
     "AVIF": "image/avif",
+    JPEG_2000: "image/jp2",
+    NUMPY: "application/x-npy",
 }
 # MPO, several JPEGs in one file, is opened by the JPEG reader and has none of its own.
-OPENED_FORMATS = tuple(kind for kind in MEDIA_TYPES if kind != "MPO")
-LOSSLESS_FORMATS = {"PNG", "GIF", "BMP", "TIFF", "PPM"}
+OPENED_FORMATS = tuple(kind for kind in MEDIA_TYPES if kind not in {"MPO", JPEG_2000, NUMPY})
+LOSSLESS_FORMATS = {"PNG", "GIF", "BMP", "TIFF", "PPM", NUMPY}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +101,10 @@ def picture_format(path: Path) -> str:
 
     A stack that only the reader of deep pictures could make something of is a TIFF.
     """
+    with path.open("rb") as file:
+        foreign = foreign_kind(file.read(16))
+    if foreign:
+        return foreign
     try:
         with Image.open(path, formats=OPENED_FORMATS) as picture:
             return picture.format or ""

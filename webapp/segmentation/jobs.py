@@ -18,6 +18,7 @@ from engine import (
     train_boosted_segmentation,
 )
 from webapp.common import formats
+from webapp.common.full_disk import FULL_DISK
 from webapp.files import store
 from webapp.files.contents import StorageFullError, full_disk_explained
 from webapp.files.storage import keep_bytes
@@ -31,6 +32,7 @@ from webapp.segmentation.labelled_files import LabelledFiles, left_out_sentence
 from webapp.segmentation.models import (
     HeldOutPoint,
     ImageFile,
+    ImageSet,
     PredictedImage,
     PredictionBatch,
     Segmenter,
@@ -39,12 +41,13 @@ from webapp.segmentation.reading_time import ReadingTime
 from webapp.segmentation.rendering import png_bytes, probability_picture
 from webapp.segmentation.services.painted_models import predict_painted, train_painted
 from webapp.segmentation.services.predictions import predict_image, prediction_pieces
+from webapp.segmentation.services.removals import KIND, removed_take_away
+from webapp.segmentation.services.waiting_images import rows_make
 from webapp.segmentation.spread_learning import train_linear
 
 PREVIEW_SIDE = 240  # pixels; small maps are enlarged, so that single pixels stay visible
 PREVIEWS = 2
 USUAL_SECONDS = 1.0  # of predicting an image, until one is predicted
-DISK_FULL = "The server's disk is full."
 PREDICTIONS = Subject("batch", PredictionBatch, "segmentation:prediction", "predictions")
 REMOVED = "The model was removed meanwhile."
 
@@ -125,7 +128,7 @@ def _keep_model(context: JobContext, segmenter: Segmenter, model: Any) -> None:
             model.save(weights_file)
             context.keep_file(weights_file, segmenter.path)
     except StorageFullError as error:
-        raise InvalidProblemError(DISK_FULL) from error
+        raise InvalidProblemError(FULL_DISK) from error
 
 
 def _train(
@@ -158,9 +161,10 @@ def kept_sentence(job: Job) -> str:
     """Return "5 of 20 images are predicted.", for a prediction that did not come to its end."""
     rows = PredictedImage.objects.filter(batch=job.parameters["batch"])
     done, total = rows.filter(state=PredictedImage.State.DONE).count(), rows.count()
+    total += _unlisted(job)
     if not done:
         return nothing_is_kept(job)
-    return f"{done} of {total} images {'is' if done == 1 else 'are'} predicted."
+    return f"{done} of {total} image{'s'[: total != 1]} {'is' if done == 1 else 'are'} predicted."
 
 
 def standing(job: Job) -> tuple[int, int]:
@@ -169,7 +173,13 @@ def standing(job: Job) -> tuple[int, int]:
     counts = rows.aggregate(
         all=Count("pk"), waiting=Count("pk", filter=Q(state=PredictedImage.State.WAITING))
     )
-    return counts["all"] - counts["waiting"], counts["all"]
+    return counts["all"] - counts["waiting"], counts["all"] + _unlisted(job)
+
+
+def _unlisted(job: Job) -> int:
+    """Images of a prediction that have no row yet."""
+    batches = PredictionBatch.objects.filter(pk=job.parameters["batch"])
+    return batches.values_list("n_unlisted", flat=True).first() or 0
 
 
 def predicted(job: Job) -> dict[str, Any]:
@@ -195,11 +205,23 @@ def predict(context: JobContext) -> dict[str, Any] | Pieces:
     batch = PredictionBatch.objects.filter(pk=context.parameters["batch"]).first()
     if batch is None or not batch.images.exists():
         raise InvalidProblemError("There is nothing to predict in this batch.")
+    _list_images(context, batch)
     pieces = prediction_pieces(batch)
     if len(pieces) > 1:
         return Pieces("segmentation.predict_piece", pieces)
     _predict(context, batch.images.all())
     return predicted(context.job)
+
+
+def _list_images(context: JobContext, batch: PredictionBatch) -> None:
+    """Make the rows that the request left, a few hundred at a time."""
+    n_listed = batch.images.count()
+    total = n_listed + batch.n_unlisted
+    learned = set(batch.segmenter.learned_digests) if batch.n_unlisted else set()
+    while batch.n_unlisted:
+        context.raise_if_stopped()
+        context.report(f"Listing images: {n_listed:,} of {total:,}", n_listed / total)
+        n_listed = total - rows_make(batch=batch, learned=learned)
 
 
 @job_kind(
@@ -215,6 +237,22 @@ def predict_piece(context: JobContext) -> dict[str, Any]:
     rows = PredictedImage.objects.filter(batch=context.parameters["batch"])
     _predict(context, rows.filter(name__gte=first, name__lte=last))
     return {}
+
+
+@job_kind(KIND, verb="Remove", kept=lambda job: "What is left is taken away within a day.")
+def remove(context: JobContext) -> dict[str, Any]:
+    """Take away the rows and files of a set or prediction that was removed."""
+    models = {model.__name__: model for model in (ImageSet, PredictionBatch)}
+    model = models[context.parameters["model"]]
+    target = model.everything.filter(pk=context.parameters["key"]).first()
+    if target is None:  # taken away, and the process was killed before it could say so
+        return {"sentence": "All of it is gone."}
+
+    def report(n_rows: int) -> None:
+        context.raise_if_stopped()
+        context.report(f"{n_rows:,} images taken away")
+
+    return {"sentence": f"{removed_take_away(target, report):,} images taken away."}
 
 
 def _predict(context: JobContext, rows: QuerySet[PredictedImage]) -> None:
@@ -238,7 +276,7 @@ def _predict(context: JobContext, rows: QuerySet[PredictedImage]) -> None:
         try:
             predict_image(model=model, row=row, job=context.job)
         except StorageFullError as error:
-            raise InvalidProblemError(DISK_FULL) from error
+            raise InvalidProblemError(FULL_DISK) from error
 
 
 def predicted_sentence(rows: Any) -> str:
@@ -246,8 +284,9 @@ def predicted_sentence(rows: Any) -> str:
     refused = list(rows.filter(state=PredictedImage.State.REFUSED))
     total = rows.count()
     first = f" {refused[0].sentence}" if refused else ""
-    more = f" {len(refused) - 1} more were refused." if len(refused) > 1 else ""
-    return f"{total - len(refused)} of {total} images predicted.{first}{more}"
+    n_more = len(refused) - 1
+    more = f" {n_more} more {'was' if n_more == 1 else 'were'} refused." if n_more > 0 else ""
+    return f"{total - len(refused)} of {total} image{'s'[: total != 1]} predicted.{first}{more}"
 
 
 def _seconds_left(context: JobContext, done_now: int, left: int) -> float:

@@ -6,7 +6,9 @@ from itertools import tee
 import numpy as np
 from numpy.typing import NDArray
 
-from engine import InvalidProblemError, match_mask, read_image, read_mask
+from engine import InvalidProblemError
+from engine.datasets import read_image, read_mask
+from engine.datasets.masks import match_mask
 from webapp.segmentation.models import ImageFile
 
 ByteImage = NDArray[np.uint8]

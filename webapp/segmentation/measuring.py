@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from engine import ObjectTable, PictureView, measure_objects, read_deep, read_image
+from engine.datasets import read_image
+from engine.datasets.picture_view import PictureView, read_deep
+from engine.metrics import ObjectTable, measure_objects
 from webapp.files import store
 from webapp.segmentation.models import PredictedImage
 from webapp.segmentation.rendering import read_mask_png

@@ -8,7 +8,8 @@ agree. What a person has paired stays as long as the two fit each other.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from engine import is_lossy, mask_fits, mask_stem, picture_stem
+from engine.datasets.image_names import is_lossy, mask_stem, picture_stem
+from engine.datasets.masks import mask_fits
 
 NO_MASK = "It cannot be read as a mask: white for what is to be found, black for all else."
 

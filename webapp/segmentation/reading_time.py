@@ -2,7 +2,8 @@
 
 import time
 
-from engine import Progress, expected_seconds
+from engine import Progress
+from engine.learning.clock import expected_seconds
 from webapp.jobs.context import JobContext
 from webapp.segmentation.models import Segmenter
 

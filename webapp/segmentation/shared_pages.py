@@ -8,7 +8,7 @@ from django.utils.http import urlencode
 
 from webapp.accounts.models import User
 from webapp.common import hooks
-from webapp.common.selectors import owned_by
+from webapp.common.selectors import counter_of, owned_by
 from webapp.segmentation.demonstration import load_demonstration
 from webapp.segmentation.models import ImageFile, ImageSet, PredictionBatch, Segmenter
 from webapp.segmentation.selectors.image_sets import (
@@ -45,7 +45,8 @@ def register() -> None:
 
 
 def _counter(model: type) -> Any:
-    return lambda user: owned_by(model, user).count() or ""
+    count = counter_of(model)
+    return lambda user: count(user) or ""
 
 
 def home_panel(user: User) -> dict[str, Any] | None:
@@ -78,6 +79,7 @@ def search(user: User, query: str) -> Iterator[hooks.SearchHit]:
         yield hooks.SearchHit(image_set.name, "Image set", image_set.get_absolute_url(), "images")
     files = ImageFile.objects.filter(
         image_set__organisation_id=user.organisation_id,
+        image_set__removed_at=None,
         role=ImageFile.Role.IMAGE,
         name__icontains=query,
     ).select_related("image_set")

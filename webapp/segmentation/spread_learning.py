@@ -6,7 +6,9 @@ from typing import Any
 import structlog
 from django.conf import settings
 
-from engine import DaskHosts, HostLostError, train_segmentation
+from engine import train_segmentation
+from engine.core.hosts import HostLostError
+from engine.learning.dask_hosts import DaskHosts
 from webapp.jobs.context import JobContext
 from webapp.segmentation.labelled_files import LabelledFiles
 from webapp.segmentation.models import ImageFile, Segmenter

@@ -12,12 +12,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from engine import (
-    LiveSegmenter,
-    generate_leaf_images,
-    predict_classes,
-    train_class_segmentation,
-)
+from engine import generate_leaf_images, predict_classes, train_class_segmentation
+from engine.learning.live_segmenter import LiveSegmenter
 from webapp.instance import BASE_DIR
 
 

@@ -1,4 +1,4 @@
-"""The mailbox to which undeliverable invitations come back, read by IMAP.
+"""The mailbox to which undeliverable invitations and letters come back, read by IMAP.
 
 Anybody can write a mail that looks returned, and so keep somebody from their reminders: one counts
 only if it holds the ticket of the mail that we sent, which a mail server copies into what it
@@ -10,7 +10,7 @@ import email.policy
 import imaplib
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from urllib.parse import unquote, urlsplit
 
@@ -22,6 +22,7 @@ from django.utils import timezone
 
 from webapp.audit.services import audit
 from webapp.common.limits import is_first
+from webapp.letters.services.returned import letters_returned
 from webapp.surveys.bounces import addresses_of_mails
 from webapp.surveys.models import Participant, Questionnaire
 
@@ -42,7 +43,7 @@ def ticket_of(participant: Participant) -> str:
 
 
 def mailbox_read() -> int:
-    """Read what came back since the last time; return how many people were marked.
+    """Read what came back since the last time; return how many mails were marked.
 
     One host asks every five minutes. A mailbox that does not answer is tried again then.
     """
@@ -56,38 +57,42 @@ def mailbox_read() -> int:
 
 
 def note_returned(data: bytes) -> int:
-    """Mark whom one returned mail was for, if it is one and ours; return how many that are."""
+    """Mark whom one returned mail was for, an invitation or a letter; return how many are ours."""
     why = next(iter(addresses_of_mails(data).values()), "")
     if not why:
         return 0
-    people = list(_people_of(data))
+    texts = quoted_texts(data)
     with transaction.atomic():
-        found = Participant.objects.filter(pk__in=people, bounced_at=None)
-        counts = Counter(found.values_list("questionnaire", flat=True))
-        count = found.update(bounced_at=timezone.now(), bounce=why[:200])
-        for questionnaire in Questionnaire.objects.filter(pk__in=counts):
-            organisation = questionnaire.organisation
-            people_there = counts[questionnaire.pk]
-            audit(
-                None,
-                "noted bounces",
-                questionnaire,
-                organisation=organisation,
-                people=people_there,
-            )
+        return _invitations_returned(texts, why) + letters_returned(texts, why)
+
+
+def _invitations_returned(texts: Sequence[str], why: str) -> int:
+    found = Participant.objects.filter(pk__in=set(_people_of(texts)), bounced_at=None)
+    counts = Counter(found.values_list("questionnaire", flat=True))
+    count = found.update(bounced_at=timezone.now(), bounce=why[:200])
+    for questionnaire in Questionnaire.objects.filter(pk__in=counts):
+        organisation = questionnaire.organisation
+        people = counts[questionnaire.pk]
+        audit(None, "noted bounces", questionnaire, organisation=organisation, people=people)
     return count
 
 
-def _people_of(data: bytes) -> Iterator[int]:
-    """Yield the keys of people whose tickets stand in a mail, in whatever part it quotes ours."""
-    message = email.message_from_bytes(data, policy=email.policy.compat32)
-    for part in message.walk():
+def quoted_texts(data: bytes) -> list[str]:
+    """Return head and text of each part of a mail: somewhere in them it quotes ours."""
+    texts = []
+    for part in email.message_from_bytes(data, policy=email.policy.compat32).walk():
         payload = part.get_payload(decode=True)
         lines = "\n".join(f"{name}: {value}" for name, value in part.items())
         text = payload.decode("utf-8", "replace") if isinstance(payload, bytes) else ""
-        for ticket in _TICKET.findall(f"{lines}\n{text}"):
-            with suppress(signing.BadSignature):
-                yield int(signing.Signer(**_SIGNER).unsign(ticket))
+        texts.append(f"{lines}\n{text}")
+    return texts
+
+
+def _people_of(texts: Sequence[str]) -> Iterator[int]:
+    """Yield the keys of people whose tickets stand in a mail."""
+    for ticket in _TICKET.findall("\n".join(texts)):
+        with suppress(signing.BadSignature):
+            yield int(signing.Signer(**_SIGNER).unsign(ticket))
 
 
 def _unseen() -> Iterator[bytes]:

@@ -1,9 +1,12 @@
 """Who answered: by what somebody is told from others, and by what a cohort knows them."""
 
 from collections import Counter
+from dataclasses import dataclass
 
 from webapp.audit.models import AuditLine
 from webapp.surveys.models import Participant, Questionnaire
+
+DELETED_THE_REST = "deleted what was withdrawn"
 
 
 def person_key(participant: Participant) -> str:
@@ -24,15 +27,34 @@ def n_given_twice(questionnaire: Questionnaire) -> int:
     return sum(count > 1 for count in times.values())
 
 
-def withdrawn_from_cohorts(questionnaire: Questionnaire) -> list[tuple[str, str]]:
-    """Return [(student, cohort)] of who deleted their answers after a cohort was made of them."""
+@dataclass(frozen=True, slots=True)
+class Withdrawal:
+    """Who deleted their answers after a cohort was made; ``kept`` is what a published bed needs."""
+
+    line: int
+    student: str
+    cohort: str
+    kept: str
+
+
+def withdrawn_from_cohorts(questionnaire: Questionnaire) -> list[Withdrawal]:
+    """Return who deleted their answers after a cohort was made of them, the last one first."""
     lines = AuditLine.objects.filter(
         organisation_id=questionnaire.organisation_id,
-        verb="withdrew",
+        verb__in=("withdrew", DELETED_THE_REST),
         target_id=str(questionnaire.pk),
     )
+    rest = {_place(line) for line in lines if line.verb == DELETED_THE_REST}
     return [
-        (line.details["student"], line.details["cohort"])
+        Withdrawal(
+            line.pk,
+            *_place(line),
+            kept="" if _place(line) in rest else ", ".join(line.details.get("kept", ())),
+        )
         for line in lines
-        if line.details.get("student")
+        if line.verb == "withdrew" and line.details.get("student")
     ]
+
+
+def _place(line: AuditLine) -> tuple[str, str]:
+    return line.details["student"], line.details["cohort"]

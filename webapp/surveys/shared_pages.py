@@ -1,8 +1,7 @@
 """What questionnaires add to the rail."""
 
-from webapp.accounts.models import User
 from webapp.common import hooks
-from webapp.common.selectors import owned_by
+from webapp.common.selectors import counter_of
 from webapp.surveys.models import Questionnaire
 
 
@@ -10,10 +9,11 @@ def register() -> None:
     """Add the line of the rail."""
     hooks.register_navigation(
         hooks.NavigationItem(
-            "Housing", "Questionnaires", "clipboard-check", "surveys:list", order=5, count=_count
+            "Housing",
+            "Questionnaires",
+            "clipboard-check",
+            "surveys:list",
+            order=5,
+            count=counter_of(Questionnaire),
         )
     )
-
-
-def _count(user: User) -> int:
-    return owned_by(Questionnaire, user).count()

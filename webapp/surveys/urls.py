@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from webapp.surveys.views import staff, students
+from webapp.surveys.views import people, staff, students
 
 app_name = "surveys"
 urlpatterns = [
@@ -14,8 +14,8 @@ urlpatterns = [
     path("questionnaires/<uuid:uuid>/languages/", staff.languages, name="languages"),
     path("questionnaires/<uuid:uuid>/open/", staff.open_or_close, name="open"),
     path("questionnaires/<uuid:uuid>/preview/", staff.preview, name="preview"),
-    path("questionnaires/<uuid:uuid>/invite/", staff.invite, name="invite"),
-    path("questionnaires/<uuid:uuid>/cohort/", staff.make_cohort, name="make-cohort"),
+    path("questionnaires/<uuid:uuid>/invite/", people.invite, name="invite"),
+    path("questionnaires/<uuid:uuid>/cohort/", people.make_cohort, name="make-cohort"),
     path("questionnaires/<uuid:uuid>/delete/", staff.delete, name="delete"),
     path("q/", students.enter, name="enter"),
     path("q/code/<str:code>/", students.code, name="code"),

@@ -46,10 +46,22 @@ class PartitionEstimate:
 
     Parameters
     ----------
-    value : the method's log Z; for trw its bound.
-    lower_bound, upper_bound : proven bounds of log Z, None where the method has none. They hold
-        whether or not the method converged.
-    marginals : one vector a variable; empty where only log Z was asked for.
+    method : str, which computed it.
+    value : float, the method's log Z in nats; for trw its bound.
+    lower_bound, upper_bound : float or None
+        Proven bounds of log Z in nats, None where the method has none. They hold whether or not the
+        method converged.
+    is_exact : bool, whether value is log Z but for rounding.
+    is_converged : bool
+    iterations : int
+    marginals : tuple of ndarray
+        One vector a variable; empty where only log Z was asked for.
+
+    Examples
+    --------
+    >>> estimate = PartitionEstimate("exact", 2.0, 2.0, 2.0, True, True, 1, ())
+    >>> estimate.lower_bound == estimate.upper_bound
+    True
     """
 
     method: str
@@ -90,12 +102,25 @@ def log_partition(
 
     Parameters
     ----------
-    method : "trw" bounds from above, "mean-field" from below, "frank-wolfe" from above like trw
-        but by MAP calls, "bp" only where the model is a forest, "exact" both by elimination.
-    rho : edge probabilities of trw and frank-wolfe: uniform over spanning trees (balanced trees
+    graph : FactorGraph
+    method : "trw", "mean-field", "frank-wolfe", "bp" or "exact"
+        "trw" bounds from above, "mean-field" from below, "frank-wolfe" from above like trw but by
+        MAP calls, "bp" only where the model is a forest, "exact" both by elimination.
+    rho : "uniform", float or "optimised"
+        Edge probabilities of trw and frank-wolfe: uniform over spanning trees (balanced trees
         beyond 2,000 nodes), one constant, or optimised for the smallest bound.
-    damping : share of old messages kept by trw (at first) and bp; 0 and 0.3 if None.
-    with_marginals : whether "exact" computes them, at three times the time; the others always do.
+    damping : float in [0, 1), optional
+        Share of old messages kept by trw (at first) and bp; 0 and 0.3 if None.
+    max_iterations : int
+    with_marginals : bool
+        Whether "exact" computes them, at three times the time; the others always do.
+    on_progress : callable taking a Progress, optional
+    should_stop : callable returning bool, optional
+
+    Returns
+    -------
+    PartitionEstimate
+        ``value`` and its bounds in nats, and the marginals.
 
     Raises
     ------
@@ -105,6 +130,10 @@ def log_partition(
         If the model is too wide for "exact", or damping is not in [0, 1).
     StoppedError
         If ``should_stop`` ended "exact".
+
+    References
+    ----------
+    Wainwright, Jaakkola and Willsky 2005 (trw); Tang et al. 2015 (frank-wolfe).
 
     Examples
     --------
@@ -159,7 +188,36 @@ def marginals(
     on_progress: ProgressCallback = ignore_progress,
     should_stop: StopCallback = never_stop,
 ) -> PartitionEstimate:
-    """Estimate the marginals of all variables; otherwise as `log_partition`."""
+    """Estimate the marginals of all variables; otherwise as `log_partition`.
+
+    Parameters
+    ----------
+    graph : FactorGraph
+    method : str, as for `log_partition`.
+    rho : str or float, as for `log_partition`.
+    damping : float in [0, 1), optional, as for `log_partition`.
+    max_iterations : int
+    on_progress : callable taking a Progress, optional
+    should_stop : callable returning bool, optional
+
+    Returns
+    -------
+    PartitionEstimate
+        ``marginals`` has one vector a variable, whose entries sum to 1.
+
+    Raises
+    ------
+    InfeasibleError, InvalidProblemError, StoppedError
+        As `log_partition`.
+
+    Examples
+    --------
+    >>> from engine.graphs.factor_graph import Factor
+    >>> alone = Factor((0,), np.log([1.0, 3.0]))
+    >>> answer = marginals(FactorGraph(np.array([2]), (alone,)), method="exact")
+    >>> answer.marginals[0].round(6).tolist()
+    [0.25, 0.75]
+    """
     return log_partition(
         graph,
         method=method,

@@ -74,11 +74,22 @@ def map_estimate(
 
     Parameters
     ----------
-    method : one method alone; None lets all of them share the time until optimality is proven.
-    max_seconds : what is not proven by then is returned with its bound (status TIME_LIMIT). The
-        time starts when everything is compiled.
-    max_iterations : of a single method.
-    rng : of the local search; where time runs out the answer also depends on the machine's speed.
+    graph : FactorGraph
+    method : str, optional
+        One method alone; None lets all of them share the time until optimality is proven.
+    max_seconds : float
+        What is not proven by then is returned with its bound (status TIME_LIMIT). The time starts
+        when everything is compiled.
+    max_iterations : int, of a single method.
+    rng : numpy.random.Generator, optional
+        Of the local search; where time runs out the answer also depends on the machine's speed.
+    on_progress : callable taking a Progress, optional
+    should_stop : callable returning bool, optional
+
+    Returns
+    -------
+    MapEstimate
+        ``labels`` with their ``value`` and ``upper_bound`` in nats.
 
     Raises
     ------
@@ -154,7 +165,7 @@ class _Incumbent:
     def estimate(self, graph: FactorGraph, *, is_cancelled: bool) -> MapEstimate:
         """Return what there is; raise InfeasibleError if that is no configuration."""
         if self.labels is None or self.value == -inf:
-            raise _nothing_found("search")
+            raise _nothing_found()
         value = graph.score(self.labels)
         status = Status.CANCELLED if is_cancelled else Status.TIME_LIMIT
         answer = MapEstimate(
@@ -217,8 +228,10 @@ def _compile(method: MapMethod | None) -> None:
         LocalSearch(graph, rng).compile()
 
 
-def _nothing_found(method: str) -> InfeasibleError:
-    return InfeasibleError(f"The method {method} found no configuration of probability above zero.")
+def _nothing_found() -> InfeasibleError:
+    return InfeasibleError(
+        "No configuration of probability above zero was found in the time given; there may be none."
+    )
 
 
 def _eliminate_quickly(task: _Task) -> None:
@@ -377,7 +390,7 @@ def _repaired(task: _Task) -> IntArray:
     """Return a possible configuration improved label by label."""
     labels = find_feasible(task.graph, task.form, should_stop=task.is_late)
     if labels is None:
-        raise _nothing_found("search")
+        raise _nothing_found()
     model = task.form.model
     extended = task.form.extend(labels)
     improve_labels(model.graph.layout, with_finite_penalty(model), extended, 100)

@@ -24,6 +24,11 @@ class RuleConflict:
     sentence : str, for people, naming ids.
     students : tuple of student indices that take part
     rules : tuple of (rule, detail): ("lock", (i, j)), ("forbid", (i, j)), ("same", column), ...
+
+    Examples
+    --------
+    >>> RuleConflict("self_lock", "Ann cannot be locked to herself.", (0,)).students
+    (0,)
     """
 
     kind: str
@@ -38,10 +43,32 @@ def check_rules(survey: Survey, rules: Rules) -> tuple[RuleConflict, ...]:
     Contradictions among the rules come first; odd groups and blocking sets of forbids are looked
     at only when there are none, since they would be consequences.
 
+    Parameters
+    ----------
+    survey : Survey, n students.
+    rules : Rules over them.
+
+    Returns
+    -------
+    tuple of RuleConflict
+
     Notes
     -----
     Forbids are checked by Dirac's condition where it suffices (everyone may live with half of the
     group), else by a maximum matching.
+
+    References
+    ----------
+    Dirac 1952, theorem 3; Tutte 1947 and Berge 1958 (what a maximum matching leaves out).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from engine.crf.questionnaire import Question, Questionnaire
+    >>> asked = Questionnaire((Question("Smokes", "binary", ("no", "yes")),))
+    >>> three = Survey(("ann", "ben", "cid"), asked, np.zeros((3, 1), dtype=int))
+    >>> [conflict.kind for conflict in check_rules(three, Rules())]
+    ['odd_total']
     """
     conflicts = _reference_conflicts(survey, rules)
     if conflicts:

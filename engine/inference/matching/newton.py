@@ -36,6 +36,7 @@ UNLIKELY = 0.1  # and give them up below this
 CAP = 0.45  # of a pair without its own log-odds, for the sweep in which it gets them
 FLATTEST = 1e-7  # |1 - (1 + c) tau| is kept above this; only steps are affected
 LONGEST_STEP = 30.0  # nats of a potential: a longer one has left the neighbourhood
+SOFTENED = 1e-9  # added to a singular diagonal: two sets that only each other's pairs leave
 LONGEST_TURN = 4.0  # nats of a pair's log-odds in one step
 ON_THE_WAY = 0.05  # residual at which a point of the path is good enough to go on from
 STEPS = 8  # of Newton's method at one point of the path
@@ -130,7 +131,8 @@ def follow_path(
             scores=scores if is_last else first + here * change,
             targets=before ** (1.0 - here),
         )
-        reached = work.converge(asked, tolerance if is_last else max(tolerance, ON_THE_WAY))
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # steps that lead away
+            reached = work.converge(asked, tolerance if is_last else max(tolerance, ON_THE_WAY))
         steps += reached.steps
         if reached.residual <= (tolerance if is_last else ON_THE_WAY):
             point, done = replace(reached, steps=0), here
@@ -431,10 +433,12 @@ class _Work:
     def _step(self, point: NewtonPoint, system: "_System") -> NewtonPoint | None:
         """Return the next point; None where the system is singular or the step too long."""
         n = len(self.rho)
-        factor, pivots, failure = dgetrf(system.matrix.T, overwrite_a=True)
-        move, _ = dgetrs(factor, pivots, system.right, trans=1)
-        if failure or not np.isfinite(move).all() or np.abs(move[:n]).max() > LONGEST_STEP:
-            return None
+        move = _solve(system, n)
+        if move is None:
+            system.matrix[np.diag_indices(len(system.matrix))] += SOFTENED
+            move = _solve(system, n)
+            if move is None:
+                return None
         first, second = point.likely.T
         odds = system.error - move[first] - move[second]
         member = _members(point.sets, n)
@@ -449,6 +453,15 @@ class _Work:
             likely=point.likely[kept],
             logits=logits[kept],
         )
+
+
+def _solve(system: "_System", n_nodes: int) -> FloatArray | None:
+    """Return the step; None where the system is singular or the step too long."""
+    factor, pivots, failure = dgetrf(system.matrix.T)
+    move, _ = dgetrs(factor, pivots, system.right, trans=1)
+    if failure or not np.isfinite(move).all() or np.abs(move[:n_nodes]).max() > LONGEST_STEP:
+        return None
+    return np.asarray(move)
 
 
 @dataclass(frozen=True, slots=True)

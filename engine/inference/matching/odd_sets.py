@@ -134,17 +134,6 @@ def examine_cheaply(
     return proof.with_bounds(bound_by_spectrum(n_nodes, _frobenius(sum_of_squares), least_sum))
 
 
-def find_violated_odd_set(tau: FloatArray) -> IntArray | None:
-    """Return the nodes of an odd set that less than one unit leaves, None if there is none.
-
-    Exact (Padberg and Rao 1982); of several the most violated.
-    """
-    found, values = _violated_cuts(tau, np.ones(len(tau), dtype=np.bool_), never_stop)
-    if not len(values):
-        return None
-    return np.flatnonzero(found[values.argmin()]).astype(np.int64)
-
-
 def is_in_matching_polytope(tau: FloatArray, should_stop: StopCallback = never_stop) -> bool:
     """Return whether degree-feasible marginals (n, n) are proved to satisfy every odd set."""
     return examine_odd_sets(tau, should_stop=should_stop).holds

@@ -3,7 +3,8 @@
 The optimum under the degree constraints comes first (``newton``). Odd sets that it
 violates are held at equality by a multiplier m_U >= 0 each, which lowers the scores of the pairs
 inside; sets whose multiplier turns negative are let go; so on until every odd set is proved. Where
-the way there is too long, scores in between come first, with their sets.
+the way there is too long, scores in between come first, with their sets. Where the way ends, the
+optimum is approached from inside the polytope (``interior``), which needs no way.
 
     value(s) <= value(tau) + max_s <s - tau, R> + sum_U m_U ((|U| - 1) / 2 - tau(U))
 
@@ -11,14 +12,14 @@ for every s of the polytope, with R the gradient at tau less the potentials and 
 the bound holds wherever the search ends, for any m >= 0.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from engine.core.arguments import BoolArray, FloatArray, IntArray
 from engine.core.progress import StopCallback, never_stop
-from engine.inference.matching.messages import bound_value as bound_messages
-from engine.inference.matching.messages import scale_to_rows, solve_messages
+from engine.inference.matching.interior import solve_from_inside
+from engine.inference.matching.messages import scale_to_rows
 from engine.inference.matching.newton import (
     NewtonPoint,
     drop_slack_sets,
@@ -33,14 +34,14 @@ from engine.inference.matching.odd_sets import (
     examine_odd_sets,
     smaller_side,
 )
-from engine.kernels.matching_newton import bound_rows
-from engine.kernels.threads import for_row_ranges
+from engine.inference.matching.polytope_bound import bound_value
 
 RESIDUAL = 1e-10  # of potentials, nats: Newton's last step passes it by far
 MAX_ROUNDS = 40  # of odd sets found, held and let go
-SHORTEST_LEG = 1.0 / 256.0  # share of the way to the scores below which none is tried
-MESSAGE_TOLERANCE = 1e-9  # where Newton's method stood still
-TINY = 1e-290  # marginals below this are zero for the certificate's logarithms
+SHORTEST_LEG = 1.0 / 16.0  # share of the way to the scores below which none is tried
+NO_LEGS = 100  # nodes up to which the way from inside costs less than legs do
+UNBOUNDED = 1e-7  # gap beyond which potentials have lost their digits, relative
+GAP = 1e-9  # wanted from inside, relative to values above 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,7 @@ def solve_over_polytope(
     rho: FloatArray,
     *,
     exact_up_to: int = EXACT_UP_TO,
+    holds_new: bool = True,
     should_stop: StopCallback = never_stop,
 ) -> PolytopeSolution:
     """Maximise <W, tau> + H_rho(tau) over the matching polytope of a dense graph.
@@ -81,6 +83,8 @@ def solve_over_polytope(
     scores : ndarray, shape (n, n), symmetric, nats; -inf excludes a pair.
     rho : ndarray, shape (n,), reweighting in [0, 1].
     exact_up_to : int, nodes up to which all odd cuts are looked at if nothing else proves them.
+    holds_new : bool, False if sets that the start does not hold need not be satisfied yet: the
+        value and its bound are then those of a larger set of marginals.
     should_stop : asked before every step.
 
     Raises
@@ -88,31 +92,29 @@ def solve_over_polytope(
     StoppedError
         If ``should_stop`` answered True.
     """
-    point, reached, steps, done, share = start, None, 0, 0.0, 1.0
+    point, steps, done, share = start, 0, 0.0, 1.0
     while done < 1.0:
         here = min(done + share, 1.0)
         is_last = here == 1.0
         asked = scores if is_last else _between(start.scores, scores, here)
         looked_at = exact_up_to if is_last else min(exact_up_to, EXACT_IN_PASSING)
-        found = _hold_sets(point, asked, rho, looked_at, should_stop)
+        found = _hold_sets(point, asked, rho, looked_at, holds_new, should_stop)
         steps += found.steps
-        if found.point.scores is scores:
-            reached = found
         if found.is_solved:
             point, done, share = found.point, here, 2.0 * share
-        elif share <= SHORTEST_LEG:
+        elif share <= SHORTEST_LEG or len(rho) <= NO_LEGS:
             break
         else:
             share *= 0.25
-    if reached is None:
-        messages = solve_messages(scores, rho, None, MESSAGE_TOLERANCE, should_stop=should_stop)
-        proof = examine_odd_sets(messages.tau, exact_up_to=exact_up_to, should_stop=should_stop)
-        steps += messages.sweeps
-        bounds = bound_messages(scores, rho, messages)
-        return PolytopeSolution(messages.tau, point, *bounds, proof, steps)
-    point = reached.point
-    value, upper_bound = bound_value(scores, rho, reached.tau, reached.residual, point)
-    return PolytopeSolution(reached.tau, point, value, upper_bound, reached.proof, steps)
+    if done == 1.0:
+        value, upper_bound = bound_value(scores, rho, found.tau, found.residual, point)
+        if upper_bound - value <= UNBOUNDED * max(1.0, abs(value)):
+            return PolytopeSolution(found.tau, point, value, upper_bound, found.proof, steps)
+    inside = solve_from_inside(scores, rho, GAP, exact_up_to=exact_up_to, should_stop=should_stop)
+    steps += inside.steps
+    return PolytopeSolution(
+        inside.tau, start, inside.value, inside.upper_bound, inside.proof, steps
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +137,7 @@ def _hold_sets(
     scores: FloatArray,
     rho: FloatArray,
     exact_up_to: int,
+    holds_new: bool,
     should_stop: StopCallback,
 ) -> _Leg:
     """Solve under the degree constraints; hold what is violated, and let go what is slack."""
@@ -143,13 +146,15 @@ def _hold_sets(
     for _ in range(MAX_ROUNDS):
         steps += point.steps
         tau, residual = scale_to_rows(read_marginals(point, rho), should_stop)
-        proof = examine_odd_sets(tau, exact_up_to=exact_up_to, should_stop=should_stop)
         free = drop_slack_sets(point, RESIDUAL)
+        looked_at = exact_up_to if free is point else min(exact_up_to, EXACT_IN_PASSING)
+        proof = examine_odd_sets(tau, exact_up_to=looked_at, should_stop=should_stop)
         is_there = point.scores is scores
-        if not proof.violated and free is point:
+        violated = proof.violated if holds_new else ()
+        if not violated and free is point:
             is_solved = is_there
             break
-        new = uncross(tau, free.sets, proof.violated)
+        new = uncross(tau, free.sets, violated)
         following = follow_path(free, scores, rho, RESIDUAL, new_sets=new, should_stop=should_stop)
         if following.residual > RESIDUAL and not is_there:
             break
@@ -210,28 +215,3 @@ def _between(first: FloatArray, last: FloatArray, share: float) -> FloatArray:
     with np.errstate(invalid="ignore"):
         between = (1.0 - share) * first + share * last
     return np.where(np.isnan(between), -np.inf, between)
-
-
-def bound_value(
-    scores: FloatArray, rho: FloatArray, tau: FloatArray, residual: float, point: NewtonPoint
-) -> tuple[float, float]:
-    """Return <W, tau> + H(tau) and a certified bound of its maximum over the matching polytope.
-
-    ``tau`` (n, n) with row sums within ``residual`` of 1; any potentials and multipliers will do.
-    """
-    kept = np.maximum(point.multipliers, 0.0)
-    reduced = replace(point, scores=scores, multipliers=kept).reduced_scores()
-    nu = point.potentials - rho
-    rows = np.empty((len(tau), 3))
-    spare = np.where(tau > 0.5, 0.0, tau).sum(axis=1)
-
-    def work(first: int, last: int) -> None:
-        bound_rows(reduced, tau, nu, rho, spare, TINY, first, last, rows)
-
-    for_row_ranges(len(tau), work)
-    value, top, mean = rows.sum(axis=0) / 2.0
-    inside = np.array([tau[np.ix_(nodes, nodes)].sum() / 2.0 for nodes in point.sets])
-    room = np.array([(len(nodes) - 1) / 2.0 for nodes in point.sets]) - inside
-    value += float(kept @ inside)
-    slack = len(tau) * residual * (1.0 + float(np.abs(nu).max(initial=0.0)))
-    return value, value + max(top - mean, 0.0) + float(kept @ np.maximum(room, 0.0)) + slack

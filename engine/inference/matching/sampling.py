@@ -32,6 +32,7 @@ from engine.oracles.perfect_matching import CompleteGraphMatcher
 CHAINS = 4
 WANTED = 0.003  # standard error of a pair at which sampling ends: .01 is then three of them
 LONGEST = 25.0  # seconds of it
+LOOK_SHARE = 4.0  # times as long as a look at the frequencies took, chains run before the next
 BATCH = 64  # sweeps between two looks at the clock
 BURN_IN = 128  # sweeps that are not counted, and as many more as long as chains disagree
 SMALLEST_SHARE = 1e-7  # every allowed pair is proposed at least with this share of an even draw
@@ -90,21 +91,25 @@ def sample_marginals(
     """
     started = time.perf_counter()
     chains = _Chains.start(scores, tau, rng)
-    sweeps = 0
+    sweeps, look_seconds, next_look = 0, 0.0, started
     while True:
         if should_stop():
             raise StoppedError("Cancelled.")
         chains.run(BATCH)
         sweeps += BATCH
-        is_late = time.perf_counter() - started >= max_seconds
+        now = time.perf_counter()
+        is_late = now + look_seconds >= started + max_seconds
         if sweeps <= BURN_IN:
             chains.forget()
             if not is_late:
                 continue
             chains.run(2)
-        if not is_late and sweeps & (sweeps - 1) and sweeps % (16 * BATCH):
+        is_time = not sweeps & (sweeps - 1) or not sweeps % (16 * BATCH)
+        if not is_late and (now < next_look or not is_time):
             continue
         found = _combine(chains.counts / max(chains.counted, 1), tau, chains.counted)
+        looked = time.perf_counter()
+        look_seconds, next_look = looked - now, looked + LOOK_SHARE * (looked - now)
         if not found.has_mixed and not is_late and sweeps >= 2 * chains.since:
             chains.forget()  # the first half may still remember its start
             chains.since = sweeps

@@ -24,11 +24,16 @@ def map_by_expansion(
 ) -> MapEstimate:
     """Improve a labelling by expansion moves until no label can be expanded with a gain.
 
-    ``should_stop`` is asked before every move, and before every sweep for the bound.
-
     A move lets every node keep its label or take alpha. Where all edges of a move are attractive
     the best such move is found; otherwise roof duality finds the nodes that persistency decides,
     and the others keep their labels: the score never falls.
+
+    Parameters
+    ----------
+    model : PairwiseModel
+    start : ndarray, shape (n_nodes,), int64, optional, labels to begin with.
+    max_rounds : int, in each of which every label is expanded once.
+    should_stop : callable returning bool, optional, asked before every move and every sweep.
 
     Returns
     -------
@@ -39,6 +44,14 @@ def map_by_expansion(
     References
     ----------
     Boykov, Veksler and Zabih 2001; Rother, Kolmogorov, Lempitsky and Szummer 2007.
+
+    Examples
+    --------
+    >>> from engine.graphs.pairwise import PairwiseGraph
+    >>> graph = PairwiseGraph(np.array([2, 2]), np.array([[0, 1]]))
+    >>> model = PairwiseModel(graph, np.array([0.0, 1.0, 0.0, 0.0, 2.0, 0.0, 0.0, 2.0]))
+    >>> map_by_expansion(model).labels.tolist()
+    [1, 1]
     """
     expansion = Expansion(model, start)
     status = Status.CONVERGED

@@ -188,7 +188,7 @@ def map_by_linear_programme(
     on_progress: ProgressCallback = ignore_progress,
     should_stop: StopCallback = never_stop,
 ) -> MapEstimate:
-    """Bound the best score by the linear programme over the local polytope, and decode.
+    r"""Bound the best score by the linear programme over the local polytope, and decode.
 
     Star updates at growing beta, then without smoothing. An iteration is one update a node. The
     labelling is proven optimal exactly when its score meets the bound (``is_exact``); otherwise
@@ -196,12 +196,33 @@ def map_by_linear_programme(
 
     Parameters
     ----------
-    dual : the dual variables to start from and to leave the last ones in; new ones if None.
-    tolerance : stop when bound - value <= tolerance max(1, |value|).
+    model : PairwiseModel
+    dual : SmoothedDual, optional
+        The dual variables to start from and to leave the last ones in; new ones if None.
+    schedule : str, the order in which nodes are updated.
+    max_iterations : int, of one update a node each.
+    tolerance : float, stop when bound - value <= tolerance max(1, \|value\|).
+    max_seconds : float, optional
+    rng : numpy.random.Generator, optional, of a random schedule.
+    on_progress : callable taking a Progress, optional
+    should_stop : callable returning bool, optional
+
+    Returns
+    -------
+    MapEstimate
+        ``is_exact`` where its ``value`` meets its ``upper_bound`` (nats).
 
     References
     ----------
     Meshi, Jaakkola and Globerson 2012; Globerson and Jaakkola 2008.
+
+    Examples
+    --------
+    >>> from engine.graphs.pairwise import PairwiseGraph
+    >>> graph = PairwiseGraph(np.array([2, 2]), np.array([[0, 1]]))
+    >>> model = PairwiseModel(graph, np.array([0.0, 1.0, 0.0, 0.0, 2.0, 0.0, 0.0, 2.0]))
+    >>> map_by_linear_programme(model).labels.tolist()
+    [1, 1]
     """
     started = perf_counter()
     search = DualSearch(SmoothedDual(model, FIRST_BETA) if dual is None else dual)

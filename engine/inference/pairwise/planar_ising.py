@@ -22,10 +22,22 @@ OPTIMAL = "Optimal: a minimum T-join of the dual graph by perfect matching, prov
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IsingMarginals:
-    """Exact log Z (nats) and the probability of each edge that its ends agree, shape (n_edges,).
+    """Exact log Z of a planar Ising model, and the probability of each edge that its ends agree.
 
-    ``error`` is the largest difference from 1 of a sum of probabilities that must be 1: a measure
-    of rounding. Without a field both labels of a node are equally likely.
+    Without a field both labels of a node are equally likely.
+
+    Parameters
+    ----------
+    log_partition : float, nats.
+    agreement : ndarray, shape (n_edges,), float64, probabilities.
+    error : float
+        The largest difference from 1 of a sum of probabilities that must be 1: a measure of
+        rounding.
+
+    Examples
+    --------
+    >>> IsingMarginals(1.4, np.array([0.7]), 0.0).agreement.tolist()
+    [0.7]
     """
 
     log_partition: float
@@ -38,6 +50,10 @@ class PlanarIsing:
 
     Two labels a node; a model may only say what it is worth that two ends agree or differ. Drawn
     once, used for any scores; parts that are not connected are solved one by one.
+
+    Parameters
+    ----------
+    graph : PairwiseGraph, planar, two labels a node.
 
     Notes
     -----

@@ -19,10 +19,31 @@ def map_by_roof_duality(model: PairwiseModel) -> MapEstimate:
     Exact where no node is left undecided, always so for attractive models. Decided labels are
     part of some best labelling (persistency); the others are set to 1 and improved one by one.
 
+    Parameters
+    ----------
+    model : PairwiseModel, two labels a node.
+
+    Returns
+    -------
+    MapEstimate
+        ``value`` and ``upper_bound`` in nats.
+
     Raises
     ------
     InvalidProblemError
         If a node has more than two labels.
+
+    References
+    ----------
+    Hammer, Hansen and Simeone 1984; Kolmogorov and Rother 2007.
+
+    Examples
+    --------
+    >>> from engine.graphs.pairwise import PairwiseGraph
+    >>> graph = PairwiseGraph(np.array([2, 2]), np.array([[0, 1]]))
+    >>> model = PairwiseModel(graph, np.array([0.0, 1.0, 0.0, 0.0, 2.0, 0.0, 0.0, 2.0]))
+    >>> map_by_roof_duality(model).labels.tolist()
+    [1, 1]
     """
     graph = model.graph
     n, highest = graph.n_nodes, graph.cardinalities - 1

@@ -254,11 +254,17 @@ class TreeReweighted:
         read_beliefs(self._layout, model.scores, self._weights, self._messages, tables, self._work)
         if model.has_zeros:
             fit_determined(self._layout, model.scores, tables, FIT_ROUNDS, FIT_TOLERANCE)
+        # Scores of millions cost the beliefs digits, and sums off by these times such scores count.
+        nodes = tables[: self.graph.node_start[-1]]
+        sums = np.add.reduceat(nodes, self.graph.node_start[:-1])
+        is_whole = sums > 0.0  # nodes that zeros determine may be left without a label by now
+        nodes /= np.repeat(np.where(is_whole, sums, 1.0), self.graph.cardinalities)
         error = make_consistent(self._layout, model.scores, tables, FIT_ROUNDS, FIT_TOLERANCE)
         used = tables > 0.0
         value = float(tables[used] @ model.scores[used]) + self.entropy.value(tables)
         is_forest = self._shares is not None and self.rho.min(initial=1.0) > 1.0 - 1e-12
         is_exact = is_forest and status.is_converged and error <= CONSISTENT
+        is_exact = is_exact and bool(is_whole.all())
         return Marginals(
             tables=read_only(tables),
             log_partition=value,

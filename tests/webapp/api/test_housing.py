@@ -106,6 +106,32 @@ def test_requests_are_imported_and_settled_by_staff_only(program_of, alice, bob,
     assert program.delete(at).data["sentence"] == "3 requests removed."
 
 
+def test_unclear_requests_are_listed_asked_about_and_counted_again(
+    program_of, alice, bob, placement
+) -> None:
+    program, at = program_of(bob), f"/cohorts/{placement.cohort_id}/requests"
+    file = upload("r.csv", b"student,wants\n+470,Ben Brich\n+471,+470\n+472,camp\n")
+    program.post(at, file=file)
+    assert program_of(alice).get(f"{at}/unknown").status_code == 403
+    first, camp = program.get(f"{at}/unknown").data["requests"]
+    assert (first["can_mean"], first["why"], camp["can_mean"]) == (
+        ["S-1002"], "one letter differs", []
+    )  # fmt: skip
+    asked = program.post(f"{at}/ask", {"requests": [camp["id"]]})
+    assert (asked.status_code, asked.data["sentence"]) == (202, "1 student is asked by e-mail.")
+    again = program.post(f"{at}/ask", {"requests": [camp["id"]]})
+    assert again.data["detail"] == "They were asked already. Nobody was asked twice."
+    wrong = {"requests": [camp["id"]], "text": "Your room is [hall]"}
+    assert "[hall] is no field" in program.post(f"{at}/ask", wrong).data["detail"]
+    assert program.get(f"{at}/unknown").data["requests"][-1]["times_asked"] == 1
+    left = program.post(f"{at}/leave-out")
+    assert left.data["sentence"] == "1 request left out."
+    assert program.post(f"{at}/keep", {"requests": [first["id"]]}).status_code == 422
+    assert program.post(f"{at}/keep", {}).data["sentence"] == "1 request counted again."
+    assert "No such group" in program.post(f"{at}/split", {"student": "S-1001"}).data["detail"]
+    assert "takes everybody" in program.post(f"{at}/impossible").data["detail"]
+
+
 def test_a_placement_is_started_watched_and_cancelled(
     program_of, bob, placement, monkeypatch: pytest.MonkeyPatch
 ) -> None:

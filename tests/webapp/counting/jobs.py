@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from engine import InvalidProblemError, Progress
+from webapp.files import store
+from webapp.files.storage import array_path, keep_bytes
 from webapp.jobs.context import JobContext
 from webapp.jobs.registry import Outcome, Queue, job_kind
 
@@ -79,6 +81,20 @@ def save_rows(context: JobContext) -> Outcome:
         return {"sentence": "Saved"}
 
     return save
+
+
+@job_kind("counting.file", verb="Write")
+def write_file(context: JobContext) -> Outcome:
+    """Write a file into the store, once somebody says so, and read it as another host would."""
+    while not Path(context.parameters["after"]).exists():
+        context.raise_if_stopped()
+        time.sleep(0.05)
+    path = array_path(context.job.organisation_id, "arrays", context.job.pk)
+    content = context.rng.bytes(100_000)
+    keep_bytes(path, content)
+    path.unlink()
+    whole = store.get(path, fresh=True).read_bytes() == content
+    return {"sentence": "written whole" if whole else "damaged"}
 
 
 def _write(context: JobContext, word: str) -> None:

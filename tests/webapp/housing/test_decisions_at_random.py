@@ -16,14 +16,16 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from django.db import connection
+from django.test import Client
 
+from tests.webapp.conftest import make_user
 from tests.webapp.housing.conftest import reader_of
 from tests.webapp.matching.conftest import run_waiting
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, Student
 from webapp.cohorts.services.latecomers import latecomers_add
 from webapp.housing.errors import ChangedElsewhereError, HousingError
-from webapp.housing.models import BuildingList, Place, Placement, PlacementEvent
+from webapp.housing.models import BuildingList, Place, Placement, PlacementEvent, RoommateRequest
 from webapp.housing.rules import PlacementRules
 from webapp.housing.scores import Scores
 from webapp.housing.selectors.choices import choices_of
@@ -45,11 +47,12 @@ from webapp.housing.services.placements import (
     placement_unpublish,
 )
 from webapp.housing.services.proposed_scores import scores_after
-from webapp.housing.services.requests import requests_import
+from webapp.housing.services.requests import requests_cut, requests_import, requests_keep
 from webapp.housing.services.reviews import rooms_accept, rooms_keep
 from webapp.housing.services.undo import decision_undo
 from webapp.housing.services.waiting import turn_change
 from webapp.jobs.models import Job
+from webapp.letters.services.questions import Wording, questions_ask, questions_send
 from webapp.matching.models import ForbiddenPair, LearnedModel
 
 RULES = PlacementRules(designation="Gender", same=("Gender",), needs=("Accessible",))
@@ -81,6 +84,10 @@ ACTS = [
     "arrive",
     "compute",
     "kill",
+    "compared",
+    "cut",
+    "count_again",
+    "ask",
 ]
 SEEDS = int(os.environ.get("DECISION_SEEDS", "3"))
 STEPS = int(os.environ.get("DECISION_STEPS", "60"))
@@ -141,7 +148,8 @@ def holds(placement: Placement) -> None:
             if other.room_id == place.room_id and other.number != place.number:
                 assert other.student.attributes["Gender"] == own["Gender"]
                 assert frozenset((place.number, other.number)) not in never
-    if 1001 in where and 1004 in where:  # they asked for each other, which is a must
+    is_must = not RoommateRequest.objects.filter(is_ignored=True, target__isnull=False).exists()
+    if is_must and 1001 in where and 1004 in where:  # they asked for each other
         assert where[1001] == where[1004]
 
 
@@ -309,6 +317,46 @@ class Office:
 
     def publish(self) -> None:
         placement_publish(**self.seen)
+
+    def compared(self) -> None:
+        """An administrator publishes from the comparison of scenarios; staff may not."""
+        address = f"/placements/{self.placement.pk}/publish/"
+        sent = {"version": self.placement.version, "back": "scenarios"}
+        was_published = self.placement.is_published
+        for role, status in (("staff", 403), ("administrator", 302)):
+            client = Client()
+            user = User.objects.filter(organisation=self.user.organisation, role=role).first()
+            user = user or make_user("carol", self.user.organisation, "administrator")
+            client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+            assert client.post(address, sent).status_code == status
+            if status == 403:
+                assert self.fresh.is_published == was_published
+
+    def cut(self) -> None:
+        requests_cut(user=self.user, cohort=self.placement.cohort, pairs=[(1001, 1004)])
+
+    def count_again(self) -> None:
+        """A must counts again where it holds; then nothing parts the two any more."""
+        where = dict(self.placement.places.values_list("number", "room_id"))
+        if None not in (where[1001], where[1004]) and where[1001] != where[1004]:
+            raise HousingError("They live apart.")
+        requests_keep(user=self.user, cohort=self.placement.cohort)
+
+    def ask(self) -> None:
+        """Whom a request means is asked by e-mail, which moves nobody."""
+        cohort = self.placement.cohort
+        student = cohort.students.get(number=1006)
+        student.email = "f@uni.example"
+        student.save(update_fields=["email"])
+        request, _ = RoommateRequest.objects.get_or_create(
+            cohort=cohort, student=student, target=None, defaults={"written": "my cousin"}
+        )
+        seen = request.question.times if hasattr(request, "question") else 0
+        questions_ask(
+            user=self.user, cohort=cohort, wording=Wording(), requests=[request.pk], seen=seen
+        )
+        assert questions_send() == 1
+        assert self.state() == self.before
 
     def unpublish(self) -> None:
         placement_unpublish(user=self.user, placement=self.placement)

@@ -13,7 +13,9 @@ from django.test.utils import CaptureQueriesContext
 from tests.webapp.housing.conftest import reader_of
 from tests.webapp.matching.conftest import run_waiting
 from webapp.accounts.models import User
+from webapp.audit.models import AuditLine
 from webapp.cohorts.models import Cohort
+from webapp.common.formats import counted
 from webapp.housing.errors import ChangedElsewhereError, HousingError
 from webapp.housing.models import BuildingList, Placement, ProposedChange
 from webapp.housing.rules import PlacementRules, broken_rule
@@ -28,7 +30,9 @@ from webapp.housing.services.decisions import (
     students_withdraw,
 )
 from webapp.housing.services.placements import (
+    moved_between,
     placement_compute,
+    placement_copy,
     placement_create,
     placement_publish,
 )
@@ -411,6 +415,43 @@ def test_scenarios_stand_side_by_side(
     rows = list(csv.reader(file.content.decode("utf-8-sig").splitlines()))
     assert rows[0] == ["", "P", "Free"]
     assert ["Mutual requests", "Must", "Not counted"] in rows
+
+
+def test_a_scenario_is_published_from_the_comparison(
+    alice: User, bob: User, carol: User, placement: Placement, client_of: ClientOf
+) -> None:
+    rules = PlacementRules(designation="Gender", same=("Gender",), mutual="no")
+    other = placement_copy(user=bob, placement=placement, rules=rules)
+    run_waiting()
+    other.refresh_from_db()
+    address = f"/cohorts/{placement.cohort_id}/scenarios/"
+    for user in (alice, bob):
+        page = client_of(user).get(address).content.decode()
+        assert "An administrator publishes." in page
+        assert "Publish…" not in page
+    client, post = client_of(carol), f"/placements/{placement.pk}/publish/"
+    page = client.get(address).content.decode()
+    assert page.count("Publish…") == 2
+    sent = {"version": placement.version, "back": "scenarios"}
+    assert client_of(bob).post(post, sent).status_code == 403
+    page = client.post(post, sent, follow=True).content.decode()
+    assert f"{placement.name} is published." in page
+    moved = moved_between(placement, other)
+    told = counted(moved, "person moves", "people move")
+    assert f"{placement.name} is published now; {told}." in page
+    assert page.count("Publish…") == 1
+    stale = {"version": other.version - 1, "back": "scenarios"}
+    client.post(f"/placements/{other.pk}/publish/", stale)
+    assert [p.is_published for p in (fresh(placement), fresh(other))] == [True, False]
+    answer = client.post(f"/placements/{other.pk}/publish/", {**stale, "version": other.version})
+    assert answer.url == address
+    assert [p.is_published for p in (fresh(placement), fresh(other))] == [False, True]
+    verbs = AuditLine.objects.filter(target_id=str(other.pk)).values_list("verb", flat=True)
+    assert "published" in verbs
+
+
+def fresh(placement: Placement) -> Placement:
+    return Placement.objects.get(pk=placement.pk)
 
 
 @pytest.mark.parametrize(("leave", "words"), [("locks", "released"), ("nevers", "share a room")])

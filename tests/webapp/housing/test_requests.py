@@ -17,7 +17,12 @@ from webapp.housing.forms import default_rules
 from webapp.housing.models import BuildingList, Preference, RoommateRequest
 from webapp.housing.request_graph import split_group
 from webapp.housing.rules import needs_of_student
-from webapp.housing.selectors.requests import graph_of, splits_of
+from webapp.housing.selectors.requests import (
+    graph_of,
+    splits_of,
+    unknown_names,
+    unsure_requests,
+)
 from webapp.housing.services.requests import (
     needs_import,
     preferences_import,
@@ -249,7 +254,7 @@ def test_two_of_one_name_are_asked_about_and_never_guessed(
     send(bob, first_years, "N000,Anna Kent", "N004,Cleo Ceder", "N005,Xavier", "N006,Yolanda")
     page = client_of(bob).get(reverse("housing:requests", args=[first_years.pk])).content.decode()
     page = " ".join(page.split())
-    assert "S-1002 or S-1003" in page
+    assert '<b>S-1002</b> or <b>S-1003</b> <span class="secondary">both are called so' in page
     assert "1 can mean one student alone, 1 several, 2 are close to nobody" in page
     assert requests_match_close(user=bob, cohort=first_years) == 1
     assert graph_of(first_years).one_sided == [(1005, 1004)]
@@ -265,3 +270,50 @@ def test_two_of_one_name_are_asked_about_and_never_guessed(
 def test_a_file_in_which_everybody_asks_for_themselves(bob: User, first_years: Cohort) -> None:
     with pytest.raises(HousingError, match="asks for the student themselves"):
         send(bob, first_years, "N000,N000", "N001,N001")
+
+
+def test_a_near_name_says_why_it_is_offered(
+    bob: User, first_years: Cohort, client_of: ClientOf
+) -> None:
+    named(first_years, N001="Anna Kent", N002="Anna Kent", N003="Cleo Cedar")
+    send(bob, first_years, "N000,Anna Kent", "N004,Cleo Ceder", "N005,n-012", "N006,camp")
+    why = {one.request.written: one.near.why for one in unknown_names(first_years)}
+    assert why == {
+        "Anna Kent": "both are called so",
+        "Cleo Ceder": "one letter differs",
+        "n-012": "written otherwise, else alike",
+        "camp": "",
+    }
+    assert len(unsure_requests(first_years)) == 2
+    page = client_of(bob).get(f"/cohorts/{first_years.pk}/requests/").content.decode()
+    assert "one letter differs" in page
+
+
+def test_an_id_two_letters_apart_is_asked_about(bob: User, first_years: Cohort) -> None:
+    """Two letters of a long id used to count as sure."""
+    first_years.students.filter(original_id="N001").update(original_id="ABCDEFGHIJKL")
+    send(bob, first_years, "N000,ABCDEFGHIJXY", "N002,ABCDEFGHIJKX")
+    assert [one.near.is_sure for one in unknown_names(first_years)] == [True, False]
+
+
+def test_chosen_requests_are_left_out_and_counted_again(
+    bob: User, first_years: Cohort, client_of: ClientOf
+) -> None:
+    send(bob, first_years, "N000,N001", "N001,N000", "N002,N003", "N004,nobody such")
+    client, address = client_of(bob), f"/cohorts/{first_years.pk}/requests/"
+    change = f"{address}change/"
+    assert 'value="1003-1004"' in client.get(f"{address}?show=one-sided").content.decode()
+    sent = {"act": "cut", "pair": ["1003-1004", "1001-1002", "7", "x-y", "1-2-3"]}
+    page = client.post(change, sent, follow=True).content.decode()
+    assert "3 requests left out." in page
+    assert (graph_of(first_years).mutual, graph_of(first_years).one_sided) == ([], [])
+    for wrong in ({"act": "cut"}, {"act": "cut", "pair": "1003-1004"}, {"act": "keep"}):
+        client.post(change, wrong)
+    assert graph_of(first_years).n_ignored == 3
+    key = RoommateRequest.objects.get(student__number=1003).pk
+    client.post(change, {"act": "keep", "request": key})
+    assert graph_of(first_years).one_sided == [(1003, 1004)]
+    client.post(change, {"act": "keep", "all": "1"})
+    assert graph_of(first_years).mutual == [(1001, 1002)]
+    page = client.post(change, {"act": "keep", "all": "1"}, follow=True).content.decode()
+    assert "None of these requests is left out" in page

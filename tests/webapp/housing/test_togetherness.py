@@ -17,6 +17,7 @@ from webapp.housing.selectors.placements import PlacementRooms
 from webapp.housing.selectors.requests import impossible_of
 from webapp.housing.selectors.togetherness import asked_pairs
 from webapp.housing.services.decisions import Move, places_lock, places_move
+from webapp.housing.services.requests import requests_cut
 from webapp.housing.services.undo import decision_undo
 
 ClientOf = Callable[[User], Client]
@@ -86,6 +87,75 @@ def test_a_mutual_wish_that_no_room_allows_is_listed_with_its_fix(
     assert bound(placement) == taken
     page = client.post(f"{address}change/", {"act": "impossible"}, follow=True)
     assert "This was settled meanwhile." in page.content.decode()
+
+
+def test_a_must_that_is_counted_again_while_they_live_apart_is_said_with_its_button(
+    bob: User,
+    placement: Placement,  # noqa: F811
+    client_of: ClientOf,
+) -> None:
+    cohort, client = placement.cohort, client_of(bob)
+    address = f"/cohorts/{cohort.pk}/requests/"
+    assert "they live apart" not in client.get(address).content.decode()
+    rooms = [[n for n in room if n not in bound(placement)] for room in two_rooms(placement)]
+    a, b = sorted((rooms[0][0], rooms[1][0]))
+    ids = [cohort.students.get(number=number).original_id for number in (a, b)]
+    send(bob, cohort, ",".join(ids), ",".join(ids[::-1]))
+    requests_cut(user=bob, cohort=cohort, pairs=[(a, b)])
+    assert "they live apart" not in client.get(address).content.decode()
+    page = client.post(f"{address}change/", {"act": "keep", "all": "1"}, follow=True)
+    text = page.content.decode()
+    assert "2 requests counted again. 1 request that is a must is not honoured in P:" in text
+    assert "All settled" not in text
+    (row,) = page.context["musts"]["answers"]
+    assert (row.asker, row.target) == (a, b)
+    assert f">{row.way.words}</button>" in text[text.index('id="musts"') :]
+    sent = {"act": "swap", "student": [f"S-{row.way.mover}", f"S-{row.way.other}"]}
+    if row.way.other is None:
+        sent = {"act": "move", "student": f"S-{row.way.mover}", "to": str(row.way.room)}
+    placement.refresh_from_db()
+    client.post(f"/placements/{placement.pk}/decide/", sent | {"version": placement.version})
+    assert PlacementRooms(placement).is_together(a, b)
+    check(placement)
+    assert "they live apart" not in client.get(address).content.decode()
+
+
+def test_a_must_is_solved_or_left_out_without_leaving_the_page(
+    bob: User,
+    placement: Placement,  # noqa: F811
+    client_of: ClientOf,
+) -> None:
+    """A swap once went to the rooms, so that the next request had to be looked for again."""
+    cohort, client = placement.cohort, client_of(bob)
+    address = f"/cohorts/{cohort.pk}/requests/"
+    rooms = [[n for n in room if n not in bound(placement)] for room in two_rooms(placement)]
+    for a, b in ((rooms[0][0], rooms[1][0]), (rooms[0][1], rooms[1][1])):
+        ids = [cohort.students.get(number=number).original_id for number in (a, b)]
+        send(bob, cohort, ",".join(ids), ",".join(ids[::-1]))
+        requests_cut(user=bob, cohort=cohort, pairs=[(a, b)])
+    client.post(f"{address}change/", {"act": "keep", "all": "1"})
+    page = client.get(address)
+    first, second = page.context["musts"]["answers"]
+    panel = page.content.decode().split('id="musts"')[1].split("</section>")[0]
+    assert panel.count('name="act" value="cut"') == 2
+    from_here = {"referer": f"http://testserver{address}?show=mutual&page=1&next=evil"}
+    left = {"act": "cut", "pair": f"{second.asker}-{second.target}"}
+    answer = client.post(f"{address}change/", left, headers=from_here)
+    assert answer["Location"] == f"{address}?show=mutual&page=1"
+    (row,) = client.get(address).context["musts"]["answers"]
+    assert (row.asker, row.target) == (first.asker, first.target)
+    sent = {"act": "swap", "student": [f"S-{row.way.mover}", f"S-{row.way.other}"]}
+    if row.way.other is None:
+        sent = {"act": "move", "student": f"S-{row.way.mover}", "to": str(row.way.room)}
+    placement.refresh_from_db()
+    sent |= {"version": placement.version}
+    decide = f"/placements/{placement.pk}/decide/"
+    answer = client.post(decide, sent, headers={"referer": f"http://testserver{address}"})
+    assert answer["Location"] == address
+    assert PlacementRooms(placement).is_together(row.asker, row.target)
+    event = placement.events.first()
+    undo = f"/placements/{placement.pk}/undo/{event.pk}/"
+    assert client.post(undo, headers=from_here)["Location"].startswith(address)
 
 
 def test_how_requests_count_is_tried_beside_and_its_cost_told(

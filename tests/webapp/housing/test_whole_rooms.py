@@ -277,6 +277,7 @@ def test_doubt_is_a_share_of_the_roommates_whom_the_rules_allow(placement: Place
 
 def test_home_says_how_far_each_cohort_is(
     alice: User,
+    bob: User,
     placement: Placement,  # noqa: F811
     client_of: ClientOf,
 ) -> None:
@@ -286,6 +287,12 @@ def test_home_says_how_far_each_cohort_is(
     lived_in = placement.places.values("room").distinct().count()
     assert f"Not published yet, 0 of {lived_in} rooms accepted" in page
     assert "32 of 32 have a room" in page
+    for said in (page, client_of(bob).get("/").content.decode()):  # who has a room needs no pair
+        assert "Propose pairs for" not in said
+        assert "To be paired" not in " ".join(said.split())
+    late = client_of(bob).get(f"/cohorts/{placement.cohort_id}/add/").content.decode()
+    assert "up to MB" not in late
+    assert "CSV or XLSX, up to 20 MB" in late
 
 
 def test_what_a_decision_says_of_the_filter_is_what_the_page_says(

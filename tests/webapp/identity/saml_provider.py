@@ -24,6 +24,7 @@ from saml2.server import Server
 from saml2.xmldsig import DIGEST_SHA256, SIG_RSA_SHA256
 
 SSO = "https://idp.northfield.example/sso"
+SLO = "https://idp.northfield.example/slo"
 
 
 class _Signer:
@@ -72,6 +73,21 @@ class SamlProvider:
         document = etree.HTML("".join(form["data"]))
         return {node.get("name"): node.get("value") for node in document.iter("input")}
 
+    def log_out(self, address: str, subject: str, is_signed: bool = True) -> str:
+        """Return where the provider sends the browser of somebody who signed out there."""
+        (service,) = self.server.metadata.service_providers()
+        _, request = self.server.create_logout_request(
+            address, service, name_id=NameID(format=NAMEID_FORMAT_PERSISTENT, text=subject)
+        )
+        found = self.server.apply_binding(
+            BINDING_HTTP_REDIRECT,
+            str(request),
+            address,
+            sign=is_signed,
+            sigalg=SIG_RSA_SHA256 if is_signed else None,
+        )
+        return dict(found["headers"])["Location"]
+
 
 def start(folder: Path, name: str = "idp") -> tuple[dict[str, Any], str]:
     """Return the provider's configuration and metadata, with a fresh key and certificate."""
@@ -90,7 +106,10 @@ def start(folder: Path, name: str = "idp") -> tuple[dict[str, Any], str]:
         "service": {
             "idp": {
                 "name": "Northfield",
-                "endpoints": {"single_sign_on_service": [(SSO, BINDING_HTTP_REDIRECT)]},
+                "endpoints": {
+                    "single_sign_on_service": [(SSO, BINDING_HTTP_REDIRECT)],
+                    "single_logout_service": [(SLO, BINDING_HTTP_REDIRECT)],
+                },
                 "policy": {"default": {"lifetime": {"minutes": 5}, "attribute_restrictions": None}},
             }
         },

@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 from lxml import etree
 
-from tests.webapp.identity.saml_provider import SamlProvider, knowing, start
+from tests.webapp.identity.saml_provider import SLO, SamlProvider, knowing, start
 from webapp.accounts.models import Role, User
 from webapp.identity.models import IdentityProvider
 from webapp.identity.selectors import login_address
@@ -88,6 +88,27 @@ def test_without_the_attribute_nobody_comes_in_and_who_was_in_goes(
     assert sign_in(Client(), saml, idp, "p-1", uid=["dora"], **{GROUPS: ["x"]}).status_code == 403
     assert client.get(reverse("accounts:settings"), **HOST).status_code == 302
     assert not User.objects.get(username="dora").is_active
+
+
+def test_who_signs_out_at_the_provider_is_signed_out_here(
+    client: Client, saml: IdentityProvider, idp: SamlProvider, tmp_path: Path
+) -> None:
+    sign_in(client, saml, idp, "p-1", uid=["dora"], **{GROUPS: ["hall-staff"]})
+    address = f"https://{HOST['HTTP_HOST']}" + reverse("saml_sls", args=[saml.key])
+
+    def ask(provider: SamlProvider, **how: bool) -> object:
+        found = urlsplit(provider.log_out(address, "p-1", **how))
+        return client.get(f"{found.path}?{found.query}", **HOST, secure=True)
+
+    ours = Client().get(reverse("saml_metadata", args=[saml.key]), **HOST).content.decode()
+    (tmp_path / "other").mkdir()
+    stranger, _ = start(tmp_path / "other")  # the same name, and another key
+    assert ask(idp, is_signed=False).status_code == 400
+    assert ask(knowing(stranger, "", ours)).status_code == 400
+    assert client.get(reverse("accounts:settings"), **HOST).status_code == 200
+    answer = ask(idp)
+    assert (answer.status_code, answer.url.startswith(SLO)) == (302, True)
+    assert client.get(reverse("accounts:settings"), **HOST).status_code == 302
 
 
 def test_answers_that_are_changed_unsigned_replayed_or_of_another_sign_nobody_in(

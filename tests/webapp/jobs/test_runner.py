@@ -1,5 +1,6 @@
 """Running a job in place: how it ends, what it leaves, what a second attempt sees."""
 
+import errno
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -7,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 from billiard.exceptions import SoftTimeLimitExceeded
-from django.db import connections
+from django.db import InterfaceError, OperationalError, connections
 from django.utils import timezone
 
 from engine import InfeasibleError, InvalidProblemError, Progress
 from webapp.accounts.models import Organisation, User
 from webapp.common.errors import Refusal
 from webapp.jobs import context as context_module
-from webapp.jobs import registry, services
+from webapp.jobs import registry, runner, services
 from webapp.jobs.context import JobContext
 from webapp.jobs.models import Job, JobState, JobTracePoint
 from webapp.jobs.registry import Outcome
@@ -53,6 +54,7 @@ FAILURES = [
     (InvalidProblemError("Row 3: no id."), "Row 3: no id. {kept}"),
     (InfeasibleError("an odd number"), "an odd number. {kept}"),
     (Refusal("A student is in two pairs."), "A student is in two pairs. {kept}"),
+    (OSError(errno.ENOSPC, "full"), "The server's disk is full. {kept} Start it again once"),
     (MemoryError(), "This needs more memory than the machine has. {kept}"),
     (SoftTimeLimitExceeded(), "It ran for 6 hours, the most that a job may. {kept} Make it"),
     (RuntimeError("/secret"), "Something failed on our side. {kept} Start it again; if it fails"),
@@ -145,6 +147,44 @@ def test_a_cancelled_job_changes_nothing_even_if_it_returns(
     assert job.state == JobState.CANCELLED
     assert job.result == {}
     assert job.sentence.endswith("Nothing was changed.")
+
+
+@pytest.mark.parametrize("error", [OperationalError, InterfaceError])
+def test_while_the_database_is_away_it_waits_and_goes_on(
+    start: Callable[..., Job], monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    """No fault of the job's: nothing is failed, and the next process has it at once."""
+    answers = [error("connection refused"), error("starting up"), None]
+    requeue = services.job_requeue
+
+    def put_back(**values: Any) -> bool:
+        if refusal := answers.pop(0):
+            raise refusal
+        return requeue(**values)
+
+    def stop(context: JobContext) -> dict[str, Any]:
+        if context.job.attempt == 1:
+            raise error("server closed the connection unexpectedly")
+        return {"sentence": "Counted"}
+
+    monkeypatch.setattr(services, "job_requeue", put_back)
+    monkeypatch.setattr(runner, "LOOK_SECONDS", 0)
+    monkeypatch.setattr(runner.connection, "close", lambda: None)  # it holds the test's rows
+    job = finished(start(stop))
+    assert (job.state, job.claim, job.error) == (JobState.QUEUED, None, "")
+    assert job.sentence == "The database did not answer; it goes on from its last checkpoint"
+    assert finished(job).sentence == "Counted"
+
+
+def test_a_checkpoint_without_room_is_no_reason_to_stop(
+    start: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("engine.core.checkpoint.write_npz", full)
+    job = finished(start(lambda c: c.checkpoint.save({"step": np.array(1)})))
+    assert job.state == JobState.SUCCEEDED
 
 
 def test_it_runs_once_however_often_it_is_delivered(start: Callable[..., Job]) -> None:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from engine import TrainedRoommates, simulate_university, train_roommates
+from engine import simulate_university, train_roommates
 from engine.datasets.university import SimulatedUniversity
+from engine.learning.roommates import TrainedRoommates
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, PairsOrigin, Student
 from webapp.cohorts.services.cohorts import cohort_set_pairs

@@ -257,6 +257,11 @@ def test_the_card_says_to_what_error_shares_are_known(
     Proposal.objects.filter(pk=proposal.pk).update(figures=figures)
     page = client_of(alice).get(address).content.decode()
     assert "Shares of this proposal are known to a standard error of 0.4" in page
+    unknown = proposal.figures | {"probability_error": None}
+    Proposal.objects.filter(pk=proposal.pk).update(figures=unknown)
+    page = client_of(alice).get(address).content.decode()
+    assert "standard error" not in page
+    assert "so that no error is known" in page
 
 
 def test_rights_and_walls(

@@ -10,18 +10,20 @@ import pytest
 from django.urls import reverse
 from django.utils.module_loading import import_string
 
-from engine import StoppedError, TrainedRoommates
+from engine import Progress
 from engine.learning.roommate_solvers import SOLVERS
+from engine.learning.roommates import TrainedRoommates
 from tests.webapp.matching.conftest import run_waiting
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.cohorts.models import Cohort, PairsOrigin
 from webapp.cohorts.services.cohorts import cohort_purge
 from webapp.cohorts.services.practice import pairs_simulation_start
+from webapp.jobs import context
 from webapp.jobs.context import JobContext
 from webapp.jobs.models import Job, JobState
 from webapp.jobs.services import job_cancel
-from webapp.matching import intervals, jobs
+from webapp.matching import intervals, jobs, stopping
 from webapp.matching.errors import MatchingError
 from webapp.matching.models import LearnedModel, Proposal
 from webapp.matching.results import effect_in_words
@@ -45,6 +47,7 @@ def test_staff_learn_and_get_a_certificate(
     assert "Waiting for a free worker" in client.get(address).content.decode()
     (job,) = run_waiting()
     assert (job.state, job.seed) == (JobState.SUCCEEDED, 7), job.error
+    run_waiting()  # the check, a job of its own
     model.refresh_from_db()
     assert model_state(model).key == "certified"
     assert model.figures["relative_gap"] <= 1e-4
@@ -57,50 +60,112 @@ def test_staff_learn_and_get_a_certificate(
     assert AuditLine.objects.filter(verb="started learning").exists()
 
 
-def test_intervals_and_the_drift_over_years_stand_on_the_page_and_in_the_file(
-    bob: User, client_of: Callable, returning: Cohort, later_year: Cohort
+def test_weights_do_not_wait_for_their_intervals_and_drift(
+    bob: User,
+    client_of: Callable,
+    returning: Cohort,
+    later_year: Cohort,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(intervals, "SECONDS", 600.0)  # on however busy a machine
     client = client_of(bob)
     learn(client, returning, later_year)
     (job,) = run_waiting()
     assert job.state == JobState.SUCCEEDED, job.error
     model = LearnedModel.objects.get()
-    for row in model.weights:
+    assert model_state(model).key == "certified"
+    address = reverse("matching:model", args=[model.pk])
+    page = client.get(address).content.decode()
+    assert "intervals not yet known" in page
+    assert f"job-{model.intervals_job_id}" in page
+    (job,) = run_waiting()
+    assert job.state == JobState.SUCCEEDED, job.error
+    before = model.weights
+    model.refresh_from_db()
+    for row, weight in zip(model.weights, before, strict=True):
+        assert {name: row[name] for name in weight} == weight
         for part in (row["interval"], row["drift"]):
             assert part["low"] < part["value"] < part["high"]
-    page = client.get(reverse("matching:model", args=[model.pk])).content.decode()
-    assert "How sure this is" in page
+    page = client.get(address).content.decode()
+    assert "not yet known" not in page
     assert "Drift a year" in page
     file = client.get(reverse("matching:model-weights", args=[model.pk])).content.decode()
     assert "interval_low,interval_high,drift_value" in file
 
 
-def test_a_model_without_intervals_says_nothing_of_them(
-    bob: User, client_of: Callable, learned: LearnedModel
+def test_intervals_of_a_model_without_them_are_worked_out_on_demand(
+    alice: User,
+    bob: User,
+    client_of: Callable,
+    learned: LearnedModel,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Models learned before had none."""
-    client = client_of(bob)
-    page = client.get(reverse("matching:model", args=[learned.pk])).content.decode()
-    assert "How sure this is" not in page
+    monkeypatch.setattr(intervals, "SECONDS", 600.0)  # on however busy a machine
+    client, address = client_of(bob), reverse("matching:model", args=[learned.pk])
+    assert "intervals not yet known" in client.get(address).content.decode()
     file = client.get(reverse("matching:model-weights", args=[learned.pk])).content.decode()
     assert "interval" not in file.splitlines()[0]
+    wanted = reverse("matching:model-intervals", args=[learned.pk])
+    assert wanted not in client_of(alice).get(address).content.decode()
+    assert client_of(alice).post(wanted).status_code == 403
+    client.post(wanted)
+    page = client.post(wanted, follow=True).content.decode()
+    assert "Its intervals are being worked out." in page
+    (job,) = run_waiting()
+    assert job.state == JobState.SUCCEEDED, job.error
+    assert "Likely between" in client.get(address).content.decode()
 
 
-@pytest.mark.parametrize("reason", ["slow", "stopped"])
 def test_weights_stay_where_their_intervals_were_not_reached(
-    bob: User, client_of: Callable, returning: Cohort, reason: str
+    bob: User, client_of: Callable, learned: LearnedModel
 ) -> None:
-    learn(client_of(bob), returning)
-
-    def estimate(*_: object, **__: object) -> object:
-        if reason == "stopped":
-            raise StoppedError("Cancelled.")
-        return SimpleNamespace(gap=2.0)
-
-    with patch.object(intervals, "estimate_weights", estimate):
+    """Cancelling learning while it worked them out used to lose the weights."""
+    client, address = client_of(bob), reverse("matching:model", args=[learned.pk])
+    wanted = reverse("matching:model-intervals", args=[learned.pk])
+    client.post(wanted)
+    learned.refresh_from_db()
+    job_cancel(user=bob, job=learned.intervals_job)
+    page = client.get(address).content.decode()
+    assert "was cancelled" in page
+    client.post(wanted)
+    with patch.object(intervals, "estimate_weights", return_value=SimpleNamespace(gap=2.0)):
         (job,) = run_waiting()
     assert job.state == JobState.SUCCEEDED, job.error
-    assert not any("interval" in row for row in LearnedModel.objects.get().weights)
+    assert "A minute did not suffice" in client.get(address).content.decode()
+    weights, model = learned.weights, LearnedModel.objects.get()
+    assert model.weights == weights
+    assert model_state(model).key == "certified"
+
+
+def test_learning_that_is_stopped_keeps_its_weights_with_their_gap(
+    bob: User, client_of: Callable, returning: Cohort, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page said that they would be kept, and there was no way but to cancel."""
+    monkeypatch.setattr(stopping, "STOP_SECONDS", 0.0)
+    client = client_of(bob)
+    learn(client, returning, gap="1e-06", method="frank-wolfe")
+    model = LearnedModel.objects.get()
+    address = reverse("matching:model-stop", args=[model.pk])
+    assert "nothing to stop" in client.post(address, follow=True).content.decode()
+    take, pages = JobContext.on_progress, []
+
+    def look_and_stop(context: JobContext, progress: Progress) -> None:
+        take(context, progress)
+        if progress.iteration > 1 and not pages:
+            page = client.get(reverse("matching:model", args=[model.pk]))
+            pages.append(page.content.decode())
+            client.post(address)
+
+    monkeypatch.setattr(JobContext, "on_progress", look_and_stop)
+    run_waiting()
+    assert address in pages[0]
+    model.refresh_from_db()
+    assert model_state(model).key == "stopped"
+    assert model.figures["relative_gap"] > 1e-6
+    assert len(model.weights) == 14
+    assert AuditLine.objects.filter(verb="stopped learning").exists()
+    assert "nothing to stop" in client.post(address, follow=True).content.decode()
 
 
 def test_cancelled_and_failed_are_said(bob: User, client_of: Callable, returning: Cohort) -> None:
@@ -358,8 +423,45 @@ def test_what_was_learned_stays_when_its_check_fails(
     assert (job.state, model.findings, model.checked_name) == ("succeeded", {}, ""), job.error
     assert model.is_learned
     assert model.path.exists()
-    reason = "The cohort was removed" if is_purged else "Evaluation needs at least two pairs"
-    assert f"Not checked: {reason}" in job.sentence
+    if is_purged:
+        assert "Not checked: The cohort was removed" in job.sentence
+        return
+    run_waiting()
+    model.refresh_from_db()
+    assert "Evaluation needs at least two pairs" in model.check_job.error
+    assert (model_state(model).key, model.findings) == ("certified", {})
+
+
+def test_cancelling_the_check_loses_nothing(
+    bob: User,
+    client_of: Callable,
+    returning: Cohort,
+    later_year: Cohort,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The check was the end of learning: who cancelled it lost the weights."""
+    monkeypatch.setattr(context, "STOP_SECONDS", 0.0)
+    learn(client_of(bob), returning, check_on=str(later_year.pk))
+    evaluate = jobs.evaluate_roommates
+
+    def cancel_and_evaluate(*arguments: object, **options: object) -> object:
+        for job in Job.objects.filter(state=JobState.RUNNING):
+            job_cancel(user=bob, job=job)
+        return evaluate(*arguments, **options)
+
+    with patch.object(jobs, "evaluate_roommates", cancel_and_evaluate):
+        run_waiting()
+        run_waiting()
+    model = LearnedModel.objects.get()
+    assert model.check_job.state == JobState.CANCELLED
+    assert (model.job.state, model_state(model).key) == (JobState.SUCCEEDED, "certified")
+    assert model.figures["relative_gap"] <= 1e-4
+    assert len(model.weights) == 14
+    assert model.path.exists()
+    address = reverse("matching:model", args=[model.pk])
+    page = client_of(bob).get(address).content.decode()
+    assert "Certified: within" in page
+    assert "Cancelled" in page
 
 
 @pytest.mark.parametrize("kind", ["check", "simulate"])

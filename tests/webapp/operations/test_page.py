@@ -91,6 +91,29 @@ def test_a_long_wait_an_old_backup_and_failures_are_alarms(
     assert "1 job failed within a day" in text
 
 
+def test_the_memory_of_every_host_is_a_bar(carol: User, client_of: ClientOf) -> None:
+    worker = heard("long-a1@housing-1", 2)
+    text = page(client_of(carol))
+    assert "Memory of housing-1" not in text
+    Worker.objects.filter(pk=worker.pk).update(memory_used=12 * 10**9, memory_total=16 * 10**9)
+    text = page(client_of(carol))
+    assert "Memory of housing-1: 75 % used" in text
+    assert "4.0 of 16.0 GB free" in text
+
+
+def test_ones_own_share_of_the_workers_is_a_bar(
+    carol: User, mallory: User, client_of: ClientOf
+) -> None:
+    heard("long-a1@housing-1", 2)
+    for user in (carol, mallory, mallory):
+        job = waiting(user, "roommates.learn", 20)
+        Job.objects.filter(pk=job.pk).update(state=JobState.RUNNING)
+    text = page(client_of(carol))
+    assert '<progress class="progress" value="1" max="3"' in text
+    assert "Long: learning, predicting: 1 of 3 running are yours" in text
+    assert "Southgate" not in text
+
+
 def test_a_part_that_does_not_work_is_named_first(
     carol: User, client_of: ClientOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,7 +2,8 @@
 
 import io
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from webapp.accounts.models import User
 from webapp.jobs.claims import job_claim
 from webapp.jobs.models import Job, JobState
 from webapp.segmentation.models import ImageFile, ImageSet, PredictionBatch, Segmenter
+from webapp.segmentation.painting import client as warm_client
 from webapp.segmentation.services.image_sets import image_set_create, pairing_refresh
 from webapp.segmentation.services.predictions import predict_image, prediction_start
 from webapp.segmentation.services.uploads import image_file_add
@@ -65,6 +67,25 @@ def quick_pages(settings: LazySettings) -> None:
         "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
     }
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture(autouse=True)
+def painting_processes_end(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    """Sockets in a folder of the test's own; whatever process it started ends with it."""
+    made: list[Path] = []
+
+    def folder() -> Path:
+        if not made:
+            made.append(tmp_path_factory.mktemp("painting"))
+        return made[0]
+
+    monkeypatch.setattr(warm_client, "painting_folder", folder)
+    yield
+    monkeypatch.setattr(warm_client, "painting_folder", folder)  # a test may have had another
+    for path in made[0].glob("*.sock") if made else ():
+        warm_client.end(path.stem)
 
 
 MakeSet = Callable[..., ImageSet]

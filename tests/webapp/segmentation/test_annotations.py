@@ -1,7 +1,9 @@
 """COCO, labelme, maps of classes and scribbles become strokes on their images, or are refused."""
 
+import base64
 import io
 import json
+import struct
 
 import numpy as np
 import pytest
@@ -142,6 +144,40 @@ def test_the_palette_of_voc_names_its_classes(bob, image_set) -> None:
     assert image_set.classes[1]["colour"] == "#800000"
 
 
+OBJECTS = np.zeros((24, 36), np.uint8)
+OBJECTS[2:6, 2:8], OBJECTS[8:12, 2:8], OBJECTS[14:20, 2:8], OBJECTS[:, 30:] = 1, 2, 3, 255
+
+
+def names_of(image_set: ImageSet) -> list[str]:
+    image_set.refresh_from_db()
+    return [one["name"] for one in image_set.classes]
+
+
+def test_objects_that_voc_numbers_are_no_aeroplanes_bicycles_and_birds(bob, image_set) -> None:
+    (result,) = take(bob, image_set, "a_labels.png", class_map(OBJECTS, "P"))
+    assert result.sentence == "Recognised: 2 classes, painted on a.png"
+    assert names_of(image_set) == ["Background", "Object"]
+    painted = labels(image_set)
+    assert np.array_equal(painted == 0, OBJECTS == 255)
+    assert np.array_equal(painted == 2, (OBJECTS > 0) & (OBJECTS < 255))
+
+
+def test_one_object_of_voc_is_told_by_its_folder(bob, image_set) -> None:
+    one = class_map(np.where(OBJECTS == 255, 255, OBJECTS == 1), "P")
+    take(bob, image_set, "voc.zip", zipped({"VOC2012/SegmentationObject/a.png": one}))
+    assert names_of(image_set) == ["Background", "Object"]
+    assert (labels(image_set) == 2).sum() == 24
+
+
+def test_voc_with_classes_and_objects_of_one_picture_is_refused_by_name(bob, image_set) -> None:
+    folders = ("SegmentationClass", "SegmentationObject")
+    files = {f"{folder}/a.png": class_map(OBJECTS, "P") for folder in folders}
+    results = take(bob, image_set, "voc.zip", zipped(files))
+    assert {result.outcome for result in results} == {"refused"}
+    assert "SegmentationClass/a.png, SegmentationObject/a.png" in results[0].sentence
+    assert not Stroke.objects.exists()
+
+
 def test_in_scribbles_nothing_is_not_the_background(bob, image_set) -> None:
     (result,) = take(bob, image_set, "a_scribbles1.png", class_map(np.minimum(THREE, 2)))
     assert result.outcome == "added", result.sentence
@@ -177,7 +213,9 @@ def test_a_zip_brings_pictures_before_what_is_about_them(bob, image_set) -> None
         (coco(annotations=[{"image_id": 7, "category_id": 3,
               "segmentation": {"counts": [5], "size": [24, 36]}}]), "do not fill"),
         (coco(annotations=[{"image_id": 7, "category_id": 3, "segmentation": [[1, "x"]]}]), "part"),
-        (labelme(shapes=[{"label": "a", "points": [[1, 1]], "shape_type": "mask"}]), "mask are"),
+        (labelme(shapes=[{"label": "a", "points": [[1, 1]], "shape_type": "ring"}]), "ring are"),
+        (labelme(shapes=[{"label": "a", "points": [[1, 1], [4, 4]], "shape_type": "mask",
+                          "mask": "no"}]), "a mask in it is damaged"),
         (labelme(shapes=[{"label": "a", "points": [[1, None]]}]), "lacks a part"),
         (labelme(imageWidth=8), "8 x 24"),
     ],
@@ -196,4 +234,116 @@ def test_damaged_json_and_maps_of_other_sizes_are_refused(bob, image_set) -> Non
     assert deep.outcome == "refused"
     (small,) = take(bob, image_set, "a_labels.png", class_map(THREE[:12]))
     assert "36 x 12" in small.sentence
+    assert image_set.files.count() == 1
+
+
+def roi(kind: int, corners: list[tuple[int, int]], *, group: int = 0, split: int = 0) -> bytes:
+    """As ImageJ writes it: head, points from the corner of their box, second head."""
+    xs, ys = zip(*corners, strict=True)
+    box = min(ys), min(xs), max(ys), max(xs)
+    points = corners if kind not in (1, 2) else []
+    head = struct.pack(">4shBx4hH16xh", b"Iout", 229, kind, *box, len(points), 0)
+    head += struct.pack(">i8xhh6x", split, 0, 0).ljust(60 - len(head), b"\0")
+    head += struct.pack(">i", 64 + 4 * len(points))
+    flat = [x - box[1] for x, _ in points] + [y - box[0] for _, y in points]
+    second = bytes(48) + bytes([group]) + bytes(15)
+    return head + struct.pack(f">{len(flat)}h", *flat) + second
+
+
+SIDES = [(4, 4), (20, 4), (20, 14), (4, 14)]
+
+
+@pytest.mark.parametrize(("kind", "area"), [(0, 160), (1, 160), (2, 124), (7, 160)])
+def test_an_imagej_roi_is_painted_on_the_picture_of_its_name(bob, image_set, kind, area) -> None:
+    (result,) = take(bob, image_set, "a.roi", roi(kind, SIDES))
+    assert result.sentence == "Recognised: 1 class, painted on a.png"
+    assert names_of(image_set) == ["Object"]
+    assert abs((labels(image_set) == 1).sum() - area) <= 4 * (kind == 2)
+
+
+@pytest.mark.parametrize("archive", ["a.zip", "a_rois.zip", "RoiSet_a.zip"])
+def test_rois_of_one_zip_belong_to_the_picture_that_it_is_named_after(
+    bob, image_set, archive
+) -> None:
+    rois = {"0001-0002.roi": roi(0, SIDES), "0002-0005.roi": roi(1, [(24, 6), (30, 9)], group=2)}
+    results = take(bob, image_set, archive, zipped(rois))
+    assert [result.outcome for result in results] == ["added", "added"]
+    assert names_of(image_set) == ["Object", "Group 2"]
+    assert (labels(image_set) == 2).sum() == 18
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("b.roi", roi(0, SIDES), "does not say which picture"),
+        ("a.roi", roi(0, SIDES)[:70], "is cut off"),
+        ("a.roi", roi(0, SIDES, split=9), "several areas in one ROI"),
+        ("a.roi", roi(6, SIDES), "nothing, which is no area"),
+        ("a.roi", b"hello", "no ImageJ ROI"),
+    ],
+)
+def test_rois_that_are_not_read_are_refused_by_cause(bob, image_set, name, content, reason) -> None:
+    (result,) = take(bob, image_set, name, content)
+    assert result.outcome == "refused"
+    assert reason in result.sentence
+    assert not Stroke.objects.exists()
+
+
+def test_an_outline_of_coco_has_the_area_that_coco_tools_count(bob, image_set) -> None:
+    take(bob, image_set, "anno.json", json.dumps(coco()).encode())
+    assert (labels(image_set) == 1).sum() == 160
+
+
+def test_masks_of_labelme_lie_where_their_box_begins(bob, image_set) -> None:
+    mask = np.random.default_rng(0).random((6, 9)) < 0.5
+    packed = base64.b64encode(encoded(mask, "PNG")).decode()
+    shape = {"label": "Cell", "shape_type": "mask", "points": [[5, 7], [13, 12]], "mask": packed}
+    turned = {"label": "Cell", "shape_type": "oriented_rectangle",
+              "points": [[20, 2], [26, 4], [24, 8], [18, 6]]}  # fmt: skip
+    (result,) = take(bob, image_set, "a.json", json.dumps(labelme(shapes=[shape, turned])).encode())
+    assert result.sentence == "Recognised: 1 class, painted on a.png"
+    painted = labels(image_set)
+    assert np.array_equal(painted[7:13, 5:14] == 1, mask)
+    assert painted[5, 22] == 1
+
+
+def test_masks_and_maps_of_numpy_are_taken(bob, image_set) -> None:
+    two, three = io.BytesIO(), io.BytesIO()
+    np.save(two, THREE == 1)
+    np.save(three, THREE.astype(np.int64))
+    (result,) = take(bob, image_set, "a_mask.npy", two.getvalue())
+    assert result.outcome == "added", result.sentence
+    assert image_set.files.get(name="a.png").paired_mask.name == "a_mask.npy"
+    (result,) = take(bob, image_set, "a_labels.npy", three.getvalue())
+    assert result.sentence == "Recognised: 3 classes, painted on a.png"
+
+
+@pytest.mark.parametrize(
+    ("tree", "reason"),
+    [
+        ([{"image_id": 1, "category_id": 1, "segmentation": {}}], "results of COCO without"),
+        ({"type": "FeatureCollection", "features": []}, "GeoJSON (QuPath)"),
+        ({"_via_img_metadata": {}}, "a project of VIA"),
+    ],
+)
+def test_annotations_of_other_programs_are_named(bob, image_set, tree, reason) -> None:
+    (result,) = take(bob, image_set, "a.json", json.dumps(tree).encode())
+    assert reason in result.sentence
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("a.xml", b"<annotation><object/></annotation>", "VOC annotation, whose boxes have no"),
+        ("a.svg", b"<svg/>", "drawing of lines (SVG)"),
+        ("scan.dcm", bytes(128) + b"DICM" + bytes(40), "DICOM files"),
+        ("phone.heic", b"\0\0\0\x18ftypheic" + bytes(40), "iPhones write JPEG by"),
+    ],
+)
+def test_files_of_other_kinds_are_named_and_leave_nothing(
+    bob, image_set, name, content, reason
+) -> None:
+    (result,) = take(bob, image_set, name, content)
+    assert result.outcome == "refused"
+    assert reason in result.sentence
     assert image_set.files.count() == 1

@@ -170,3 +170,13 @@ def test_known_labels_of_other_images_measure_what_was_predicted(
     assert np.array_equal(least == 0, sides < 0.99)
     for bad in ("x", "2", "nan"):
         assert client.get(f"{row.get_absolute_url()}labels.tif?least={bad}").status_code == 404
+
+
+def test_nothing_is_said_of_missing_paint_while_images_are_predicted(
+    client_of, bob, painted
+) -> None:
+    """It once said "on no image here anything is painted" until the last was compared with."""
+    again = prediction_start(user=bob, segmenter=painted.segmenter, image_set=painted.image_set)
+    page = client_of(bob).get(again.get_absolute_url()).content.decode()
+    assert "0 of 2 so far" in page
+    assert "anything is painted" not in page

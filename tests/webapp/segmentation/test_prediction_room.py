@@ -16,13 +16,10 @@ from webapp.jobs.runner import run_job
 from webapp.segmentation import jobs
 from webapp.segmentation.models import PredictedImage, PredictionBatch
 from webapp.segmentation.services.image_sets import image_set_purge, prediction_paths
-from webapp.segmentation.services.predictions import (
-    predicted_bytes,
-    prediction_go_on,
-    prediction_start,
-)
+from webapp.segmentation.services.predictions import prediction_go_on, prediction_start
 from webapp.segmentation.services.segmenters import segmenter_delete
 from webapp.segmentation.services.uploads import image_file_add
+from webapp.segmentation.services.waiting_images import predicted_bytes
 
 
 def test_without_room_what_is_left_is_not_predicted(bob, batch, settings) -> None:

@@ -17,6 +17,7 @@ from webapp.jobs.runner import run_job
 from webapp.jobs.services import jobs_sweep
 from webapp.segmentation import jobs
 from webapp.segmentation.errors import SegmentationError
+from webapp.segmentation.jobs import predicted_sentence
 from webapp.segmentation.models import PredictedImage
 from webapp.segmentation.selectors.predictions import batch_numbers
 from webapp.segmentation.services import predictions
@@ -277,3 +278,10 @@ def test_deleting_leaves_images_and_no_arrays(bob, batch, image_set, media_root)
     left = {p.parent.name for p in media_root.rglob("*") if p.is_file()}
     assert left.isdisjoint({"marginals", "masks", "layers", "previews"})
     assert all(file.store.path(file.digest).exists() for file in image_set.files.all())
+
+
+def test_one_image_is_no_images(batch) -> None:
+    batch.images.exclude(name="leaf_0.jpg").delete()
+    assert predicted_sentence(batch.images.all()) == "1 of 1 image predicted."
+    batch.images.update(state=PredictedImage.State.REFUSED, sentence="It is damaged.")
+    assert predicted_sentence(batch.images.all()) == "0 of 1 image predicted. It is damaged."

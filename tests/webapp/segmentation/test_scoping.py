@@ -1,9 +1,9 @@
 """Nobody gets a byte of another organisation by any address, and nobody unsigned gets anything."""
 
 import pytest
-from django.urls import NoReverseMatch, reverse
+from django.urls import NoReverseMatch, resolve, reverse
 
-from tests.webapp.test_addresses import NONSENSE, answers
+from tests.webapp.test_addresses import CLIMBING, NONSENSE, answers, written_tables
 from webapp.segmentation.urls import urlpatterns
 from webapp.segmentation.views.predicted_images import FILES
 
@@ -132,6 +132,21 @@ def test_reading_addresses_refuse_to_change_and_the_other_way_round(
             continue
         answer = client.get(url) if name in CHANGING else client.post(url)
         assert answer.status_code == 405, name
+
+
+def test_no_get_writes_a_row(client_of, carol, addresses) -> None:
+    client = client_of(carol)
+    for name, url in addresses.items():
+        with written_tables() as found:
+            client.get(url)
+        assert not found, name
+
+
+def test_no_parameter_climbs_out_of_its_folder(carol, addresses) -> None:
+    for name, url in addresses.items():
+        for value in resolve(url).kwargs.values():
+            for climb in CLIMBING:
+                assert set(answers(carol, url.replace(str(value), climb))) <= {404}, name
 
 
 def test_objects_of_one_parent_are_not_found_under_another(

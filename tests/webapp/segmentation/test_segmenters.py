@@ -9,19 +9,14 @@ from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils import timezone
 
-from engine import (
-    Detail,
-    DetailChoice,
-    Progress,
-    SegmentationPreview,
-    SegmentationProgress,
-    StoppedError,
-    load_segmentation_model,
-)
-from engine.learning import boosted_segmentation, boosted_unaries
+from engine import Progress, StoppedError, load_segmentation_model
+from engine.learning import boosted_segmentation, tree_learning
 from engine.learning.boosted_model import BoostedSegmentationModel
-from engine.learning.boosted_trees import TreeOptions
+from engine.learning.class_model import Detail
+from engine.learning.detail_choice import DetailChoice
 from engine.learning.segmentation import SOLVERS
+from engine.learning.segmentation_progress import SegmentationPreview, SegmentationProgress
+from engine.learning.tree_options import TreeOptions
 from tests.webapp.segmentation.conftest import block_mask, encoded, make_segmenter
 from webapp.common import formats
 from webapp.common.formats import duration
@@ -131,8 +126,8 @@ def test_trees_are_the_default_and_say_that_a_marginal_loss_has_no_certificate(
     client_of, bob, make_set, monkeypatch
 ) -> None:
     small = TreeOptions(n_trees=5, n_leaves=4, rate=0.3)
-    monkeypatch.setattr(boosted_unaries, "FIRST", small)
-    monkeypatch.setattr(boosted_unaries, "SECOND", small)
+    monkeypatch.setattr(tree_learning, "FIRST", small)
+    monkeypatch.setattr(tree_learning, "SECOND", small)
     monkeypatch.setattr(boosted_segmentation, "COMPARED", ("univariate",))
     choices = LearningChoices(max_side=24, max_seconds=100, holdout_percent=30)
     segmenter = learn(bob, make_set(bob, images=5, masks=5), choices=choices)

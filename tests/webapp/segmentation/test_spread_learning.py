@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from django.conf import LazySettings
 
-from engine import HostLostError, load_segmentation_model
+from engine import load_segmentation_model
+from engine.core.hosts import HostLostError
 from tests.webapp.segmentation.conftest import MakeSet
 from webapp.accounts.models import User
 from webapp.jobs.models import JobState

@@ -14,7 +14,7 @@ from webapp.audit.models import AuditLine
 from webapp.files.contents import FileStore
 from webapp.segmentation.inspection import FileFacts, inspect_file
 from webapp.segmentation.models import ImageFile
-from webapp.segmentation.services import image_sets, uploads
+from webapp.segmentation.services import removals, uploads
 from webapp.segmentation.services.image_sets import contents_release, mask_pair
 from webapp.segmentation.services.uploads import upload_take
 
@@ -48,11 +48,11 @@ BAD_FILES = {
     "empty.png": (b"", "empty"),
     "cut.jpg": (truncated(encoded(picture(size=(200, 200)), quality=95)), "cut off"),
     "cut.png": (truncated(encoded(picture(size=(200, 200)), "PNG")), "cut off"),
-    "page.png": (b"<html><script>alert(1)</script></html>", "not a picture"),
-    "drawing.svg": (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "not a picture"),
-    "plan.pdf": (b"%PDF-1.7\n", "not a picture"),
+    "page.png": (b"<html><script>alert(1)</script></html>", "a web page"),
+    "drawing.svg": (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "drawing of lines"),
+    "plan.pdf": (b"%PDF-1.7\n", "this is a PDF"),
     "huge.png": (huge_png(), "too large"),
-    "script.eps": (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n", "not a picture"),
+    "script.eps": (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n", "this is PostScript"),
 }
 
 
@@ -275,7 +275,7 @@ def test_bytes_that_another_upload_needs_by_now_are_not_released(
     def other_commits_meanwhile(organisation_id: int) -> None:
         image_set.files.filter(name="leaf_0.jpg").update(digest=content.digest)
 
-    monkeypatch.setattr(image_sets, "lock_organisation", other_commits_meanwhile)
+    monkeypatch.setattr(removals, "lock_organisation", other_commits_meanwhile)
     contents_release(organisation_id=image_set.organisation_id, digests=[content.digest])
     assert FileStore(image_set.organisation_id).path(content.digest).exists()
 

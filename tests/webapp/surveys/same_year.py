@@ -69,7 +69,7 @@ def scores_of(cohort: Cohort, order: Sequence[str]) -> NDArray[np.float64]:
     }
     position = np.array([row[key] for key in order])
     trained = train_roommates(
-        [(survey, position.reshape(-1, 2))], ridge=100.0, solver="theta", relative_gap=1e-6
+        [(survey, position.reshape(-1, 2))], ridge=100.0, solver="theta", relative_gap=1e-9
     )
     scores: NDArray[np.float64] = trained.model.scores(survey)[np.ix_(position, position)]
     return scores

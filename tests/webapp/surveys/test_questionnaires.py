@@ -97,6 +97,24 @@ def test_consent_keeps_its_words_once_it_was_open(bob: User) -> None:
         change_undo(user=bob, questionnaire=made, version=made.version)
 
 
+def test_who_did_not_agree_is_led_to_what_is_to_be_agreed_to(bob: User) -> None:
+    made = questionnaire_create(user=bob, title="Own", form="own")
+    asked = {"kind": "consent", "name": "Consent", "text": "I agree to be housed."}
+    question_add(user=bob, questionnaire=made, version=made.version, section=0, **asked)
+    questionnaire_open(user=bob, questionnaire=made, closes_at=timezone.now() + timedelta(days=1))
+    anna = Student(made, token=token_of(Participant.objects.create(questionnaire=made)))
+    refused = anna.client.post(anna.url, {"action": "finish"})
+    assert refused.status_code == 422
+    page = refused.content.decode()
+    assert "Your consent is needed to finish." in page
+    number = next(q.number for q in questions_of(made.content) if q.kind == "consent")
+    assert f'name="n" value="{number}"' in page
+    assert "I agree to be housed." in page
+    anna.say(number, "yes")
+    assert anna.client.post(anna.url, {"action": "finish"}).status_code == 302
+    assert anna.row.finished_at is not None
+
+
 def test_what_opens_meanwhile_is_fixed(bob: User, draft: Questionnaire) -> None:
     """The page was read before it opened, the change comes after."""
     read_before = Questionnaire.objects.get(pk=draft.pk)

@@ -8,11 +8,13 @@ from django.utils import timezone
 
 from tests.webapp.surveys.same_year import as_qualtrics, import_file, scores_of
 from webapp.accounts.models import User
+from webapp.cohorts.models import Cohort
 from webapp.surveys.models import Participant, Questionnaire
 from webapp.surveys.questions import questions_of
 from webapp.surveys.services.cohorts import cohort_from_answers
 
-STUDENTS = 200
+STUDENTS = 36
+ALONE = ((3, 0, 3), (10, 9, 2))  # student, question, answer that nobody else gives
 
 
 def answer_year(opened: Questionnaire) -> list[Participant]:
@@ -27,6 +29,10 @@ def answer_year(opened: Questionnaire) -> list[Participant]:
             if k % 2 and rng.random() < 0.5:
                 value = people[-1].answers[question.key]
             said[question.key] = None if rng.random() < 0.01 else value
+        for who, number, answer in ALONE:
+            key = questions[number].key
+            if k == who or said[key] == answer:
+                said[key] = answer if k == who else answer + 1
         now = timezone.now()
         people.append(
             Participant(
@@ -73,5 +79,23 @@ def test_both_give_the_same_weights(bob: User, opened: Questionnaire) -> None:
     assert {tuple(q["levels"]) for q in read.questions} == levels, "answers in the same order"
     kinds = sorted(q["kind"] for q in asked.questions)
     assert sorted(q["kind"] for q in read.questions) == kinds
+    for number in (0, 9):  # an answer of one person is an answer, and no slip
+        wording = questions_of(opened.content)[number].text
+        assert [q["levels"] for q in read.questions if q["wording"] == wording] == [
+            q["levels"] for q in asked.questions if q["wording"] == wording
+        ]
+    assert answers_in(read) == answers_in(asked)
     order = [one.identifier for one in people]
-    np.testing.assert_allclose(scores_of(read, order), scores_of(asked, order), atol=2e-2)
+    np.testing.assert_allclose(scores_of(read, order), scores_of(asked, order), atol=1e-6)
+
+
+def answers_in(cohort: Cohort) -> dict[str, dict[str, str]]:
+    """Every answer in words, by person and question as asked."""
+    return {
+        student.original_id: {
+            question["wording"]: question["levels"][code] if code >= 0 else ""
+            for question, code in zip(cohort.questions, student.answers, strict=True)
+        }
+        | student.attributes
+        for student in cohort.students.all()
+    }

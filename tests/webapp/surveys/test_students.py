@@ -6,7 +6,6 @@ from datetime import timedelta
 
 import pytest
 from django.test import Client
-from django.urls import reverse
 from django.utils import timezone
 
 from tests.webapp.surveys.conftest import Student, weight_of
@@ -14,7 +13,6 @@ from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.surveys import limits
 from webapp.surveys.models import Participant, Questionnaire, new_nonce
-from webapp.surveys.services.cohorts import cohort_from_answers
 from webapp.surveys.services.invitations import invitation_revoke
 
 
@@ -68,23 +66,6 @@ def test_own_answers_can_be_deleted(student: Callable) -> None:
     line = AuditLine.objects.get(verb="withdrew")
     assert (line.username, line.details) == ("system", {"was_in_a_cohort": False})
     assert anna.client.get(anna.url).status_code == 404
-
-
-def test_who_is_in_a_cohort_is_named_when_they_take_their_answers_back(
-    bob: User, opened: Questionnaire, student: Callable, client_of: Callable
-) -> None:
-    anna, ben = student("N1"), student("N2")
-    anna.say_all()
-    ben.say_all(1)
-    cohort = cohort_from_answers(user=bob, questionnaire=opened, name="First")
-    done = anna.client.post(anna.url, {"action": "withdraw", "sure": "yes"})
-    assert "a copy of them" in text_of(done)
-    label = cohort.students.get(original_id="N1").label
-    page = client_of(bob).get(reverse("surveys:questionnaire", args=[opened.pk]) + "?tab=people")
-    assert f"{label} of First" in text_of(page)
-    assert "Your answers were deleted." in text_of(
-        student("N3").client.post(student("N3").url, {"action": "withdraw", "sure": "yes"})
-    )
 
 
 def test_what_is_wrong_is_said_in_their_language(student: Callable) -> None:

@@ -1,32 +1,25 @@
-"""Building lists, their rooms, and requests and choices of cohorts."""
+"""Building lists and their rooms."""
 
 from typing import Any
 from uuid import UUID
 
 from django.db.models import Count, Sum
 from django.db.models.functions import Coalesce
-from django.http import Http404
 
 from webapp.accounts.models import Role
 from webapp.api.dispatch import page_of, read_body, read_query
 from webapp.api.problems import Problem
 from webapp.api.registry import Request, endpoint
 from webapp.api.shapes import housing as shapes
-from webapp.api.shapes.base import Page, Paging, Sentence
-from webapp.cohorts.models import Cohort
+from webapp.api.shapes.base import Page, Paging
 from webapp.common.errors import Refusal
-from webapp.common.formats import counted
 from webapp.common.selectors import get_or_404, get_owned_or_404, owned_by
-from webapp.housing.forms import read_students
-from webapp.housing.models import BuildingList, RoommateRequest
+from webapp.housing.models import BuildingList
 from webapp.housing.models import Room as RoomRow
 from webapp.housing.selectors.buildings import rooms_matching
-from webapp.housing.selectors.requests import graph_of
 from webapp.housing.services import buildings as services
-from webapp.housing.services import requests as wishes
 
 TAG = "Buildings"
-REQUESTS = "Requests"
 FILE = {"type": "string", "format": "binary", "description": "CSV or XLSX with a header"}
 SHOWN_PROBLEMS = 50
 
@@ -176,167 +169,3 @@ def change_room(request: Request, buildings_id: UUID, room_id: int) -> shapes.Ro
 def remove_room(request: Request, buildings_id: UUID, room_id: int) -> None:
     """Take a room out of its list, unless somebody lives there."""
     services.room_remove(user=request.user, room=_room(request, buildings_id, room_id))
-
-
-@endpoint(
-    "GET",
-    "/cohorts/{cohort_id}/requests",
-    tag=REQUESTS,
-    summary="List requests",
-    description="Who asked whom is shown to staff only.",
-    query=Paging,
-    role=Role.STAFF,
-)
-def list_requests(request: Request, cohort_id: UUID) -> Page[shapes.RoommateWish]:
-    """Return who wants to live with whom."""
-    cohort = get_owned_or_404(Cohort, request.user, cohort_id)
-    rows = RoommateRequest.objects.filter(cohort=cohort).select_related("student", "target")
-    return page_of(request, rows, shapes.RoommateWish)
-
-
-def _file(request: Request) -> dict[str, Any]:
-    file = request.FILES.get("file")
-    if file is None:
-        raise Problem(400, "Send a CSV or XLSX file in the multipart field “file”.")
-    return {"filename": file.name, "size": file.size, "read": file.read}
-
-
-@endpoint(
-    "POST",
-    "/cohorts/{cohort_id}/requests",
-    tag=REQUESTS,
-    summary="Import requests",
-    description="The id of who asks, then whom they want, in one or more columns.",
-    form={"file": FILE},
-    required=("file",),
-)
-def import_requests(request: Request, cohort_id: UUID) -> Sentence:
-    """Add the requests of a file to a cohort."""
-    cohort = get_owned_or_404(Cohort, request.user, cohort_id)
-    found = wishes.requests_import(user=request.user, cohort=cohort, **_file(request))
-    return Sentence(sentence=found.sentence)
-
-
-@endpoint("DELETE", "/cohorts/{cohort_id}/requests", tag=REQUESTS, summary="Remove all requests")
-def clear_requests(request: Request, cohort_id: UUID) -> Sentence:
-    """Remove every request of a cohort."""
-    cohort = get_owned_or_404(Cohort, request.user, cohort_id)
-    count = wishes.requests_clear(user=request.user, cohort=cohort)
-    return Sentence(sentence=f"{counted(count, 'request')} removed.")
-
-
-@endpoint(
-    "POST",
-    "/cohorts/{cohort_id}/requests/match",
-    tag=REQUESTS,
-    summary="Match what has one close id",
-)
-def match_requests(request: Request, cohort_id: UUID) -> Sentence:
-    """Match every unknown request that has exactly one close id."""
-    cohort = get_owned_or_404(Cohort, request.user, cohort_id)
-    count = wishes.requests_match_close(user=request.user, cohort=cohort)
-    return Sentence(sentence=f"{counted(count, 'request')} matched.")
-
-
-@endpoint(
-    "POST",
-    "/cohorts/{cohort_id}/requests/cut",
-    tag=REQUESTS,
-    summary="Leave requests out",
-    body=shapes.NewCuts,
-)
-def cut_requests(request: Request, cohort_id: UUID) -> Sentence:
-    """Leave out the requests between pairs of students, both ways."""
-    cohort = get_owned_or_404(Cohort, request.user, cohort_id)
-    sent = read_body(request, shapes.NewCuts)
-    pairs = [tuple(read_students(pair)) for pair in sent.pairs]
-    if any(len(pair) != 2 for pair in pairs):
-        raise Problem(422, "pairs: two different students each.")
-    count = wishes.requests_cut(user=request.user, cohort=cohort, pairs=pairs)
-    return Sentence(sentence=f"{counted(count, 'request')} left out.")
-
-
-@endpoint(
-    "POST",
-    "/cohorts/{cohort_id}/requests/{request_id}/settle",
-    tag=REQUESTS,
-    summary="Say whom a request means",
-    description="A blank student leaves the request out.",
-    body=shapes.NewAnswer,
-)
-def settle_request(request: Request, cohort_id: UUID, request_id: int) -> Sentence:
-    """Match a request, or leave it out."""
-    cohort = get_owned_or_404(Cohort, request.user, cohort_id)
-    if not RoommateRequest.objects.filter(cohort=cohort, pk=request_id).exists():
-        raise Http404("There is no such request.")
-    answer = read_body(request, shapes.NewAnswer).student
-    settled = wishes.request_settle(
-        user=request.user, cohort=cohort, request_id=request_id, answer=answer
-    )
-    target = settled.target
-    return Sentence(sentence=f"Means {target.label}." if target else "Left out.")
-
-
-@endpoint(
-    "POST",
-    "/cohorts/{cohort_id}/preferences",
-    tag=REQUESTS,
-    summary="Import choices of halls",
-    description="The student's id, then the choices in their order. Replaces those there are.",
-    form={"file": FILE},
-    required=("file",),
-)
-def import_preferences(request: Request, cohort_id: UUID) -> Sentence:
-    """Replace the choices of a cohort by those of a file."""
-    cohort = get_owned_or_404(Cohort, request.user, cohort_id)
-    kept, strangers = wishes.preferences_import(user=request.user, cohort=cohort, **_file(request))
-    rest = f"; {counted(strangers, 'row')} of nobody in this cohort left out" if strangers else ""
-    return Sentence(sentence=f"{counted(kept, 'choice')} imported{rest}.")
-
-
-@endpoint(
-    "POST",
-    "/cohorts/{cohort_id}/needs",
-    tag=REQUESTS,
-    summary="Import what students need",
-    description="Who has a need, and what, in words. Replaces what a file said before; the rules "
-    "of a placement say whether the column “Needs” counts.",
-    form={"file": FILE},
-    required=("file",),
-)
-def import_needs(request: Request, cohort_id: UUID) -> Sentence:
-    """Replace the needs of a cohort by those of a file."""
-    cohort = get_owned_or_404(Cohort, request.user, cohort_id)
-    kept, strangers = wishes.needs_import(user=request.user, cohort=cohort, **_file(request))
-    rest = f"; {counted(strangers, 'row')} of nobody in this cohort left out" if strangers else ""
-    words = counted(kept, "student has a need", "students have needs")
-    return Sentence(sentence=f"{words} now{rest}.")
-
-
-@endpoint(
-    "POST",
-    "/cohorts/{cohort_id}/requests/circles",
-    tag=REQUESTS,
-    summary="Count circles of requests as groups",
-)
-def close_circles(request: Request, cohort_id: UUID) -> Sentence:
-    """Count everybody who stands in a circle of requests as asked back."""
-    cohort = get_owned_or_404(Cohort, request.user, cohort_id)
-    made = sum(
-        wishes.requests_close_circle(user=request.user, cohort=cohort, circle=circle)
-        for circle in graph_of(cohort).circles
-    )
-    return Sentence(sentence=f"{counted(made, 'request')} counted as asked back.")
-
-
-@endpoint(
-    "POST",
-    "/cohorts/{cohort_id}/requests/themselves",
-    tag=REQUESTS,
-    summary="Leave out who asked for themselves",
-)
-def drop_selves(request: Request, cohort_id: UUID) -> Sentence:
-    """Leave out every request of somebody for themselves."""
-    cohort = get_owned_or_404(Cohort, request.user, cohort_id)
-    left = wishes.requests_drop_selves(user=request.user, cohort=cohort)
-    return Sentence(sentence=f"{counted(left, 'request')} left out.")

@@ -10,6 +10,8 @@ from webapp.api.shapes.base import Page, Paging, Sentence
 from webapp.api.shapes.roommates import Cohort
 from webapp.common.formats import counted
 from webapp.common.selectors import get_owned_or_404, owned_by
+from webapp.letters.services.returned import letters_returned
+from webapp.surveys.bounce_mailbox import quoted_texts
 from webapp.surveys.bounces import MAX_BYTES, addresses_of_mails
 from webapp.surveys.models import Questionnaire
 from webapp.surveys.services.cohorts import cohort_from_answers
@@ -90,7 +92,17 @@ def hand_in_returned_mails(request: Request) -> Sentence:
     file = request.FILES.get("file")
     if file is None:
         raise Problem(400, "Send a mail in the multipart field “file”.")
-    return _marked(request, addresses_of_mails(file.read(MAX_BYTES)))
+    data = file.read(MAX_BYTES)
+    addresses = addresses_of_mails(data)
+    why = next(iter(addresses.values()), "")
+    organisation = request.user.organisation
+    texts = quoted_texts(data) if why else []
+    letters = letters_returned(texts, why, organisation=organisation)
+    said = _marked(request, addresses)
+    if letters:
+        words = counted(letters, "letter is", "letters are")
+        return Sentence(sentence=f"{said.sentence} {words} marked as come back.")
+    return said
 
 
 def _marked(request: Request, addresses: dict[str, str]) -> Sentence:

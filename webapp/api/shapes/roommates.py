@@ -65,6 +65,9 @@ class RoommateModel(Answer):
     checked_on: str = Field(description="name of the cohort that it was checked on, or empty")
     findings: dict[str, Any] = Field(description="numbers of that check")
     check_job: Key | None = Field(description="the job of the last check")
+    intervals_job: Key | None = Field(
+        description="the job that writes intervals into the weights, after learning"
+    )
     job: Key | None
     created_at: Time
 
@@ -84,6 +87,7 @@ class RoommateModel(Answer):
             checked_on=model.checked_name,
             findings=model.findings,
             check_job=model.check_job_id or None,
+            intervals_job=model.intervals_job_id or None,
             job=model.job_id or None,
             created_at=model.created_at,
         )

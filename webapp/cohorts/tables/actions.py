@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from engine import order_answers
+from engine.datasets.answer_order import order_answers
 from webapp.cohorts.tables.cause_proposals import (
     group_column,
     group_sizes,

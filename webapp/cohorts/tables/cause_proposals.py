@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from engine import is_blank
 from webapp.cohorts.tables.causes import GROUPED_FROM, Act, Cause, Sample, State, Way, listed
 from webapp.cohorts.tables.choices import Choices, ColumnChoice, Keep, Kind, Role
 from webapp.cohorts.tables.columns import spelled_apart, unfinished_rows
@@ -76,14 +75,6 @@ def _decline(key: str) -> Act:
     return lambda choices: choices.settle(key)
 
 
-def _counter(table: Table, index: int) -> Counter[str]:
-    key = ("counter", index)
-    if key not in table.memo:
-        table.memo[key] = Counter(c for c in table.column(index) if not is_blank(c))
-    found: Counter[str] = table.memo[key]
-    return found
-
-
 def _of_file(preview: Preview) -> Iterator[ColumnPreview]:
     """The columns of the file that are the survey's own."""
     for column in preview.columns[: preview.table.n_columns]:
@@ -93,7 +84,7 @@ def _of_file(preview: Preview) -> Iterator[ColumnPreview]:
 
 def _rules(preview: Preview) -> Iterator[Cause]:
     for column in _of_file(preview):
-        counter = _counter(preview.table, column.index)
+        counter = preview.table.answers(column.index)
         is_mark = column.choice.role is Role.IGNORE and len(counter) == 1  # yes, or nothing
         if column.choice.role is not Role.QUESTION and not is_mark:
             continue
@@ -136,7 +127,7 @@ def _several(preview: Preview) -> Iterator[Cause]:
             continue
         options = _options(several)
         cell = next(
-            c for c in _counter(preview.table, column.index)
+            c for c in preview.table.answers(column.index)
             if len(split_cell(c, several.separator, several.options)) > 1
         )  # fmt: skip
         chosen = split_cell(cell, several.separator, several.options)
@@ -179,7 +170,7 @@ def split_column(table: Table, index: int) -> Act:
         parts = []
         for option, name in zip(options, names, strict=True):
             part = Part(index, several.separator, option, several.options)
-            answers = {part.answer(cell) for cell in _counter(table, index)}
+            answers = {part.answer(cell) for cell in table.answers(index)}
             role = Role.QUESTION if len(answers) == 2 else Role.IGNORE
             reason = f"One of {len(options)} answers that can be given together."
             parts.append(
@@ -225,7 +216,7 @@ def suggested(table: Table, index: int) -> Groups | None:
     key = ("suggested", index)
     if key not in table.memo:
         style = numbers_in(table, index)
-        cells = [cell for cell in table.column(index) if not is_blank(cell)]
+        cells = list(table.answers(index).elements())
         table.memo[key] = suggest_groups(cells, style) if style else None
     found: Groups | None = table.memo[key]
     return found
@@ -234,7 +225,7 @@ def suggested(table: Table, index: int) -> Groups | None:
 def group_sizes(table: Table, index: int, groups: Groups) -> list[tuple[str, int]]:
     """Return [(group, rows)] of a column of numbers, in order."""
     times: Counter[str] = Counter()
-    for cell, count in _counter(table, index).items():
+    for cell, count in table.answers(index).items():
         times[groups.level_of(cell)] += count
     return [(level, times[level]) for level in groups.levels]
 

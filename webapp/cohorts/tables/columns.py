@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from engine import is_blank
+from engine.datasets.survey_table import is_blank
 from webapp.cohorts.tables.choices import Choices, Keep, Role
 from webapp.cohorts.tables.dates import read_times
 from webapp.cohorts.tables.makers import Own, folded, own_column

@@ -18,6 +18,9 @@ _LANGUAGES = {
     "Dutch": "áèéêëïóöü",
     "Catalan": "àçèéíïòóúü",
 }
+_HEAD = 2_000  # characters that tell the encoding
+# What stands in no text: control characters, halves of characters, and what nobody defined.
+_NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ue000-\uf8ff\ufffe\uffff]")
 _MARKS = set("€‚„…‘’“”•–—™ ¡¢£¥§©«»°±·¿½¼¾\u00ad´×")
 
 
@@ -25,9 +28,9 @@ def decode(data: bytes, delimiters: str) -> tuple[str, str]:
     """Return the text and the name of its encoding; raise TableError where it is in doubt."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return _decode_utf16(data, "utf-16"), "UTF-16"
-    for name in ("utf-16-le", "utf-16-be"):
-        if _looks_like(data, name):
-            return _decode_utf16(data, name), "UTF-16"
+    unmarked = unmarked_utf16(data)
+    if unmarked:
+        return _decode_utf16(data, unmarked), "UTF-16"
     try:
         return data.decode("utf-8-sig"), "UTF-8"
     except UnicodeDecodeError as error:
@@ -37,12 +40,21 @@ def decode(data: bytes, delimiters: str) -> tuple[str, str]:
         raise _not_utf8(data, error, delimiters) from error
 
 
-def _looks_like(data: bytes, name: str) -> bool:
-    """Whether every second byte of the beginning is zero, as in UTF-16 without its mark."""
-    head = data[:400]
-    zeros = head[1::2] if name.endswith("le") else head[::2]
-    others = head[::2] if name.endswith("le") else head[1::2]
-    return len(head) >= 8 and zeros.count(0) > 0.8 * len(zeros) and others.count(0) == 0
+def unmarked_utf16(data: bytes) -> str:
+    """Return the encoding of UTF-16 that lost its mark; "" where the bytes are none.
+
+    Where they are, the ends of lines and cells are characters of their own, and no control
+    character comes out. Latin text has a zero in every second byte; other alphabets need no more
+    than these.
+    """
+    head = data[: 2 * _HEAD]
+    if b"\x00" not in head or len(data) % 2:
+        return ""
+    for name in ("utf-16-le", "utf-16-be"):
+        text = head.decode(name, "ignore")
+        if re.search(r"[\r\n]", text) and re.search(r"[\t,;|]", text) and not _NO_TEXT.search(text):
+            return name
+    return ""
 
 
 def _decode_utf16(data: bytes, name: str) -> str:

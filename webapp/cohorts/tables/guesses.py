@@ -9,7 +9,8 @@ import re
 from collections import Counter
 from dataclasses import replace
 
-from engine import ColumnGuess, classify_columns, is_blank
+from engine.datasets.answer_order import order_answers
+from engine.datasets.survey_table import ColumnGuess, classify_columns
 from webapp.cohorts.tables.checks import MAX_QUESTIONS
 from webapp.cohorts.tables.choices import Choices, ColumnChoice, Kind, Role
 from webapp.cohorts.tables.makers import Own, own_column
@@ -23,6 +24,7 @@ from webapp.cohorts.tables.persons import find_person_column
 from webapp.cohorts.tables.several import Several, find_several
 from webapp.cohorts.tables.short_names import is_code, needs_short_name, short_names
 from webapp.cohorts.tables.table import Table
+from webapp.cohorts.tables.technical import REASON, is_technical
 
 _STRAY_ROWS = 30  # from here on, a single odd answer among many is taken for a slip
 _STRAY_SHARE = 0.1
@@ -79,12 +81,14 @@ def _title(table: Table, index: int) -> str:
 def _choice(table: Table, index: int, guess: ColumnGuess) -> ColumnChoice:
     if guess.role == "id":  # another column tells the person
         return ColumnChoice(Role.IGNORE, reason="Every row is different.")
+    if _is_technical(table, index):
+        return ColumnChoice(Role.IGNORE, reason=REASON)
     several = several_in(table, index)
     if several is not None:
         reason = f"Several of {len(several.options)} answers in a cell."
         return ColumnChoice(Role.IGNORE, reason=reason)
     if numbers_in(table, index) is not None and guess.role != "constraint":
-        count = len({cell for cell in table.column(index) if not is_blank(cell)})
+        count = len(table.answers(index))
         reason = guess.reason if guess.kind == "number" else f"A measurement, {count} values."
         return ColumnChoice(Role.IGNORE, reason=reason)
     if guess.role == "question" and _is_free_text(table, index):
@@ -96,9 +100,10 @@ def _choice(table: Table, index: int, guess: ColumnGuess) -> ColumnChoice:
 
 def _is_free_text(table: Table, index: int) -> bool:
     """Whether hardly an answer comes twice, though few answered: remarks, not a choice."""
-    cells = [cell for cell in table.column(index) if not is_blank(cell)]
-    is_short = all(len(cell) <= _SHORT_TEXT for cell in cells)
-    return len(cells) >= 4 and len(set(cells)) > 0.7 * len(cells) and not is_short
+    answers = table.answers(index)
+    total = answers.total()
+    is_short = all(len(answer) <= _SHORT_TEXT for answer in answers)
+    return total >= 4 and len(answers) > 0.7 * total and not is_short
 
 
 def _named(table: Table, choices: list[ColumnChoice]) -> list[ColumnChoice]:
@@ -121,7 +126,7 @@ def several_in(table: Table, index: int) -> Several | None:
     """Return how the cells of a column split into options, if they do; worked out once."""
     key = ("several", index)
     if key not in table.memo:
-        counter = Counter(cell for cell in table.column(index) if not is_blank(cell))
+        counter = table.answers(index)
         found = find_several(counter) if number_style(counter) is None else None
         table.memo[key] = found
     return table.memo[key]
@@ -131,13 +136,22 @@ def numbers_in(table: Table, index: int) -> NumberStyle | None:
     """Return how a column writes numbers that need groups; None for scales and for texts."""
     key = ("numbers", index)
     if key not in table.memo:
-        cells = {cell for cell in table.column(index) if not is_blank(cell)}
-        style = number_style(cells) if len(cells) >= _MIN_NUMBERS else None
+        cells = set(table.answers(index))
+        is_number = len(cells) >= _MIN_NUMBERS and not _is_technical(table, index)
+        style = number_style(cells) if is_number else None
         is_scale = len(cells) <= _MAX_SCALE and (
             all(cell.isdecimal() for cell in cells) or (style is not None and style.is_clock)
         )
         table.memo[key] = None if is_scale else style
     return table.memo[key]
+
+
+def _is_technical(table: Table, index: int) -> bool:
+    key = ("technical", index)
+    if key not in table.memo:
+        table.memo[key] = is_technical(_title(table, index), set(table.answers(index)))
+    found: bool = table.memo[key]
+    return found
 
 
 def _test_rows(table: Table, owns: list[Own | None]) -> list[int]:
@@ -192,7 +206,8 @@ def _without_strays(cells: tuple[str, ...]) -> list[str]:
 
     A slip is still shown as a problem of its row; it only does not become an answer by itself.
     """
-    counter = Counter(cell for cell in cells if cell)
+    counter = Counter(cells)
+    del counter[""]
     total = counter.total()
     numbers = {answer for answer in counter if as_finite_number(answer) is not None}
     not_finite = {answer for answer in counter if is_numeral(answer)} - numbers
@@ -200,7 +215,7 @@ def _without_strays(cells: tuple[str, ...]) -> list[str]:
         strays = set(counter) - numbers
     else:
         strays = not_finite | _single_answers(counter, total)
-    return ["" if cell in strays else cell for cell in cells]
+    return ["" if cell in strays else cell for cell in cells] if strays else list(cells)
 
 
 def _single_answers(counter: Counter[str], total: int) -> set[str]:
@@ -209,4 +224,20 @@ def _single_answers(counter: Counter[str], total: int) -> set[str]:
     is_choice = total >= _STRAY_ROWS and 2 <= len(common) <= _MAX_ANSWERS
     if not is_choice or min(counter[answer] for answer in common) < _COMMON_COUNT:
         return set()
-    return singles if len(singles) <= _STRAY_SHARE * total else set()
+    if len(singles) > _STRAY_SHARE * total:
+        return set()
+    # More of them than there can be answers are remarks, and looking for their places is slow.
+    return singles if len(singles) > _MAX_ANSWERS else _out_of_order(common, singles)
+
+
+def _out_of_order(common: list[str], singles: set[str]) -> set[str]:
+    """Return the answers of one person each that have no place of their own in the order.
+
+    "Before 6 am" among the hours of getting up is an answer that one person gave, no slip.
+    """
+    placed = list(common)
+    longest = 2 * max(map(len, common), default=0)  # beyond it, it is a remark
+    for answer in sorted(singles):
+        if len(answer) <= longest and order_answers([*placed, answer])[1]:
+            placed.append(answer)
+    return singles.difference(placed)

@@ -3,6 +3,7 @@
 Qualtrics: a row of short names, a row of wordings, a row of {"ImportId": ...}; older and trimmed
 exports have one or two of them. Google Forms: a timestamp, then wordings. Microsoft Forms: ID,
 start, completion, e-mail, name, then wordings. SurveyMonkey: wordings, then the options below.
+LimeSurvey: codes, wordings, or both ("seed. Seed"). REDCap: names of variables, its own among them.
 """
 
 import itertools
@@ -18,6 +19,8 @@ QUALTRICS = "Qualtrics"
 GOOGLE = "Google Forms"
 MICROSOFT = "Microsoft Forms"
 SURVEYMONKEY = "SurveyMonkey"
+LIMESURVEY = "LimeSurvey"
+REDCAP = "REDCap"
 _SEARCHED = 15  # rows; a maker's header stands at the top, under a short cover at most
 _IMPORT_ID = re.compile(r'\{\s*"+ImportId"+')
 
@@ -29,6 +32,7 @@ class Own(StrEnum):
     TIME = "time"
     E_MAIL = "e-mail"
     PERSON = "person"  # an id that the university gave to the maker
+    TICKET = "ticket"  # a code that the maker gave to the person
     NAME = "name"
     STATUS = "status"
     FINISHED = "finished"
@@ -88,6 +92,22 @@ _SURVEYMONKEY_OWN = {
     "enddate": Own.TIME, "ipaddress": Own.OTHER, "emailaddress": Own.E_MAIL,
     "firstname": Own.NAME, "lastname": Own.NAME, "customdata1": Own.OTHER,
 }  # fmt: skip
+# A column is called by its code, its wording, or both: "submitdate. Date submitted".
+_LIMESURVEY_OWN = {
+    "id": Own.RESPONSE_ID, "responseid": Own.RESPONSE_ID, "token": Own.TICKET,
+    "accesscode": Own.TICKET, "submitdate": Own.TIME, "datesubmitted": Own.TIME,
+    "startdate": Own.TIME, "datestarted": Own.TIME, "datestamp": Own.TIME,
+    "datelastaction": Own.TIME, "lastpage": Own.OTHER, "startlanguage": Own.OTHER,
+    "seed": Own.OTHER, "ipaddr": Own.OTHER, "ipaddress": Own.OTHER, "refurl": Own.OTHER,
+    "referrerurl": Own.OTHER, "firstname": Own.NAME, "lastname": Own.NAME, "email": Own.E_MAIL,
+    "emailaddress": Own.E_MAIL,
+}  # fmt: skip
+_LIMESURVEY_MARKS = {"submitdate", "datesubmitted", "lastpage", "startlanguage", "seed"}
+_REDCAP_OWN = {
+    "record_id": Own.RESPONSE_ID, "redcap_survey_identifier": Own.PERSON,
+    "redcap_event_name": Own.OTHER, "redcap_data_access_group": Own.OTHER,
+    "redcap_repeat_instrument": Own.OTHER, "redcap_repeat_instance": Own.OTHER,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +165,16 @@ def _by_header(line: Line, below: Sequence[Line]) -> Found | None:
         for start, end in itertools.pairwise(names)
     ):
         return Found(MICROSOFT, line.number)
+    if len(_LIMESURVEY_MARKS.intersection(map(_limesurvey_key, line.cells))) >= 2:
+        return Found(LIMESURVEY, line.number)
+    is_redcap = any(cell.startswith("redcap_") or cell == "record_id" for cell in line.cells)
+    if is_redcap and any(cell.endswith("_complete") for cell in line.cells):
+        return Found(REDCAP, line.number)
     return None
+
+
+def _limesurvey_key(name: str) -> str:
+    return folded(name.partition(". ")[0])
 
 
 def _qualtrics_wordings(names: list[str], following: list[str], below: Sequence[Line]) -> int:
@@ -178,6 +207,12 @@ def own_column(maker: str, name: str, position: int) -> Own | None:
         if position < 6 and key in _E_MAILS:
             return Own.E_MAIL
         return _MICROSOFT_OWN.get(key) if position < 8 or key != "name" else None
+    if maker == LIMESURVEY:
+        return _LIMESURVEY_OWN.get(_limesurvey_key(name))
+    if maker == REDCAP:
+        if name.endswith(("_complete", "_timestamp")):
+            return Own.TIME if name.endswith("_timestamp") else Own.FINISHED
+        return _REDCAP_OWN.get(name)
     return _SURVEYMONKEY_OWN.get(key) if maker == SURVEYMONKEY else None
 
 

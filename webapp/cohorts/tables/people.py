@@ -11,7 +11,7 @@ from rapidfuzz import fuzz, process
 from rapidfuzz.distance import OSA
 
 _NEAR = 82.0  # of 100: names that share most of their letters
-_SURE_EDITS = 1  # letters by which a sure match may differ
+SURE_EDITS = 1  # letters by which a sure match may differ
 # Letters that are no plain letter with an accent, as a passport writes them.
 _LETTERS = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "æ": "ae", "œ": "oe", "ı": "i", "þ": "th"})
 _APART = 10.0  # by how much the next candidate must be worse for a match to be sure
@@ -27,11 +27,15 @@ class By(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """Somebody whom a cell may mean; ``is_sure`` where they are one letter apart and alone."""
+    """Somebody whom a cell may mean; ``is_sure`` where they are one letter apart and alone.
+
+    ``edits`` are the letters by which the cell differs.
+    """
 
     position: int
     said: str
     is_sure: bool
+    edits: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +90,19 @@ class People:
             return None
         said, score, _ = best[0]
         is_alone = len(best) == 1 or score - best[1][1] >= _APART
-        is_sure = is_alone and OSA.distance(wanted, said) <= _SURE_EDITS and len(wanted) > 5
+        edits = OSA.distance(wanted, said)
+        is_sure = is_alone and edits <= SURE_EDITS and len(wanted) > 5
         position = index[said]
         shown = self.names[position] if kind is By.NAME else said
-        return Near(position, shown, is_sure)
+        return Near(position, shown, is_sure, edits)
 
 
 def fold_name(name: str) -> str:
     """Return a name without accents, capitals, order and marks: "Müller, Zoë" is "muller zoe"."""
-    plain = unicodedata.normalize("NFKD", name.casefold().translate(_LETTERS))
-    letters = "".join(c for c in plain if not unicodedata.combining(c))
+    letters = name.casefold()
+    if not letters.isascii():
+        plain = unicodedata.normalize("NFKD", letters.translate(_LETTERS))
+        letters = "".join(c for c in plain if not unicodedata.combining(c))
     return " ".join(sorted(re.findall(r"[^\W_]+", letters)))
 
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine import is_blank
+from engine.datasets.survey_table import is_blank
 from webapp.cohorts.tables.dates import read_times
 from webapp.cohorts.tables.makers import Own, is_e_mail_name, own_column
 from webapp.cohorts.tables.table import Table
@@ -103,7 +103,11 @@ def _rank(table: Table, index: int, filled: Sequence[str]) -> int:
         return 4
     is_short = sum(len(cell) for cell in filled) <= 60 * len(filled)
     mails = sum("@" in cell for cell in filled)
-    if own is Own.E_MAIL or (mails > 0.9 * len(filled)) or (mails and is_e_mail_name(name)):
+    if (
+        own in (Own.E_MAIL, Own.TICKET)
+        or (mails > 0.9 * len(filled))
+        or (mails and is_e_mail_name(name))
+    ):
         return 1
     if own is Own.PERSON or (is_short and (_PERSON.search(name) or _PERSON.search(wording))):
         return 0

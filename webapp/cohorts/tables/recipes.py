@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from engine import is_blank
+from engine.datasets.survey_table import is_blank
 from webapp.cohorts.tables.cause_proposals import split_column
 from webapp.cohorts.tables.causes import Cause, State, Way, listed
 from webapp.cohorts.tables.choices import (

@@ -80,11 +80,6 @@ def short_names(wordings: Sequence[str], taken: Sequence[str] = ()) -> list[str]
     return names
 
 
-def short_name(wording: str, taken: Sequence[str] = ()) -> str:
-    """Return a short name for one wording."""
-    return short_names([wording], taken)[0]
-
-
 def _topic(text: str) -> str:
     lowered = text.casefold()
     return next((name for pattern, name in _TOPICS if re.search(pattern, lowered)), "")

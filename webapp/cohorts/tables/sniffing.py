@@ -3,6 +3,7 @@
 import io
 import zipfile
 
+from webapp.cohorts.tables.decoding import unmarked_utf16
 from webapp.cohorts.tables.source import TableError
 
 _SIGNATURES = (
@@ -22,7 +23,8 @@ _SIGNATURES = (
     (b"\x7fELF", "a program"),
     (b"MZ", "a program"),
 )
-_MARKUP = (b"<!doctype", b"<html", b"<?xml", b"<svg")
+_MARKUP = (b"<!doctype", b"<html", b"<?xml", b"<svg", b"<table", b"<style", b"<meta", b"<head")
+_PAGE = "a web page or XML, whatever it is called; open it in Excel and save it as XLSX"
 
 
 def sniff_format(data: bytes) -> str:
@@ -35,24 +37,17 @@ def sniff_format(data: bytes) -> str:
     for signature, words in _SIGNATURES:
         if data.startswith(signature) and not _looks_like_text(data, signature):
             raise TableError(_not_a_table(words))
-    if data[:512].lstrip().lower().startswith(_MARKUP):
-        raise TableError(_not_a_table("a web page or XML"))
+    if data[:512].lstrip(b"\xef\xbb\xbf \t\r\n").lower().startswith(_MARKUP):
+        raise TableError(_not_a_table(_PAGE))
     if data.startswith(b"PK"):
         return _sniff_zip(data)
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "CSV"
-    if _is_unmarked_utf16(data):
+    if unmarked_utf16(data):
         return "CSV"
     if b"\x00" in data[:4096]:
         raise TableError(_not_a_table("a binary file"))
     return "CSV"
-
-
-def _is_unmarked_utf16(data: bytes) -> bool:
-    """Every second byte is zero and no other: UTF-16 that lost its mark."""
-    head = data[:400]
-    even, odd = head[::2].count(0), head[1::2].count(0)
-    return len(head) >= 8 and min(even, odd) == 0 and max(even, odd) > 0.4 * len(head)
 
 
 def _looks_like_text(data: bytes, signature: bytes) -> bool:

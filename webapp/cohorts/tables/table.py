@@ -2,11 +2,13 @@
 
 import html
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from engine.datasets.survey_table import is_blank
 from webapp.cohorts.tables.layout import Layout
 from webapp.cohorts.tables.makers import QUALTRICS, SURVEYMONKEY
 from webapp.cohorts.tables.option_columns import (
@@ -70,6 +72,15 @@ class Table:
     def column(self, index: int) -> tuple[str, ...]:
         """Return the cells of one column, top to bottom."""
         return self.columns[index]
+
+    def answers(self, index: int) -> Counter[str]:
+        """Return how often each cell of a column comes, blanks left out; counted once."""
+        key = ("answers", index)
+        if key not in self.memo:
+            counts = Counter(self.columns[index])
+            self.memo[key] = Counter({cell: n for cell, n in counts.items() if not is_blank(cell)})
+        found: Counter[str] = self.memo[key]
+        return found
 
     @property
     def n_file_rows(self) -> int:

@@ -3,7 +3,6 @@
 import secrets
 from typing import Any
 
-from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_POST
@@ -28,7 +27,7 @@ from webapp.cohorts.services.cohorts import (
 )
 from webapp.cohorts.services.practice import pairs_simulation_start
 from webapp.common.decorators import administrator_required, staff_required, viewer_required
-from webapp.common.listing import light
+from webapp.common.listing import light, page_at
 from webapp.common.parameters import MAX_DIGITS, whole_number
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import attempt, toast
@@ -85,7 +84,7 @@ def cohort(request: HttpRequest, uuid: str) -> HttpResponse:
 
 
 def _page(request: HttpRequest, rows: Any) -> Any:
-    return Paginator(rows, PAGE_SIZE).get_page(request.GET.get("page"))
+    return page_at(rows, request.GET.get("page"), PAGE_SIZE)
 
 
 def _asks_for_originals(request: HttpRequest, cohort: Cohort, query: str) -> bool:

@@ -14,6 +14,7 @@ from webapp.cohorts.services.latecomers import (
     latecomers_add,
     latecomers_import,
 )
+from webapp.cohorts.views.drafts import LIMITS
 from webapp.common.decorators import staff_required
 from webapp.common.errors import Refusal
 from webapp.common.selectors import get_owned_or_404
@@ -36,6 +37,7 @@ def latecomers(request: HttpRequest, uuid: str) -> HttpResponse:
     context = {
         "cohort": cohort,
         "error": error,
+        "limits": LIMITS,
         "sent": request.POST,
         "questions": [
             (k, question, request.POST.get(f"q{k}", ""))

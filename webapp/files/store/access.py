@@ -13,7 +13,6 @@ import structlog
 from django.conf import settings
 
 from webapp.common.models import Installation
-from webapp.files.store.bucket import BucketStore
 from webapp.files.store.folder import FolderStore
 from webapp.files.store.protocol import Store, StoreAwayError, StoredFile
 
@@ -33,6 +32,8 @@ def store() -> Store:
 def _store(url: str, root: Path, process: int) -> Store:
     if not url:
         return FolderStore(root)
+    from webapp.files.store.bucket import BucketStore  # boto3 is slow to load
+
     return BucketStore(url, root, cache_bytes=int(settings.STORE_CACHE_GB * 1e9))
 
 

@@ -17,7 +17,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError
 from botocore.handlers import add_expect_header
 
-from engine import whole_file
+from engine.core.whole_file import whole_file
 from webapp.files.store.folder import remove_parts
 from webapp.files.store.protocol import MARK, UNFINISHED_SECONDS, StoreAwayError, StoredFile
 
@@ -27,6 +27,7 @@ _HOLD = ".held"  # a mark that a backup sets while it copies
 _HOLD_SECONDS = 24 * 3600  # a backup that was killed holds no longer
 _USED_SECONDS = 3600.0  # a copy that was used since is not removed, whatever room it takes
 _ABSENT = {"404", "NoSuchKey", "NotFound"}
+_UNABLE = {"501", "NotImplemented", "MethodNotAllowed"}  # as some stores of the S3 kind answer
 # Parts of 16 MB, of which a cut loses no more; each is checked by its sum on both sides.
 _TRANSFER = TransferConfig(multipart_threshold=64 << 20, multipart_chunksize=16 << 20)
 _CLIENT = Config(
@@ -162,18 +163,26 @@ class BucketStore:
         return self._end_transfers() + remove_parts(self.root) + self._trim()
 
     def _end_transfers(self) -> int:
-        pages = self._client.get_paginator("list_multipart_uploads")
         ended = 0
-        for page in self._ask(
-            lambda: list(pages.paginate(Bucket=self._bucket, Prefix=self._prefix))
-        ):
-            for upload in page.get("Uploads", []):
-                if upload["Initiated"].timestamp() < time.time() - UNFINISHED_SECONDS:
-                    self._ask(lambda upload=upload: self._client.abort_multipart_upload(
-                        Bucket=self._bucket, Key=upload["Key"], UploadId=upload["UploadId"]
-                    ))  # fmt: skip
-                    ended += 1
+        for upload in self._ask(self._transfers):
+            if upload["Initiated"].timestamp() < time.time() - UNFINISHED_SECONDS:
+                self._ask(lambda upload=upload: self._client.abort_multipart_upload(
+                    Bucket=self._bucket, Key=upload["Key"], UploadId=upload["UploadId"]
+                ))  # fmt: skip
+                ended += 1
         return ended
+
+    def _transfers(self) -> list[Any]:
+        """Transfers that have not ended; none where the store cannot list them."""
+        pages = self._client.get_paginator("list_multipart_uploads")
+        try:
+            found = list(pages.paginate(Bucket=self._bucket, Prefix=self._prefix))
+        except ClientError as error:
+            if error.response["Error"]["Code"] not in _UNABLE:
+                raise
+            log.info("the store does not list unfinished transfers; let it expire them itself")
+            return []
+        return [upload for page in found for upload in page.get("Uploads", [])]
 
     def _trim(self) -> int:
         """Remove the copies that were used least recently, until the rest fits."""

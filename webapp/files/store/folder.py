@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from engine import whole_file
+from engine.core.whole_file import whole_file
 from webapp.files.store.protocol import MARK, UNFINISHED_SECONDS, StoreAwayError, StoredFile
 
 # Folders whose mark was seen by this process or one that it was forked from. A new installation has

@@ -4,8 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.core.paginator import Paginator
-
+from webapp.common.listing import page_at
 from webapp.common.parameters import digits_of, whole_number
 from webapp.housing.models import Placement
 from webapp.housing.selectors.filters import ANYBODY, LOOKS, RoomFilter, matching_cards
@@ -93,6 +92,7 @@ def changed_context(
     rooms = PlacementRooms(placement)
     wanted = _wanted(rooms, kept)
     cards = [card for card in rooms.cards() if card.room.pk in changed]
+    matching = matching_cards(rooms, wanted)
     view = kept.get("view", "")
     context = {"placement": placement, "kept": kept, "view": view, "changed": cards}
     if view == "students":
@@ -108,9 +108,9 @@ def changed_context(
             "is_all": not wanted.hall,
             "query": wanted.q,
             "wanted": wanted,
-            "n_matching": len(matching_cards(rooms, wanted)),
+            "n_matching": len(matching),
         }
-        | _drawer(rooms, parameters, matching_cards(rooms, wanted))
+        | _drawer(rooms, parameters, matching)
     )
 
 
@@ -175,7 +175,7 @@ def _listed(
         return {"floors": floors_of(cards, kept.get("whole", ""), is_whole=is_whole)}
     if view == "table":
         ordered = sorted(cards, key=lambda card: _order(card.score, card.doubt, sort))
-        page = Paginator(ordered, A_PAGE).get_page(kept.get("page"))
+        page = page_at(ordered, kept.get("page"), A_PAGE)
         return {"sort": sort, "page_of": page, "table_cards": list(page.object_list)}
     rows = [_row(person, card) for card in cards for person in card.people]
     if wanted.q:
@@ -187,7 +187,7 @@ def _listed(
     waiting = [] if wanted.narrows and not wanted.q else _homeless_rows(rooms)
     if wanted.q:
         waiting = [r for r in waiting if wanted.q.casefold() in r.person.label.casefold()]
-    page = Paginator(waiting + rows, A_PAGE).get_page(kept.get("page"))
+    page = page_at(waiting + rows, kept.get("page"), A_PAGE)
     return {"sort": sort, "page_of": page, "student_rows": list(page.object_list)}
 
 

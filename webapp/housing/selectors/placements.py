@@ -233,6 +233,18 @@ class PlacementRooms:
                 found[b].add(a)
         return found
 
+    def musts_apart(self) -> list[tuple[int, int]]:
+        """Return who have to live together here and do not, each pair once, by number.
+
+        A request that is counted again later, or imported, is a must that no run has seen yet.
+        """
+        return sorted(
+            (a, b)
+            for a, others in self._musts.items()
+            for b in others
+            if a < b and {a, b} <= self._where.keys() and not self.is_together(a, b)
+        )
+
     def parting(self, number: int, room: int | None, moving: Collection[int] = ()) -> str:
         """Return why a student cannot live in a room when somebody who must be with them does not.
 

@@ -12,6 +12,7 @@ from webapp.housing.models import Placement
 from webapp.housing.rules import PlacementRules, difference_in_words
 from webapp.housing.selectors.outcomes import low_score, moved_from, outcome, side_by_side
 from webapp.housing.selectors.placements import PlacementRooms
+from webapp.housing.services.placements import publish_words
 
 AT_MOST = 4  # columns that fit beside each other
 BINS = 24
@@ -94,6 +95,7 @@ def scenarios_context(cohort: Cohort, parameters: Mapping[str, str]) -> dict[str
     outcomes = [outcome(rooms, low) for rooms in found]
     scores = [_scores(rooms) for rooms in found]
     return context | {
+        "publishable": _publishable(found, published, base),
         "only": only,
         "column": chosen.index(only) + 2 if only else 2,
         "base": chosen[base],
@@ -103,6 +105,28 @@ def scenarios_context(cohort: Cohort, parameters: Mapping[str, str]) -> dict[str
         "histograms": _histograms(scores),
         "parity": [_parity(rooms) for rooms in found],
     }
+
+
+def _publishable(
+    found: Sequence[PlacementRooms], published: Placement | None, base: int
+) -> list[dict[str, Any]]:
+    """Return the scenarios that could be published now, with the question before it."""
+    return [
+        {
+            "placement": rooms.placement,
+            "dialog": f"publish-{rooms.placement.pk}",
+            "form": f"publish-form-{rooms.placement.pk}",
+            "n_placed": rooms.n_placed,
+            "question": publish_words(
+                rooms.placement,
+                rooms.homeless,
+                published,
+                moved_from(found[base], rooms) if published is not None else 0,
+            ),
+        }
+        for rooms in found
+        if not rooms.placement.is_published and not rooms.placement.is_running
+    ]
 
 
 def base_of(chosen: Sequence[Placement], published: Placement | None) -> int:

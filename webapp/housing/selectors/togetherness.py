@@ -10,7 +10,7 @@ from itertools import combinations
 
 from webapp.cohorts.models import Student
 from webapp.common.formats import counted
-from webapp.housing.models import BuildingList, Room
+from webapp.housing.models import Room
 from webapp.housing.models.building import MAX_BEDS
 from webapp.housing.request_graph import Pair
 from webapp.housing.rules import PlacementRules, broken_rule, needs_of_student
@@ -68,6 +68,16 @@ def split_by_honoured(
     return apart, together
 
 
+def cheapest_first(asked: Iterable[AskedPair]) -> list[AskedPair]:
+    """Return requests by what it costs to honour them; without a way, then honoured, last."""
+
+    def order(pair: AskedPair) -> tuple[bool, bool, float]:
+        change = pair.way.change if pair.way else 0.0
+        return pair.shared is not None, pair.way is None, -change
+
+    return sorted(asked, key=order)
+
+
 def asked_pairs(rooms: PlacementRooms, pairs: Sequence[Pair]) -> list[AskedPair]:
     """Return requests with the room that they share, or the cheapest act that brings them together.
 
@@ -96,13 +106,19 @@ class _Search:
                 self._members.setdefault(place["room_id"], []).append(place["number"])
             if place["is_locked"]:
                 self._locked.add(place["number"])
-        near = {number for pair in pairs for number in pair}
-        near |= {m for n in near for m in self._members.get(rooms.where.get(n) or 0, ())}
-        self._near = {number: k for k, number in enumerate(sorted(near & rooms.where.keys()))}
-        self._pairs = Scores(rooms.placement).between(list(self._near), list(self._near))
-        self._students = rooms.students(list(self._near))
+        around = [self._around(*pair) for pair in pairs if not rooms.is_together(*pair)]
+        self._students = rooms.students([number for near in around for number in near])
+        needed = list({pair for near in around for pair in combinations(near, 2)})
+        weights = Scores(rooms.placement).of_pairs(needed) if needed else ()
+        self._pairs = dict(zip(needed, map(float, weights), strict=True))
         self._forbidden = forbidden_numbers(rooms.placement)
         self._taken = rooms_taken_elsewhere(rooms.placement)
+
+    def _around(self, a: int, b: int) -> list[int]:
+        """Return two students and who lives with either, in order."""
+        where = self._rooms.where
+        near = {m for n in (a, b) for m in (n, *self._members.get(where.get(n) or 0, ()))}
+        return sorted(near & where.keys())
 
     def best(self, a: int, b: int) -> WayTogether | None:
         """Return the act that costs least, or None."""
@@ -159,9 +175,8 @@ class _Search:
         def weight(numbers: list[int]) -> float:
             if len(numbers) < 2:
                 return 0.0
-            chosen = [self._near[n] for n in numbers]
-            pairs = sum(self._pairs[i, j] for i, j in combinations(chosen, 2))
-            return float(pairs) / (len(numbers) - 1)
+            pairs = sum(self._pairs[pair] for pair in combinations(sorted(numbers), 2))
+            return pairs / (len(numbers) - 1)
 
         return sum(weight(after) - weight(before) for before, after in sides)
 
@@ -177,15 +192,13 @@ class ImpossibleWish:
 
 def impossible_wishes(
     rules: PlacementRules,
-    buildings: BuildingList,
+    rooms: Iterable[Room],
     members: Sequence[Sequence[Student]],
     forbidden: set[frozenset[int]],
 ) -> Iterator[tuple[Sequence[Student], str]]:
     """Yield those of the sets of students whom no open room takes, each with one sentence."""
     kinds = {
-        (room.capacity, room.designation, tuple(room.meets)): room
-        for room in buildings.rooms.all()
-        if room.is_open
+        (room.capacity, room.designation, tuple(room.meets)): room for room in rooms if room.is_open
     }
     columns = (rules.designation, *rules.same, *rules.needs)
     fitting: set[tuple[tuple[str, ...], ...]] = set()  # answers of people whom some room takes

@@ -8,7 +8,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import F
 from django.utils import timezone
 
-import engine
+from engine import InvalidProblemError
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort, Student
@@ -52,7 +52,7 @@ def placement_create(
     check_rules(rules, cohort)
     try:
         cohort_survey(cohort, questionnaire_of(model.questions))
-    except engine.InvalidProblemError as error:
+    except InvalidProblemError as error:
         raise HousingError(str(error)) from error
     placement = Placement.objects.create(
         organisation=user.organisation,
@@ -378,6 +378,15 @@ def moved_between(before: Placement, after: Placement) -> int:
 
 def publish_question(placement: Placement, homeless: Sequence[int]) -> str:
     """Return what publishing would do, for the question before it."""
+    other = Placement.objects.filter(cohort=placement.cohort, published_at__isnull=False).first()
+    moved = 0 if other is None or other.pk == placement.pk else moved_between(other, placement)
+    return publish_words(placement, homeless, other, moved)
+
+
+def publish_words(
+    placement: Placement, homeless: Sequence[int], published: Placement | None, moved: int
+) -> str:
+    """Return who has no room, and how many move from what is published now, in sentences."""
     parts = []
     if homeless:
         names = ", ".join(f"S-{n}" for n in homeless[:8])
@@ -385,10 +394,8 @@ def publish_question(placement: Placement, homeless: Sequence[int]) -> str:
         parts.append(
             f"{counted(len(homeless), 'student has', 'students have')} no room: {names}{more}."
         )
-    other = Placement.objects.filter(cohort=placement.cohort, published_at__isnull=False).first()
-    if other is not None and other.pk != placement.pk:
-        moved = moved_between(other, placement)
+    if published is not None and published.pk != placement.pk:
         parts.append(
-            f"{other.name} is published now; {counted(moved, 'person moves', 'people move')}."
+            f"{published.name} is published now; {counted(moved, 'person moves', 'people move')}."
         )
     return " ".join(parts)

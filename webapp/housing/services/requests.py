@@ -1,7 +1,7 @@
 """Importing and settling roommate requests and preferences of a cohort."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from django.db import transaction
@@ -100,7 +100,11 @@ def requests_import(
             themselves += target == student
             made.append(
                 RoommateRequest(
-                    cohort=cohort, student=student, target=target, written=key[2], source=source
+                    cohort=cohort,
+                    student_id=student.pk,
+                    target_id=key[1],
+                    written=key[2],
+                    source=source,
                 )
             )
     if themselves and themselves == len(made) and not twice:
@@ -114,7 +118,7 @@ def requests_import(
             "People are named by id, e-mail, name or code."
         )
     RoommateRequest.objects.bulk_create(made, batch_size=500)
-    unknown = sum(request.target is None for request in made)
+    unknown = sum(request.target_id is None for request in made)
     audit(user, "imported requests", cohort, requests=len(made), file=source)
     return ImportedRequests(len(made) - themselves, unknown, themselves, twice, strangers)
 
@@ -169,18 +173,18 @@ def request_settle(*, user: User, cohort: Cohort, request_id: int, answer: str) 
         raise HousingError(f"“{answer.strip()[:30]}” is no student of {cohort.name}.")
     if target.pk == request.student_id:
         raise HousingError(f"{target.label} cannot ask for themselves.")
-    _match(request, target)
+    _match(request, target.pk)
     audit(user, "matched a request", cohort, student=request.student.label, means=target.label)
     return request
 
 
-def _match(request: RoommateRequest, target: Student) -> None:
-    """Point a request at a student; one that stands already makes it superfluous."""
+def _match(request: RoommateRequest, target: int) -> None:
+    """Point a request at a student, by key; one that stands already makes it superfluous."""
     same = RoommateRequest.objects.filter(student=request.student_id, target=target)
     if same.exclude(pk=request.pk).exists():
         request.delete()
         return
-    request.target, request.written = target, ""
+    request.target_id, request.written = target, ""
     request.save(update_fields=["target", "written"])
 
 
@@ -195,7 +199,7 @@ def requests_match_close(*, user: User, cohort: Cohort) -> int:
     for request in unknown:
         near = finder.close(request.written).but(request.student_id)
         if near.is_sure:
-            _match(request, near.students[0])
+            _match(request, near.students[0].pk)
             matched += 1
     if not matched:
         raise HousingError("No unknown request can mean one student alone.")
@@ -225,14 +229,29 @@ def requests_leave_out(*, user: User, cohort: Cohort) -> int:
 @transaction.atomic
 def requests_cut(*, user: User, cohort: Cohort, pairs: Sequence[tuple[int, int]]) -> int:
     """Leave out the requests between these students, both ways; return how many."""
-    cut = 0
-    for a, b in pairs:
-        for asker, target in ((a, b), (b, a)):
-            cut += RoommateRequest.objects.filter(
-                cohort=cohort, student__number=asker, target__number=target
-            ).update(is_ignored=True)
+    wanted = {pair for a, b in pairs for pair in ((a, b), (b, a))}
+    counting = RoommateRequest.objects.filter(cohort=cohort, is_ignored=False, target__isnull=False)
+    asked = counting.values_list("pk", "student__number", "target__number")
+    keys = [key for key, asker, target in asked if (asker, target) in wanted]
+    cut = counting.filter(pk__in=keys).update(is_ignored=True)
     audit(user, "left out requests", cohort, pairs=[f"S-{a} + S-{b}" for a, b in pairs])
     return cut
+
+
+@transaction.atomic
+def requests_keep(*, user: User, cohort: Cohort, keys: Collection[int] | None = None) -> int:
+    """Count requests again that were left out, by key, or all of them; return how many.
+
+    Raises HousingError when none of them is left out.
+    """
+    left = RoommateRequest.objects.filter(cohort=cohort, is_ignored=True)
+    if keys is not None:
+        left = left.filter(pk__in=keys)
+    students = [f"S-{number}" for number in left.values_list("student__number", flat=True)]
+    if not left.update(is_ignored=False):
+        raise HousingError("None of these requests is left out. Nothing was changed.")
+    audit(user, "counted requests again", cohort, students=students[:50], requests=len(students))
+    return len(students)
 
 
 @transaction.atomic
@@ -272,7 +291,7 @@ def preferences_import(
         cells = (row[k] for k in wanted)
         choices = dict.fromkeys(" ".join(cell.split())[:80] for cell in cells if cell.strip())
         made += [
-            Preference(cohort=cohort, student=student, rank=rank, wanted=wanted)
+            Preference(cohort=cohort, student_id=student.pk, rank=rank, wanted=wanted)
             for rank, wanted in enumerate(choices, start=1)
         ]
     if not made:

@@ -1,6 +1,5 @@
 """Building lists: uploading, checking and editing rooms."""
 
-from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
@@ -9,6 +8,7 @@ from webapp.cohorts.tables.table import MAX_COLUMNS, MAX_FILE_BYTES, MAX_ROWS
 from webapp.common.decorators import administrator_required, staff_required, viewer_required
 from webapp.common.errors import Refusal
 from webapp.common.formats import counted
+from webapp.common.listing import page_at
 from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_or_404, get_owned_or_404, owned_by
 from webapp.common.toasts import attempt, toast
@@ -156,7 +156,7 @@ def buildings(request: HttpRequest, uuid: str) -> HttpResponse:
         "halls": halls,
         "hall": hall,
         "q": query,
-        "page": Paginator(rooms, PAGE_SIZE).get_page(request.GET.get("page")),
+        "page": page_at(rooms, request.GET.get("page"), PAGE_SIZE),
         "n_rooms": sum(entry.rooms for entry in halls),
         "n_beds": sum(entry.beds for entry in halls),
         "n_closed": sum(entry.closed for entry in halls),

@@ -33,6 +33,7 @@ from webapp.housing.services.decisions import (
 from webapp.housing.services.reviews import rooms_accept, rooms_keep
 from webapp.housing.services.undo import decision_undo
 from webapp.housing.views.placements import find_placement
+from webapp.housing.views.requests import address_again, came_from
 
 CHOICES = ("move", "swap", "give", "change")  # what a choice of another room does
 ROOM_ACTS = ("accept", "reopen", "lock", "release", "empty", "keep", "open")
@@ -48,6 +49,9 @@ def _answer(
     request: HttpRequest, placement: Placement, event: PlacementEvent | None
 ) -> HttpResponse:
     parameters = _parameters(request)
+    requests = reverse("housing:requests", args=[placement.cohort_id])
+    if not request.htmx and came_from(request, requests):
+        return redirect(address_again(request, requests))
     if not request.htmx:
         address = reverse("housing:placement", args=[placement.pk])
         return redirect(f"{address}?{urlencode(parameters)}" if parameters else address)

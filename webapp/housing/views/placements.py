@@ -207,6 +207,8 @@ def publish(request: HttpRequest, uuid: str) -> HttpResponse:
             f"{found.name} is published.",
             icon="circle-check",
         )
+    if request.POST.get("back") == "scenarios":
+        return redirect("housing:scenarios", found.cohort_id)
     return redirect("housing:placement", found.pk)
 
 

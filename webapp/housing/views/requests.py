@@ -2,9 +2,11 @@
 
 from dataclasses import replace
 from typing import Any
+from urllib.parse import urlencode, urlsplit
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from webapp.cohorts.models import Cohort
@@ -21,6 +23,7 @@ from webapp.housing.rules import PlacementRules
 from webapp.housing.selectors.requests import (
     graph_of,
     impossible_of,
+    musts_apart_sentence,
     requests_context,
     splits_of,
 )
@@ -34,10 +37,12 @@ from webapp.housing.services.requests import (
     requests_cut,
     requests_drop_selves,
     requests_import,
+    requests_keep,
     requests_leave_out,
     requests_match_close,
 )
 
+SHOWN = ("show", "sort", "page")  # of the address of the page
 IMPORTS = ("import", "preferences", "needs")
 
 
@@ -58,7 +63,21 @@ def change(request: HttpRequest, uuid: str) -> HttpResponse:
         toast(request, _act(request, cohort))
     except Refusal as problem:
         toast(request, str(problem), error=True)
-    return redirect("housing:requests", cohort.pk)
+    return redirect(address_again(request, reverse("housing:requests", args=[cohort.pk])))
+
+
+def came_from(request: HttpRequest, address: str) -> bool:
+    """Whether a form stood on the page of an address."""
+    return urlsplit(request.headers.get("Referer", "")).path == address
+
+
+def address_again(request: HttpRequest, address: str) -> str:
+    """Return an address with what the page of the form showed of it: kind, order and page."""
+    if not came_from(request, address):
+        return address
+    sent = QueryDict(urlsplit(request.headers["Referer"]).query)
+    kept = {name: sent[name] for name in SHOWN if sent.get(name)}
+    return f"{address}?{urlencode(kept)}" if kept else address
 
 
 def _act(request: HttpRequest, cohort: Cohort) -> str:
@@ -92,6 +111,8 @@ def _act(request: HttpRequest, cohort: Cohort) -> str:
             raise HousingError("This circle was settled meanwhile.")
         made = sum(requests_close_circle(circle=circle, **options) for circle in chosen)
         return f"{counted(made, 'request')} counted as asked back."
+    if act in ("cut", "keep"):
+        return _cut_or_keep(request, act, options)
     if act == "impossible":
         return _leave_out_impossible(request, cohort)
     if act == "count":
@@ -101,6 +122,23 @@ def _act(request: HttpRequest, cohort: Cohort) -> str:
     if act == "clear":
         return f"{counted(requests_clear(**options), 'request')} removed."
     raise HousingError("There is no such act.")
+
+
+def _cut_or_keep(request: HttpRequest, act: str, options: dict[str, Any]) -> str:
+    """Leave out the requests that were chosen, each "asker-asked", or count some again, by key."""
+    if act == "keep":
+        named = [whole_number(text) for text in request.POST.getlist("request")]
+        keys = None if request.POST.get("all") else [key for key in named if key is not None]
+        again = counted(requests_keep(keys=keys, **options), "request")
+        return f"{again} counted again.{musts_apart_sentence(options['cohort'])}"
+    chosen = [[whole_number(n) for n in text.split("-")] for text in request.POST.getlist("pair")]
+    pairs = [(a, b) for a, b in (pair for pair in chosen if len(pair) == 2) if a and b]
+    if not pairs:
+        raise HousingError("Choose at least one request first.")
+    cut = requests_cut(pairs=pairs, **options)
+    if not cut:
+        raise HousingError("These requests were left out meanwhile.")
+    return f"{counted(cut, 'request')} left out."
 
 
 def _leave_out_impossible(request: HttpRequest, cohort: Cohort) -> str:

@@ -35,6 +35,7 @@ from webapp.letters.recipients import (
     subject_for,
     text_for,
 )
+from webapp.letters.services.returned import HEADER, ticket_of
 
 TESTS_A_MINUTE = 10
 LOST = "Its sending was cut off, and it may have arrived. Send it again if it did not."
@@ -212,7 +213,9 @@ def _compose(letter: Letter) -> EmailMessage:
         raise RefusedError("The placement is not published any more.")
     if not place_now(letter.place, placement, letter.student_id):
         raise RefusedError("The room changed before it was sent.")
-    return _message(letter.template, [letter.address], letter.subject, letter.text)
+    message = _message(letter.template, [letter.address], letter.subject, letter.text)
+    message.extra_headers[HEADER] = ticket_of(letter)
+    return message
 
 
 def letters_stop(*, user: User, placement: Placement, template: LetterTemplate) -> int:

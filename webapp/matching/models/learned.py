@@ -17,7 +17,8 @@ class LearnedModel(OrganisationOwned):
 
     It exists from the moment the job is queued; ``learned_at`` is set in the transaction in which
     the job succeeds. ``sources`` keeps names and counts as they were, since cohorts can be purged.
-    ``findings`` holds the numbers of the check, ``curves`` what its charts draw.
+    ``findings`` holds the numbers of the check, ``curves`` what its charts draw. ``stop_asked_at``
+    is when somebody wanted learning to end with the weights that it has.
     """
 
     HEAVY = ("questions", "weights", "curves")
@@ -42,6 +43,10 @@ class LearnedModel(OrganisationOwned):
     check_job = models.OneToOneField(
         "jobs.Job", null=True, on_delete=models.SET_NULL, related_name="checked_model"
     )
+    intervals_job = models.OneToOneField(
+        "jobs.Job", null=True, on_delete=models.SET_NULL, related_name="model_with_intervals"
+    )
+    stop_asked_at = models.DateTimeField(null=True)
     findings = models.JSONField(default=dict)
     curves = models.JSONField(default=dict)
 

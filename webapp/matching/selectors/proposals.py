@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from django.core.paginator import Page, Paginator
+from django.core.paginator import Page
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from webapp.accounts.models import User
-from webapp.common.listing import Listing, Tally, light, list_page
+from webapp.common.listing import Listing, Tally, light, list_page, page_at
 from webapp.common.parameters import digits_of, whole_number
 from webapp.common.selectors import owned_by
 from webapp.matching.conflicts import Conflict
@@ -159,7 +159,7 @@ def pair_table(
         if tab in APART
         else _pair_rows(proposal, tab, sort, query, against, set(conflicted))
     )
-    page = Paginator(rows, PAGE_SIZE).get_page(parameters.get("page"))
+    page = page_at(rows, parameters.get("page"), PAGE_SIZE)
     return PairTable(tab, tabs, page, sort, query, against, conflicted)
 
 

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
 
 from engine import InvalidProblemError
 from webapp.accounts.models import User
@@ -13,6 +15,7 @@ from webapp.cohorts.selectors.cohorts import share_students
 from webapp.cohorts.selectors.surveys import cohort_survey, common_questionnaire, questionnaire_of
 from webapp.common.formats import counted
 from webapp.files.quota import with_fresh_count
+from webapp.jobs.models import JobState
 from webapp.jobs.services import job_cancel, job_enqueue
 from webapp.matching.errors import MatchingError
 from webapp.matching.models import LearnedModel
@@ -158,6 +161,33 @@ def model_check(*, user: User, model: LearnedModel, cohort: Cohort) -> None:
 
 
 @transaction.atomic
+def model_stop(*, user: User, model: LearnedModel) -> None:
+    """Let learning end with the weights that it has, and the gap that they have."""
+    is_running = Q(job__state=JobState.RUNNING, learned_at=None)
+    asked = LearnedModel.objects.filter(is_running, pk=model.pk, stop_asked_at=None)
+    if not asked.update(stop_asked_at=timezone.now()):
+        raise MatchingError("The model is not being learned, so there is nothing to stop.")
+    audit(user, "stopped learning", model)
+
+
+@transaction.atomic
+def model_estimate(*, user: User, model: LearnedModel) -> None:
+    """Queue the intervals of a learned model's weights, for which learning does not wait."""
+    found = LearnedModel.objects.select_for_update().filter(pk=model.pk).first()
+    if found is None or not found.is_learned or found.is_set_by_hand:
+        raise MatchingError("The model was not learned from choices.")
+    if found.intervals_job is not None and found.intervals_job.is_active:
+        raise MatchingError("Its intervals are being worked out.")
+    found.intervals_job = job_enqueue(
+        user=user,
+        kind="roommates.intervals",
+        parameters={"model": str(found.pk)},
+        title=found.name,
+    )
+    found.save(update_fields=["intervals_job"])
+
+
+@transaction.atomic
 def model_rename(*, user: User, model: LearnedModel, name: str) -> None:
     """Give a model another name."""
     name = " ".join(name.split())[:120]
@@ -182,7 +212,7 @@ def model_delete(*, user: User, model: LearnedModel, typed_name: str) -> None:
         placement = model.placements.first()
         raise MatchingError(f"{placement} was placed by this model. Nothing was removed.")
     with transaction.atomic():
-        for job in (model.job, model.check_job):
+        for job in (model.job, model.check_job, model.intervals_job):
             if job is not None and job.is_active:
                 job_cancel(user=user, job=job)
         audit(user, "removed", model)

@@ -10,7 +10,8 @@ from django.db import transaction
 from django.utils import timezone
 from numpy.typing import NDArray
 
-import engine
+from engine import InvalidProblemError
+from engine.learning.roommate_proposal import Proposal as EngineProposal
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort, Student
@@ -54,7 +55,7 @@ def proposal_create(
         raise MatchingError(f"{unknown[0]} is not a constraint column of {cohort.name}.")
     try:
         read_answers(cohort, model)
-    except engine.InvalidProblemError as error:
+    except InvalidProblemError as error:
         raise MatchingError(str(error)) from error
     return _create(user, name, cohort, model, same)
 
@@ -62,7 +63,7 @@ def proposal_create(
 def read_answers(cohort: Cohort, model: LearnedModel) -> None:
     """Read the answers that a transaction will need before it begins: others wait for its end.
 
-    Raises engine.InvalidProblemError where the model does not fit the answers.
+    Raises InvalidProblemError where the model does not fit the answers.
     """
     cohort_survey(cohort, questionnaire_of(model.questions))
 
@@ -131,7 +132,7 @@ def proposed_bytes(n_students: int) -> int:
 
 
 def write_result(
-    folder: Path, result: engine.Proposal, between_groups: NDArray[np.float64]
+    folder: Path, result: EngineProposal, between_groups: NDArray[np.float64]
 ) -> tuple[Path, Path]:
     """Write what pages read later: small arrays as npz, the marginals as npy for memory mapping."""
     small, large = folder / "proposal.npz", folder / "proposal.npy"

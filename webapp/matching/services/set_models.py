@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from django.db import transaction
 from django.utils import timezone
 
-from engine import question_weights, set_roommate_weights
+from engine import question_weights
+from engine.learning.set_weights import set_roommate_weights
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort

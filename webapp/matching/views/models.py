@@ -34,8 +34,10 @@ from webapp.matching.services.learning import (
     RIDGES,
     model_check,
     model_delete,
+    model_estimate,
     model_learn,
     model_rename,
+    model_stop,
 )
 
 
@@ -112,7 +114,7 @@ def _start(request: HttpRequest, cohorts: list[Cohort]) -> LearnedModel:
 
 
 def _find(request: HttpRequest, uuid: str) -> LearnedModel:
-    models = LearnedModel.objects.select_related("job", "check_job")
+    models = LearnedModel.objects.select_related("job", "check_job", "intervals_job")
     return get_owned_or_404(models, request.user, uuid)
 
 
@@ -171,6 +173,28 @@ def check(request: HttpRequest, uuid: str) -> HttpResponse:
     found = _find(request, uuid)
     cohort = get_owned_or_404(Cohort, request.user, request.POST.get("cohort", ""))
     attempt(request, lambda: model_check(user=request.user, model=found, cohort=cohort))
+    return redirect("matching:model", found.pk)
+
+
+@require_POST
+@staff_required
+def stop(request: HttpRequest, uuid: str) -> HttpResponse:
+    """Let learning end with the weights that it has."""
+    found = _find(request, uuid)
+    attempt(
+        request,
+        lambda: model_stop(user=request.user, model=found),
+        "Learning ends after its step, with the best weights so far.",
+    )
+    return redirect("matching:model", found.pk)
+
+
+@require_POST
+@staff_required
+def estimate(request: HttpRequest, uuid: str) -> HttpResponse:
+    """Work out how sure each weight is."""
+    found = _find(request, uuid)
+    attempt(request, lambda: model_estimate(user=request.user, model=found))
     return redirect("matching:model", found.pk)
 
 

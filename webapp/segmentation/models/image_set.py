@@ -6,12 +6,12 @@ from django.conf import settings
 from django.db import models
 from django.urls import reverse
 
-from engine import PictureView, view_from_json
-from webapp.common.models import OrganisationOwned
+from engine.datasets.picture_view import PictureView, view_from_json
+from webapp.common.models import OrganisationOwned, Removable
 from webapp.files.contents import FileStore
 
 
-class ImageSet(OrganisationOwned):
+class ImageSet(Removable, OrganisationOwned):
     """Images of one kind of thing; ``foreground`` is that thing's name, such as "leaf".
 
     ``classes`` names what is painted, [{"value": 1, "name": "Nucleus", "colour": "#3b82f6"}]; it is

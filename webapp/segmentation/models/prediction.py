@@ -6,14 +6,14 @@ from pathlib import Path
 from django.db import models
 from django.urls import reverse
 
-from engine import PictureView
-from webapp.common.models import OrganisationOwned
+from engine.datasets.picture_view import PictureView
+from webapp.common.models import OrganisationOwned, Removable
 from webapp.files.storage import array_path
 from webapp.segmentation.models.image_set import ImageFile, ImageSet
 from webapp.segmentation.models.segmenter import Segmenter
 
 
-class PredictionBatch(OrganisationOwned):
+class PredictionBatch(Removable, OrganisationOwned):
     """One run of one model over one set."""
 
     uuid = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -29,6 +29,9 @@ class PredictionBatch(OrganisationOwned):
     job = models.OneToOneField(
         "jobs.Job", null=True, on_delete=models.SET_NULL, related_name="prediction_batch"
     )
+    n_unlisted = models.PositiveIntegerField(
+        default=0, help_text="images of the set that have no row in the batch yet"
+    )
 
     class Meta:
         ordering = ["-created_at"]
@@ -38,6 +41,11 @@ class PredictionBatch(OrganisationOwned):
 
     def get_absolute_url(self) -> str:
         return reverse("segmentation:prediction", args=[self.pk])
+
+    @property
+    def n_images(self) -> int:
+        """All images of a batch from a list, which counted those that have rows."""
+        return self.n_listed + self.n_unlisted
 
 
 class PredictedImage(models.Model):
@@ -90,6 +98,7 @@ class PredictedImage(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["batch", "name"], name="one_prediction_per_name")
         ]
+        indexes = [models.Index(fields=["batch", "state"])]  # counted while predicting
 
     def __str__(self) -> str:
         return self.name

@@ -9,7 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from engine import LiveSegmenter, measure_objects, read_image, view_from_json
+from engine.datasets import read_image
+from engine.datasets.picture_view import view_from_json
+from engine.learning.live_segmenter import LiveSegmenter
+from engine.metrics import measure_objects
 from webapp.segmentation.painting.raster import live_factor, live_size, paint_strokes
 
 UNKNOWN = 255  # the engine's label of what is not painted

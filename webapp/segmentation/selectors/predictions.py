@@ -10,7 +10,7 @@ import numpy as np
 from django.db.models import Avg, Count, F, Q, QuerySet
 from django.shortcuts import get_object_or_404
 
-from engine import Confusion, class_figures
+from engine.metrics import Confusion, class_figures
 from webapp.accounts.models import User
 from webapp.common.listing import Listing, Tally, light, list_page
 from webapp.common.selectors import get_owned_or_404, owned_by
@@ -29,7 +29,7 @@ _IMAGES = Tally(
     PredictedImage.objects.all(),
     "batch",
     {
-        "n_images": Count("pk"),
+        "n_listed": Count("pk"),
         "n_done": Count("pk", filter=Q(state=PredictedImage.State.DONE)),
         "n_refused": Count("pk", filter=Q(state=PredictedImage.State.REFUSED)),
         "mean_iou": Avg("iou", filter=Q(learned_from=False)),
@@ -87,7 +87,7 @@ def batches_of(user: User) -> QuerySet[PredictionBatch]:
 
 
 def count_images(batches: Iterable[PredictionBatch]) -> None:
-    """Have batches know ``n_images``, ``n_done``, ``n_refused``, ``mean_iou``, ``learned_iou``.
+    """Have batches know ``n_listed``, ``n_done``, ``n_refused``, ``mean_iou``, ``learned_iou``.
 
     ``mean_iou`` is over images that the model did not learn from, ``learned_iou`` over the others.
     """

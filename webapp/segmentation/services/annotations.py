@@ -4,13 +4,45 @@ from pathlib import Path
 
 from django.db import transaction
 
-from engine import mask_stem, picture_stem
+from engine.datasets.image_names import mask_stem, picture_stem
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.segmentation.annotations import Annotation, Shape
 from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.models import ImageFile, ImageSet
 from webapp.segmentation.services.painting import COLOURS, MOST_CLASSES, stroke_add
+
+ROI_ENDING = ".roi"
+_OF_A_MANAGER = "roiset"
+
+
+def image_of_roi(image_set: ImageSet, name: str, archive: str) -> str:
+    """Return the image that an ImageJ ROI is of: named as itself, or as the ZIP that it came in.
+
+    ImageJ names the ROIs of one picture by numbers, in a ZIP that people name after the picture:
+    a.zip, a_rois.zip, RoiSet_a.zip.
+
+    Raises
+    ------
+    SegmentationError
+        If there is no image of either name.
+    """
+    named = image_set.files.filter(role=ImageFile.Role.IMAGE).values_list("name", flat=True)
+    images = {picture_stem(image): image for image in named}
+    stem = picture_stem(archive)
+    for part in (_OF_A_MANAGER, "rois", "roi"):
+        stem = stem.removesuffix(part).removeprefix(part).strip("_- .")
+    for found in (
+        images.get(picture_stem(name)),
+        images.get(picture_stem(archive)),
+        images.get(stem),
+    ):
+        if found:
+            return found
+    called = f"{archive} as a_rois.zip" if archive else f"{name} as a.roi"
+    raise SegmentationError(
+        f"{name} does not say which picture it is of; name {called}, where the picture is a.png."
+    )
 
 
 def annotations_take(
@@ -100,4 +132,4 @@ def _stroke(shape: Shape, value: int) -> dict[str, object]:
 
 def is_annotation(name: str) -> bool:
     """Whether a name is that of annotations, which are read after all pictures."""
-    return Path(name).suffix.casefold() == ".json"
+    return Path(name).suffix.casefold() in {".json", ROI_ENDING}

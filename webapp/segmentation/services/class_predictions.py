@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from engine import confusion, predict_classes
+from engine import predict_classes
+from engine.metrics import confusion
 from webapp.files.contents import FileStore
 from webapp.files.storage import keep_array, keep_bytes
 from webapp.segmentation.inspection import jpeg_bytes

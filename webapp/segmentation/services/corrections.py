@@ -4,7 +4,8 @@ import numpy as np
 from django.db import transaction
 from numpy.typing import NDArray
 
-from engine import InvalidProblemError, read_image
+from engine import InvalidProblemError
+from engine.datasets import read_image
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.files import store

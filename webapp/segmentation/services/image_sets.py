@@ -1,21 +1,23 @@
 """Making, renaming and emptying image sets; roles and pairs of their files."""
 
-from collections.abc import Iterable
-from typing import Any
-
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.files import store
-from webapp.files.contents import FileStore, StoredContent, content_remove
-from webapp.files.quota import check_quota, lock_organisation
-from webapp.jobs.models import ACTIVE_STATES
-from webapp.jobs.services import job_cancel
+from webapp.files.contents import FileStore, StoredContent
+from webapp.files.quota import check_quota
 from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.models import ImageFile, ImageSet, PredictedImage
 from webapp.segmentation.pairing import PairingFile, pair_by_name, pair_problem
+from webapp.segmentation.services.removals import (
+    contents_release,
+    is_large,
+    prediction_jobs_cancel,
+    prediction_paths,
+    removal_start,
+)
 
 
 def image_set_create(*, user: User, name: str, foreground: str) -> ImageSet:
@@ -50,8 +52,11 @@ def _check_fields(image_set: ImageSet) -> None:
 def image_set_purge(*, user: User, image_set: ImageSet) -> None:
     """Delete a set, its files and what was predicted of them, and cancel what is being predicted.
 
-    Learned models stay.
+    Learned models stay. A large set is gone for everybody at once and taken away by a job.
     """
+    if is_large(image_set):
+        removal_start(user=user, target=image_set)
+        return
     results = list(
         PredictedImage.objects.filter(batch__image_set=image_set).select_related("batch")
     )
@@ -193,39 +198,3 @@ def content_keep(*, organisation_id: int, content: StoredContent, written: int) 
     check_quota(organisation_id, written=written)
     if not store.store().has(FileStore(organisation_id).path(content.digest)):
         raise SegmentationError("The same file was being removed. Send it again.")
-
-
-def contents_release(*, organisation_id: int, digests: Iterable[str]) -> None:
-    """Remove the stored bytes that no file and no prediction of the organisation needs."""
-    for digest in set(digests):
-        with transaction.atomic():
-            lock_organisation(organisation_id)
-            if not _is_needed(organisation_id, digest):
-                content_remove(organisation_id=organisation_id, digest=digest)
-
-
-def _is_needed(organisation_id: int, digest: str) -> bool:
-    files = ImageFile.objects.filter(image_set__organisation_id=organisation_id, digest=digest)
-    results = PredictedImage.objects.filter(batch__organisation_id=organisation_id)
-    return (
-        files.exists()
-        or results.filter(image_digest=digest).exists()
-        or results.filter(mask_digest=digest).exists()
-    )
-
-
-def prediction_jobs_cancel(*, user: User, batches: Any) -> None:
-    """Cancel what is being predicted of batches that are about to be deleted."""
-    for batch in batches.filter(job__state__in=ACTIVE_STATES).select_related("job"):
-        job_cancel(user=user, job=batch.job)
-
-
-def prediction_paths(result: PredictedImage) -> list:
-    """Return where the arrays of a predicted image lie."""
-    return [
-        result.marginals_path,
-        result.mask_path,
-        result.layers_path,
-        result.preview_path,
-        result.objects_path,
-    ]

@@ -8,15 +8,9 @@ from django.conf import settings
 from django.db import transaction
 from numpy.typing import NDArray
 
-from engine import (
-    InvalidProblemError,
-    StoppedError,
-    evaluate_mask,
-    match_mask,
-    predict_segmentation,
-    read_image,
-    read_mask,
-)
+from engine import InvalidProblemError, StoppedError, evaluate_mask, predict_segmentation
+from engine.datasets import read_image, read_mask
+from engine.datasets.masks import match_mask
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.files import store
@@ -43,21 +37,24 @@ from webapp.segmentation.rendering import (
     reduced,
 )
 from webapp.segmentation.services.class_predictions import (
-    class_bytes_per_pixel,
     predict_class_image,
 )
-from webapp.segmentation.services.image_sets import (
+from webapp.segmentation.services.removals import (
     contents_release,
+    is_large,
     prediction_paths,
+    removal_start,
+)
+from webapp.segmentation.services.waiting_images import (
+    bytes_to_come,
+    predicted_bytes,
+    rows_make,
+    waiting_count,
 )
 from webapp.segmentation.uncertainty import reliability_counts
 
 PREVIEW_SIDE = 360  # pixels
 PIECE_PIXELS = 50_000_000  # of one piece, if that is reached before its number of images
-BYTES_PER_PIXEL = 5  # 4 of the marginals; mask and layers are smooth and shrink to less than one
-BYTES_PER_IMAGE = (
-    250_000  # preview, headers, objects, and the layers of images too small to be smooth
-)
 
 
 @with_fresh_count
@@ -75,8 +72,8 @@ def prediction_start(
     SegmentationError, QuotaError
         If the set has no images, the model is not learned yet, or there is no room.
     """
-    images = list(image_set.files.filter(role=ImageFile.Role.IMAGE).select_related("mask"))
-    if not images:
+    n_images = image_set.files.filter(role=ImageFile.Role.IMAGE).count()
+    if not n_images:
         raise SegmentationError(f"{image_set.name} has no images yet. Upload some first.")
     if not segmenter.is_ready:
         raise SegmentationError(f"{segmenter.name} is not learned yet.")
@@ -89,8 +86,9 @@ def prediction_start(
             segmenter=segmenter,
             image_set=image_set,
             readout=readout,
+            n_unlisted=n_images,
         )
-        PredictedImage.objects.bulk_create([_waiting(batch, file, learned) for file in images])
+        rows_make(batch=batch, learned=learned)
         _enqueue(user, batch)
     return batch
 
@@ -106,7 +104,7 @@ def prediction_go_on(*, user: User, batch: PredictionBatch) -> int:
     """
     with transaction.atomic():
         batch = PredictionBatch.objects.select_for_update().get(pk=batch.pk)
-        left = batch.images.filter(state=PredictedImage.State.WAITING).count()
+        left = waiting_count(batch)
         if batch.job is not None and batch.job.is_active:
             raise SegmentationError("These images are being predicted already.")
         if not left:
@@ -116,16 +114,12 @@ def prediction_go_on(*, user: User, batch: PredictionBatch) -> int:
 
 
 def _enqueue(user: User, batch: PredictionBatch) -> None:
-    waiting = batch.images.filter(state=PredictedImage.State.WAITING)
     batch.job = job_enqueue(
         user=user,
         kind="segmentation.predict",
         parameters={"batch": str(batch.pk)},
         title=f"{batch.name} by {batch.segmenter.name}",
-        stores=sum(
-            predicted_bytes(*size, len(batch.segmenter.classes))
-            for size in waiting.values_list("width", "height")
-        ),
+        stores=bytes_to_come(batch),
     )
     batch.save(update_fields=["job"])
 
@@ -156,25 +150,6 @@ def prediction_pieces(batch: PredictionBatch) -> list[Piece]:
 
 def _piece(batch: PredictionBatch, names: list[str], stores: int) -> Piece:
     return Piece({"batch": str(batch.pk), "first": names[0], "last": names[-1]}, stores)
-
-
-def predicted_bytes(width: int, height: int, n_classes: int = 0) -> int:
-    """Return what the files of one predicted image take at most, unless it is mere noise."""
-    a_pixel = class_bytes_per_pixel(n_classes) if n_classes else BYTES_PER_PIXEL
-    return a_pixel * width * height + BYTES_PER_IMAGE
-
-
-def _waiting(batch: PredictionBatch, file: ImageFile, learned: set[str]) -> PredictedImage:
-    return PredictedImage(
-        batch=batch,
-        file=file,
-        name=file.name,
-        image_digest=file.digest,
-        mask_digest=file.paired_mask.digest if file.paired_mask else "",
-        width=file.width,
-        height=file.height,
-        learned_from=file.digest in learned,
-    )
 
 
 def predict_image(*, model: Any, row: PredictedImage, job: Job) -> None:
@@ -298,7 +273,13 @@ def _fields(
 
 
 def prediction_delete(*, user: User, batch: PredictionBatch) -> None:
-    """Delete a batch and its arrays; images and models stay. A running job is cancelled."""
+    """Delete a batch and its arrays; images and models stay. A running job is cancelled.
+
+    A large one is gone for everybody at once and taken away by a job.
+    """
+    if is_large(batch):
+        removal_start(user=user, target=batch)
+        return
     rows = list(batch.images.all())
     for row in rows:
         row.batch = batch

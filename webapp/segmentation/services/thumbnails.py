@@ -5,7 +5,9 @@ from pathlib import Path
 from django.http import Http404
 from PIL import Image
 
-from engine import InvalidProblemError, PictureView, read_image
+from engine import InvalidProblemError
+from engine.datasets import read_image
+from engine.datasets.picture_view import PictureView
 from webapp.files.contents import FileStore
 from webapp.segmentation.inspection import THUMBNAIL_SIDE, jpeg_bytes, small_copy
 from webapp.segmentation.rendering import view_factor

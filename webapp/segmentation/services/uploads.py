@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
 
-from engine import InvalidProblemError, mask_stem
+from engine import InvalidProblemError
+from engine.datasets.image_names import mask_stem
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.common.errors import Refusal
@@ -21,9 +22,15 @@ from webapp.segmentation.archive import (
     entry_chunks,
     open_archive,
 )
+from webapp.segmentation.imagej import read_roi
 from webapp.segmentation.inspection import FileFacts, inspect_file
 from webapp.segmentation.models import ImageFile, ImageSet
-from webapp.segmentation.services.annotations import annotations_take, is_annotation
+from webapp.segmentation.services.annotations import (
+    ROI_ENDING,
+    annotations_take,
+    image_of_roi,
+    is_annotation,
+)
 from webapp.segmentation.services.image_sets import (
     content_keep,
     contents_release,
@@ -105,7 +112,11 @@ def _take_archive(user: User, image_set: ImageSet, uploaded: UploadedFile) -> It
             if entry.refusal:
                 yield FileResult(entry.name or "?", "refused", entry.refusal)
                 continue
-            result = _take(user, image_set, entry.name, entry_chunks(archive, entry))
+            is_of_objects = "segmentationobject/" in entry.info.filename.casefold()
+            chunks = entry_chunks(archive, entry)
+            result = _take(
+                user, image_set, entry.name, chunks, archive=name, is_of_objects=is_of_objects
+            )
             yield result
             if result.is_no_room:
                 if left:
@@ -122,19 +133,27 @@ def _is_scribble(name: str) -> bool:
     return "scribble" in name.casefold()
 
 
-def _take_annotations(user: User, image_set: ImageSet, name: str, content: bytes) -> FileResult:
-    annotations = read_annotations(content, name)
+def _take_annotations(
+    user: User, image_set: ImageSet, name: str, content: bytes, archive: str
+) -> FileResult:
+    if name.casefold().endswith(ROI_ENDING):
+        image = image_of_roi(image_set, name, archive)
+        annotations = [read_roi(content, name, image)]
+    else:
+        annotations = read_annotations(content, name)
     sentence = annotations_take(user=user, image_set=image_set, name=name, annotations=annotations)
     return FileResult(name, "added", sentence)
 
 
-def _painted_instead(user: User, file: ImageFile) -> FileResult | None:
+def _painted_instead(user: User, file: ImageFile, *, is_of_objects: bool) -> FileResult | None:
     """Paint a map of classes on its picture, in whose place no mask of two values can stand."""
     is_named_so = _is_scribble(file.name) or (
         mask_stem(file.name) is not None and not file.mask_like
     )
     path = file.store.fetch(file.digest)
-    found = read_class_map(path, file.name) if is_named_so else None
+    found = None
+    if is_named_so:
+        found = read_class_map(path, file.name, is_of_objects=is_of_objects)
     if found is None:
         return None
     image_set, digest = file.image_set, file.digest
@@ -150,12 +169,24 @@ def _painted_instead(user: User, file: ImageFile) -> FileResult | None:
         contents_release(organisation_id=image_set.organisation_id, digests=[digest])
 
 
-def _take(user: User, image_set: ImageSet, name: str, chunks: Iterable[bytes]) -> FileResult:
+def _take(
+    user: User,
+    image_set: ImageSet,
+    name: str,
+    chunks: Iterable[bytes],
+    *,
+    archive: str = "",
+    is_of_objects: bool = False,
+) -> FileResult:
     try:
         if is_annotation(name):
-            return _take_annotations(user, image_set, name, b"".join(_capped(chunks, name)))
+            content = b"".join(_capped(chunks, name))
+            return _take_annotations(user, image_set, name, content, archive)
         file, outcome = image_file_add(user=user, image_set=image_set, name=name, chunks=chunks)
-        if outcome != "same" and (painted := _painted_instead(user, file)):
+        painted = None
+        if outcome != "same":
+            painted = _painted_instead(user, file, is_of_objects=is_of_objects)
+        if painted is not None:
             return painted
     except (QuotaError, StorageFullError) as error:
         return FileResult(name, "refused", str(error), is_no_room=True)

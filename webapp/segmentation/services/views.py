@@ -7,7 +7,8 @@ from typing import Any
 
 from django.db import transaction
 
-from engine import BRIGHTEST, InvalidProblemError, PictureView, choose_view, read_deep
+from engine import InvalidProblemError
+from engine.datasets.picture_view import BRIGHTEST, PictureView, choose_view, read_deep
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.segmentation.errors import SegmentationError

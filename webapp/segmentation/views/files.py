@@ -17,9 +17,10 @@ from django.views.decorators.http import require_GET, require_POST
 
 from webapp.accounts.models import User
 from webapp.common.decorators import staff_required, viewer_required
+from webapp.common.full_disk import is_full_disk
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
-from webapp.files.contents import FULL_DISK_ERRORS, StorageFullError
+from webapp.files.contents import StorageFullError
 from webapp.files.file_responses import exported, file_response
 from webapp.segmentation.models import ImageSet
 from webapp.segmentation.selectors.image_sets import image_file_of
@@ -37,7 +38,7 @@ def image_file_upload(request: HttpRequest, pk: str) -> HttpResponseBase:
     try:
         return _protected_upload(request, pk)
     except OSError as error:
-        if error.errno in FULL_DISK_ERRORS:
+        if is_full_disk(error):
             return JsonResponse({"sentence": str(StorageFullError())}, status=507)
         return JsonResponse({"sentence": CUT_OFF}, status=400)
 

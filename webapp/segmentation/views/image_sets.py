@@ -1,6 +1,5 @@
 """Pages of image sets: list, new, one set; removing it or its files, roles and pairs."""
 
-from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils.http import urlencode
@@ -8,6 +7,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from webapp.common.decorators import staff_required, viewer_required
 from webapp.common.errors import Refusal
+from webapp.common.listing import page_at
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
 from webapp.segmentation.archive import MAX_ENTRY_BYTES, MAX_TOTAL_BYTES
@@ -59,9 +59,7 @@ def image_set_page(request: HttpRequest, pk: str) -> HttpResponse:
     image_set = image_set_of(request.user, pk)
     choice = request.GET.get("show", "all")
     query = request.GET.get("q", "").strip()
-    page = Paginator(files_shown(image_set, choice, query), PAGE_SIZE).get_page(
-        request.GET.get("page")
-    )
+    page = page_at(files_shown(image_set, choice, query), request.GET.get("page"), PAGE_SIZE)
     unpaired = choice == "unpaired"
     context = {
         "image_set": image_set,

@@ -11,8 +11,9 @@ from django.views.decorators.http import require_GET, require_POST
 
 from webapp.common.decorators import staff_required, viewer_required
 from webapp.common.errors import Refusal
+from webapp.common.full_disk import is_full_disk
 from webapp.common.toasts import toast
-from webapp.files.contents import FULL_DISK_ERRORS, StorageFullError
+from webapp.files.contents import StorageFullError
 from webapp.files.file_headers import as_attachment
 from webapp.files.file_responses import exported, file_response
 from webapp.segmentation.exports import coco_json, labels_tif, overlay_png, require_done, stem
@@ -233,7 +234,7 @@ def predicted_image_correct(request: HttpRequest, pk: str, image_pk: str) -> Htt
     except StorageFullError as error:
         return JsonResponse({"sentence": str(error)}, status=507)
     except OSError as error:
-        full = error.errno in FULL_DISK_ERRORS
+        full = is_full_disk(error)
         sentence = str(StorageFullError()) if full else "The upload stopped before its end."
         return JsonResponse({"sentence": sentence}, status=507 if full else 400)
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-from django.core.paginator import Paginator
 from django.http import (
     Http404,
     HttpRequest,
@@ -17,6 +16,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from webapp.audit.services import audit
 from webapp.common.decorators import staff_required, viewer_required
 from webapp.common.errors import Refusal
+from webapp.common.listing import page_at
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import attempt, toast
 from webapp.files.file_headers import as_attachment
@@ -45,6 +45,7 @@ from webapp.segmentation.services.predictions import (
     prediction_go_on,
     prediction_start,
 )
+from webapp.segmentation.services.waiting_images import waiting_count
 
 PAGE_SIZE = 30
 
@@ -113,7 +114,7 @@ def prediction_live(request: HttpRequest, pk: str) -> HttpResponse:
 def _context(request: HttpRequest, batch: PredictionBatch) -> dict[str, Any]:
     live = _live_context(request, batch)
     numbers = batch_numbers(batch)
-    n_left = batch.images.filter(state=PredictedImage.State.WAITING).count()
+    n_left = waiting_count(batch)
     return live | {
         "job": batch.job,
         "n_left": n_left,
@@ -144,7 +145,7 @@ def _live_context(request: HttpRequest, batch: PredictionBatch) -> dict[str, Any
     """What the list of images shows; asked for every two seconds while predicting."""
     order = request.GET.get("order", "")
     order = order if order in ORDERS else default_order(batch)
-    page = Paginator(images_in_order(batch, order), PAGE_SIZE).get_page(request.GET.get("page"))
+    page = page_at(images_in_order(batch, order), request.GET.get("page"), PAGE_SIZE)
     return {
         "batch": batch,
         "is_active": batch.job is not None and batch.job.is_active,

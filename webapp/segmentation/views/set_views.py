@@ -4,7 +4,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
-from engine import BRIGHTEST
+from engine.datasets.picture_view import BRIGHTEST
 from webapp.common.decorators import staff_required
 from webapp.common.errors import Refusal
 from webapp.common.selectors import get_owned_or_404

@@ -1,16 +1,21 @@
-"""What students do: begin, answer, finish, come back, withdraw."""
+"""What students do: begin, answer, finish, come back."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from webapp.audit.services import audit
 from webapp.identity.students import SignedInStudent
 from webapp.surveys.models import Participant, Questionnaire, new_nonce
-from webapp.surveys.people import name_in_cohort
-from webapp.surveys.questions import Question, QuestionnaireError, questions_of, read_answer
+from webapp.surveys.questions import (
+    Kind,
+    Question,
+    QuestionnaireError,
+    questions_of,
+    read_answer,
+)
 
 
 def participant_begin(*, questionnaire: Questionnaire, identifier: str) -> Participant:
@@ -68,7 +73,7 @@ def answer_save(*, participant: Participant, question: Question, values: list[st
     """
     value = read_answer(question, values)
     with transaction.atomic():
-        found = _locked(participant)
+        found = locked_participant(participant)
         found.answers[question.key] = value
         found.updated_at = timezone.now()
         found.save(update_fields=["answers", "updated_at"])
@@ -78,45 +83,24 @@ def answer_save(*, participant: Participant, question: Question, values: list[st
 
 def answers_finish(*, participant: Participant) -> None:
     """Say that the answers are complete; they can still be changed until it closes."""
-    consents = [q for q in questions_of(participant.questionnaire.content) if q.kind == "consent"]
-    if any(participant.answers.get(question.key) != "yes" for question in consents):
+    if missing_consent(participant, questions_of(participant.questionnaire.content)):
         raise QuestionnaireError(_("Your consent is needed to finish."))
     with transaction.atomic():
-        found = _locked(participant)
+        found = locked_participant(participant)
         now = timezone.now()
         found.finished_at, found.updated_at = found.finished_at or now, now
         found.save(update_fields=["finished_at", "updated_at"])
     participant.finished_at = found.finished_at
 
 
-@transaction.atomic
-def answers_withdraw(*, participant: Participant) -> bool:
-    """Delete somebody's own answers for good; return whether a cohort has a copy of them.
-
-    Who is in a cohort is named to staff by the id that they see.
-    """
-    found = _locked(participant)
-    audit(
-        None,
-        "withdrew",
-        participant.questionnaire,
-        organisation=participant.questionnaire.organisation,
-        was_in_a_cohort=found.cohort_id is not None,
-        **_place_in_cohort(found),
-    )
-    found.delete()
-    return found.cohort_id is not None
+def missing_consent(participant: Participant, questions: Sequence[Question]) -> Question | None:
+    """Return the first consent that somebody has not given."""
+    consents = (question for question in questions if question.kind is Kind.CONSENT)
+    return next((q for q in consents if participant.answers.get(q.key) != "yes"), None)
 
 
-def _place_in_cohort(participant: Participant) -> dict[str, str]:
-    if participant.cohort is None:
-        return {}
-    known = name_in_cohort(participant)
-    student = participant.cohort.students.filter(original_id=known).first()
-    return {"cohort": participant.cohort.name} | ({"student": student.label} if student else {})
-
-
-def _locked(participant: Participant) -> Participant:
+def locked_participant(participant: Participant) -> Participant:
+    """Lock somebody's row until the transaction ends; refuse where it was deleted."""
     found = Participant.objects.select_for_update().filter(pk=participant.pk).first()
     if found is None:
         raise QuestionnaireError(_("Your answers were removed."))

@@ -17,6 +17,7 @@ from webapp.surveys.questions import Kind, Question, QuestionnaireError, questio
 from webapp.surveys.selectors import requests_of
 
 _MIN = 2
+SOURCE = "Questionnaire "  # how requests say where they come from, before the title
 
 
 def waiting_for_cohort(questionnaire: Questionnaire) -> list[Participant]:
@@ -54,7 +55,7 @@ def cohort_from_answers(*, user: User, questionnaire: Questionnaire, name: str) 
             number = {one.pk: FIRST_NUMBER + k for k, one in enumerate(people)}
             requests_add(
                 cohort=cohort,
-                source=f"Questionnaire {questionnaire.title}",
+                source=f"{SOURCE}{questionnaire.title}"[:120],
                 pairs=[
                     (number[asker.pk], number[target.pk])
                     for asker, target, _ in requests_of(questionnaire)

@@ -32,12 +32,13 @@ from webapp.surveys.questions import (
 from webapp.surveys.services.answers import (
     answer_save,
     answers_finish,
-    answers_withdraw,
+    missing_consent,
     participant_begin,
     participant_of_student,
     participant_opened,
 )
 from webapp.surveys.services.translations import LANGUAGES
+from webapp.surveys.services.withdrawals import answers_withdraw
 
 View = Callable[..., HttpResponse]
 
@@ -180,9 +181,12 @@ def answer(request: HttpRequest, token: str) -> HttpResponse:
         return _message(request, _("This link is not valid any more."), status=404)
     questionnaire = participant.questionnaire
     language = _settle(request, questionnaire)
+    is_own = not questionnaire.asks_sign_in or _is_own(request, participant)
     if questionnaire.is_closed:
-        return _closed(request, questionnaire)
-    if questionnaire.asks_sign_in and not _is_own(request, participant):
+        if is_own and request.method == "POST" and _withdraws(request):
+            return _withdrawn(request, participant)
+        return _closed(request, questionnaire, can_withdraw=is_own)
+    if not is_own:
         return redirect("surveys:code", questionnaire.code)
     if not questionnaire.was_opened:
         return _message(request, _("This questionnaire is not open yet."), questionnaire)
@@ -216,16 +220,8 @@ def _posted(
     is_over = limits.is_over(request, "save", limits.SAVES)
     if is_over or limits.is_over_for_one(participant.pk):
         return _message(request, _("Too many tries. Wait ten minutes."), status=429)
-    if action == "withdraw" and request.POST.get("sure") == "yes":
-        questionnaire = participant.questionnaire
-        is_copied = answers_withdraw(participant=participant)
-        sentence = _("Your answers were deleted.")
-        if is_copied:
-            sentence = _(
-                "Your answers were deleted here. Rooms are being planned with a copy of them: your "
-                "housing office now sees that you took them back."
-            )
-        return _message(request, sentence, questionnaire)
+    if _withdraws(request):
+        return _withdrawn(request, participant)
     try:
         if action == "finish":
             answers_finish(participant=participant)
@@ -242,13 +238,35 @@ def _posted(
             values = request.POST.getlist("answer")
             answer_save(participant=participant, question=question, values=values)
     except QuestionnaireError as problem:
-        number = whole_number(request.POST.get("n", "")) or len(questions) + 1
+        lacking = missing_consent(participant, questions) if action == "finish" else None
+        asked_for = lacking.number if lacking else whole_number(request.POST.get("n", ""))
+        number = asked_for or len(questions) + 1
         if number > len(questions):
             return _last(request, participant, questions, error=str(problem))
         return render_question(request, participant, questions, number, error=str(problem))
     if request.headers.get("X-Requested-With") == "fetch":
         return HttpResponse(status=204)
     return HttpResponseRedirect(f"{here}?n={number + 1}")
+
+
+def _withdraws(request: HttpRequest) -> bool:
+    post = request.POST
+    return post.get("action") == "withdraw" and post.get("sure") == "yes"
+
+
+def _withdrawn(request: HttpRequest, participant: Participant) -> HttpResponse:
+    questionnaire = participant.questionnaire
+    try:
+        was_copied = answers_withdraw(participant=participant)
+    except QuestionnaireError as problem:  # in another tab, a moment ago
+        return _message(request, str(problem), questionnaire, status=404)
+    sentence = _("Your answers were deleted.")
+    if was_copied:
+        sentence = _(
+            "Your answers were deleted, also where rooms are planned with them. A room that was "
+            "published for you stays yours until your housing office changes it."
+        )
+    return _message(request, sentence, questionnaire)
 
 
 def render_question(
@@ -307,8 +325,11 @@ def _last(
     return render(request, "surveys/student/last.html", context, status=422 if error else 200)
 
 
-def _closed(request: HttpRequest, questionnaire: Questionnaire) -> HttpResponse:
-    return _message(request, _("This questionnaire is closed."), questionnaire, status=410)
+def _closed(
+    request: HttpRequest, questionnaire: Questionnaire, *, can_withdraw: bool = False
+) -> HttpResponse:
+    sentence = _("This questionnaire is closed.")
+    return _message(request, sentence, questionnaire, status=410, can_withdraw=can_withdraw)
 
 
 def _message(
@@ -317,7 +338,13 @@ def _message(
     questionnaire: Questionnaire | None = None,
     *,
     status: int = 200,
+    can_withdraw: bool = False,
 ) -> HttpResponse:
     shown = None if questionnaire is None else _shown(request, questionnaire)
-    context = {"sentence": sentence, "questionnaire": shown, **_menu(questionnaire)}
+    context = {
+        "sentence": sentence,
+        "questionnaire": shown,
+        "can_withdraw": can_withdraw,
+        **_menu(questionnaire),
+    }
     return render(request, "surveys/student/message.html", context, status=status)

@@ -10,13 +10,20 @@ from contextlib import contextmanager
 from moto.server import ThreadedMotoServer
 
 ERROR = b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+_NO = b"<Error><Code>NotImplemented</Code><Message>No.</Message></Error>"
+UNABLE = (
+    b"HTTP/1.1 501 Not Implemented\r\nContent-Type: application/xml\r\nConnection: close\r\n"
+    b"Content-Length: %d\r\n\r\n%s" % (len(_NO), _NO)
+)
+_ANSWERS = {"500": ERROR, "501": UNABLE}
 
 
 class Road:
     """Passes connections on to a server; ``next`` says what happens to the coming ones.
 
-    Each entry is for one connection: "pass", "500", "cut" (after the first bytes of the answer),
-    "slow" (a second late) or "away" (closed at once). When none is left, all pass.
+    Each entry is for one connection: "pass", "500", "501" (the store cannot do that),
+    "cut" (after the first bytes of the answer), "slow" (a second late) or "away"
+    (closed at once). When none is left, all pass, unless ``is_away``.
     """
 
     def __init__(self, port: int) -> None:
@@ -24,7 +31,7 @@ class Road:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
         self.next: list[str] = []
-        self.is_closed = False
+        self.is_closed = self.is_away = False
         self.seen = 0
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -37,16 +44,16 @@ class Road:
             with contextlib.suppress(OSError):
                 connection, _ = self._listener.accept()
                 self.seen += 1
-                how = self.next.pop(0) if self.next else "pass"
+                how = self.next.pop(0) if self.next else ("away" if self.is_away else "pass")
                 threading.Thread(target=self._serve, args=(connection, how), daemon=True).start()
 
     def _serve(self, connection: socket.socket, how: str) -> None:
         with connection, contextlib.suppress(OSError):
             if how == "away":
                 return
-            if how == "500":
+            if how in _ANSWERS:
                 connection.recv(65536)
-                connection.sendall(ERROR)
+                connection.sendall(_ANSWERS[how])
                 return
             if how == "slow":
                 time.sleep(1)

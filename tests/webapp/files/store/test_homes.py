@@ -202,6 +202,18 @@ def test_copies_make_room_for_others_but_not_those_in_use(settings: LazySettings
     assert store.get(paths[0]).stat().st_size == 600
 
 
+def test_a_store_that_cannot_list_transfers_is_tidied_all_the_same(road: Road) -> None:
+    path = array_path(1, "models", UUID)
+    keep_bytes(path, b"weights")
+    part = path.with_name(f".{path.name}.1.part")
+    part.write_bytes(b"half")
+    os.utime(part, (0, 0))
+    store.store.__globals__["_store"].cache_clear()
+    road.next = ["501"]
+    assert store.tidy() == 1
+    assert not part.exists()
+
+
 @pytest.mark.django_db
 def test_pages_say_that_the_store_is_away(road: Road, bob: User, client_of: Any) -> None:
     client = client_of(bob)

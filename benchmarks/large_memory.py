@@ -1,0 +1,78 @@
+"""Peak memory of learning from pictures of 12 megapixels, and of predicting them.
+
+    python -m benchmarks.large_memory [--learned 20] [--predicted 200]
+
+Classes are learned from painted pictures, then pictures are predicted one after the other, in one
+process, as a worker does. The peak is printed for learning and for every tenth prediction: it may
+not pass 2 GB, and must not grow.
+"""
+
+import argparse
+import time
+from collections.abc import Iterator
+
+import numpy as np
+
+from benchmarks.microscope_pictures import CLASSES, draw_cells
+from benchmarks.peak_memory import forget_peak, peak_gigabytes
+from benchmarks.reporting import print_machine, print_table
+from engine import predict_classes, train_class_segmentation
+from engine.learning.class_model import Detail
+
+SHAPE = (3000, 4000)
+ALLOWED_GIGABYTES = 2.0
+SIDE = 512
+
+
+def large(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return a picture of 12 megapixels and its strokes; a small field is repeated to fill it."""
+    counts, labels = draw_cells(np.random.default_rng([seed]), SIDE)
+    grey = np.clip(counts // 10, 0, 255).astype(np.uint8)
+    times = (-(-SHAPE[0] // SIDE), -(-SHAPE[1] // SIDE))
+    picture = np.tile(grey, times)[: SHAPE[0], : SHAPE[1]]
+    strokes = np.full(SHAPE, 255, dtype=np.uint8)
+    strokes[200:400, 200:400] = labels[200:400, 200:400]
+    return np.repeat(picture[:, :, np.newaxis], 3, axis=2), strokes
+
+
+def _pictures(count: int) -> Iterator[np.ndarray]:
+    return (large(k)[0] for k in range(count))
+
+
+def _strokes(count: int) -> Iterator[np.ndarray]:
+    return (large(k)[1] for k in range(count))
+
+
+def main() -> None:
+    """Learn, predict, and print."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--learned", type=int, default=20)
+    parser.add_argument("--predicted", type=int, default=200)
+    options = parser.parse_args()
+    print_machine()
+    rows, worst = [], 0.0
+    forget_peak()
+    begun = time.process_time()
+    count = options.learned
+    detail = Detail(max_side=max(SHAPE), scale=1.0)
+    trained = train_class_segmentation(
+        _pictures(count), _strokes(count), CLASSES, detail=detail, position=False
+    )
+    worst = max(worst, peak_gigabytes())
+    taken = time.process_time() - begun
+    rows.append([f"learn from {count}", f"{peak_gigabytes():.2f}", f"{taken:.0f}"])
+    for k in range(options.predicted):
+        picture = large(1000 + k)[0]
+        forget_peak()
+        begun = time.process_time()
+        predict_classes(trained.model, picture, with_best=False)
+        worst = max(worst, peak_gigabytes())
+        if k % 10 == 0:
+            taken = time.process_time() - begun
+            rows.append([f"predict number {k + 1}", f"{peak_gigabytes():.2f}", f"{taken:.0f}"])
+    print_table("12 megapixels", ["what", "peak, GB", "core seconds"], rows)
+    print(f"the peak is {worst:.2f} GB, {ALLOWED_GIGABYTES:.0f} are allowed")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+"""What a point and multipliers prove of the maximum over the matching polytope."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from engine.core.arguments import FloatArray
+from engine.inference.matching.newton import NewtonPoint
+from engine.kernels.matching_newton import SURE, bound_rows
+from engine.kernels.threads import for_row_ranges
+
+TINY = 1e-290  # marginals below this are zero for the certificate's logarithms
+
+
+def bound_value(
+    scores: FloatArray, rho: FloatArray, tau: FloatArray, residual: float, point: NewtonPoint
+) -> tuple[float, float]:
+    """Return <W, tau> + H(tau) and a certified bound of its maximum over the matching polytope.
+
+    ``tau`` (n, n) with row sums within ``residual`` of 1; any potentials and multipliers will do.
+    """
+    kept = np.maximum(point.multipliers, 0.0)
+    reduced = replace(point, scores=scores, multipliers=kept).reduced_scores()
+    nu = point.potentials - rho
+    rows = np.empty((len(tau), 3))
+    spare = np.where(tau > SURE, 0.0, tau).sum(axis=1)
+
+    def work(first: int, last: int) -> None:
+        bound_rows(reduced, tau, nu, rho, spare, TINY, first, last, rows)
+
+    for_row_ranges(len(tau), work)
+    value, top, mean = rows.sum(axis=0) / 2.0
+    inside = np.array([tau[np.ix_(nodes, nodes)].sum() / 2.0 for nodes in point.sets])
+    room = np.array([(len(nodes) - 1) / 2.0 for nodes in point.sets]) - inside
+    value += float(kept @ inside)
+    slack = len(tau) * residual * (1.0 + float(np.abs(nu).max(initial=0.0)))
+    return value, value + max(top - mean, 0.0) + float(kept @ np.maximum(room, 0.0)) + slack

@@ -1,0 +1,58 @@
+"""Pairs that begin a group which stays in a room: one of the two has a refund there."""
+
+import numpy as np
+from numba import njit
+
+from engine.core.arguments import FloatArray, IntArray
+
+
+@njit(cache=True, nogil=True)
+def positive_stays(
+    scores: FloatArray,
+    bonus: FloatArray,
+    cost: FloatArray,
+    scale: float,
+    per_node: float,
+    room_cost: FloatArray,
+    bar: float,
+    room_start: IntArray,
+    room_atom: IntArray,
+    room_refund: FloatArray,
+    roots: IntArray,
+    values: FloatArray,
+) -> int:
+    """List pairs with a room that one of them may stay in, worth more than ``bar`` there.
+
+    A pair is worth scale scores_ij + bonus_ij - per_node (cost_i + cost_j) - room_cost of the room,
+    where those who may stay in it cost their refund less. ``bonus`` is (n, n), or (0, 0) for none.
+    ``room_start`` (R + 1,), ``room_atom``, ``room_refund`` list who may stay, room by room.
+    ``roots`` (k, 3): first, second, room; and ``values`` (k,) are filled as far as they go. The
+    number of pairs is returned, which may be larger.
+    """
+    n, count = len(cost), 0
+    price = cost.copy()
+    has_bonus = len(bonus) > 0
+    place = np.full(n, -1, dtype=np.int64)  # of an atom among those who may stay in this room
+    for room in range(len(room_start) - 1):
+        first, end = room_start[room], room_start[room + 1]
+        for e in range(first, end):
+            price[room_atom[e]] = cost[room_atom[e]] - room_refund[e]
+            place[room_atom[e]] = room_atom[e]
+        for e in range(first, end):
+            a = room_atom[e]
+            least = bar + per_node * price[a] + room_cost[room]
+            for v in range(n):
+                if v == a or (place[v] >= 0 and v < a):  # of two who may stay, once
+                    continue
+                value = scale * scores[a, v] - per_node * price[v]
+                if has_bonus:
+                    value += bonus[a, v]
+                if value > least:
+                    if count < len(roots):
+                        roots[count, 0], roots[count, 1], roots[count, 2] = a, v, room
+                        values[count] = value - least + bar
+                    count += 1
+        for e in range(first, end):
+            price[room_atom[e]] = cost[room_atom[e]]
+            place[room_atom[e]] = -1
+    return count

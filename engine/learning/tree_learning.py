@@ -1,0 +1,328 @@
+"""Learning the trees of `engine.learning.tree_unaries`: pictures dealt, sampled and fitted."""
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.core.arguments import FloatArray
+from engine.core.checkpoint import Checkpoint, OwnCheckpoint, State
+from engine.core.errors import StoppedError
+from engine.core.progress import StopCallback
+from engine.crf.class_features import ClassLabels
+from engine.crf.context import context_of
+from engine.crf.filter_bank import FilterBank, Frame
+from engine.crf.forest import Forest, forest_from_arrays
+from engine.kernels.threads import count_threads
+from engine.learning.boosted_trees import fit_forest
+from engine.learning.class_trees import fit_class_forest
+from engine.learning.clock import Clock
+from engine.learning.folds import FOLDS, Folds, deal_folds
+from engine.learning.tree_options import FIRST, REFIT, SECOND, TreeOptions
+from engine.learning.tree_unaries import Planes, TreeUnaries, ask, plain_planes
+
+SAMPLES, SAMPLES_A_PICTURE = 200_000, 4_000
+"""Pixels that the trees learn from: of all pictures together, and of one at most."""
+
+FIRST_STRIDE = 2
+"""The first trees learn from every so many-th of the sampled pixels."""
+
+REFIT_PAYS = 0.02
+"""By this share the error on pictures kept from it must fall for a refit to be taken: the trees of
+a refit are asked ever after."""
+
+LEAST_SLOPE = 0.05
+"""Node scores that grow less with what the trees say are taken to grow by this."""
+
+REFIT_SHARE = 0.25
+"""A refit may take about this share of the time before it."""
+
+Report = Callable[[str, float], None]
+"""Receives what is being done, and which share of all is done."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainingPicture:
+    """A picture (or a window of one) to learn from, at the size of its model.
+
+    Parameters
+    ----------
+    colours : ndarray, shape (rows, columns, 3), uint8
+    maps : ndarray, shape (rows, columns, C), float32, log-odds
+    labels : ndarray, shape (rows, columns), uint8; unknown from the number of classes on
+    frame : Frame, where it lies in the whole
+    folds : ndarray, shape () where the whole picture is of one fold, else that of the labels
+    pixels : ndarray of the flat places of known pixels that trees learn from
+    """
+
+    colours: NDArray[np.uint8]
+    maps: Planes
+    labels: ClassLabels
+    frame: Frame
+    folds: Folds
+    pixels: NDArray[np.int64]
+
+    @property
+    def sampled_labels(self) -> ClassLabels:
+        """Label of every sampled pixel."""
+        return self.labels.ravel()[self.pixels]
+
+    @property
+    def sampled_folds(self) -> Folds:
+        """Fold of every sampled pixel."""
+        return np.broadcast_to(self.folds, self.labels.shape).ravel()[self.pixels]
+
+
+def deal_pictures(
+    read: Sequence[tuple[NDArray[np.uint8], Planes, ClassLabels, Frame]],
+    n_classes: int,
+    each: int,
+    rng: np.random.Generator,
+) -> list[TrainingPicture]:
+    """Deal pictures (or, of few, blocks of pixels) into folds, and draw known pixels of each.
+
+    Parameters
+    ----------
+    read : colours, maps, labels and frame of every picture; see `TrainingPicture`.
+    n_classes : int; labels from it on are unknown.
+    each : int, pixels to draw from a picture
+    rng : numpy.random.Generator
+    """
+    dealt = []
+    all_folds = deal_folds([labels.shape for _, _, labels, _ in read], rng)
+    for (colours, maps, labels, frame), folds in zip(read, all_folds, strict=True):
+        known = np.flatnonzero(labels.ravel() < n_classes)
+        pixels = np.sort(rng.choice(known, min(max(each, 1), len(known)), replace=False))
+        dealt.append(TrainingPicture(colours, maps, labels, frame, folds, pixels))
+    return dealt
+
+
+@dataclass(slots=True)
+class TreeLearning:
+    """How trees are fitted, what is told on the way, and where fitted forests are left.
+
+    Parameters
+    ----------
+    n_outputs : int, 1 of masks, else the number of classes
+    weights : ndarray, shape (L,), of the pixels of each class; only of classes
+    position : bool, whether the place within the picture may speak
+    report, should_stop : see `engine.core.progress`
+    checkpoint : where forests are kept as they are done, so that a killed run goes on
+    first, second, more : how many trees of how many leaves, of both stages and of a refit
+    thinned_from : samples from which the first trees skip some
+    """
+
+    n_outputs: int
+    weights: FloatArray | None
+    position: bool
+    report: Report
+    should_stop: StopCallback
+    checkpoint: Checkpoint | OwnCheckpoint | None = None
+    first: TreeOptions | None = None
+    second: TreeOptions | None = None
+    more: TreeOptions | None = None
+    thinned_from: int = 20_000
+
+    def learn(self, pictures: Sequence[TrainingPicture]) -> TreeUnaries:
+        """Fit the trees of both stages.
+
+        Raises
+        ------
+        StoppedError
+            If asked to stop.
+
+        Notes
+        -----
+        200 pictures of 30,000 pixels: about two minutes of one core, 250 MB.
+        """
+        bank = FilterBank(self.position)
+        n_maps = pictures[0].maps.shape[2]
+        kept = _KeptForests(self.checkpoint)
+        with ThreadPoolExecutor(count_threads()) as pool:
+            work = _Work(self, pictures, bank, pool, kept)
+            self.report("Filtering the images", 0.0)
+            plain = work.sample(lambda _, planes: planes)
+            self.report("Growing the first trees", 0.1)
+            first = work.fit("first", plain, self.first or FIRST, FIRST_STRIDE)
+            self.report("Looking at what the first trees say", 0.3)
+            context = work.sample(
+                lambda picture, planes: context_of(ask(first, planes, picture.folds))
+            )
+            self.report("Growing the second trees", 0.42)
+            both = np.concatenate([plain, context])
+            second = work.fit("second", both, self.second or SECOND, 1)
+        return TreeUnaries(bank, n_maps, first, second)
+
+    def refit(
+        self,
+        unaries: TreeUnaries,
+        pictures: Sequence[TrainingPicture],
+        log_marginals: Sequence[Planes],
+        slope: float,
+    ) -> TreeUnaries:
+        """Let the second trees go on from what they and the messages say together.
+
+        Every fold's forest gains `REFIT` trees, fitted to the labels of the other folds' pictures
+        with the log-marginals as offsets: they explain what neighbours leave open.
+
+        Parameters
+        ----------
+        unaries : TreeUnaries
+        pictures : some of those that it learned from
+        log_marginals : of each, (rows, columns, L), from trees that never saw it; L is 2 of masks
+        slope : by how much node scores grow with what the trees say; see `slope_of`. What is added
+            has to count as much as it was fitted to.
+
+        Raises
+        ------
+        StoppedError
+            If asked to stop.
+
+        References
+        ----------
+        Domke 2013, "Structured learning via logistic regression".
+        """
+        with ThreadPoolExecutor(count_threads()) as pool:
+            work = _Work(self, pictures, unaries.bank, pool, _KeptForests(None))
+            samples = work.sample(lambda p, planes: unaries.second_planes(planes, p.folds))
+            start = np.concatenate(
+                [
+                    said.reshape(-1, said.shape[2])[picture.pixels]
+                    for said, picture in zip(log_marginals, pictures, strict=True)
+                ]
+            )
+            more = work.fit("refit", samples, self.more or REFIT, 1, start)
+        second = tuple(
+            one.joined(other.scaled(1 / slope))
+            for one, other in zip(unaries.second, more, strict=True)
+        )
+        return replace(unaries, second=second, n_refits=unaries.n_refits + 1)
+
+    def fit(
+        self,
+        samples: Planes,
+        labels: ClassLabels,
+        options: TreeOptions,
+        fold: int,
+        start: Planes | None = None,
+    ) -> Forest:
+        """Fit one forest to samples (K, n), from scores (n, L) if there are any."""
+        is_mask = self.n_outputs == 1
+        if is_mask and start is None:  # scikit-learn's know no offsets
+            return fit_forest(samples.T, labels == 1, options, seed=fold)
+        own = None if self.weights is None else self.weights[labels].astype(np.float32)
+        forest = fit_class_forest(
+            samples,
+            labels,
+            2 if is_mask else self.n_outputs,
+            options,
+            rng=np.random.default_rng(fold),
+            weights=own,
+            start=start,
+            should_stop=self.should_stop,
+        )
+        return forest.of_log_odds() if is_mask else forest
+
+
+def is_refit_tried(errors: Mapping[str, float], loss: str, clock: Clock) -> bool:
+    """Whether there are pictures to judge a refit on, messages to go on from, and time.
+
+    By the likelihood, whose certificate takes longer than all else, nothing is learned twice.
+    """
+    has_time = clock.left is None or clock.left > REFIT_SHARE * clock.seconds
+    return bool(errors) and loss in {"univariate", "clique"} and has_time
+
+
+def slope_of(said: Sequence[NDArray[np.floating]], scores: Sequence[NDArray[np.floating]]) -> float:
+    """Return the slope of node scores in what the trees say, by least squares over all pictures."""
+    x = np.concatenate([one.ravel() for one in said]).astype(np.float64)
+    y = np.concatenate([one.ravel() for one in scores]).astype(np.float64)
+    x -= x.mean()
+    return max(float(x @ y) / max(float(x @ x), 1e-12), LEAST_SLOPE)
+
+
+def has_fallen(before: float, after: float) -> bool:
+    """Whether an error fell by enough for a refit to be taken."""
+    return after <= (1 - REFIT_PAYS) * before and after < before
+
+
+class _KeptForests:
+    """Forests that are done, by name, in a checkpoint if there is one."""
+
+    def __init__(self, checkpoint: Checkpoint | OwnCheckpoint | None) -> None:
+        self._checkpoint = checkpoint
+        saved = None if checkpoint is None else checkpoint.load()
+        self._state: State = {} if saved is None else {name: saved[name] for name in saved}
+        self._state = {k: v for k, v in self._state.items() if k.startswith("forest_")}
+
+    def get(self, name: str) -> Forest | None:
+        """A forest that an earlier run left."""
+        prefix = f"forest_{name}_"
+        own = {k.removeprefix(prefix): v for k, v in self._state.items() if k.startswith(prefix)}
+        return forest_from_arrays(own) if own else None
+
+    def put(self, name: str, forest: Forest) -> None:
+        """Leave a forest for a later run; not from several threads at once."""
+        arrays = forest.arrays().items()
+        self._state |= {f"forest_{name}_{part}": values for part, values in arrays}
+        if self._checkpoint is not None:
+            self._checkpoint.save(self._state)
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """Samples and fits on several threads; the kernels run without the interpreter's lock."""
+
+    how: TreeLearning
+    pictures: Sequence[TrainingPicture]
+    bank: FilterBank
+    pool: ThreadPoolExecutor
+    kept: _KeptForests
+
+    def sample(self, look: Callable[[TrainingPicture, Planes], Planes]) -> Planes:
+        """Return what ``look`` makes of each picture at its sampled pixels, (K, n)."""
+
+        def one(picture: TrainingPicture) -> Planes:
+            self._stop_if_asked()
+            plain = plain_planes(self.bank, picture.colours, picture.maps, picture.frame)
+            planes = look(picture, plain)
+            return planes.reshape(len(planes), -1)[:, picture.pixels]
+
+        return np.concatenate(list(self.pool.map(one, self.pictures)), axis=1)
+
+    def fit(
+        self,
+        stage: str,
+        samples: Planes,
+        options: TreeOptions,
+        stride: int,
+        start: Planes | None = None,
+    ) -> tuple[Forest, ...]:
+        """Fit one forest a fold, from every ``stride``-th sample of the other folds."""
+        labels = np.concatenate([picture.sampled_labels for picture in self.pictures])
+        folds = np.concatenate([picture.sampled_folds for picture in self.pictures])
+        found = [self.kept.get(f"{stage}_{fold}") for fold in range(FOLDS)]
+
+        def one(fold: int) -> Forest:
+            if (earlier := found[fold]) is not None:
+                return earlier
+            self._stop_if_asked()
+            is_thinned = len(labels) > self.how.thinned_from
+            chosen = np.flatnonzero(folds != fold)[:: stride if is_thinned else 1]
+            own = None if start is None else start[chosen]
+            forest = self.how.fit(samples[:, chosen], labels[chosen], options, fold, own)
+            self._stop_if_asked()
+            return forest
+
+        forests = []
+        for fold, forest in enumerate(self.pool.map(one, range(FOLDS))):
+            if found[fold] is None:
+                self.kept.put(f"{stage}_{fold}", forest)
+            forests.append(forest)
+        return tuple(forests)
+
+    def _stop_if_asked(self) -> None:
+        if self.how.should_stop():
+            raise StoppedError("Learning was stopped.")

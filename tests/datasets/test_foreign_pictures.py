@@ -1,0 +1,122 @@
+"""Files as cameras, satellites and other programs write them: shown right, or refused by cause."""
+
+import io
+import struct
+import zlib
+
+import imagecodecs
+import numpy as np
+import pytest
+import tifffile
+
+from engine.core.errors import InvalidProblemError
+from engine.datasets.image_stacks import tiff_pixel_size
+from engine.datasets.picture_view import read_deep, read_image
+from tests.datasets.pictures import gradient
+
+DEEP = (gradient(24, 32).astype(np.uint16) * 257)[:, :, ::-1]
+BYTES = gradient(24, 32)
+
+
+def tiff(numbers, **options) -> bytes:
+    stream = io.BytesIO()
+    tifffile.imwrite(stream, numbers, **options)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("order", "<>")
+@pytest.mark.parametrize("packing", [None, "lzw", "zlib", "packbits", "zstd", "lzma"])
+@pytest.mark.parametrize("numbers", [BYTES, DEEP, DEEP[:, :, 0]], ids=["bytes", "deep", "grey"])
+def test_every_packing_in_both_orders_of_bytes_is_one_picture(numbers, packing, order) -> None:
+    kind = "minisblack" if numbers.ndim == 2 else "rgb"
+    content = tiff(numbers, photometric=kind, compression=packing, byteorder=order)
+    expected = read_image(tiff(numbers, photometric=kind))
+    assert np.array_equal(read_image(content), expected)
+    assert expected.max() > 200
+
+
+@pytest.mark.parametrize("order", "<>")
+@pytest.mark.parametrize("numbers", [BYTES, DEEP])
+def test_big_tiff_is_read_in_both_orders_of_bytes(numbers, order) -> None:
+    content = tiff(numbers, photometric="rgb", bigtiff=True, byteorder=order)
+    assert (
+        np.abs(read_image(content).astype(int) - (numbers >> 8 * (numbers.max() > 255))).max() < 2
+    )
+
+
+def test_five_channels_of_bytes_are_channels() -> None:
+    five = np.repeat(BYTES[:, :, :1], 5, axis=2)
+    stack = read_deep(tiff(five, photometric="minisblack", planarconfig="contig"))
+    assert stack is not None
+    assert stack.planes.shape == (1, 5, 24, 32)
+
+
+def test_deep_whites_noted_as_zero_are_light() -> None:
+    content = tiff(65535 - DEEP[:, :, 0], photometric="miniswhite")
+    assert np.array_equal(read_image(content), read_image(tiff(DEEP[:, :, 0])))
+
+
+def test_gaps_of_satellites_do_not_flatten_the_rest() -> None:
+    heights = np.linspace(200, 900, 24 * 32, dtype=np.float32).reshape(24, 32)
+    heights[:3] = -9999
+    tag = (42113, "s", 0, "-9999", True)
+    shown = read_image(tiff(heights, extratags=[tag]))
+    assert not shown[:3].any()
+    assert shown[3:].std() > 60
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.uint8, np.uint16])
+def test_cielab_keeps_its_colours(kind) -> None:
+    lab = np.full((8, 8, 3), (53.24, 80.09, 67.2))  # pure red
+    if kind is np.uint8:
+        lab[..., 0] *= 255 / 100
+    if kind is np.uint16:
+        lab *= (65535 / 100, 256, 256)
+    shown = read_image(tiff(lab.astype(kind), photometric="cielab"))
+    assert np.abs(shown[0, 0].astype(int) - (255, 0, 0)).max() < 6
+
+
+def test_twelve_bits_in_a_deep_colour_png_are_not_black() -> None:
+    content = imagecodecs.png_encode(np.ascontiguousarray(DEEP >> 4))
+    stack = read_deep(content)
+    assert stack is not None
+    assert np.array_equal(stack.planes[0].transpose(1, 2, 0), DEEP >> 4)
+    assert read_image(content).max() > 200
+
+
+def test_a_deep_png_of_sixteen_bits_is_shown_as_viewers_do() -> None:
+    shown = read_image(imagecodecs.png_encode(np.ascontiguousarray(DEEP)))
+    assert np.abs(shown.astype(int) - (DEEP >> 8)).max() <= 1
+
+
+def test_a_deep_png_is_refused_by_its_size_before_it_is_unpacked() -> None:
+    head = b"IHDR" + struct.pack(">IIBBBBB", 100_000, 100_000, 16, 2, 0, 0, 0)
+    content = b"\x89PNG\r\n\x1a\n\x00\x00\x00\r" + head + struct.pack(">I", zlib.crc32(head))
+    with pytest.raises(InvalidProblemError, match="100000 x 100000 pixels is too large"):
+        read_image(content)
+
+
+def test_a_deep_png_that_is_cut_off_says_so() -> None:
+    content = imagecodecs.png_encode(np.random.default_rng(0).integers(0, 65535, (40, 40, 3), "u2"))
+    with pytest.raises(InvalidProblemError, match="damaged or cut off"):
+        read_image(content[: len(content) // 2])
+
+
+def test_a_packing_that_is_not_opened_is_named() -> None:
+    content = tiff(DEEP, photometric="rgb", compression="lerc")
+    with pytest.raises(InvalidProblemError, match="packed by LERC"):
+        read_image(content)
+
+
+@pytest.mark.parametrize("numbers", [BYTES, DEEP, BYTES[:, :, 0]], ids=["bytes", "deep", "grey"])
+def test_tiff_packed_by_jpeg_2000_is_read(numbers) -> None:
+    kind = "minisblack" if numbers.ndim == 2 else "rgb"
+    content = tiff(numbers, photometric=kind, compression="jpeg2000")
+    assert np.array_equal(read_image(content), read_image(tiff(numbers, photometric=kind)))
+
+
+def test_damaged_notes_of_microscopes_hide_no_picture() -> None:
+    notes = '<?xml version="1.0"?><OME xmlns="http://www.openmicroscopy.org/Schemas/OME/2016-06"><I'
+    content = tiff(DEEP[:, :, 0], description=notes)
+    assert tiff_pixel_size(content) is None
+    assert read_image(content).max() > 200

@@ -1,0 +1,123 @@
+"""Losses of several classes: derivatives by differences, values against any graph's and sums."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import logsumexp
+
+from engine.core.errors import InvalidProblemError
+from engine.crf.class_features import ClassExample
+from engine.graphs.grid import Grid
+from engine.graphs.pairwise import PairwiseGraph
+from engine.learning.pairwise_fitting import PairwiseExample, PairwiseFitting, PairwiseObjective
+from engine.objectives.class_losses import CLASS_LOSSES, LOCAL_LOSSES, ClassLoss, loss_and_gradient
+from engine.objectives.pairwise_losses import HIDDEN
+from tests.objectives.test_class_messages import all_scores, example, parameters
+
+
+@pytest.mark.parametrize("is_potts", [True, False])
+@pytest.mark.parametrize("loss", CLASS_LOSSES)
+def test_the_gradient_is_that_of_the_loss(loss: str, is_potts: bool) -> None:
+    one = example(5, 6, 3)
+    theta = parameters(one, is_potts=is_potts, size=0.1)
+    options = ClassLoss(loss, iterations=3, weights=(1.0, 2.0, 0.5), is_potts=is_potts)
+    _, gradient = loss_and_gradient(one, theta, options)
+    layout = one.features.layout
+    for k in range(layout.size - (18 if is_potts else 0)):
+        step = np.zeros(layout.size)
+        step[k] = 0.01
+        above, below = (loss_and_gradient(one, theta + s, options)[0] for s in (step, -step))
+        assert gradient[k] == pytest.approx((above - below) / 0.02, abs=5e-3), k
+
+
+def test_pairs_are_learned_from_a_start_without_any() -> None:
+    one = example(5, 6, 3)
+    plain = one.features.layout.plain()
+    for loss in CLASS_LOSSES:
+        if loss != "independent":
+            _, gradient = loss_and_gradient(one, plain, ClassLoss(loss, iterations=3))
+            assert (np.abs(gradient[-18:]) > 1e-4).all(), loss
+
+
+def as_pairwise(one: ClassExample) -> PairwiseExample:
+    """The same model of any graph, its features found by setting one parameter at a time."""
+    layout = one.features.layout
+    rows, columns = one.features.shape
+    n = layout.n_classes
+    graph = PairwiseGraph(np.full(rows * columns, n), Grid(rows, columns).edges())
+    place = {edge: e for e, edge in enumerate(map(tuple, graph.edges.tolist()))}
+    features = np.zeros((graph.size, layout.size))
+    for k in range(layout.size):
+        scores = one.features.scores(np.eye(layout.size)[k])
+        features[: rows * columns * n, k] = scores.nodes.ravel()
+        for way, codes in enumerate(one.features.codes):
+            for (i, j), code in np.ndenumerate(codes):
+                e = place[i * columns + j, (i + way) * columns + j + 1 - way]
+                table = scores.pairs[way] + scores.agreement[way, code] * np.eye(n)
+                graph.edge_table(features[:, k], e)[:] = table
+    labels = one.labels.astype(np.int64).ravel()
+    labels[labels >= n] = HIDDEN
+    return PairwiseExample(graph, features, labels)
+
+
+@pytest.mark.parametrize("loss", ["univariate-logistic", "univariate-quadratic", "clique-logistic"])
+def test_many_sweeps_agree_with_implicit_differentiation_on_any_graph(loss: str) -> None:
+    one = example(3, 4, 3)
+    theta = parameters(one, is_potts=False, size=0.2)
+    value, gradient = loss_and_gradient(one, theta, ClassLoss(loss, iterations=60))
+    general = PairwiseObjective(as_pairwise(one), PairwiseFitting(loss))
+    expected, slope = general(theta)
+    assert value == pytest.approx(expected, abs=1e-4)
+    assert_allclose(gradient, slope, atol=2e-3)
+
+
+def test_the_truncated_likelihood_settles_at_surrogate_em() -> None:
+    one = example(3, 4, 3)
+    theta = parameters(one, is_potts=False, size=0.2)
+    expected, slope = PairwiseObjective(as_pairwise(one), PairwiseFitting("surrogate-em"))(theta)
+    distances = []
+    for iterations in (1, 3, 40):
+        options = ClassLoss("surrogate-likelihood", iterations=iterations)
+        value, gradient = loss_and_gradient(one, theta, options)
+        distances.append(abs(value - expected))
+    assert distances[0] > distances[1] > distances[2]
+    assert distances[2] < 1e-4
+    assert_allclose(gradient, slope, atol=2e-3)
+
+
+def test_local_losses_are_those_of_whole_sums() -> None:
+    one = example(2, 2, 3)
+    whole = replace(one, labels=np.array([[0, 1], [2, 1]], dtype=np.uint8))
+    theta = parameters(one, is_potts=False, size=0.5)
+    labellings, scores = all_scores(whole, theta)
+    expected = 0.0
+    for place in np.ndindex(2, 2):
+        others = np.ones((2, 2), dtype=bool)
+        others[place] = False
+        rows = (labellings[:, others] == whole.labels[others]).all(axis=1)
+        own = (labellings == whole.labels).all(axis=(1, 2))
+        expected += logsumexp(scores[rows]) - scores[own][0]
+    value, _ = loss_and_gradient(whole, theta, ClassLoss("pseudolikelihood"))
+    assert value == pytest.approx(expected, abs=1e-4)
+
+
+def test_hidden_pixels_say_nothing_to_local_losses() -> None:
+    one = example(3, 3, 3)
+    hidden = replace(one, labels=np.full_like(one.labels, 255))
+    theta = parameters(one, is_potts=False)
+    for loss in LOCAL_LOSSES:
+        value, gradient = loss_and_gradient(hidden, theta, ClassLoss(loss))
+        assert value == 0.0
+        assert not gradient.any()
+    value, gradient = loss_and_gradient(hidden, theta, ClassLoss("surrogate-likelihood"))
+    assert value == 0.0
+    assert not gradient.any()
+
+
+def test_unknown_losses_are_refused() -> None:
+    with pytest.raises(InvalidProblemError, match="loss: expected one of"):
+        ClassLoss("zero-one")
+    with pytest.raises(InvalidProblemError, match="above 0"):
+        ClassLoss(iterations=0)

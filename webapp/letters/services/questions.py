@@ -1,0 +1,200 @@
+"""Asking students by e-mail whom their request means, where a name is nobody's for sure.
+
+Each mail goes to the student who asked and says what they typed, and nothing of anybody else: no
+name, id or address of those who may be meant.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.core.mail import EmailMessage
+from django.core.validators import validate_email
+from django.db import transaction
+from django.utils import timezone
+
+from webapp.accounts.models import User
+from webapp.audit.services import audit
+from webapp.cohorts.models import Cohort
+from webapp.common.formats import counted
+from webapp.common.outgoing import RefusedError, mails_send_due
+from webapp.housing.models import RoommateRequest
+from webapp.letters.errors import LetterError
+from webapp.letters.fields import fill, unknown_fields
+from webapp.letters.models import RequestQuestion
+from webapp.letters.recipients import address_of
+
+FIELDS = {
+    "written": "what the student typed as the roommate",
+    "name": "the name of the student who asked",
+    "cohort": "the name of the cohort",
+    "organisation": "the name of your organisation",
+}
+FIRST_SUBJECT = "Whom do you want to live with?"
+FIRST_TEXT = """Hello [name],
+
+you asked to live with “[written]”. We could not tell for sure who that is.
+
+Answer this mail with their student id or their university e-mail, or say that you have no wish.
+Nobody is told that you asked.
+
+[organisation]"""
+LOST = "Its sending was cut off, and it may have arrived. Ask again if it did not."
+MAX_SUBJECT, MAX_TEXT = 150, 5_000
+_UNDERWAY = (RequestQuestion.WAITING, RequestQuestion.SENDING)
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """What is asked, fields in square brackets, and where answers go ("": to the sender)."""
+
+    subject: str = FIRST_SUBJECT
+    text: str = FIRST_TEXT
+    reply_to: str = ""
+
+    def checked(self) -> "Wording":
+        """Return it cleaned; raise LetterError with one sentence for what cannot be sent."""
+        subject, text = " ".join(self.subject.split()), self.text.strip()
+        reply_to = self.reply_to.strip()
+        if not subject or not text:
+            raise LetterError("A mail needs a subject and a text. Nothing was sent.")
+        if len(subject) > MAX_SUBJECT or len(text) > MAX_TEXT:
+            raise LetterError(
+                f"A subject has at most {MAX_SUBJECT} letters and a text {MAX_TEXT:,}. "
+                "Nothing was sent."
+            )
+        unknown = unknown_fields(f"{subject}\n{text}", tuple(FIELDS))
+        if unknown:
+            raise LetterError(f"{unknown[0]} Nothing was sent.")
+        try:
+            if reply_to:
+                validate_email(reply_to)
+        except ValidationError as error:
+            raise LetterError("Give the e-mail that answers go to, or none.") from error
+        return Wording(subject, text, reply_to)
+
+
+def filled(wording: Wording | RequestQuestion, request: RoommateRequest) -> tuple[str, str]:
+    """Return subject and text of the mail about one request."""
+    cohort = request.cohort
+    values = {
+        "written": " ".join(request.written.split()),
+        "name": " ".join(request.student.name.split()),
+        "cohort": cohort.name,
+        "organisation": cohort.organisation.name,
+    }
+    text = fill(wording.text, values).replace("Hello ,", "Hello,")
+    return " ".join(fill(wording.subject, values).split())[:200], text
+
+
+def askable(cohort: Cohort) -> list[RoommateRequest]:
+    """Return the requests that name nobody for sure, with who asked and what was asked already."""
+    rows = RoommateRequest.objects.filter(cohort=cohort, target=None, is_ignored=False)
+    found = rows.select_related("student", "question", "cohort__organisation")
+    return list(found.defer("student__answers", "student__attributes"))
+
+
+@transaction.atomic
+def questions_ask(
+    *,
+    user: User,
+    cohort: Cohort,
+    wording: Wording,
+    requests: Collection[int],
+    seen: int = 0,
+) -> int:
+    """Queue a mail about each of these unknown requests, by key, and return how many.
+
+    ``seen`` is how often the page said that they were asked: who was asked oftener by now is left
+    alone, so that of two who press the button one sends. Who is on the way is not asked again.
+
+    Raises LetterError with one sentence when nobody is left to ask, or the mail cannot be sent so.
+    """
+    wording = wording.checked()
+    Cohort.objects.select_for_update().get(pk=cohort.pk)
+    chosen = [one for one in askable(cohort) if one.pk in set(requests)]
+    if not chosen:
+        raise LetterError("These requests were settled meanwhile. Nobody was asked.")
+    reachable = [one for one in chosen if address_of(one.student)]
+    if not reachable:
+        raise LetterError(
+            "None of these students has an e-mail. Take addresses from a file on the page of "
+            "letters first. Nobody was asked."
+        )
+    due = [one for one in reachable if _is_due(one, seen)]
+    if not due:
+        raise LetterError("They were asked already. Nobody was asked twice.")
+    for request in due:
+        times = _times(request) + 1
+        RequestQuestion.objects.update_or_create(
+            request=request,
+            defaults={
+                "address": address_of(request.student),
+                "subject": wording.subject,
+                "text": wording.text,
+                "reply_to": wording.reply_to,
+                "times": times,
+                "state": RequestQuestion.WAITING,
+                "attempts": 0,
+                "error": "",
+                "due_at": timezone.now(),
+                "sent_at": None,
+                "created_by": user,
+            },
+        )
+    audit(
+        user,
+        "asked whom requests mean",
+        cohort,
+        students=[request.student.label for request in due][:50],
+        mails=len(due),
+    )
+    return len(due)
+
+
+def _question(request: RoommateRequest) -> RequestQuestion | None:
+    return getattr(request, "question", None)
+
+
+def _times(request: RoommateRequest) -> int:
+    question = _question(request)
+    return question.times if question else 0
+
+
+def _is_due(request: RoommateRequest, seen: int) -> bool:
+    question = _question(request)
+    return question is None or (question.times <= seen and question.state not in _UNDERWAY)
+
+
+def questions_send() -> int:
+    """Send the questions that are due and return how many went out; the sweep calls it."""
+    rows = RequestQuestion.objects.select_related(
+        "request__student", "request__cohort__organisation"
+    )
+    return mails_send_due(rows, _compose, lost=LOST)
+
+
+def _compose(question: RequestQuestion) -> EmailMessage:
+    request = question.request
+    if request.target_id is not None or request.is_ignored:
+        raise RefusedError("The request was settled before it was sent.")
+    subject, text = filled(question, request)
+    return EmailMessage(
+        subject,
+        text,
+        from_email=settings.DEFAULT_FROM_EMAIL,
+        to=[question.address],
+        reply_to=[question.reply_to] if question.reply_to else None,
+        headers={"Auto-Submitted": "auto-generated"},
+    )
+
+
+def asked_in_words(count: int) -> str:
+    """Return '2 students are asked by e-mail.'"""
+    return f"{counted(count, 'student is', 'students are')} asked by e-mail."
+
+
+def without_address(requests: Sequence[RoommateRequest]) -> list[str]:
+    """Return the ids on screen of those who asked and have no e-mail that can be."""
+    return [request.student.label for request in requests if not address_of(request.student)]
