@@ -32,9 +32,10 @@ def test_no_answer_is_lost_when_processes_are_killed(product: Product) -> None:
     students[1].stops_after = 6  # whatever the dice say, one stops half-way
     late = students[0]
     now = [one for one in students if one is not late]
-    killer = Killer(product, times=3, every=3.0, seed=3)
+    killer = Killer(product, times=3, every=2.0, seed=3)
     killer.start()
-    seen = answer(product, now, at_once=4)
+    # One each half second: a quick machine is not done before the first kill.
+    seen = answer(product, now, at_once=4, students_a_minute=120)
     killer.stop()
     assert not seen.failures, seen.failures
     assert killer.killed
