@@ -2,6 +2,7 @@
  *
  * form[data-autosubmit]     sends itself when a control changes (filters); text after a pause
  * form[data-submit-once]    a second click does not send it twice
+ * button[data-print]        opens the browser's own print dialog
  */
 const PAUSE_MS = 400;
 
@@ -28,6 +29,9 @@ export function startForms() {
     }
     form.dataset.sent = "1";
     form.querySelectorAll("[type=submit]").forEach((button) => button.setAttribute("aria-disabled", "true"));
+  });
+  document.addEventListener("click", (event) => {
+    if (event.target.closest("[data-print]")) window.print();
   });
   window.addEventListener("pageshow", () => {
     document.querySelectorAll("form[data-sent]").forEach((form) => {

@@ -140,10 +140,13 @@ def test_a_must_is_decided_by_keyboard_alone(
 
 
 def test_a_scenario_is_published_and_the_report_read_by_keyboard_alone(
-    page_as: Callable[..., Page], housed: dict[str, str]
+    page_as: Callable[..., Page],
+    assert_accessible: Callable[[Page], None],
+    housed: dict[str, str],
 ) -> None:
     page = page_as("hazel")
     page.goto(f"/cohorts/{housed['cohort']}/scenarios/")
+    assert_accessible(page)
     tab_to(page, "Publish…")
     assert page.evaluate(f"getComputedStyle({FOCUSED}).outlineStyle") == "solid"
     page.keyboard.press("Enter")
@@ -153,7 +156,15 @@ def test_a_scenario_is_published_and_the_report_read_by_keyboard_alone(
     page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
     assert page.evaluate(f"{FOCUSED}.textContent.trim()").startswith("Publish…")
+    page.keyboard.press("Enter")
+    tab_to(page, "Publish")
+    page.keyboard.press("Enter")
+    expect(page.locator(".page-header__facts")).to_contain_text("is published")
     page.goto(f"/placements/{housed['placement']}/report/")
+    page.evaluate("window.print = () => { window.printed = true; }")
+    tab_to(page, "Print")
+    page.keyboard.press("Enter")
+    assert page.evaluate("window.printed")
     tab_to(page, "XLSX")
     with page.expect_download() as download:
         page.keyboard.press("Enter")

@@ -33,7 +33,7 @@ def price_chart(curve: Sequence[Sequence[float]], price: float) -> Chart:
     for value in dict.fromkeys((low, high)):
         y = _between(_share(value, low, high), *SCORES)
         picture.line(LEFT, y, RIGHT, y, "chart-grid")
-        picture.text(LEFT - 6, y + 4, number(value, 0), anchor="end")
+        picture.text(LEFT - 6, y + 4, number(value, 0 if high - low >= 2.0 else 1), anchor="end")
     _steps(picture, [(p[0], math.log10(p[1] + 1) / top) for p in curve], MOVES, "accent")
     _steps(picture, [(p[0], _share(p[2], low, high)) for p in curve], SCORES, "for")
     picture.line(_x(price), MOVES[0] - 6, _x(price), SCORES[1], "chart-axis dashed")

@@ -34,3 +34,9 @@ def test_the_focus_can_return_to_the_toggle_of_a_chart_that_is_polled() -> None:
         "common/_chart.html", {"chart": price_chart(CURVE, 0.5), "id": "price-curve"}
     )
     assert 'id="price-curve-as-table"' in page
+
+
+def test_scores_that_lie_close_are_told_apart_beside_their_lines() -> None:
+    svg = price_chart([[0.1, 9, -38.31, 0], [5.0, 4, -37.94, 0]], 0.5).svg
+    assert "−38.3</text>" in svg
+    assert "−37.9</text>" in svg
