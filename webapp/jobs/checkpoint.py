@@ -10,6 +10,8 @@ from webapp.files import store
 
 log = structlog.get_logger(__name__)
 
+PATIENCE_SECONDS = 20.0  # for a checkpoint that the store does not give although it answers
+
 
 class StoredCheckpoint(FileCheckpoint):
     """A checkpoint of one job alone, in a file of the store."""
@@ -18,8 +20,16 @@ class StoredCheckpoint(FileCheckpoint):
         super().__init__(path, is_private=True)
 
     def load(self):  # type: ignore[no-untyped-def]  # as the engine's
-        """Return what was saved last, on whichever host; None when nothing was."""
-        store.get(self._path, fresh=True)
+        """Return what was saved last, on whichever host; None when nothing was.
+
+        A store that was killed as it wrote may answer with an error for this file from then on;
+        the work begins anew, and its next checkpoint is written over it.
+        """
+        try:
+            store.get(self._path, fresh=True, patience=PATIENCE_SECONDS)
+        except store.UnreadableFileError as error:
+            log.warning("a checkpoint cannot be read, the work begins anew", error=str(error))
+            return None
         return super().load()
 
     def save(self, state) -> None:  # type: ignore[no-untyped-def]  # as the engine's

@@ -22,12 +22,13 @@ from webapp.files.store.access import (
     store,
     tidy,
 )
-from webapp.files.store.protocol import Store, StoreAwayError, StoredFile
+from webapp.files.store.protocol import Store, StoreAwayError, StoredFile, UnreadableFileError
 
 __all__ = [
     "Store",
     "StoreAwayError",
     "StoredFile",
+    "UnreadableFileError",
     "check",
     "files",
     "get",

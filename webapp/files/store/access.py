@@ -1,6 +1,7 @@
 """The store of this installation, and how whoever uses it bears that it is away for a while."""
 
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -14,11 +15,17 @@ from django.conf import settings
 
 from webapp.common.models import Installation
 from webapp.files.store.folder import FolderStore
-from webapp.files.store.protocol import Store, StoreAwayError, StoredFile
+from webapp.files.store.protocol import (
+    Store,
+    StoreAwayError,
+    StoredFile,
+    UnreadableFileError,
+)
 
 log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
+PATIENCE_SECONDS = 900.0  # for one file that a home does not give although it answers
 # What a job does between two attempts; pages have nobody who would wait for them.
 _wait: ContextVar[Callable[[], None] | None] = ContextVar("wait", default=None)
 
@@ -50,7 +57,12 @@ def persevering(wait: Callable[[], None]) -> Iterator[None]:
         _wait.reset(token)
 
 
-def _ask(action: Callable[[], T]) -> T:
+def _ask(action: Callable[[], T], *, patience: float = PATIENCE_SECONDS) -> T:
+    """Return what the home answers; in a job, as often as it takes while the home is away.
+
+    One that answers, but so many seconds not to this, will not do so later either.
+    """
+    refused_since: float | None = None
     while True:
         try:
             return action()
@@ -59,18 +71,34 @@ def _ask(action: Callable[[], T]) -> T:
             if wait is None:
                 raise
             log.warning("the store is away, it will be asked again", error=str(error))
+            now = time.monotonic()
+            refused_since = (refused_since or now) if _answers() else None
+            if refused_since is not None and now - refused_since > patience:
+                raise UnreadableFileError(
+                    "The store of files answers, but not for a file of this job; its log says more."
+                ) from error
             wait()
 
 
-def get(path: Path, *, fresh: bool = False) -> Path:
+def _answers() -> bool:
+    """Whether the home says which one it is."""
+    try:
+        return bool(store().read_mark())
+    except StoreAwayError:
+        return False
+
+
+def get(path: Path, *, fresh: bool = False, patience: float = PATIENCE_SECONDS) -> Path:
     """Return ``path``, at which the file is now, if there is one.
 
     Raises
     ------
     StoreAwayError
         While the home does not answer; in a job only once it is cancelled.
+    UnreadableFileError
+        In a job, when the home answers but for ``patience`` seconds does not give this file.
     """
-    _ask(lambda: store().get(path, fresh=fresh))
+    _ask(lambda: store().get(path, fresh=fresh), patience=patience)
     return path
 
 

@@ -5,12 +5,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from webapp.common.errors import Refusal
+
 MARK = ".store"  # a file at the root of every home: which one it is
 UNFINISHED_SECONDS = 24 * 3600  # longer than any upload is written and any job runs
 
 
 class StoreAwayError(Exception):
     """The home of the files does not answer, or is not the one that belongs to the database."""
+
+
+class UnreadableFileError(Refusal):
+    """The home answers, but for long not for this one file: a write into it was cut off there."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,8 @@ class Road:
 
     Each entry is for one connection: "pass", "500", "501" (the store cannot do that),
     "cut" (after the first bytes of the answer), "slow" (a second late) or "away"
-    (closed at once). When none is left, all pass, unless ``is_away``.
+    (closed at once). When none is left, all pass, unless ``is_away``; but what is asked about an
+    object whose name holds ``damaged`` is answered by a 500 each time.
     """
 
     def __init__(self, port: int) -> None:
@@ -31,6 +32,7 @@ class Road:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
         self.next: list[str] = []
+        self.damaged = b""
         self.is_closed = self.is_away = False
         self.seen = 0
         threading.Thread(target=self._accept, daemon=True).start()
@@ -60,13 +62,18 @@ class Road:
             with socket.create_connection(("127.0.0.1", self._target)) as server:
                 back = threading.Thread(target=_copy, args=(server, connection, how == "cut"))
                 back.start()
-                _copy(connection, server, False)
+                _copy(connection, server, False, self.damaged)
                 back.join()
 
 
-def _copy(source: socket.socket, target: socket.socket, is_cut: bool) -> None:
+def _copy(source: socket.socket, target: socket.socket, is_cut: bool, damaged: bytes = b"") -> None:
     with contextlib.suppress(OSError):
         while data := source.recv(65536):
+            if damaged and damaged in data:
+                source.sendall(ERROR)
+                source.shutdown(socket.SHUT_RDWR)
+                target.shutdown(socket.SHUT_RDWR)
+                return
             if is_cut:
                 target.sendall(data[: len(data) // 2])
                 target.shutdown(socket.SHUT_RDWR)

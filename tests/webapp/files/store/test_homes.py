@@ -187,6 +187,28 @@ def test_a_checkpoint_is_no_reason_to_wait(road: Road) -> None:
     assert names() == set()
 
 
+@pytest.mark.django_db
+def test_a_damaged_checkpoint_does_not_hold_its_job_for_ever(
+    road: Road, settings: LazySettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A store that was killed as it wrote answered 500 for this one file from then on."""
+    store.check()
+    checkpoint = StoredCheckpoint(array_path(1, "checkpoints", UUID))
+    checkpoint.save({"theta": np.zeros(1)})
+    on_another_host(settings, tmp_path)
+    checkpoint = StoredCheckpoint(array_path(1, "checkpoints", UUID))
+    road.damaged = UUID.encode()
+    monkeypatch.setattr("webapp.jobs.checkpoint.PATIENCE_SECONDS", 0.0)
+    with store.persevering(lambda: None):
+        assert checkpoint.load() is None
+        with pytest.raises(store.UnreadableFileError, match="not for a file of this job"):
+            store.get(array_path(1, "models", UUID), patience=0.0)
+    road.damaged = b""
+    checkpoint.save({"theta": np.ones(1)})
+    with store.persevering(lambda: None):
+        assert checkpoint.load()["theta"] == 1.0
+
+
 @pytest.mark.usefixtures("road")
 def test_copies_make_room_for_others_but_not_those_in_use(settings: LazySettings) -> None:
     settings.STORE_CACHE_GB = 1e-6
