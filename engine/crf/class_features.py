@@ -29,6 +29,10 @@ MOST_CLASSES = 32
 SMALL_SCORE = 1.5
 """Scores within this have a weight of their own: trees are bolder in doubt than when sure."""
 
+AGREEMENT, FALL = 0.9, 0.04
+"""Agreement of equal neighbours where edges are not learned, nats, and how much less it is for each
+threshold of contrast."""
+
 ClassLabels = NDArray[np.uint8]
 Scores = NDArray[np.float32]
 
@@ -71,6 +75,14 @@ class Layout:
         nodes, agreement, _ = self.split(theta)
         nodes[:, 1] = 1.0
         agreement[[0, N_EDGE_FEATURES // 2]] = 0.2
+        return theta
+
+    def smooth(self) -> FloatArray:
+        """Parameters for strokes: neighbours agree unless contrast parts them."""
+        theta = self.plain()
+        agreement = self.split(theta)[1]
+        agreement[:] = -FALL
+        agreement[[0, N_EDGE_FEATURES // 2]] = AGREEMENT
         return theta
 
 

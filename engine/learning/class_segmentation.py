@@ -36,6 +36,7 @@ from engine.learning.class_ways import (
     JUDGE_SECONDS_A_LABEL,
     ComparedWays,
     WayLearning,
+    are_strokes,
     compared_ways,
     log_marginals,
     way_cost,
@@ -61,6 +62,9 @@ EDGE_WINDOW = 64
 
 EDGE_LABELS = 500_000
 """The weights are learned from so many pixels times classes at most."""
+
+STROKE_WINDOW = 160
+"""Pixels a side of the windows of few pictures with strokes, which lie apart."""
 
 JUDGED_LABELS = 12_000_000
 """Pictures kept from it are judged on so many pixels times classes at most."""
@@ -130,7 +134,8 @@ def train_class_segmentation(
     detail : Detail, optional; the size of models, 200 pixels a side by default.
     values, unknown : kept with the model; see `ClassSegmentationModel`.
     max_seconds : float, optional
-        Of all, reading included. Trees are grown to their end; the weights stop at the limit.
+        Of all, reading included. Trees are grown to their end; ways to learn weights are left out
+        where they would pass the limit, and weights stop at it with the best found so far.
     on_progress, should_stop, checkpoint : see `engine.core`
         A run that was killed goes on after the last forest that was done.
     rng : numpy.random.Generator, optional
@@ -183,7 +188,7 @@ def train_class_segmentation(
         clock.trees = clock.seconds - clock.read
         learner = WayLearning(examples, wholes, weights, ridge, clock, should_stop)
         found = learner.learn(loss)
-        if is_refit_tried(found.errors, found.way.loss, clock):
+        if not learner.is_sparse and is_refit_tried(found.errors, found.way.loss, clock):
             taught = [pictures[k] for k in chosen]
             unaries, found = _refitted(how, unaries, taught, learner, found)
     model = make_class_model(
@@ -206,8 +211,12 @@ def _work_on_weights(
     """Core seconds expected of comparing the ways to learn weights, before windows are chosen."""
     sizes = [min(picture.labels.size, EDGE_WINDOW**2) for picture in pictures]
     n_labels = min(sum(sizes) * n_classes, EDGE_LABELS)
-    is_whole = all(bool((picture.labels < n_classes).all()) for picture in pictures)
-    ways = compared_ways(loss, n_classes)
+    labels = [picture.labels for picture in pictures]
+    is_whole = all(bool((one < n_classes).all()) for one in labels)
+    is_sparse = are_strokes(labels, n_classes)
+    if is_sparse:
+        n_labels = min(sum(one.size for one in labels) * n_classes, EDGE_LABELS)
+    ways = compared_ways(loss, n_classes, is_sparse=is_sparse)
     judged = min(sum(picture.labels.size for picture in pictures) * n_classes, JUDGED_LABELS)
     fits = [way_cost(way, n_labels, is_whole=is_whole) for way in (*ways, ways[0])]
     return sum(fits) + JUDGE_SECONDS_A_LABEL * judged
@@ -239,14 +248,15 @@ def _guessed(
     windows: list[ClassExample] = []
     wholes: list[ClassExample] = []
     left = JUDGED_LABELS
+    extent = _window_side(pictures, unaries.n_outputs)
     for picture in pictures:
         colours, maps = picture.colours, picture.maps
         scores = unaries.scores(colours, maps, frame=picture.frame, folds=picture.folds)
         left -= scores.size
         if left >= 0 or not wholes:
             wholes.append(ClassExample(class_features(colours, scores, maps), picture.labels))
-        top, side = best_window(picture.labels < unaries.n_outputs, EDGE_WINDOW)
-        place = slice(top, top + EDGE_WINDOW), slice(side, side + EDGE_WINDOW)
+        top, side = best_window(picture.labels < unaries.n_outputs, extent)
+        place = slice(top, top + extent), slice(side, side + extent)
         features = class_features(
             np.ascontiguousarray(colours[place]),
             np.ascontiguousarray(scores[place]),
@@ -254,6 +264,14 @@ def _guessed(
         )
         windows.append(ClassExample(features, np.ascontiguousarray(picture.labels[place])))
     return windows, wholes
+
+
+def _window_side(pictures: Sequence[TrainingPicture], n_classes: int) -> int:
+    """Pixels a side of the windows; larger ones of few pictures with strokes."""
+    if not are_strokes((picture.labels for picture in pictures), n_classes):
+        return EDGE_WINDOW
+    side = int(np.sqrt(EDGE_LABELS / (n_classes * len(pictures))))
+    return int(np.clip(side, EDGE_WINDOW, STROKE_WINDOW))
 
 
 def _refitted(

@@ -3,6 +3,11 @@
 Half of the pictures teach and the other half judge, then the other way round; of a single picture,
 half of its blocks. Trees judge only pictures of folds that they did not learn from, so what is
 measured is measured on pictures kept from the whole model.
+
+Strokes are another matter. Painted neighbours are nearly always of one class, so edges learned from
+them smooth whole things away, and the pixels of a stroke are nearly one observation. Where little
+is known weights are therefore held near those that the painting page answers with, and given free
+only where that makes clearly fewer mistakes.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +19,7 @@ from numpy.typing import NDArray
 
 from engine.core.arguments import FloatArray
 from engine.core.progress import StopCallback
-from engine.crf.class_features import UNKNOWN, ClassExample, Layout
+from engine.crf.class_features import UNKNOWN, ClassExample, ClassLabels, Layout
 from engine.kernels.threads import count_threads
 from engine.learning.class_weights import (
     SWEEPS,
@@ -52,16 +57,27 @@ LIKELIHOOD_COST, HIDDEN_COST, TREES_COST = 6.0, 25.0, 0.05
 """Of comparing other ways, in the univariate one's: the likelihood with every label known, with
 hidden ones (which are guessed anew some times), and the trees alone."""
 
+SPARSE = 0.5
+"""Below this share of known pixels the labels are taken for strokes."""
+
+FIRM, FREER = 1000.0, 30.0
+"""Ridges of weights that are held near those of the painting page, over the usual one."""
+
+COMPARED_SHARE = 1 / 3
+"""Share of the time left that learning one half of the pictures in one way may take."""
+
 LEAST_PROBABILITY = np.float32(1e-5)
 """Marginals below count as this in their logarithms."""
 
 
 class Way(NamedTuple):
-    """A way to learn weights: by which loss, and whether edges know of agreement only."""
+    """A way to learn weights: by which loss, whether edges know of agreement only, and how much
+    more than usually they are held, near those of the painting page; 0 for as usual."""
 
     name: str
     loss: str
     is_potts: bool
+    held: float = 0.0
 
 
 TREES_ALONE = Way("trees alone", "trees", is_potts=True)
@@ -74,6 +90,13 @@ WAYS = (
     TREES_ALONE,
 )
 """What is compared, on pixels that neither trees nor weights saw."""
+
+WAYS_OF_STROKES = (
+    Way("univariate, near the painting page", "univariate", is_potts=True, held=FIRM),
+    Way("univariate, farther from it", "univariate", is_potts=True, held=FREER),
+    TREES_ALONE,
+)
+"""The same where little is known; the first is used unless another is clearly better."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,22 +135,43 @@ class Pace:
     def next(self, sentence: str) -> None:
         """Begin the next step."""
         work = [*self.ways, *self.tail]
-        behind = sum(work[: self.done])
-        slowness = 1.0 / count_threads()
-        if behind > 0:
-            slowness = (self.clock.seconds - self.begun) / behind
-        self.clock.foresee(sentence, slowness * sum(work[self.done :]))
+        self.clock.foresee(sentence, self._slowness * sum(work[self.done :]))
         self.done += 1
 
+    def lacks_time(self) -> bool:
+        """Whether the next way and what must follow are expected to pass the limit."""
+        work = self.ways[self.done] + sum(self.tail[:2])
+        return self.clock.left is not None and self._slowness * work > self.clock.left
 
-def compared_ways(loss: str | None, n_classes: int) -> list[Way]:
+    def skip(self) -> None:
+        """Leave the next way out."""
+        self.ways = [*self.ways[: self.done], *self.ways[self.done + 1 :]]
+
+    @property
+    def _slowness(self) -> float:
+        """Seconds that a core second has taken so far."""
+        behind = sum([*self.ways, *self.tail][: self.done])
+        if behind > 0:
+            return (self.clock.seconds - self.begun) / behind
+        return 1.0 / count_threads()
+
+
+def compared_ways(loss: str | None, n_classes: int, *, is_sparse: bool = False) -> list[Way]:
     """Return the ways of a loss, or all that are compared for so many classes."""
+    if is_sparse and loss != "likelihood":
+        return [way for way in WAYS_OF_STROKES if loss in (None, way.loss)]
     many = n_classes > MOST_COMPARED_BY_LIKELIHOOD
     return [
         way
         for way in WAYS
         if way.loss == loss or (loss is None and not (many and way.loss == "likelihood"))
     ]
+
+
+def are_strokes(labels: Iterable[ClassLabels], n_classes: int) -> bool:
+    """Whether so little is known that it was painted, not marked as a whole."""
+    counts = [(np.count_nonzero(one < n_classes), one.size) for one in labels]
+    return sum(known for known, _ in counts) < SPARSE * sum(size for _, size in counts)
 
 
 def way_cost(way: Way, n_labels: int, *, is_whole: bool) -> float:
@@ -160,35 +204,45 @@ class WayLearning:
     should_stop: StopCallback
     n_known: int = field(init=False)
     strength: float = field(init=False)
+    is_sparse: bool = field(init=False)
 
     def __post_init__(self) -> None:
         self.n_known = sum(example.n_known for example in self.examples)
+        self.is_sparse = are_strokes((one.labels for one in self.wholes), self._layout.n_classes)
         self.strength = self.ridge or RIDGE_PER_PIXEL * self.n_known
 
     def learn(self, loss: str | None, *, only: Way | None = None) -> ComparedWays:
         """Compare the ways of a loss, or all of them; the best one then learns from all pictures.
 
         What the trees alone say is used where no way of weights makes fewer mistakes. ``only``
-        one way is judged where it is given.
+        one way is judged where it is given. Near the limit ways are left out; at it, weights that
+        halves of the pictures taught are averaged.
         """
-        ways = compared_ways(loss, self._layout.n_classes) if only is None else [only]
+        n_classes = self._layout.n_classes
+        ways = compared_ways(loss, n_classes, is_sparse=self.is_sparse) if only is None else [only]
         halves = self._halves()
         if halves is None:
             return ComparedWays(ways[0], self._fit(self.examples, ways[0]), {}, ())
-        errors, taught = {}, {}
+        counts: dict[Way, list[Confusion]] = {}
+        taught = {}
         pace = Pace(self.clock, [self._cost(way) for way in ways], self._tail(is_last=bool(only)))
         for way in ways:
+            if counts and pace.lacks_time():
+                pace.skip()
+                continue
             pace.next(f"Comparing ways to learn: {way.name}")
-            taught[way] = [self._fit(half, way).theta for half in halves]
-            errors[way.name] = self._error(halves, taught[way])
-        best = min(ways, key=lambda way: errors[way.name])
-        if only is None and TREES_ALONE.name not in errors:
+            taught[way] = [self._fit(half, way, COMPARED_SHARE).theta for half in halves]
+            counts[way] = self._judged(halves, taught[way])
+        best = best_way(counts, are_strokes=self.is_sparse)
+        if only is None and TREES_ALONE not in counts:
             plain = trees_alone(self._layout)
-            errors[TREES_ALONE.name] = self._error(halves, [plain, plain])
+            counts[TREES_ALONE] = self._judged(halves, [plain, plain])
+        errors = {way.name: added(counts[way], n_classes).error for way in counts}
         pace.next("Looking at the pictures kept from it")
         kept = self._judge_wholes(halves, taught[best])
         pace.next(f"Learning weights: {best.name}")
-        return ComparedWays(best, self._fit(self.examples, best), errors, kept)
+        start = np.mean(taught[best], axis=0)
+        return ComparedWays(best, self._fit(self.examples, best, start=start), errors, kept)
 
     def _cost(self, way: Way) -> float:
         """Core seconds that comparing a way is expected to take."""
@@ -217,16 +271,15 @@ class WayLearning:
         enough = all(sum(one.n_known for one in half) > 0 for half in halves)
         return halves if enough else None
 
-    def _error(
+    def _judged(
         self, halves: tuple[list[ClassExample], list[ClassExample]], thetas: Sequence[FloatArray]
-    ) -> float:
-        """Share of wrong pixels of both halves, each judged by the weights of the other."""
-        counts = [
+    ) -> list[Confusion]:
+        """Counts of both halves, each judged by the weights of the other."""
+        return [
             one
             for judged, theta in zip(halves[::-1], thetas, strict=True)
             for one in judge_classes(judged, theta, self.should_stop)
         ]
-        return added(counts, self._layout.n_classes).error
 
     def _judge_wholes(
         self, halves: tuple[list[ClassExample], list[ClassExample]], thetas: Sequence[FloatArray]
@@ -248,27 +301,53 @@ class WayLearning:
         ]
         return (added(counts, self._layout.n_classes),)
 
-    def _fit(self, examples: Sequence[ClassExample], way: Way) -> LearningResult:
+    def _fit(
+        self,
+        examples: Sequence[ClassExample],
+        way: Way,
+        of_time: float = 1.0,
+        start: FloatArray | None = None,
+    ) -> LearningResult:
+        """Learn in one way, within a share of the time that is left."""
         if way.loss == "trees":
             return unsolved(trees_alone(self._layout))
         share = sum(example.n_known for example in examples) / self.n_known
+        ridge = share * self.strength * (way.held or 1.0)
+        left = None if self.clock.left is None else of_time * self.clock.left
         if way.loss == "likelihood":
             return fit_likelihood(
                 examples,
-                ridge=share * self.strength,
+                ridge=ridge,
                 relative_gap=RELATIVE_GAP,
-                max_seconds=self.clock.left,
+                start=start,
+                max_seconds=left,
                 should_stop=self.should_stop,
             )
+        weights = tuple(self.weights.tolist())
         return fit_loss(
             examples,
-            ClassLoss(
-                iterations=SWEEPS, weights=tuple(self.weights.tolist()), is_potts=way.is_potts
-            ),
-            ridge=share * self.strength,
-            max_seconds=self.clock.left,
+            ClassLoss(iterations=SWEEPS, weights=weights, is_potts=way.is_potts),
+            ridge=ridge,
+            centre=self._layout.smooth() if way.held else None,
+            start=start,
+            max_seconds=left,
             should_stop=self.should_stop,
         )
+
+
+def best_way(counts: Mapping[Way, Sequence[Confusion]], *, are_strokes: bool) -> Way:
+    """Return the way with the lowest error; of strokes the first unless another is clearly better.
+
+    Clearly: by more than one standard error, over the pictures, of the mistakes that it spares.
+    """
+    first = next(iter(counts))
+    n_classes = len(counts[first][0].counts)
+    best = min(counts, key=lambda way: added(counts[way], n_classes).error)
+    if not are_strokes:
+        return best
+    pairs = zip(counts[first], counts[best], strict=True)
+    spared = np.array([one.n_wrong - other.n_wrong for one, other in pairs], dtype=np.float64)
+    return best if spared.sum() > np.sqrt(len(spared)) * spared.std(ddof=1) else first
 
 
 def added(counts: Iterable[Confusion], n_classes: int) -> Confusion:

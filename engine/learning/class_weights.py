@@ -152,6 +152,7 @@ def fit_likelihood(
     *,
     ridge: float,
     relative_gap: float,
+    start: FloatArray | None = None,
     max_seconds: float | None = None,
     should_stop: StopCallback,
 ) -> LearningResult:
@@ -163,7 +164,7 @@ def fit_likelihood(
 
     Parameters
     ----------
-    examples, ridge, max_seconds, should_stop : as for `fit_loss`
+    examples, ridge, start, max_seconds, should_stop : as for `fit_loss`
     relative_gap : float, certified gap over the size of the objective at which to stop
 
     References
@@ -172,7 +173,7 @@ def fit_likelihood(
     """
     started = time.perf_counter()
     layout = examples[0].features.layout
-    theta = layout.plain()
+    theta = layout.plain() if start is None else start
     curvature = estimate_curvature(examples, ridge)
     is_whole = all(example.n_known == example.labels.size for example in examples)
     rounds = 1 if is_whole else EM_ROUNDS

@@ -23,7 +23,7 @@ from engine.crf.class_features import ClassFeatures, ClassLabels, Layout, centre
 from engine.crf.filter_bank import FilterBank, blur_into
 from engine.crf.forest import Forest
 from engine.crf.grid_features import EdgeFeatures
-from engine.crf.image_features import N_EDGE_FEATURES, code_edges
+from engine.crf.image_features import code_edges
 from engine.kernels.threads import for_row_ranges
 from engine.learning.class_model import check_classes
 from engine.learning.class_pictures import check_label_map
@@ -46,9 +46,6 @@ SWEEPS = 2
 
 MARGIN = 16
 """Pixels around the window that messages see."""
-
-AGREEMENT, FALL = 0.9, 0.04
-"""Agreement of equal neighbours, nats, and how much less it is for each threshold of contrast."""
 
 PAINTED = 8.0
 """Nats by which a painted pixel is held to be what it was painted."""
@@ -130,11 +127,7 @@ class LiveSegmenter:
         self._pictures: dict[str, _Kept] = {}
         self._strokes: dict[str, ClassLabels] = {}
         self._forest: Forest | None = None
-        layout = Layout(len(self.classes))
-        self._theta = layout.plain()
-        agreement = layout.split(self._theta)[1]
-        agreement[:] = -FALL
-        agreement[[0, N_EDGE_FEATURES // 2]] = AGREEMENT
+        self._theta = Layout(len(self.classes)).smooth()
 
     @property
     def keys(self) -> tuple[str, ...]:

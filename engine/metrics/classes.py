@@ -35,6 +35,11 @@ class Confusion:
         return 1.0 - float(np.trace(self.counts)) / total if total else float("nan")
 
     @property
+    def n_wrong(self) -> int:
+        """Number of wrong pixels."""
+        return int(self.counts.sum() - np.trace(self.counts))
+
+    @property
     def errors(self) -> FloatArray:
         """Share of each class's pixels that were given another label, shape (L,)."""
         with np.errstate(invalid="ignore"):

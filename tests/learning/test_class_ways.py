@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from engine.learning import class_segmentation, class_ways, tree_learning
+from engine.learning.class_prediction import predict_classes
 from engine.learning.class_segmentation import train_class_segmentation
 from engine.learning.class_weights import fit_loss, trees_alone
 from engine.learning.tree_options import TreeOptions
-from engine.metrics.classes import class_figures, confusion
+from engine.metrics.classes import Confusion, class_figures, confusion
 from tests.learning.class_pictures import CLASSES, class_pictures
 
 SMALL = TreeOptions(n_trees=12, n_leaves=8, rate=0.3, min_leaf=10)
@@ -56,6 +57,73 @@ def test_a_lone_picture_is_judged_block_by_block() -> None:
     window = 64 * 64
     assert 0 < counts.counts.sum() <= min(int((painted < 3).sum()), window)
     assert counts.error < 0.3
+
+
+def _strokes(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Two level strokes a class within a label map, 3 pixels wide."""
+    painted = np.full_like(labels, 255)
+    for label in (0, 1, 2, 0, 1, 2):
+        inside = (labels[1:-1, :-12] == label) & (labels[1:-1, 12:] == label)
+        places = np.argwhere(inside & (labels[1:-1, 6:-6] == label))
+        if len(places):
+            row, left = places[rng.integers(len(places))]
+            some = painted[row : row + 3, left : left + 12]
+            some[labels[row : row + 3, left : left + 12] == label] = label
+    return painted
+
+
+def test_edges_learned_from_strokes_do_not_smooth_things_away() -> None:
+    rng = np.random.default_rng(3)
+    images, labels = class_pictures(6, side=64, seed=5)
+    painted = [_strokes(label, rng) for label in labels]
+    trained = train_class_segmentation(images, painted, CLASSES, position=False)
+    assert "likelihood" not in trained.errors
+    pictures, truths = class_pictures(3, side=64, seed=8)
+    wrong = [
+        np.mean(predict_classes(trained.model, picture).labels != truth)
+        for picture, truth in zip(pictures, truths, strict=True)
+    ]
+    alone = [
+        np.mean(trained.model.unaries.scores(picture).argmax(axis=2) != truth)
+        for picture, truth in zip(pictures, truths, strict=True)
+    ]
+    assert np.mean(wrong) < np.mean(alone)
+
+
+def test_of_strokes_another_way_must_be_clearly_better() -> None:
+    first, other = class_ways.WAYS_OF_STROKES[:2]
+
+    def counts(wrong: list[int]) -> list[Confusion]:
+        return [Confusion(np.array([[100 - n, n], [0, 100]])) for n in wrong]
+
+    def best(wrong: list[int], *, are_strokes: bool = True) -> class_ways.Way:
+        both = {first: counts([20] * 4), other: counts(wrong)}
+        return class_ways.best_way(both, are_strokes=are_strokes)
+
+    assert best([2, 3, 2, 1]) is other
+    assert best([0, 20, 38, 20]) is first
+    assert best([0, 20, 38, 20], are_strokes=False) is other
+
+
+def test_at_the_limit_weights_of_the_halves_are_averaged_and_ways_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = []
+
+    def watched(examples, loss, **options):  # type: ignore[no-untyped-def]
+        found.append((fit_loss(examples, loss, **options), options))
+        return found[-1][0]
+
+    monkeypatch.setattr(class_ways, "fit_loss", watched)
+    trained = train_class_segmentation(*class_pictures(4), CLASSES, max_seconds=0.01)
+    assert set(trained.errors) == {"univariate, pairs of classes", "trees alone"}
+    if trained.loss == "univariate":
+        (one, _), (other, _), (_, options) = found
+        assert np.array_equal(options["start"], (one.theta + other.theta) / 2)
+        assert np.array_equal(trained.model.theta, options["start"])
+    found.clear()
+    train_class_segmentation(*class_pictures(4), CLASSES, max_seconds=900.0, loss="univariate")
+    assert all(options["max_seconds"] < 301 for _, options in found[:2])
 
 
 def test_figures_are_means_over_pictures_and_rows_over_all_pixels() -> None:
