@@ -200,8 +200,12 @@ def stroke(walk: Walk, picture: KnownPicture, label: int, keys: list[int]) -> No
     page.mouse.up()
     walk.steps[-1].clicks += 1
     begun = time.perf_counter()
-    other = "[data-answers]" if before is None else f"[data-answers]:not([data-answers='{before}'])"
-    page.locator(f"[data-paint]{other}").wait_for(timeout=ANSWER_MS)
+    page.wait_for_function(
+        "before => document.querySelector('[data-paint]').dataset.answers != before",
+        arg=before,
+        polling=20,  # frames come late where nothing moves
+        timeout=ANSWER_MS,
+    )
     if needs_answer:
         walk.waits.append(time.perf_counter() - begun)
         walk.steps[-1].seconds += walk.waits[-1]

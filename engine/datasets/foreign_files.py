@@ -18,6 +18,7 @@ _RAW_HEAD = b"P6"
 MOST_CHANNELS = 32
 MOST_UNPACKED_BYTES = 800_000_000
 _DEEPEST = 65535
+_TARGA_HEAD = struct.Struct("<BBBHHBHHHHBB")
 
 JPEG_2000, NUMPY = "JPEG2000", "NPY"
 """Kinds of `foreign_kind` that are read, and are no pictures to other decoders."""
@@ -130,6 +131,27 @@ def _of_text(content: bytes) -> tuple[str, str] | None:
     return None
 
 
+def _is_plain_targa(content: bytes) -> bool:
+    """Whether it is a TGA picture without the footer of later ones: its header has no signature.
+
+    What its fields may be tells it from all else that is read or named here.
+    """
+    if len(content) < _TARGA_HEAD.size:
+        return False
+    own, has_map, kind, _, colours, entry, _, _, width, height, depth, flags = _TARGA_HEAD.unpack(
+        content[: _TARGA_HEAD.size]
+    )
+    depths = {1: (8, 16), 2: (15, 16, 24, 32), 3: (8, 16)}.get(kind & 7, ())
+    is_mapped = has_map == 1 and colours > 0 and entry in (15, 16, 24, 32)
+    if kind & ~11 or depth not in depths or flags & 0xC0 or flags & 0x0F > 8:
+        return False
+    if has_map > 1 or (kind & 7 == 1 and not is_mapped) or not width * height:
+        return False
+    head = _TARGA_HEAD.size + own + (colours * -(-entry // 8) if is_mapped else 0)
+    pixels = 1 if kind & 8 else width * height * -(-depth // 8)
+    return len(content) >= head + pixels
+
+
 def refuse_stranger(content: bytes, label: str) -> None:
     """Refuse a file that is no picture by what it is, where its first bytes say so.
 
@@ -139,6 +161,8 @@ def refuse_stranger(content: bytes, label: str) -> None:
         Naming the file, its kind, and what to save instead.
     """
     found = next(((s.what, s.instead) for s in _STRANGERS if content in s), _of_text(content))
+    if found is None and _is_plain_targa(content):
+        found = "this is a TGA picture", _FLAT
     if found is not None:
         raise InvalidProblemError(f"{label}: {found[0]}; {found[1]}.")
 

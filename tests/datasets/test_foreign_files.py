@@ -5,6 +5,7 @@ import io
 import imagecodecs
 import numpy as np
 import pytest
+from PIL import Image
 
 from engine.core.errors import InvalidProblemError
 from engine.datasets.masks import read_mask
@@ -141,3 +142,30 @@ def test_what_is_not_read_is_named_with_what_to_save_instead(kind) -> None:
     with pytest.raises(InvalidProblemError, match=rf"scan\.x: .*{kind}.*; ") as refused:
         read_image(HEADS[kind] + bytes(200 * (kind != "TGA")), name="scan.x")
     assert "not a picture" not in str(refused.value)
+
+
+def _without_footer(mode: str, packing: str | None) -> bytes:
+    """A TGA as programs wrote it before there were footers."""
+    buffer = io.BytesIO()
+    with Image.new(mode, (7, 5), 1) as picture:
+        picture.save(buffer, "TGA", compression=packing)
+    content = buffer.getvalue()
+    assert content.endswith(b"TRUEVISION-XFILE.\x00")
+    return content[:-26]
+
+
+@pytest.mark.parametrize("packing", [None, "tga_rle"])
+@pytest.mark.parametrize("mode", ["L", "P", "RGB", "RGBA"])
+def test_a_tga_without_its_footer_is_named(mode, packing) -> None:
+    content = _without_footer(mode, packing)
+    with pytest.raises(InvalidProblemError, match="this is a TGA picture; export it as PNG"):
+        read_image(content, name="scan.tga")
+
+
+@pytest.mark.parametrize("place", [1, 2, 12, 16, 17])
+def test_other_bytes_are_no_tga(place) -> None:
+    content = bytearray(_without_footer("L", None))
+    content[place] = {12: 0}.get(place, 0xFF)
+    with pytest.raises(InvalidProblemError) as refused:
+        read_image(bytes(content), name="scan")
+    assert "TGA" not in str(refused.value)
