@@ -147,7 +147,7 @@ def test_what_is_not_read_is_named_with_what_to_save_instead(kind) -> None:
 def _without_footer(mode: str, packing: str | None) -> bytes:
     """A TGA as programs wrote it before there were footers."""
     buffer = io.BytesIO()
-    with Image.new(mode, (7, 5), 1) as picture:
+    with Image.new("L", (7, 5), 1).convert(mode) as picture:
         picture.save(buffer, "TGA", compression=packing)
     content = buffer.getvalue()
     assert content.endswith(b"TRUEVISION-XFILE.\x00")
