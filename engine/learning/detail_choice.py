@@ -95,11 +95,10 @@ def choose_detail(
     if not details:
         raise InvalidProblemError("details: expected at least one size of models.")
     order = np.random.default_rng(0) if rng is None else rng
-    pairs = list(islice(zip(images, labels, strict=False), MOST_PICTURES))
-    known = {int(value) for _, label in pairs for value in np.unique(label)}
-    if sum(value < n_classes for value in known) < 2:
+    pairs = islice(zip(images, labels, strict=False), MOST_PICTURES)
+    tried = [_tried(image, label, n_classes, details) for image, label in pairs]
+    if len({value for one in tried for value in one.known if value < n_classes}) < 2:
         raise InvalidProblemError("There are no pictures with two known classes to try sizes on.")
-    regions = [_region(label, n_classes, details[-1]) for _, label in pairs]
     errors: list[float] = []
     chosen = details[0]
     for place, detail in enumerate(details):
@@ -107,7 +106,7 @@ def choose_detail(
         if should_stop():
             raise StoppedError("Learning was stopped.")
         with one_blas_thread():
-            errors.append(_trial(pairs, regions, n_classes, detail, position, should_stop, order))
+            errors.append(_trial(tried, place, n_classes, position, should_stop, order))
         best = min(errors[:-1], default=1.0)
         if place and best - errors[-1] < max(PAYS * best, LEAST_FALL):
             break
@@ -130,6 +129,36 @@ Region = tuple[int, int, int, int]
 """First row and column, rows and columns, in the picture's pixels."""
 
 
+Window = tuple[NDArray[np.uint8], ClassLabels, Frame]
+"""Colours and labels of a window at the size of a model, and where it lies."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Tried:
+    """What is kept of a picture: its windows at every size, and the truth of its region."""
+
+    shape: tuple[int, int]
+    known: frozenset[int]
+    region: Region
+    truth: ClassLabels
+    windows: tuple[Window, ...]
+
+
+def _tried(
+    image: NDArray[np.uint8], label: ClassLabels, n_classes: int, details: Sequence[Detail]
+) -> _Tried:
+    """Cut a picture down: of large ones, all together would not fit in memory."""
+    region = _region(label, n_classes, details[-1])
+    top, left, rows, columns = region
+    return _Tried(
+        (int(label.shape[0]), int(label.shape[1])),
+        frozenset(np.unique(label).tolist()),
+        region,
+        label[top : top + rows, left : left + columns].copy(),
+        tuple(_window(image, label, region, n_classes, detail) for detail in details),
+    )
+
+
 def _words(detail: Detail) -> str:
     return f"{detail.scale:.0%} of the size" if detail.scale else f"{detail.max_side} pixels a side"
 
@@ -148,22 +177,17 @@ def _region(label: ClassLabels, n_classes: int, finest: Detail) -> Region:
 
 
 def _trial(
-    pairs: Sequence[tuple[NDArray[np.uint8], ClassLabels]],
-    regions: Sequence[Region],
+    tried: Sequence[_Tried],
+    place: int,
     n_classes: int,
-    detail: Detail,
     position: bool,
     should_stop: StopCallback,
     rng: np.random.Generator,
 ) -> float:
     """Share of wrong known pixels in the regions, each guessed by trees that never saw it."""
-    windows = [
-        _window(*pair, region, n_classes, detail)
-        for pair, region in zip(pairs, regions, strict=True)
-    ]
     read = [
         (colours, np.zeros((*labels.shape, 0), np.float32), labels, frame)
-        for colours, labels, frame in windows
+        for colours, labels, frame in (one.windows[place] for one in tried)
     ]
     pictures = deal_pictures(read, n_classes, SAMPLES // len(read), rng)
     how = TreeLearning(
@@ -177,11 +201,11 @@ def _trial(
     )
     unaries = how.learn(pictures)
     wrong = total = 0
-    for picture, (_, label), region in zip(pictures, pairs, regions, strict=True):
+    for picture, one in zip(pictures, tried, strict=True):
         scores = unaries.scores(
             picture.colours, picture.maps, frame=picture.frame, folds=picture.folds
         )
-        guess, truth = _at_region(scores, picture.frame, label, region)
+        guess, truth = _at_region(scores, picture.frame, one)
         is_known = truth < n_classes
         wrong += int(np.count_nonzero((guess != truth) & is_known))
         total += int(np.count_nonzero(is_known))
@@ -194,7 +218,7 @@ def _window(
     region: Region,
     n_classes: int,
     detail: Detail,
-) -> tuple[NDArray[np.uint8], ClassLabels, Frame]:
+) -> Window:
     """The window of a size around the middle of the region: it holds all of it."""
     height, width = label.shape
     rows, columns = detail.shape(height, width)
@@ -214,10 +238,10 @@ def _window(
 
 
 def _at_region(
-    scores: NDArray[np.float32], frame: Frame, label: ClassLabels, region: Region
+    scores: NDArray[np.float32], frame: Frame, picture: _Tried
 ) -> tuple[ClassLabels, ClassLabels]:
     """Guess and truth of the region, at the picture's own pixels."""
-    height, width = label.shape
+    (height, width), region = picture.shape, picture.region
     down, across = height / frame.rows, width / frame.columns
     shape = round(scores.shape[0] * down), round(scores.shape[1] * across)
     planes = [enlarge(scores[:, :, k].astype(np.float64), shape) for k in range(scores.shape[2])]
@@ -225,6 +249,5 @@ def _at_region(
     top, left = region[0] - round(frame.top * down), region[1] - round(frame.left * across)
     top, left = max(top, 0), max(left, 0)
     found = guess[top : top + region[2], left : left + region[3]]
-    truth = label[region[0] : region[0] + region[2], region[1] : region[1] + region[3]]
-    rows, columns = min(len(found), len(truth)), min(found.shape[1], truth.shape[1])
-    return found[:rows, :columns], truth[:rows, :columns]
+    rows, columns = min(len(found), len(picture.truth)), min(found.shape[1], picture.truth.shape[1])
+    return found[:rows, :columns], picture.truth[:rows, :columns]

@@ -1,5 +1,7 @@
 """The size of models that pays: fine for fine things, coarse for coarse ones."""
 
+import weakref
+
 import numpy as np
 import pytest
 
@@ -73,3 +75,22 @@ def test_what_cannot_be_tried_is_refused() -> None:
 )
 def test_sides_are_doubled_up_to_the_pictures_own(shapes, most, expected) -> None:  # type: ignore[no-untyped-def]
     assert sides_to_try(shapes, most=most) == expected
+
+
+def test_pictures_are_cut_down_one_by_one() -> None:
+    images, masks = dotted(1, dot=8, noise=10)
+    wide, labels = np.tile(images[0], (1, 4, 1)), np.tile(masks[0], (1, 4))
+    held, most = [], 0
+
+    def pictures():  # type: ignore[no-untyped-def]
+        nonlocal most
+        for _ in range(6):
+            image = wide.copy()
+            held.append(weakref.ref(image))
+            most = max(most, sum(one() is not None for one in held))
+            yield image
+            del image
+
+    choose_detail(pictures(), (labels.copy() for _ in range(6)), 2, [Detail(64), Detail(512)])
+    assert len(held) == 6
+    assert most <= 2
