@@ -97,11 +97,11 @@ def walk_lab(walk: Walk, *, strokes: int = 20) -> None:
         )
 
 
-def make_set(walk: Walk) -> None:
+def make_set(walk: Walk, name: str = "Fields of Tuesday") -> None:
     """Make an empty set."""
     page = walk.page
     page.goto("/image-sets/new/")
-    walk.type(page.get_by_label("Name"), "Fields of Tuesday")
+    walk.type(page.get_by_label("Name"), name)
     walk.type(page.get_by_label("What the masks mark"), walk.pictures.classes[0].lower())
     walk.click(page.get_by_role("button", name="Make the set"), page.locator("#upload-files"))
     walk.address = page.url
