@@ -46,14 +46,20 @@ class ReliabilityBin:
 
 def mean_interval(values: Sequence[float]) -> Interval | None:
     """Return the mean of one number per image with its interval; None without images."""
-    numbers = np.asarray(values, dtype=np.float64)
-    if numbers.size == 0:
-        return None
-    if numbers.size == 1:
-        return Interval(float(numbers[0]), None, None, 1)
-    means = _resampled_sums(numbers[:, None])[:, 0] / numbers.size
-    low, high = np.percentile(means, [2.5, 97.5])
-    return Interval(float(numbers.mean()), float(low), float(high), int(numbers.size))
+    return mean_intervals(values)[0] if len(values) else None
+
+
+def mean_intervals(*columns: Sequence[float]) -> list[Interval]:
+    """Return the mean of each column, which say something else of the same images, one or more."""
+    numbers = np.array(columns, dtype=np.float64).T
+    means, n_images = numbers.mean(axis=0), len(numbers)
+    if n_images == 1:
+        return [Interval(float(mean), None, None, 1) for mean in means]
+    lows, highs = np.percentile(_resampled_sums(numbers) / n_images, [2.5, 97.5], axis=0)
+    return [
+        Interval(float(mean), float(low), float(high), n_images)
+        for mean, low, high in zip(means, lows, highs, strict=True)
+    ]
 
 
 def difference_interval(first: Sequence[float], second: Sequence[float]) -> Interval | None:

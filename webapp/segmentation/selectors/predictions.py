@@ -21,6 +21,7 @@ from webapp.segmentation.uncertainty import (
     difference_interval,
     expected_calibration_error,
     mean_interval,
+    mean_intervals,
     reliability_bins,
 )
 
@@ -147,10 +148,12 @@ def _numbers(batch_pk: UUID, content: tuple[float | None, ...]) -> BatchNumbers 
     counts = [Confusion(np.array(image.confusion)) for image in images if image.confusion]
     figures = class_figures(counts)
     bins = reliability_bins([image.reliability for image in images])
+    said = ((image.accuracy, image.iou, image.log_loss) for image in images)
+    accuracy, iou, log_loss = mean_intervals(*zip(*said, strict=True))
     return BatchNumbers(
-        accuracy=mean_interval([image.accuracy for image in images]),
-        iou=mean_interval([image.iou for image in images]),
-        log_loss=mean_interval([image.log_loss for image in images]),
+        accuracy=accuracy,
+        iou=iou,
+        log_loss=log_loss,
         bins=bins,
         calibration_error=expected_calibration_error(bins) or 0.0,
         n_images=len(images),
