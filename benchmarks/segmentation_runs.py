@@ -17,7 +17,7 @@ from engine.crf.image_features import compute_image_features
 from engine.crf.image_grid import model_shape, shrink_image, shrink_mask
 from engine.datasets.image_folder import list_images
 from engine.kernels.threads import one_blas_thread
-from engine.learning.marginal_fitting import LONG_MEMORY, MEMORY, estimate_metric, fit_marginals
+from engine.learning.marginal_fitting import LONG_MEMORY, estimate_metric, fit_marginals
 from engine.learning.segmentation_prediction import predict_marginals
 from engine.learning.segmentation_progress import SegmentationReporter
 from engine.learning.segmentation_solvers import (
@@ -29,6 +29,7 @@ from engine.objectives.grid_inner import GridChains
 from engine.objectives.grid_losses import LossOptions
 from engine.solvers.control import Callbacks, Limits
 from engine.solvers.frank_wolfe import follow_average
+from engine.solvers.lbfgs import MEMORY
 
 HORSES = REAL_DATA / "weizmann_horses"
 RIDGE = 1e-3  # of the mean loss a pixel: lambda = 3420 for the 3.42 million pixels of the paper

@@ -51,6 +51,12 @@ def check_positive(name: str, value: float) -> float:
     return number
 
 
+def check_seconds(name: str, seconds: float | None) -> None:
+    """Raise InvalidProblemError unless a limit of time is from 0 on; None is no limit."""
+    if seconds is not None and not seconds >= 0:  # nan too
+        raise InvalidProblemError(f"{name}: expected seconds from 0, received {seconds}.")
+
+
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
     """Mark ``array`` as read-only and return it; results hand out arrays this way."""
     array.setflags(write=False)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.core.arguments import FloatArray, check_positive
+from engine.core.arguments import FloatArray, check_positive, check_seconds
 from engine.core.errors import InvalidProblemError
 from engine.core.progress import (
     ProgressCallback,
@@ -152,8 +152,7 @@ def train_boosted_segmentation(
     check_rho(rho)
     check_positive("relative_gap", relative_gap)
     check_positive("ridge_factor", ridge_factor)
-    if max_seconds is not None and not max_seconds >= 0:
-        raise InvalidProblemError(f"max_seconds: expected seconds from 0, received {max_seconds}.")
+    check_seconds("max_seconds", max_seconds)
     clock = Clock(on_progress, max_seconds)
     order = np.random.default_rng(0) if rng is None else rng
     pictures = _read(images, masks, max_side, order)
@@ -169,13 +168,7 @@ def train_boosted_segmentation(
         clock.report("Learning weights", 0.84)
         used, result, errors = weights.learn(loss, order)
         if is_refit_tried(errors, used, clock):
-            clock.report("Refitting the trees beside their messages", 0.96)
-            said = [_log_marginals(example, result.theta, rho) for example in examples]
-            slope = slope_of(
-                [said_of_trees(example.features) for example in examples],
-                [example.features.scores(result.theta).node for example in examples],
-            )
-            more = how.refit(unaries, taught, said, slope)
+            more = _refitted(how, unaries, taught, weights, result.theta)
             examples = [_guessed(more, picture) for picture in taught]
             again, error = replace(weights, examples=examples).judge(used, order)
             if has_fallen(errors[used], error):
@@ -205,6 +198,23 @@ def _read(
         for p, whole in ((p, Frame(0, 0, *p.labels.shape)) for p in read)
     ]
     return deal_pictures(dealt, 2, min(SAMPLES // len(read), SAMPLES_A_PICTURE), rng)
+
+
+def _refitted(
+    how: TreeLearning,
+    unaries: TreeUnaries,
+    pictures: Sequence[TrainingPicture],
+    weights: "_Weights",
+    theta: FloatArray,
+) -> TreeUnaries:
+    """Fit the second trees anew beside the messages that their own log-odds led to."""
+    weights.clock.report("Refitting the trees beside their messages", 0.96)
+    said = [_log_marginals(example, theta, weights.rho) for example in weights.examples]
+    slope = slope_of(
+        [said_of_trees(example.features) for example in weights.examples],
+        [example.features.scores(theta).node for example in weights.examples],
+    )
+    return how.refit(unaries, pictures, said, slope)
 
 
 def _guessed(unaries: TreeUnaries, picture: TrainingPicture) -> GridExample:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from engine.core.arguments import check_seconds
 from engine.core.checkpoint import Checkpoint, OwnCheckpoint
 from engine.core.errors import InvalidProblemError
 from engine.core.progress import (
@@ -166,8 +167,7 @@ def train_class_segmentation(
     check_classes(names)
     if loss is not None and loss not in LOSSES:
         raise InvalidProblemError(f"loss: expected one of {', '.join(LOSSES)}, received {loss!r}.")
-    if max_seconds is not None and not max_seconds >= 0:
-        raise InvalidProblemError(f"max_seconds: expected seconds from 0, received {max_seconds}.")
+    check_seconds("max_seconds", max_seconds)
     weights = check_class_weights(class_weights, len(names))
     clock = Clock(on_progress, max_seconds)
     order = np.random.default_rng(0) if rng is None else rng

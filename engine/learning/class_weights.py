@@ -7,8 +7,7 @@ from dataclasses import replace
 from itertools import repeat
 
 import numpy as np
-from scipy.linalg import block_diag, solve_triangular
-from scipy.optimize import minimize
+from scipy.linalg import block_diag
 
 from engine.core.arguments import FloatArray, IntArray, read_only
 from engine.core.errors import StoppedError
@@ -21,7 +20,8 @@ from engine.objectives.class_inner import ClassSetInnerProblem, expected_statist
 from engine.objectives.class_losses import ClassLoss, loss_and_gradient
 from engine.objectives.class_messages import ClassMessages
 from engine.solvers.control import Callbacks, Limits
-from engine.solvers.result import LearningResult, TrajectoryPoint
+from engine.solvers.lbfgs import minimise_by_lbfgs
+from engine.solvers.result import LearningResult
 from engine.solvers.theta_ascent import ThetaAscent
 
 SWEEPS = 4
@@ -43,14 +43,6 @@ INNER_RISE = 0.3
 
 EDGE_VARIANCE = 0.05
 """Variance of an edge's agreement in the estimate of the curvature: any of its size would do."""
-
-
-class _Over(Exception):
-    """Carries the reason out of SciPy's loop."""
-
-    def __init__(self, status: Status) -> None:
-        super().__init__(status.value)
-        self.status = status
 
 
 def fit_loss(
@@ -93,58 +85,36 @@ def fit_loss(
     plain = layout.plain() if centre is None else centre
     theta = plain if start is None else start
     free = free_parameters(layout, is_potts=options.is_potts)
-    root = np.linalg.cholesky(estimate_curvature(examples, ridge)[np.ix_(free, free)])
-    started, best, evaluations = time.perf_counter(), (np.inf, theta), 0
+    metric = estimate_curvature(examples, ridge)[np.ix_(free, free)]
 
-    with ThreadPoolExecutor(count_threads()) as pool:
+    def whole(change: FloatArray) -> FloatArray:
+        theta = plain.copy()
+        theta[free] += change
+        return theta
 
-        def objective(z: FloatArray) -> tuple[float, FloatArray]:
-            nonlocal best, evaluations
-            now = plain.copy()
-            now[free] = solve_triangular(root, z, lower=True, trans="T") + plain[free]
-            parts = pool.map(lambda e: loss_and_gradient(e, now, options), examples)
-            away = now - plain
+    with ThreadPoolExecutor(count_threads()) as pool, one_blas_thread():
+
+        def objective(change: FloatArray) -> tuple[float, FloatArray]:
+            theta = whole(change)
+            away = theta - plain
             value, gradient = 0.5 * ridge * float(away @ away), ridge * away
-            for part, slope in parts:
+            for part, slope in pool.map(lambda e: loss_and_gradient(e, theta, options), examples):
                 value, gradient = value + part, gradient + slope
-            evaluations += 1
-            if value < best[0]:
-                best = value, now
-            if should_stop():
-                raise _Over(Status.CANCELLED)
-            if max_seconds is not None and time.perf_counter() - started >= max_seconds:
-                raise _Over(Status.TIME_LIMIT)
-            return value, solve_triangular(root, gradient[free], lower=True)
+            return value, gradient[free]
 
-        with one_blas_thread():
-            try:
-                outcome = minimize(
-                    objective,
-                    root.T @ (theta - plain)[free],
-                    jac=True,
-                    method="L-BFGS-B",
-                    options={
-                        "maxcor": MEMORY, "maxiter": max_steps, "ftol": tolerance, "gtol": 0.0,
-                    },
-                )  # fmt: skip
-                status = Status.ITERATION_LIMIT if outcome.status == 1 else Status.CONVERGED
-            except _Over as over:
-                status = over.status
-                if status is Status.CANCELLED:
-                    raise StoppedError("Learning was stopped.") from over
-    seconds = time.perf_counter() - started
-    end = TrajectoryPoint(evaluations, seconds, evaluations, float("inf"), -best[0])
-    return LearningResult(
-        theta=read_only(best[1]),
-        objective=float("inf"),
-        lower_bound=-best[0],
-        is_certified=False,
-        iterations=evaluations,
-        oracle_calls=evaluations,
-        seconds=seconds,
-        status=status,
-        trajectory=(end,),
-    )
+        fit = minimise_by_lbfgs(
+            objective,
+            (theta - plain)[free],
+            metric=metric,
+            memory=MEMORY,
+            tolerance=tolerance,
+            max_iterations=max_steps,
+            max_seconds=max_seconds,
+            should_stop=should_stop,
+        )
+    if fit.status is Status.CANCELLED:
+        raise StoppedError("Learning was stopped.")
+    return replace(fit, theta=read_only(whole(fit.theta))).as_result()
 
 
 def fit_likelihood(

@@ -7,10 +7,10 @@ import numpy as np
 from engine.core.errors import InvalidProblemError
 from engine.core.progress import StopCallback
 from engine.crf.grid_features import GridExample
-from engine.learning.marginal_fitting import MarginalFit, fit_marginals_on_growing_sets
+from engine.learning.marginal_fitting import fit_marginals_on_growing_sets
 from engine.learning.segmentation_progress import HeldOutPictures
 from engine.objectives.grid_losses import LossOptions
-from engine.solvers.result import LearningResult, TrajectoryPoint
+from engine.solvers.result import LearningResult
 
 MARGINAL_LOSSES = {"univariate": "univariate-logistic", "clique": "clique-logistic"}
 
@@ -53,7 +53,7 @@ def fit_marginal_loss(
         max_seconds=max_seconds,
         should_stop=should_stop,
     )
-    return _without_certificate(fit)
+    return fit.as_result()
 
 
 def held_out_error(
@@ -64,21 +64,3 @@ def held_out_error(
 ) -> float:
     """Return the mean share of wrong pixels when each takes the label of its larger marginal."""
     return HeldOutPictures(examples, rho, should_stop=should_stop).look(result.theta).error
-
-
-def _without_certificate(fit: MarginalFit) -> LearningResult:
-    """A result that knows no upper bound: the loss is not convex."""
-    end = TrajectoryPoint(
-        fit.evaluations, fit.seconds, fit.evaluations, float("inf"), -fit.objective
-    )
-    return LearningResult(
-        theta=fit.theta,
-        objective=float("inf"),
-        lower_bound=-fit.objective,
-        is_certified=False,
-        iterations=fit.evaluations,
-        oracle_calls=fit.evaluations,
-        seconds=fit.seconds,
-        status=fit.status,
-        trajectory=(end,),
-    )

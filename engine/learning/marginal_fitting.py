@@ -11,16 +11,14 @@ Domke 2013, "Learning graphical model parameters with approximate marginal infer
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from queue import SimpleQueue
 
 import numpy as np
-from scipy.linalg import solve_triangular
-from scipy.optimize import minimize
 
-from engine.core.arguments import FloatArray, check_positive, read_only
+from engine.core.arguments import FloatArray, check_positive
 from engine.core.errors import InvalidProblemError, StoppedError
 from engine.core.progress import StopCallback, never_stop
 from engine.core.status import Status
@@ -30,12 +28,10 @@ from engine.learning.example_store import ExampleView
 from engine.learning.segmentation_solvers import REHEARSAL_SHARE, subset_sizes
 from engine.objectives.grid_inner import GridSetInnerProblem
 from engine.objectives.grid_losses import LossOptions, Tape, loss_and_gradient
-
-MEMORY = 20
-"""Steps that L-BFGS remembers."""
+from engine.solvers.lbfgs import MEMORY, EvaluationCallback, SmoothFit, minimise_by_lbfgs
 
 LONG_MEMORY = 100
-"""The same on growing sets: K is a few hundred, so they cost nothing beside inference."""
+"""Steps that L-BFGS remembers on growing sets: K is a few hundred, and inference costs more."""
 
 RELATIVE_DECREASE = 1e-9
 """Decrease of the objective over its size below which L-BFGS counts as converged."""
@@ -43,53 +39,19 @@ RELATIVE_DECREASE = 1e-9
 REHEARSAL_DECREASE = 1e-4
 """The same for a subset: what it would still teach differs from what all pictures teach."""
 
-EvaluationCallback = Callable[[FloatArray, float, float], None]
-"""Receives theta, the objective and the seconds so far after every evaluation."""
-
-
 METRIC_RHO = 0.5
 """Reweighting in the estimate of the Hessian, where messages are at their start: any would do."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MarginalFit:
-    """The parameters with the smallest objective, and how they were found.
-
-    ``evaluations`` counts passes over all pictures; on growing sets a pass over a subset counts
-    by its share of the pixels, and the sum is rounded.
-    """
-
-    theta: FloatArray
-    objective: float
-    evaluations: int
-    seconds: float
-    status: Status
-
-
-class _Stop(Exception):
-    """Carries the reason out of SciPy's loop."""
-
-    def __init__(self, status: Status) -> None:
-        super().__init__(status.value)
-        self.status = status
-
-
 @dataclass(slots=True)
 class _Objective:
-    """The penalised loss, one picture a thread; remembers the best point seen."""
+    """The penalised loss, one picture a thread."""
 
     examples: Sequence[GridExample]
     options: LossOptions
     ridge: float
-    max_seconds: float | None
-    should_stop: StopCallback
-    on_evaluation: EvaluationCallback | None
     pool: ThreadPoolExecutor
     tapes: SimpleQueue[Tape]  # one a thread
-    evaluations: int = 0
-    best: float = np.inf
-    best_theta: FloatArray = field(default_factory=lambda: np.zeros(0))
-    started: float = field(default_factory=time.perf_counter)
 
     def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
         parts = self.pool.map(lambda m: self._loss_of(m, theta), range(len(self.examples)))
@@ -97,16 +59,6 @@ class _Objective:
         for part, slope in parts:
             value += part
             gradient = gradient + slope
-        self.evaluations += 1
-        if value < self.best or self.evaluations == 1:
-            self.best, self.best_theta = value, theta.copy()
-        seconds = time.perf_counter() - self.started
-        if self.on_evaluation is not None:
-            self.on_evaluation(theta.copy(), value, seconds)
-        if self.should_stop():
-            raise _Stop(Status.CANCELLED)
-        if self.max_seconds is not None and seconds >= self.max_seconds:
-            raise _Stop(Status.TIME_LIMIT)
         return value, gradient
 
     def _loss_of(self, index: int, theta: FloatArray) -> tuple[float, FloatArray]:
@@ -131,7 +83,7 @@ def fit_marginals(
     on_evaluation: EvaluationCallback | None = None,
     should_stop: StopCallback = never_stop,
     threads: int | None = None,
-) -> MarginalFit:
+) -> SmoothFit:
     """Fit theta to labelled pictures by the chosen loss.
 
     Parameters
@@ -154,7 +106,7 @@ def fit_marginals(
 
     Returns
     -------
-    MarginalFit
+    SmoothFit
 
     Raises
     ------
@@ -172,17 +124,17 @@ def fit_marginals(
     for _ in range(workers):
         tapes.put(Tape())
     with one_blas_thread(), ThreadPoolExecutor(workers) as pool:
-        objective = _Objective(
-            examples, options, ridge, max_seconds, should_stop, on_evaluation, pool, tapes
+        return minimise_by_lbfgs(
+            _Objective(examples, options, ridge, pool, tapes),
+            theta,
+            metric=metric,
+            memory=memory,
+            tolerance=tolerance,
+            max_iterations=max_iterations,
+            max_seconds=max_seconds,
+            on_evaluation=on_evaluation,
+            should_stop=should_stop,
         )
-        status = _minimise(objective, theta, metric, memory, tolerance, max_iterations)
-    return MarginalFit(
-        theta=read_only(objective.best_theta),
-        objective=objective.best,
-        evaluations=objective.evaluations,
-        seconds=time.perf_counter() - objective.started,
-        status=status,
-    )
 
 
 def fit_marginals_on_growing_sets(
@@ -199,7 +151,7 @@ def fit_marginals_on_growing_sets(
     on_evaluation: EvaluationCallback | None = None,
     should_stop: StopCallback = never_stop,
     threads: int | None = None,
-) -> MarginalFit:
+) -> SmoothFit:
     """Fit theta as `fit_marginals` does, after rehearsals on growing random subsets.
 
     Each subset contains the one before, starts at its optimum and takes lambda in proportion to
@@ -223,8 +175,9 @@ def fit_marginals_on_growing_sets(
 
     Returns
     -------
-    MarginalFit
-        Its seconds and evaluations are those of all stages.
+    SmoothFit
+        Its seconds and evaluations are those of all stages; a pass over a subset counts by its
+        share of the pixels, and the sum is rounded.
 
     Raises
     ------
@@ -310,46 +263,3 @@ def _seconds_left(max_seconds: float | None, started: float) -> float | None:
     if max_seconds is None:
         return None
     return max(max_seconds - (time.perf_counter() - started), 0.0)
-
-
-def _minimise(
-    objective: _Objective,
-    theta: FloatArray,
-    metric: FloatArray | None,
-    memory: int,
-    tolerance: float,
-    max_iterations: int,
-) -> Status:
-    """Run L-BFGS and translate how it ended.
-
-    With a metric L L^T the variables are z = L^T theta, and the gradient in them L^-1 g.
-    """
-    root = None if metric is None else np.linalg.cholesky(metric)
-
-    def in_variables(z: FloatArray) -> tuple[float, FloatArray]:
-        if root is None:
-            return objective(z)
-        value, gradient = objective(solve_triangular(root, z, lower=True, trans="T"))
-        return value, solve_triangular(root, gradient, lower=True)
-
-    try:
-        outcome = minimize(
-            in_variables,
-            theta if root is None else root.T @ theta,
-            jac=True,
-            method="L-BFGS-B",
-            options={
-                "maxcor": memory,
-                "maxiter": max_iterations,
-                "maxfun": 10 * max_iterations,
-                "ftol": tolerance,
-                "gtol": 0.0,
-            },
-        )
-    except _Stop as stop:
-        return stop.status
-    if not np.isfinite(objective.best):
-        raise InvalidProblemError("The loss is not finite at the starting parameters.")
-    if outcome.status == 1:
-        return Status.ITERATION_LIMIT
-    return Status.CONVERGED if outcome.status == 0 else Status.STALLED

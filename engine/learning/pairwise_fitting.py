@@ -16,11 +16,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize
 
-from engine.core.arguments import FloatArray, IntArray, check_positive, read_only
+from engine.core.arguments import FloatArray, IntArray, check_positive
 from engine.core.errors import InvalidProblemError
-from engine.core.status import Status
 from engine.graphs.factor_graph import Factor, FactorGraph
 from engine.graphs.pairwise import PairwiseGraph, PairwiseModel
 from engine.inference.factors.mean_field import mean_field
@@ -32,10 +30,12 @@ from engine.inference.pairwise.marginal_gradients import (
 )
 from engine.inference.pairwise.tree_reweighted import TreeReweighted
 from engine.objectives.pairwise_losses import HIDDEN, PAIRWISE_LOSSES, marginal_loss
+from engine.solvers.lbfgs import SmoothFit, minimise_by_lbfgs
 
 EM = "surrogate-em"
 LOSSES = (*PAIRWISE_LOSSES, EM)
 INFERENCES = ("trw", "mean-field")
+MEMORY = 10  # steps that L-BFGS remembers
 GRADIENTS = ("implicit", "one-sided", "two-sided", "four-sided")
 SIDES = {"one-sided": 1, "two-sided": 2, "four-sided": 4}
 
@@ -182,16 +182,6 @@ class PairwiseObjective:
         return product.lower_bound, mean_field_tables(graph, np.concatenate(product.marginals))
 
 
-@dataclass(frozen=True, slots=True)
-class PairwiseFit:
-    """Parameters of the smallest objective seen, and how the search ended."""
-
-    theta: FloatArray
-    objective: float
-    evaluations: int
-    status: Status
-
-
 def fit_pairwise(
     examples: Sequence[PairwiseExample],
     options: PairwiseFitting,
@@ -200,7 +190,7 @@ def fit_pairwise(
     start: FloatArray | None = None,
     max_iterations: int = 200,
     tolerance: float = 1e-9,
-) -> PairwiseFit:
+) -> SmoothFit:
     """Minimise the summed loss with a ridge.
 
     Raises
@@ -213,26 +203,15 @@ def fit_pairwise(
     if len(sizes) != 1:
         raise InvalidProblemError("Expected examples with one number of features.")
     objectives = [PairwiseObjective(example, options) for example in examples]
-    best: list[Gradient] = []
 
     def total(theta: FloatArray) -> Gradient:
         value, gradient = 0.5 * ridge * float(theta @ theta), ridge * theta
         for objective in objectives:
             own, change = objective(theta)
             value, gradient = value + own, gradient + change
-        if not best or value < best[0][0]:
-            best[:] = [(value, theta.copy())]
         return value, gradient
 
-    first = np.zeros(sizes.pop()) if start is None else np.asarray(start, dtype=np.float64)
-    outcome = minimize(
-        total,
-        first,
-        jac=True,
-        method="L-BFGS-B",
-        options={"maxiter": max_iterations, "ftol": tolerance, "gtol": 0.0},
+    first = np.zeros(sizes.pop()) if start is None else np.array(start, dtype=np.float64)
+    return minimise_by_lbfgs(
+        total, first, memory=MEMORY, tolerance=tolerance, max_iterations=max_iterations
     )
-    limited = outcome.status == 1
-    ended = Status.CONVERGED if outcome.status == 0 else Status.STALLED
-    status = Status.ITERATION_LIMIT if limited else ended
-    return PairwiseFit(read_only(best[0][1]), best[0][0], int(outcome.nfev), status)

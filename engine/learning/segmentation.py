@@ -7,7 +7,7 @@ from time import perf_counter
 
 import numpy as np
 
-from engine.core.arguments import check_positive
+from engine.core.arguments import check_positive, check_seconds
 from engine.core.checkpoint import Checkpoint, OwnCheckpoint
 from engine.core.errors import InvalidProblemError
 from engine.core.hosts import Hosts
@@ -139,21 +139,13 @@ def train_segmentation(
     >>> trained.result.relative_gap <= 1e-3
     True
     """
-    if solver not in SOLVERS:
-        raise InvalidProblemError(f"solver: expected one of {', '.join(SOLVERS)}, got {solver!r}.")
-    if loss not in {None, "likelihood", *MARGINAL_LOSSES}:
-        raise InvalidProblemError(
-            f"loss: expected likelihood, univariate or clique, received {loss!r}."
-        )
+    _check_ways(solver, loss, has_hosts=hosts is not None)
     check_rho(rho)
     check_positive("relative_gap", relative_gap)
     check_positive("ridge_factor", ridge_factor)
     if ridge is not None:
         check_positive("ridge", ridge)
-    if max_seconds is not None and not max_seconds >= 0:
-        raise InvalidProblemError(f"max_seconds: expected seconds from 0, received {max_seconds}.")
-    if hosts is not None and (solver not in ("auto", "theta") or loss in MARGINAL_LOSSES):
-        raise InvalidProblemError("hosts: expected solver theta and loss likelihood beside them.")
+    check_seconds("max_seconds", max_seconds)
     started = perf_counter()
     here = ExampleStore(cache)
     spread = None if hosts is None else SpreadPictures(hosts, should_stop)
@@ -170,27 +162,49 @@ def train_segmentation(
     limits = Limits(relative_gap=relative_gap, max_seconds=_left(max_seconds, started))
     callbacks = Callbacks(reporter, should_stop, _own(checkpoint, task, solver, examples.digest))
     with one_blas_thread():
-        if loss in MARGINAL_LOSSES:
-            result = fit_marginal_loss(
-                here,
-                loss,
-                ridge=weight,
-                rho=rho,
-                max_seconds=_left(max_seconds, started),
-                should_stop=should_stop,
-                rng=np.random.default_rng(0) if rng is None else rng,
-            )
-        elif solver in ("auto", "theta"):
-            result = solve_in_theta(task, limits, callbacks, reporter)
-        else:
-            order = np.random.default_rng(0) if rng is None else rng
-            by_blocks = solver == "block-coordinate"
-            result = solve_by_frank_wolfe(
-                task, limits, callbacks, reporter, by_blocks=by_blocks, rng=order
-            )
+        order = np.random.default_rng(0) if rng is None else rng
+        result = _solve(task, solver, loss, limits, callbacks, reporter, order)
         reporter.finish(result)
     model = make_segmentation_model(result.theta, ridge=weight, rho=rho, max_side=max_side)
     return TrainedSegmentation(model, result, n_pixels, loss or "likelihood")
+
+
+def _check_ways(solver: str, loss: str | None, *, has_hosts: bool) -> None:
+    """Refuse a solver or a loss that is not known, or that hosts cannot share."""
+    if solver not in SOLVERS:
+        raise InvalidProblemError(f"solver: expected one of {', '.join(SOLVERS)}, got {solver!r}.")
+    if loss not in {None, "likelihood", *MARGINAL_LOSSES}:
+        raise InvalidProblemError(
+            f"loss: expected likelihood, univariate or clique, received {loss!r}."
+        )
+    if has_hosts and (solver not in ("auto", "theta") or loss in MARGINAL_LOSSES):
+        raise InvalidProblemError("hosts: expected solver theta and loss likelihood beside them.")
+
+
+def _solve(
+    task: SegmentationTask,
+    solver: str,
+    loss: str | None,
+    limits: Limits,
+    callbacks: Callbacks,
+    reporter: SegmentationReporter,
+    rng: np.random.Generator,
+) -> LearningResult:
+    """Find the weights by a logistic loss, or those of the likelihood by the solver."""
+    if loss in MARGINAL_LOSSES:
+        return fit_marginal_loss(
+            task.examples,
+            loss,
+            ridge=task.ridge,
+            rho=float(task.rho),
+            max_seconds=limits.max_seconds,
+            should_stop=callbacks.should_stop,
+            rng=rng,
+        )
+    if solver in ("auto", "theta"):
+        return solve_in_theta(task, limits, callbacks, reporter)
+    by_blocks = solver == "block-coordinate"
+    return solve_by_frank_wolfe(task, limits, callbacks, reporter, by_blocks=by_blocks, rng=rng)
 
 
 def _left(max_seconds: float | None, started: float) -> float | None:
