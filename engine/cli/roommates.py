@@ -6,31 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from engine.cli.option_types import above_zero, room_sizes, share
+from engine.cli.option_types import above_zero, share
 from engine.cli.output_paths import check_writable, make_folder, open_checkpoint
 from engine.cli.roc_files import write_roc_csv, write_roc_svg
 from engine.cli.rooms import add_rooms_arguments, run_rooms
+from engine.cli.schema_files import read_questionnaire
+from engine.cli.simulate import add_simulate_arguments, run_simulate
 from engine.cli.weights import add_weights_arguments, render_weights, run_weights
 from engine.core.arguments import IntArray
 from engine.core.errors import InvalidProblemError
-from engine.crf.questionnaire import Questionnaire
 from engine.crf.rules import Rules
 from engine.crf.survey import Survey
-from engine.datasets.practice_pairs import invent_weights, simulate_pairs
-from engine.datasets.room_files import read_roommates_csv, write_roster_csv
-from engine.datasets.roommate_files import (
-    write_pairs_csv,
-    write_rows,
-    write_survey_csv,
-    write_weights_csv,
-)
-from engine.datasets.roster_sampler import capacities_for, sample_roster
-from engine.datasets.survey_csv import (
-    infer_questionnaire,
-    read_rules_csv,
-    read_survey_csv,
-)
-from engine.datasets.university import DEFAULT_STRENGTH, SimulatedUniversity, simulate_university
+from engine.datasets.room_files import read_roommates_csv
+from engine.datasets.roommate_files import write_pairs_csv, write_weights_csv
+from engine.datasets.survey_csv import read_rules_csv, read_survey_csv
 from engine.learning.roommate_evaluation import evaluate_roommates
 from engine.learning.roommate_model import load_roommate_model
 from engine.learning.roommate_proposal import propose_pairs
@@ -44,7 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_train(verbs.add_parser("train", help="learn a model from past years and their pairs"))
     _add_assign(verbs.add_parser("assign", help="propose pairs for a new year"))
     _add_evaluate(verbs.add_parser("evaluate", help="compare a model with the pairs of a year"))
-    _add_simulate(verbs.add_parser("simulate", help="make years of surveys with known truth"))
+    add_simulate_arguments(
+        verbs.add_parser("simulate", help="make years of surveys with known truth")
+    )
     weights = verbs.add_parser("weights", help="say how sure weights are, by year and in all")
     _add_cohorts(weights)
     add_weights_arguments(weights)
@@ -162,52 +153,6 @@ def _add_survey_and_model(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_simulate(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--students", type=int, metavar="N", help="students per year, even")
-    parser.add_argument(
-        "--cohorts", type=int, default=1, metavar="C", help="number of years (default 1)"
-    )
-    parser.add_argument(
-        "--out",
-        required=True,
-        type=Path,
-        metavar="DIR",
-        help="folder for survey_1.csv, pairs_1.csv and so on, weights.csv and schema.json",
-    )
-    parser.add_argument(
-        "--strength",
-        type=float,
-        help=f"factor on the true weights (default {DEFAULT_STRENGTH:g}); not with --responses",
-    )
-    parser.add_argument(
-        "--blanks",
-        type=float,
-        metavar="SHARE",
-        help="share of answers left blank (default 0); not with --responses",
-    )
-    parser.add_argument(
-        "--responses",
-        type=Path,
-        metavar="SURVEY.csv",
-        help="split the students of this file into the years, and draw pairs for them",
-    )
-    parser.add_argument(
-        "--rooms",
-        type=room_sizes,
-        metavar="SIZES",
-        help="also draw rooms of these sizes in turn, such as 3 or 1,2,2,3, as roster_1.csv and so "
-        "on; not with --responses",
-    )
-    parser.add_argument("--schema", type=Path, metavar="SCHEMA.json", help="questions of that file")
-    parser.add_argument(
-        "--same",
-        action="append",
-        default=[],
-        metavar="COLUMN",
-        help="partners agree in this column of that file; may be given several times",
-    )
-
-
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Do what the chosen sub-verb says and return what ``--json`` prints.
 
@@ -222,7 +167,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         "train": _train,
         "assign": _assign,
         "evaluate": _evaluate,
-        "simulate": _simulate,
+        "simulate": run_simulate,
         "rooms": run_rooms,
         "weights": _weights,
     }
@@ -244,11 +189,7 @@ def render(result: dict[str, Any]) -> str:
 def _read_cohorts(args: argparse.Namespace) -> list[tuple[Survey, IntArray]]:
     """Read the years that ``--cohort`` names, by ``--schema`` or the questions that they share."""
     files = [_split_cohort(text) for text in args.cohort]
-    questionnaire = (
-        Questionnaire.from_json(_read_text(args.schema))
-        if args.schema
-        else infer_questionnaire([survey for survey, _ in files])
-    )
+    questionnaire = read_questionnaire(args.schema, [survey for survey, _ in files])
     cohorts = []
     for survey_path, pairs_path in files:
         survey = read_survey_csv(survey_path, questionnaire)
@@ -325,136 +266,8 @@ def _evaluate(args: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _simulate(args: argparse.Namespace) -> dict[str, Any]:
-    _check_simulate(args)
-    if args.responses:
-        return _simulate_from_responses(args)
-    folder = make_folder(args.out)
-    university = simulate_university(
-        args.students,
-        args.cohorts,
-        rng=np.random.default_rng(args.seed or 0),
-        strength=DEFAULT_STRENGTH if args.strength is None else args.strength,
-        blank_share=args.blanks or 0.0,
-    )
-    for year, cohort in enumerate(university.cohorts, start=1):
-        write_survey_csv(folder / f"survey_{year}.csv", cohort.survey)
-        write_pairs_csv(folder / f"pairs_{year}.csv", cohort.survey, cohort.pairs)
-    write_weights_csv(folder / "weights.csv", university.features, university.theta)
-    _write_schema(folder, university.questionnaire)
-    mixed = [cohort.sample.has_mixed for cohort in university.cohorts]
-    if args.rooms:
-        mixed += _write_rosters(folder, university, args.rooms, args.seed or 0)
-    return {
-        "students": args.students,
-        "cohorts": args.cohorts,
-        "n_features": university.features.n_features,
-        "chain_sweeps": [cohort.sample.sweeps for cohort in university.cohorts],
-        "chain_has_mixed": all(mixed),
-        "out": str(folder),
-    }
-
-
-def _write_rosters(
-    folder: Path, university: SimulatedUniversity, sizes: tuple[int, ...], seed: int
-) -> list[bool]:
-    """Draw rooms for every year under the same truth; return whether each chain has mixed."""
-    rng = np.random.default_rng((seed, 1))
-    mixed = []
-    for year, cohort in enumerate(university.cohorts, start=1):
-        scores = university.features.scores(cohort.survey, university.theta)
-        capacities = capacities_for(cohort.survey.n_students, sizes)
-        sample = sample_roster(scores, capacities, rng=rng)
-        write_roster_csv(folder / f"roster_{year}.csv", cohort.survey, sample.room)
-        mixed.append(sample.has_mixed)
-    return mixed
-
-
-def _check_simulate(args: argparse.Namespace) -> None:
-    """Refuse options that are out of range, or that the given way to make years would ignore."""
-    made_up = {"--strength": args.strength, "--blanks": args.blanks, "--rooms": args.rooms}
-    of_file = {"--schema": args.schema, "--same": args.same or None}
-    for option, value in (made_up if args.responses else of_file).items():
-        if value is not None:
-            word = "cannot" if args.responses else "can only"
-            raise InvalidProblemError(f"simulate: {option} {word} be used with --responses.")
-    if args.students is None and not args.responses:
-        raise InvalidProblemError("simulate: --students N is required without --responses.")
-    if args.blanks is not None and not 0.0 <= args.blanks < 1.0:
-        raise InvalidProblemError(f"--blanks: expected a share from 0 to 1, not {args.blanks}.")
-    if args.cohorts < 1:
-        raise InvalidProblemError(f"--cohorts: expected at least 1, not {args.cohorts}.")
-    if args.students is not None and args.students < 2:
-        raise InvalidProblemError(f"--students: expected at least 2, not {args.students}.")
-    if not args.responses and args.students % 2:
-        raise InvalidProblemError(
-            f"--students: expected an even number of students, not {args.students}."
-        )
-    if args.strength is not None and not np.isfinite(args.strength):
-        raise InvalidProblemError(f"--strength: expected a finite number, not {args.strength}.")
-
-
-def _simulate_from_responses(args: argparse.Namespace) -> dict[str, Any]:
-    """Split real students into years and draw pairs under invented weights, the same every year."""
-    questionnaire = (
-        Questionnaire.from_json(_read_text(args.schema))
-        if args.schema
-        else infer_questionnaire([args.responses], invent_ids=True)
-    )
-    survey = read_survey_csv(args.responses, questionnaire, invent_ids=True)
-    _check_enough(args, survey.n_students)
-    rng = np.random.default_rng(args.seed or 0)
-    order = rng.permutation(survey.n_students)
-    if args.students is not None:
-        order = order[: args.students * args.cohorts]
-    truth = invent_weights(survey, rng=rng)
-    folder = make_folder(args.out)
-    pairs = singles = 0
-    parts = np.array_split(order, args.cohorts)
-    for year, part in enumerate(parts, start=1):
-        cohort = survey.take(np.sort(part))
-        drawn = simulate_pairs(cohort, rng=rng, same=args.same, weights=truth)
-        write_survey_csv(folder / f"survey_{year}.csv", cohort)
-        write_pairs_csv(folder / f"pairs_{year}.csv", cohort, drawn.pairs)
-        pairs, singles = pairs + len(drawn.pairs), singles + len(drawn.single)
-    weights = [
-        [n, f"{w:.6f}"] for n, w in zip(questionnaire.names, truth.distance_weights, strict=True)
-    ]
-    write_rows(folder / "weights.csv", ["question", "distance_weight"], weights)
-    _write_schema(folder, questionnaire)
-    return {
-        "students": len(parts[0]),  # per year, as the option says; later years may have one less
-        "cohorts": args.cohorts,
-        "n_features": questionnaire.n_features,
-        "pairs": pairs,
-        "left_over": singles,
-        "out": str(folder),
-    }
-
-
-def _check_enough(args: argparse.Namespace, n_students: int) -> None:
-    """Refuse more years than the students of the file can fill, before anything is written."""
-    wanted = args.students or 2
-    if args.cohorts * wanted > n_students:
-        raise InvalidProblemError(
-            f"--cohorts: {args.cohorts} years of {wanted} students need {args.cohorts * wanted}, "
-            f"but {args.responses} has {n_students}."
-        )
-
-
-def _write_schema(folder: Path, questionnaire: Questionnaire) -> None:
-    (folder / "schema.json").write_text(questionnaire.to_json() + "\n", encoding="utf-8")
-
-
 def _split_cohort(text: str) -> tuple[Path, Path]:
     first, colon, second = text.rpartition(":")
     if not colon or not first or not second:
         raise InvalidProblemError(f"--cohort: expected SURVEY.csv:PAIRS.csv, received {text!r}.")
     return Path(first), Path(second)
-
-
-def _read_text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidProblemError(f"{path.name} cannot be read as text: {error}.") from error

@@ -47,78 +47,92 @@ def _side(text: str) -> int:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare train, predict and evaluate."""
     verbs = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    train = verbs.add_parser("train", help="learn a model from images with masks")
-    _add_images(train)
-    train.add_argument("--out", type=Path, required=True, help="model file to write (.npz)")
-    train.add_argument(
+    _add_train(verbs.add_parser("train", help="learn a model from images with masks"))
+    _add_predict(verbs.add_parser("predict", help="write the mask and the marginals of each image"))
+    _add_evaluate(verbs.add_parser("evaluate", help="compare predictions with known masks"))
+
+
+def _add_train(parser: argparse.ArgumentParser) -> None:
+    _add_images(parser)
+    parser.add_argument("--out", type=Path, required=True, help="model file to write (.npz)")
+    parser.add_argument(
         "--lambda",
         dest="ridge",
         type=above_zero,
         help="ridge weight; by default 0.001 (boosted: 0.0001) times the number of training pixels",
     )
-    train.add_argument(
+    parser.add_argument(
         "--unaries",
         choices=("linear", "boosted"),
         help="linear weights of published features, or boosted trees on a multiscale filter bank "
         "(default; linear with --solver, --checkpoint or --cache)",
     )
-    train.add_argument(
+    parser.add_argument(
         "--loss",
         choices=LOSSES,
         help="surrogate likelihood (with a certificate), univariate or clique logistic, or trees "
         "alone without edges; boosted: by default the one with the lowest error on images kept "
         "from it; linear: likelihood",
     )
-    train.add_argument(
+    parser.add_argument(
         "--no-position",
         dest="position",
         action="store_false",
         help="boosted: the place within the picture does not matter (microscopy)",
     )
-    train.add_argument(
+    parser.add_argument(
         "--rho", type=above_zero_to(0.5), default=0.5, help="edge weight in (0, 0.5] (default 0.5)"
     )
-    train.add_argument(
+    parser.add_argument(
         "--max-side",
         type=_side,
         default=200,
         help="longest side within the model, pixels; larger images are shrunk (default 200); auto "
         "tries sizes from 100 on and takes a finer one while it makes clearly fewer mistakes",
     )
-    train.add_argument(
+    _add_solver(parser)
+    segment_classes.add_training_options(parser)
+
+
+def _add_solver(parser: argparse.ArgumentParser) -> None:
+    """Declare how the weights are searched for, and when that ends."""
+    parser.add_argument(
         "--solver", choices=SOLVERS, help="linear, likelihood: auto (default) solves in theta"
     )
-    train.add_argument(
+    parser.add_argument(
         "--gap",
         type=above_zero,
         help="certified relative gap to reach with the likelihood, which this option asks for "
         "(default 0.001)",
     )
-    train.add_argument("--max-seconds", type=float, help="stop after this time")
-    train.add_argument("--checkpoint", type=Path, help="file from which a killed run goes on")
-    train.add_argument("--cache", type=Path, help="folder that keeps features from run to run")
-    segment_classes.add_training_options(train)
-    predict = verbs.add_parser("predict", help="write the mask and the marginals of each image")
-    _add_images(predict, masks=False)
-    predict.add_argument("--model", type=Path, required=True, help="model file of train")
-    predict.add_argument("--out", type=Path, required=True, help="folder for the results")
-    _add_readout(predict)
-    predict.add_argument(
+    parser.add_argument("--max-seconds", type=float, help="stop after this time")
+    parser.add_argument("--checkpoint", type=Path, help="file from which a killed run goes on")
+    parser.add_argument("--cache", type=Path, help="folder that keeps features from run to run")
+
+
+def _add_predict(parser: argparse.ArgumentParser) -> None:
+    _add_images(parser, masks=False)
+    parser.add_argument("--model", type=Path, required=True, help="model file of train")
+    parser.add_argument("--out", type=Path, required=True, help="folder for the results")
+    _add_readout(parser)
+    parser.add_argument(
         "--threshold",
         type=share,
         help="mark what is at least so probable, instead of the larger; of more than two classes, "
         "leave what is less probable unknown",
     )
-    predict.add_argument(
+    parser.add_argument(
         "--tiles",
         action="store_true",
         help="go through every picture in tiles, in flat memory; TIFF files too large to be read "
         "at once always are",
     )
-    evaluate = verbs.add_parser("evaluate", help="compare predictions with known masks")
-    _add_images(evaluate)
-    evaluate.add_argument("--model", type=Path, required=True, help="model file of train")
-    _add_readout(evaluate)
+
+
+def _add_evaluate(parser: argparse.ArgumentParser) -> None:
+    _add_images(parser)
+    parser.add_argument("--model", type=Path, required=True, help="model file of train")
+    _add_readout(parser)
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:

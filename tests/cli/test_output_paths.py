@@ -53,6 +53,6 @@ def test_years_are_not_simulated_for_a_folder_that_cannot_be_written(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     protect(tmp_path)
-    monkeypatch.setattr("engine.cli.roommates.simulate_university", None)
+    monkeypatch.setattr("engine.cli.simulate.simulate_university", None)
     assert main(["roommates", "simulate", "--students", "60", "--out", str(tmp_path)]) == 2
     assert "this folder cannot be written to" in capsys.readouterr().err

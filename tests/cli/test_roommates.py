@@ -126,7 +126,7 @@ def test_years_of_one_file_are_paired_under_the_same_weights(capsys, monkeypatch
         years.append(simulate_pairs(cohort, **options))
         return years[-1]
 
-    monkeypatch.setattr("engine.cli.roommates.simulate_pairs", record)
+    monkeypatch.setattr("engine.cli.simulate.simulate_pairs", record)
     words = ("simulate", "--responses", tmp_path / "all.csv", "--cohorts", "3", "--same", "Hall")
     code, told, _ = call(capsys, *words, "--out", tmp_path / "made")
     assert code == 0

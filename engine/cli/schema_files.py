@@ -1,0 +1,25 @@
+"""Questions of a survey: from a schema file, or as its answers suggest."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from engine.core.errors import InvalidProblemError
+from engine.crf.questionnaire import Questionnaire
+from engine.datasets.survey_csv import infer_questionnaire
+
+
+def read_questionnaire(
+    schema: Path | None, surveys: Sequence[Path], *, invent_ids: bool = False
+) -> Questionnaire:
+    """Read the questions of ``schema``, or infer those that the surveys share."""
+    if schema is None:
+        return infer_questionnaire(surveys, invent_ids=invent_ids)
+    try:
+        return Questionnaire.from_json(schema.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidProblemError(f"{schema.name} cannot be read as text: {error}.") from error
+
+
+def write_schema(folder: Path, questionnaire: Questionnaire) -> None:
+    """Write ``schema.json``, which `read_questionnaire` reads."""
+    (folder / "schema.json").write_text(questionnaire.to_json() + "\n", encoding="utf-8")
