@@ -17,12 +17,11 @@ from engine.crf.survey import Survey
 from engine.datasets.room_files import (
     read_preferences_csv,
     read_requests_csv,
-    read_room_rules_csv,
     read_rooms_csv,
     read_roster_csv,
-    rules_of_columns,
     write_placement_csv,
 )
+from engine.datasets.room_rule_files import read_room_rules_csv, rules_of_columns
 from engine.datasets.survey_csv import read_survey_csv
 from engine.learning.roommate_model import load_roommate_model
 from engine.rooms.chain import share_probabilities

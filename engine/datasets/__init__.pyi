@@ -7,11 +7,11 @@ from .practice_pairs import PracticePairs, PracticeWeights, invent_weights, simu
 from .room_files import (
     read_preferences_csv,
     read_requests_csv,
-    read_room_rules_csv,
     read_rooms_csv,
     read_roster_csv,
     write_placement_csv,
 )
+from .room_rule_files import read_room_rules_csv
 from .roster_sampler import RosterSample, capacities_for, sample_roster
 from .survey_csv import infer_questionnaire, read_pairs_csv, read_rules_csv, read_survey_csv
 from .synthetic_images import LabelledImage, generate_leaf_images

@@ -37,7 +37,8 @@ def set_roommate_weights(survey: Survey, importance: Mapping[str, float]) -> Roo
     Examples
     --------
     >>> import numpy as np
-    >>> from engine import Question, Questionnaire, Survey, set_roommate_weights
+    >>> from engine import Question, Questionnaire, Survey
+    >>> from engine.learning.set_weights import set_roommate_weights
     >>> asked = Questionnaire((Question("Bedtime", "ordinal", ("10", "11", "12")),))
     >>> survey = Survey(("a", "b", "c"), asked, np.array([[0], [1], [2]]))
     >>> set_roommate_weights(survey, {"Bedtime": 2.0}).scores(survey)[0].round(6).tolist()

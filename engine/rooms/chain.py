@@ -124,7 +124,8 @@ def share_probabilities(
     Examples
     --------
     >>> import numpy as np
-    >>> from engine import Rooms, share_probabilities
+    >>> from engine import Rooms
+    >>> from engine.rooms.chain import share_probabilities
     >>> scores = np.log(np.array([[1, 2, 1, 1], [2, 1, 1, 1], [1, 1, 1, 1], [1, 1, 1, 1.0]]))
     >>> found = share_probabilities(scores, Rooms(("A", "B"), [2, 2]), np.array([0, 0, 1, 1]))
     >>> bool(0.0 < found.probabilities[0] < 1.0)

@@ -115,7 +115,8 @@ class PlacementMoves:
     Examples
     --------
     >>> import numpy as np
-    >>> from engine import PlacementMoves, Rooms
+    >>> from engine import Rooms
+    >>> from engine.rooms.explanation import PlacementMoves
     >>> scores = np.array([[0, 1, 3, 0], [1, 0, 0, 3], [3, 0, 0, 1], [0, 3, 1, 0.0]])
     >>> moves = PlacementMoves(scores, Rooms(("A", "B"), [2, 2]), np.array([0, 0, 1, 1]))
     >>> best = moves.best(0, count=1)[0]

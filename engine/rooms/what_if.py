@@ -66,7 +66,8 @@ def what_if(
     Examples
     --------
     >>> import numpy as np
-    >>> from engine import Rooms, what_if
+    >>> from engine import Rooms
+    >>> from engine.rooms.what_if import what_if
     >>> scores = np.array([[0, 3, 1, 0], [3, 0, 0, 1], [1, 0, 0, 3], [0, 1, 3, 0.0]])
     >>> found = what_if(scores, Rooms(("A", "B"), [2, 2]), np.array([0, 0, 1, 1]), forbid=((0, 1),))
     >>> len(found.moved), found.score_change

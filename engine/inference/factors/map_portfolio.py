@@ -7,17 +7,16 @@ and the best bound win, so that the whole is never worse than one of its parts g
 
 from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from math import inf
-from threading import Lock
 from time import perf_counter
 from typing import Literal, get_args
 
 import numpy as np
 
 from engine.core.arguments import IntArray, read_only
-from engine.core.errors import InfeasibleError, InvalidProblemError, StoppedError
+from engine.core.errors import InvalidProblemError, StoppedError
 from engine.core.progress import (
     Progress,
     ProgressCallback,
@@ -31,7 +30,8 @@ from engine.inference.factors.elimination import Elimination
 from engine.inference.factors.exact_map import map_by_elimination
 from engine.inference.factors.feasible_start import find_feasible
 from engine.inference.factors.local_search import LocalSearch
-from engine.inference.map_estimate import MapEstimate, meets_bound
+from engine.inference.factors.map_incumbent import Incumbent, nothing_found
+from engine.inference.map_estimate import MapEstimate
 from engine.inference.pairwise.expansion import Expansion, map_by_expansion
 from engine.inference.pairwise.map_linear_programme import (
     FIRST_BETA,
@@ -52,12 +52,6 @@ SECONDS_PER_ENTRY = 2e-8  # of elimination, both passes; what does not fit the t
 DUAL_SHARE = 0.25  # of the time of "exact" that goes to the bound by which labels are removed
 LOOK = 0.05  # seconds between two questions whether to stop
 REPORT = 0.5  # seconds between two reports
-BOUND_SENTENCE = (
-    "The bound holds for every configuration; this one was found by local search and is optimal "
-    "if its value meets the bound."
-)
-
-PROVEN_SENTENCE = "Optimal: its value meets the bound that another method has proven."
 
 
 def map_estimate(
@@ -109,7 +103,7 @@ def map_estimate(
     ([1, 0], 2.0, True)
     """
     form = to_pairwise(graph)
-    limits = (max_iterations, on_progress, should_stop, rng, _Incumbent(form))
+    limits = (max_iterations, on_progress, should_stop, rng, Incumbent(form))
     if method is not None:
         _compile(method)
         return _single(method, _Task(graph, form, perf_counter() + max_seconds, *limits))
@@ -127,62 +121,6 @@ def map_estimate(
     return task.incumbent.estimate(graph, is_cancelled=should_stop())
 
 
-@dataclass(slots=True)
-class _Incumbent:
-    """The best configuration and the best bound so far, handed on between threads."""
-
-    form: PairwiseForm
-    labels: IntArray | None = None
-    value: float = -inf
-    bound: float = inf
-    method: str = "search"
-    guarantee: str = BOUND_SENTENCE
-    lock: Lock = field(default_factory=Lock)
-
-    @property
-    def is_proven(self) -> bool:
-        """Whether value and bound meet."""
-        return meets_bound(self.value, self.bound)
-
-    def offer(self, method: str, labels: IntArray, value: float, guarantee: str = "") -> None:
-        """Take labels of the variables with their score if it is the best."""
-        with self.lock:
-            if value > self.value:
-                self.labels, self.value = read_only(labels.copy()), value
-                self.method, self.guarantee = method, guarantee or BOUND_SENTENCE
-
-    def tighten(self, bound: float) -> None:
-        """Take an upper bound of the score of every configuration if it is the smallest."""
-        with self.lock:
-            self.bound = min(self.bound, bound)
-
-    def offer_estimate(self, method: str, estimate: MapEstimate) -> None:
-        """Take labelling and bound of the pairwise form."""
-        labels = estimate.labels[: self.form.n_variables]
-        self.tighten(estimate.upper_bound + self.form.constant)
-        self.offer(method, labels, estimate.value + self.form.constant, estimate.guarantee)
-
-    def estimate(self, graph: FactorGraph, *, is_cancelled: bool) -> MapEstimate:
-        """Return what there is; raise InfeasibleError if that is no configuration."""
-        if self.labels is None or self.value == -inf:
-            raise _nothing_found()
-        value = graph.score(self.labels)
-        status = Status.CANCELLED if is_cancelled else Status.TIME_LIMIT
-        answer = MapEstimate(
-            labels=self.labels,
-            value=value,
-            upper_bound=max(value, self.bound),
-            status=status,
-            iterations=0,
-            guarantee=self.guarantee,
-            method=self.method,
-        )
-        if not answer.is_exact:
-            return answer
-        proof = answer.guarantee if answer.guarantee.startswith("Optimal") else PROVEN_SENTENCE
-        return replace(answer, status=Status.CONVERGED, guarantee=proof)
-
-
 @dataclass(frozen=True, slots=True)
 class _Task:
     """A model with its limits and what has been found."""
@@ -194,7 +132,7 @@ class _Task:
     on_progress: ProgressCallback
     should_stop: StopCallback
     rng: np.random.Generator | None
-    incumbent: _Incumbent
+    incumbent: Incumbent
 
     @property
     def seconds_left(self) -> float:
@@ -220,18 +158,12 @@ def _compile(method: MapMethod | None) -> None:
         graph = FactorGraph(np.array([2, 2]), (Factor((0, 1), np.array([[1.0, 0.0], [0.0, 2.0]])),))
     form = to_pairwise(graph)
     rng = np.random.default_rng(0)
-    limits = (10, ignore_progress, never_stop, rng, _Incumbent(form))
+    limits = (10, ignore_progress, never_stop, rng, Incumbent(form))
     task = _Task(graph, form, perf_counter() + 60.0, *limits)
     for part in ("lp", "expansion", "exact") if method is None else (method,):
         _single(part, task)
     if method is None:
         LocalSearch(graph, rng).compile()
-
-
-def _nothing_found() -> InfeasibleError:
-    return InfeasibleError(
-        "No configuration of probability above zero was found in the time given; there may be none."
-    )
 
 
 def _eliminate_quickly(task: _Task) -> None:
@@ -286,7 +218,7 @@ def _run_together(task: _Task) -> None:
         worker.result()
 
 
-def _report(incumbent: _Incumbent, seconds: float) -> Progress:
+def _report(incumbent: Incumbent, seconds: float) -> Progress:
     value, bound = incumbent.value, incumbent.bound
     return Progress(
         sentence=f"Best score {value:.6g}, bound {bound:.6g}",
@@ -390,7 +322,7 @@ def _repaired(task: _Task) -> IntArray:
     """Return a possible configuration improved label by label."""
     labels = find_feasible(task.graph, task.form, should_stop=task.is_late)
     if labels is None:
-        raise _nothing_found()
+        raise nothing_found()
     model = task.form.model
     extended = task.form.extend(labels)
     improve_labels(model.graph.layout, with_finite_penalty(model), extended, 100)

@@ -22,6 +22,7 @@ from webapp.housing.rules import PlacementRules, broken_rule
 from webapp.housing.selectors.choices import choices_of
 from webapp.housing.selectors.outcomes import outcome
 from webapp.housing.selectors.placements import PlacementRooms
+from webapp.housing.selectors.publication import moved_between
 from webapp.housing.services.changes import change_keep, change_propose
 from webapp.housing.services.decisions import (
     Move,
@@ -30,7 +31,6 @@ from webapp.housing.services.decisions import (
     students_withdraw,
 )
 from webapp.housing.services.placements import (
-    moved_between,
     placement_compute,
     placement_copy,
     placement_create,

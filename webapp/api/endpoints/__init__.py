@@ -2,6 +2,7 @@
 
 from webapp.api.endpoints import (
     buildings,
+    decisions,
     images,
     jobs,
     late_changes,
@@ -21,6 +22,7 @@ from webapp.api.endpoints import (
 
 __all__ = [
     "buildings",
+    "decisions",
     "images",
     "jobs",
     "late_changes",

@@ -9,7 +9,8 @@ from webapp.accounts.models import Role
 from webapp.api.dispatch import read_body
 from webapp.api.endpoints.placements import TAG, find_placement
 from webapp.api.registry import Request, endpoint
-from webapp.api.shapes import housing as shapes
+from webapp.api.shapes import late_changes as shapes
+from webapp.api.shapes.housing import RoomDecided
 from webapp.common.selectors import get_or_404
 from webapp.files.file_headers import as_attachment, plain_name
 from webapp.housing.exports import moves_export
@@ -69,7 +70,7 @@ def propose_late_changes(request: Request, placement_id: UUID) -> shapes.Change:
     summary="Keep late changes",
     description="All or none. Refused with 409 when the placement changed since.",
 )
-def keep_late_changes(request: Request, placement_id: UUID, change_id: int) -> shapes.RoomDecided:
+def keep_late_changes(request: Request, placement_id: UUID, change_id: int) -> RoomDecided:
     """Put everybody where the proposed changes say."""
     found = find_placement(request, placement_id)
     get_or_404(ProposedChange.objects.filter(placement=found), change_id)
@@ -77,7 +78,7 @@ def keep_late_changes(request: Request, placement_id: UUID, change_id: int) -> s
         user=request.user, placement=found, change_id=change_id, scores=scores_after(found)
     )
     found.refresh_from_db()
-    return shapes.RoomDecided(sentence=event.sentence, event=event.pk, version=found.version)
+    return RoomDecided(sentence=event.sentence, event=event.pk, version=found.version)
 
 
 @endpoint(

@@ -8,6 +8,7 @@ from webapp.cohorts.tables.choices import Choices, Keep, Role
 from webapp.cohorts.tables.columns import repeats
 from webapp.cohorts.tables.guesses import FREE_TEXT, MAKERS_OWN
 from webapp.cohorts.tables.preview import ColumnPreview, Preview
+from webapp.cohorts.tables.table import Table
 from webapp.common.formats import counted
 
 _WHY_LEFT = {
@@ -69,8 +70,14 @@ def owner(maker: str) -> str:
 
 
 def _reading(preview: Preview) -> Iterator[Cause]:
+    yield from _encoding(preview)
+    yield from _header_rows(preview.table)
+    yield from _options(preview.table)
+    yield from _header(preview.table)
+
+
+def _encoding(preview: Preview) -> Iterator[Cause]:
     table = preview.table
-    layout, maker = table.layout, table.layout.maker
     if table.encoding == "Windows-1252":
         beyond = [w for name in (*table.header, *_texts(preview)) for w in name.split()]
         words = list(dict.fromkeys(word for word in beyond if not word.isascii()))
@@ -82,6 +89,10 @@ def _reading(preview: Preview) -> Iterator[Cause]:
             why=f"It holds {listed(words)}. If they look wrong, save it as “CSV UTF-8”.",
             done="Read",
         )
+
+
+def _header_rows(table: Table) -> Iterator[Cause]:
+    layout = table.layout
     if table.n_header_rows:
         rows = [n for n in (layout.wording_row, *layout.extra_rows) if n]
         spoken = counted(len(rows), "header row is", "header rows are")
@@ -89,12 +100,15 @@ def _reading(preview: Preview) -> Iterator[Cause]:
             "header rows",
             State.DONE,
             "table",
-            f"{spoken} {owner(maker)} own",
+            f"{spoken} {owner(layout.maker)} own",
             f"row {rows[0]}" if len(rows) == 1 else f"rows {' and '.join(map(str, rows))}",
             "The question texts are kept as long names." if table.wordings else "",
             done="Left out",
             link="Choose the header",
         )
+
+
+def _options(table: Table) -> Iterator[Cause]:
     for group in table.options:
         yield Cause(
             f"options {group.positions[0]}",
@@ -107,13 +121,16 @@ def _reading(preview: Preview) -> Iterator[Cause]:
             link="Look at the first",
             columns=group.positions,
         )
+
+
+def _header(table: Table) -> Iterator[Cause]:
     if table.n_above:
         where = f"sheet {table.sheet_name}, " if table.sheet_name else ""
         yield Cause(
             "above",
             State.DONE,
             "table",
-            f"Row {layout.header_row} is the header",
+            f"Row {table.layout.header_row} is the header",
             f"{where}{counted(table.n_above, 'row')} above it",
             "What stands above the header is a title or a note.",
             done="Left out",

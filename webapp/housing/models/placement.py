@@ -1,8 +1,6 @@
 """A placement: one cohort in the rooms of one building list, under one set of rules."""
 
 import uuid
-from pathlib import Path
-from uuid import UUID
 
 from django.conf import settings
 from django.db import models
@@ -10,7 +8,6 @@ from django.utils import timezone
 
 from webapp.common.formats import is_telling
 from webapp.common.models import OrganisationOwned
-from webapp.files.storage import array_path
 
 
 class Placement(OrganisationOwned):
@@ -81,11 +78,6 @@ class Placement(OrganisationOwned):
     def is_running(self) -> bool:
         """Whether its rooms are being computed now."""
         return self.job is not None and self.job.is_active
-
-    @property
-    def proposal_path(self) -> Path:
-        """Where a proposed late change lies until it is kept or discarded."""
-        return array_path(self.organisation_id, "placements", UUID(str(self.uuid)))
 
 
 class Place(models.Model):

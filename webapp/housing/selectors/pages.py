@@ -15,8 +15,8 @@ from webapp.housing.selectors.placements import (
     floors_of,
     unplaced_reasons,
 )
+from webapp.housing.selectors.publication import publish_question
 from webapp.housing.selectors.rooms import room_drawer
-from webapp.housing.services.placements import publish_question
 from webapp.matching.selectors.models import learned_since
 
 VIEWS = ("rooms", "table", "students")

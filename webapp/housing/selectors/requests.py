@@ -218,6 +218,17 @@ def _left_out(cohort: Cohort) -> dict[str, Any]:
     return {"left_out": list(pairs), "n_left_out": len(pairs)}
 
 
+def _name_counts(unknown: list[UnknownName]) -> dict[str, int]:
+    """Count the names that fit nobody for sure, by how they can be settled."""
+    return {
+        "n_unknown": len(unknown),
+        "n_close": sum(entry.near.is_sure for entry in unknown),
+        "n_several": sum(bool(e.near.students) and not e.near.is_sure for e in unknown),
+        "n_nobody": sum(not entry.near.students for entry in unknown),
+        "n_to_ask": sum(not e.near.is_sure and e.question is None for e in unknown),
+    }
+
+
 def requests_context(cohort: Cohort, parameters: Mapping[str, str]) -> dict[str, Any]:
     """Return the context of the page of requests of a cohort."""
     graph = graph_of(cohort)
@@ -247,42 +258,41 @@ def requests_context(cohort: Cohort, parameters: Mapping[str, str]) -> dict[str,
         len(splits), len(impossible), len(graph.themselves), len(graph.circles), len(unknown),
         len(graph.one_sided), len(graph.mutual), graph.n_ignored,
     )  # fmt: skip
-    return counts | {
-        "is_nothing": bool(shown) and not dict(zip(CAUSES, sizes, strict=True))[shown],
-        "cohort": cohort,
-        "show": shown,
-        "impossible": part("impossible", impossible),
-        "n_impossible": len(impossible),
-        "n_in_impossible": sum(len(wish.members) for wish in impossible),
-        "n_requests": sum(sources.values()),
-        "n_askers": graph.n_askers,
-        "n_ignored": graph.n_ignored,
-        "n_to_decide": sum(
-            map(len, (apart, unknown, splits, impossible, graph.circles, graph.themselves))
-        ),
-        "musts": _answered(rooms, apart, None, by_cost=False) if apart and not shown else None,
-        "n_musts": len(apart),
-        "circles": part("circles", _circles(graph)),
-        "n_circles": len(graph.circles),
-        "themselves": part("themselves", graph.themselves),
-        "n_themselves": len(graph.themselves),
-        "n_needs": _count_needs(cohort),
-        "largest": largest_room(cohort),
-        "splits": part("groups", splits),
-        "n_splits": len(splits),
-        "n_in_splits": sum(len(p) for s in splits for p in s.parts),
-        "unknown": part("unknown", unknown),
-        "n_unknown": len(unknown),
-        "n_close": sum(entry.near.is_sure for entry in unknown),
-        "n_several": sum(bool(e.near.students) and not e.near.is_sure for e in unknown),
-        "n_nobody": sum(not entry.near.students for entry in unknown),
-        "n_to_ask": sum(not e.near.is_sure and e.question is None for e in unknown),
-        "one_sided": answered("one-sided", graph.one_sided),
-        "n_one_sided": len(graph.one_sided),
-        "mutual": answered("mutual", graph.mutual),
-        "n_mutual": len(graph.mutual),
-        "sources": sources.most_common(),
-        "n_choices": cohort.preferences.count(),
-        "left_out": part("left-out", left_out.get("left_out", [])),
-        "n_left_out": left_out.get("n_left_out", 0),
-    }
+    return (
+        counts
+        | _name_counts(unknown)
+        | {
+            "is_nothing": bool(shown) and not dict(zip(CAUSES, sizes, strict=True))[shown],
+            "cohort": cohort,
+            "show": shown,
+            "impossible": part("impossible", impossible),
+            "n_impossible": len(impossible),
+            "n_in_impossible": sum(len(wish.members) for wish in impossible),
+            "n_requests": sum(sources.values()),
+            "n_askers": graph.n_askers,
+            "n_ignored": graph.n_ignored,
+            "n_to_decide": sum(
+                map(len, (apart, unknown, splits, impossible, graph.circles, graph.themselves))
+            ),
+            "musts": _answered(rooms, apart, None, by_cost=False) if apart and not shown else None,
+            "n_musts": len(apart),
+            "circles": part("circles", _circles(graph)),
+            "n_circles": len(graph.circles),
+            "themselves": part("themselves", graph.themselves),
+            "n_themselves": len(graph.themselves),
+            "n_needs": _count_needs(cohort),
+            "largest": largest_room(cohort),
+            "splits": part("groups", splits),
+            "n_splits": len(splits),
+            "n_in_splits": sum(len(p) for s in splits for p in s.parts),
+            "unknown": part("unknown", unknown),
+            "one_sided": answered("one-sided", graph.one_sided),
+            "n_one_sided": len(graph.one_sided),
+            "mutual": answered("mutual", graph.mutual),
+            "n_mutual": len(graph.mutual),
+            "sources": sources.most_common(),
+            "n_choices": cohort.preferences.count(),
+            "left_out": part("left-out", left_out.get("left_out", [])),
+            "n_left_out": left_out.get("n_left_out", 0),
+        }
+    )

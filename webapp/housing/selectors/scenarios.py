@@ -12,7 +12,7 @@ from webapp.housing.models import Placement
 from webapp.housing.rules import PlacementRules, difference_in_words
 from webapp.housing.selectors.outcomes import low_score, moved_from, outcome, side_by_side
 from webapp.housing.selectors.placements import PlacementRooms
-from webapp.housing.services.placements import publish_words
+from webapp.housing.selectors.publication import publish_words
 
 AT_MOST = 4  # columns that fit beside each other
 BINS = 24

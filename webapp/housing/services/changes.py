@@ -163,6 +163,39 @@ def change_keep(
         If it was discarded, or is not worked out yet.
     """
     placement = lock_placement(placement)
+    change = _ready(placement, change_id)
+    numbers = dict(placement.cohort.students.values_list("pk", "number"))
+    rooms = {int(student): room for student, room in change.rooms.items()}
+    check_computed(placement, rooms)
+    places = {p.student_id: p for p in placement.places.all()}
+    before = [_row(places.get(key), numbers[key]) for key, *_ in change.rows if key in numbers]
+    moving = {key for key, *_ in change.rows}
+    _put(placement, change, places, numbers, scores)
+    after = [row_of(place) for place in placement.places.filter(student_id__in=moving)]
+    event = PlacementEvent.objects.create(
+        placement=placement,
+        revision=placement.revision,
+        user=user,
+        sentence=f"Late changes kept: {counted(len(moving), 'person', 'people')} moved.",
+        before=before,
+        after=after,
+    )
+    now = timezone.now()  # after the event: its rooms are those of the certificate
+    Placement.objects.filter(pk=placement.pk).update(
+        version=F("version") + 1,
+        changes=0,
+        best_at=now,
+        updated_at=now,
+        figures={**placement.figures, **change.figures},
+    )
+    tell_moved(placement, before, after)
+    audit(user, "kept late changes", placement, people=len(moving), price=change.price)
+    change.delete()
+    return event
+
+
+def _ready(placement: Placement, change_id: int) -> ProposedChange:
+    """Lock a proposed change that may be kept."""
     change = ProposedChange.objects.select_for_update().filter(pk=change_id).first()
     if change is None or change.placement_id != placement.pk:
         raise HousingError("These changes were discarded, or worked out anew, meanwhile.")
@@ -172,12 +205,19 @@ def change_keep(
         raise ChangedElsewhereError(
             "Somebody changed this placement since. Work the changes out again; nothing was kept."
         )
-    numbers = dict(placement.cohort.students.values_list("pk", "number"))
-    rooms = {int(student): room for student, room in change.rooms.items()}
-    check_computed(placement, rooms)
-    places = {p.student_id: p for p in placement.places.all()}
-    before = [_row(places.get(key), numbers[key]) for key, *_ in change.rows if key in numbers]
+    return change
+
+
+def _put(
+    placement: Placement,
+    change: ProposedChange,
+    places: Mapping[int, Place],
+    numbers: Mapping[int, int],
+    scores: Mapping[int, float | None],
+) -> None:
+    """Give everybody who moves the first free bed of their new room, and all their new scores."""
     moving = {key for key, *_ in change.rows}
+    rooms = {int(student): room for student, room in change.rooms.items()}
     taken: dict[int, set[int]] = {}
     for place in places.values():
         if place.room_id is not None and place.student_id not in moving:
@@ -205,27 +245,6 @@ def change_keep(
     for student, score in scores.items():
         if student not in moving:
             Place.objects.filter(placement=placement, student_id=student).update(score=score)
-    after = [row_of(place) for place in placement.places.filter(student_id__in=moving)]
-    event = PlacementEvent.objects.create(
-        placement=placement,
-        revision=placement.revision,
-        user=user,
-        sentence=f"Late changes kept: {counted(len(moving), 'person', 'people')} moved.",
-        before=before,
-        after=after,
-    )
-    now = timezone.now()  # after the event: its rooms are those of the certificate
-    Placement.objects.filter(pk=placement.pk).update(
-        version=F("version") + 1,
-        changes=0,
-        best_at=now,
-        updated_at=now,
-        figures={**placement.figures, **change.figures},
-    )
-    tell_moved(placement, before, after)
-    audit(user, "kept late changes", placement, people=len(moving), price=change.price)
-    change.delete()
-    return event
 
 
 def _row(place: Place | None, number: int) -> list[Any]:

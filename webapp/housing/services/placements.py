@@ -189,12 +189,38 @@ def placement_store(
     placement = Placement.objects.select_for_update().filter(pk=placement_id).first()
     if placement is None:
         raise HousingError("The placement was removed meanwhile.")
-    numbers = dict(placement.cohort.students.values_list("pk", "number"))
     check_computed(placement, rooms)
+    places = _computed_places(placement, rooms, scores, doubts)
+    placement.places.all().delete()
+    Place.objects.bulk_create(places, batch_size=400)
+    now = timezone.now()
+    Placement.objects.filter(pk=placement.pk).update(
+        revision=F("revision") + 1,
+        version=F("version") + 1,
+        changes=0,
+        best_at=now,
+        updated_at=now,
+        figures=figures,
+        clashes=[],
+    )
+    placed = sum(room is not None for room in rooms.values())
+    tell_finished(placement, placed=placed, students=len(rooms))
+
+
+def _computed_places(
+    placement: Placement,
+    rooms: Mapping[int, int | None],
+    scores: Mapping[int, float | None],
+    doubts: Mapping[int, float | None],
+) -> list[Place]:
+    """Return a place for everybody of the cohort: locks, turns and who has left stay as they are.
+
+    Whoever was not part of the computation waits for a room.
+    """
+    numbers = dict(placement.cohort.students.values_list("pk", "number"))
     turns = dict(placement.places.exclude(turn=0).values_list("student_id", "turn"))
     locked = set(placement.places.filter(is_locked=True).values_list("student_id", flat=True))
     left = list(placement.places.filter(has_left=True).values_list("student_id", flat=True))
-    placement.places.all().delete()
     next_bed: dict[int, int] = {}
     rows = []
     for student, room in sorted(rooms.items(), key=lambda entry: numbers[entry[0]]):
@@ -221,19 +247,7 @@ def placement_store(
         for key in left
         if key in numbers
     ]
-    Place.objects.bulk_create(rows, batch_size=400)
-    now = timezone.now()
-    Placement.objects.filter(pk=placement.pk).update(
-        revision=F("revision") + 1,
-        version=F("version") + 1,
-        changes=0,
-        best_at=now,
-        updated_at=now,
-        figures=figures,
-        clashes=[],
-    )
-    placed = sum(room is not None for room in rooms.values())
-    tell_finished(placement, placed=placed, students=len(rooms))
+    return rows
 
 
 def check_computed(placement: Placement, rooms: Mapping[int, int | None]) -> None:
@@ -367,35 +381,3 @@ def placement_delete(*, user: User, placement: Placement, typed_name: str) -> No
     lock_placement(placement)
     audit(user, "removed", placement, people=placement.places.count())
     placement.delete()
-
-
-def moved_between(before: Placement, after: Placement) -> int:
-    """Return how many people of one placement live elsewhere in another."""
-    rooms = dict(before.places.filter(has_left=False).values_list("student_id", "room_id"))
-    now = after.places.filter(has_left=False).values_list("student_id", "room_id")
-    return sum(rooms.get(student, room) != room for student, room in now)
-
-
-def publish_question(placement: Placement, homeless: Sequence[int]) -> str:
-    """Return what publishing would do, for the question before it."""
-    other = Placement.objects.filter(cohort=placement.cohort, published_at__isnull=False).first()
-    moved = 0 if other is None or other.pk == placement.pk else moved_between(other, placement)
-    return publish_words(placement, homeless, other, moved)
-
-
-def publish_words(
-    placement: Placement, homeless: Sequence[int], published: Placement | None, moved: int
-) -> str:
-    """Return who has no room, and how many move from what is published now, in sentences."""
-    parts = []
-    if homeless:
-        names = ", ".join(f"S-{n}" for n in homeless[:8])
-        more = f" and {len(homeless) - 8} more" if len(homeless) > 8 else ""
-        parts.append(
-            f"{counted(len(homeless), 'student has', 'students have')} no room: {names}{more}."
-        )
-    if published is not None and published.pk != placement.pk:
-        parts.append(
-            f"{published.name} is published now; {counted(moved, 'person moves', 'people move')}."
-        )
-    return " ".join(parts)

@@ -77,13 +77,10 @@ def requests_import(
     Cohort.objects.select_for_update().get(pk=cohort.pk)
     finder = StudentFinder(cohort)
     source = clean_filename(filename)[:120]
-    seen = set(
-        RoommateRequest.objects.filter(cohort=cohort).values_list(
-            "student_id", "target_id", "written"
-        )
-    )
-    made: list[RoommateRequest] = []
-    themselves = twice = strangers = 0
+    fields = ("student_id", "target_id", "written")
+    seen = set(RoommateRequest.objects.filter(cohort=cohort).values_list(*fields))
+    asked: list[tuple[int, int | None, str]] = []  # the fields, in the file's order
+    twice = strangers = 0
     for row in table.rows:
         student = finder.find(row[asker])
         names = [name for k in wanted for name in _named_in(row[k], finder)]
@@ -97,28 +94,24 @@ def requests_import(
                 twice += 1
                 continue
             seen.add(key)
-            themselves += target == student
-            made.append(
-                RoommateRequest(
-                    cohort=cohort,
-                    student_id=student.pk,
-                    target_id=key[1],
-                    written=key[2],
-                    source=source,
-                )
-            )
-    if themselves and themselves == len(made) and not twice:
+            asked.append(key)
+    themselves = sum(target == student for student, target, _ in asked)
+    if themselves and themselves == len(asked) and not twice:
         raise HousingError(
             f"Every row of {source} asks for the student themselves. Choose the file in which the "
             "second column says whom they want."
         )
-    if not made and not twice:
+    if not asked and not twice:
         raise HousingError(
             f"No row of {source} names a student of {cohort.name} and whom they want. "
             "People are named by id, e-mail, name or code."
         )
+    made = [
+        RoommateRequest(cohort=cohort, source=source, **dict(zip(fields, key, strict=True)))
+        for key in asked
+    ]
     RoommateRequest.objects.bulk_create(made, batch_size=500)
-    unknown = sum(request.target_id is None for request in made)
+    unknown = sum(target is None for _, target, _ in asked)
     audit(user, "imported requests", cohort, requests=len(made), file=source)
     return ImportedRequests(len(made) - themselves, unknown, themselves, twice, strangers)
 

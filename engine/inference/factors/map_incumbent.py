@@ -1,0 +1,81 @@
+"""The best configuration and the best bound that methods side by side have found so far."""
+
+from dataclasses import dataclass, field, replace
+from math import inf
+from threading import Lock
+
+from engine.core.arguments import IntArray, read_only
+from engine.core.errors import InfeasibleError
+from engine.core.status import Status
+from engine.graphs.factor_graph import FactorGraph, PairwiseForm
+from engine.inference.map_estimate import MapEstimate, meets_bound
+
+BOUND_SENTENCE = (
+    "The bound holds for every configuration; this one was found by local search and is optimal "
+    "if its value meets the bound."
+)
+
+PROVEN_SENTENCE = "Optimal: its value meets the bound that another method has proven."
+
+
+@dataclass(slots=True)
+class Incumbent:
+    """The best configuration and the best bound so far, handed on between threads."""
+
+    form: PairwiseForm
+    labels: IntArray | None = None
+    value: float = -inf
+    bound: float = inf
+    method: str = "search"
+    guarantee: str = BOUND_SENTENCE
+    lock: Lock = field(default_factory=Lock)
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether value and bound meet."""
+        return meets_bound(self.value, self.bound)
+
+    def offer(self, method: str, labels: IntArray, value: float, guarantee: str = "") -> None:
+        """Take labels of the variables with their score if it is the best."""
+        with self.lock:
+            if value > self.value:
+                self.labels, self.value = read_only(labels.copy()), value
+                self.method, self.guarantee = method, guarantee or BOUND_SENTENCE
+
+    def tighten(self, bound: float) -> None:
+        """Take an upper bound of the score of every configuration if it is the smallest."""
+        with self.lock:
+            self.bound = min(self.bound, bound)
+
+    def offer_estimate(self, method: str, estimate: MapEstimate) -> None:
+        """Take labelling and bound of the pairwise form."""
+        labels = estimate.labels[: self.form.n_variables]
+        self.tighten(estimate.upper_bound + self.form.constant)
+        self.offer(method, labels, estimate.value + self.form.constant, estimate.guarantee)
+
+    def estimate(self, graph: FactorGraph, *, is_cancelled: bool) -> MapEstimate:
+        """Return what there is; raise InfeasibleError if that is no configuration."""
+        if self.labels is None or self.value == -inf:
+            raise nothing_found()
+        value = graph.score(self.labels)
+        status = Status.CANCELLED if is_cancelled else Status.TIME_LIMIT
+        answer = MapEstimate(
+            labels=self.labels,
+            value=value,
+            upper_bound=max(value, self.bound),
+            status=status,
+            iterations=0,
+            guarantee=self.guarantee,
+            method=self.method,
+        )
+        if not answer.is_exact:
+            return answer
+        proof = answer.guarantee if answer.guarantee.startswith("Optimal") else PROVEN_SENTENCE
+        return replace(answer, status=Status.CONVERGED, guarantee=proof)
+
+
+def nothing_found() -> InfeasibleError:
+    """Return the error of a search that found nothing, or nothing possible."""
+    return InfeasibleError(
+        "No configuration of probability above zero was found in the time given; there may be none."
+    )
