@@ -14,12 +14,12 @@ from engine.cli.failures import Failures, name_skipped, nothing_left
 from engine.cli.option_types import above_zero, above_zero_to, share, whole_number_from
 from engine.cli.output_paths import check_writable, make_folder, open_checkpoint
 from engine.cli.segment_tiles import predict_in_tiles, wants_tiles
+from engine.core.arguments import ByteImage
 from engine.core.errors import InvalidProblemError
 from engine.core.progress import Progress
 from engine.crf.image_grid import MIN_SIDE
 from engine.datasets.image_folder import ImageFile, list_images
 from engine.datasets.image_names import MASK_SUFFIX
-from engine.datasets.images import ByteImage
 from engine.datasets.masks import MaskArray, write_mask
 from engine.learning.boosted_model import LOSSES
 from engine.learning.boosted_segmentation import TrainedBoosted, train_boosted_segmentation

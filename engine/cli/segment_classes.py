@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from engine.cli.failures import Failures, name_skipped, nothing_left
 from engine.cli.output_paths import check_writable, make_folder, open_checkpoint
 from engine.cli.segment_tiles import predict_in_tiles, wants_tiles
+from engine.core.arguments import ByteImage
 from engine.core.errors import InvalidProblemError
 from engine.core.progress import Progress
 from engine.crf.class_features import MOST_CLASSES, UNKNOWN
 from engine.datasets.image_folder import ImageFile, list_images
-from engine.datasets.images import ByteImage
 from engine.datasets.label_maps import (
     LabelCode,
     checked_code,

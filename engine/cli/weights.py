@@ -9,9 +9,9 @@ import numpy as np
 
 from engine.cli.option_types import above_zero, share
 from engine.cli.output_paths import check_writable
-from engine.core.arguments import FloatArray, IntArray
+from engine.core.arguments import FloatArray
 from engine.core.errors import InvalidProblemError
-from engine.crf.survey import Survey
+from engine.crf.roster import Cohort
 from engine.datasets.roommate_files import write_rows
 from engine.learning.question_information import QuestionInformation, question_information
 from engine.learning.roommate_model import load_roommate_model, make_roommate_model
@@ -25,7 +25,6 @@ from engine.learning.roommate_uncertainty import (
     refit_effects,
 )
 
-Cohort = tuple[Survey, IntArray]
 MOST_REFITS = 1_000
 
 

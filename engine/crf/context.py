@@ -17,12 +17,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.core.arguments import FloatArray
-from engine.crf.filter_bank import blur_into
-
-FloatPlanes = NDArray[np.float32]
+from engine.crf.filter_bank import FloatPlanes, blur_into
 
 AVERAGES = (1.4, 2.8, 5.6, 11.2, 22.4)
 """Scales of the averages at the pixel itself, pixels of the model."""

@@ -4,10 +4,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image
 
-ByteImage = NDArray[np.uint8]
+from engine.core.arguments import ByteImage
 
 READ_PIXELS = 16_000_000
 """Pixels of the picture that are read at once to be shrunk: 48 MB."""

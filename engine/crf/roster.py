@@ -8,7 +8,10 @@ import numpy as np
 
 from engine.core.arguments import FloatArray, IntArray
 from engine.core.errors import InvalidProblemError
-from engine.crf.survey import check_pairs
+from engine.crf.survey import Survey, check_pairs
+
+Cohort = tuple[Survey, IntArray]
+"""One year: its survey, and who lived with whom as `as_rooms` takes it."""
 
 
 def as_rooms(observed: IntArray, n_students: int, ids: tuple[str, ...] | None = None) -> IntArray:

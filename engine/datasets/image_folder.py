@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine.core.arguments import ByteImage
 from engine.core.errors import InvalidProblemError
 from engine.datasets.image_names import EXTENSIONS, MASK_WORD, is_lossy, mask_stem, picture_stem
-from engine.datasets.images import ByteImage
 from engine.datasets.masks import MaskArray, match_mask, read_mask
 from engine.datasets.picture_view import read_image
 

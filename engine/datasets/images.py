@@ -9,13 +9,11 @@ from io import BytesIO
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import AvifImagePlugin, Image, ImageOps, TiffImagePlugin, WebPImagePlugin
 
+from engine.core.arguments import ByteImage
 from engine.core.errors import InvalidProblemError
 from engine.datasets.foreign_files import refuse_stranger, unwrapped
-
-ByteImage = NDArray[np.uint8]
 
 # Sizes are checked here and damage is refused in words; the decoders' own remarks on either would
 # only reach the screen of somebody who cannot act on them.

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.core.arguments import ByteImage
 from engine.core.errors import InvalidProblemError
 from engine.datasets.images import FULL_RANGE, MAX_BYTES, MAX_PIXELS, TAIL, TIFF_ENDINGS
-
-ByteImage = NDArray[np.uint8]
 
 MOST_PIXELS = 4_000_000_000
 """Larger pictures are refused: their probabilities alone would take 16 GB of disk."""

@@ -6,11 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from engine.core.arguments import IntArray
+from engine.core.arguments import ByteImage, IntArray
 from engine.core.errors import InvalidProblemError
 from engine.datasets.images import (
     MAX_PIXELS,
-    ByteImage,
     damage_in_words,
     deep_tiles,
     has_opacity,

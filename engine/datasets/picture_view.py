@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.core.arguments import ByteImage
 from engine.core.errors import InvalidProblemError
 from engine.datasets.image_stacks import ImageStack, read_stack, tiff_pixel_size
 from engine.datasets.images import (
     FULL_RANGE,
     MAX_PIXELS,
-    ByteImage,
     damage_in_words,
     is_deep,
     open_picture,

@@ -26,7 +26,7 @@ from engine.learning.boosted_model import (
     trees_alone,
 )
 from engine.learning.clock import Clock
-from engine.learning.edge_learning import MARGINAL_LOSSES, fit_marginal_loss, held_out_error
+from engine.learning.edge_learning import LOGISTIC_LOSSES, fit_marginal_loss, held_out_error
 from engine.learning.labelled_pictures import Images, Masks, check_labels, labelled_pictures
 from engine.learning.segmentation_prediction import predict_marginals
 from engine.learning.segmentation_progress import (
@@ -301,7 +301,7 @@ class _Weights:
         if loss == "trees":
             return unsolved(trees_alone())
         share = sum(example.labels.size for example in examples) / self.n_pixels
-        if loss in MARGINAL_LOSSES:
+        if loss in LOGISTIC_LOSSES:
             return fit_marginal_loss(
                 examples,
                 loss,

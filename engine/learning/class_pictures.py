@@ -13,9 +13,9 @@ from engine.crf.class_features import UNKNOWN, ClassLabels
 from engine.crf.filter_bank import Frame
 from engine.crf.image_grid import shrink_image, shrink_labels, shrink_maps
 from engine.learning.class_model import Detail
+from engine.learning.labelled_pictures import Images
 from engine.learning.segmentation_prediction import check_image
 
-Images = Iterable[NDArray[np.uint8]]
 LabelMaps = Iterable[ClassLabels]
 Maps = Iterable[NDArray[np.floating] | None]
 

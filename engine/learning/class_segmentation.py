@@ -25,7 +25,6 @@ from engine.learning.class_model import (
     make_class_model,
 )
 from engine.learning.class_pictures import (
-    Images,
     LabelMaps,
     Maps,
     best_window,
@@ -44,6 +43,7 @@ from engine.learning.class_ways import (
 )
 from engine.learning.clock import Clock
 from engine.learning.folds import FOLDS
+from engine.learning.labelled_pictures import Images
 from engine.learning.tree_learning import (
     SAMPLES,
     SAMPLES_A_PICTURE,

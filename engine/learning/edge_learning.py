@@ -12,7 +12,7 @@ from engine.learning.segmentation_progress import HeldOutPictures
 from engine.objectives.grid_losses import LossOptions
 from engine.solvers.result import LearningResult
 
-MARGINAL_LOSSES = {"univariate": "univariate-logistic", "clique": "clique-logistic"}
+LOGISTIC_LOSSES = {"univariate": "univariate-logistic", "clique": "clique-logistic"}
 
 ITERATIONS = 10
 """Sweeps behind a marginal loss: with good unaries messages are at rest by then."""
@@ -40,13 +40,13 @@ def fit_marginal_loss(
     StoppedError
         If stopped before all examples had been looked at.
     """
-    if loss not in MARGINAL_LOSSES:
+    if loss not in LOGISTIC_LOSSES:
         raise InvalidProblemError(
-            f"loss: expected {' or '.join(MARGINAL_LOSSES)}, received {loss!r}."
+            f"loss: expected {' or '.join(LOGISTIC_LOSSES)}, received {loss!r}."
         )
     fit = fit_marginals_on_growing_sets(
         examples,
-        LossOptions(loss=MARGINAL_LOSSES[loss], iterations=ITERATIONS, rho=rho),
+        LossOptions(loss=LOGISTIC_LOSSES[loss], iterations=ITERATIONS, rho=rho),
         ridge=ridge,
         rng=rng,
         tolerance=TOLERANCE,

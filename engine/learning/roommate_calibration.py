@@ -15,7 +15,7 @@ from engine.core.arguments import FloatArray, IntArray
 from engine.core.errors import InfeasibleError, StoppedError
 from engine.core.progress import StopCallback, never_stop
 from engine.core.status import Status
-from engine.crf.roster import as_rooms, split_rooms
+from engine.crf.roster import Cohort, as_rooms, split_rooms
 from engine.crf.survey import Survey
 from engine.crf.survey_features import SurveyFeatures
 from engine.inference.matching.group_marginals import compute_group_marginals
@@ -30,8 +30,6 @@ FOLD_SECONDS = 60.0
 LARGEST_GAP = 3 * FOLD_GAP  # weights of a fold that ended early are used up to this certified gap
 MIN_PAIRS = 30  # below this the slope is noise
 SLOPE_RANGE = (0.05, 3.0)
-
-Cohort = tuple[Survey, IntArray]
 
 
 def fit_calibration(

@@ -32,7 +32,7 @@ from engine.core.progress import (
     never_stop,
 )
 from engine.crf.questionnaire import Question
-from engine.crf.roster import as_rooms
+from engine.crf.roster import Cohort, as_rooms
 from engine.crf.survey import Survey
 from engine.crf.survey_features import (
     SurveyFeatures,
@@ -46,7 +46,6 @@ from engine.solvers.control import Callbacks, Limits
 from engine.solvers.theta_ascent import ThetaAscent
 from engine.structures.survey import SurveyStructure
 
-Cohort = tuple[Survey, IntArray]
 WEAK_RIDGE = 1.0  # a weight of one nat, e times the odds, is nothing unusual before any data
 GAP = 0.01  # nats of the likelihood: within .15 of a standard error in any direction
 CONFIDENCE = 0.95

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.core.arguments import IntArray, check_positive
+from engine.core.arguments import check_positive
 from engine.core.checkpoint import Checkpoint, OwnCheckpoint
 from engine.core.errors import InvalidProblemError
 from engine.core.progress import (
@@ -17,8 +17,7 @@ from engine.core.progress import (
     never_stop,
 )
 from engine.core.status import Status
-from engine.crf.roster import as_rooms
-from engine.crf.survey import Survey
+from engine.crf.roster import Cohort, as_rooms
 from engine.crf.survey_features import make_survey_features
 from engine.kernels.threads import one_blas_thread
 from engine.learning.roommate_calibration import fit_calibration
@@ -26,8 +25,6 @@ from engine.learning.roommate_model import RoommateModel, make_roommate_model
 from engine.learning.roommate_solvers import SOLVERS, solve_roommates
 from engine.solvers.control import Callbacks, Limits
 from engine.solvers.result import LearningResult
-
-Cohort = tuple[Survey, IntArray]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

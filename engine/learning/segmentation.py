@@ -18,7 +18,7 @@ from engine.core.progress import (
     never_stop,
 )
 from engine.kernels.threads import one_blas_thread
-from engine.learning.edge_learning import MARGINAL_LOSSES, fit_marginal_loss
+from engine.learning.edge_learning import LOGISTIC_LOSSES, fit_marginal_loss
 from engine.learning.example_store import ExampleStore
 from engine.learning.labelled_pictures import (
     Images,
@@ -173,11 +173,11 @@ def _check_ways(solver: str, loss: str | None, *, has_hosts: bool) -> None:
     """Refuse a solver or a loss that is not known, or that hosts cannot share."""
     if solver not in SOLVERS:
         raise InvalidProblemError(f"solver: expected one of {', '.join(SOLVERS)}, got {solver!r}.")
-    if loss not in {None, "likelihood", *MARGINAL_LOSSES}:
+    if loss not in {None, "likelihood", *LOGISTIC_LOSSES}:
         raise InvalidProblemError(
             f"loss: expected likelihood, univariate or clique, received {loss!r}."
         )
-    if has_hosts and (solver not in ("auto", "theta") or loss in MARGINAL_LOSSES):
+    if has_hosts and (solver not in ("auto", "theta") or loss in LOGISTIC_LOSSES):
         raise InvalidProblemError("hosts: expected solver theta and loss likelihood beside them.")
 
 
@@ -191,7 +191,7 @@ def _solve(
     rng: np.random.Generator,
 ) -> LearningResult:
     """Find the weights by a logistic loss, or those of the likelihood by the solver."""
-    if loss in MARGINAL_LOSSES:
+    if loss in LOGISTIC_LOSSES:
         return fit_marginal_loss(
             task.examples,
             loss,

@@ -5,21 +5,20 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.core.arguments import BoolArray
 from engine.core.errors import InvalidProblemError
 
 PROBABILITY_FLOOR = 1e-7
 """Smallest probability in a log loss: float32 marginals cannot tell smaller ones from 0 or 1."""
 
-MaskArray = NDArray[np.bool_]
 
-
-def pixel_error(predicted: MaskArray, truth: MaskArray) -> float:
+def pixel_error(predicted: BoolArray, truth: BoolArray) -> float:
     """Return the share of pixels whose label is wrong (mean Hamming loss)."""
     _check_same_shape(predicted, truth)
     return float(np.mean(predicted != truth))
 
 
-def intersection_over_union(predicted: MaskArray, truth: MaskArray) -> float:
+def intersection_over_union(predicted: BoolArray, truth: BoolArray) -> float:
     """Return |A and B| / |A or B| of the foreground; 1 when both are empty.
 
     Parameters
@@ -41,7 +40,7 @@ def intersection_over_union(predicted: MaskArray, truth: MaskArray) -> float:
     return 1.0 if union == 0 else float(np.count_nonzero(predicted & truth) / union)
 
 
-def log_loss(marginals: NDArray[np.floating], truth: MaskArray) -> float:
+def log_loss(marginals: NDArray[np.floating], truth: BoolArray) -> float:
     """Return the mean over pixels of -log tau_i(y_i), nats, with tau at least 1e-7.
 
     Parameters
