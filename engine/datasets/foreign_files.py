@@ -149,7 +149,7 @@ def _is_plain_targa(content: bytes) -> bool:
         return False
     head = _TARGA_HEAD.size + own + (colours * -(-entry // 8) if is_mapped else 0)
     pixels = 1 if kind & 8 else width * height * -(-depth // 8)
-    return len(content) >= head + pixels
+    return len(content) >= int(head + pixels)
 
 
 def refuse_stranger(content: bytes, label: str) -> None:

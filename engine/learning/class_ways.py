@@ -170,7 +170,7 @@ def compared_ways(loss: str | None, n_classes: int, *, is_sparse: bool = False) 
 
 def are_strokes(labels: Iterable[ClassLabels], n_classes: int) -> bool:
     """Whether so little is known that it was painted, not marked as a whole."""
-    counts = [(np.count_nonzero(one < n_classes), one.size) for one in labels]
+    counts = [(int(np.count_nonzero(one < n_classes)), one.size) for one in labels]
     return sum(known for known, _ in counts) < SPARSE * sum(size for _, size in counts)
 
 
