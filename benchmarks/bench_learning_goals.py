@@ -70,7 +70,8 @@ def _sample(strength: float) -> Row:
     survey = university.cohorts[0].survey
     scores = university.features.scores(survey, university.theta)
     started, before = time.perf_counter(), time.process_time()
-    group = compute_group_marginals(scores, 1.0, np.empty((0, 2), dtype=np.int64))
+    nobody = np.empty((0, 2), dtype=np.int64)
+    group = compute_group_marginals(scores, 1.0, nobody, is_guide=True)
     sampled = sample_marginals(scores, group.tau, rng=rng)
     took, spent = time.perf_counter() - started, time.process_time() - before
     status = "mixed" if sampled.has_mixed else "not mixed"

@@ -230,30 +230,19 @@ def _solve_group(
     allowed[group.forbidden[:, 1], group.forbidden[:, 0]] = False
     matching = CompleteGraphMatcher().solve(np.where(allowed, scores, -np.inf))
     partner = matching.partner
-    factor = 1.0 if model.calibration is None else model.calibration
-    found = compute_group_marginals(
-        scores * factor, model.rho, group.forbidden, should_stop=should_stop
+    tau, is_exact, error = _estimate_marginals(
+        scores * (1.0 if model.calibration is None else model.calibration),
+        model.rho,
+        group.forbidden,
+        sampling_seconds,
+        should_stop,
     )
-    tau, error = found.tau, 0.0
-    if found.accuracy != "exact":
-        error = np.nan
-        if sampling_seconds > 0.0:
-            sampled = sample_marginals(
-                exclude_pairs(scores * factor, group.forbidden),
-                tau,
-                rng=np.random.default_rng(0),  # the same chain for the same proposal
-                max_seconds=sampling_seconds,
-                should_stop=should_stop,
-            )
-            if sampled.has_mixed:  # else its frequencies tell where it began
-                tau = np.where(found.is_exact[:, None], tau, sampled.tau)
-                error = sampled.error
     who = group.students
     draft.weight += matching.weight
     draft.upper_bound += matching.upper_bound
     draft.marginals[np.ix_(who, who)] = tau
-    draft.is_exact[who] = found.is_exact
-    draft.probability_error[who] = np.where(found.is_exact, 0.0, error)
+    draft.is_exact[who] = is_exact
+    draft.probability_error[who] = np.where(is_exact, 0.0, error)
     draft.n_allowed[who] = allowed.sum(axis=1)
     draft.doubt[who] = partner_perplexity(tau)
     for i in range(m):
@@ -262,6 +251,33 @@ def _solve_group(
             row = (int(who[i]), int(who[j]), float(scores[i, j]), float(tau[i, j]))
             draft.pairs.append(row)
     _write_next_best(draft, who, partner, scores, tau, allowed)
+
+
+def _estimate_marginals(
+    scores: FloatArray,
+    rho: float,
+    forbidden: IntArray,
+    sampling_seconds: float,
+    should_stop: StopCallback,
+) -> tuple[FloatArray, BoolArray, float]:
+    """Return a group's marginals (m, m), whose are exact, and the others' standard error."""
+    is_sampled = sampling_seconds > 0.0
+    found = compute_group_marginals(
+        scores, rho, forbidden, is_guide=is_sampled, should_stop=should_stop
+    )
+    if found.accuracy != "exact" and is_sampled:
+        sampled = sample_marginals(
+            exclude_pairs(scores, forbidden),
+            found.tau,
+            rng=np.random.default_rng(0),  # the same chain for the same proposal
+            max_seconds=sampling_seconds,
+            should_stop=should_stop,
+        )
+        if sampled.has_mixed:  # else its frequencies tell where it began
+            tau = np.where(found.is_exact[:, None], found.tau, sampled.tau)
+            return tau, found.is_exact, sampled.error
+        found = compute_group_marginals(scores, rho, forbidden, should_stop=should_stop)
+    return found.tau, found.is_exact, np.nan
 
 
 def partner_perplexity(tau: FloatArray) -> FloatArray:

@@ -27,6 +27,7 @@ from engine.objectives.interior_start import find_interior_start
 from engine.oracles.perfect_matching import CompleteGraphMatcher
 
 TOLERANCE = 1e-9  # largest error of a row sum, far below what is ever printed
+GUIDE_TOLERANCE = 1e-4  # of marginals that a Markov chain is held against, and corrects
 PENALTY = 40.0  # nats off a forbidden pair on the way to forbidding it: nothing is left of it
 PATH_END = 1e-8  # residual at the end of that way, nats
 REPAIRED_UP_TO = 400  # students up to whom Frank-Wolfe comes near
@@ -65,6 +66,7 @@ def compute_group_marginals(
     rho: float,
     forbidden: IntArray,
     *,
+    is_guide: bool = False,
     should_stop: StopCallback = never_stop,
 ) -> GroupMarginals:
     """Return the marginals of perfect matchings that avoid the forbidden pairs.
@@ -74,6 +76,10 @@ def compute_group_marginals(
     scores : ndarray, shape (m, m), symmetric up to rounding, nats; the diagonal is ignored.
     rho : float, reweighting; groups that are summed exactly need none.
     forbidden : ndarray, shape (f, 2), positions.
+    is_guide : bool
+        Whether what is not summed exactly only guides a Markov chain: it is then good to 1e-4
+        under the degree constraints, and its gap is inf, for no odd set is looked at. Only where
+        everybody may live with half of the group; else some pairs might have to be clamped.
     should_stop : asked before every sweep and every call of an oracle.
 
     Raises
@@ -93,19 +99,25 @@ def compute_group_marginals(
     values = exclude_pairs(scores, forbidden)
     tau, is_exact, gap = np.zeros(values.shape), np.zeros(len(values), dtype=np.bool_), 0.0
     for part in connected_parts(_allowed(values)):
-        found = _solve_part(values[np.ix_(part, part)], rho, should_stop)
+        found = _solve_part(values[np.ix_(part, part)], rho, should_stop, is_guide)
         tau[np.ix_(part, part)] = found.tau
         is_exact[part] = found.is_exact
         gap += found.gap
     return GroupMarginals(read_only(tau), read_only(is_exact), gap)
 
 
-def _solve_part(values: FloatArray, rho: float, should_stop: StopCallback) -> GroupMarginals:
+def _solve_part(
+    values: FloatArray, rho: float, should_stop: StopCallback, is_guide: bool
+) -> GroupMarginals:
     """Return the marginals of students whom allowed pairs connect."""
     summed = sum_perfect_matchings(values, should_stop=should_stop)
     # lost only where scores of 1e6 nats drown in rounding
     if summed is not None and _row_error(summed.marginals) <= TOLERANCE:
         return GroupMarginals(summed.marginals, np.ones(len(values), dtype=np.bool_))
+    if is_guide and _is_every_pair_usable(values):
+        tau = _solve_bethe(values, rho, should_stop, GUIDE_TOLERANCE)
+        if _row_error(tau) <= GUIDE_TOLERANCE:
+            return _bethe(tau, np.inf)
     tau = _solve_bethe(values, rho, should_stop)
     if _is_feasible(tau, should_stop):
         return _bethe(tau)
@@ -181,15 +193,17 @@ def exclude_pairs(scores: FloatArray, forbidden: IntArray) -> FloatArray:
     return values
 
 
-def _solve_bethe(values: FloatArray, rho: float, should_stop: StopCallback) -> FloatArray:
+def _solve_bethe(
+    values: FloatArray, rho: float, should_stop: StopCallback, tolerance: float = TOLERANCE
+) -> FloatArray:
     """Return the optimum over the degree constraints."""
     weights = np.full(len(values), rho)
     solution = solve_potentials(
-        DenseScores(values), weights, None, TOLERANCE, should_stop=should_stop
+        DenseScores(values), weights, None, tolerance, should_stop=should_stop
     )
     if solution.is_on_branch:
         return solution.marginals()
-    return solve_messages(values, weights, None, TOLERANCE, should_stop=should_stop).tau
+    return solve_messages(values, weights, None, tolerance, should_stop=should_stop).tau
 
 
 def _row_error(tau: FloatArray) -> float:

@@ -1,10 +1,11 @@
 """Probabilities of pairs to a stated error: a Markov chain beside approximate marginals.
 
-The chain draws perfect matchings from P ~ exp(total score). Exchanges of two pairs are proposed by
-the approximate marginals B and accepted so that P stays as it is (Metropolis and Hastings). Four
-chains run apart, from draws that begin at a best and at random matchings; where they agree, their
-frequencies f are unbiased with a known error s. B is what f is held against: among pairs of like B,
-the variance of f - B beyond s^2 tells how far B is off, v, and the answer is
+The chain draws perfect matchings from P ~ exp(total score). It re-pairs along worms: a pair is
+opened, and one end takes partner after partner from others until it takes the other end. No step is
+refused (``engine.kernels.matching_worms``). Four chains run apart, from draws that begin at a best
+and at random matchings; where they agree, their frequencies f are unbiased with a known error s.
+B, the approximate marginals, is what f is held against: among pairs of like B, the variance of
+f - B beyond s^2 tells how far B is off, v, and the answer is
 
     B + mean(f - B) + v / (v + s^2) (f - B - mean(f - B)),     standard error s sqrt(v / (v + s^2))
 
@@ -13,29 +14,31 @@ digits of B, and large ones come from the chain.
 
 References
 ----------
-Hastings 1970; Gelman and Rubin 1992 (chains apart); Efron and Morris 1975 (shrinkage).
+Sandvik and Moessner 2006 (worms that are never refused); Gelman and Rubin 1992 (chains apart);
+Efron and Morris 1975 (shrinkage); Walker 1977 (drawing by tables).
 """
 
 import time
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.core.arguments import FloatArray, IntArray, read_only
 from engine.core.errors import StoppedError
 from engine.core.progress import StopCallback, never_stop
 from engine.inference.matching.messages import scale_to_rows
-from engine.kernels.matching_chain import run_chain
+from engine.kernels.matching_worms import CellArray, fill_cells, walk_worms
 from engine.kernels.threads import for_row_ranges
 from engine.oracles.perfect_matching import CompleteGraphMatcher
 
 CHAINS = 4
 WANTED = 0.003  # standard error of a pair at which sampling ends: .01 is then three of them
-LONGEST = 25.0  # seconds of it
-LOOK_SHARE = 4.0  # times as long as a look at the frequencies took, chains run before the next
-BATCH = 64  # sweeps between two looks at the clock
+LONGEST = 20.0  # seconds of it: with the approximate marginals, 30 for 2,500 students
+BATCH = 64  # sweeps of one step a student between two looks at the clock
 BURN_IN = 128  # sweeps that are not counted, and as many more as long as chains disagree
-SMALLEST_SHARE = 1e-7  # every allowed pair is proposed at least with this share of an even draw
+LEAST_GROWTH = 1.2  # times as many sweeps from one look at the frequencies to the next, at least
+MOST_GROWTH = 4.0  # and at most, as the first looks hardly know the error
 BINS = 24  # of like probability, in which B is compared with the chain
 
 
@@ -87,11 +90,11 @@ def sample_marginals(
 
     Notes
     -----
-    O(log n) a step, n steps a sweep; 8 (2 + ``CHAINS``) n^2 bytes.
+    O(1) a step, n steps a sweep; 8 n^2 bytes of tables, 4 ``CHAINS`` n^2 of counts.
     """
     started = time.perf_counter()
     chains = _Chains.start(scores, tau, rng)
-    sweeps, look_seconds, next_look = 0, 0.0, started
+    sweeps, look_seconds, look_at = 0, 0.0, 2 * BURN_IN
     while True:
         if should_stop():
             raise StoppedError("Cancelled.")
@@ -99,89 +102,109 @@ def sample_marginals(
         sweeps += BATCH
         now = time.perf_counter()
         is_late = now + look_seconds >= started + max_seconds
-        if sweeps <= BURN_IN:
-            chains.forget()
-            if not is_late:
-                continue
-            chains.run(2)
-        is_time = not sweeps & (sweeps - 1) or not sweeps % (16 * BATCH)
-        if not is_late and (now < next_look or not is_time):
+        if sweeps == BURN_IN:
+            chains.begin_to_count()
+        if sweeps < look_at and not is_late:
             continue
-        found = _combine(chains.counts / max(chains.counted, 1), tau, chains.counted)
-        looked = time.perf_counter()
-        look_seconds, next_look = looked - now, looked + LOOK_SHARE * (looked - now)
-        if not found.has_mixed and not is_late and sweeps >= 2 * chains.since:
-            chains.forget()  # the first half may still remember its start
-            chains.since = sweeps
-            continue
+        found = _combine(chains.counts, tau, np.maximum(chains.counted, 1))
         if is_late or (found.has_mixed and found.error <= wanted):
-            return found
+            return _balance(found)
+        look_seconds = time.perf_counter() - now
+        growth = (found.error / wanted) ** 2 if found.has_mixed else 2.0
+        look_at = int(sweeps * np.clip(growth, LEAST_GROWTH, MOST_GROWTH))
+        if not found.has_mixed and sweeps >= 2 * chains.since:
+            chains.begin_to_count()  # the first half may still remember its start
+            chains.since = sweeps
 
 
 @dataclass(slots=True)
 class _Chains:
     """Matchings that move, and how often each pair was seen in each chain (c, n, n)."""
 
-    scores: FloatArray
-    proposal: FloatArray
-    levels: FloatArray
+    cells: CellArray
     partner: IntArray
-    counts: FloatArray
+    worms: IntArray
+    counts: NDArray[np.int32]
+    counted: IntArray
     rng: np.random.Generator
-    counted: int = 0
+    steps: int = 0
+    stride: int = 1
     since: int = BURN_IN
 
     @staticmethod
     def start(scores: FloatArray, tau: FloatArray, rng: np.random.Generator) -> "_Chains":
         """Begin one chain at a best matching and the others at best ones of perturbed scores."""
         n = len(scores)
-        allowed = scores > -np.inf
-        np.fill_diagonal(allowed, val=False)
-        proposal = np.where(allowed, np.maximum(tau, SMALLEST_SHARE / n), 0.0)
+        values = scores.copy()
+        np.fill_diagonal(values, -np.inf)
         partner = np.empty((CHAINS, n), dtype=np.int64)
         for k in range(CHAINS):
             noise = rng.gumbel(size=(n, n)) * k
-            dense = np.where(allowed, scores + np.minimum(noise, noise.T), -np.inf)
-            partner[k] = CompleteGraphMatcher().solve(dense).partner
-        counts = np.zeros((CHAINS, n, n))
-        return _Chains(scores, proposal, np.cumsum(proposal, axis=1), partner, counts, rng)
+            partner[k] = CompleteGraphMatcher().solve(values + np.minimum(noise, noise.T)).partner
+        potentials, cells = _fit_potentials(values, tau), np.empty((n, n), dtype=np.uint64)
+        for_row_ranges(n, lambda first, last: fill_cells(values, potentials, first, last, cells))
+        worms = np.tile(np.array([-1, -1, 0]), (CHAINS, 1))
+        counts = np.zeros((CHAINS, n, n), dtype=np.int32)
+        return _Chains(cells, partner, worms, counts, np.zeros(CHAINS, dtype=np.int64), rng)
 
     def run(self, sweeps: int) -> None:
-        """Advance every chain and count its matching after every sweep."""
+        """Advance every chain by so many steps a student, and count on the way."""
         n = self.partner.shape[1]
-        students = self.rng.integers(n, size=(CHAINS, sweeps * n))
-        uniforms = self.rng.random((CHAINS, sweeps * n, 2))
+        draws = self.rng.integers(2**64, size=(CHAINS, sweeps * n), dtype=np.uint64)
 
         def work(first: int, last: int) -> None:
             for k in range(first, last):
-                run_chain(
-                    self.scores,
-                    self.proposal,
-                    self.levels,
+                self.counted[k] += walk_worms(
+                    self.cells,
                     self.partner[k],
-                    students[k],
-                    uniforms[k],
-                    n,
+                    self.worms[k],
+                    draws[k],
+                    self.stride,
                     self.counts[k],
                 )
 
         for_row_ranges(CHAINS, work, small=2)
-        self.counted += sweeps
+        self.steps += draws.size
 
-    def forget(self) -> None:
-        """Start to count anew from where the chains are."""
-        self.counts[:] = 0.0
-        self.counted = 0
+    def begin_to_count(self) -> None:
+        """Count anew from where the chains are, about once a sweep."""
+        n, closed = self.partner.shape[1], int(self.worms[:, 2].sum())
+        self.stride = max(round(n * closed / self.steps), 1)
+        self.counts[:] = 0
+        self.counted[:] = 0
 
 
-def _combine(frequency: FloatArray, tau: FloatArray, counted: int) -> SampledMarginals:
-    """Weigh the chains' frequencies (c, n, n) against the approximate marginals."""
-    chains, n, _ = frequency.shape
-    mean = frequency.mean(axis=0)
+def _fit_potentials(values: FloatArray, tau: FloatArray) -> FloatArray:
+    """Return l with tau_ij ~ exp(W_ij + l_i + l_j) for most pairs: worms are then short.
+
+    Medians, for the likeliest pairs follow another law, and the least likely ones are rounded.
+    """
+    allowed = (values > -np.inf) & (tau > 0.0)
+    apart = np.full(values.shape, np.nan)
+    apart[allowed] = np.log(tau[allowed]) - values[allowed]
+    rows = np.nanmedian(apart, axis=1)
+    return np.asarray(rows - np.median(rows) / 2.0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Estimate:
+    """What ``SampledMarginals`` says, of pairs above the diagonal (p,), rows not yet balanced."""
+
+    answer: FloatArray
+    error: float
+    n_matchings: int
+    has_mixed: bool
+
+
+def _combine(counts: NDArray[np.int32], tau: FloatArray, counted: IntArray) -> _Estimate:
+    """Weigh how often each chain saw each pair (c, n, n) against the approximate marginals."""
+    chains, n, _ = counts.shape
     upper = np.triu_indices(n, 1)
-    seen, like = mean[upper], np.clip(tau[upper], 0.0, 1.0)
-    between = frequency.var(axis=0, ddof=1)[upper] / chains
-    single = np.maximum(seen * (1.0 - seen), 1.0 / (chains * counted)) / (chains * counted)
+    frequency = np.stack([own[upper] / times for own, times in zip(counts, counted, strict=True)])
+    total = int(counted.sum())
+    seen, like = frequency.mean(axis=0), np.clip(tau[upper], 0.0, 1.0)
+    between = frequency.var(axis=0, ddof=1) / chains
+    single = np.maximum(seen * (1.0 - seen), 1.0 / total) / total
     large = np.maximum(seen, like) > min(0.01, 2.0 / n)
     # How many times independent draws' variance: pooled over pairs, for four chains say little.
     inflation = max(float(between[large].sum() / single[large].sum()) if large.any() else 1.0, 1.0)
@@ -195,15 +218,22 @@ def _combine(frequency: FloatArray, tau: FloatArray, counted: int) -> SampledMar
     apart = np.bincount(label, (seen - like - shift) ** 2 - variance, len(edges) + 1) / size
     own = np.where(size >= 8, np.maximum(apart, 0.0), 1.0)[label]
     weight = own / (own + variance)
-    answer = np.zeros((n, n))
-    answer[upper] = np.clip(like + shift + weight * (seen - like - shift), 0.0, 1.0)
-    answer[upper] = np.where(like > 0.0, np.maximum(answer[upper], like * 1e-3), 0.0)
-    balanced, _ = scale_to_rows(answer + answer.T)
-    balanced = (balanced + balanced.T) / 2.0  # products of scalings round either way
+    answer = np.clip(like + shift + weight * (seen - like - shift), 0.0, 1.0)
+    answer = np.where(like > 0.0, np.maximum(answer, like * 1e-3), 0.0)
     error = float(np.sqrt((weight * variance).max(initial=0.0)))
     # Correlation over a large part of the run is not to be told from chains that never meet.
-    has_mixed = counted >= 16 and inflation <= counted / 8.0 and error <= 0.1
-    return SampledMarginals(read_only(balanced), error, chains * counted, has_mixed)
+    has_mixed = total >= 16 * chains and inflation <= total / chains / 8.0 and error <= 0.1
+    return _Estimate(answer, error, total, has_mixed)
+
+
+def _balance(found: _Estimate) -> SampledMarginals:
+    """Scale the pairs' answer to row sums of 1."""
+    n = (1 + int(np.sqrt(1 + 8 * len(found.answer)))) // 2
+    tau = np.zeros((n, n))
+    tau[np.triu_indices(n, 1)] = found.answer
+    balanced, _ = scale_to_rows(tau + tau.T)
+    balanced = (balanced + balanced.T) / 2.0  # products of scalings round either way
+    return SampledMarginals(read_only(balanced), found.error, found.n_matchings, found.has_mixed)
 
 
 def _share_of_own(between: FloatArray, pooled: FloatArray) -> FloatArray:

@@ -53,17 +53,21 @@ def test_small_probabilities_keep_the_digits_of_what_they_are_held_against():
     assert np.corrcoef(found.tau[upper], bethe[upper])[0, 1] > 0.95
 
 
-def test_chains_that_cannot_meet_say_so():
-    """A square and its diagonals: exchanges through scores of -60 never happen in a second."""
+@pytest.mark.parametrize("uphill", [0.0, 40.0])
+def test_chains_meet_or_say_that_they_do_not(uphill):
+    """A ring has two matchings, and between them every other pair is worth nothing.
+
+    Exchanges of two pairs, which had to pass through scores of -60, never met here.
+    """
     scores = np.full((8, 8), -60.0)
-    for ring in ([0, 2, 4, 6, 1, 3, 5, 7],):
-        for k in range(8):
-            i, j = ring[k], ring[(k + 1) % 8]
-            scores[i, j] = scores[j, i] = 0.0
-    tau = np.where(scores == 0.0, 0.5, 1e-12)
+    for k, score in enumerate([uphill, 0.0, -uphill, 0.0, 0.0, 0.0, 0.0, 0.0]):
+        i, j = [0, 2, 4, 6, 1, 3, 5, 7, 0][k : k + 2]
+        scores[i, j] = scores[j, i] = score
+    tau = np.where(scores > -60.0, 0.5, 1e-12)
     found = sample_marginals(scores, tau, rng=np.random.default_rng(0), max_seconds=0.5)
     exact = compute_matching_marginals(scores).marginals
-    assert not found.has_mixed or np.abs(found.tau - exact).max() <= 5.0 * found.error
+    off = np.abs(found.tau - exact).max()
+    assert off <= 5.0 * found.error + 1e-9 or (uphill and not found.has_mixed)
 
 
 def test_sampling_stops_when_it_is_told_to():

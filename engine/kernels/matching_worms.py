@@ -1,0 +1,117 @@
+"""A Markov chain on perfect matchings whose steps go through matchings with two students left out.
+
+A worm opens a pair, and its head then takes partner after partner, each time from somebody who
+becomes the head, until it takes the worm's tail. No step is refused.
+"""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from engine.core.arguments import FloatArray, IntArray
+
+CellArray = NDArray[np.uint64]
+_HALF = np.uint64(32)
+_LOW = np.uint64(0xFFFFFFFF)
+_FULL = 4294967295.0  # the low half of a cell when its own student gets all of it
+
+
+@njit(cache=True, nogil=True)
+def fill_cells(
+    scores: FloatArray, potentials: FloatArray, first: int, last: int, cells: CellArray
+) -> None:
+    """Write the tables that draw j with probability ~ exp(W_ij + l_j), i from first to last.
+
+    Walker's alias method: each of n cells is drawn as often as any other; cell j gives j with the
+    probability in its low half, in units of 2^-32, and otherwise the student in its high half.
+
+    ``scores`` (n, n), -inf for what is never drawn; ``potentials`` l (n,); ``cells`` (n, n).
+    """
+    n = len(potentials)
+    share = np.empty(n)
+    poor, rich = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    for i in range(first, last):
+        likeliest = -1
+        for j in range(n):
+            share[j] = scores[i, j] + potentials[j]
+            if j != i and (likeliest < 0 or share[j] > share[likeliest]):
+                likeliest = j
+        top, total = share[likeliest], 0.0
+        for j in range(n):
+            share[j] = np.exp(share[j] - top) if j != i else 0.0
+            total += share[j]
+        n_poor, n_rich = 0, 0
+        for j in range(n):
+            share[j] *= n / total
+            cells[i, j] = (np.uint64(likeliest) << _HALF) | np.uint64(min(share[j], 1.0) * _FULL)
+            if share[j] < 1.0:
+                poor[n_poor] = j
+                n_poor += 1
+            else:
+                rich[n_rich] = j
+                n_rich += 1
+        while n_poor > 0 and n_rich > 0:
+            n_poor -= 1
+            small, large = poor[n_poor], rich[n_rich - 1]
+            cells[i, small] = (np.uint64(large) << _HALF) | np.uint64(share[small] * _FULL)
+            share[large] -= 1.0 - share[small]
+            if share[large] < 1.0:
+                n_rich -= 1
+                poor[n_poor] = large
+                n_poor += 1
+        for k in range(n_poor + n_rich):  # filled up to rounding: theirs alone
+            j = poor[k] if k < n_poor else rich[k - n_poor]
+            full = _FULL if share[j] > 0.5 else 0.0
+            cells[i, j] = (np.uint64(likeliest) << _HALF) | np.uint64(full)
+
+
+@njit(cache=True, nogil=True)
+def walk_worms(
+    cells: CellArray,
+    partner: IntArray,
+    worm: IntArray,
+    draws: CellArray,
+    stride: int,
+    counts: NDArray[np.int32],
+) -> int:
+    """Take a step for every draw, in place; count the pairs after every ``stride`` worms.
+
+    With w_ij = exp(W_ij), weigh a matching without the tail t and the head h by its own weight
+    times Z_h / g_t, where g_j = exp(l_j) and Z_h = sum_j w_hj g_j. The head takes j, whose partner
+    b becomes the head, with probability w_hj g_j / Z_h; the way back from b has w_bj g_j / Z_b.
+    The weights differ by w_hj Z_b / (w_bj Z_h), which is what balances the two. The same holds
+    where a worm opens, at any t with the same probability, and where its head takes t. So after
+    every worm the matching is one of P ~ exp(total score), whatever the potentials l are.
+
+    ``cells`` (n, n) as ``fill_cells`` writes them; ``partner`` (n,), of the tail and the head what
+    it was; ``worm`` (3,): tail, -1 where none is open, head, and how many were closed; ``draws``
+    (t,) of 64 random bits; ``counts`` (n, n), added to above the diagonal. Returns the number of
+    matchings counted.
+    """
+    n = len(partner)
+    size = np.uint64(n)
+    tail, head = worm[0], worm[1]
+    counted = 0
+    for draw in draws:
+        taken = np.int64(((draw >> _HALF) * size) >> _HALF)
+        if tail < 0:
+            tail, head = taken, partner[taken]
+            continue
+        cell = cells[head, taken]
+        if (draw & _LOW) >= (cell & _LOW):
+            taken = np.int64(cell >> _HALF)
+        if taken != tail:
+            left = partner[taken]
+            partner[head], partner[taken] = taken, head
+            head = left
+            continue
+        partner[head], partner[tail] = tail, head
+        tail = np.int64(-1)
+        worm[2] += 1
+        if worm[2] % stride == 0:
+            counted += 1
+            for i in range(n):
+                if i < partner[i]:
+                    counts[i, partner[i]] += 1
+    worm[0], worm[1] = tail, head
+    return counted
