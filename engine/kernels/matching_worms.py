@@ -69,11 +69,12 @@ def fill_cells(
 def walk_worms(
     cells: CellArray,
     partner: IntArray,
-    worm: IntArray,
+    worms: IntArray,
     draws: CellArray,
     stride: int,
     counts: NDArray[np.int32],
-) -> int:
+    counted: IntArray,
+) -> None:
     """Take a step for every draw, in place; count the pairs after every ``stride`` worms.
 
     With w_ij = exp(W_ij), weigh a matching without the tail t and the head h by its own weight
@@ -83,35 +84,31 @@ def walk_worms(
     where a worm opens, at any t with the same probability, and where its head takes t. So after
     every worm the matching is one of P ~ exp(total score), whatever the potentials l are.
 
-    ``cells`` (n, n) as ``fill_cells`` writes them; ``partner`` (n,), of the tail and the head what
-    it was; ``worm`` (3,): tail, -1 where none is open, head, and how many were closed; ``draws``
-    (t,) of 64 random bits; ``counts`` (n, n), added to above the diagonal. Returns the number of
-    matchings counted.
+    ``cells`` (n, n) as ``fill_cells`` writes them; of each of c chains ``partner`` (c, n), of tail
+    and head what it was, and ``worms`` (c, 3): tail, -1 where none is open, head, and how many were
+    closed; ``draws`` (t, c) of 64 random bits; ``counts`` (c, n, n), added to above the diagonal;
+    ``counted`` (c,), matchings. A step waits for a far cell: those of several chains wait at once.
     """
-    n = len(partner)
+    chains, n = partner.shape
     size = np.uint64(n)
-    tail, head = worm[0], worm[1]
-    counted = 0
-    for draw in draws:
-        taken = np.int64(((draw >> _HALF) * size) >> _HALF)
-        if tail < 0:
-            tail, head = taken, partner[taken]
-            continue
-        cell = cells[head, taken]
-        if (draw & _LOW) >= (cell & _LOW):
-            taken = np.int64(cell >> _HALF)
-        if taken != tail:
-            left = partner[taken]
-            partner[head], partner[taken] = taken, head
-            head = left
-            continue
-        partner[head], partner[tail] = tail, head
-        tail = np.int64(-1)
-        worm[2] += 1
-        if worm[2] % stride == 0:
-            counted += 1
-            for i in range(n):
-                if i < partner[i]:
-                    counts[i, partner[i]] += 1
-    worm[0], worm[1] = tail, head
-    return counted
+    for t in range(len(draws)):
+        for k in range(chains):
+            draw, tail, head = draws[t, k], worms[k, 0], worms[k, 1]
+            drawn = np.int64(((draw >> _HALF) * size) >> _HALF)
+            if tail < 0:
+                worms[k, 0], worms[k, 1] = drawn, partner[k, drawn]
+                continue
+            cell = cells[head, drawn]
+            taken = drawn if (draw & _LOW) < (cell & _LOW) else np.int64(cell >> _HALF)
+            if taken != tail:
+                worms[k, 1] = partner[k, taken]
+                partner[k, head], partner[k, taken] = taken, head
+                continue
+            partner[k, head], partner[k, tail] = tail, head
+            worms[k, 0] = -1
+            worms[k, 2] += 1
+            if worms[k, 2] % stride == 0:
+                counted[k] += 1
+                for i in range(n):
+                    if i < partner[k, i]:
+                        counts[k, i, partner[k, i]] += 1
