@@ -10,7 +10,7 @@ f - B beyond s^2 tells how far B is off, v, and the answer is
     B + mean(f - B) + v / (v + s^2) (f - B - mean(f - B)),     standard error s sqrt(v / (v + s^2))
 
 so that small probabilities, which a chain would take forever to tell apart, keep the order and the
-digits of B, and large ones come from the chain.
+digits of B, and large ones come from the chain: wholly, where they are far from B.
 
 References
 ----------
@@ -43,6 +43,7 @@ MOST_GROWTH = 4.0  # and at most, as the first looks hardly know the error
 STARTS = 4  # matchings that they begin at, which takes longer than to forget them
 LARGE = 0.02  # likelier pairs are followed in time, for what their successive matchings share
 BATCHES = 16  # means over stretches of a chain, and up to twice as many
+MOST_MOVED = 0.5  # standard errors that a likely pair is moved towards B, else not at all
 BINS = 24  # of like probability, in which B is compared with the chain
 
 
@@ -220,7 +221,8 @@ class _Chains:
         n, closed = self.partner.shape[1], int(self.worms[:, 2].sum())
         self.stride = max(round(n * closed / self.steps), 1)
         seen = self.counts.sum(axis=0) > LARGE * self.counted.sum()
-        self.followed = _Followed(*np.nonzero(np.triu((tau > LARGE) | seen, 1)))
+        first, second = np.nonzero(np.triu((tau > LARGE) | seen, 1))
+        self.followed = _Followed(first.astype(np.int64), second.astype(np.int64))
         self.counts[:] = 0
         self.counted[:] = 0
 
@@ -277,6 +279,9 @@ def _combine(chains: _Chains, tau: FloatArray) -> _Estimate:
     apart = np.bincount(label, (seen - like - shift) ** 2 - variance, len(edges) + 1) / size
     own = np.where(size >= 8, np.maximum(apart, 0.0), 1.0)[label]
     weight = own / (own + variance)
+    # A likely pair that is unlike those of like B would be drawn to them for no reason.
+    moved = (1.0 - weight) * np.abs(seen - like - shift)
+    weight = np.where(large & (moved > MOST_MOVED * np.sqrt(variance)), 1.0, weight)
     answer = np.clip(like + shift + weight * (seen - like - shift), 0.0, 1.0)
     answer = np.where(like > 0.0, np.maximum(answer, like * 1e-3), 0.0)
     error = float(np.sqrt((weight * variance).max(initial=0.0)))

@@ -201,3 +201,21 @@ def test_parts_that_no_pair_joins_are_summed_exactly_beside_one_that_is_too_larg
     assert found.is_exact.tolist() == (part != 1).tolist()
     np.testing.assert_allclose(found.tau[:6, :6], enumerated(scores[:6, :6]), atol=1e-10)
     assert found.tau[46, 47] == 1.0
+
+
+def test_a_guide_is_near_the_optimum_and_claims_no_bound():
+    """Proofs of odd sets took 43 of 75 s of 2,500 students, whom a chain then sampled anyway."""
+    scores = random_scores(60, 3.0, 5)
+    guide = compute_group_marginals(scores, 1.0, NONE, is_guide=True)
+    proved = compute_group_marginals(scores, 1.0, NONE)
+    assert guide.gap == np.inf
+    assert proved.gap == 0.0
+    assert np.abs(guide.tau.sum(axis=1) - 1.0).max() <= 1e-4
+    assert np.abs(guide.tau - proved.tau).max() < 0.01
+
+
+def test_where_some_pairs_may_be_unusable_a_guide_is_the_proved_answer():
+    scores, forbidden = two_halves(17)
+    guide = compute_group_marginals(scores, 1.0, forbidden, is_guide=True)
+    assert guide.tau[16, 17] == pytest.approx(1.0, abs=1e-9)
+    assert guide.gap < np.inf
