@@ -114,6 +114,26 @@ def test_from_upload_to_learning_again(
     wait_till_learned(page)
 
 
+LABELS_OUTSIDE = """() => [...document.querySelectorAll(".panel svg text")].filter((text) => {
+  const box = text.getBoundingClientRect();
+  return box.width > 0 && [".panel", "svg"].some((holder) => {
+    const outer = text.closest(holder).getBoundingClientRect();
+    return box.left < outer.left - 1 || box.right > outer.right + 1
+      || box.top < outer.top - 1 || box.bottom > outer.bottom + 1;
+  });
+}).map((text) => text.textContent)"""
+
+
+@pytest.mark.parametrize("width", [360, 760, 1400])
+def test_labels_of_charts_lie_within_their_panels(page_as, prepared, width: int) -> None:
+    page = page_as("bob")
+    page.set_viewport_size({"width": width, "height": 900})
+    for address in prepared.values():
+        page.goto(address)
+        expect(page.locator("main svg text").first).to_be_attached()
+        assert page.evaluate(LABELS_OUTSIDE) == []
+
+
 def viewer_of(page: Page, prepared: dict[str, str], number: int = 1) -> None:
     page.goto(prepared["prediction"])
     open_viewer(page, number)
