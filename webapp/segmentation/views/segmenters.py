@@ -203,7 +203,9 @@ def _digest(segmenter: Segmenter) -> str:
 
 
 def _stopped_by(outcome: dict[str, Any]) -> str:
-    return "as asked" if outcome.get("converged") else f"stopped: {outcome.get('status')}"
+    if not outcome.get("converged"):
+        return f"stopped: {outcome.get('status')}"
+    return "converged" if outcome.get("is_certified") is False else "as asked"
 
 
 @require_GET
