@@ -22,7 +22,7 @@ from webapp.sizing import Sizes, sizes
 
 ROLES = ("web", "worker", "learner", "sweep", "scheduler", "spread")
 SPREAD_PORT = "8786"
-LOW_PRIORITY = {"WORKER_NICE": "10"}  # pages and short work come first on the same machine
+LOW_PRIORITY = {"WORKER_NICE": "19"}  # pages and short work come first on the same machine
 
 
 def web_command(bind: str, size: Sizes) -> tuple[str, ...]:
