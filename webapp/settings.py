@@ -14,14 +14,13 @@ stands where it is read. Numbers of processes: ``webapp/sizing.py``.
 import os
 import warnings
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import dj_database_url
-import structlog
 from csp.constants import NONE, SELF
 
 from webapp.common.client_address import read_networks
+from webapp.common.log_settings import logging_settings
 from webapp.instance import BASE_DIR, instance_folder, is_set, read_or_create_secret
 
 INSTANCE_DIR = instance_folder()
@@ -389,60 +388,9 @@ MIN_FREE_GB = float(os.environ.get("MIN_FREE_GB", "1"))  # below, /readyz says n
 
 # -- Log ----------------------------------------------------------------------------------------
 
-_SHARED_PROCESSORS = [
-    structlog.contextvars.merge_contextvars,
-    structlog.stdlib.add_log_level,
-    structlog.processors.TimeStamper(fmt="iso", utc=True),
-]
-structlog.configure(
-    processors=[*_SHARED_PROCESSORS, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
-    logger_factory=structlog.stdlib.LoggerFactory(),
-    cache_logger_on_first_use=True,
+# One line of JSON a request and a job goes into LINES_LOG, or with the rest where none is named.
+LOGGING = logging_settings(
+    level=os.environ.get("LOG_LEVEL", "INFO"), lines_file=os.environ.get("LINES_LOG", "")
 )
-# One line of JSON a request and a job: into this file, or with the rest where none is named.
-_LINES_FILE = os.environ.get("LINES_LOG", "")
-_LINES_HANDLER: dict[str, Any] = (
-    {"class": "logging.FileHandler", "filename": _LINES_FILE, "delay": True}
-    if _LINES_FILE
-    else {"class": "logging.StreamHandler"}
-) | {"formatter": "json"}
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {
-        "line": {
-            "()": structlog.stdlib.ProcessorFormatter,
-            "processors": [
-                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                structlog.processors.format_exc_info,
-                structlog.processors.LogfmtRenderer(
-                    key_order=["timestamp", "level", "event"], bool_as_flag=False
-                ),
-            ],
-            "foreign_pre_chain": _SHARED_PROCESSORS,
-        },
-        "json": {
-            "()": structlog.stdlib.ProcessorFormatter,
-            "processors": [
-                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                structlog.processors.JSONRenderer(),
-            ],
-        },
-    },
-    "handlers": {
-        "stderr": {"class": "logging.StreamHandler", "formatter": "line"},
-        "lines": _LINES_HANDLER,
-    },
-    "root": {"handlers": ["stderr"], "level": os.environ.get("LOG_LEVEL", "INFO")},
-    "loggers": {
-        "bethe_hall.lines": {"handlers": ["lines"], "level": "INFO", "propagate": False},
-        "django": {"level": "INFO"},
-        "django.security.DisallowedHost": {"level": "ERROR"},
-        "axes": {"level": "WARNING"},
-        "numba": {"level": "WARNING"},
-        # What is damaged in a picture is told to whoever uploaded it.
-        "tifffile": {"level": "CRITICAL"},
-    },
-}
 # Subdomains and preload lists are for the domain's owner to choose (HSTS_SUBDOMAINS, HSTS_PRELOAD).
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]

@@ -10,21 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.cli.failures import Failures, name_skipped, nothing_left
+from engine.cli.label_codes import class_weights, label_code
 from engine.cli.output_paths import check_writable, make_folder, open_checkpoint
 from engine.cli.segment_tiles import predict_in_tiles, wants_tiles
 from engine.core.arguments import ByteImage
 from engine.core.errors import InvalidProblemError
 from engine.core.progress import Progress
-from engine.crf.class_features import MOST_CLASSES, UNKNOWN
+from engine.crf.class_features import UNKNOWN
 from engine.datasets.image_folder import ImageFile, list_images
 from engine.datasets.label_maps import (
     LabelCode,
-    checked_code,
     match_values,
-    read_label_code,
     read_map,
     read_values,
-    value_in_words,
     write_label_map,
 )
 from engine.learning.class_model import ClassSegmentationModel, Detail, load_class_model
@@ -93,7 +91,7 @@ def train(args: argparse.Namespace) -> dict[str, Any]:
         if getattr(args, option):
             raise InvalidProblemError(f"--{option} does not go with label maps; leave it out.")
     files = list_images(args.images, args.masks)
-    code = _label_code(args, files)
+    code = label_code(args, files)
     tried = _choose_side(files, code, args) if args.max_side == 0 else {}
     skipped: Failures = []
     read = _Reader(files, code, args.maps, args, skipped)
@@ -103,7 +101,7 @@ def train(args: argparse.Namespace) -> dict[str, Any]:
         (labels for _, labels, _ in for_labels),
         code.names,
         maps=None if args.maps is None else (maps for _, _, maps in for_maps),
-        class_weights=_class_weights(args.class_weights, files, code),
+        class_weights=class_weights(args.class_weights, files, code),
         loss=args.loss,
         position=args.position,
         ridge=args.ridge,
@@ -305,58 +303,6 @@ class _Reader:
             yield image, labels, maps, file.name
         if len(self._skipped) == len(self._files):
             raise InvalidProblemError(nothing_left(self._skipped))
-
-
-def _label_code(args: argparse.Namespace, files: Sequence[ImageFile]) -> LabelCode:
-    """The classes that --classes and --unknown name, or those of all values in the files."""
-    given = args.classes or "auto"
-    if given.casefold().endswith(".csv"):
-        return read_label_code(Path(given), args.unknown)
-    if given != "auto":
-        names = [name.strip() for name in given.split(",")]
-        values = range(len(names) + len(args.unknown))
-        free = [value for value in values if value not in args.unknown][: len(names)]
-        return checked_code(names, free, args.unknown)
-    found: set[int] = set()
-    for file in files:
-        try:
-            found.update(int(value) for value in np.unique(read_values(file.mask_path)))
-        except InvalidProblemError:
-            continue  # named when it is read to learn from
-        if len(found) > MOST_CLASSES + len(args.unknown):
-            raise InvalidProblemError(
-                f"--classes auto: there are more than {MOST_CLASSES} values; name the classes in "
-                "a table."
-            )
-    used = sorted(found - set(args.unknown))
-    names = [value_in_words(value) for value in used]
-    if len(used) == 2 and used[0] == 0:
-        names = ["background", "foreground"]
-    return checked_code(names, used, args.unknown)
-
-
-def _class_weights(
-    given: str | None, files: Sequence[ImageFile], code: LabelCode
-) -> list[float] | None:
-    """One weight a class; "balanced" counts the pixels of all files."""
-    if given is None:
-        return None
-    if given != "balanced":
-        try:
-            return [float(word) for word in given.split(",")]
-        except ValueError as error:
-            raise InvalidProblemError(
-                f"--class-weights: expected numbers with commas between them, received {given!r}."
-            ) from error
-    counts = np.zeros(256, dtype=np.int64)
-    for file in files:
-        try:
-            labels = code.labels(read_values(file.mask_path), file.name)
-        except InvalidProblemError:
-            continue
-        counts += np.bincount(labels.ravel(), minlength=256)
-    own = np.maximum(counts[: len(code.names)], 1)
-    return [float(weight) for weight in own.sum() / (len(own) * own)]
 
 
 def _read_maps(folder: Path | None, file: ImageFile) -> NDArray[np.float32] | None:

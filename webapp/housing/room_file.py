@@ -176,6 +176,10 @@ def read_rooms(
     return found
 
 
+class _RowError(ValueError):
+    """What is wrong with a row, as it goes on after its number."""
+
+
 def _read_row(
     found: RoomFile,
     row: Sequence[str],
@@ -186,58 +190,67 @@ def _read_row(
     def cell(role: Column) -> str:
         return " ".join(row[places[role]].split()) if role in places else ""
 
-    def refuse(sentence: str) -> None:
-        found.problems.append(RoomProblem(f"Row {number:,}{sentence}", number))
-
     name, hall = cell(Column.ROOM), cell(Column.HALL) or "Main hall"
-    if not name:
-        refuse(" has no room. Fill it in, or remove the row.")
-        return None
-    for role, text in ((Column.HALL, hall), (Column.ROOM, name), *_texts(cell)):
-        if len(text) > MOST_LETTERS[role]:
-            refuse(f", {LABELS[role].lower()}: “{text[:20]}…” is longer than {MOST_LETTERS[role]} "
-                   "characters. Shorten it, or leave the column out.")  # fmt: skip
-            return None
-    capacity = 1
-    if not found.one_line_a_bed:
-        text = cell(Column.CAPACITY)
-        if not text.isascii() or not text.isdigit() or not 1 <= int(text[:6]) <= MAX_BEDS:
-            refuse(f", {hall} {name}: “{text[:20]}” is no number of beds from 1 to {MAX_BEDS}.")
-            return None
-        capacity = int(text)
-    state = _state(cell(Column.STATE))
-    if state is None:
-        refuse(f", {hall} {name}: “{cell(Column.STATE)[:20]}” is none of open, kept and offline.")
-        return None
-    meets = [need.strip() for need in re.split(r"[;,|/]", cell(Column.NEEDS)) if need.strip()]
-    for index, need in needs:
-        answer = row[index].strip().casefold()
-        if answer in _YES:
-            meets.append(need)
-        elif answer not in _NO:
-            refuse(f", {need}: “{row[index].strip()[:20]}” is neither yes nor no.")
-            return None
     designation = cell(Column.DESIGNATION)
-    return RoomRow(
-        hall,
-        cell(Column.FLOOR),
-        name,
-        capacity,
-        "" if designation.casefold() in _ANYBODY else designation,
-        tuple(dict.fromkeys(need[:80] for need in meets)),
-        state,
-        cell(Column.NOTE),
-        cell(Column.BED),
-    )
+    try:
+        _check_letters(hall, name, cell)
+        where = f"{hall} {name}"
+        capacity = 1 if found.one_line_a_bed else _capacity(cell(Column.CAPACITY), where)
+        state = _state(cell(Column.STATE), where)
+        return RoomRow(
+            hall,
+            cell(Column.FLOOR),
+            name,
+            capacity,
+            "" if designation.casefold() in _ANYBODY else designation,
+            _needs_met(row, cell(Column.NEEDS), needs),
+            state,
+            cell(Column.NOTE),
+            cell(Column.BED),
+        )
+    except _RowError as error:
+        found.problems.append(RoomProblem(f"Row {number:,}{error}", number))
+        return None
 
 
-def _texts(cell: Callable[[Column], str]) -> list[tuple[Column, str]]:
-    return [(role, cell(role)) for role in (Column.FLOOR, Column.DESIGNATION, Column.NOTE)]
+def _check_letters(hall: str, name: str, cell: Callable[[Column], str]) -> None:
+    if not name:
+        raise _RowError(" has no room. Fill it in, or remove the row.")
+    others = [(role, cell(role)) for role in (Column.FLOOR, Column.DESIGNATION, Column.NOTE)]
+    for role, text in ((Column.HALL, hall), (Column.ROOM, name), *others):
+        if len(text) > MOST_LETTERS[role]:
+            raise _RowError(
+                f", {LABELS[role].lower()}: “{text[:20]}…” is longer than {MOST_LETTERS[role]} "
+                "characters. Shorten it, or leave the column out."
+            )
 
 
-def _state(text: str) -> str | None:
+def _capacity(text: str, where: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:6]) <= MAX_BEDS:
+        raise _RowError(f", {where}: “{text[:20]}” is no number of beds from 1 to {MAX_BEDS}.")
+    return int(text)
+
+
+def _needs_met(
+    row: Sequence[str], listed: str, columns: Sequence[tuple[int, str]]
+) -> tuple[str, ...]:
+    """Return the needs of a list, and those whose own column says yes."""
+    met = [need.strip() for need in re.split(r"[;,|/]", listed) if need.strip()]
+    for index, need in columns:
+        answer = row[index].strip()
+        if answer.casefold() in _YES:
+            met.append(need)
+        elif answer.casefold() not in _NO:
+            raise _RowError(f", {need}: “{answer[:20]}” is neither yes nor no.")
+    return tuple(dict.fromkeys(need[:80] for need in met))
+
+
+def _state(text: str, where: str) -> str:
     words = text.casefold()
-    return next((state.value for state, known in _STATES.items() if words in known), None)
+    for state, known in _STATES.items():
+        if words in known:
+            return state.value
+    raise _RowError(f", {where}: “{text[:20]}” is none of open, kept and offline.")
 
 
 def _check_once(found: RoomFile, lines: Sequence[tuple[int, RoomRow]]) -> None:

@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 
 from engine.core.errors import StoppedError
 from engine.entropies.matching import complete_layout, make_matching_entropy
-from engine.inference.matching.messages import bound_value, solve_messages
+from engine.inference.matching.messages import solve_messages
 from engine.inference.matching.potentials import DenseScores, solve_potentials
 from engine.kernels.matching_potentials import invert_edge
 from tests.reference import perfect_matchings as reference
+from tests.reference.message_bound import bound_value
 
 
 def random_scores(n, spread, seed):

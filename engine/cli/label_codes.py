@@ -1,0 +1,70 @@
+"""Classes and their weights, as options name them or as the label maps of a folder hold them."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from engine.core.errors import InvalidProblemError
+from engine.crf.class_features import MOST_CLASSES
+from engine.datasets.image_folder import ImageFile
+from engine.datasets.label_maps import (
+    LabelCode,
+    checked_code,
+    read_label_code,
+    read_values,
+    value_in_words,
+)
+
+
+def label_code(args: argparse.Namespace, files: Sequence[ImageFile]) -> LabelCode:
+    """Return the classes that --classes and --unknown name, or those of all values in the files."""
+    given = args.classes or "auto"
+    if given.casefold().endswith(".csv"):
+        return read_label_code(Path(given), args.unknown)
+    if given != "auto":
+        names = [name.strip() for name in given.split(",")]
+        values = range(len(names) + len(args.unknown))
+        free = [value for value in values if value not in args.unknown][: len(names)]
+        return checked_code(names, free, args.unknown)
+    found: set[int] = set()
+    for file in files:
+        try:
+            found.update(int(value) for value in np.unique(read_values(file.mask_path)))
+        except InvalidProblemError:
+            continue  # named when it is read to learn from
+        if len(found) > MOST_CLASSES + len(args.unknown):
+            raise InvalidProblemError(
+                f"--classes auto: there are more than {MOST_CLASSES} values; name the classes in "
+                "a table."
+            )
+    used = sorted(found - set(args.unknown))
+    names = [value_in_words(value) for value in used]
+    if len(used) == 2 and used[0] == 0:
+        names = ["background", "foreground"]
+    return checked_code(names, used, args.unknown)
+
+
+def class_weights(
+    given: str | None, files: Sequence[ImageFile], code: LabelCode
+) -> list[float] | None:
+    """Return one weight a class; "balanced" counts the pixels of all files."""
+    if given is None:
+        return None
+    if given != "balanced":
+        try:
+            return [float(word) for word in given.split(",")]
+        except ValueError as error:
+            raise InvalidProblemError(
+                f"--class-weights: expected numbers with commas between them, received {given!r}."
+            ) from error
+    counts = np.zeros(256, dtype=np.int64)
+    for file in files:
+        try:
+            labels = code.labels(read_values(file.mask_path), file.name)
+        except InvalidProblemError:
+            continue
+        counts += np.bincount(labels.ravel(), minlength=256)
+    own = np.maximum(counts[: len(code.names)], 1)
+    return [float(weight) for weight in own.sum() / (len(own) * own)]
