@@ -1,5 +1,8 @@
 """Late changes of a placement: withdraw, work out, keep or discard."""
 
+from collections.abc import Callable
+from typing import Any
+
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -53,18 +56,8 @@ def act(request: HttpRequest, uuid: str) -> HttpResponse:
 
 def _act(request: HttpRequest, placement: Placement) -> None:
     wanted, user = request.POST.get("act", ""), request.user
-    if wanted == "withdraw":
-        version = whole_number(request.POST.get("version", ""))
-        event = students_withdraw(
-            user=user,
-            placement=placement,
-            numbers=find_numbers(placement, request.POST.get("students", "")),
-            version=-1 if version is None else version,
-        )
-        undo = reverse("housing:placement-undo", args=[placement.pk, event.pk])
-        toast(request, event.sentence, undo_url=undo)
-    elif wanted in ("give", "return"):
-        event = _one(request, placement)
+    if wanted in _EVENTS:
+        event = _EVENTS[wanted](request, placement)
         undo = reverse("housing:placement-undo", args=[placement.pk, event.pk])
         toast(request, event.sentence, undo_url=undo)
     elif wanted in ("first", "last"):
@@ -83,16 +76,6 @@ def _act(request: HttpRequest, placement: Placement) -> None:
         )
     elif wanted == "choose":
         _choose(request, placement)
-    elif wanted == "keep":
-        key = whole_number(request.POST.get("change", ""))
-        event = change_keep(
-            user=user,
-            placement=placement,
-            change_id=key or 0,
-            scores=scores_after(placement),
-        )
-        undo = reverse("housing:placement-undo", args=[placement.pk, event.pk])
-        toast(request, event.sentence, undo_url=undo)
     elif wanted == "discard":
         change_discard(user=user, placement=placement)
         toast(request, "Discarded. Nothing was changed.")
@@ -138,23 +121,52 @@ def moves_file(request: HttpRequest, uuid: str, file_format: str) -> HttpRespons
     )
 
 
-def _one(request: HttpRequest, placement: Placement) -> PlacementEvent:
-    """Give somebody who waits a free bed, or take somebody back who withdrew."""
-    version = whole_number(request.POST.get("version", ""))
-    options = {
-        "user": request.user,
-        "placement": placement,
-        "version": -1 if version is None else version,
-    }
+def _withdraw(request: HttpRequest, placement: Placement) -> PlacementEvent:
+    numbers = find_numbers(placement, request.POST.get("students", ""))
+    return students_withdraw(numbers=numbers, **_seen(request, placement))
+
+
+def _return(request: HttpRequest, placement: Placement) -> PlacementEvent:
+    """Take somebody back who withdrew."""
     numbers = read_students([request.POST.get("students", "")])
-    if request.POST.get("act") == "return":
-        return students_return(numbers=numbers, **options)
+    return students_return(numbers=numbers, **_seen(request, placement))
+
+
+def _give(request: HttpRequest, placement: Placement) -> PlacementEvent:
+    """Give somebody who waits a free bed."""
+    numbers = read_students([request.POST.get("students", "")])
     key = whole_number(request.POST.get("room", ""))
     room = placement.buildings.rooms.filter(pk=key or 0).first()
     if room is None:
         raise HousingError("This room is not in the building list any more.")
     sentence = f"S-{numbers[0]} got a bed in {room}."
-    return places_move(moves=[Move(numbers[0], room.pk)], sentence=sentence, **options)
+    moves = [Move(numbers[0], room.pk)]
+    return places_move(moves=moves, sentence=sentence, **_seen(request, placement))
+
+
+def _keep(request: HttpRequest, placement: Placement) -> PlacementEvent:
+    key = whole_number(request.POST.get("change", ""))
+    scores = scores_after(placement)
+    return change_keep(user=request.user, placement=placement, change_id=key or 0, scores=scores)
+
+
+def _seen(request: HttpRequest, placement: Placement) -> dict[str, Any]:
+    """Return who acts on what, by the version that their page showed."""
+    version = whole_number(request.POST.get("version", ""))
+    return {
+        "user": request.user,
+        "placement": placement,
+        "version": -1 if version is None else version,
+    }
+
+
+_EVENTS: dict[str, Callable[[HttpRequest, Placement], PlacementEvent]] = {
+    "withdraw": _withdraw,
+    "return": _return,
+    "give": _give,
+    "keep": _keep,
+}
+"""Acts that a button of the toast takes back."""
 
 
 def _price(text: str) -> float:
