@@ -65,6 +65,25 @@ def test_a_prediction_is_gone_before_its_rows_are(
     assert all(file.store.path(file.digest).exists() for file in ImageFile.objects.all())
 
 
+def test_a_model_is_gone_at_once_with_predictions_that_are_taken_away_later(
+    client_of: ClientOf, bob: User, batch: PredictionBatch, media_root: Path
+) -> None:
+    """The request once removed the files of every image that the model had predicted."""
+    client, model = client_of(bob), batch.segmenter
+    before = {name for name in files_in(media_root) if "/marginals/" in name}
+    client.post(f"/image-models/{model.pk}/delete/", {"confirm": model.name})
+    for address in (f"/image-models/{model.pk}/", f"/predictions/{batch.pk}/"):
+        assert client.get(address).status_code == 404
+    assert not Segmenter.objects.exists()
+    assert before
+    assert before <= files_in(media_root)
+    assert client.get("/jobs/").status_code == 200
+    run_job(removal().pk, watched=False)
+    assert removal().state == JobState.SUCCEEDED
+    assert not PredictionBatch.everything.exists()
+    assert not before & files_in(media_root)
+
+
 def test_a_set_goes_with_its_predictions_and_leaves_what_others_need(
     client_of: ClientOf,
     bob: User,

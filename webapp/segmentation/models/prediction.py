@@ -24,7 +24,12 @@ class PredictionBatch(Removable, OrganisationOwned):
 
     name = models.CharField(max_length=120)
     readout = models.CharField(max_length=8, choices=Readout, default=Readout.MARGINAL)
-    segmenter = models.ForeignKey(Segmenter, on_delete=models.CASCADE, related_name="batches")
+    segmenter = models.ForeignKey(
+        Segmenter,
+        null=True,  # once it was removed with this, while rows and files are still taken away
+        on_delete=models.CASCADE,
+        related_name="batches",
+    )
     image_set = models.ForeignKey(ImageSet, on_delete=models.CASCADE, related_name="batches")
     job = models.OneToOneField(
         "jobs.Job", null=True, on_delete=models.SET_NULL, related_name="prediction_batch"

@@ -13,12 +13,20 @@ from webapp.files.quota import with_fresh_count
 from webapp.jobs.models import Job
 from webapp.jobs.services import job_cancel, job_enqueue
 from webapp.segmentation.errors import SegmentationError
-from webapp.segmentation.models import ImageFile, ImageSet, PredictedImage, Segmenter
+from webapp.segmentation.models import (
+    ImageFile,
+    ImageSet,
+    PredictedImage,
+    PredictionBatch,
+    Segmenter,
+)
 from webapp.segmentation.selectors.image_sets import masked_images
-from webapp.segmentation.services.image_sets import (
+from webapp.segmentation.services.removals import (
     contents_release,
+    is_large,
     prediction_jobs_cancel,
     prediction_paths,
+    removal_start,
 )
 
 FEWEST_FOR_HOLDING_OUT = 4
@@ -132,7 +140,17 @@ def split_images(
 
 
 def segmenter_delete(*, user: User, segmenter: Segmenter) -> None:
-    """Delete a model with its predictions; running jobs are cancelled. Images stay."""
+    """Delete a model with its predictions; running jobs are cancelled. Images stay.
+
+    Large predictions are gone at once too, and a job takes away their rows and files.
+    """
+    n_predictions = segmenter.batches.count()
+    for batch in segmenter.batches.all():
+        if is_large(batch):
+            removal_start(user=user, target=batch)
+    PredictionBatch.everything.filter(segmenter=segmenter).exclude(removed_at=None).update(
+        segmenter=None
+    )
     rows = list(PredictedImage.objects.filter(batch__segmenter=segmenter).select_related("batch"))
     paths = [path for row in rows for path in prediction_paths(row)]
     paths += [segmenter.path, segmenter.preview_path(0), segmenter.preview_path(1)]
@@ -141,7 +159,7 @@ def segmenter_delete(*, user: User, segmenter: Segmenter) -> None:
         if segmenter.job is not None and segmenter.job.is_active:
             job_cancel(user=user, job=segmenter.job)
         prediction_jobs_cancel(user=user, batches=segmenter.batches)
-        audit(user, "removed", segmenter, predictions=segmenter.batches.count())
+        audit(user, "removed", segmenter, predictions=n_predictions)
         organisation_id = segmenter.organisation_id
         segmenter.delete()
     for path in paths:
