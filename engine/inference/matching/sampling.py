@@ -19,7 +19,7 @@ Efron and Morris 1975 (shrinkage); Walker 1977 (drawing by tables).
 """
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
@@ -112,6 +112,8 @@ def sample_marginals(
         if sweeps < look_at and not is_late:
             continue
         found = _combine(chains, tau)
+        if sweeps <= BURN_IN:
+            found = replace(found, has_mixed=False)  # they know where they began
         if is_late or (found.has_mixed and found.error <= wanted):
             return _balance(found)
         look_seconds = time.perf_counter() - now
