@@ -54,9 +54,10 @@ def learn(walk: Walk) -> None:
 def predict(walk: Walk) -> None:
     """Predict the other set, and wait."""
     page = walk.page
-    walk.click(page.get_by_role("link", name="Predict masks"), page.get_by_label("Images"))
-    option = page.get_by_label("Images").locator("option", has_text="Pictures to predict")
-    page.get_by_label("Images").select_option(option.get_attribute("value"))
+    walk.click(page.get_by_role("link", name="Predict masks"), page.locator("#id_image_set"))
+    sets = page.locator("#id_image_set")
+    option = sets.locator("option", has_text="Pictures to predict")
+    sets.select_option(option.get_attribute("value"))
     walk.click(page.get_by_role("button", name="Predict"), page.locator("#prediction-live"))
     begun = time.perf_counter()
     page.locator(".badge", has_text=re.compile("^Done")).first.wait_for(timeout=JOB_MS)

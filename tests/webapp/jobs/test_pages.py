@@ -87,6 +87,10 @@ def test_an_unknown_amount_of_work_has_no_fake_bar(
     page = client_of(bob).get(f"/jobs/{job.pk}/card/").content.decode()
     assert "<progress" not in page
     assert "not known yet" in page
+    Job.objects.filter(pk=job.pk).update(seconds_left=60.0)
+    page = client_of(bob).get(f"/jobs/{job.pk}/card/").content.decode()
+    assert "Time left" in page
+    assert "not known yet" not in page
 
 
 def test_an_interrupted_job_says_where_it_went_on(client_of: ClientOf, bob: User, job: Job) -> None:
