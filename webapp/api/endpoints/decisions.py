@@ -7,7 +7,7 @@ from webapp.api.endpoints.placements import TAG, find_placement
 from webapp.api.problems import Problem
 from webapp.api.registry import Request, endpoint
 from webapp.api.shapes import housing as shapes
-from webapp.api.shapes.base import Page, Paging, Sentence
+from webapp.api.shapes.base import Event, Page, Paging, Sentence
 from webapp.common.selectors import get_or_404
 from webapp.housing.errors import HousingError
 from webapp.housing.forms import read_students
@@ -133,10 +133,10 @@ def reorder_waiting(request: Request, placement_id: UUID) -> Sentence:
 
 
 @endpoint("GET", "/placements/{placement_id}/events", tag=TAG, summary="List changes", query=Paging)
-def list_events(request: Request, placement_id: UUID) -> Page[shapes.Event]:
+def list_events(request: Request, placement_id: UUID) -> Page[Event]:
     """Return what staff changed, newest first."""
     found = find_placement(request, placement_id)
-    return page_of(request, found.events.select_related("user"), shapes.Event)
+    return page_of(request, found.events.select_related("user"), Event)
 
 
 @endpoint(

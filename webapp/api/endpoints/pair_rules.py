@@ -6,7 +6,7 @@ from webapp.api.dispatch import page_of, read_body, read_query
 from webapp.api.registry import Request, endpoint
 from webapp.api.shapes import pairs as shapes
 from webapp.api.shapes import roommates
-from webapp.api.shapes.base import Page, Paging, Sentence
+from webapp.api.shapes.base import Event, Page, Paging, Sentence
 from webapp.cohorts.models import Cohort
 from webapp.common.parameters import digits_of, whole_number
 from webapp.common.selectors import get_or_404, get_owned_or_404
@@ -38,7 +38,7 @@ def _number(text: str) -> int:
     "unsingle one, relax and require a rule column. Propose again to pair by it.",
     body=shapes.NewRule,
 )
-def change_rule(request: Request, proposal_id: UUID) -> shapes.PairEvent:
+def change_rule(request: Request, proposal_id: UUID) -> Event:
     """Change one rule; what it did can be undone."""
     proposal = get_owned_or_404(Proposal, request.user, proposal_id)
     sent = read_body(request, shapes.NewRule)
@@ -50,7 +50,7 @@ def change_rule(request: Request, proposal_id: UUID) -> shapes.PairEvent:
         second=_number(sent.second),
         column=sent.column,
     )
-    return shapes.PairEvent.of(event)
+    return Event.of(event)
 
 
 @endpoint(
@@ -88,7 +88,7 @@ def look_at_swap(request: Request, proposal_id: UUID, student: str) -> shapes.Sw
     description="Refused with 409 when one of the two pairs changed since the versions given.",
     body=shapes.NewSwap,
 )
-def swap_pairs(request: Request, proposal_id: UUID) -> shapes.PairEvent:
+def swap_pairs(request: Request, proposal_id: UUID) -> Event:
     """Pair two students, and their roommates with each other."""
     proposal = get_owned_or_404(Proposal, request.user, proposal_id)
     sent = read_body(request, shapes.NewSwap)
@@ -99,14 +99,14 @@ def swap_pairs(request: Request, proposal_id: UUID) -> shapes.PairEvent:
         partner=_number(sent.partner),
         versions={pair.id: pair.version for pair in sent.now},
     )
-    return shapes.PairEvent.of(event)
+    return Event.of(event)
 
 
 @endpoint("GET", "/proposals/{proposal_id}/events", tag=TAG, summary="List decisions", query=Paging)
-def list_pair_events(request: Request, proposal_id: UUID) -> Page[shapes.PairEvent]:
+def list_pair_events(request: Request, proposal_id: UUID) -> Page[Event]:
     """Return what staff decided, newest first."""
     proposal = get_owned_or_404(Proposal, request.user, proposal_id)
-    return page_of(request, proposal.events.select_related("user"), shapes.PairEvent)
+    return page_of(request, proposal.events.select_related("user"), Event)
 
 
 @endpoint(

@@ -169,3 +169,24 @@ def _place(where: Sequence[int | str]) -> str:
     for part in where:
         text += f"[{part}]" if isinstance(part, int) else f"{'.' if text else ''}{part}"
     return text or "The body"
+
+
+class Event(Answer):
+    """What staff did to a proposal or a placement: a decision, a swap, a changed rule."""
+
+    id: int
+    sentence: str
+    by: str
+    at: Time
+    is_undone: bool
+
+    @classmethod
+    def of(cls, event: Any) -> "Event":
+        """Read an event with its person."""
+        return cls(
+            id=event.pk,
+            sentence=event.sentence,
+            by=event.user.get_username() if event.user else "",
+            at=event.created_at,
+            is_undone=event.undone_at is not None,
+        )

@@ -8,7 +8,6 @@ from webapp.api.shapes.base import Answer, Body, Key, Paging, SentKey, Time
 from webapp.housing.models import (
     MAX_BEDS,
     Place,
-    PlacementEvent,
     RoommateRequest,
     RoomState,
 )
@@ -303,27 +302,6 @@ class RoomDecided(Answer):
     sentence: str
     event: int
     version: int
-
-
-class Event(Answer):
-    """A change by staff."""
-
-    id: int
-    sentence: str
-    by: str
-    at: Time
-    is_undone: bool
-
-    @classmethod
-    def of(cls, event: PlacementEvent) -> "Event":
-        """Read an event with its person."""
-        return cls(
-            id=event.pk,
-            sentence=event.sentence,
-            by=event.user.get_username() if event.user else "",
-            at=event.created_at,
-            is_undone=event.undone_at is not None,
-        )
 
 
 class RosterQuery(Paging):

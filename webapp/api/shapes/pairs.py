@@ -4,8 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from webapp.api.shapes.base import Answer, Body, SentKey, Time
-from webapp.matching.models import DecisionEvent
+from webapp.api.shapes.base import Answer, Body, SentKey
 from webapp.matching.selectors.cards import NextPartner
 from webapp.matching.services.rules import ACTIONS
 from webapp.matching.services.swaps import NewPair as NewPairRow
@@ -21,27 +20,6 @@ class NewRule(Body):
     first: str = Field("", description=STUDENT, max_length=20)
     second: str = Field("", description=STUDENT, max_length=20)
     column: str = Field("", description="for relax and require: a rule column", max_length=200)
-
-
-class PairEvent(Answer):
-    """A decision, a swap or a changed rule of a proposal; it can be undone."""
-
-    id: int
-    sentence: str
-    by: str
-    at: Time
-    is_undone: bool
-
-    @classmethod
-    def of(cls, event: DecisionEvent) -> "PairEvent":
-        """Read an event with its person."""
-        return cls(
-            id=event.pk,
-            sentence=event.sentence,
-            by=event.user.get_username() if event.user else "",
-            at=event.created_at,
-            is_undone=event.undone_at is not None,
-        )
 
 
 class NewCheck(Body):
