@@ -110,15 +110,17 @@ def reliability_chart(
     else:
         low, high = 0.0, 100.0
         x, y = LinearScale(low, high, LEFT, RIGHT), LinearScale(low, high, BOTTOM, TOP)
-    description = "Dotted line: predicted = observed. Bars: 95 % range."
-    picture = Picture(WIDTH, HEIGHT + 24, title=title, description=description)
+    sentences = ("Dotted line: predicted = observed.", "Bars: 95 % range.")
+    description = " ".join(sentences)
+    picture = Picture(WIDTH, HEIGHT + 42, title=title, description=description)
     _reliability_axes(picture, x, y, x_label, y_label)
     picture.line(x(low), y(low), x(high), y(high), "chart-line tone-muted dotted")
     for predicted, observed, lower, upper, _ in bins:
         px = x(100 * predicted)
         picture.line(px, y(100 * lower), px, y(100 * upper), "chart-line tone-for")
         picture.add("circle", cx=px, cy=y(100 * observed), r=4.0, cls="point--filled fill-for")
-    picture.text(0.5 * (LEFT + RIGHT), HEIGHT + 12, description, anchor="middle")
+    for number, sentence in enumerate(sentences):  # one line would leave a narrow panel
+        picture.text(0.5 * (LEFT + RIGHT), HEIGHT + 12 + 18 * number, sentence, anchor="middle")
     rows = tuple(
         (
             formats.per_cent(p, 3),
