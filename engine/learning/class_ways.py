@@ -30,7 +30,7 @@ from engine.learning.class_weights import (
     trees_alone,
 )
 from engine.learning.clock import Clock
-from engine.learning.folds import block_folds
+from engine.learning.folds import BLOCKS, FOLDS, block_folds
 from engine.metrics.classes import Confusion
 from engine.objectives.class_losses import ClassLoss
 from engine.objectives.class_messages import ClassMessages
@@ -289,14 +289,19 @@ class WayLearning:
         """Counts of every whole picture, judged by weights from the other half.
 
         Of a lone picture the window is judged, each half of its blocks by the weights of the other.
+        Classes known in one place only are not judged: half of a stroke would judge the other.
         """
+        lone: list[int] = []
+        if len(self.examples) < FOLDS:
+            lone = classes_in_one_place([one.labels for one in self.wholes], self._layout.n_classes)
         if len(self.examples) > 1:
+            wholes = [_without(one, lone) for one in self.wholes]
             found: dict[int, Confusion] = {}
             for side, theta in enumerate(thetas[::-1]):
-                counts = judge_classes(self.wholes[side::2], theta, self.should_stop)
+                counts = judge_classes(wholes[side::2], theta, self.should_stop)
                 found |= {side + 2 * k: one for k, one in enumerate(counts)}
             return tuple(found[k] for k in sorted(found))
-        judged = [half[0] for half in halves[::-1]]
+        judged = [_without(half[0], lone) for half in halves[::-1]]
         counts = [
             judge_classes([one], theta, self.should_stop)[0]
             for one, theta in zip(judged, thetas, strict=True)
@@ -358,6 +363,32 @@ def added(counts: Iterable[Confusion], n_classes: int) -> Confusion:
     for one in counts:
         total = total + one
     return total
+
+
+def classes_in_one_place(labels: Sequence[ClassLabels], n_classes: int) -> list[int]:
+    """Return the classes of few pictures that lie in one of them, within the size of a block.
+
+    Trees are kept from blocks there, and a border between two may part a stroke.
+    """
+    found = []
+    for k in range(n_classes):
+        places = [np.nonzero(one == k) for one in labels]
+        within = [
+            all(np.ptp(at) * BLOCKS < side for at, side in zip(place, one.shape, strict=True))
+            for place, one in zip(places, labels, strict=True)
+            if len(place[0])
+        ]
+        if within == [True]:
+            found.append(k)
+    return found
+
+
+def _without(example: ClassExample, classes: Sequence[int]) -> ClassExample:
+    """The example with the labels of some classes hidden."""
+    if not classes:
+        return example
+    hidden = np.isin(example.labels, classes)
+    return ClassExample(example.features, np.where(hidden, np.uint8(UNKNOWN), example.labels))
 
 
 def _by_blocks(example: ClassExample) -> tuple[ClassExample, ClassExample]:

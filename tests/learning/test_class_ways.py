@@ -59,6 +59,18 @@ def test_a_lone_picture_is_judged_block_by_block() -> None:
     assert counts.error < 0.3
 
 
+def test_no_half_of_a_stroke_judges_the_other() -> None:
+    """A short stroke over a border between blocks was once judged by its own other half: 100 %."""
+    painted = np.full((60, 60), 255, dtype=np.uint8)
+    painted[17:24, 30] = 0  # over the border at 20, within the size of a block
+    painted[5:50, 10] = 1
+    painted[40, 20:26] = 2
+    assert class_ways.classes_in_one_place([painted], 3) == [0, 2]
+    elsewhere = np.full((60, 60), 255, dtype=np.uint8)
+    elsewhere[3, 3] = 2
+    assert class_ways.classes_in_one_place([painted, elsewhere], 3) == [0]
+
+
 def _strokes(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Two level strokes a class within a label map, 3 pixels wide."""
     painted = np.full_like(labels, 255)
