@@ -26,7 +26,7 @@ from webapp.matching.rules import proposal_rules
 NEXT_BEST = 3
 KEPT_MODELS = 32  # some 100 kB each
 MAX_CHIPS = 3
-SAMPLED_PAIRS = 50_000  # as many as a picture can tell from all of them
+SAMPLED_PAIRS = 20_000  # as many as a picture can tell from all of them
 SMALL_REASON = 0.05  # nats: reasons below this are not worth a chip
 WEAK_REASON = 0.1  # nats: what counts as speaking against a pair in the filter
 
