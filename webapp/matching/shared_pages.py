@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.urls import reverse
 
 from webapp.accounts.models import User
@@ -57,16 +57,18 @@ def cohort_progress(keys: Collection[Any]) -> dict[Any, hooks.Progress]:
     for row in models.order_by().values("cohorts").annotate(count=Count("pk")):
         words = f"Used by {counted(row['count'], 'model')}"
         found[row["cohorts"]] = hooks.Progress(words, 1, 1, reverse("matching:models"), stage=1)
-    proposals = light(Proposal.objects.filter(cohort__in=keys)).order_by("updated_at")
-    for proposal in with_progress(proposals):
-        if proposal.n_pairs:
-            found[proposal.cohort_id] = hooks.Progress(
-                f"{proposal.n_decided:,} of {counted(proposal.n_pairs, 'pair')} decided",
-                proposal.n_decided,
-                proposal.n_pairs,
-                reverse("matching:proposal", args=[proposal.pk]),
-                stage=2,
-            )
+    # Pairs are counted of the last changed proposal only: a cohort has many, of thousands of pairs.
+    has_pairs = Exists(ProposedPair.objects.filter(proposal=OuterRef("pk")))
+    proposals = Proposal.objects.filter(has_pairs, cohort__in=keys).order_by("updated_at")
+    latest = {proposal.cohort_id: proposal for proposal in proposals.only("cohort")}
+    for proposal in with_progress(latest.values()):
+        found[proposal.cohort_id] = hooks.Progress(
+            f"{proposal.n_decided:,} of {counted(proposal.n_pairs, 'pair')} decided",
+            proposal.n_decided,
+            proposal.n_pairs,
+            reverse("matching:proposal", args=[proposal.pk]),
+            stage=2,
+        )
     return found
 
 

@@ -149,8 +149,8 @@ def suggest_check(cohorts: Sequence[Cohort], chosen: Sequence[str]) -> str:
 
 def cohorts_to_check(user: User, model: LearnedModel) -> list[Cohort]:
     """Return the cohorts with pairs that have no student of those learned from."""
-    sources = list(model.cohorts.select_related("half_of"))
-    past = owned_by(Cohort, user).filter(n_pairs__gt=1).select_related("half_of")
+    sources = list(light(model.cohorts.all(), "half_of"))
+    past = light(owned_by(Cohort, user).filter(n_pairs__gt=1), "half_of")
     return [c for c in past if not any(share_students(c, source) for source in sources)]
 
 
