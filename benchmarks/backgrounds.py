@@ -42,8 +42,9 @@ from engine.crf.image_grid import enlarge, model_shape, shrink_image, shrink_lab
 from engine.datasets.label_maps import read_label_code
 from engine.learning.class_weights import fit_loss, rest_messages
 from engine.metrics.classes import confusion
-from engine.objectives.class_losses import LOCAL_LOSSES, ClassLoss
+from engine.objectives.class_losses import ClassLoss
 from engine.objectives.class_messages import ClassMessages
+from engine.objectives.grid_losses import LOCAL_LOSSES
 
 SIDE = 240
 """Longest side of the pictures, about that of the published 240 x 320."""

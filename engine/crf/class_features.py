@@ -38,7 +38,7 @@ Scores = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class ClassLayout:
     """Where the parameters of so many classes and maps stand in theta."""
 
     n_classes: int
@@ -117,9 +117,9 @@ class ClassFeatures:
         return int(self.trees.shape[0]), int(self.trees.shape[1])
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> ClassLayout:
         """Where the parameters stand."""
-        return Layout(int(self.trees.shape[2]), int(self.maps.shape[2]))
+        return ClassLayout(int(self.trees.shape[2]), int(self.maps.shape[2]))
 
     @property
     def codes(self) -> tuple[CodeArray, CodeArray]:

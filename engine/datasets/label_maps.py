@@ -81,7 +81,7 @@ def read_values(
     Raises
     ------
     InvalidProblemError
-        As for `engine.datasets.images.read_image`, or if the numbers are fractions.
+        As for `read_image`, or if the numbers are fractions.
     """
     label = picture_label(source, name)
     picture = open_picture(source, label, max_pixels)

@@ -116,7 +116,7 @@ def read_deep(
     Raises
     ------
     InvalidProblemError
-        As `engine.datasets.images.read_image` does.
+        As `read_image` does.
     """
     label = picture_label(source, name)
     content = picture_bytes(source, label, max_pixels)

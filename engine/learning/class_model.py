@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from engine.core.arguments import FloatArray, as_finite_array, check_positive, read_only
 from engine.core.errors import InvalidProblemError
 from engine.core.npz_file import read_model_parts, read_npz, write_npz
-from engine.crf.class_features import MOST_CLASSES, ClassFeatures, Layout
+from engine.crf.class_features import MOST_CLASSES, ClassFeatures, ClassLayout
 from engine.crf.filter_bank import SCALES, Frame
 from engine.crf.image_features import COLOUR_THRESHOLDS, SOBEL_THRESHOLDS, code_edges
 from engine.crf.image_grid import MIN_SIDE, model_shape
@@ -151,7 +151,7 @@ def make_class_model(
         If the parts do not fit each other or a number is out of range.
     """
     check_classes(classes)
-    layout = Layout(len(classes), unaries.n_maps)
+    layout = ClassLayout(len(classes), unaries.n_maps)
     weights = as_finite_array("theta", np.array(theta, dtype=np.float64), shape=(layout.size,))
     if loss not in LOSSES:
         raise InvalidProblemError(f"loss: expected one of {', '.join(LOSSES)}, received {loss!r}.")

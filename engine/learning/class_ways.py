@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from engine.core.arguments import FloatArray
 from engine.core.progress import StopCallback
-from engine.crf.class_features import UNKNOWN, ClassExample, ClassLabels, Layout
+from engine.crf.class_features import UNKNOWN, ClassExample, ClassLabels, ClassLayout
 from engine.kernels.threads import count_threads
 from engine.learning.class_weights import (
     SWEEPS,
@@ -261,7 +261,7 @@ class WayLearning:
         return tail
 
     @property
-    def _layout(self) -> Layout:
+    def _layout(self) -> ClassLayout:
         return self.examples[0].features.layout
 
     def _halves(self) -> tuple[list[ClassExample], list[ClassExample]] | None:

@@ -13,7 +13,7 @@ from engine.core.arguments import FloatArray, IntArray, read_only
 from engine.core.errors import StoppedError
 from engine.core.progress import StopCallback, ignore_progress
 from engine.core.status import Status
-from engine.crf.class_features import ClassExample, Layout
+from engine.crf.class_features import ClassExample, ClassLayout
 from engine.kernels.threads import count_threads, one_blas_thread
 from engine.metrics.classes import Confusion, confusion
 from engine.objectives.class_inner import ClassSetInnerProblem, expected_statistics
@@ -170,7 +170,7 @@ def fit_likelihood(
     return replace(result, seconds=time.perf_counter() - started)
 
 
-def free_parameters(layout: Layout, *, is_potts: bool) -> IntArray:
+def free_parameters(layout: ClassLayout, *, is_potts: bool) -> IntArray:
     """Places in theta of what is learned: all, or all but the weights of label pairs."""
     return np.arange(layout.size - (2 * layout.n_classes**2 if is_potts else 0))
 
@@ -247,7 +247,7 @@ def judge_classes(
         return list(pool.map(one, examples))
 
 
-def trees_alone(layout: Layout) -> FloatArray:
+def trees_alone(layout: ClassLayout) -> FloatArray:
     """Parameters that say what the trees say, pixel by pixel."""
     theta = np.zeros(layout.size)
     layout.split(theta)[0][:, 1] = 1.0

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from engine.core.arguments import read_only
 from engine.core.errors import InvalidProblemError
-from engine.crf.class_features import ClassFeatures, ClassLabels, Layout, centred
+from engine.crf.class_features import ClassFeatures, ClassLabels, ClassLayout, centred
 from engine.crf.filter_bank import FilterBank, blur_into
 from engine.crf.forest import Forest
 from engine.crf.grid_features import EdgeFeatures
@@ -127,7 +127,7 @@ class LiveSegmenter:
         self._pictures: dict[str, _Kept] = {}
         self._strokes: dict[str, ClassLabels] = {}
         self._forest: Forest | None = None
-        self._theta = Layout(len(self.classes)).smooth()
+        self._theta = ClassLayout(len(self.classes)).smooth()
 
     @property
     def keys(self) -> tuple[str, ...]:

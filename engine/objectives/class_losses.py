@@ -23,6 +23,7 @@ from engine.crf.grid_features import CodeArray
 from engine.kernels import class_losses as begin
 from engine.kernels.class_messages import reverse_sweep
 from engine.objectives.class_messages import ClassMessages
+from engine.objectives.grid_losses import LOCAL_LOSSES
 
 NODE_LOSSES = {
     "univariate-logistic": begin.UNIVARIATE_LOGISTIC,
@@ -30,7 +31,6 @@ NODE_LOSSES = {
     "smoothed-classification": begin.SMOOTHED_CLASSIFICATION,
 }
 LIKELIHOOD, CLIQUE = "surrogate-likelihood", "clique-logistic"
-LOCAL_LOSSES = ("pseudolikelihood", "piecewise", "independent")
 CLASS_LOSSES = (*NODE_LOSSES, LIKELIHOOD, CLIQUE, *LOCAL_LOSSES)
 
 Gradient = tuple[float, FloatArray]

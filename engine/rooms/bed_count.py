@@ -7,7 +7,7 @@ from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from scipy.sparse import csr_array
 
 from engine.core.arguments import BoolArray, FloatArray, IntArray
-from engine.rooms.formulation import Layout
+from engine.rooms.formulation import RoomLayout
 
 SECONDS = 5.0
 
@@ -29,7 +29,7 @@ class BedCount:
     short_beds: int
 
 
-def count_beds(layout: Layout, keys: IntArray, alone: BoolArray) -> BedCount:
+def count_beds(layout: RoomLayout, keys: IntArray, alone: BoolArray) -> BedCount:
     """Place as many people as the beds allow, without looking at who lives with whom.
 
     Parameters
@@ -59,7 +59,7 @@ def count_beds(layout: Layout, keys: IntArray, alone: BoolArray) -> BedCount:
 class _Model:
     """People of a type in rooms of a kind (x), rooms of a kind given to a key (y)."""
 
-    def __init__(self, layout: Layout, types: IntArray, amount: IntArray) -> None:
+    def __init__(self, layout: RoomLayout, types: IntArray, amount: IntArray) -> None:
         self._layout, self._types, self._amount = layout, types, amount
         key_of = np.unique(types[:, 1], return_inverse=True)[1]
         self._place, self._kind = np.nonzero(types[:, 3:])

@@ -10,7 +10,7 @@ from engine.core.progress import StopCallback, never_stop
 from engine.crf.room_rules import RoomRules
 from engine.crf.rooms import Rooms
 from engine.kernels.room_chain import sweep_beds
-from engine.rooms.clock import Clock
+from engine.rooms.clock import SearchClock
 from engine.rooms.exchange import Exchange
 from engine.rooms.formulation import Attributes, formulate
 from engine.rooms.seating import seat_atoms
@@ -133,7 +133,7 @@ def share_probabilities(
     """
     rules = rules or RoomRules()
     rng = rng or np.random.default_rng(0)
-    clock = Clock(max_seconds, should_stop)
+    clock = SearchClock(max_seconds, should_stop)
     pairs = roommate_pairs(room) if pairs is None else np.asarray(pairs, dtype=np.int64)
     if pairs.ndim != 2 or pairs.shape[1] != 2:
         raise InvalidProblemError(f"pairs: expected shape (any, 2), received {pairs.shape}.")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from engine.core.progress import StopCallback
 
 
-class Clock:
+class SearchClock:
     """Seconds since the start; ``is_over`` once the limit has passed or the caller said stop."""
 
     def __init__(self, max_seconds: float | None, should_stop: StopCallback) -> None:

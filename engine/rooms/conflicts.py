@@ -12,7 +12,7 @@ from engine.core.errors import InvalidProblemError
 from engine.crf.room_rules import Need, Request, RoomRules
 from engine.crf.rooms import Rooms
 from engine.rooms.bed_count import BedCount, count_beds
-from engine.rooms.formulation import Attributes, Layout, lay_out, survey_column
+from engine.rooms.formulation import Attributes, RoomLayout, lay_out, survey_column
 
 RuleEntry = tuple[str, Any]  # field of RoomRules, entry
 Link = tuple[tuple[RuleEntry, ...], int, int]  # the rules that hold two students together, and who
@@ -236,7 +236,7 @@ class _Case:
         students = tuple(unplaced)
         return RoomConflict("clash", text, students, (), tuple(needed), n_left=1)
 
-    def _lay_out(self, rules: RoomRules) -> Layout:
+    def _lay_out(self, rules: RoomRules) -> RoomLayout:
         return lay_out(self.n, self.attributes, self.rooms, replace(rules, preferences=()))
 
     def _describe(self, entries: Sequence[RuleEntry]) -> str:

@@ -5,7 +5,7 @@ import numpy as np
 from engine.core.progress import StopCallback
 from engine.crf.room_rules import RoomRules
 from engine.crf.rooms import Rooms
-from engine.rooms.clock import Clock
+from engine.rooms.clock import SearchClock
 from engine.rooms.formulation import Attributes, formulate
 from engine.rooms.search import Search
 
@@ -27,7 +27,7 @@ def leaves_somebody_out(
         penalty=1.0,
         gap=CLOSE,
         rng=np.random.default_rng(0),
-        clock=Clock(SECONDS, should_stop),
+        clock=SearchClock(SECONDS, should_stop),
         report=lambda sentence, value, bound: None,
     )
     search.run()

@@ -18,7 +18,7 @@ Attributes = Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Layout:
+class RoomLayout:
     """Who must share a room, and who may live where; scores play no part.
 
     ``atom_of`` (n,); ``sizes`` (atoms,); ``kind_of`` (r,) kind of each room, -1 where it takes
@@ -43,14 +43,14 @@ class Layout:
         return np.asarray(self.allowed[self.view] & fits, dtype=np.bool_)
 
 
-def lay_out(n: int, attributes: Attributes, rooms: Rooms, rules: RoomRules) -> Layout:
+def lay_out(n: int, attributes: Attributes, rooms: Rooms, rules: RoomRules) -> RoomLayout:
     """Sort students into atoms and rooms into kinds."""
     musts = tuple((r.student, r.wants) for r in rules.requests if r.is_must)
     atom_of = join_students(n, (*rules.locks, *musts, *_students_by_room(rules.assigned)))
     sizes = np.bincount(atom_of, minlength=int(atom_of.max(initial=-1)) + 1).astype(np.int64)
     kind_of, capacity, count, view, views = _kinds(rooms, rules)
     allowed, preference = _views(attributes, rooms, rules, views, atom_of, sizes)
-    return Layout(
+    return RoomLayout(
         atom_of, sizes, kind_of, capacity, count, view, allowed, preference, rules.must_fill
     )
 

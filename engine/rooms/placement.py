@@ -22,7 +22,7 @@ from engine.crf.rooms import Rooms
 from engine.crf.survey import Survey
 from engine.kernels.threads import one_blas_thread
 from engine.learning.roommate_model import RoommateModel
-from engine.rooms.clock import Clock
+from engine.rooms.clock import SearchClock
 from engine.rooms.conflicts import RoomConflict, check_room_rules, name_crowding
 from engine.rooms.crowding import leaves_somebody_out
 from engine.rooms.formulation import Attributes, Formulation, formulate, rooms_of_groups
@@ -175,7 +175,7 @@ def place_in_rooms(
     else:
         matrix = np.asarray(scores, dtype=np.float64)
     matrix = _check_scores(matrix)
-    clock = Clock(max_seconds, should_stop)
+    clock = SearchClock(max_seconds, should_stop)
     n = len(matrix)
     ids = ids or tuple(f"student {k}" for k in range(n))
     previous = _check_previous(previous, n, rooms)
@@ -218,7 +218,7 @@ def _name_crowding(
 ) -> RoomConflict:
     """Say why the search left people out; some seconds at most."""
     n = len(ids)
-    clock = Clock(CROWDING_SECONDS, should_stop)
+    clock = SearchClock(CROWDING_SECONDS, should_stop)
 
     def is_short(fewer: RoomRules) -> bool:
         return not clock.is_over() and leaves_somebody_out(
@@ -233,7 +233,7 @@ def _name_crowding(
 class _Keeper:
     """Saves the search now and then."""
 
-    def __init__(self, place: OwnCheckpoint | None, clock: Clock) -> None:
+    def __init__(self, place: OwnCheckpoint | None, clock: SearchClock) -> None:
         self._place, self._clock = place, clock
         self.saved = None if place is None else place.load()
         self._next = SAVE_EVERY
@@ -281,7 +281,9 @@ def _penalty(formulation: Formulation) -> float:
     return float(2.0 * most + 1.0)
 
 
-def _reporter(on_progress: ProgressCallback, clock: Clock, formulation: Formulation) -> Report:
+def _reporter(
+    on_progress: ProgressCallback, clock: SearchClock, formulation: Formulation
+) -> Report:
     def report(sentence: str, value: float, bound: float) -> None:
         low, high = value + formulation.offset, bound + formulation.offset
         on_progress(
@@ -315,7 +317,7 @@ def _finish(
     rules: RoomRules,
     previous: IntArray | None,
     penalty: float,
-    clock: Clock,
+    clock: SearchClock,
     conflicts: tuple[RoomConflict, ...],
     gap: float,
 ) -> Placement:

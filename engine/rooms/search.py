@@ -8,7 +8,7 @@ import numpy as np
 from engine.core.arguments import BoolArray, IntArray
 from engine.core.checkpoint import SavedState, State
 from engine.core.gap import relative_gap
-from engine.rooms.clock import Clock
+from engine.rooms.clock import SearchClock
 from engine.rooms.closing import solve_whole
 from engine.rooms.columns import Columns
 from engine.rooms.descent import descend
@@ -70,7 +70,7 @@ class Search:
         penalty: float,
         gap: float,
         rng: np.random.Generator,
-        clock: Clock,
+        clock: SearchClock,
         report: Report,
         on_round: Callable[["Search"], None] = lambda search: None,
     ) -> None:

@@ -43,7 +43,7 @@ def test_trees_stand_alone_where_every_way_of_weights_does_worse(
     monkeypatch.setattr(class_ways, "MOST_COMPARED_BY_LIKELIHOOD", 1)
     trained = train_class_segmentation(*class_pictures(4), CLASSES)
     assert trained.loss == "trees"
-    layout = class_ways.Layout(3)
+    layout = class_ways.ClassLayout(3)
     assert np.array_equal(trained.model.theta, trees_alone(layout))
     assert trained.errors["trees alone"] == min(trained.errors.values())
 

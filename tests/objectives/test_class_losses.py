@@ -12,7 +12,8 @@ from engine.crf.class_features import ClassExample
 from engine.graphs.grid import Grid
 from engine.graphs.pairwise import PairwiseGraph
 from engine.learning.pairwise_fitting import PairwiseExample, PairwiseFitting, PairwiseObjective
-from engine.objectives.class_losses import CLASS_LOSSES, LOCAL_LOSSES, ClassLoss, loss_and_gradient
+from engine.objectives.class_losses import CLASS_LOSSES, ClassLoss, loss_and_gradient
+from engine.objectives.grid_losses import LOCAL_LOSSES
 from engine.objectives.pairwise_losses import HIDDEN
 from tests.objectives.test_class_messages import all_scores, example, parameters
 

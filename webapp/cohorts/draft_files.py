@@ -7,7 +7,7 @@ from uuid import UUID
 
 from cryptography.fernet import Fernet
 
-from webapp.cohorts.tables.layout import Layout, find_layout
+from webapp.cohorts.tables.layout import SheetLayout, find_layout
 from webapp.cohorts.tables.source import Line, Sheet, Source
 from webapp.cohorts.tables.table import Table, build_table
 from webapp.files import store
@@ -68,7 +68,7 @@ def draft_source(path: Path, key: str | None) -> Source:
     return _source(path, store.get(path).stat().st_mtime_ns, key)
 
 
-def draft_file_table(path: Path, key: str | None, layout: Layout | None) -> Table:
+def draft_file_table(path: Path, key: str | None, layout: SheetLayout | None) -> Table:
     """Return the table of a draft under a layout, with what was worked out of it before."""
     return _table(path, store.get(path).stat().st_mtime_ns, key, layout)
 
@@ -79,6 +79,6 @@ def _source(path: Path, changed: int, key: str | None) -> Source:
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def _table(path: Path, changed: int, key: str | None, layout: Layout | None) -> Table:
+def _table(path: Path, changed: int, key: str | None, layout: SheetLayout | None) -> Table:
     source = _source(path, changed, key)
     return build_table(source, layout or find_layout(source))

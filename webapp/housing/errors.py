@@ -7,5 +7,5 @@ class HousingError(Refusal):
     """A request about buildings, requests or placements that cannot be met; one sentence."""
 
 
-class ChangedElsewhereError(HousingError, ConflictError):
+class PlacesChangedError(HousingError, ConflictError):
     """Somebody else was quicker; nothing was changed."""

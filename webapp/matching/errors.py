@@ -7,7 +7,7 @@ class DecisionError(Refusal):
     """A decision that cannot be taken. Nothing was changed."""
 
 
-class ChangedElsewhereError(DecisionError, ConflictError):
+class PairsChangedError(DecisionError, ConflictError):
     """Somebody else decided since the page was loaded. Nothing was changed."""
 
 

@@ -24,7 +24,7 @@ from tests.webapp.matching.conftest import run_waiting
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, Student
 from webapp.cohorts.services.latecomers import latecomers_add
-from webapp.housing.errors import ChangedElsewhereError, HousingError
+from webapp.housing.errors import HousingError, PlacesChangedError
 from webapp.housing.models import BuildingList, Place, Placement, PlacementEvent, RoommateRequest
 from webapp.housing.rules import PlacementRules
 from webapp.housing.scores import Scores
@@ -300,7 +300,7 @@ class Office:
             lambda: rooms_keep(rooms=[self.room()], kept=True, **old),
             lambda: placement_publish(**old),
         ]
-        with pytest.raises(ChangedElsewhereError):
+        with pytest.raises(PlacesChangedError):
             acts[int(self.random.integers(len(acts)))]()
         assert self.state() == self.before
 
@@ -444,7 +444,7 @@ def test_of_two_staff_at_once_one_is_told(bob: User, placement: Placement) -> No
                 options = {"user": bob, "placement": mine, "version": placement.version}
                 places_move(moves=moves, sentence="swapped", **options)
                 told.append("done")
-            except ChangedElsewhereError:
+            except PlacesChangedError:
                 told.append("told")
             except HousingError:
                 told.append("refused")

@@ -16,7 +16,7 @@ from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.cohorts.models import Cohort
 from webapp.common.formats import counted
-from webapp.housing.errors import ChangedElsewhereError, HousingError
+from webapp.housing.errors import HousingError, PlacesChangedError
 from webapp.housing.models import BuildingList, Placement, ProposedChange
 from webapp.housing.rules import PlacementRules, broken_rule
 from webapp.housing.selectors.choices import choices_of
@@ -195,7 +195,7 @@ def test_who_comes_second_is_told(bob: User, placement: Placement) -> None:
     (a, _), _ = two_rooms(placement)
     options = {"user": bob, "placement": placement, "sentence": "out"}
     places_move(moves=[Move(a, None)], version=placement.version, **options)
-    with pytest.raises(ChangedElsewhereError):
+    with pytest.raises(PlacesChangedError):
         places_move(moves=[Move(a, None)], version=placement.version, **options)
 
 
@@ -321,7 +321,7 @@ def test_a_stale_change_is_not_kept(bob: User, placement: Placement) -> None:
     run_waiting()
     placement.refresh_from_db()
     students_withdraw(user=bob, placement=placement, numbers=[b], version=placement.version)
-    with pytest.raises(ChangedElsewhereError):
+    with pytest.raises(PlacesChangedError):
         change_keep(user=bob, placement=placement, change_id=placement.change.pk, scores={})
 
 

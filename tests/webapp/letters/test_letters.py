@@ -13,7 +13,7 @@ from tests.webapp.letters.conftest import Mailbox, move, placed_cohort, publish
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.common.limits import TooManyError
-from webapp.housing.errors import ChangedElsewhereError
+from webapp.housing.errors import PlacesChangedError
 from webapp.housing.models import Placement
 from webapp.letters.errors import LetterError
 from webapp.letters.fields import fill, unknown_fields
@@ -147,7 +147,7 @@ def test_another_published_scenario_writes_only_to_whom_it_moves(
 def test_a_stale_page_sends_nothing(
     carol: User, placement: Placement, template: LetterTemplate
 ) -> None:
-    with pytest.raises(ChangedElsewhereError):
+    with pytest.raises(PlacesChangedError):
         letters_queue(user=carol, placement=placement, template=template, version=99)
     assert not Letter.objects.exists()
 

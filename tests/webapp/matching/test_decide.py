@@ -12,7 +12,7 @@ from django.urls import reverse
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.cohorts.selectors.surveys import forget_surveys
-from webapp.matching.errors import ChangedElsewhereError, DecisionError
+from webapp.matching.errors import DecisionError, PairsChangedError
 from webapp.matching.models import (
     Decision,
     DecisionEvent,
@@ -76,7 +76,7 @@ def test_many_pairs_are_decided_and_undone_together(bob: User, proposal: Proposa
     assert proposal.pairs.filter(state=PairState.ACCEPTED).count() == 5
     decision_undo(user=bob, proposal=proposal, event=event)
     assert not proposal.pairs.exclude(state=PairState.OPEN).exists()
-    with pytest.raises(ChangedElsewhereError, match="already undone"):
+    with pytest.raises(PairsChangedError, match="already undone"):
         decision_undo(user=bob, proposal=proposal, event=event)
 
 
@@ -96,7 +96,7 @@ def test_a_stale_version_changes_none_of_many(bob: User, carol: User, proposal: 
     first, second = proposal.pairs.all()[:2]
     stale = {first.pk: first.version, second.pk: second.version}
     decide(carol, proposal, Decision.ACCEPT, second)
-    with pytest.raises(ChangedElsewhereError, match="accepted” by carol"):
+    with pytest.raises(PairsChangedError, match="accepted” by carol"):
         pairs_decide(user=bob, proposal=proposal, decision=Decision.REJECT, versions=stale)
     first.refresh_from_db()
     assert first.state == PairState.OPEN
@@ -106,7 +106,7 @@ def test_undo_gives_way_to_a_later_decision(bob: User, carol: User, proposal: Pr
     pair = proposal.pairs.first()
     event = decide(bob, proposal, Decision.ACCEPT, pair)
     decide(carol, proposal, Decision.LOCK, pair)
-    with pytest.raises(ChangedElsewhereError):
+    with pytest.raises(PairsChangedError):
         decision_undo(user=bob, proposal=proposal, event=event)
     pair.refresh_from_db()
     assert pair.state == PairState.LOCKED

@@ -10,7 +10,7 @@ from django.urls import reverse
 from tests.webapp.matching.conftest import run_waiting, two_of
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, Student
-from webapp.matching.errors import ChangedElsewhereError, DecisionError
+from webapp.matching.errors import DecisionError, PairsChangedError
 from webapp.matching.models import (
     Decision,
     ForbiddenPair,
@@ -273,7 +273,7 @@ def test_a_rule_change_is_undone_exactly(bob: User, proposal: Proposal, action: 
     assert state() != before
     assert "as before" in decision_undo(user=bob, proposal=proposal, event=event)
     assert state() == before
-    with pytest.raises(ChangedElsewhereError, match="already undone"):
+    with pytest.raises(PairsChangedError, match="already undone"):
         decision_undo(user=bob, proposal=proposal, event=event)
 
 
@@ -291,7 +291,7 @@ def test_undo_of_a_rule_leaves_a_later_decision_alone(
     pair.refresh_from_db()
     versions = {pair.pk: pair.version}
     pairs_decide(user=carol, proposal=proposal, decision=Decision.ACCEPT, versions=versions)
-    with pytest.raises(ChangedElsewhereError, match="by carol"):
+    with pytest.raises(PairsChangedError, match="by carol"):
         decision_undo(user=bob, proposal=proposal, event=event)
     pair.refresh_from_db()
     assert pair.state == PairState.ACCEPTED

@@ -10,7 +10,7 @@ from django.urls import reverse
 from tests.webapp.matching.conftest import run_waiting, two_of
 from webapp.accounts.models import User
 from webapp.cohorts.selectors.surveys import forget_surveys
-from webapp.matching.errors import ChangedElsewhereError, DecisionError
+from webapp.matching.errors import DecisionError, PairsChangedError
 from webapp.matching.models import (
     Decision,
     PairState,
@@ -81,7 +81,7 @@ def test_locks_rules_and_other_people_stop_a_swap(
         swap_offer(proposal, first.first_number, 9999)
     versions = {second.pk: second.version}
     pairs_decide(user=carol, proposal=proposal, decision=Decision.ACCEPT, versions=versions)
-    with pytest.raises(ChangedElsewhereError, match="by carol"):
+    with pytest.raises(PairsChangedError, match="by carol"):
         do_swap(bob, proposal, first, second)
     second.refresh_from_db()
     pairs_decide(

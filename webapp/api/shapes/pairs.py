@@ -8,7 +8,7 @@ from webapp.api.shapes.base import Answer, Body, SentKey
 from webapp.matching.selectors.cards import NextPartner
 from webapp.matching.services.rules import ACTIONS
 from webapp.matching.services.swaps import NewPair as NewPairRow
-from webapp.matching.services.swaps import SwapOffer as SwapOfferRow
+from webapp.matching.services.swaps import PairSwap
 
 STUDENT = "id on screen, such as S-1121"
 
@@ -78,7 +78,7 @@ class Swap(Answer):
     pairs: list[NewPair]
 
     @classmethod
-    def of(cls, offer: SwapOfferRow) -> "Swap":
+    def of(cls, offer: PairSwap) -> "Swap":
         """Read what a swap makes and costs."""
         return cls(
             now=[PairVersion(id=pair.pk, version=pair.version) for pair in offer.old],

@@ -12,8 +12,7 @@ from webapp.housing.selectors.choices import Choices as FoundChoices
 from webapp.housing.selectors.choices import RoomChoice as FoundChoice
 from webapp.housing.selectors.offers import BedOffer
 from webapp.housing.selectors.placements import RoomCard
-from webapp.housing.selectors.rooms import BedEvent
-from webapp.housing.selectors.rooms import SwapOffer as FoundSwap
+from webapp.housing.selectors.rooms import BedEvent, RoomSwap
 
 
 class Resident(Answer):
@@ -138,7 +137,7 @@ class SwapChoice(Answer):
     total: float
 
     @classmethod
-    def of(cls, offer: FoundSwap) -> "SwapChoice":
+    def of(cls, offer: RoomSwap) -> "SwapChoice":
         """Read an offer."""
         return cls(
             student=f"S-{offer.number}",

@@ -22,7 +22,7 @@ from webapp.cohorts.models import (
 )
 from webapp.cohorts.selectors.cohorts import halves_within
 from webapp.cohorts.services.drafts import (
-    ChangedElsewhereError,
+    DraftChangedError,
     draft_preview,
     pairs_preview,
     recipe_keep,
@@ -45,7 +45,7 @@ def draft_import(*, user: User, draft: Draft, name: str, version: int) -> Cohort
     ------
     CohortError
         If problems remain or the name is taken; nothing was changed.
-    ChangedElsewhereError
+    DraftChangedError
         If somebody changed or imported the draft meanwhile.
     """
     name = check_name(name)
@@ -56,7 +56,7 @@ def draft_import(*, user: User, draft: Draft, name: str, version: int) -> Cohort
         with transaction.atomic():
             claimed, _ = Draft.objects.filter(pk=draft.pk, version=version).delete()
             if not claimed:
-                raise ChangedElsewhereError("This import was changed or finished by somebody else.")
+                raise DraftChangedError("This import was changed or finished by somebody else.")
             cohort = _create_cohort(user, draft, preview, name)
             recipe_keep(draft=draft, preview=preview, cohort=cohort)
             audit(
@@ -267,7 +267,7 @@ def cohort_set_pairs(
 def pairs_import(*, user: User, draft: Draft, version: int) -> Cohort:
     """Turn a checked draft of pairs into the past pairs of its cohort: all or none.
 
-    Raises CohortError while problems remain, ChangedElsewhereError when somebody was quicker.
+    Raises CohortError while problems remain, DraftChangedError when somebody was quicker.
     """
     cohort, preview = draft.cohort, pairs_preview(draft)
     if preview.errors:
@@ -277,7 +277,7 @@ def pairs_import(*, user: User, draft: Draft, version: int) -> Cohort:
     with transaction.atomic():
         claimed, _ = Draft.objects.filter(pk=draft.pk, version=version).delete()
         if not claimed:
-            raise ChangedElsewhereError("This import was changed or finished by somebody else.")
+            raise DraftChangedError("This import was changed or finished by somebody else.")
         cohort_set_pairs(
             user=user,
             cohort=cohort,

@@ -21,7 +21,7 @@ from webapp.cohorts.models import Cohort, Draft, Recipe
 from webapp.cohorts.tables.causes import Cause
 from webapp.cohorts.tables.choices import Choices
 from webapp.cohorts.tables.guesses import guess_choices
-from webapp.cohorts.tables.layout import Layout, find_layout, layout_at, sheet_layout
+from webapp.cohorts.tables.layout import SheetLayout, find_layout, layout_at, sheet_layout
 from webapp.cohorts.tables.pair_choices import PairChoices, guess_pair_choices
 from webapp.cohorts.tables.pairs import PairsPreview, check_pairs
 from webapp.cohorts.tables.people import People
@@ -46,7 +46,7 @@ from webapp.files.quota import check_quota, with_fresh_count
 _RECIPES = 100  # forms of an organisation that a file is compared with, last used first
 
 
-class ChangedElsewhereError(ConflictError):
+class DraftChangedError(ConflictError):
     """Somebody else changed the object since the page was loaded."""
 
 
@@ -175,7 +175,7 @@ def people_of(cohort: Cohort) -> People:
 
 def draft_table(draft: Draft) -> Table:
     """Return the rows of a draft."""
-    layout = Layout.from_json(draft.choices.get("layout"))
+    layout = SheetLayout.from_json(draft.choices.get("layout"))
     path = draft_path(draft.organisation_id, draft.uuid)
     return draft_file_table(path, draft.file_key, layout)
 
@@ -188,11 +188,11 @@ def draft_file(draft: Draft) -> Source:
 def draft_read_anew(*, draft: Draft, sheet: int, header_row: int | None, version: int) -> Draft:
     """Read the file of a draft from another sheet or header row, and guess its columns anew.
 
-    Raises TableError where the file cannot be read so, ChangedElsewhereError when somebody was
+    Raises TableError where the file cannot be read so, DraftChangedError when somebody was
     quicker; nothing is changed then.
     """
     source = draft_file(draft)
-    now = Layout.from_json(draft.choices.get("layout")) or find_layout(source)
+    now = SheetLayout.from_json(draft.choices.get("layout")) or find_layout(source)
     is_other = sheet != now.sheet or header_row is None
     layout = sheet_layout(source, sheet) if is_other else layout_at(source, sheet, header_row)
     table = build_table(source, layout)
@@ -222,7 +222,7 @@ def pairs_preview(draft: Draft) -> PairsPreview:
 def draft_update(*, draft: Draft, choices: dict[str, Any], version: int) -> Draft:
     """Store new choices if nobody stored others since ``version``.
 
-    Raises ChangedElsewhereError otherwise; nothing is changed then.
+    Raises DraftChangedError otherwise; nothing is changed then.
     """
     if choices == draft.choices and version == draft.version:
         return draft  # nothing that Undo would take back
@@ -246,7 +246,7 @@ def _store(draft: Draft, version: int, **values: Any) -> None:
     # Of the version that was read, too: what Undo takes back is told from the choices of then.
     same = Draft.objects.filter(pk=draft.pk, version=version)
     if version != draft.version or not same.update(**values, version=version + 1):
-        raise ChangedElsewhereError("Somebody else changed this import meanwhile.")
+        raise DraftChangedError("Somebody else changed this import meanwhile.")
     draft.refresh_from_db()
 
 

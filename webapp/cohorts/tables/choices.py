@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from webapp.cohorts.tables.layout import Layout
+from webapp.cohorts.tables.layout import SheetLayout
 from webapp.cohorts.tables.numerals import Groups
 from webapp.cohorts.tables.several import Part
 
@@ -71,7 +71,7 @@ class Choices:
     meanings: dict[int, dict[str, str]] = field(default_factory=dict)
     keep: Keep = Keep.ALL
     settled: frozenset[str] = frozenset()
-    layout: Layout = field(default_factory=Layout)
+    layout: SheetLayout = field(default_factory=SheetLayout)
     recipe: str = ""
 
     def with_column(self, index: int, **changes: Any) -> "Choices":
@@ -152,7 +152,7 @@ class Choices:
             {int(key): dict(value) for key, value in data["meanings"].items()},
             Keep(data.get("keep", "")),
             frozenset(data.get("settled", ())),
-            Layout.from_json(data.get("layout")) or Layout(),
+            SheetLayout.from_json(data.get("layout")) or SheetLayout(),
             data.get("recipe", ""),
         )
 

@@ -14,7 +14,7 @@ _NARROW = 4  # columns; a sheet as narrow as this may be a cover or a list of co
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class SheetLayout:
     """How a file is read: plain data, chosen here and changed by staff.
 
     ``sheet`` is a position; ``header_row``, ``wording_row`` (0: none) and ``extra_rows`` are
@@ -38,14 +38,14 @@ class Layout:
         }
 
     @classmethod
-    def from_json(cls, data: dict[str, Any] | None) -> "Layout | None":
+    def from_json(cls, data: dict[str, Any] | None) -> "SheetLayout | None":
         """Return what ``to_json`` wrote; None where a draft of before has none."""
         if not data:
             return None
         return cls(**{**data, "extra_rows": tuple(data["extra_rows"])})
 
 
-def find_layout(source: Source) -> Layout:
+def find_layout(source: Source) -> SheetLayout:
     """Return how the file is best read.
 
     The sheet with most answers below a header is taken; a cover, a list of codes and an empty
@@ -61,7 +61,7 @@ def find_layout(source: Source) -> Layout:
     return max(candidates, key=lambda one: one[:2])[2]
 
 
-def layout_at(source: Source, sheet: int, header_row: int) -> Layout:
+def layout_at(source: Source, sheet: int, header_row: int) -> SheetLayout:
     """Return the layout with a header row that staff chose; what is above it is left out.
 
     Raises TableError when there is no such sheet or row.
@@ -74,22 +74,22 @@ def layout_at(source: Source, sheet: int, header_row: int) -> Layout:
     below = [line for line in lines if line.number >= header_row]
     found = recognise(below)
     if found is not None and found.header_row == header_row:
-        return Layout(sheet, header_row, found.wording_row, found.extra_rows, found.maker)
-    return Layout(sheet, header_row)
+        return SheetLayout(sheet, header_row, found.wording_row, found.extra_rows, found.maker)
+    return SheetLayout(sheet, header_row)
 
 
-def sheet_layout(source: Source, sheet: int) -> Layout:
+def sheet_layout(source: Source, sheet: int) -> SheetLayout:
     """Return the best layout of one sheet; raise TableError when it is empty or absent."""
     if not 0 <= sheet < len(source.sheets) or not source.sheets[sheet].lines:
         raise TableError("This sheet is empty.")
     return replace(_sheet_layout(source.sheets[sheet]), sheet=sheet)
 
 
-def _sheet_layout(sheet: Sheet) -> Layout:
+def _sheet_layout(sheet: Sheet) -> SheetLayout:
     found = recognise(sheet.lines)
     if found is not None:
-        return Layout(0, found.header_row, found.wording_row, found.extra_rows, found.maker)
-    return Layout(0, _header_row(sheet.lines))
+        return SheetLayout(0, found.header_row, found.wording_row, found.extra_rows, found.maker)
+    return SheetLayout(0, _header_row(sheet.lines))
 
 
 def _header_row(lines: Sequence[Line]) -> int:
@@ -103,7 +103,7 @@ def _header_row(lines: Sequence[Line]) -> int:
     return lines[0].number
 
 
-def _weight(sheet: Sheet, layout: Layout) -> tuple[bool, float]:
+def _weight(sheet: Sheet, layout: SheetLayout) -> tuple[bool, float]:
     """Return what speaks for a sheet: a maker's own form first, then answers below the header."""
     below = [line for line in sheet.lines if line.number > layout.header_row]
     n_cells = sum(line.n_filled for line in below)

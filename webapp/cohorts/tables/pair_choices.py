@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from webapp.cohorts.tables.layout import Layout
+from webapp.cohorts.tables.layout import SheetLayout
 from webapp.cohorts.tables.people import By, People, match_columns
 from webapp.cohorts.tables.table import Table
 
@@ -34,7 +34,7 @@ class PairChoices:
     is_roster: bool = False
     same: dict[str, int] = field(default_factory=dict)
     without: bool = False
-    layout: Layout = field(default_factory=Layout)
+    layout: SheetLayout = field(default_factory=SheetLayout)
 
     def with_same(self, same: dict[str, int]) -> "PairChoices":
         """Return the choices with further cells settled."""
@@ -58,7 +58,7 @@ class PairChoices:
             data.get("is_roster", False),
             dict(data.get("same", {})),
             data.get("without", False),
-            Layout.from_json(data.get("layout")) or Layout(),
+            SheetLayout.from_json(data.get("layout")) or SheetLayout(),
         )
 
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from engine.datasets.survey_table import is_blank
-from webapp.cohorts.tables.layout import Layout
+from webapp.cohorts.tables.layout import SheetLayout
 from webapp.cohorts.tables.makers import QUALTRICS, SURVEYMONKEY
 from webapp.cohorts.tables.option_columns import (
     OptionColumns,
@@ -47,7 +47,7 @@ class Table:
     delimiter: str = ""
     short_rows: tuple[int, ...] = ()
     wordings: tuple[str, ...] = ()
-    layout: Layout = field(default_factory=Layout)
+    layout: SheetLayout = field(default_factory=SheetLayout)
     sheet_name: str = ""
     n_above: int = 0  # rows above the header
     options: tuple[OptionColumns, ...] = ()  # questions that the file has as one column an option
@@ -100,7 +100,7 @@ class Table:
         return f"{self.delimiter}, {self.encoding}"
 
 
-def build_table(source: Source, layout: Layout) -> Table:
+def build_table(source: Source, layout: SheetLayout) -> Table:
     """Check header and shape of one sheet and return the table.
 
     Raises TableError naming the row or column when there is no header, no student, an unnamed or
@@ -152,7 +152,7 @@ def build_table(source: Source, layout: Layout) -> Table:
     )
 
 
-def _titles(by_number: Mapping[int, Line], layout: Layout) -> list[str]:
+def _titles(by_number: Mapping[int, Line], layout: SheetLayout) -> list[str]:
     titles = [" ".join(cell.split()) for cell in by_number[layout.header_row].cells]
     if layout.maker != SURVEYMONKEY or not layout.wording_row:
         return titles
@@ -168,7 +168,9 @@ def _titles(by_number: Mapping[int, Line], layout: Layout) -> list[str]:
     return titles
 
 
-def _wordings(by_number: Mapping[int, Line], layout: Layout, named: list[int]) -> tuple[str, ...]:
+def _wordings(
+    by_number: Mapping[int, Line], layout: SheetLayout, named: list[int]
+) -> tuple[str, ...]:
     if not layout.wording_row or layout.maker == SURVEYMONKEY:
         return ()
     cells = by_number[layout.wording_row].cells

@@ -13,7 +13,7 @@ from webapp.cohorts.models import Draft
 from webapp.cohorts.selectors.cohorts import cohort_listing, open_drafts
 from webapp.cohorts.services.cohorts import CohortError, draft_import
 from webapp.cohorts.services.drafts import (
-    ChangedElsewhereError,
+    DraftChangedError,
     draft_create,
     draft_discard,
     draft_file,
@@ -147,7 +147,7 @@ def draft_confirm(request: HttpRequest, uuid: str) -> HttpResponse:
             name=request.POST.get("name", ""),
             version=sent_version(request),
         )
-    except (CohortError, ChangedElsewhereError) as problem:
+    except (CohortError, DraftChangedError) as problem:
         toast(request, str(problem), error=True)
         return redirect("cohorts:draft", found.pk)
     toast(request, f"{cohort.n_students:,} students imported.")

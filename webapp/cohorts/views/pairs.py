@@ -9,7 +9,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from webapp.cohorts.models import Cohort, Draft
 from webapp.cohorts.services.cohorts import CohortError, pairs_import
 from webapp.cohorts.services.drafts import (
-    ChangedElsewhereError,
+    DraftChangedError,
     draft_create,
     draft_table,
     draft_undo,
@@ -124,7 +124,7 @@ def confirm(request: HttpRequest, uuid: str, draft_uuid: str) -> HttpResponse:
             draft=found,
             version=sent_version(request),
         )
-    except (CohortError, ChangedElsewhereError) as problem:
+    except (CohortError, DraftChangedError) as problem:
         toast(request, str(problem), error=True)
         return redirect("cohorts:pairs-draft", cohort.pk, found.pk)
     cohort.refresh_from_db()

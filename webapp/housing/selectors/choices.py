@@ -9,7 +9,7 @@ from webapp.housing.errors import HousingError
 from webapp.housing.rules import broken_rule
 from webapp.housing.scores import Scores
 from webapp.housing.selectors.placements import PlacementRooms, RoomCard
-from webapp.housing.selectors.rooms import SwapOffer, swap_offers
+from webapp.housing.selectors.rooms import RoomSwap, swap_offers
 from webapp.housing.services.checks import forbidden_numbers, rooms_taken_elsewhere
 
 SHOWN = 12  # rooms that a choice lists
@@ -39,7 +39,7 @@ class Choices:
     rooms: list[RoomChoice]
     n_rooms: int
     refused: list[RoomChoice]
-    swaps: list[SwapOffer]
+    swaps: list[RoomSwap]
 
     @property
     def label(self) -> str:

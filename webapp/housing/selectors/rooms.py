@@ -35,7 +35,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class SwapOffer:
+class RoomSwap:
     """Two students who could change rooms, and what that changes."""
 
     number: int
@@ -170,7 +170,7 @@ def _in_words(answers: tuple[str | None, str | None]) -> str:
 
 def swap_offers(
     rooms: PlacementRooms, scores: Scores, card: RoomCard, number: int
-) -> list[SwapOffer]:
+) -> list[RoomSwap]:
     """Return the swaps of one student that cost least, or gain most, and break no rule.
 
     A room of c people counts half the sum of its people's scores, and each score is the mean over
@@ -183,7 +183,7 @@ def swap_offers(
     total = gains_here + gains_there
     blocked = {place["number"] for place in living if place["is_locked"]}
     blocked |= {person.number for person in card.people}
-    offers: list[SwapOffer] = []
+    offers: list[RoomSwap] = []
     by_key = {room.pk: room for room in rooms.rooms}
     members: dict[int, list[int]] = defaultdict(list)
     for place in living:
@@ -203,7 +203,7 @@ def swap_offers(
             or _parts(rooms, (number, card.room), (other, room))
         ):
             continue
-        offers.append(SwapOffer(other, room, float(gains_here[k]), float(gains_there[k])))
+        offers.append(RoomSwap(other, room, float(gains_here[k]), float(gains_there[k])))
         if len(offers) == OFFERED:
             break
     return offers

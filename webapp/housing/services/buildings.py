@@ -13,7 +13,7 @@ from webapp.cohorts.services.drafts import clean_filename
 from webapp.cohorts.tables.reading import check_file_size, read_table
 from webapp.common.formats import counted
 from webapp.files.quota import check_quota, with_fresh_count
-from webapp.housing.errors import ChangedElsewhereError, HousingError
+from webapp.housing.errors import HousingError, PlacesChangedError
 from webapp.housing.models import MAX_BEDS, BuildingDraft, BuildingList, Place, Room, RoomState
 from webapp.housing.room_file import Column, RoomFile, guess_roles, read_rooms
 
@@ -89,7 +89,7 @@ def building_draft_import(*, user: User, draft: BuildingDraft, name: str) -> Bui
         with transaction.atomic():
             claimed, _ = BuildingDraft.objects.filter(pk=draft.pk).delete()
             if not claimed:
-                raise ChangedElsewhereError("This import was finished by somebody else.")
+                raise PlacesChangedError("This import was finished by somebody else.")
             buildings = BuildingList.objects.create(
                 organisation=user.organisation,
                 created_by=user,

@@ -11,7 +11,7 @@ from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.common.formats import counted
 from webapp.files.quota import with_fresh_count
-from webapp.housing.errors import ChangedElsewhereError, HousingError
+from webapp.housing.errors import HousingError, PlacesChangedError
 from webapp.housing.models import Place, Placement, PlacementEvent, ProposedChange
 from webapp.housing.services.decisions import lock_placement, row_of
 from webapp.housing.services.placements import check_computed
@@ -157,7 +157,7 @@ def change_keep(
 
     Raises
     ------
-    ChangedElsewhereError
+    PlacesChangedError
         If the placement changed since the change was worked out.
     HousingError
         If it was discarded, or is not worked out yet.
@@ -202,7 +202,7 @@ def _ready(placement: Placement, change_id: int) -> ProposedChange:
     if not change.is_ready:
         raise HousingError("These changes are not worked out yet.")
     if change.version != placement.version:
-        raise ChangedElsewhereError(
+        raise PlacesChangedError(
             "Somebody changed this placement since. Work the changes out again; nothing was kept."
         )
     return change

@@ -14,7 +14,7 @@ from django.utils import timezone
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.common.formats import counted
-from webapp.housing.errors import ChangedElsewhereError, HousingError
+from webapp.housing.errors import HousingError, PlacesChangedError
 from webapp.housing.models import BuildingList, Place, Placement, PlacementEvent, Room
 from webapp.housing.scores import Scores
 from webapp.housing.services.checks import check_musts, check_rooms
@@ -40,7 +40,7 @@ def lock_placement(placement: Placement, version: int | None = None) -> Placemen
     ------
     HousingError
         While its rooms are being computed: a decision taken now would be lost.
-    ChangedElsewhereError
+    PlacesChangedError
         If ``version`` is given and somebody changed the placement since.
     """
     BuildingList.objects.select_for_update().get(pk=placement.buildings_id)
@@ -52,7 +52,7 @@ def lock_placement(placement: Placement, version: int | None = None) -> Placemen
     if locked.is_running:
         raise HousingError("Rooms are being worked out right now. Decide when that is done.")
     if version is not None and version != locked.version:
-        raise ChangedElsewhereError(
+        raise PlacesChangedError(
             "Somebody changed this placement since the page was loaded. Nothing was changed; "
             "look at it as it is now."
         )
@@ -69,7 +69,7 @@ def places_move(
     ------
     HousingError
         If a student is locked, has left or is unknown, or if a rule would break; one sentence.
-    ChangedElsewhereError
+    PlacesChangedError
         If somebody was quicker.
     """
     placement = lock_placement(placement, version)

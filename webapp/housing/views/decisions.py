@@ -12,7 +12,7 @@ from webapp.common.decorators import staff_required
 from webapp.common.formats import counted
 from webapp.common.parameters import whole_number
 from webapp.common.toasts import toast
-from webapp.housing.errors import ChangedElsewhereError, HousingError
+from webapp.housing.errors import HousingError, PlacesChangedError
 from webapp.housing.forms import read_students
 from webapp.housing.models import Placement, PlacementEvent, Room
 from webapp.housing.selectors.choices import choices_of
@@ -126,7 +126,7 @@ def _chosen_rooms(request: HttpRequest, placement: Placement) -> list[int]:
     if request.POST.get("scope") == "matching":
         found = [card.room.pk for card in rooms_matching(placement, _parameters(request))]
         if str(len(found)) != request.POST.get("count"):
-            raise ChangedElsewhereError(
+            raise PlacesChangedError(
                 f"{counted(len(found), 'room matches', 'rooms match')} now, not what the page "
                 "said. Nothing was changed; look at them as they are."
             )

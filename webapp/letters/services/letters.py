@@ -93,7 +93,7 @@ def letters_queue(
     ------
     LetterError
         If the placement is not published, the template has a problem, or nobody is due.
-    ChangedElsewhereError
+    PlacesChangedError
         If the placement changed since ``version`` was looked at.
     """
     placement = lock_placement(placement, version)

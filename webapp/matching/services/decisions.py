@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from webapp.accounts.models import User
 from webapp.audit.services import audit
-from webapp.matching.errors import ChangedElsewhereError, DecisionError
+from webapp.matching.errors import DecisionError, PairsChangedError
 from webapp.matching.models import (
     Decision,
     DecisionEvent,
@@ -74,7 +74,7 @@ def pairs_decide(
 
     Raises
     ------
-    ChangedElsewhereError
+    PairsChangedError
         If somebody changed one of the pairs since; the message names it and the person.
     DecisionError
         If a pair is locked and the decision is not about the lock, if a pair to be held together
@@ -83,7 +83,7 @@ def pairs_decide(
     proposal = lock_proposal(proposal)
     pairs = list(proposal.pairs.filter(pk__in=versions))
     if len(pairs) != len(versions) or not pairs:
-        raise ChangedElsewhereError(_ANEW)
+        raise PairsChangedError(_ANEW)
     state = _STATE_AFTER[decision]
     for pair in pairs:
         _check_may_change(pair, state, bulk=len(pairs) > 1)
@@ -131,7 +131,7 @@ def _set_state(user: User, pair: ProposedPair, state: PairState, version: int) -
         decided_at=None if state == PairState.OPEN else now,
     )
     if not changed:
-        raise ChangedElsewhereError(_changed_sentence(pair))
+        raise PairsChangedError(_changed_sentence(pair))
     pair.refresh_from_db()
 
 
@@ -242,16 +242,16 @@ def record_event(
 def decision_undo(*, user: User, proposal: Proposal, event: DecisionEvent) -> str:
     """Put back what one decision changed, if nothing else changed it since; return a sentence.
 
-    Raises ChangedElsewhereError when a later decision stands in the way.
+    Raises PairsChangedError when a later decision stands in the way.
     """
     proposal = lock_proposal(proposal)
     if event.revision != proposal.revision:
-        raise ChangedElsewhereError("The pairs were proposed anew since; undo stops there.")
+        raise PairsChangedError("The pairs were proposed anew since; undo stops there.")
     claimed = DecisionEvent.objects.filter(pk=event.pk, undone_at=None).update(
         undone_at=timezone.now()
     )
     if not claimed:
-        raise ChangedElsewhereError("This decision was already undone.")
+        raise PairsChangedError("This decision was already undone.")
     rows = {row["pk"]: row for row in event.before["pairs"]}
     versions = {int(key): version for key, version in event.after["versions"].items()}
     replace_pairs(proposal, rows, versions)
@@ -284,14 +284,14 @@ def replace_pairs(
     The rows are removed and made again under their keys: written one after the other, two swapped
     pairs would meet the rule that a student is in one pair only.
 
-    Raises ChangedElsewhereError naming a pair that has another version.
+    Raises PairsChangedError naming a pair that has another version.
     """
     present = {pair.pk: pair for pair in proposal.pairs.filter(pk__in=rows)}
     for key, row in rows.items():
         if key not in present:
-            raise ChangedElsewhereError(_ANEW)
+            raise PairsChangedError(_ANEW)
         if present[key].version != versions[key]:
-            raise ChangedElsewhereError(_changed_sentence(present[key]))
+            raise PairsChangedError(_changed_sentence(present[key]))
         row["version"] = versions[key] + 1
     proposal.pairs.filter(pk__in=rows).delete()
     return ProposedPair.objects.bulk_create(

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from webapp.accounts.models import User
 from webapp.cohorts.models import Student
-from webapp.matching.errors import ChangedElsewhereError, DecisionError
+from webapp.matching.errors import DecisionError, PairsChangedError
 from webapp.matching.models import (
     Decision,
     DecisionEvent,
@@ -45,7 +45,7 @@ class NewPair:
 
 
 @dataclass(frozen=True, slots=True)
-class SwapOffer:
+class PairSwap:
     """Two pairs now, two pairs after, and what the total score changes by (nats)."""
 
     old: tuple[ProposedPair, ProposedPair]
@@ -69,7 +69,7 @@ class SwapOffer:
 
 def swap_offer(
     proposal: Proposal, student: int, partner: int, numbers: ProposalNumbers | None = None
-) -> SwapOffer:
+) -> PairSwap:
     """Return what pairing two students of different pairs would make of both pairs.
 
     Whoever has ``numbers`` passes them: reading the answers of a cohort takes most of the time.
@@ -93,7 +93,7 @@ def swap_offer(
     pairs = [tuple(sorted((student, partner))), tuple(sorted(left))]
     for a, b in pairs:
         _check_allowed(proposal, numbers, a, b)
-    return SwapOffer((first, second), tuple(_new_pair(numbers, a, b) for a, b in pairs))
+    return PairSwap((first, second), tuple(_new_pair(numbers, a, b) for a, b in pairs))
 
 
 def _other(pair: ProposedPair, number: int) -> int:
@@ -132,7 +132,7 @@ def pairs_swap(
 
     Raises
     ------
-    ChangedElsewhereError
+    PairsChangedError
         If one of the pairs changed since.
     DecisionError
         If a lock or rule forbids it.
@@ -149,7 +149,7 @@ def _swap(
     numbers = ProposalNumbers(proposal)
     offer = swap_offer(proposal, student, partner, numbers)
     if {pair.pk for pair in offer.old} != set(versions):
-        raise ChangedElsewhereError("One of the two pairs changed meanwhile. Nothing was changed.")
+        raise PairsChangedError("One of the two pairs changed meanwhile. Nothing was changed.")
     before = [pair_row(pair) for pair in offer.old]
     rows = {
         old.pk: _row_after(user, proposal, numbers, old, new)
