@@ -1,7 +1,8 @@
 """How many processes and threads an installation starts, by what the machine really gives it.
 
 ``WEB_WORKERS``, ``WEB_THREADS``, ``JOB_WORKERS`` (for short work), ``LEARN_WORKERS`` (for long) and
-``JOB_THREADS`` override each number.
+``JOB_THREADS`` override each number. ``LEARN_NICE`` is how far long work gives way to all else on
+the machine, from 0 (not at all) to 19.
 """
 
 import math
@@ -14,17 +15,19 @@ _MOST_WEB_WORKERS = 8
 _MOST_JOB_WORKERS = 8
 _MOST_LEARN_WORKERS = 4
 _MOST_JOB_THREADS = 8
+_MOST_NICE = 19  # pages and short work come first on the same machine
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Numbers of processes, and of threads in each."""
+    """Numbers of processes, and of threads in each; how far long work gives way."""
 
     web_workers: int
     web_threads: int
     job_workers: int
     learn_workers: int
     job_threads: int
+    learn_nice: int
 
 
 def count_cores(cgroup: Path = _CGROUP) -> int:
@@ -46,15 +49,16 @@ def sizes() -> Sizes:
         # One that learns uses all cores by threads: more of them only share.
         learn_workers=_override("LEARN_WORKERS", max(1, min(cores // 2, _MOST_LEARN_WORKERS))),
         job_threads=_override("JOB_THREADS", min(cores, _MOST_JOB_THREADS)),
+        learn_nice=min(_override("LEARN_NICE", _MOST_NICE, least=0), _MOST_NICE),
     )
 
 
-def _override(name: str, default: int) -> int:
+def _override(name: str, default: int, least: int = 1) -> int:
     text = os.environ.get(name, "").strip()
     if not text:
         return default
-    if not text.isdigit() or int(text) < 1:
-        raise ValueError(f"{name}: expected a whole number from 1, received {text!r}.")
+    if not text.isdigit() or int(text) < least:
+        raise ValueError(f"{name}: expected a whole number from {least}, received {text!r}.")
     return int(text)
 
 

@@ -19,7 +19,9 @@ from webapp.sizing import Sizes
 from webapp.supervisor import roles
 
 UNITS = sorted((BASE_DIR / "deploy" / "systemd").glob("*.service"))
-SIZE = Sizes(web_workers=3, web_threads=5, job_workers=4, learn_workers=2, job_threads=6)
+SIZE = Sizes(
+    web_workers=3, web_threads=5, job_workers=4, learn_workers=2, job_threads=6, learn_nice=7
+)
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.stem)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from webapp.sizing import count_cores, sizes
+from webapp.supervisor import roles
 
 NAMES = ("WEB_WORKERS", "WEB_THREADS", "JOB_WORKERS", "LEARN_WORKERS", "JOB_THREADS")
 
@@ -54,6 +55,15 @@ def test_each_number_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, str(number))
     found = sizes()
     assert [getattr(found, name.lower()) for name in NAMES] == [11, 12, 13, 14, 15]
+
+
+@pytest.mark.parametrize(("text", "nice"), [("", 19), ("0", 0), ("5", 5), ("40", 19)])
+def test_long_work_gives_way_as_far_as_it_is_told(
+    monkeypatch: pytest.MonkeyPatch, text: str, nice: int
+) -> None:
+    monkeypatch.setenv("LEARN_NICE", text)
+    assert sizes().learn_nice == nice
+    assert roles.low_priority(sizes()) == {"WORKER_NICE": str(nice)}
 
 
 @pytest.mark.parametrize("text", ["0", "-2", "many", "1.5"])

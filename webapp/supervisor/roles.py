@@ -22,7 +22,6 @@ from webapp.sizing import Sizes, sizes
 
 ROLES = ("web", "worker", "learner", "sweep", "scheduler", "spread")
 SPREAD_PORT = "8786"
-LOW_PRIORITY = {"WORKER_NICE": "19"}  # pages and short work come first on the same machine
 
 
 def web_command(bind: str, size: Sizes) -> tuple[str, ...]:
@@ -55,6 +54,11 @@ def worker_command(queue: str, processes: int) -> tuple[str, ...]:
         "--loglevel", "WARNING",
         "--without-gossip", "--without-mingle",
     )  # fmt: skip
+
+
+def low_priority(size: Sizes) -> dict[str, str]:
+    """Return the variable by which a worker of long work gives way to pages and short work."""
+    return {"WORKER_NICE": str(size.learn_nice)}
 
 
 def sweep_command() -> tuple[str, ...]:
@@ -124,7 +128,7 @@ def main() -> None:
     if options.role == "spread":  # it imports the engine from here
         environment["PYTHONPATH"] = str(BASE_DIR)
     if options.role in ("learner", "spread"):
-        environment |= LOW_PRIORITY
+        environment |= low_priority(size)
     if options.role == "web":
         environment["PROMETHEUS_MULTIPROC_DIR"] = str(new_counts_folder())
     os.execve(command[0], command, environment)  # noqa: S606 - our own programs

@@ -97,7 +97,7 @@ class Supervisor:
         short = roles.worker_command("short", self._sizes.job_workers)
         long = roles.worker_command("long", self._sizes.learn_workers)
         self._add("worker", short, environment, stop_seconds=8.0)
-        self._add("learner", long, environment | roles.LOW_PRIORITY, stop_seconds=8.0)
+        self._add("learner", long, environment | roles.low_priority(self._sizes), stop_seconds=8.0)
         self._add("sweep", roles.sweep_command(), environment)
         self._wait_for("web", self._web_answers)
         log.info("serving", host=self._host, port=self._port)
