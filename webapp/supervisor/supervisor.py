@@ -62,7 +62,6 @@ class Supervisor:
         n_left = leftovers.end_leftovers(self._instance)
         if n_left:
             log.warning("ended what a killed server left behind", processes=n_left)
-        self._forget_state()  # a server that was killed left the address of a broker that is gone
         if not self._wait_for_port():
             say(f"{self._host}:{self._port} is in use. Choose another port: PORT=8001 bin/start")
             return 1
@@ -225,6 +224,8 @@ class Supervisor:
                 lock.close()
                 return False
             self._lock = lock
+            # Before the lock names us: a server that was killed left the address of a dead broker.
+            self._forget_state()
             self._mark_lock(str(os.getpid()))
             return True
 
