@@ -76,7 +76,7 @@ def sweep(potentials, codes_right, codes_down, tables, extra, is_plain, messages
 
     Parameters
     ----------
-    potentials : (H, W, L) float32
+    potentials : (H, W, L) float32, or all four in float64
     codes_right : (H, W - 1) uint8; codes_down : (H - 1, W) uint8
     tables : (4, L, L) float32
     extra : (2, n_codes) float32
@@ -85,9 +85,9 @@ def sweep(potentials, codes_right, codes_down, tables, extra, is_plain, messages
     """
     _, width, count = potentials.shape
     left, right, up, down = messages[0], messages[1], messages[2], messages[3]
-    belief, sender = np.empty(count, np.float32), np.empty(count, np.float32)
-    out = np.empty(count, np.float32)
-    change = np.float32(0.0)
+    belief, sender = np.empty(count, potentials.dtype), np.empty(count, potentials.dtype)
+    out = np.empty(count, potentials.dtype)
+    change = potentials.dtype.type(0.0)
     for i in range(first, last):
         for j in range(width):
             a, b, c, d, phi = left[i, j], right[i, j], up[i, j], down[i, j], potentials[i, j]
@@ -129,8 +129,8 @@ def sweep(potentials, codes_right, codes_down, tables, extra, is_plain, messages
 def cross(potentials, _, codes_down, tables, extra, is_plain, messages, row):  # type: ignore[no-untyped-def]
     """Send the messages between the rows ``row - 1`` and ``row``; see `sweep`."""
     _, width, count = potentials.shape
-    sender = np.empty(count, np.float32)
-    fresh = np.empty((2, width, count), np.float32)
+    sender = np.empty(count, potentials.dtype)
+    fresh = np.empty((2, width, count), potentials.dtype)
     for j in range(width):
         for side in range(2):
             i = row - 1 + side
@@ -153,7 +153,7 @@ def fill_marginals(potentials, messages, marginals):  # type: ignore[no-untyped-
         for j in range(width):
             a, b, c, d = messages[0, i, j], messages[1, i, j], messages[2, i, j], messages[3, i, j]
             out = marginals[i, j]
-            total = np.float32(0.0)
+            total = potentials.dtype.type(0.0)
             for x in range(count):
                 out[x] = potentials[i, j, x] * np.sqrt((a[x] * b[x]) * (c[x] * d[x]))
                 total += out[x]
@@ -261,9 +261,9 @@ def reverse_sweep(  # type: ignore[no-untyped-def]
     pair_adjoint : (2, L, L) float64, added to: in the logarithms of the pair tables
     """
     height, width, count = potentials.shape
-    belief, out = np.empty(count, np.float32), np.empty(count, np.float32)
-    sender, pulls = np.empty(count, np.float32), np.empty((2, count), np.float32)
-    values, sums = np.empty((4, count), np.float32), np.empty((4, count), np.float32)
+    belief, out = np.empty(count, potentials.dtype), np.empty(count, potentials.dtype)
+    sender, pulls = np.empty(count, potentials.dtype), np.empty((2, count), potentials.dtype)
+    values, sums = np.empty((4, count), potentials.dtype), np.empty((4, count), potentials.dtype)
     backs = np.empty(2, np.int64)
     for back_pass in range(2):
         is_forth = back_pass == 1  # the later pass is undone first

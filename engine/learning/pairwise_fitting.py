@@ -26,18 +26,17 @@ from engine.inference.pairwise.marginal_gradients import (
     ImplicitGradient,
     implicit_mean_field_gradient,
     mean_field_tables,
-    perturbed_gradient,
 )
 from engine.inference.pairwise.tree_reweighted import TreeReweighted
 from engine.objectives.pairwise_losses import HIDDEN, PAIRWISE_LOSSES, marginal_loss
+from engine.objectives.perturbation import SIDES, perturbed_gradient
 from engine.solvers.lbfgs import SmoothFit, minimise_by_lbfgs
 
 EM = "surrogate-em"
 LOSSES = (*PAIRWISE_LOSSES, EM)
 INFERENCES = ("trw", "mean-field")
 MEMORY = 10  # steps that L-BFGS remembers
-GRADIENTS = ("implicit", "one-sided", "two-sided", "four-sided")
-SIDES = {"one-sided": 1, "two-sided": 2, "four-sided": 4}
+GRADIENTS = ("implicit", *SIDES)
 
 Gradient = tuple[float, FloatArray]
 

@@ -24,7 +24,7 @@ ROUNDING = 5e-7
 SMALL_GRID = 512
 """Rows from which a sweep is shared among threads, where the caller allows it."""
 
-Messages = NDArray[np.float32]
+Messages = NDArray[np.floating]
 
 
 class ClassMessages:
@@ -37,6 +37,7 @@ class ClassMessages:
     messages : ndarray, shape (4, rows, columns, L), float32, optional
         Warm start, changed in place; ones by default.
     is_shared : bool, whether sweeps may use several threads.
+    is_double : bool, whether all is kept in double precision; ``messages`` then too.
     """
 
     def __init__(
@@ -46,13 +47,15 @@ class ClassMessages:
         messages: Messages | None = None,
         *,
         is_shared: bool = False,
+        is_double: bool = False,
     ) -> None:
+        kind = np.float64 if is_double else np.float32
         self.features, self.scores = features, features.scores(theta)
         self._is_shared = is_shared
-        nodes = self.scores.nodes
+        self._nodes = nodes = self.scores.nodes.astype(kind, copy=False)
         tops = nodes.max(axis=2, keepdims=True)
         nodes -= tops
-        np.maximum(nodes, np.float32(-NODE_RANGE), out=nodes)
+        np.maximum(nodes, kind(-NODE_RANGE), out=nodes)
         self.potentials = np.exp(nodes)
         pairs = self.scores.pairs
         highest = pairs.max(axis=(1, 2))
@@ -64,12 +67,12 @@ class ClassMessages:
         self._offset = self.level + ROUNDING * size
         self._pairs = np.exp(2.0 * np.maximum(pairs, -EDGE_RANGE))
         self._agreement = np.exp(2.0 * np.clip(self.scores.agreement, -EDGE_RANGE, EDGE_RANGE))
-        h, v = self._pairs.astype(np.float32)
+        h, v = self._pairs.astype(kind)
         self.tables = np.ascontiguousarray(np.stack([h, h.T, v, v.T]))
-        self.extra = (self._agreement - 1.0).astype(np.float32)
+        self.extra = (self._agreement - 1.0).astype(kind)
         self.is_plain = bool((self.tables == 1).all())
         shape = (4, *self.potentials.shape)
-        self.messages = np.ones(shape, np.float32) if messages is None else messages
+        self.messages = np.ones(shape, kind) if messages is None else messages
 
     @property
     def fixed(self) -> tuple[Messages, CodeArray, CodeArray, Messages, Messages, bool]:
@@ -107,7 +110,7 @@ class ClassMessages:
             kernels.cross(*self.fixed, self.messages, row)
         return max(changes.values())
 
-    def marginals(self) -> NDArray[np.float32]:
+    def marginals(self) -> NDArray[np.floating]:
         """Return tau_i(x), shape (rows, columns, L)."""
         out = np.empty_like(self.potentials)
 
@@ -126,7 +129,7 @@ class ClassMessages:
         come near, would not, and is added at its full size.
         """
         bound = kernels.bound_log_partition(
-            self.scores.nodes, *self.features.codes, self._pairs, self._agreement, self.messages
+            self._nodes, *self.features.codes, self._pairs, self._agreement, self.messages
         )
         for codes, agreement in zip(self.features.codes, self.scores.agreement, strict=True):
             cut = np.maximum(agreement - EDGE_RANGE, 0.0)
@@ -134,7 +137,7 @@ class ClassMessages:
                 bound += float(cut[codes].sum())
         return float(bound) + self._offset
 
-    def summarise(self, marginals: NDArray[np.float32]) -> tuple[FloatArray, float]:
+    def summarise(self, marginals: NDArray[np.floating]) -> tuple[FloatArray, float]:
         """Return phi(tau) and H_rho(tau) of node marginals with nearly their best edge tables."""
         nodes = marginals.astype(np.float64)
         nodes /= nodes.sum(axis=2, keepdims=True)

@@ -1,35 +1,23 @@
-"""Gradients of functions of converged pseudomarginals in the scores: implicit and by perturbation.
+"""Gradients of functions of converged pseudomarginals in the scores, by implicit differentiation.
 
 With tau(theta) the maximum of <theta, tau> + H(tau), d tau / d theta is a symmetric matrix, and the
-gradient of Q(tau(theta)) is its product with the slope dQ/dtau.
+gradient of Q(tau(theta)) is its product with the slope dQ/dtau. For the same by perturbation see
+`engine.objectives.perturbation`, for grids of several labels `engine.objectives.class_gradients`.
 
 References
 ----------
-Domke 2013, section 5 (implicit differentiation) and section 6 (perturbation).
+Domke 2013, section 5.
 """
-
-from collections.abc import Callable
 
 import numpy as np
 import scipy  # its parts load when first used
 
 from engine.core.arguments import FloatArray
-from engine.core.errors import InvalidProblemError
 from engine.entropies.pairwise import graph_entropy
 from engine.graphs.pairwise import PairwiseGraph
 
-Solver = Callable[[FloatArray], FloatArray]
-"""Scores to converged tables, flat."""
-
 SMALLEST = 1e-12
 """Probabilities below this count as this: there the entropy's curvature is without bound."""
-
-PERTURBATIONS = {
-    1: ((1.0, 1.0), (0.0, -1.0)),
-    2: ((1.0, 0.5), (-1.0, -0.5)),
-    4: ((-2.0, 1 / 12), (-1.0, -8 / 12), (1.0, 8 / 12), (2.0, -1 / 12)),
-}
-"""For one, two and four sides: steps, in units of r, and weights."""
 
 
 class ImplicitGradient:
@@ -119,33 +107,6 @@ def implicit_mean_field_gradient(
     pulled = spread @ scipy.sparse.linalg.splu((identity - couplings @ spread).tocsc()).solve(outer)
     pairs = pulled[first] * nodes[second] + pulled[second] * nodes[first]
     return np.asarray(np.concatenate([pulled, pairs]))
-
-
-def perturbed_gradient(
-    solve: Solver, scores: FloatArray, slope: FloatArray, sides: int = 2
-) -> FloatArray:
-    """Return dQ/dtheta from marginals at scores moved along the slope, shape (size,).
-
-    r = eps^(1/3) (1 + |theta|_inf) / |slope|_inf. With one side the marginals at the scores
-    themselves are solved for again, as accurately as the others.
-
-    Raises
-    ------
-    InvalidProblemError
-        If ``sides`` is not 1, 2 or 4.
-    """
-    if sides not in PERTURBATIONS:
-        raise InvalidProblemError(f"sides: expected 1, 2 or 4, received {sides}.")
-    largest = float(np.abs(slope).max(initial=0.0))
-    if largest == 0.0:
-        return np.zeros_like(scores)
-    finite = scores[np.isfinite(scores)]
-    size = 1.0 + float(np.abs(finite).max(initial=0.0))
-    step = float(np.finfo(np.float64).eps) ** (1.0 / 3.0) * size / largest
-    total = np.zeros_like(scores)
-    for shift, weight in PERTURBATIONS[sides]:
-        total += weight * solve(scores + shift * step * slope)
-    return np.asarray(total / step)
 
 
 def _ends(graph: PairwiseGraph) -> tuple[np.ndarray, np.ndarray]:

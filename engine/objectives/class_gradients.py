@@ -1,0 +1,139 @@
+"""Gradients of losses of a picture with several classes whose messages have come to rest.
+
+Two ways besides going back through every sweep (`engine.objectives.class_losses`), both in double
+precision and in memory that does not grow with the sweeps:
+
+- implicit: at rest m = F(m, theta), so the derivative solves g = dQ/dm + (dF/dm)^T g, by GMRES
+  whose products are one backward sweep each;
+- by perturbation: the Jacobian of the marginals is symmetric, so the gradient is the difference of
+  marginals at scores moved a little along the slope of the loss.
+
+References
+----------
+Domke 2013, sections 5 and 6; Saad and Schultz 1986 (GMRES).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy  # its parts load when first used
+
+from engine.core.arguments import FloatArray
+from engine.crf.class_features import ClassLabels
+from engine.kernels.class_messages import reverse_sweep
+from engine.kernels.class_perturbation import bumped_sweep, sum_marginals
+from engine.objectives.class_messages import ClassMessages, Messages
+from engine.objectives.perturbation import perturbed_gradient
+
+RESTART = 30
+"""Vectors, as large as the messages, that GMRES keeps."""
+
+ROUNDS = 20
+"""Times that GMRES begins anew at most."""
+
+ACCURACY = 1e-10
+"""Relative residual at which it stops."""
+
+REST = 1e-11
+"""Messages have come to rest when none changes by more than this share of itself in a sweep."""
+
+MOST_SWEEPS = 2000
+"""Sweeps after which messages are taken as they are."""
+
+
+@dataclass(slots=True)
+class ScoreSlopes:
+    """Derivatives in log potentials (H, W, L), and in log tables by code and by label pair."""
+
+    nodes: Messages
+    extra: FloatArray
+    pairs: FloatArray
+
+    @classmethod
+    def zeros(cls, chains: ClassMessages) -> "ScoreSlopes":
+        """Return slopes of nothing."""
+        n = chains.potentials.shape[2]
+        nodes, extra = np.zeros_like(chains.potentials), np.zeros_like(chains.scores.agreement)
+        return cls(nodes, extra, np.zeros((2, n, n)))
+
+
+def rest(chains: ClassMessages) -> None:
+    """Sweep until messages have come to rest."""
+    for _ in range(MOST_SWEEPS):
+        if not chains.sweep() > REST:
+            break
+
+
+def add_implicit(chains: ClassMessages, begun: Messages, slopes: ScoreSlopes) -> None:
+    """Add to ``slopes`` what a loss owes to messages at rest.
+
+    Parameters
+    ----------
+    chains : ClassMessages in double precision, at rest
+    begun : ndarray, shape (4, rows, columns, L), the loss's own derivatives in the messages
+    slopes : ScoreSlopes, changed in place
+
+    Notes
+    -----
+    Where messages do not come to rest there is no such derivative; what is left of the system is
+    then the best that GMRES found.
+    """
+    sent = np.ones(begun.shape[:3], dtype=bool)  # messages at the border are constants
+    sent[0, :, 0] = sent[1, :, -1] = sent[2, 0] = sent[3, -1] = False
+    shape, size = begun.shape, begun.size
+    spare = ScoreSlopes.zeros(chains)
+
+    def back(vector: FloatArray, into: ScoreSlopes) -> FloatArray:
+        adjoint = np.where(sent[..., None], vector.reshape(shape), 0.0)
+        ends = (chains.messages, chains.messages)
+        reverse_sweep(*chains.fixed, *ends, adjoint, into.nodes, into.extra, into.pairs)
+        return np.where(sent[..., None], adjoint, 0.0).ravel()
+
+    system = scipy.sparse.linalg.LinearOperator(
+        (size, size), matvec=lambda v: np.ravel(v) - back(v, spare), dtype=np.float64
+    )
+    right = np.where(sent[..., None], begun, 0.0).ravel()
+    solution, _ = scipy.sparse.linalg.gmres(
+        system, right, rtol=ACCURACY, restart=RESTART, maxiter=ROUNDS
+    )
+    back(solution, slopes)
+
+
+def perturbed(
+    chains: ClassMessages, labels: ClassLabels, slope: FloatArray, sides: int
+) -> FloatArray:
+    """Return dQ/dtheta, shape (K,), of messages at rest.
+
+    Parameters
+    ----------
+    chains : ClassMessages in double precision, at rest; they are left as they are.
+    labels : ndarray, shape (rows, columns), uint8, those from L on unknown
+    slope : ndarray, dQ/dtau: of nodes (rows, columns, L), then of each edge's entry of its own
+        labels (2, rows, columns), right and down, flat. See `own_marginals`.
+    sides : 1, 2 or 4
+    """
+    n, edges = chains.potentials.size, (2, *labels.shape)
+    messages = chains.messages.copy()
+
+    def solve(scores: FloatArray) -> FloatArray:
+        potentials = np.exp(scores[:n]).reshape(chains.potentials.shape)
+        bumps = np.expm1(2.0 * scores[n:]).reshape(edges)
+        fixed = (potentials, *chains.fixed[1:])
+        for _ in range(MOST_SWEEPS):
+            if not bumped_sweep(*fixed, messages, labels, bumps) > REST:
+                break
+        sums, chances = ScoreSlopes.zeros(chains), np.empty(edges)
+        parts = (sums.nodes, sums.extra, sums.pairs, chances)
+        sum_marginals(*fixed[:-1], messages, labels, bumps, *parts)
+        return chains.features.pull_back(sums.nodes, sums.extra, sums.pairs)
+
+    scores = np.concatenate([np.log(chains.potentials).ravel(), np.zeros(slope.size - n)])
+    return perturbed_gradient(solve, scores, slope, sides)
+
+
+def own_marginals(chains: ClassMessages, labels: ClassLabels) -> tuple[Messages, FloatArray]:
+    """Return marginals of nodes, and each edge's of its own labels (1 where one is unknown)."""
+    sums, chances = ScoreSlopes.zeros(chains), np.empty((2, *labels.shape))
+    parts = (sums.nodes, sums.extra, sums.pairs, chances)
+    sum_marginals(*chains.fixed[:-1], chains.messages, labels, np.zeros_like(chances), *parts)
+    return sums.nodes, chances
