@@ -54,8 +54,8 @@ class ClassLoss:
     weights : tuple of float, of the pixels of each class in losses of single pixels; all 1 if empty
     is_potts : bool, whether derivatives in the weights of label pairs, all zero, may be left out as
         zeros: that takes half of the time.
-    gradient : one of `CLASS_GRADIENTS`: "truncated" goes back through every sweep. The others sweep until
-        messages rest, in double precision, whatever ``iterations`` and ``threshold``, and
+    gradient : one of `CLASS_GRADIENTS`: "truncated" goes back through every sweep. The others sweep
+        until messages rest, in double precision, whatever ``iterations`` and ``threshold``, and
         differentiate implicitly or by perturbation; the likelihood needs neither there.
 
     Examples
