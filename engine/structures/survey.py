@@ -18,14 +18,14 @@ from engine.crf.roster import as_rooms, roommate_shares
 from engine.crf.survey import Survey
 from engine.crf.survey_features import SurveyFeatures
 from engine.entropies.matching import MatchingEntropy, complete_layout, make_matching_entropy
-from engine.inference.matching.newton import (
+from engine.inference.matching.newton import newton_rates
+from engine.inference.matching.newton_path import as_semidefinite, inverse_curvature
+from engine.inference.matching.newton_point import (
     NewtonPoint,
-    newton_rates,
     pack_point,
     uniform_point,
     unpack_point,
 )
-from engine.inference.matching.newton_path import as_semidefinite, inverse_curvature
 from engine.inference.matching.odd_sets import (
     EXACT_IN_PASSING,
     EXACT_UP_TO,

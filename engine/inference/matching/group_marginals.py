@@ -19,7 +19,8 @@ from engine.core.progress import StopCallback, never_stop
 from engine.inference.matching.frank_wolfe import compute_frank_wolfe_marginals
 from engine.inference.matching.frontier_sums import connected_parts, sum_perfect_matchings
 from engine.inference.matching.messages import solve_messages
-from engine.inference.matching.newton import NewtonPoint, follow_path, uniform_point
+from engine.inference.matching.newton import follow_path
+from engine.inference.matching.newton_point import NewtonPoint, uniform_point
 from engine.inference.matching.odd_sets import is_in_matching_polytope
 from engine.inference.matching.polytope import solve_over_polytope
 from engine.inference.matching.potentials import DenseScores, solve_potentials

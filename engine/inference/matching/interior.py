@@ -24,7 +24,7 @@ from engine.core.arguments import BoolArray, FloatArray, IntArray
 from engine.core.errors import StoppedError
 from engine.core.progress import StopCallback, never_stop
 from engine.inference.matching.messages import scale_to_rows
-from engine.inference.matching.newton import NewtonPoint
+from engine.inference.matching.newton_point import NewtonPoint
 from engine.inference.matching.odd_sets import OddSetProof, examine_odd_sets
 from engine.inference.matching.polytope_bound import bound_value
 

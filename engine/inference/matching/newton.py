@@ -19,15 +19,15 @@ References
 Allgower and Georg 1990 (continuation); Edmonds 1965 (odd sets).
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg.lapack import dgetrf, dgetrs
 
 from engine.core.arguments import BoolArray, FloatArray, IntArray
-from engine.core.checkpoint import State
 from engine.core.errors import StoppedError
 from engine.core.progress import StopCallback, never_stop
+from engine.inference.matching.newton_point import NewtonPoint
 from engine.kernels.matching_newton import fill_rows
 from engine.kernels.threads import for_row_ranges
 
@@ -42,43 +42,6 @@ ON_THE_WAY = 0.05  # residual at which a point of the path is good enough to go 
 STEPS = 8  # of Newton's method at one point of the path
 SHORTEST = 1e-4  # share of the path below which it has come to a standstill
 MAX_POINTS = 400  # of one path
-
-
-@dataclass(frozen=True, slots=True)
-class NewtonPoint:
-    """A solution, or how far one came.
-
-    Parameters
-    ----------
-    scores : ndarray, shape (n, n), what it solves; -inf excludes a pair.
-    potentials : ndarray, shape (n,), u.
-    likely : ndarray, shape (k, 2), pairs with their own log-odds; ``logits`` (k,).
-    sets : tuple of ndarray, odd sets that hold with equality; ``multipliers`` (m,).
-    targets : ndarray, shape (m,), how overfull a set is, 1 in the end: then one unit leaves it.
-    residual : float, largest error of any condition above, nats.
-    steps : int, linear systems solved.
-    """
-
-    scores: FloatArray
-    potentials: FloatArray
-    likely: IntArray = field(default_factory=lambda: np.empty((0, 2), dtype=np.int64))
-    logits: FloatArray = field(default_factory=lambda: np.empty(0))
-    sets: tuple[IntArray, ...] = ()
-    multipliers: FloatArray = field(default_factory=lambda: np.empty(0))
-    targets: FloatArray = field(default_factory=lambda: np.empty(0))
-    residual: float = np.inf
-    steps: int = 0
-
-    def reduced_scores(self) -> FloatArray:
-        """Return the scores less the multipliers of the sets that hold a pair, (n, n)."""
-        return _reduce(self.scores, self.sets, self.multipliers)
-
-
-def uniform_point(n_nodes: int, rho: FloatArray) -> NewtonPoint:
-    """Return the solution at equal scores of all pairs and one rho: tau = 1 / (n - 1)."""
-    t = 1.0 / (n_nodes - 1)
-    potential = -0.5 * (np.log(t) + (2.0 * rho - 1.0) * np.log1p(-t))
-    return NewtonPoint(np.zeros((n_nodes, n_nodes)), np.asarray(potential), residual=0.0)
 
 
 def follow_path(
@@ -146,27 +109,6 @@ def follow_path(
     return replace(point, steps=steps)
 
 
-def drop_slack_sets(point: NewtonPoint, tolerance: float) -> NewtonPoint:
-    """Return the solution without the sets of negative multipliers, at scores that say the same.
-
-    ``follow_path`` then leads back to the scores wanted.
-    """
-    slack = point.multipliers < -tolerance
-    if not slack.any():
-        return point
-    kept = [k for k in range(len(point.sets)) if not slack[k]]
-    dropped = [k for k in range(len(point.sets)) if slack[k]]
-    return replace(
-        point,
-        scores=_reduce(
-            point.scores, tuple(point.sets[k] for k in dropped), point.multipliers[dropped]
-        ),
-        sets=tuple(point.sets[k] for k in kept),
-        multipliers=point.multipliers[kept],
-        targets=point.targets[kept],
-    )
-
-
 def read_marginals(point: NewtonPoint, rho: FloatArray) -> FloatArray:
     """Return tau, shape (n, n), of a solution."""
     work = _Work(rho)
@@ -187,45 +129,9 @@ def newton_rates(point: NewtonPoint, rho: FloatArray) -> FloatArray:
     return work.rate
 
 
-def pack_point(point: NewtonPoint) -> State:
-    """Return a solution as arrays, without its scores."""
-    return {
-        "potentials": point.potentials,
-        "likely": point.likely,
-        "logits": point.logits,
-        "set_nodes": np.concatenate([np.empty(0, dtype=np.int64), *point.sets]),
-        "set_sizes": np.array([len(nodes) for nodes in point.sets], dtype=np.int64),
-        "multipliers": point.multipliers,
-    }
-
-
-def unpack_point(state: State, scores: FloatArray) -> NewtonPoint:
-    """Restore a solution of ``scores``."""
-    sizes = state["set_sizes"]
-    sets = np.split(state["set_nodes"], np.cumsum(sizes)[:-1]) if len(sizes) else []
-    return NewtonPoint(
-        scores,
-        state["potentials"],
-        state["likely"],
-        state["logits"],
-        tuple(sets),
-        state["multipliers"],
-        np.ones(len(sizes)),
-    )
-
-
 def _steepen(slope: FloatArray) -> FloatArray:
     """Keep 1 - (1 + c) tau away from 0."""
     return np.asarray(np.where(slope < 0.0, -1.0, 1.0) * np.maximum(np.abs(slope), FLATTEST))
-
-
-def _reduce(scores: FloatArray, sets: tuple[IntArray, ...], multipliers: FloatArray) -> FloatArray:
-    if not sets:
-        return scores
-    reduced = scores.copy()
-    for nodes, multiplier in zip(sets, multipliers, strict=True):
-        reduced[np.ix_(nodes, nodes)] -= multiplier
-    return reduced
 
 
 def _members(sets: tuple[IntArray, ...], n_nodes: int) -> BoolArray:

@@ -20,12 +20,8 @@ from engine.core.arguments import BoolArray, FloatArray, IntArray
 from engine.core.progress import StopCallback, never_stop
 from engine.inference.matching.interior import solve_from_inside
 from engine.inference.matching.messages import scale_to_rows
-from engine.inference.matching.newton import (
-    NewtonPoint,
-    drop_slack_sets,
-    follow_path,
-    read_marginals,
-)
+from engine.inference.matching.newton import follow_path, read_marginals
+from engine.inference.matching.newton_point import NewtonPoint, drop_slack_sets
 from engine.inference.matching.odd_sets import (
     EXACT_IN_PASSING,
     EXACT_UP_TO,

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from engine.core.arguments import FloatArray
-from engine.inference.matching.newton import NewtonPoint
+from engine.inference.matching.newton_point import NewtonPoint
 from engine.kernels.matching_newton import SURE, bound_rows
 from engine.kernels.threads import for_row_ranges
 

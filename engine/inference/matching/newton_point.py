@@ -1,0 +1,105 @@
+"""A solution of the dense matching problem in its potentials, and what is kept of it."""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from engine.core.arguments import FloatArray, IntArray
+from engine.core.checkpoint import State
+
+
+@dataclass(frozen=True, slots=True)
+class NewtonPoint:
+    """A solution, or how far one came.
+
+    Parameters
+    ----------
+    scores : ndarray, shape (n, n), what it solves; -inf excludes a pair.
+    potentials : ndarray, shape (n,), u.
+    likely : ndarray, shape (k, 2), pairs with their own log-odds; ``logits`` (k,).
+    sets : tuple of ndarray, odd sets that hold with equality; ``multipliers`` (m,).
+    targets : ndarray, shape (m,), how overfull a set is, 1 in the end: then one unit leaves it.
+    residual : float, largest error of any condition above, nats.
+    steps : int, linear systems solved.
+    """
+
+    scores: FloatArray
+    potentials: FloatArray
+    likely: IntArray = field(default_factory=lambda: np.empty((0, 2), dtype=np.int64))
+    logits: FloatArray = field(default_factory=lambda: np.empty(0))
+    sets: tuple[IntArray, ...] = ()
+    multipliers: FloatArray = field(default_factory=lambda: np.empty(0))
+    targets: FloatArray = field(default_factory=lambda: np.empty(0))
+    residual: float = np.inf
+    steps: int = 0
+
+    def reduced_scores(self) -> FloatArray:
+        """Return the scores less the multipliers of the sets that hold a pair, (n, n)."""
+        return reduce_scores(self.scores, self.sets, self.multipliers)
+
+
+def uniform_point(n_nodes: int, rho: FloatArray) -> NewtonPoint:
+    """Return the solution at equal scores of all pairs and one rho: tau = 1 / (n - 1)."""
+    t = 1.0 / (n_nodes - 1)
+    potential = -0.5 * (np.log(t) + (2.0 * rho - 1.0) * np.log1p(-t))
+    return NewtonPoint(np.zeros((n_nodes, n_nodes)), np.asarray(potential), residual=0.0)
+
+
+def drop_slack_sets(point: NewtonPoint, tolerance: float) -> NewtonPoint:
+    """Return the solution without the sets of negative multipliers, at scores that say the same.
+
+    ``follow_path`` then leads back to the scores wanted.
+    """
+    slack = point.multipliers < -tolerance
+    if not slack.any():
+        return point
+    kept = [k for k in range(len(point.sets)) if not slack[k]]
+    dropped = [k for k in range(len(point.sets)) if slack[k]]
+    return replace(
+        point,
+        scores=reduce_scores(
+            point.scores, tuple(point.sets[k] for k in dropped), point.multipliers[dropped]
+        ),
+        sets=tuple(point.sets[k] for k in kept),
+        multipliers=point.multipliers[kept],
+        targets=point.targets[kept],
+    )
+
+
+def pack_point(point: NewtonPoint) -> State:
+    """Return a solution as arrays, without its scores."""
+    return {
+        "potentials": point.potentials,
+        "likely": point.likely,
+        "logits": point.logits,
+        "set_nodes": np.concatenate([np.empty(0, dtype=np.int64), *point.sets]),
+        "set_sizes": np.array([len(nodes) for nodes in point.sets], dtype=np.int64),
+        "multipliers": point.multipliers,
+    }
+
+
+def unpack_point(state: State, scores: FloatArray) -> NewtonPoint:
+    """Restore a solution of ``scores``."""
+    sizes = state["set_sizes"]
+    sets = np.split(state["set_nodes"], np.cumsum(sizes)[:-1]) if len(sizes) else []
+    return NewtonPoint(
+        scores,
+        state["potentials"],
+        state["likely"],
+        state["logits"],
+        tuple(sets),
+        state["multipliers"],
+        np.ones(len(sizes)),
+    )
+
+
+def reduce_scores(
+    scores: FloatArray, sets: tuple[IntArray, ...], multipliers: FloatArray
+) -> FloatArray:
+    """Return scores (n, n) less the multipliers of the sets that hold a pair."""
+    if not sets:
+        return scores
+    reduced = scores.copy()
+    for nodes, multiplier in zip(sets, multipliers, strict=True):
+        reduced[np.ix_(nodes, nodes)] -= multiplier
+    return reduced
