@@ -89,64 +89,70 @@ def own_survey() -> dict[str, Any]:
     """Return the survey of our own, each question with the reason for it."""
     return {
         "sections": [
-            {
-                "title": "Last week",
-                "questions": [
-                    new_question(
-                        Kind.TIME, name="Lights out",
-                        text="When did you turn off the light last Tuesday?",
-                        reason="What people did on one day says more than what they call usual.",
-                    ),
-                    _ordered("Nights away", "How many nights did you sleep elsewhere?",
-                             "None", "1 or 2", "3 or 4", "5 or more",
-                             reason="A roommate who is away often is another roommate."),
-                    _ordered("Alarms", "How often did you snooze an alarm?", *_OFTEN,
-                             reason="Alarms are what roommates in a double complain of first."),
-                ],
-            },
-            {
-                "title": "Sharing a room",
-                "questions": [
-                    _ordered("Dishes", "How long may a used cup stand about?",
-                             "An hour", "A day", "Some days", "It does not matter",
-                             reason="A number of days says more than the word tidy."),
-                    _scale("Asking first", "Ask me before you bring somebody.",
-                           reason="Guests are agreed on more easily than liked."),
-                    _yes_no("Sleeps with noise", "Can you sleep while somebody talks?",
-                            reason="It decides whether different bedtimes matter."),
-                    new_question(
-                        Kind.SEVERAL, name="Evenings",
-                        text="What do you do in your room in the evening?",
-                        answers=("Study", "Music", "Games", "Calls", "Sport", "Nothing, I am out"),
-                        reason="What happens in the room matters, not what people like.",
-                    ),
-                    _ordered("Conflict", "When something bothers you, when do you say so?",
-                             "At once", "The same day", "After some days", "Rather never",
-                             reason="Pairs who speak of things at a like pace last longer."),
-                ],
-            },
-            {
-                "title": "With whom",
-                "questions": [
-                    new_question(
-                        Kind.ONE, name="Gender", text="What is your gender?", rule=True,
-                        answers=("Woman", "Man", "Non-binary", "Another"),
-                        reason="It is a rule for who may share a room, and never scored.",
-                    ),
-                    new_question(
-                        Kind.REQUEST, name="Request",
-                        text="Is there somebody you want to live with?",
-                        hint="Type the code that they show you. It counts when they type yours.",
-                        reason="A request counts only if both want it: nobody is chosen unasked.",
-                    ),
-                    new_question(
-                        Kind.TEXT, name="Anything else", text="Anything else that we should know?",
-                        reason="It is read by staff, and never scored.",
-                    ),
-                ],
-            },
+            {"title": "Last week", "questions": _last_week()},
+            {"title": "Sharing a room", "questions": _sharing_a_room()},
+            {"title": "With whom", "questions": _with_whom()},
         ]
-    }  # fmt: skip
+    }
+
+
+def _last_week() -> list[dict[str, Any]]:
+    """Return the questions on what people did in the last days."""
+    return [
+        new_question(
+            Kind.TIME, name="Lights out",
+            text="When did you turn off the light last Tuesday?",
+            reason="What people did on one day says more than what they call usual.",
+        ),
+        _ordered("Nights away", "How many nights did you sleep elsewhere?",
+                 "None", "1 or 2", "3 or 4", "5 or more",
+                 reason="A roommate who is away often is another roommate."),
+        _ordered("Alarms", "How often did you snooze an alarm?", *_OFTEN,
+                 reason="Alarms are what roommates in a double complain of first."),
+    ]  # fmt: skip
+
+
+def _sharing_a_room() -> list[dict[str, Any]]:
+    """Return the questions on how people live beside others."""
+    return [
+        _ordered("Dishes", "How long may a used cup stand about?",
+                 "An hour", "A day", "Some days", "It does not matter",
+                 reason="A number of days says more than the word tidy."),
+        _scale("Asking first", "Ask me before you bring somebody.",
+               reason="Guests are agreed on more easily than liked."),
+        _yes_no("Sleeps with noise", "Can you sleep while somebody talks?",
+                reason="It decides whether different bedtimes matter."),
+        new_question(
+            Kind.SEVERAL, name="Evenings",
+            text="What do you do in your room in the evening?",
+            answers=("Study", "Music", "Games", "Calls", "Sport", "Nothing, I am out"),
+            reason="What happens in the room matters, not what people like.",
+        ),
+        _ordered("Conflict", "When something bothers you, when do you say so?",
+                 "At once", "The same day", "After some days", "Rather never",
+                 reason="Pairs who speak of things at a like pace last longer."),
+    ]  # fmt: skip
+
+
+def _with_whom() -> list[dict[str, Any]]:
+    """Return the questions on whom people may and want to live with."""
+    return [
+        new_question(
+            Kind.ONE, name="Gender", text="What is your gender?", rule=True,
+            answers=("Woman", "Man", "Non-binary", "Another"),
+            reason="It is a rule for who may share a room, and never scored.",
+        ),
+        new_question(
+            Kind.REQUEST, name="Request",
+            text="Is there somebody you want to live with?",
+            hint="Type the code that they show you. It counts when they type yours.",
+            reason="A request counts only if both want it: nobody is chosen unasked.",
+        ),
+        new_question(
+            Kind.TEXT, name="Anything else", text="Anything else that we should know?",
+            reason="It is read by staff, and never scored.",
+        ),
+    ]  # fmt: skip
 
 
 FORMS = {
