@@ -28,10 +28,19 @@ from webapp.housing.services.requests import NEEDS_COLUMN
 from webapp.housing.student_finder import Candidates, StudentFinder
 
 ANSWERS = ("answers", "attributes")  # columns of a student that nothing here reads
-# What the address may ask to see alone.
-CAUSES = (
-    "groups", "impossible", "themselves", "circles", "unknown", "one-sided", "mutual", "left-out",
-)  # fmt: skip
+# What the address may ask to see alone, and its name on the page.
+CAUSES = {
+    "groups": "splits",
+    "impossible": "impossible",
+    "themselves": "themselves",
+    "circles": "circles",
+    "unknown": "unknown",
+    "one-sided": "one_sided",
+    "mutual": "mutual",
+    "left-out": "left_out",
+}
+ANSWERED = ("one_sided", "mutual")  # causes that a placement answers request by request
+TO_DECIDE = ("splits", "impossible", "circles", "themselves", "unknown")
 SHOWN = 5  # rows of a cause before "Show all"
 A_PAGE = 160  # requests of one kind that a page shows whole: 151 ms at 2,500 students
 DEFAULT_BEDS = 4  # the largest room where no building list is there yet
@@ -209,23 +218,38 @@ def _answered(
     }
 
 
-def _left_out(cohort: Cohort) -> dict[str, Any]:
+def _left_out(cohort: Cohort) -> list[tuple[Any, ...]]:
     """Return the requests that were left out and name somebody, which can be counted again."""
     rows = RoommateRequest.objects.filter(cohort=cohort, is_ignored=True)
     pairs = rows.order_by("student__number", "pk").values_list(
         "pk", "student__number", "target__number", "written"
     )
-    return {"left_out": list(pairs), "n_left_out": len(pairs)}
+    return list(pairs)
 
 
 def _name_counts(unknown: list[UnknownName]) -> dict[str, int]:
     """Count the names that fit nobody for sure, by how they can be settled."""
     return {
-        "n_unknown": len(unknown),
         "n_close": sum(entry.near.is_sure for entry in unknown),
         "n_several": sum(bool(e.near.students) and not e.near.is_sure for e in unknown),
         "n_nobody": sum(not entry.near.students for entry in unknown),
         "n_to_ask": sum(not e.near.is_sure and e.question is None for e in unknown),
+    }
+
+
+def _rows_by_cause(
+    cohort: Cohort, graph: RequestGraph, rooms: PlacementRooms | None
+) -> dict[str, list[Any]]:
+    """Return everything that is open or left out, by its name on the page."""
+    return {
+        "splits": splits_of(cohort, graph),
+        "impossible": impossible_of(cohort, graph, rooms),
+        "themselves": graph.themselves,
+        "circles": _circles(graph),
+        "unknown": unknown_names(cohort, graph),
+        "one_sided": graph.one_sided,
+        "mutual": graph.mutual,
+        "left_out": _left_out(cohort) if graph.n_ignored else [],
     }
 
 
@@ -235,64 +259,42 @@ def requests_context(cohort: Cohort, parameters: Mapping[str, str]) -> dict[str,
     reference = reference_placement(cohort)
     counts = counts_context(cohort, reference, graph) if reference else {}
     rooms = counts.get("reference_rooms")
-    impossible = impossible_of(cohort, graph, rooms)
-    unknown = unknown_names(cohort, graph)
-    left_out = _left_out(cohort) if graph.n_ignored else {}
-    splits = splits_of(cohort, graph)
-    apart = musts_apart(rooms, impossible, splits) if rooms else []
-    shown = parameters.get("show", "") if parameters.get("show") in CAUSES else ""
+    causes = _rows_by_cause(cohort, graph, rooms)
+    apart = musts_apart(rooms, causes["impossible"], causes["splits"]) if rooms else []
+    show = parameters.get("show", "") if parameters.get("show") in CAUSES else ""
+    alone = CAUSES.get(show)
     sources = Counter(
         RoommateRequest.objects.filter(cohort=cohort).values_list("source", flat=True)
     )
 
-    def answered(name: str, pairs: list[Pair]) -> dict[str, Any] | None:
-        if shown not in ("", name) or not pairs:
-            return None
-        page = parameters.get("page", "") if shown == name else None
-        return _answered(rooms, pairs, page, by_cost=parameters.get("sort") == "cost")
+    def part(name: str, rows: list[Any]) -> Any:
+        if alone not in (None, name) or not rows:
+            return []
+        if name not in ANSWERED:
+            return rows if alone else rows[:SHOWN]
+        page = parameters.get("page", "") if alone else None
+        return _answered(rooms, rows, page, by_cost=parameters.get("sort") == "cost")
 
-    def part(name: str, rows: list[Any]) -> list[Any]:
-        return rows[:SHOWN] if not shown else rows if shown == name else []
-
-    sizes = (
-        len(splits), len(impossible), len(graph.themselves), len(graph.circles), len(unknown),
-        len(graph.one_sided), len(graph.mutual), graph.n_ignored,
-    )  # fmt: skip
     return (
         counts
-        | _name_counts(unknown)
+        | {name: part(name, rows) for name, rows in causes.items()}
+        | {f"n_{name}": len(rows) for name, rows in causes.items()}
+        | _name_counts(causes["unknown"])
         | {
-            "is_nothing": bool(shown) and not dict(zip(CAUSES, sizes, strict=True))[shown],
+            "is_nothing": alone is not None and not causes[alone],
             "cohort": cohort,
-            "show": shown,
-            "impossible": part("impossible", impossible),
-            "n_impossible": len(impossible),
-            "n_in_impossible": sum(len(wish.members) for wish in impossible),
+            "show": show,
+            "n_in_impossible": sum(len(wish.members) for wish in causes["impossible"]),
             "n_requests": sum(sources.values()),
             "n_askers": graph.n_askers,
             "n_ignored": graph.n_ignored,
-            "n_to_decide": sum(
-                map(len, (apart, unknown, splits, impossible, graph.circles, graph.themselves))
-            ),
-            "musts": _answered(rooms, apart, None, by_cost=False) if apart and not shown else None,
+            "n_to_decide": len(apart) + sum(len(causes[name]) for name in TO_DECIDE),
+            "musts": _answered(rooms, apart, None, by_cost=False) if apart and not show else None,
             "n_musts": len(apart),
-            "circles": part("circles", _circles(graph)),
-            "n_circles": len(graph.circles),
-            "themselves": part("themselves", graph.themselves),
-            "n_themselves": len(graph.themselves),
             "n_needs": _count_needs(cohort),
             "largest": largest_room(cohort),
-            "splits": part("groups", splits),
-            "n_splits": len(splits),
-            "n_in_splits": sum(len(p) for s in splits for p in s.parts),
-            "unknown": part("unknown", unknown),
-            "one_sided": answered("one-sided", graph.one_sided),
-            "n_one_sided": len(graph.one_sided),
-            "mutual": answered("mutual", graph.mutual),
-            "n_mutual": len(graph.mutual),
+            "n_in_splits": sum(len(p) for s in causes["splits"] for p in s.parts),
             "sources": sources.most_common(),
             "n_choices": cohort.preferences.count(),
-            "left_out": part("left-out", left_out.get("left_out", [])),
-            "n_left_out": left_out.get("n_left_out", 0),
         }
     )
