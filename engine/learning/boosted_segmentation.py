@@ -14,6 +14,7 @@ from engine.core.progress import (
     ignore_progress,
     never_stop,
 )
+from engine.core.status import Status
 from engine.crf.filter_bank import Frame
 from engine.crf.grid_features import GridExample
 from engine.kernels.threads import one_blas_thread
@@ -27,7 +28,13 @@ from engine.learning.boosted_model import (
 )
 from engine.learning.clock import Clock
 from engine.learning.edge_learning import LOGISTIC_LOSSES, fit_marginal_loss, held_out_error
-from engine.learning.labelled_pictures import Images, Masks, check_labels, labelled_pictures
+from engine.learning.labelled_pictures import (
+    Images,
+    LabelledPicture,
+    Masks,
+    check_labels,
+    labelled_pictures,
+)
 from engine.learning.segmentation_prediction import predict_marginals
 from engine.learning.segmentation_progress import (
     HeldOutPictures,
@@ -36,6 +43,7 @@ from engine.learning.segmentation_progress import (
 )
 from engine.learning.segmentation_solvers import SegmentationTask, solve_in_theta
 from engine.learning.tree_learning import (
+    SAID,
     SAMPLES,
     SAMPLES_A_PICTURE,
     TrainingPicture,
@@ -120,7 +128,8 @@ def train_boosted_segmentation(
     rho, max_side : as for `train_segmentation`
     relative_gap : float, of "likelihood"
     max_seconds : float, optional
-        Of all, reading included. Trees are grown to their end; the weights stop at the limit.
+        Of all, reading included. Where it is short, pictures that half of it does not suffice to
+        read are left out, trees are fewer, and weights stop at the limit with what they have.
     holdout : (images, masks), optional
         Pictures not learned from; the last report carries a `SegmentationPreview` of them.
     on_progress, should_stop
@@ -155,49 +164,71 @@ def train_boosted_segmentation(
     check_seconds("max_seconds", max_seconds)
     clock = Clock(on_progress, max_seconds)
     order = np.random.default_rng(0) if rng is None else rng
-    pictures = _read(images, masks, max_side, order)
-    held_out = [] if holdout is None else list(labelled_pictures(*holdout, max_side))
+    pictures, are_all = _read(images, masks, max_side, order, clock)
+    held_out = [] if holdout is None else _held_out(*holdout, max_side, clock)
     clock.begin(sum(picture.labels.size for picture in pictures))
     with one_blas_thread():
-        how = TreeLearning(1, None, position, clock.report, should_stop, thinned_from=0)
+        how = TreeLearning(
+            *(1, None, position, clock.report, should_stop), thinned_from=0, passed=clock.passed
+        )
         unaries = how.learn(pictures)
         clock.report("Looking at what the second trees say", 0.78)
         taught = [pictures[k] for k in order.permutation(len(pictures))[:EDGE_PICTURES]]
-        examples = [_guessed(unaries, picture) for picture in taught]
+        examples = _guessed(unaries, taught, how)
         weights = _Weights(examples, ridge, ridge_factor, rho, relative_gap, clock, should_stop)
         clock.report("Learning weights", 0.84)
         used, result, errors = weights.learn(loss, order)
         if is_refit_tried(errors, used, clock):
             more = _refitted(how, unaries, taught, weights, result.theta)
-            examples = [_guessed(more, picture) for picture in taught]
-            again, error = replace(weights, examples=examples).judge(used, order)
-            if has_fallen(errors[used], error):
-                unaries, result = more, again
-            errors[f"{used}, refitted"] = error
+            examples = _guessed(more, taught[: len(examples)], how)
+            if len(examples) == len(weights.examples):  # else there was no time to judge
+                again, error = replace(weights, examples=examples).judge(used, order)
+                if has_fallen(errors[used], error):
+                    unaries, result = more, again
+                errors[f"{used}, refitted"] = error
         model = make_boosted_model(
             unaries, result.theta, loss=used, ridge=weights.ridge, rho=rho, max_side=max_side
         )
-        kept = [
-            GridExample(boosted_features(p.colours, unaries.scores(p.colours)[:, :, 0]), p.labels)
-            for p in held_out
-        ]
-        _show(clock, kept, result, rho, should_stop)
+        _show(clock, held_out, model, result, should_stop)
     n_pixels = sum(picture.labels.size for picture in pictures)
-    return TrainedBoosted(model, replace(result, seconds=clock.seconds), n_pixels, errors)
+    is_short = how.is_short or not are_all
+    status = Status.TIME_LIMIT if is_short and result.status.is_converged else result.status
+    result = replace(result, seconds=clock.seconds, status=status)
+    return TrainedBoosted(model, result, n_pixels, errors)
 
 
 def _read(
-    images: Images, masks: Masks, max_side: int, rng: np.random.Generator
-) -> list[TrainingPicture]:
-    """Read all pictures at the size of their models, refuse what says nothing, and deal them."""
-    read = list(labelled_pictures(images, masks, max_side))
+    images: Images, masks: Masks, max_side: int, rng: np.random.Generator, clock: Clock
+) -> tuple[list[TrainingPicture], bool]:
+    """Read pictures at the size of their models, refuse what says nothing, and deal them.
+
+    Also returned is whether there was time for all.
+    """
+    read, are_all = [], True
+    for picture in labelled_pictures(images, masks, max_side):
+        read.append(picture)
+        is_enough = any(0 < p.labels.sum() < p.labels.size for p in read[:1] + read[-1:])
+        if is_enough and clock.is_reading_over():
+            are_all = False
+            break
     counts, sizes = [int(p.labels.sum()) for p in read], [p.labels.size for p in read]
     check_labels(counts, sizes, max_side, is_any_marked=any(p.is_marked for p in read))
     dealt = [
         (p.colours, np.zeros((*p.labels.shape, 0), np.float32), p.labels.view(np.uint8), whole)
         for p, whole in ((p, Frame(0, 0, *p.labels.shape)) for p in read)
     ]
-    return deal_pictures(dealt, 2, min(SAMPLES // len(read), SAMPLES_A_PICTURE), rng)
+    each = min(SAMPLES // len(read), SAMPLES_A_PICTURE)
+    return deal_pictures(dealt, 2, each, rng), are_all
+
+
+def _held_out(images: Images, masks: Masks, max_side: int, clock: Clock) -> list[LabelledPicture]:
+    """Read the pictures that are not learned from, as long as there is time for it."""
+    read = []
+    for picture in labelled_pictures(images, masks, max_side):
+        read.append(picture)
+        if clock.is_reading_over():
+            break
+    return read
 
 
 def _refitted(
@@ -217,11 +248,18 @@ def _refitted(
     return how.refit(unaries, pictures, said, slope)
 
 
-def _guessed(unaries: TreeUnaries, picture: TrainingPicture) -> GridExample:
-    """An example whose log-odds come from trees that never saw its pixels."""
-    log_odds = unaries.scores(picture.colours, folds=picture.folds)[:, :, 0]
-    features = boosted_features(picture.colours, log_odds)
-    return GridExample(features, picture.labels.view(np.bool_))
+def _guessed(
+    unaries: TreeUnaries, pictures: Sequence[TrainingPicture], how: TreeLearning
+) -> list[GridExample]:
+    """Examples whose log-odds come from trees that never saw their pixels, while there is time."""
+    examples: list[GridExample] = []
+    for picture in pictures:
+        if examples and how.is_late(SAID):
+            break
+        log_odds = unaries.scores(picture.colours, folds=picture.folds)[:, :, 0]
+        features = boosted_features(picture.colours, log_odds)
+        examples.append(GridExample(features, picture.labels.view(np.bool_)))
+    return examples
 
 
 def _log_marginals(example: GridExample, theta: FloatArray, rho: float) -> NDArray[np.float32]:
@@ -233,15 +271,21 @@ def _log_marginals(example: GridExample, theta: FloatArray, rho: float) -> NDArr
 
 def _show(
     clock: Clock,
-    examples: Sequence[GridExample],
+    pictures: Sequence[LabelledPicture],
+    model: BoostedSegmentationModel,
     result: LearningResult,
-    rho: float,
     should_stop: StopCallback,
 ) -> None:
-    """Report how held-out pictures fare, if there are any."""
+    """Report how held-out pictures fare, if there are any, as many as there is time for."""
+    examples: list[GridExample] = []
+    for picture in pictures:
+        if examples and clock.left == 0.0:
+            break
+        log_odds = model.unaries.scores(picture.colours)[:, :, 0]
+        examples.append(GridExample(boosted_features(picture.colours, log_odds), picture.labels))
     if not examples:
         return
-    preview = HeldOutPictures(examples, rho, should_stop=should_stop).look(result.theta)
+    preview = HeldOutPictures(examples, model.rho, should_stop=should_stop).look(result.theta)
     clock.on_progress(
         SegmentationProgress(
             "Looking at the held-out images",
@@ -278,16 +322,22 @@ class _Weights:
         if loss is not None or self._n_kept == 0:
             used = loss or "likelihood"
             return used, self._fit(self.examples, used, rng), {}
-        errors, results = {}, {}
+        errors: dict[str, float] = {}
+        results = {"trees": unsolved(trees_alone())}
         for place, name in enumerate(COMPARED):
-            results[name], errors[name] = self.judge(name, rng)
+            if self.clock.left == 0.0:
+                break
+            share = 1 / (len(COMPARED) - place)
+            results[name], errors[name] = self.judge(name, rng, of_time=share)
             self.clock.report(f"Learning weights, compared: {name}", 0.88 + 0.03 * place)
-        best = min(errors, key=errors.__getitem__)
+        best = min(errors, key=errors.__getitem__) if errors else "trees"
         return best, results[best], errors
 
-    def judge(self, loss: str, rng: np.random.Generator) -> tuple[LearningResult, float]:
+    def judge(
+        self, loss: str, rng: np.random.Generator, *, of_time: float = 1.0
+    ) -> tuple[LearningResult, float]:
         """Return what a loss learns from all but the kept pictures, and its error on these."""
-        result = self._fit(self.examples[self._n_kept :], loss, rng)
+        result = self._fit(self.examples[self._n_kept :], loss, rng, of_time)
         kept = self.examples[: self._n_kept]
         return result, held_out_error(kept, result, self.rho, self.should_stop)
 
@@ -296,10 +346,16 @@ class _Weights:
         return int(KEPT_SHARE * len(self.examples))
 
     def _fit(
-        self, examples: Sequence[GridExample], loss: str, rng: np.random.Generator
+        self,
+        examples: Sequence[GridExample],
+        loss: str,
+        rng: np.random.Generator,
+        of_time: float = 1.0,
     ) -> LearningResult:
+        """Learn by a loss, within a share of the time that is left."""
         if loss == "trees":
             return unsolved(trees_alone())
+        left = None if self.clock.left is None else of_time * self.clock.left
         share = sum(example.labels.size for example in examples) / self.n_pixels
         if loss in LOGISTIC_LOSSES:
             return fit_marginal_loss(
@@ -307,12 +363,12 @@ class _Weights:
                 loss,
                 ridge=share * self.ridge,
                 rho=self.rho,
-                max_seconds=self.clock.left,
+                max_seconds=left,
                 should_stop=self.should_stop,
                 rng=rng,
             )
         sizes = [example.labels.size for example in examples]
         task = SegmentationTask(examples, sizes, share * self.ridge, self.rho)
         reporter = SegmentationReporter([], self.rho, ignore_progress, self.should_stop)
-        limits = Limits(relative_gap=self.relative_gap, max_seconds=self.clock.left)
+        limits = Limits(relative_gap=self.relative_gap, max_seconds=left)
         return solve_in_theta(task, limits, Callbacks(reporter, self.should_stop, None), reporter)

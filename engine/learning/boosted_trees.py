@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.core.arguments import read_only
+from engine.core.progress import StopCallback, never_stop
 from engine.crf.forest import Forest
 from engine.kernels.threads import one_openmp_thread
 from engine.learning.tree_options import TreeOptions
@@ -18,6 +19,7 @@ def fit_forest(
     options: TreeOptions,
     *,
     seed: int,
+    should_stop: StopCallback = never_stop,
 ) -> Forest:
     """Fit a forest to the log-odds of labels.
 
@@ -27,6 +29,7 @@ def fit_forest(
     labels : ndarray, shape (n,), bool
     options : TreeOptions
     seed : int, of the draw of features
+    should_stop : asked after every tree; the trees so far are returned then.
 
     Returns
     -------
@@ -50,7 +53,11 @@ def fit_forest(
         max_features=options.share,
         max_depth=options.max_depth,
         min_samples_leaf=min(options.min_leaf, max(1, len(labels) // 10)),
-        early_stopping=False,
+        # Scores that rise as long as nobody stops it: so it asks after every tree.
+        early_stopping=True,
+        validation_fraction=None,
+        n_iter_no_change=1,
+        scoring=_Rising(should_stop),
         random_state=seed,
     )
     # Fitted in threads of our own, it says once a tree that joblib's were not asked.
@@ -58,6 +65,18 @@ def fit_forest(
     with one_openmp_thread():
         booster.fit(samples, labels)
     return _flatten(booster, n_features)
+
+
+class _Rising:
+    """A score that is higher every time, until one is asked to stop."""
+
+    def __init__(self, should_stop: StopCallback) -> None:
+        self._should_stop, self._score = should_stop, 0.0
+
+    def __call__(self, *_: object) -> float:
+        if not self._should_stop():
+            self._score += 1.0
+        return self._score
 
 
 def _constant(labels: NDArray[np.bool_], n_features: int) -> Forest:

@@ -1,6 +1,6 @@
 """Learning to segment pictures into several classes, from label maps or scribbles."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,6 +14,7 @@ from engine.core.progress import (
     ignore_progress,
     never_stop,
 )
+from engine.core.status import Status
 from engine.crf.class_features import ClassExample, centred
 from engine.kernels.threads import one_blas_thread
 from engine.learning.class_model import (
@@ -27,6 +28,7 @@ from engine.learning.class_model import (
 from engine.learning.class_pictures import (
     LabelMaps,
     Maps,
+    ReadPicture,
     best_window,
     check_class_weights,
     check_known,
@@ -45,6 +47,7 @@ from engine.learning.clock import Clock
 from engine.learning.folds import FOLDS
 from engine.learning.labelled_pictures import Images
 from engine.learning.tree_learning import (
+    SAID,
     SAMPLES,
     SAMPLES_A_PICTURE,
     TrainingPicture,
@@ -78,7 +81,8 @@ class TrainedClasses:
     ``errors`` has the share of wrong pixels among those kept from the weights, for every way of
     learning that was compared, and of the trees alone. ``kept`` counts right and wrong pixels of
     pictures that were judged by trees and weights learned from the others (a lone picture, of its
-    blocks), at the size of the models; ``n_known`` the known pixels of each class at that size.
+    blocks), at the size of the models; ``n_known`` the known pixels of each class at that size;
+    ``n_read`` how many pictures there was time to read.
     """
 
     model: ClassSegmentationModel
@@ -87,6 +91,7 @@ class TrainedClasses:
     n_known: tuple[int, ...]
     errors: Mapping[str, float]
     kept: tuple[Confusion, ...] = ()
+    n_read: int = 0
 
     @property
     def loss(self) -> str:
@@ -135,8 +140,9 @@ def train_class_segmentation(
     detail : Detail, optional; the size of models, 200 pixels a side by default.
     values, unknown : kept with the model; see `ClassSegmentationModel`.
     max_seconds : float, optional
-        Of all, reading included. Trees are grown to their end; ways to learn weights are left out
-        where they would pass the limit, and weights stop at it with the best found so far.
+        Of all, reading included. Where it is short, pictures that half of it does not suffice to
+        read are left out, trees are fewer, ways to learn weights are left out, and weights stop at
+        the limit with the best found so far.
     on_progress, should_stop, checkpoint : see `engine.core`
         A run that was killed goes on after the last forest that was done.
     rng : numpy.random.Generator, optional
@@ -172,7 +178,8 @@ def train_class_segmentation(
     clock = Clock(on_progress, max_seconds)
     order = np.random.default_rng(0) if rng is None else rng
     size = detail or Detail()
-    read = list(read_class_pictures(images, labels, len(names), maps=maps, detail=size))
+    pairs = read_class_pictures(images, labels, len(names), maps=maps, detail=size)
+    read, are_all = _read(pairs, len(names), clock)
     counts = check_known(read, names)
     few = SAMPLES_A_PICTURE * max(1, FOLDS // len(read))
     pictures = deal_pictures(read, len(names), min(SAMPLES // len(read), few), order)
@@ -180,11 +187,13 @@ def train_class_segmentation(
     n_pixels = sum(picture.labels.size for picture in pictures)
     clock.begin(n_pixels, later=_work_on_weights(pictures, len(names), loss))
     with one_blas_thread():
-        how = TreeLearning(len(names), weights, position, clock.report, should_stop, own)
+        how = TreeLearning(
+            *(len(names), weights, position, clock.report, should_stop, own), passed=clock.passed
+        )
         unaries = how.learn(pictures)
         clock.report("Looking at what the second trees say", 0.78)
         chosen = _edge_pictures(pictures, len(names), order)
-        examples, wholes = _guessed(unaries, [pictures[k] for k in chosen])
+        examples, wholes = _guessed(unaries, [pictures[k] for k in chosen], how)
         clock.trees = clock.seconds - clock.read
         learner = WayLearning(examples, wholes, weights, ridge, clock, should_stop)
         found = learner.learn(loss)
@@ -201,8 +210,25 @@ def train_class_segmentation(
         values=values,
         unknown=unknown,
     )
-    result = replace(found.result, seconds=clock.seconds)
-    return TrainedClasses(model, result, n_pixels, counts, found.errors, found.kept)
+    is_short = how.is_short or not are_all
+    status = found.result.status
+    status = Status.TIME_LIMIT if is_short and status.is_converged else status
+    result = replace(found.result, seconds=clock.seconds, status=status)
+    return TrainedClasses(model, result, n_pixels, counts, found.errors, found.kept, len(read))
+
+
+def _read(
+    pictures: Iterable[ReadPicture], n_classes: int, clock: Clock
+) -> tuple[list[ReadPicture], bool]:
+    """Read pictures, and whether all; when time is short those that tell two classes apart do."""
+    read: list[ReadPicture] = []
+    known = np.zeros(256, dtype=np.int64)
+    for picture in pictures:
+        read.append(picture)
+        known += np.bincount(picture.labels.ravel(), minlength=256)
+        if np.count_nonzero(known[:n_classes]) > 1 and clock.is_reading_over():
+            return read, False
+    return read, True
 
 
 def _work_on_weights(
@@ -239,9 +265,9 @@ def _edge_pictures(
 
 
 def _guessed(
-    unaries: TreeUnaries, pictures: Sequence[TrainingPicture]
+    unaries: TreeUnaries, pictures: Sequence[TrainingPicture], how: TreeLearning
 ) -> tuple[list[ClassExample], list[ClassExample]]:
-    """Windows where most is known, and whole pictures as long as there is room.
+    """Windows where most is known, and whole pictures as long as there is room and time.
 
     Their scores come from trees that never saw their pixels.
     """
@@ -250,6 +276,8 @@ def _guessed(
     left = JUDGED_LABELS
     extent = _window_side(pictures, unaries.n_outputs)
     for picture in pictures:
+        if len(windows) > 1 and how.is_late(SAID):
+            break
         colours, maps = picture.colours, picture.maps
         scores = unaries.scores(colours, maps, frame=picture.frame, folds=picture.folds)
         left -= scores.size
@@ -289,7 +317,9 @@ def _refitted(
     trees = [example.features.trees for example in learner.wholes]
     scores = [centred(example.features.scores(theta).nodes) for example in learner.wholes]
     more = how.refit(unaries, pictures[: len(said)], said, slope_of(trees, scores))
-    examples, wholes = _guessed(more, pictures)
+    examples, wholes = _guessed(more, pictures[: len(learner.examples)], how)
+    if len(examples) < len(learner.examples):  # there was no time to judge
+        return unaries, found
     again = replace(learner, examples=examples, wholes=wholes).learn(None, only=found.way)
     before, after = found.errors[found.way.name], again.errors[found.way.name]
     errors = {**found.errors, f"{found.way.name}, refitted": after}

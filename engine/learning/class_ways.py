@@ -138,9 +138,11 @@ class Pace:
         self.clock.foresee(sentence, self._slowness * sum(work[self.done :]))
         self.done += 1
 
-    def lacks_time(self) -> bool:
-        """Whether the next way and what must follow are expected to pass the limit."""
-        work = self.ways[self.done] + sum(self.tail[:2])
+    def lacks_time(self, *, n_tail: int = 2) -> bool:
+        """Whether the next step and ``n_tail`` of what must follow would pass the limit."""
+        n_ways = len(self.ways)
+        work = sum(self.tail[max(self.done - n_ways, 0) :][:n_tail])
+        work += self.ways[self.done] if self.done < n_ways else 0.0
         return self.clock.left is not None and self._slowness * work > self.clock.left
 
     def skip(self) -> None:
@@ -238,9 +240,10 @@ class WayLearning:
             plain = trees_alone(self._layout)
             counts[TREES_ALONE] = self._judged(halves, [plain, plain])
         errors = {way.name: added(counts[way], n_classes).error for way in counts}
+        is_short = pace.lacks_time(n_tail=1) or self.clock.left == 0.0
         pace.next("Looking at the pictures kept from it")
         kept = tuple(counts[best])
-        if self.clock.left != 0.0 or len(self.examples) == 1:
+        if not is_short or len(self.examples) == 1:
             kept = self._judge_wholes(halves, taught[best])
         pace.next(f"Learning weights: {best.name}")
         start = np.mean(taught[best], axis=0)

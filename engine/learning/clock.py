@@ -11,6 +11,9 @@ CORE_SECONDS_A_PIXEL = 2e-5
 
 FEWEST_SECONDS = 8.0
 
+READING_SHARE = 0.5
+"""Pictures that this share of a limit did not suffice to read are left out."""
+
 TELLING = 0.08
 """From this share of the work on, what it took so far tells what is left."""
 
@@ -41,6 +44,17 @@ class Clock:
     def left(self) -> float | None:
         """Seconds until the limit, 0 beyond it; None without one."""
         return None if self.max_seconds is None else max(self.max_seconds - self.seconds, 0.0)
+
+    def passed(self) -> float:
+        """Share of the time after reading that has passed, at most 1; 0 without a limit."""
+        if self.max_seconds is None:
+            return 0.0
+        own = self.max_seconds - self.read
+        return min((self.seconds - self.read) / own, 1.0) if own > 0 else 1.0
+
+    def is_reading_over(self) -> bool:
+        """Whether what is read has to do: the rest of a limit is for learning."""
+        return self.passed() > READING_SHARE
 
     def begin(self, n_pixels: int, later: float = 0.0) -> None:
         """Say that all is read: what is left is told from now on, at first by the pixels.

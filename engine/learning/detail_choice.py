@@ -26,6 +26,7 @@ from engine.crf.image_grid import enlarge, shrink_image, shrink_labels
 from engine.kernels.threads import one_blas_thread
 from engine.learning.class_model import Detail
 from engine.learning.class_pictures import best_window
+from engine.learning.clock import Clock
 from engine.learning.tree_learning import TreeLearning, deal_pictures
 from engine.learning.tree_options import FIRST, SECOND
 
@@ -39,6 +40,9 @@ SAMPLES = 40_000
 """Pixels of all pictures together that the trees of a trial learn from."""
 
 TREES = 40
+
+TRIED = 0.95
+"""Share of its time after which a trial judges no more pictures."""
 
 PAYS, LEAST_FALL = 0.03, 0.002
 """By this share of the mistakes, and of all pixels, they must fall for a finer size to be taken."""
@@ -69,6 +73,7 @@ def choose_detail(
     details: Sequence[Detail],
     *,
     position: bool = True,
+    max_seconds: float | None = None,
     on_progress: ProgressCallback = ignore_progress,
     should_stop: StopCallback = never_stop,
     rng: np.random.Generator | None = None,
@@ -82,6 +87,8 @@ def choose_detail(
     n_classes : int
     details : the sizes, coarse to fine; at least one
     position : whether the place within the picture may speak
+    max_seconds : float, optional
+        Of all, reading included; a size whose trial it does not suffice for is not taken.
     on_progress, should_stop : see `engine.core`
     rng : numpy.random.Generator, optional; a fixed seed by default
 
@@ -95,9 +102,15 @@ def choose_detail(
     if not details:
         raise InvalidProblemError("details: expected at least one size of models.")
     order = np.random.default_rng(0) if rng is None else rng
-    pairs = islice(zip(images, labels, strict=False), MOST_PICTURES)
-    tried = [_tried(image, label, n_classes, details) for image, label in pairs]
-    if len({value for one in tried for value in one.known if value < n_classes}) < 2:
+    clock = Clock(on_progress, max_seconds)
+    tried: list[_Tried] = []
+    known: set[int] = set()
+    for image, label in islice(zip(images, labels, strict=False), MOST_PICTURES):
+        tried.append(_tried(image, label, n_classes, details))
+        known |= {value for value in tried[-1].known if value < n_classes}
+        if len(known) > 1 and clock.is_reading_over():
+            break
+    if len(known) < 2:
         raise InvalidProblemError("There are no pictures with two known classes to try sizes on.")
     errors: list[float] = []
     chosen = details[0]
@@ -105,8 +118,12 @@ def choose_detail(
         on_progress(Progress(f"Trying models of {_words(detail)}", place / len(details)))
         if should_stop():
             raise StoppedError("Learning was stopped.")
+        own = Clock(ignore_progress, clock.left)
         with one_blas_thread():
-            errors.append(_trial(tried, place, n_classes, position, should_stop, order))
+            error, is_short = _trial(tried, place, n_classes, position, own, should_stop, order)
+        if place and is_short:
+            break
+        errors.append(error)
         best = min(errors[:-1], default=1.0)
         if place and best - errors[-1] < max(PAYS * best, LEAST_FALL):
             break
@@ -181,10 +198,14 @@ def _trial(
     place: int,
     n_classes: int,
     position: bool,
+    clock: Clock,
     should_stop: StopCallback,
     rng: np.random.Generator,
-) -> float:
-    """Share of wrong known pixels in the regions, each guessed by trees that never saw it."""
+) -> tuple[float, bool]:
+    """Share of wrong known pixels in the regions, each guessed by trees that never saw it.
+
+    Also returned is whether time was too short for what a trial is.
+    """
     read = [
         (colours, np.zeros((*labels.shape, 0), np.float32), labels, frame)
         for colours, labels, frame in (one.windows[place] for one in tried)
@@ -198,10 +219,13 @@ def _trial(
         should_stop,
         first=replace(FIRST, n_trees=TREES),
         second=replace(SECOND, n_trees=TREES),
+        passed=clock.passed,
     )
     unaries = how.learn(pictures)
     wrong = total = 0
     for picture, one in zip(pictures, tried, strict=True):
+        if total and how.is_late(TRIED):
+            break
         scores = unaries.scores(
             picture.colours, picture.maps, frame=picture.frame, folds=picture.folds
         )
@@ -209,7 +233,7 @@ def _trial(
         is_known = truth < n_classes
         wrong += int(np.count_nonzero((guess != truth) & is_known))
         total += int(np.count_nonzero(is_known))
-    return wrong / max(total, 1)
+    return wrong / max(total, 1), how.is_short
 
 
 def _window(

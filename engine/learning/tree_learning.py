@@ -1,8 +1,8 @@
 """Learning the trees of `engine.learning.tree_unaries`: pictures dealt, sampled and fitted."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,13 @@ LEAST_SLOPE = 0.05
 
 REFIT_SHARE = 0.25
 """A refit may take about this share of the time before it."""
+
+FILTERED, FIRST_GROWN, LOOKED, SECOND_GROWN, SAID = 0.2, 0.4, 0.55, 0.8, 0.85
+"""Shares of a limit after which the pictures that are filtered, the trees that are grown, the
+pictures that were looked at again, and those that weights are learned from have to do."""
+
+REFIT_LOOKED, REFIT_GROWN = 0.9, 0.95
+"""The same of a refit."""
 
 Report = Callable[[str, float], None]
 """Receives what is being done, and which share of all is done."""
@@ -112,6 +119,9 @@ class TreeLearning:
     checkpoint : where forests are kept as they are done, so that a killed run goes on
     first, second, more : how many trees of how many leaves, of both stages and of a refit
     thinned_from : samples from which the first trees skip some
+    passed : which share of the time has passed; near the end there are fewer pictures and trees
+
+    ``is_short`` says whether there were fewer so far.
     """
 
     n_outputs: int
@@ -124,9 +134,14 @@ class TreeLearning:
     second: TreeOptions | None = None
     more: TreeOptions | None = None
     thinned_from: int = 20_000
+    passed: Callable[[], float] = lambda: 0.0
+    is_short: bool = field(default=False, init=False)
 
     def learn(self, pictures: Sequence[TrainingPicture]) -> TreeUnaries:
         """Fit the trees of both stages.
+
+        Where time is short the trees are fewer, and learn from fewer pictures: at the least one
+        tree a forest, from one picture a fold.
 
         Raises
         ------
@@ -143,16 +158,18 @@ class TreeLearning:
         with ThreadPoolExecutor(count_threads()) as pool:
             work = _Work(self, pictures, bank, pool, kept)
             self.report("Filtering the images", 0.0)
-            plain = work.sample(lambda _, planes: planes)
+            plain = work.sample(lambda _, planes: planes, FILTERED)
             self.report("Growing the first trees", 0.1)
-            first = work.fit("first", plain, self.first or FIRST, FIRST_STRIDE)
+            first = work.fit("first", plain, self.first or FIRST, FIRST_STRIDE, FIRST_GROWN)
             self.report("Looking at what the first trees say", 0.3)
             context = work.sample(
-                lambda picture, planes: context_of(ask(first, planes, picture.folds))
+                lambda picture, planes: context_of(ask(first, planes, picture.folds)),
+                LOOKED,
+                among=plain,
             )
             self.report("Growing the second trees", 0.42)
-            both = np.concatenate([plain, context])
-            second = work.fit("second", both, self.second or SECOND, 1)
+            both = {k: np.concatenate([plain[k], context[k]]) for k in context}
+            second = work.fit("second", both, self.second or SECOND, 1, SECOND_GROWN)
         return TreeUnaries(bank, n_maps, first, second)
 
     def refit(
@@ -186,19 +203,27 @@ class TreeLearning:
         """
         with ThreadPoolExecutor(count_threads()) as pool:
             work = _Work(self, pictures, unaries.bank, pool, _KeptForests(None))
-            samples = work.sample(lambda p, planes: unaries.second_planes(planes, p.folds))
+            samples = work.sample(
+                lambda p, planes: unaries.second_planes(planes, p.folds), REFIT_LOOKED
+            )
             start = np.concatenate(
                 [
-                    said.reshape(-1, said.shape[2])[picture.pixels]
-                    for said, picture in zip(log_marginals, pictures, strict=True)
+                    log_marginals[k].reshape(-1, log_marginals[k].shape[2])[pictures[k].pixels]
+                    for k in samples
                 ]
             )
-            more = work.fit("refit", samples, self.more or REFIT, 1, start)
+            more = work.fit("refit", samples, self.more or REFIT, 1, REFIT_GROWN, start)
         second = tuple(
             one.joined(other.scaled(1 / slope))
             for one, other in zip(unaries.second, more, strict=True)
         )
         return replace(unaries, second=second, n_refits=unaries.n_refits + 1)
+
+    def is_late(self, until: float) -> bool:
+        """Whether more than a share of the time has passed, which makes do with what there is."""
+        is_late = self.passed() > until
+        self.is_short |= is_late
+        return is_late
 
     def fit(
         self,
@@ -206,12 +231,20 @@ class TreeLearning:
         labels: ClassLabels,
         options: TreeOptions,
         fold: int,
+        until: float,
         start: Planes | None = None,
     ) -> Forest:
-        """Fit one forest to samples (K, n), from scores (n, L) if there are any."""
+        """Fit one forest to samples (K, n), from scores (n, L) if there are any.
+
+        It ends after the share ``until`` of the time.
+        """
+
+        def should_end() -> bool:
+            return self.should_stop() or self.is_late(until)
+
         is_mask = self.n_outputs == 1
         if is_mask and start is None:  # scikit-learn's know no offsets
-            return fit_forest(samples.T, labels == 1, options, seed=fold)
+            return fit_forest(samples.T, labels == 1, options, seed=fold, should_stop=should_end)
         own = None if self.weights is None else self.weights[labels].astype(np.float32)
         forest = fit_class_forest(
             samples,
@@ -221,7 +254,7 @@ class TreeLearning:
             rng=np.random.default_rng(fold),
             weights=own,
             start=start,
-            should_stop=self.should_stop,
+            should_stop=should_end,
         )
         return forest.of_log_odds() if is_mask else forest
 
@@ -246,6 +279,19 @@ def slope_of(said: Sequence[NDArray[np.floating]], scores: Sequence[NDArray[np.f
 def has_fallen(before: float, after: float) -> bool:
     """Whether an error fell by enough for a refit to be taken."""
     return after <= (1 - REFIT_PAYS) * before and after < before
+
+
+def _by_turns(pictures: Sequence[TrainingPicture]) -> list[int]:
+    """Places of pictures, one of every fold in turn; of few pictures, which have all, in order."""
+    if len(pictures) < FOLDS:
+        return list(range(len(pictures)))
+    seen = [0] * FOLDS
+    turns = []
+    for picture in pictures:
+        fold = int(picture.folds) if picture.folds.ndim == 0 else 0
+        turns.append((seen[fold], fold))
+        seen[fold] += 1
+    return sorted(range(len(pictures)), key=turns.__getitem__)
 
 
 class _KeptForests:
@@ -281,28 +327,50 @@ class _Work:
     pool: ThreadPoolExecutor
     kept: _KeptForests
 
-    def sample(self, look: Callable[[TrainingPicture, Planes], Planes]) -> Planes:
-        """Return what ``look`` makes of each picture at its sampled pixels, (K, n)."""
+    def sample(
+        self,
+        look: Callable[[TrainingPicture, Planes], Planes],
+        until: float,
+        among: Container[int] | None = None,
+    ) -> dict[int, Planes]:
+        """Return what ``look`` makes of each picture at its sampled pixels, (K, n), by its place.
 
-        def one(picture: TrainingPicture) -> Planes:
+        Only of some pictures if ``among`` is given; without those for which the share ``until`` of
+        the time does not suffice, but with one of every fold.
+        """
+
+        def one(turn: int, picture: TrainingPicture) -> Planes | None:
             self._stop_if_asked()
+            if turn >= FOLDS and self.how.is_late(until):
+                return None
             plain = plain_planes(self.bank, picture.colours, picture.maps, picture.frame)
             planes = look(picture, plain)
             return planes.reshape(len(planes), -1)[:, picture.pixels]
 
-        return np.concatenate(list(self.pool.map(one, self.pictures)), axis=1)
+        order = [k for k in _by_turns(self.pictures) if among is None or k in among]
+        looked = self.pool.map(one, range(len(order)), [self.pictures[k] for k in order])
+        found = dict(zip(order, looked, strict=True))
+        return {k: planes for k in sorted(found) if (planes := found[k]) is not None}
 
     def fit(
         self,
         stage: str,
-        samples: Planes,
+        parts: Mapping[int, Planes],
         options: TreeOptions,
         stride: int,
+        until: float,
         start: Planes | None = None,
     ) -> tuple[Forest, ...]:
-        """Fit one forest a fold, from every ``stride``-th sample of the other folds."""
-        labels = np.concatenate([picture.sampled_labels for picture in self.pictures])
-        folds = np.concatenate([picture.sampled_folds for picture in self.pictures])
+        """Fit one forest a fold, from every ``stride``-th sample of the other folds.
+
+        Threads take folds one after the other; each of these has an equal part of the time up to
+        the share ``until``.
+        """
+        samples = np.concatenate(list(parts.values()), axis=1)
+        labels = np.concatenate([self.pictures[k].sampled_labels for k in parts])
+        folds = np.concatenate([self.pictures[k].sampled_folds for k in parts])
+        n_threads, begun = count_threads(), self.how.passed()
+        each = max(until - begun, 0.0) / -(-FOLDS // n_threads)
         found = [self.kept.get(f"{stage}_{fold}") for fold in range(FOLDS)]
 
         def one(fold: int) -> Forest:
@@ -312,7 +380,8 @@ class _Work:
             is_thinned = len(labels) > self.how.thinned_from
             chosen = np.flatnonzero(folds != fold)[:: stride if is_thinned else 1]
             own = None if start is None else start[chosen]
-            forest = self.how.fit(samples[:, chosen], labels[chosen], options, fold, own)
+            end = min(begun + each * (1 + fold // n_threads), until)
+            forest = self.how.fit(samples[:, chosen], labels[chosen], options, fold, end, own)
             self._stop_if_asked()
             return forest
 

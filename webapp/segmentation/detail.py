@@ -21,6 +21,9 @@ MOST_SIDE = 1000
 
 MOST_TRIED = 16
 
+TRYING_SHARE = 0.25
+"""Of the time of learning that trying sizes may take."""
+
 
 def settle_detail(context: JobContext, segmenter: Segmenter, learned: LabelledFiles) -> None:
     """Choose the longest side of models by the mistakes it spares, and note it with the model."""
@@ -32,7 +35,7 @@ def settle_detail(context: JobContext, segmenter: Segmenter, learned: LabelledFi
     images, masks = some.in_step()
     labels = (mask.astype(np.uint8) for mask in masks)
     try:
-        choice = _choose(context, images, labels, 2, details, position=True)
+        choice = _choose(context, segmenter, images, labels, details, position=True)
         segmenter.max_side = choice.detail.max_side
         context.job.parameters["detail"] = _noted(choice)
         context.job.save(update_fields=["parameters"])
@@ -52,14 +55,14 @@ def scales_to_try(files: Sequence[ImageFile]) -> list[Detail]:
 
 
 def painted_detail(
-    context: JobContext, files: Sequence[ImageFile], images: Any, labels: Any, n_classes: int
+    context: JobContext, segmenter: Segmenter, files: Sequence[ImageFile], images: Any, labels: Any
 ) -> Detail:
     """The size that pays for painted images; that of the painting page where nothing is to try."""
     details = scales_to_try(files)
     if len(details) == 1:
         return details[0]
     try:
-        choice = _choose(context, images, labels, n_classes, details, position=False)
+        choice = _choose(context, segmenter, images, labels, details, position=False)
     except InvalidProblemError:
         return details[0]
     return choice.detail
@@ -67,9 +70,9 @@ def painted_detail(
 
 def _choose(
     context: JobContext,
+    segmenter: Segmenter,
     images: Any,
     labels: Any,
-    n_classes: int,
     details: Sequence[Detail],
     *,
     position: bool,
@@ -77,9 +80,10 @@ def _choose(
     return choose_detail(
         images,
         labels,
-        n_classes,
+        len(segmenter.classes) or 2,
         details,
         position=position,
+        max_seconds=max(TRYING_SHARE * segmenter.max_seconds - context.seconds, 0.0),
         on_progress=lambda progress: context.report(progress.sentence),
         should_stop=context.should_stop,
     )

@@ -135,8 +135,8 @@ class LearnForm(forms.Form):
         label="Stop at the latest after",
         choices=TIMES,
         initial="300",
-        help_text="Reading included. Trees are grown to their end; weights stop here, or earlier "
-        "once the fit is good enough.",
+        help_text="Reading and checking included. Where it is short, what is learned comes from "
+        "fewer images and trees.",
     )
     holdout_percent = forms.IntegerField(
         label="Hold out for checking (%)",

@@ -25,7 +25,7 @@ from webapp.files.storage import keep_bytes
 from webapp.jobs.context import JobContext
 from webapp.jobs.models import Job
 from webapp.jobs.registry import Pieces, Queue, Subject, job_kind, nothing_is_kept
-from webapp.segmentation.checking import check_classes, check_held_out
+from webapp.segmentation.checking import CHECKING_SHARE, check_classes, check_held_out
 from webapp.segmentation.detail import settle_detail
 from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.labelled_files import LabelledFiles, left_out_sentence
@@ -71,7 +71,9 @@ def learn(context: JobContext) -> Any:
     watcher = _Watcher(context, segmenter)
     trained = _train(context, segmenter, learned, held_out, watcher)
     context.raise_if_stopped()
-    checked = check_held_out(context, trained.model, held_out)
+    for labelled in (learned, held_out):
+        labelled.end_reading()
+    checked = check_held_out(context, trained.model, held_out, segmenter.max_seconds)
     _keep_model(context, segmenter, trained.model)
 
     def finish() -> dict[str, Any]:
@@ -145,7 +147,7 @@ def _train(
         "rho": segmenter.rho,
         "max_side": segmenter.max_side,
         "relative_gap": segmenter.relative_gap,
-        "max_seconds": max(segmenter.max_seconds - context.seconds, 0.0),
+        "max_seconds": max(_learning_seconds(segmenter, held_out) - context.seconds, 0.0),
         "on_progress": watcher,
         "should_stop": context.should_stop,
     }
@@ -155,6 +157,11 @@ def _train(
         options["holdout"] = held_out.in_step()
         return train_boosted_segmentation(*learned.in_step(), **options)
     return train_linear(context, segmenter, learned, held_out, options)
+
+
+def _learning_seconds(segmenter: Segmenter, held_out: LabelledFiles) -> float:
+    """Seconds of the limit that learning may take; the rest is for the images held out."""
+    return segmenter.max_seconds * (1.0 - CHECKING_SHARE if held_out.files else 1.0)
 
 
 def kept_sentence(job: Job) -> str:

@@ -25,7 +25,7 @@ class LabelledFiles:
     ----------
     files : sequence of ImageFile, each with its mask
     on_next : called before each file is read; what it raises ends the reading
-    when_read : called with the files that could be used, once all are read
+    when_read : called with the files that could be used, once all are read or reading has ended
     """
 
     def __init__(
@@ -38,11 +38,18 @@ class LabelledFiles:
         self.files, self._on_next, self._when_read = files, on_next, when_read
         self.used: list[ImageFile] = []
         self.left_out: list[dict[str, str]] = []
+        self._is_noted = True
 
     def some(self, count: int) -> "LabelledFiles":
         """Up to ``count`` of the files, evenly spread, to be read apart from the others."""
         step = max(1, -(-len(self.files) // count))
         return LabelledFiles(self.files[::step], on_next=self._on_next, when_read=lambda used: None)
+
+    def end_reading(self) -> None:
+        """Say which files were used, where nobody asked for the others: there was no time."""
+        if not self._is_noted:
+            self._is_noted = True
+            self._when_read(self.used)
 
     def in_step(self) -> tuple[Iterator[ByteImage], Iterator[MaskArray]]:
         """Return pictures and masks, to be gone through together: then one pair is held."""
@@ -50,7 +57,7 @@ class LabelledFiles:
         return (image for image, _ in for_images), (mask for _, mask in for_masks)
 
     def _pairs(self) -> Iterator[tuple[ByteImage, MaskArray]]:
-        self.used, self.left_out = [], []
+        self.used, self.left_out, self._is_noted = [], [], False
         for file in self.files:
             self._on_next()
             try:
@@ -60,7 +67,7 @@ class LabelledFiles:
                 continue
             self.used.append(file)
             yield pair
-        self._when_read(self.used)
+        self.end_reading()
 
 
 def left_out_sentence(left_out: Sequence[dict[str, str]]) -> str:

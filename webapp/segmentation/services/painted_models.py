@@ -76,7 +76,10 @@ def painting_learn(*, user: User, image_set: ImageSet, predict: bool) -> Segment
 
 
 def train_painted(context: JobContext, segmenter: Segmenter) -> tuple[Any, list[ImageFile]]:
-    """Learn from the strokes on the files of a job; return what was learned and the files used."""
+    """Learn from the strokes on the files of a job; return what was learned and the files used.
+
+    Where time was short these are the first of them.
+    """
     files = list(
         ImageFile.objects.filter(pk__in=context.parameters["learned"])
         .select_related("image_set")
@@ -87,8 +90,7 @@ def train_painted(context: JobContext, segmenter: Segmenter) -> tuple[Any, list[
         raise InvalidProblemError("The strokes were taken back meanwhile.")
     some = used[:: max(1, -(-len(used) // MOST_TRIED))]
     labels = (painted_labels(file, segmenter.classes) for file in some)
-    n_classes = len(segmenter.classes)
-    detail = painted_detail(context, some, _images(context, some), labels, n_classes)
+    detail = painted_detail(context, segmenter, some, _images(context, some), labels)
     trained = train_class_segmentation(
         _images(context, used),
         (painted_labels(file, segmenter.classes) for file in used),
@@ -100,7 +102,7 @@ def train_painted(context: JobContext, segmenter: Segmenter) -> tuple[Any, list[
         should_stop=context.should_stop,
         rng=context.rng,
     )
-    return trained, used
+    return trained, used[: trained.n_read]
 
 
 def _images(context: JobContext, files: list[ImageFile]) -> Iterator[NDArray[np.uint8]]:
