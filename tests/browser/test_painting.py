@@ -126,7 +126,10 @@ def test_strokes_answers_and_a_reload(
     )
     page.get_by_role("button", name="Predict 2 images").click()
     page.wait_for_url(re.compile(r"/image-models/[0-9a-f-]{36}/"))
+    predictions = page.locator(".rail__link[href='/predictions/'] .rail__count")
+    before = int(predictions.text_content() or 0)
     wait_till_learned(page)
+    expect(predictions).to_have_text(str(before + 1))  # learning began it; no page was loaded
     page.reload()
     expect(page.get_by_role("heading", name="Class by class")).to_be_visible()
     expect(page.get_by_text("Thing is painted in one place only")).to_be_visible()

@@ -15,14 +15,15 @@ def interface(request: HttpRequest) -> dict[str, Any]:
     user = getattr(request, "user", None)
     signed_in = user is not None and user.is_authenticated
     return {
-        "rail": SimpleLazyObject(lambda: _rail(request)) if signed_in else [],
+        "rail": SimpleLazyObject(lambda: rail_of(request)) if signed_in else [],
         "toasts": SimpleLazyObject(lambda: pending_toasts(request)),
         "theme": user.theme if signed_in else "auto",
         "shortcuts_enabled": user.keyboard_shortcuts if signed_in else True,
     }
 
 
-def _rail(request: HttpRequest) -> list[dict[str, Any]]:
+def rail_of(request: HttpRequest) -> list[dict[str, Any]]:
+    """Return the sections of the rail, each with the lines that the user may open."""
     sections: dict[str, list[dict[str, Any]]] = {name: [] for name in hooks.SECTIONS}
     for item in hooks.navigation_items():
         if item.role is not None and not request.user.has_role(item.role):

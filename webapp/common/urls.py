@@ -8,6 +8,7 @@ app_name = "common"
 urlpatterns = [
     path("", views.home, name="home"),
     path("help/", views.help_page, name="help"),
+    path("rail/", views.rail_counts, name="rail"),
     path("search/", views.search, name="search"),
     path("healthz", views.healthz, name="healthz"),
     path("readyz", views.readyz, name="readyz"),

@@ -8,6 +8,7 @@ from django.utils.crypto import constant_time_compare
 from django.views.decorators.http import require_GET
 
 from webapp.common import hooks, metrics, readiness
+from webapp.common.context_processors import rail_of
 
 
 @require_GET
@@ -26,6 +27,14 @@ def home(request: HttpRequest) -> HttpResponse:
 def help_page(request: HttpRequest) -> HttpResponse:
     """Say in plain words what the numbers mean and what they do not."""
     return render(request, "common/help.html")
+
+
+@require_GET
+def rail_counts(request: HttpRequest) -> JsonResponse:
+    """What stands beside the lines of the rail, by their address: a page that stays open asks."""
+    items = [item for section in rail_of(request) for item in section["items"]]
+    counts = {item["url"]: str(item["count"]) for item in items}
+    return JsonResponse(counts, headers={"Cache-Control": "no-store"})
 
 
 @require_GET

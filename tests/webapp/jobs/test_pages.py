@@ -177,6 +177,18 @@ def test_the_rail_says_what_runs(client_of: ClientOf, alice: User, job: Job) -> 
     assert "1 running" in client_of(alice).get("/help/").content.decode()
 
 
+def test_a_page_that_stays_open_asks_for_the_counts_of_the_rail(
+    client_of: ClientOf, alice: User, job: Job
+) -> None:
+    """They once changed only where a page was loaded again."""
+    client = client_of(alice)
+    assert client.get("/rail/").json()["/jobs/"] == "1 running"
+    end(job)
+    assert client.get("/rail/").json()["/jobs/"] == ""
+    client.logout()
+    assert client.get("/rail/").status_code == 302
+
+
 NEWS = "since you last opened this list"
 
 
