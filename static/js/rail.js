@@ -1,5 +1,5 @@
 /* The rail: on a phone a panel behind the menu button; its counts follow what the page learns. */
-const REST_MS = 3000; // a page that asks every second does not count as often
+const REST_MS = 10_000; // seldom: what is counted changes when jobs end, and pages ask every second
 
 /** Count again after parts of the page have changed, the last change included. */
 function followChanges(rail) {

@@ -183,6 +183,7 @@ def test_deciding_by_keyboard_alone(page_as: Callable[..., Page], tmp_path: Path
     expect(page.locator("#tab-locked")).to_contain_text("1")
     page.keyboard.press("z")
     expect(page.locator("#tab-locked")).to_contain_text("0")
+    page.wait_for_load_state()  # undoing loads the page anew: keys are heard once its scripts run
     page.keyboard.press("j")
     page.keyboard.press("Enter")
     expect(page.locator("[data-drawer]")).to_be_visible()
