@@ -3,7 +3,6 @@
 Darts: edge e has the darts 2 e (from its first end to its second) and 2 e + 1 (back).
 """
 
-from collections import deque
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -12,7 +11,13 @@ import numpy as np
 from engine.core.arguments import IntArray
 from engine.core.errors import CertificateError, InvalidProblemError
 from engine.graphs.pairwise import PairwiseGraph
-from engine.kernels.planar import count_cycles, walk_cycles
+from engine.kernels.planar import count_cycles, direct_edges, walk_cycles
+
+CLIQUES = {2: ((0, 1),), 3: ((0, 1), (0, 2), (1, 2))}
+"""Edges of a face of so many sides, by its sides."""
+
+CLIQUE_DARTS = {2: ((0,), (1,)), 3: ((0, 2), (4, 1), (3, 5))}
+"""Darts of each side counterclockwise: out, to the next side, to the one before."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,7 +33,8 @@ class MatchingGraph:
     n_nodes : int
     edges : ndarray, shape (n_edges, 2): first one a edge of the graph, one a chord, then cliques.
     n_crossing : number of edges and chords.
-    rotation : for each node its darts in counterclockwise order.
+    rotation : ndarray, shape (n_nodes, 3): the darts of each node in counterclockwise order, -1
+        where there are fewer.
 
     References
     ----------
@@ -38,7 +44,7 @@ class MatchingGraph:
     n_nodes: int
     edges: IntArray
     n_crossing: int
-    rotation: tuple[tuple[int, ...], ...]
+    rotation: IntArray
 
 
 def faces_of(graph: PairwiseGraph) -> list[list[int]]:
@@ -124,37 +130,26 @@ def cut_faces(faces: list[list[int]], n_edges: int) -> tuple[list[list[int]], in
 
 def matching_graph(faces: list[list[int]], n_crossing: int) -> MatchingGraph:
     """Return the graph of cliques for faces of at most three sides."""
-    node_of = np.full(2 * n_crossing, -1, dtype=np.int64)
-    node = 0
-    cliques: list[tuple[int, int]] = []
-    around: list[list[int]] = []  # darts of each node
-    for face in faces:
-        first, sides = node, len(face)
-        for k, dart in enumerate(face):
-            node_of[dart] = first + k
-            around.append([])
-        node += sides
-        for k in range(sides):
-            for j in range(k):
-                cliques.append((first + j, first + k))
-        _turn_clique(first, sides, 2 * (n_crossing + len(cliques)), around)
-    crossing = node_of.reshape(n_crossing, 2)
-    edges = np.concatenate([crossing, np.array(cliques, dtype=np.int64).reshape(-1, 2)])
-    for dart in range(2 * n_crossing):
-        around[int(node_of[dart])].insert(0, dart)
-    return MatchingGraph(node, edges, n_crossing, tuple(map(tuple, around)))
-
-
-def _turn_clique(first: int, sides: int, end: int, around: list[list[int]]) -> None:
-    """Append the darts of a clique of at most three, the last ones before ``end``, in order."""
-    if sides == 2:  # one edge, (0, 1)
-        around[first].append(end - 2)
-        around[first + 1].append(end - 1)
-    if sides == 3:  # (0, 1), (0, 2), (1, 2); counterclockwise: out, to the next, to the one before
-        one, two, three = end - 6, end - 4, end - 2
-        around[first] += [one, two]
-        around[first + 1] += [three, one + 1]
-        around[first + 2] += [two + 1, three + 1]
+    sides = np.array([len(face) for face in faces])
+    first = np.cumsum(sides) - sides  # node of each face's first side
+    node_of = np.empty(2 * n_crossing, dtype=np.int64)
+    node_of[np.concatenate([np.asarray(face, dtype=np.int64) for face in faces])] = np.arange(
+        2 * n_crossing
+    )
+    rotation = np.full((2 * n_crossing, 3), -1, dtype=np.int64)
+    rotation[node_of, 0] = np.arange(2 * n_crossing)
+    sizes = sides * (sides - 1) // 2
+    inside = n_crossing + np.cumsum(sizes) - sizes  # each face's first edge
+    edges = np.empty((n_crossing + int(sizes.sum()), 2), dtype=np.int64)
+    edges[:n_crossing] = node_of.reshape(n_crossing, 2)
+    for count, joined in CLIQUES.items():
+        node, edge = first[sides == count], inside[sides == count]
+        for k, ends in enumerate(joined):
+            edges[edge + k] = np.stack([node + ends[0], node + ends[1]], axis=1)
+        for k, darts in enumerate(CLIQUE_DARTS[count]):
+            for place, dart in enumerate(darts):
+                rotation[node + k, 1 + place] = 2 * edge + dart
+    return MatchingGraph(2 * n_crossing, edges, n_crossing, rotation)
 
 
 def orient(graph: MatchingGraph) -> IntArray:
@@ -172,63 +167,13 @@ def orient(graph: MatchingGraph) -> IntArray:
     ----------
     Kasteleyn 1967.
     """
-    n_edges = len(graph.edges)
-    previous = np.zeros(2 * n_edges, dtype=np.int64)  # the dart before, counterclockwise
-    for darts in graph.rotation:
-        for k, dart in enumerate(darts):
-            previous[dart] = darts[k - 1]
-    face = np.full(2 * n_edges, -1, dtype=np.int64)
-    walks: list[list[int]] = []
-    for start in range(2 * n_edges):
-        if face[start] >= 0:
-            continue
-        walk, dart = [], start
-        while face[dart] < 0:
-            face[dart] = len(walks)
-            walk.append(dart)
-            dart = int(previous[dart ^ 1])
-        walks.append(walk)
-    if graph.n_nodes - n_edges + len(walks) != 2:
+    previous = np.empty(2 * len(graph.edges), dtype=np.int64)  # dart before, counterclockwise
+    at, degrees = graph.rotation, (graph.rotation >= 0).sum(axis=1)
+    for k in range(at.shape[1]):
+        there = degrees > k
+        before = (k - 1) % degrees[there]
+        previous[at[there, k]] = at[there, before]
+    darts, ends = walk_cycles(previous[np.arange(len(previous)) ^ 1])
+    if graph.n_nodes - len(graph.edges) + len(ends) != 2:
         raise CertificateError("The rotation of the matching graph is not that of a plane drawing.")
-    return _direct_edges(graph, face, walks)
-
-
-def _direct_edges(graph: MatchingGraph, face: IntArray, walks: list[list[int]]) -> IntArray:
-    """Direct a spanning tree at will, and the other edges, a tree of faces, from its leaves."""
-    is_tree = _spanning_tree(graph)
-    sign = np.where(is_tree, 1, 0)
-    open_edges = [{d >> 1 for d in walk if not is_tree[d >> 1]} for walk in walks]
-    ready = deque(f for f, left in enumerate(open_edges) if len(left) == 1)
-    while ready:
-        f = ready.popleft()
-        if not open_edges[f]:
-            continue  # the last face: its parity follows from the others
-        edge = open_edges[f].pop()
-        clockwise = 0
-        for dart in walks[f]:
-            if dart >> 1 != edge:
-                clockwise += (sign[dart >> 1] == 1) == bool(dart & 1)
-        own = 2 * edge if face[2 * edge] == f else 2 * edge + 1
-        wants_clockwise = clockwise % 2 == 0
-        sign[edge] = 1 if wants_clockwise == bool(own & 1) else -1
-        other = int(face[own ^ 1])
-        open_edges[other].discard(edge)
-        if len(open_edges[other]) == 1:
-            ready.append(other)
-    return np.asarray(sign, dtype=np.int64)
-
-
-def _spanning_tree(graph: MatchingGraph) -> np.ndarray:
-    """Mark the edges of a spanning tree."""
-    is_tree = np.zeros(len(graph.edges), dtype=bool)
-    seen = np.zeros(graph.n_nodes, dtype=bool)
-    seen[0] = True
-    waiting = deque([0])
-    while waiting:
-        for dart in graph.rotation[waiting.popleft()]:
-            other = int(graph.edges[dart >> 1, 1 - (dart & 1)])
-            if not seen[other]:
-                seen[other] = True
-                is_tree[dart >> 1] = True
-                waiting.append(other)
-    return is_tree
+    return np.asarray(direct_edges(graph.edges, graph.rotation, darts, ends))
