@@ -1,8 +1,8 @@
 """One observed matching of a general graph, with features on its edges.
 
-The inner maximum is taken under the degree constraints, which bounds log Z from above. The upper
-bound L(tau) needs tau inside the matching polytope: a graph with two sides has no odd sets, any
-other is checked at every answer, and an answer that fails is reported as not feasible.
+The inner maximum is taken over the matching polytope (``inference.matching.graph_polytope``): a
+graph with two sides has no odd sets, of any other those that are violated join. An answer of which
+not every odd set was proved is reported as not feasible.
 """
 
 from dataclasses import dataclass, field
@@ -13,14 +13,18 @@ from scipy.sparse.csgraph import connected_components
 
 from engine.core.arguments import FloatArray, IntArray, check_shape
 from engine.core.errors import InvalidProblemError
+from engine.core.progress import StopCallback, never_stop
 from engine.entropies.matching import (
     MatchingEntropy,
     MatchingLayout,
     edge_layout,
     make_matching_entropy,
 )
-from engine.inference.matching.graph_newton import GraphCurvature, compute_graph_pseudomarginals
-from engine.inference.matching.odd_sets import is_in_matching_polytope
+from engine.inference.matching.graph_polytope import (
+    GraphCurvature,
+    HeldSets,
+    solve_over_graph_polytope,
+)
 from engine.objectives.interior_start import find_interior_start
 from engine.objectives.protocol import InnerSolution, WarmStart
 from engine.oracles.protocol import Vertex, make_indicator
@@ -39,6 +43,7 @@ class GraphStructure:
     matched : ndarray, indices of the observed edges
     rho : float or ndarray, shape (n_nodes,), reweighting in [0, 1]
     is_perfect : bool, whether every node is matched in every matching
+    should_stop : asked before every step; ``maximise`` then raises ``StoppedError``.
 
     Raises
     ------
@@ -62,6 +67,7 @@ class GraphStructure:
     matched: IntArray
     rho: float | FloatArray = 1.0
     is_perfect: bool = True
+    should_stop: StopCallback = never_stop
     observed: FloatArray = field(init=False)
     labels: Vertex = field(init=False)
     start: FloatArray = field(init=False)
@@ -96,15 +102,18 @@ class GraphStructure:
     def maximise(
         self, theta: FloatArray, state: WarmStart | None, accuracy: float
     ) -> InnerSolution:
-        """Solve by Newton's method; see ``engine.objectives.protocol.InnerProblem``."""
-        solution = compute_graph_pseudomarginals(
+        """Solve over the matching polytope; see ``engine.objectives.protocol.InnerProblem``."""
+        solution = solve_over_graph_polytope(
             self.features @ theta,
             self.edges,
             self.entropy.rho,
             self.start,
             is_perfect=self.is_perfect,
+            has_odd_sets=not self._has_two_sides,
             tolerance=max(accuracy, 1e-11),
             start=None if state is None else state["tau"],
+            held=() if state is None else _unpack_sets(state).nodes,
+            should_stop=self.should_stop,
         )
         tau = solution.marginals
         statistics = tau @ self.features
@@ -112,28 +121,31 @@ class GraphStructure:
             log_partition=solution.upper_bound,
             statistics=statistics,
             entropy=solution.value - float(theta @ statistics),
-            sweeps=solution.iterations,
-            is_feasible=self._has_two_sides or self._odd_sets_hold(tau, solution.singles),
-            state={"tau": tau},
+            sweeps=solution.steps,
+            is_feasible=solution.is_feasible,
+            state={"tau": tau} | _pack_sets(solution.sets),
         )
 
     def curvature(self, theta: FloatArray, state: WarmStart) -> FloatArray:
         """Return the Hessian of log Z_rho at an inner solution, exact in the interior, (K, K)."""
         curvature = GraphCurvature(self.edges, self.entropy.rho, self.start, self.is_perfect)
-        return curvature.of_features(state["tau"], self.features)
+        return curvature.of_features(state["tau"], self.features, _unpack_sets(state))
 
-    def _odd_sets_hold(self, tau: FloatArray, singles: FloatArray) -> bool:
-        """Check all odd sets; where nodes may stay single, on two copies joined at every node.
 
-        A matching with singles is half of a perfect matching of the doubled graph, and its
-        polytope the projection of that one's (Schrijver 2003, section 26.1).
-        """
-        dense = np.zeros((self.n_nodes, self.n_nodes))
-        np.add.at(dense, (self.edges[:, 0], self.edges[:, 1]), tau)
-        dense += dense.T
-        if not self.is_perfect:
-            dense = np.block([[dense, np.diag(singles)], [np.diag(singles), dense]])
-        return is_in_matching_polytope(dense)
+def _pack_sets(sets: HeldSets) -> WarmStart:
+    """Return odd sets as arrays."""
+    return {
+        "set_nodes": np.concatenate([np.empty(0, dtype=np.int64), *sets.nodes]),
+        "set_sizes": np.array([len(nodes) for nodes in sets.nodes], dtype=np.int64),
+        "multipliers": sets.multipliers,
+        "rooms": sets.rooms,
+    }
+
+
+def _unpack_sets(state: WarmStart) -> HeldSets:
+    sizes = state["set_sizes"]
+    nodes = np.split(state["set_nodes"], np.cumsum(sizes)[:-1]) if len(sizes) else []
+    return HeldSets(tuple(nodes), state["multipliers"], state["rooms"])
 
 
 def has_two_sides(n_nodes: int, edges: IntArray) -> bool:

@@ -191,9 +191,9 @@ class _Problem:
             room = np.where(direction < 0.0, tau, complement(tau)) / np.abs(direction)
         return float(np.nanmin(room))
 
-    def settle(self, tau: FloatArray) -> FloatArray:
+    def move(self, tau: FloatArray, step: FloatArray) -> FloatArray:
         """Keep every entry where its logarithm is finite."""
-        return np.maximum(tau, TINY)
+        return np.maximum(tau + step, TINY)
 
     def eased(self, cut: float) -> "_Problem":
         """Return the problem with smaller counting numbers."""

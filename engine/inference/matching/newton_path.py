@@ -14,6 +14,8 @@ from typing import Protocol, Self
 import numpy as np
 
 from engine.core.arguments import FloatArray
+from engine.core.errors import StoppedError
+from engine.core.progress import StopCallback, never_stop
 from engine.core.status import Status
 
 TO_THE_BOUNDARY = 0.95
@@ -71,8 +73,8 @@ class InteriorProblem(Protocol):
     def room(self, x: FloatArray, direction: FloatArray) -> float:
         """Return the largest step that keeps every entry between 0 and 1."""
 
-    def settle(self, x: FloatArray) -> FloatArray:
-        """Return a point that has just been reached, without the rounding that matters."""
+    def move(self, x: FloatArray, step: FloatArray) -> FloatArray:
+        """Return the point a step away, without the rounding that matters."""
 
     def eased(self, cut: float) -> Self:
         """Return the problem with counting numbers smaller by ``cut``, hence a larger value."""
@@ -99,6 +101,8 @@ def maximise(
     centre: FloatArray,
     tolerance: float,
     max_steps: int,
+    *,
+    should_stop: StopCallback = never_stop,
 ) -> Ascent:
     """Take Newton steps from ``start``, and follow the path from ``centre`` if they fail.
 
@@ -112,17 +116,30 @@ def maximise(
     Returns
     -------
     Ascent
+
+    Raises
+    ------
+    StoppedError
+        If ``should_stop`` answered True.
     """
-    best = _ascend(problem, start, tolerance, max_steps)
+    best = _ascend(problem, start, tolerance, max_steps, should_stop)
     if best.status.is_converged:
         return best
-    return _follow_path(problem, best, centre, tolerance, max_steps)
+    return _follow_path(problem, best, centre, tolerance, max_steps, should_stop)
 
 
-def _ascend(problem: InteriorProblem, x: FloatArray, tolerance: float, max_steps: int) -> Ascent:
+def _ascend(
+    problem: InteriorProblem,
+    x: FloatArray,
+    tolerance: float,
+    max_steps: int,
+    should_stop: StopCallback,
+) -> Ascent:
     """Take Newton steps until the gap is closed or rounding stops the rise."""
     value, bound, steps = problem.value(x), np.inf, 0
     while True:
+        if should_stop():
+            raise StoppedError("Cancelled.")
         newton = problem.newton(x)
         bound = min(bound, value + problem.gap(x, newton, tolerance))
         if bound - value <= tolerance:
@@ -150,7 +167,7 @@ def _advance(
     step = min(1.0, TO_THE_BOUNDARY * problem.room(x, direction))
     noise = NOISE * max(abs(before), 1.0)
     for _ in range(MAX_HALVINGS):
-        following = problem.settle(x + step * direction)
+        following = problem.move(x, step * direction)
         value = problem.value(following)
         if value >= before + ARMIJO * step * slope - noise:
             return following, value
@@ -159,7 +176,12 @@ def _advance(
 
 
 def _follow_path(
-    problem: InteriorProblem, best: Ascent, centre: FloatArray, tolerance: float, max_steps: int
+    problem: InteriorProblem,
+    best: Ascent,
+    centre: FloatArray,
+    tolerance: float,
+    max_steps: int,
+    should_stop: StopCallback,
 ) -> Ascent:
     """Approach an optimum at the boundary through problems whose optimum is inside.
 
@@ -169,7 +191,7 @@ def _follow_path(
     """
     inner = centre
     for cut in PATH:
-        eased = _ascend(problem.eased(cut), inner, 0.1 * tolerance, max_steps)
+        eased = _ascend(problem.eased(cut), inner, 0.1 * tolerance, max_steps, should_stop)
         inner = eased.point
         if (value := problem.value(inner)) > best.value:
             best = replace(best, point=inner, value=value)

@@ -58,8 +58,8 @@ class Simplex:
         falling = direction < 0.0
         return float(np.min(-x[falling] / direction[falling], initial=np.inf))
 
-    def settle(self, x):
-        return np.maximum(x, 1e-300)
+    def move(self, x, step):
+        return np.maximum(x + step, 1e-300)
 
     def eased(self, cut):
         return replace(self, heat=self.heat + cut)

@@ -1,0 +1,252 @@
+"""One connected part of a graph: edges and singles under its degree constraints.
+
+    max <W, tau> + H_rho(tau)   with   d_i + f_i = 1,   f_i = 0 if perfect, f_i >= 0 if not
+
+The chance f_i of staying single enters as a variable of its own, which makes the entropy a sum over
+variables and its Hessian diagonal.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from engine.core.arguments import BoolArray, FloatArray, IntArray
+from engine.inference.matching.newton_path import NewtonStep, inverse_curvature
+
+TINY = 1e-40  # least entry: beside a vertex, far below what any sum can see
+LIKELY = 0.6  # at most one at a node, also where the sums are not exact yet
+FAR_OFF = 1e-3  # error of a sum at a node beyond which nothing is proved
+UNSEEN = 1e-10  # entries that hardly any sum sees
+SMALL = 1e-14  # entries that no sum sees: their logarithms take steps
+LONGEST_FALL = 40.0  # of a logarithm in one step
+ROUNDING = 2e-16  # of what a bound adds up: multipliers of a singular system may be huge
+SINGULAR = 1e-13  # of the largest: what a scaled system cannot tell from nothing
+
+
+def free_parts(edges: IntArray, interior: FloatArray, n_nodes: int) -> list[IntArray]:
+    """Return the indices of the edges with a choice, one array a connected part.
+
+    Parts are solved apart: one whose optimum is a vertex would keep the others from their steps.
+    """
+    free = np.flatnonzero((interior > 0.0) & (interior < 1.0))
+    shape = (n_nodes, n_nodes)
+    graph = coo_array((np.ones(len(free)), tuple(edges[free].T)), shape=shape)
+    labels = connected_components(graph, directed=False)[1][edges[free, 0]]
+    return [free[labels == label] for label in np.unique(labels)]
+
+
+@dataclass(frozen=True, slots=True)
+class GraphProblem:
+    """The free edges of one part and, unless perfect, a single at every node.
+
+    ``nodes`` (m,) are the graph's names of the part's nodes 0 .. m - 1.
+    """
+
+    scores: FloatArray
+    edges: IntArray
+    node_counts: FloatArray
+    rho: FloatArray
+    nodes: IntArray
+
+    @staticmethod
+    def build(
+        scores: FloatArray, edges: IntArray, rho: FloatArray, is_perfect: bool
+    ) -> "GraphProblem":
+        """Number the nodes anew."""
+        nodes, own = np.unique(edges, return_inverse=True)
+        weights = np.empty(0) if is_perfect else rho[nodes]
+        return GraphProblem(
+            scores, own.reshape(edges.shape), 2.0 * rho[nodes] - 1.0, weights, nodes
+        )
+
+    def complete(self, tau: FloatArray) -> FloatArray:
+        """Return the edges' marginals followed by those of the singles."""
+        missing = 1.0 - self.sums(np.concatenate([tau, np.zeros(len(self.rho))]))
+        return np.concatenate([tau, np.maximum(missing, TINY)[: len(self.rho)]])
+
+    def value(self, x: FloatArray) -> float:
+        """Return <W, tau> + H, nats."""
+        tau, singles = np.split(x, [len(self.edges)])
+        rest = self._rest(x)
+        entropy = self.counts * rest * np.log(rest) - tau * np.log(tau)
+        return float((self.scores * tau + entropy).sum() - self.rho @ (singles * np.log(singles)))
+
+    def newton(self, x: FloatArray) -> NewtonStep:
+        """Return the Newton step, which also repairs the sums at nodes."""
+        gradient, inverse = self.gradient(x), self.inverse_curvature(x)
+        right = self.sums(inverse * gradient) + self.excess(x)
+        multipliers = self.solve(inverse, right[:, None])[:, 0]
+        reduced = gradient - self.spread(multipliers)
+        direction = inverse * reduced
+        # gradient @ direction would add multipliers times rounding: enough to end the steps early
+        return NewtonStep(direction, float(reduced @ direction), gradient, multipliers)
+
+    def gap(self, x: FloatArray, newton: NewtonStep, wanted: float) -> float:
+        """Return what ``bound`` leaves above the value, nats."""
+        return self.bound(x, newton.multipliers) - self.value(x)
+
+    def bound(
+        self, x: FloatArray, multipliers: FloatArray, prices: FloatArray | float = 0.0
+    ) -> float:
+        """Return a bound of the maximum from any multipliers of the nodes and prices of edges.
+
+        ``multipliers`` (m,); ``prices`` (e,) are taken off the scores: the caller adds what he
+        knows of <prices, s> for feasible s. A node gives its whole to what promises most, where an
+        edge counts half at both of its nodes. Any point will do for the tangent: entries that steps
+        do not see are first put where the multipliers want them.
+        """
+        paid = self.spread(multipliers)
+        paid[: len(self.edges)] += prices
+        first = self._bound_at(x, multipliers, paid)
+        is_small = x <= UNSEEN
+        if not is_small.any() or not np.isfinite(first):
+            return first
+        wanted = np.exp(np.clip(self.tangent(x)[1] - paid, -LONGEST_FALL, LONGEST_FALL))
+        moved = np.where(is_small, np.clip(x * wanted, TINY, 10.0 * UNSEEN), x)
+        return min(first, self._bound_at(moved, multipliers, paid))
+
+    def _bound_at(self, x: FloatArray, multipliers: FloatArray, paid: FloatArray) -> float:
+        """Return the bound by the tangent at x, less what is ``paid`` (of x's shape)."""
+        constant, rewards = self.tangent(x)
+        rewards -= paid
+        on_edges = rewards[: len(self.edges)]
+        tops = np.full(len(self.nodes), -np.inf)
+        for end in (0, 1):
+            np.maximum.at(tops, self.edges[:, end], 0.5 * on_edges)
+        if len(self.rho):
+            tops = np.maximum(tops, rewards[len(self.edges) :])
+        summed = np.abs(multipliers).sum() + np.abs(rewards).sum() + abs(constant)
+        return constant + float(multipliers.sum() + tops.sum() + ROUNDING * summed)
+
+    def tangent(self, x: FloatArray) -> tuple[float, FloatArray]:
+        """Return a number and rewards (of x's shape): value(s) is at most their sum with <s, .>.
+
+        ``x`` is positive; its sums need not be exact. A node's half of its edges' terms is concave
+        where the node's own sum is one (Tang 2015, theorem 1): so every node is read by itself, at
+        its entries scaled to that sum. Beside a vertex log(1 - tau) sees the smallest entries, and
+        what the two nodes of an edge differ by would count.
+        """
+        tau, singles = np.split(x, [len(self.edges)])
+        likely, others = self._others(x)
+        sums = self.sums(x)
+        rewards, constant = self.scores.copy(), 0.0
+        if not np.abs(sums - 1.0).max(initial=0.0) < FAR_OFF:
+            constant = np.inf
+        for node in self.edges.T:
+            own, count = tau / sums[node], self.node_counts[node]
+            rest = np.where(likely, np.maximum(others[node], TINY) / sums[node], 1.0 - own)
+            rewards -= 0.5 * (count * (1.0 + np.log(rest)) + 1.0 + np.log(own))
+            constant += 0.5 * float((count * np.log(rest) + (count + 1.0) * own).sum())
+        own = singles / sums if len(self.rho) else singles
+        constant += float(self.rho @ own)
+        return constant, np.concatenate([rewards, -self.rho * (1.0 + np.log(own))])
+
+    def fallback(self, x: FloatArray, newton: NewtonStep) -> None:
+        """Return none: a vertex would cost a matching, for the sake of the last digits."""
+
+    def room(self, x: FloatArray, direction: FloatArray) -> float:
+        """Return the largest step that keeps every entry between 0 and 1; the smallest have room.
+
+        Were they asked, a hundred that fall would keep one that matters from its step.
+        """
+        rest = np.concatenate([self._rest(x), np.full(len(self.rho), np.inf)])
+        room = np.where(direction < 0.0, x, rest) / np.maximum(np.abs(direction), TINY)
+        room[x <= SMALL] = np.inf
+        return float(room.min())
+
+    def move(self, x: FloatArray, step: FloatArray) -> FloatArray:
+        """Take a step, the smallest entries by their logarithms.
+
+        Every likely edge gets what the others leave it, so that no rounding adds up in it.
+        """
+        factor = np.exp(np.clip(step / x, -LONGEST_FALL, LONGEST_FALL))
+        x = np.where(x <= SMALL, np.clip(x * factor, TINY, 2.0 * SMALL), x + step)
+        x = np.maximum(x, TINY)
+        likely, others = self._others(x)
+        x[: len(self.edges)][likely] = 1.0 - others[self.edges[likely, 0]]
+        return x
+
+    def eased(self, cut: float) -> "GraphProblem":
+        """Return the problem with smaller counting numbers."""
+        return replace(self, node_counts=self.node_counts - cut)
+
+    @property
+    def counts(self) -> FloatArray:
+        """Counting numbers of the edges: the mean of their nodes'."""
+        return np.asarray(self.node_counts[self.edges].mean(axis=1))
+
+    def inverse_curvature(self, x: FloatArray) -> FloatArray:
+        """Return minus the inverse of the diagonal Hessian, kept finite."""
+        tau, singles = np.split(x, [len(self.edges)])
+        on_edges = inverse_curvature(tau, self._rest(x), self.counts)
+        return np.concatenate([on_edges, singles / self.rho])
+
+    def solve(self, inverse: FloatArray, right: FloatArray) -> FloatArray:
+        """Solve A diag(inverse) A^T y = right, A the sums at nodes; ``right`` (m, k)."""
+        return solve_scaled(self.node_matrix(inverse), right)
+
+    def node_matrix(self, inverse: FloatArray) -> FloatArray:
+        """Return A diag(inverse) A^T, (m, m)."""
+        count = len(self.nodes)
+        first, second = self.edges.T
+        places, on_edges = first * count + second, inverse[: len(self.edges)]
+        upper = np.bincount(places, on_edges, count * count).reshape(count, count)
+        matrix: FloatArray = (upper + upper.T).astype(np.float64)
+        matrix[np.diag_indices(count)] += self.sums(inverse)
+        return matrix
+
+    def gradient(self, x: FloatArray) -> FloatArray:
+        tau, singles = np.split(x, [len(self.edges)])
+        on_edges = self.scores - self.counts * (1.0 + np.log(self._rest(x))) - 1.0 - np.log(tau)
+        return np.concatenate([on_edges, -self.rho * (1.0 + np.log(singles))])
+
+    def _rest(self, x: FloatArray) -> FloatArray:
+        """Return 1 - tau, from what else its first node has where tau is near 1."""
+        likely, others = self._others(x)
+        rest = np.maximum(others[self.edges[:, 0]], TINY)
+        return np.where(likely, rest, 1.0 - x[: len(self.edges)])
+
+    def excess(self, x: FloatArray) -> FloatArray:
+        """Return the sums at nodes minus 1.
+
+        The first node of a likely edge is exact by definition of ``_rest``, and the second compares
+        the small entries alone: 1 + 1e-20 would hide them.
+        """
+        likely, others = self._others(x)
+        out = self.sums(x) - 1.0
+        first, second = self.edges[likely].T
+        out[first], out[second] = 0.0, others[second] - others[first]
+        return out
+
+    def _others(self, x: FloatArray) -> tuple[BoolArray, FloatArray]:
+        """Return which edges are likely, and the sums without them."""
+        tau, singles = np.split(x, [len(self.edges)])
+        likely = tau > LIKELY
+        return likely, self.sums(np.concatenate([np.where(likely, 0.0, tau), singles]))
+
+    def sums(self, x: FloatArray) -> FloatArray:
+        """Return A x: what every node has in all."""
+        tau, singles = np.split(x, [len(self.edges)])
+        count = len(self.nodes)
+        total = np.bincount(self.edges[:, 0], tau, count) + np.bincount(
+            self.edges[:, 1], tau, count
+        )
+        return np.asarray(total + singles) if len(singles) else np.asarray(total)
+
+    def spread(self, multipliers: FloatArray) -> FloatArray:
+        """Return A^T y."""
+        on_edges = multipliers[self.edges[:, 0]] + multipliers[self.edges[:, 1]]
+        return np.concatenate([on_edges, multipliers[: len(self.rho)]])
+
+
+def solve_scaled(matrix: FloatArray, right: FloatArray) -> FloatArray:
+    """Solve a symmetric system, scaled first; ``right`` (m, k).
+
+    Singular where a component has two sides, whose multipliers may trade: in the least squares.
+    """
+    scale = 1.0 / np.sqrt(np.maximum(np.abs(matrix).max(axis=1, initial=0.0), TINY))
+    scaled = matrix * scale[:, None] * scale
+    solution = np.linalg.lstsq(scaled, right * scale[:, None], rcond=SINGULAR)[0]
+    return np.asarray(solution * scale[:, None])
