@@ -189,9 +189,9 @@ class GraphCurvature:
             member = np.zeros((len(sets.nodes), len(self.rho)), dtype=np.bool_)
             for k, nodes in enumerate(sets.nodes):
                 member[k, nodes] = True
-            inside = member[:, self.edges[own]].all(axis=2)
-            kept = inside.any(axis=1)
-            inside = inside[kept].astype(np.float64)
+            inside = np.array(member[:, self.edges[own]].all(axis=2), dtype=np.float64)
+            kept = inside.sum(axis=1) > 0.0
+            inside = inside[kept]
             inverse = problem.inverse_curvature(np.maximum(problem.complete(tau[own]), TINY))
             weighted = inverse[: len(own), None] * features[own]
             sums = np.zeros((len(problem.nodes), features.shape[1]))
@@ -343,7 +343,7 @@ class _Search:
         for nodes in violated:
             member = np.zeros(len(self.problem.nodes), dtype=np.bool_)
             member[nodes] = True
-            inside = member[self.problem.edges].all(axis=1).astype(np.float64)
+            inside = np.array(member[self.problem.edges].all(axis=1), dtype=np.float64)
             limit = (len(nodes) - 1) / 2.0
             room = limit - float(inside @ self.centre[: len(inside)])
             is_tight = room <= TIGHT and self.leaves_no_choice(member)
