@@ -11,6 +11,7 @@ from benchmarks import (
     exact_structures,
     gradients,
     logistic_learning,
+    map_dual,
     map_rates,
     margin_labels,
     reporting,
@@ -52,6 +53,19 @@ def test_every_schedule_closes_the_gap_from_both_sides(
         if name != "gradient":
             assert curve.dual[-1] - curve.primal[-1] < 0.5, name
     assert (tmp_path / "meshi_figure_1a.png").exists()
+
+
+def test_every_method_is_followed_to_the_gap(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reporting, "RESULTS", tmp_path)
+    found = map_dual.compare_methods(map_dual.generated(), 5.0, 0.1, 0.5)
+    for descents in found.values():
+        assert descents["greedy"].gaps[-1] <= 0.1
+        for one in descents.values():
+            assert min(one.gaps) > -1e-9
+            assert one.gaps[0] > one.gaps[-1]
+    assert (tmp_path / "meshi_figure_1b.png").exists()
 
 
 def test_gradients_agree_but_for_truncation() -> None:
