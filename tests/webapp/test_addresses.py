@@ -60,8 +60,8 @@ OPEN = {
     *LINKED, *VOUCHING,
 }  # fmt: skip
 EVERYBODY = {
-    "common:home", "common:help", "common:search", "accounts:sign-out", "accounts:password",
-    "accounts:settings", "identity:second-factor",
+    "common:home", "common:help", "common:search", "common:rail", "accounts:sign-out",
+    "accounts:password", "accounts:settings", "identity:second-factor",
     "jobs:list", "jobs:job", "jobs:card", "jobs:bell", "jobs:convergence",
     "cohorts:list", "cohorts:cohort", "matching:models", "matching:model",
     "matching:model-certificate", "matching:model-weights", "matching:proposals",
