@@ -85,6 +85,7 @@ def test_a_tidying_that_failed_is_tried_again_within_the_hour(
     monkeypatch.setattr("tasks.sweeper.connection", Mock())
     monkeypatch.setattr("tasks.sweeper.time", Mock(monotonic=lambda: next(clock)))
     monkeypatch.setattr("tasks.sweeper.jobs_sweep", sweep)
+    monkeypatch.setattr("tasks.sweeper.workers_note", lambda: None)  # it waits for their answers
     monkeypatch.setattr(Sweeper, "_send", lambda self: None)
     monkeypatch.setattr("tasks.sweeper.deliveries_expire", lambda: 0)
     monkeypatch.setattr("tasks.sweeper.alerts_note", lambda: None)
@@ -113,6 +114,7 @@ def test_it_sweeps_again_after_any_error(
 
     monkeypatch.setattr("tasks.sweeper.connection", Mock())
     monkeypatch.setattr("tasks.sweeper.jobs_sweep", sweep)
+    monkeypatch.setattr("tasks.sweeper.workers_note", lambda: None)  # it waits for their answers
     monkeypatch.setattr(Sweeper, "_send", lambda self: None)
     monkeypatch.setattr("tasks.sweeper.deliveries_expire", lambda: 0)
     monkeypatch.setattr("tasks.sweeper.alerts_note", lambda: None)
