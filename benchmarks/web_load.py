@@ -25,6 +25,7 @@ from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.cohorts.models import Cohort, PairsOrigin, PastPair, Student
 from webapp.jobs.models import Job, JobState
+from webapp.matching.allowed_pairs import SAMPLED_PAIRS
 from webapp.matching.like_students import GROUPS
 from webapp.matching.models import LearnedModel, PairState, Proposal, ProposedPair
 from webapp.matching.results import learning_figures, weight_rows
@@ -195,6 +196,7 @@ class Filler:
             doubt=np.full(n, 90.0),
             n_allowed=np.full(n, n // 2 - 1),
             between_groups=between,
+            allowed_scores=self.rng.normal(size=SAMPLED_PAIRS).astype(np.float32),
         )
         marginals = np.lib.format.open_memmap(large, "w+", np.float32, (n, n))
         for rows in np.array_split(np.arange(n), max(1, n // 500)):

@@ -76,7 +76,7 @@ class ScoreComparison:
 def compare_scores(numbers: ProposalNumbers) -> ScoreComparison:
     """Return how the scores of the proposed pairs are spread, beside what could have been."""
     proposed = np.array(numbers.proposal.pairs.values_list("score", flat=True), dtype=np.float64)
-    allowed = numbers.allowed_scores()
+    allowed = numbers.allowed_scores
     both = np.concatenate([proposed, allowed])
     edges = np.histogram_bin_edges(both, bins=min(HISTOGRAM_BINS, max(4, len(proposed) // 3)))
     chart = histogram(

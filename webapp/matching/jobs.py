@@ -31,6 +31,7 @@ from webapp.common.limits import TooManyError
 from webapp.files import store
 from webapp.jobs.context import JobContext
 from webapp.jobs.registry import Queue, Subject, job_kind
+from webapp.matching.allowed_pairs import allowed_scores
 from webapp.matching.errors import MatchingError
 from webapp.matching.intervals import weight_intervals
 from webapp.matching.like_students import multiples_between_groups
@@ -219,7 +220,8 @@ def propose(context: JobContext) -> Save:
     between_groups = multiples_between_groups(
         survey, proposal.model, result.marginals, result.n_allowed
     )
-    computed = write_result(context.make_folder(), result, between_groups)
+    allowed = allowed_scores(model, survey, result.marginals)
+    computed = write_result(context.make_folder(), result, between_groups, allowed)
     for written, kept in zip(computed, proposal.files_of(arrays), strict=True):
         context.keep_file(written, kept)
     values = _pair_values(proposal, model, survey, result)

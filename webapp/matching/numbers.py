@@ -15,6 +15,7 @@ from engine.learning.roommate_model import RoommateModel
 from webapp.cohorts.selectors.surveys import cohort_positions, cohort_survey, questionnaire_of
 from webapp.files import store
 from webapp.files.storage import read_arrays
+from webapp.matching.allowed_pairs import allowed_scores
 from webapp.matching.like_students import (
     first_of_groups,
     multiples_of_even_draw,
@@ -26,7 +27,6 @@ from webapp.matching.rules import proposal_rules
 NEXT_BEST = 3
 KEPT_MODELS = 32  # some 100 kB each
 MAX_CHIPS = 3
-SAMPLED_PAIRS = 20_000  # as many as a picture can tell from all of them
 SMALL_REASON = 0.05  # nats: reasons below this are not worth a chip
 WEAK_REASON = 0.1  # nats: what counts as speaking against a pair in the filter
 
@@ -117,20 +117,14 @@ class ProposalNumbers:
         """Return the number on screen of a position."""
         return int(self.survey.ids[position].removeprefix("S-"))
 
-    def allowed_scores(self) -> NDArray[np.float64]:
-        """Return the scores of pairs that the rules allow: all, or an even sample of many.
-
-        A pair is allowed if the last computation gave it any probability.
-        """
-        n = len(self.marginals)  # who came to the cohort later is in no pair yet
-        if n * (n - 1) // 2 <= SAMPLED_PAIRS:
-            first, second = np.triu_indices(n, 1)
-        else:  # i + 1 .. i + n - 1 modulo n: never the student, every other one as often
-            rng = np.random.default_rng(0)
-            first = rng.integers(0, n, SAMPLED_PAIRS)
-            second = (first + rng.integers(1, n, SAMPLED_PAIRS)) % n
-        pairs = np.stack([first, second], axis=1)[self.marginals[first, second] > 0]
-        return self.model.features.pair_scores(self.survey, self.model.theta, pairs).sum(axis=1)
+    @cached_property
+    def allowed_scores(self) -> NDArray[np.floating[Any]]:
+        """Scores of the pairs that the last computation allowed: all, or an even sample."""
+        kept = self.arrays.get("allowed_scores")
+        if kept is not None:
+            return kept
+        # A proposal of before these were kept: reads all over the marginals.
+        return allowed_scores(self.model, self.survey, self.marginals)
 
     def explain(self, first: int, second: int) -> Explanation:
         """Return what speaks for and against two students, by number."""

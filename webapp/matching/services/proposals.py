@@ -20,6 +20,7 @@ from webapp.files import store
 from webapp.files.quota import with_fresh_count
 from webapp.files.storage import write_arrays
 from webapp.jobs.services import job_enqueue
+from webapp.matching.allowed_pairs import SAMPLED_PAIRS
 from webapp.matching.conflicts import Conflict, find_conflicts
 from webapp.matching.errors import MatchingError
 from webapp.matching.like_students import GROUPS
@@ -128,16 +129,24 @@ def _compute(user: User, proposal: Proposal) -> Proposal:
 def proposed_bytes(n_students: int) -> int:
     """Return what the files of one computation take, from above: n x n marginals of 4 bytes."""
     groups = 8 * min(n_students, GROUPS) ** 2
-    return 4 * n_students**2 + 20 * n_students + groups + 2_000
+    scores = 4 * min(n_students**2 // 2, SAMPLED_PAIRS)
+    return 4 * n_students**2 + 20 * n_students + groups + scores + 2_000
 
 
 def write_result(
-    folder: Path, result: EngineProposal, between_groups: NDArray[np.float64]
+    folder: Path,
+    result: EngineProposal,
+    between_groups: NDArray[np.float64],
+    allowed_scores: NDArray[np.float64],
 ) -> tuple[Path, Path]:
     """Write what pages read later: small arrays as npz, the marginals as npy for memory mapping."""
     small, large = folder / "proposal.npz", folder / "proposal.npy"
     write_arrays(
-        small, doubt=result.doubt, n_allowed=result.n_allowed, between_groups=between_groups
+        small,
+        doubt=result.doubt,
+        n_allowed=result.n_allowed,
+        between_groups=between_groups,
+        allowed_scores=allowed_scores.astype(np.float32),
     )
     with large.open("wb") as file:
         np.save(file, result.marginals, allow_pickle=False)
