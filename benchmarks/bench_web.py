@@ -58,13 +58,13 @@ print(*[large.pk, small.pk, LearnedModel.objects.exclude(findings={}).first().pk
 
 
 class Person:
-    """A browser with one connection, signed in; keeps how long every kind of page took."""
+    """A browser with one connection, signed in; keeps when it asked for what, and how long it took."""
 
     def __init__(self, port: int, seed: int) -> None:
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         self._cookies: dict[str, str] = {}
         self.random = random.Random(seed)
-        self.times: dict[str, list[float]] = defaultdict(list)
+        self.times: dict[str, list[tuple[float, float]]] = defaultdict(list)
         self.refused: list[str] = []
 
     def ask(
@@ -102,7 +102,7 @@ class Person:
         """Ask for one page and note how long it took."""
         begun = time.perf_counter()
         status, text = self.ask(method, path, body, **headers)
-        self.times[kind].append(time.perf_counter() - begun)
+        self.times[kind].append((begun, time.perf_counter() - begun))
         if status not in (200, 204):
             self.refused.append(f"{kind} {status}")
         return text
@@ -237,14 +237,14 @@ def web_seconds(product: Product) -> float:
 
 
 def report(people: list[Person], seconds: float, used: float) -> None:
-    """Print one row a kind of page, the slowest first."""
-    times: dict[str, list[float]] = defaultdict(list)
+    """Print one row a kind of page, the slowest first, and when single answers came late."""
+    times: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for person in people:
         for kind, found in person.times.items():
             times[kind] += found
     rows = []
     for kind, found in times.items():
-        ordered = sorted(1000 * x for x in found)
+        ordered = sorted(1000 * took for _, took in found)
         p50, p95 = (
             ordered[len(ordered) // 2],
             ordered[min(len(ordered) - 1, 95 * len(ordered) // 100)],
@@ -256,11 +256,25 @@ def report(people: list[Person], seconds: float, used: float) -> None:
         ("page", "asked", "p50_ms", "p95_ms", f"p95 <= {TARGET_MS}"),
         [(kind, n, f"{p50:.0f}", f"{p95:.0f}", ok) for kind, n, p50, p95, ok in rows],
     )
+    print(late_answers(times))
     total = sum(len(found) for found in times.values())
     refused = sorted(text for person in people for text in person.refused)
     each = 1000 * used / max(total, 1)
     print(f"{total / seconds:.1f} requests a second, {each:.0f} ms of web processor each")
     print(f"{len(refused)} refused {sorted(set(refused))[:5]}")
+
+
+def late_answers(times: dict[str, list[tuple[float, float]]]) -> str:
+    """Say which single answers were late, and when: many at the start are a process that warms up."""
+    begun = min(moment for found in times.values() for moment, _ in found)
+    late = sorted(
+        (moment - begun, kind, 1000 * took)
+        for kind, found in times.items()
+        for moment, took in found
+        if 1000 * took > TARGET_MS
+    )
+    listed = ", ".join(f"{kind} {took:.0f} at {moment:.0f} s" for moment, kind, took in late)
+    return f"{len(late)} answers took more than {TARGET_MS} ms: {listed or 'none'}"
 
 
 def main() -> None:
