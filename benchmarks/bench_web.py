@@ -58,7 +58,7 @@ print(*[large.pk, small.pk, LearnedModel.objects.exclude(findings={}).first().pk
 
 
 class Person:
-    """A browser with one connection, signed in; keeps when it asked for what, and how long it took."""
+    """A browser with one connection, signed in; keeps when it asked for what, and the seconds."""
 
     def __init__(self, port: int, seed: int) -> None:
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
@@ -265,7 +265,7 @@ def report(people: list[Person], seconds: float, used: float) -> None:
 
 
 def late_answers(times: dict[str, list[tuple[float, float]]]) -> str:
-    """Say which single answers were late, and when: many at the start are a process that warms up."""
+    """Say which answers were late, and when: many at the start are a process that warms up."""
     begun = min(moment for found in times.values() for moment, _ in found)
     late = sorted(
         (moment - begun, kind, 1000 * took)
