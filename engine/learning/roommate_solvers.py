@@ -10,6 +10,7 @@ from engine.core.checkpoint import Checkpoint, SavedState, State
 from engine.core.status import Status
 from engine.crf.survey import Survey
 from engine.crf.survey_features import SurveyFeatures
+from engine.inference.matching.compilation import compile_for_matchings
 from engine.objectives.learning_dual import make_learning_dual
 from engine.solvers.block_orders import AllTogether, BlockOrder, ShuffledOrder
 from engine.solvers.control import Callbacks, Limits, solver_of
@@ -37,8 +38,11 @@ def solve_roommates(
     callbacks: Callbacks,
     rng: np.random.Generator,
 ) -> LearningResult:
-    """Learn theta with the named solver; ``auto`` is `_solve_in_theta_first`."""
+    """Learn theta with the named solver; ``auto`` is `_solve_in_theta_first`.
 
+    Time limits begin where everything is compiled.
+    """
+    compile_for_matchings()
     structures = [SurveyStructure(survey, pairs, features, rho) for survey, pairs in cohorts]
     dual = make_learning_dual([structure.observed for structure in structures], ridge)
 

@@ -138,12 +138,13 @@ class Run:
     lower: float = float("-inf")
     present: float = float("inf")  # the objective where the solver stands
     trajectory: list[TrajectoryPoint] = field(default_factory=list)
-    _start: float = field(default_factory=time.perf_counter)
-    _saved: float = field(default_factory=time.perf_counter)
+    _start: float = field(init=False)
+    _saved: float = field(init=False)
     _asked: float = 0.0
 
     def __post_init__(self) -> None:
         self.seconds_before = self.callbacks.seconds_before
+        self._start = self._saved = time.perf_counter()
 
     @property
     def seconds(self) -> float:

@@ -62,7 +62,7 @@ def follow_path(
     rho : ndarray, shape (n,)
     tolerance : float, residual wanted at the end, nats.
     new_sets : tuple of ndarray, odd sets to be held at equality besides the start's.
-    should_stop : asked at every point of the path.
+    should_stop : asked before every step.
 
     Returns
     -------
@@ -78,15 +78,13 @@ def follow_path(
     -----
     O(n^3) a step, three arrays (n, n). Multipliers may come out negative: see ``drop_slack_sets``.
     """
-    work = _Work(rho)
+    work = _Work(rho, should_stop)
     point = work.add_sets(start, new_sets)
     first, before = point.scores, point.targets
     with np.errstate(invalid="ignore"):
         change = np.where(scores > -np.inf, scores - first, 0.0)
     done, share, steps = 0.0, 1.0, 0
     for _ in range(MAX_POINTS):
-        if should_stop():
-            raise StoppedError("Cancelled.")
         is_last = done + share >= 1.0 - 1e-12
         here = 1.0 if is_last else done + share
         asked = replace(
@@ -169,9 +167,9 @@ def _sigmoid(logits: FloatArray) -> FloatArray:
 class _Work:
     """Buffers of one path, and Newton's method at one of its points."""
 
-    def __init__(self, rho: FloatArray) -> None:
+    def __init__(self, rho: FloatArray, should_stop: StopCallback = never_stop) -> None:
         n = len(rho)
-        self.rho = rho
+        self.rho, self.should_stop = rho, should_stop
         self.tau, self.rate = np.empty((n, n)), np.empty((n, n))
 
     def fill(self, reduced: FloatArray, point: NewtonPoint) -> None:
@@ -206,6 +204,8 @@ class _Work:
         """Take Newton steps; the residual is inf where they lead away."""
         best = np.inf
         for step in range(STEPS + 1):
+            if self.should_stop():
+                raise StoppedError("Cancelled.")
             reduced = point.reduced_scores()
             self.fill(reduced, point)
             point = self._promote(point)

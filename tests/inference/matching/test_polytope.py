@@ -7,6 +7,7 @@ import pytest
 
 from engine.entropies.matching import complete_layout, make_matching_entropy
 from engine.inference.matching.messages import scale_to_rows
+from engine.inference.matching.newton import follow_path
 from engine.inference.matching.newton_point import NewtonPoint, uniform_point
 from engine.inference.matching.polytope import solve_over_polytope, uncross
 from engine.inference.matching.polytope_bound import bound_value
@@ -153,3 +154,15 @@ def test_violated_sets_are_exchanged_for_such_that_do_not_cross(seed):
         assert len(nodes) % 2 == 1
     for one, other in combinations([set(nodes.tolist()) for nodes in chosen], 2):
         assert not (one & other and one - other and other - one and len(one | other) < n)
+
+
+def test_a_path_asks_before_every_step_whether_to_stop():
+    """It once asked at points of the path only: eight steps of 2,500 students lay between two."""
+    asked = []
+    rng, rho = np.random.default_rng(0), np.ones(12)
+    scores = alike_scores(12, 1.0, rng)
+    point = follow_path(
+        uniform_point(12, rho), scores, rho, 1e-10, should_stop=lambda: bool(asked.append(1))
+    )
+    assert point.residual <= 1e-10
+    assert len(asked) > point.steps >= 3
