@@ -12,6 +12,7 @@ from engine.core.progress import StopCallback, never_stop
 POLL_SECONDS = 0.002  # at first between two looks at what is asked; longer after a while
 LONGEST_POLL = 0.1
 LOOK_SECONDS = 1.0  # between two looks at which workers are there
+NOTICE_SECONDS = 10.0  # in which a busy scheduler notices that a worker is gone
 
 
 class DaskHosts:
@@ -107,7 +108,7 @@ class DaskHosts:
                     actor.stop()
             raise
         except (OSError, RuntimeError) as error:  # what the actor of a lost worker raises
-            if isinstance(error, HostLostError) or self._lost(range(self.count)):
+            if isinstance(error, HostLostError) or self._is_found_lost():
                 raise HostLostError("A host went away.") from error
             raise
 
@@ -122,6 +123,13 @@ class DaskHosts:
                     raise HostLostError("A host went away.")
             time.sleep(pause)
             pause = min(1.2 * pause, LONGEST_POLL)
+
+    def _is_found_lost(self) -> bool:
+        """Whether a host is gone, or soon found to be: its actor may tell before the scheduler."""
+        until = time.monotonic() + NOTICE_SECONDS
+        while not (is_lost := self._lost(range(self.count))) and time.monotonic() < until:
+            time.sleep(LONGEST_POLL)
+        return is_lost
 
     def _lost(self, hosts: Sequence[int]) -> bool:
         """Whether one of these hosts is not there any more."""
