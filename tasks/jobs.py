@@ -10,6 +10,7 @@ import structlog
 from celery.signals import worker_init
 
 from tasks.celery import app
+from tasks.priority import give_way
 from webapp.common.checks import refuse_unsafe_settings
 from webapp.files import store
 from webapp.jobs.runner import run_next
@@ -32,7 +33,7 @@ def run(job_id: str) -> None:
 def check_settings(**kwargs: Any) -> None:
     """Do not start with settings that are not safe, nor before the store of files is seen."""
     refuse_unsafe_settings()
-    os.nice(int(os.environ.get("WORKER_NICE", "0")))
+    give_way(int(os.environ.get("WORKER_NICE", "0")))
     wait_for_store()
 
 
