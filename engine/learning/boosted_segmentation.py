@@ -1,7 +1,7 @@
 """Learning to segment with boosted trees as unaries, and weights of them and of edges on top."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,10 +24,9 @@ from engine.learning.boosted_model import (
     boosted_features,
     make_boosted_model,
     said_of_trees,
-    trees_alone,
 )
 from engine.learning.clock import Clock
-from engine.learning.edge_learning import LOGISTIC_LOSSES, fit_marginal_loss, held_out_error
+from engine.learning.held_out_choice import is_clearly_less
 from engine.learning.labelled_pictures import (
     Images,
     LabelledPicture,
@@ -35,13 +34,9 @@ from engine.learning.labelled_pictures import (
     check_labels,
     labelled_pictures,
 )
+from engine.learning.mask_weights import MaskWeights
 from engine.learning.segmentation_prediction import predict_marginals
-from engine.learning.segmentation_progress import (
-    HeldOutPictures,
-    SegmentationProgress,
-    SegmentationReporter,
-)
-from engine.learning.segmentation_solvers import SegmentationTask, solve_in_theta
+from engine.learning.segmentation_progress import HeldOutPictures, SegmentationProgress
 from engine.learning.tree_learning import (
     SAID,
     SAMPLES,
@@ -55,25 +50,14 @@ from engine.learning.tree_learning import (
 )
 from engine.learning.tree_unaries import TreeUnaries
 from engine.objectives.grid_inner import check_rho
-from engine.solvers.control import Callbacks, Limits
-from engine.solvers.result import LearningResult, unsolved
-
-RIDGE_PER_PIXEL = 1e-4
-"""Default lambda over the number of pixels that the weights are learned from."""
+from engine.solvers.result import LearningResult
 
 EDGE_PICTURES = 45
 """The 174 weights are learned from so many pictures at most: more of them change the error by less
 than the draw of the pictures does."""
 
-KEPT_SHARE = 1 / 3
-"""Share of these on which losses are compared, where the caller has not chosen one."""
-
 LEAST_PROBABILITY = 1e-5
 """Marginals below count as this in their logarithms."""
-
-COMPARED = ("univariate", "likelihood", "trees")
-"""Losses that are compared, and what the trees alone say; the clique loss did worse than the first
-wherever it was measured."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,7 +65,7 @@ class TrainedBoosted:
     """A learned model and how its weights were found.
 
     ``errors`` has the share of wrong pixels on pictures kept from the weights, for every loss that
-    was compared; none where the caller chose, or there were too few pictures to keep any.
+    was compared; none where the caller chose.
     """
 
     model: BoostedSegmentationModel
@@ -120,8 +104,9 @@ def train_boosted_segmentation(
     masks : iterable of ndarray, each (H, W) bool, the size of its image
         Both are gone through once, in step; pictures are kept at the size of their models.
     loss : "likelihood", "univariate", "clique" or "trees" (no edges), optional
-        The surrogate likelihood has a certificate, the others have none. By default whichever of
-        `COMPARED` has the lowest error on a third of the pictures.
+        The surrogate likelihood has a certificate, the others have none. By default "trees", or
+        whichever of "univariate" and "likelihood" makes clearly fewer mistakes on pictures kept
+        from the weights.
     position : bool
         Whether the place within the picture may speak: it helps where pictures are framed alike.
     ridge, ridge_factor : as for `train_segmentation`; by default .0001 times the pixels.
@@ -175,17 +160,21 @@ def train_boosted_segmentation(
         clock.report("Looking at what the second trees say", 0.78)
         taught = [pictures[k] for k in order.permutation(len(pictures))[:EDGE_PICTURES]]
         examples = _guessed(unaries, taught, how)
-        weights = _Weights(examples, ridge, ridge_factor, rho, relative_gap, clock, should_stop)
+        weights = MaskWeights(examples, ridge, ridge_factor, rho, relative_gap, clock, should_stop)
         clock.report("Learning weights", 0.84)
-        used, result, errors = weights.learn(loss, order)
+        found = weights.learn(loss, order)
+        used, result = found.loss, found.result
+        errors = {name: float(each.mean()) for name, each in found.errors.items()}
         if is_refit_tried(errors, used, clock):
             more = _refitted(how, unaries, taught, weights, result.theta)
             examples = _guessed(more, taught[: len(examples)], how)
             if len(examples) == len(weights.examples):  # else there was no time to judge
-                again, error = replace(weights, examples=examples).judge(used, order)
-                if has_fallen(errors[used], error):
-                    unaries, result = more, again
-                errors[f"{used}, refitted"] = error
+                weights = replace(weights, examples=examples)
+                theta, again = weights.judge(used, order)
+                errors[f"{used}, refitted"] = float(again.mean())
+                is_clear = is_clearly_less(again, found.errors[used])
+                if is_clear and has_fallen(errors[used], float(again.mean())):
+                    unaries, result = more, weights.finish(used, theta, order)
         model = make_boosted_model(
             unaries, result.theta, loss=used, ridge=weights.ridge, rho=rho, max_side=max_side
         )
@@ -235,7 +224,7 @@ def _refitted(
     how: TreeLearning,
     unaries: TreeUnaries,
     pictures: Sequence[TrainingPicture],
-    weights: "_Weights",
+    weights: MaskWeights,
     theta: FloatArray,
 ) -> TreeUnaries:
     """Fit the second trees anew beside the messages that their own log-odds led to."""
@@ -295,80 +284,3 @@ def _show(
             preview=preview,
         )
     )
-
-
-@dataclass(slots=True)
-class _Weights:
-    """Learns the weights of log-odds and edges, by one loss or by the better of several."""
-
-    examples: Sequence[GridExample]
-    given_ridge: float | None
-    ridge_factor: float
-    rho: float
-    relative_gap: float
-    clock: Clock
-    should_stop: StopCallback
-    n_pixels: int = field(init=False)
-    ridge: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.n_pixels = sum(example.labels.size for example in self.examples)
-        self.ridge = self.given_ridge or self.ridge_factor * RIDGE_PER_PIXEL * self.n_pixels
-
-    def learn(
-        self, loss: str | None, rng: np.random.Generator
-    ) -> tuple[str, LearningResult, dict[str, float]]:
-        """Return the loss, its result, and the errors of those that were compared."""
-        if loss is not None or self._n_kept == 0:
-            used = loss or "likelihood"
-            return used, self._fit(self.examples, used, rng), {}
-        errors: dict[str, float] = {}
-        results = {"trees": unsolved(trees_alone())}
-        for place, name in enumerate(COMPARED):
-            if self.clock.left == 0.0:
-                break
-            share = 1 / (len(COMPARED) - place)
-            results[name], errors[name] = self.judge(name, rng, of_time=share)
-            self.clock.report(f"Learning weights, compared: {name}", 0.88 + 0.03 * place)
-        best = min(errors, key=errors.__getitem__) if errors else "trees"
-        return best, results[best], errors
-
-    def judge(
-        self, loss: str, rng: np.random.Generator, *, of_time: float = 1.0
-    ) -> tuple[LearningResult, float]:
-        """Return what a loss learns from all but the kept pictures, and its error on these."""
-        result = self._fit(self.examples[self._n_kept :], loss, rng, of_time)
-        kept = self.examples[: self._n_kept]
-        return result, held_out_error(kept, result, self.rho, self.should_stop)
-
-    @property
-    def _n_kept(self) -> int:
-        return int(KEPT_SHARE * len(self.examples))
-
-    def _fit(
-        self,
-        examples: Sequence[GridExample],
-        loss: str,
-        rng: np.random.Generator,
-        of_time: float = 1.0,
-    ) -> LearningResult:
-        """Learn by a loss, within a share of the time that is left."""
-        if loss == "trees":
-            return unsolved(trees_alone())
-        left = None if self.clock.left is None else of_time * self.clock.left
-        share = sum(example.labels.size for example in examples) / self.n_pixels
-        if loss in LOGISTIC_LOSSES:
-            return fit_marginal_loss(
-                examples,
-                loss,
-                ridge=share * self.ridge,
-                rho=self.rho,
-                max_seconds=left,
-                should_stop=self.should_stop,
-                rng=rng,
-            )
-        sizes = [example.labels.size for example in examples]
-        task = SegmentationTask(examples, sizes, share * self.ridge, self.rho)
-        reporter = SegmentationReporter([], self.rho, ignore_progress, self.should_stop)
-        limits = Limits(relative_gap=self.relative_gap, max_seconds=left)
-        return solve_in_theta(task, limits, Callbacks(reporter, self.should_stop, None), reporter)

@@ -31,6 +31,7 @@ from engine.learning.class_weights import (
 )
 from engine.learning.clock import Clock
 from engine.learning.folds import BLOCKS, FOLDS, block_folds
+from engine.learning.held_out_choice import choose_way
 from engine.metrics.classes import Confusion
 from engine.objectives.class_losses import ClassLoss
 from engine.objectives.class_messages import ClassMessages
@@ -348,16 +349,15 @@ class WayLearning:
 def best_way(counts: Mapping[Way, Sequence[Confusion]], *, are_strokes: bool) -> Way:
     """Return the way with the lowest error; of strokes the first unless another is clearly better.
 
-    Clearly: by more than one standard error, over the pictures, of the mistakes that it spares.
+    See `choose_way`.
     """
-    first = next(iter(counts))
-    n_classes = len(counts[first][0].counts)
-    best = min(counts, key=lambda way: added(counts[way], n_classes).error)
-    if not are_strokes:
-        return best
-    pairs = zip(counts[first], counts[best], strict=True)
-    spared = np.array([one.n_wrong - other.n_wrong for one, other in pairs], dtype=np.float64)
-    return best if spared.sum() > np.sqrt(len(spared)) * spared.std(ddof=1) else first
+    wrong = {
+        way: np.array([one.n_wrong for one in judged], dtype=np.float64)
+        for way, judged in counts.items()
+    }
+    if are_strokes:
+        return choose_way(wrong)
+    return min(wrong, key=lambda way: float(wrong[way].sum()))
 
 
 def added(counts: Iterable[Confusion], n_classes: int) -> Confusion:

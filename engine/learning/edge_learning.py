@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from engine.core.arguments import FloatArray
 from engine.core.errors import InvalidProblemError
 from engine.core.progress import StopCallback
 from engine.crf.grid_features import GridExample
@@ -30,8 +31,11 @@ def fit_marginal_loss(
     max_seconds: float | None,
     should_stop: StopCallback,
     rng: np.random.Generator,
+    start: FloatArray | None = None,
 ) -> LearningResult:
     """Learn by "univariate" or "clique" logistic loss; there is no certificate of the result.
+
+    From a ``start`` near the optimum, (K,), all examples are looked at from the first.
 
     Raises
     ------
@@ -49,6 +53,8 @@ def fit_marginal_loss(
         LossOptions(loss=LOGISTIC_LOSSES[loss], iterations=ITERATIONS, rho=rho),
         ridge=ridge,
         rng=rng,
+        start=start,
+        rehearses=start is None,
         tolerance=TOLERANCE,
         max_seconds=max_seconds,
         should_stop=should_stop,
@@ -56,11 +62,8 @@ def fit_marginal_loss(
     return fit.as_result()
 
 
-def held_out_error(
-    examples: Sequence[GridExample],
-    result: LearningResult,
-    rho: float,
-    should_stop: StopCallback,
-) -> float:
-    """Return the mean share of wrong pixels when each takes the label of its larger marginal."""
-    return HeldOutPictures(examples, rho, should_stop=should_stop).look(result.theta).error
+def held_out_errors(
+    examples: Sequence[GridExample], theta: FloatArray, rho: float, should_stop: StopCallback
+) -> FloatArray:
+    """Return the share of wrong pixels of every picture, (M,), by its larger marginals."""
+    return HeldOutPictures(examples, rho, should_stop=should_stop).errors(theta)

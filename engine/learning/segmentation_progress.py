@@ -80,12 +80,24 @@ class HeldOutPictures:
         StoppedError
             If asked to stop.
         """
-        with ThreadPoolExecutor(self._threads) as pool:
-            parts = list(pool.map(lambda m: self._look_at(m, theta), range(len(self))))
-        errors, shown = zip(*parts, strict=True)
+        errors, shown = zip(*self._look_at_all(theta), strict=True)
         return SegmentationPreview(
             float(np.mean(errors)), tuple(nodes for nodes in shown if nodes is not None)
         )
+
+    def errors(self, theta: FloatArray) -> FloatArray:
+        """Return the MPM error of each picture, shape (M,).
+
+        Raises
+        ------
+        StoppedError
+            If asked to stop.
+        """
+        return np.array([error for error, _ in self._look_at_all(theta)])
+
+    def _look_at_all(self, theta: FloatArray) -> list[tuple[float, FloatArray | None]]:
+        with ThreadPoolExecutor(self._threads) as pool:
+            return list(pool.map(lambda m: self._look_at(m, theta), range(len(self))))
 
     def _look_at(self, index: int, theta: FloatArray) -> tuple[float, FloatArray | None]:
         if self._should_stop():

@@ -73,13 +73,18 @@ class SegmentationTask:
 
 
 def solve_in_theta(
-    task: SegmentationTask, limits: Limits, callbacks: Callbacks, reporter: SegmentationReporter
+    task: SegmentationTask,
+    limits: Limits,
+    callbacks: Callbacks,
+    reporter: SegmentationReporter,
+    theta: FloatArray | None = None,
 ) -> LearningResult:
     """Maximise l_rho(theta) on growing random subsets, the last of which is everything.
 
     A subset with lambda in proportion has nearly the same solution and nearly the same curvature
     a picture; both pass on to the next. The last stage then needs about a dozen evaluations
-    instead of a hundred, and its bounds are those of the whole problem.
+    instead of a hundred, and its bounds are those of the whole problem. The first subset starts
+    at ``theta``, (K,), or at zero.
 
     Raises
     ------
@@ -90,7 +95,6 @@ def solve_in_theta(
     sizes = subset_sizes(len(task.sizes))
     stage, seconds = _resume(callbacks.checkpoint, sizes)
     started = time.perf_counter() - seconds  # or would have, had all been done in one go
-    theta = None
     while True:
         size, is_last = sizes[stage.index], stage.index == len(sizes) - 1
         chosen = range(size) if is_last else [int(k) for k in order[:size]]

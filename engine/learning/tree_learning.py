@@ -98,7 +98,8 @@ def deal_pictures(
     rng : numpy.random.Generator
     """
     dealt = []
-    all_folds = deal_folds([labels.shape for _, _, labels, _ in read], rng)
+    lightness = [float(colours.mean()) for colours, _, _, _ in read]
+    all_folds = deal_folds([labels.shape for _, _, labels, _ in read], lightness, rng)
     for (colours, maps, labels, frame), folds in zip(read, all_folds, strict=True):
         known = np.flatnonzero(labels.ravel() < n_classes)
         pixels = np.sort(rng.choice(known, min(max(each, 1), len(known)), replace=False))

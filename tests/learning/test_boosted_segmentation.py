@@ -11,7 +11,7 @@ from engine.core.progress import Progress
 from engine.crf.filter_bank import Frame
 from engine.crf.forest import Forest, forest_from_arrays
 from engine.crf.image_grid import enlarge
-from engine.learning import boosted_segmentation, tree_learning
+from engine.learning import mask_weights, tree_learning
 from engine.learning.boosted_model import BoostedSegmentationModel, trees_alone
 from engine.learning.boosted_segmentation import TrainedBoosted, train_boosted_segmentation
 from engine.learning.boosted_trees import fit_forest
@@ -108,7 +108,7 @@ def test_it_learns_leaves_and_reads_back_what_it_wrote(
     assert evaluate_mask(before, mask).error_mpm < 0.15
     compared = {k: v for k, v in trained.errors.items() if not k.endswith("refitted")}
     assert set(compared) == {"univariate", "likelihood", "trees"}
-    assert trained.loss == min(compared, key=lambda name: compared[name])
+    assert compared[trained.loss] <= compared["trees"]
     trained.model.save(tmp_path / "model.npz")
     read = load_segmentation_model(tmp_path / "model.npz")
     assert isinstance(read, BoostedSegmentationModel)
@@ -158,8 +158,7 @@ def test_the_likelihood_has_a_certificate_and_the_others_say_that_they_have_none
 def test_one_picture_is_enough_and_its_pixels_are_not_judged_by_trees_that_saw_them() -> None:
     images, masks = leaves(1)
     trained = train_boosted_segmentation(images, masks, max_side=64)
-    assert trained.loss == "likelihood"
-    assert trained.errors == {}
+    assert set(trained.errors) >= {"trees", "univariate", "likelihood"}
     labels = masks[0].view(np.uint8)
     read = [(images[0], np.zeros((*labels.shape, 0)), labels, Frame(0, 0, *labels.shape))]
     (dealt,) = tree_learning.deal_pictures(read, 2, 4000, np.random.default_rng(0))
@@ -183,14 +182,14 @@ def test_time_left_is_told_from_the_first_trees_on_and_stopping_stops() -> None:
 
 @pytest.mark.usefixtures("small_trees")
 def test_trees_stand_alone_where_no_weights_do_better(monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    real = boosted_segmentation.held_out_error
+    real = mask_weights.held_out_errors
     plain = trees_alone()
 
-    def worse(examples, result, rho, should_stop):  # type: ignore[no-untyped-def]
-        better = np.array_equal(result.theta, plain)
-        return real(examples, result, rho, should_stop) - float(better)
+    def worse(examples, theta, rho, should_stop):  # type: ignore[no-untyped-def]
+        better = np.array_equal(theta, plain)
+        return real(examples, theta, rho, should_stop) - float(better)
 
-    monkeypatch.setattr(boosted_segmentation, "held_out_error", worse)
+    monkeypatch.setattr(mask_weights, "held_out_errors", worse)
     trained = train_boosted_segmentation(*leaves(4), max_side=32)
     assert trained.loss == "trees"
     assert set(trained.errors) == {"univariate", "likelihood", "trees"}

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from engine.core.status import Status
-from engine.learning import boosted_segmentation, tree_learning
 from engine.learning import clock as clock_module
+from engine.learning import mask_weights, tree_learning
 from engine.learning.boosted_segmentation import train_boosted_segmentation
 from engine.learning.boosted_trees import fit_forest
 from engine.learning.class_model import Detail
@@ -41,7 +41,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
         return now[0]
 
     monkeypatch.setattr(clock_module, "perf_counter", tick)
-    monkeypatch.setattr(boosted_segmentation, "COMPARED", ("univariate", "trees"))
+    monkeypatch.setattr(mask_weights, "COMPARED", ("trees", "univariate"))
     for stage in ("FIRST", "SECOND", "REFIT"):
         monkeypatch.setattr(tree_learning, stage, SMALL)
     return lambda seconds: each.__setitem__(0, seconds)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from engine.learning import boosted_segmentation, class_segmentation, tree_learning
+from engine.learning import class_segmentation, mask_weights, tree_learning
 from engine.learning.boosted_segmentation import train_boosted_segmentation
 from engine.learning.class_model import load_class_model
 from engine.learning.class_segmentation import TrainedClasses, train_class_segmentation
@@ -63,7 +63,7 @@ def test_no_refit_is_taken_where_nothing_is_left_to_explain(
 def test_trees_of_masks_go_on_from_messages_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(boosted_segmentation, "COMPARED", ("univariate",))
+    monkeypatch.setattr(mask_weights, "COMPARED", ("univariate",))
     images, labels = class_pictures(6, side=32, noise=60.0)
     trained = train_boosted_segmentation(images, [label == 1 for label in labels], max_side=48)
     (after,) = (v for k, v in trained.errors.items() if k.endswith("refitted"))

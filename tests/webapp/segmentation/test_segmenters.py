@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from engine import Progress, StoppedError, load_segmentation_model
-from engine.learning import boosted_segmentation, tree_learning
+from engine.learning import mask_weights, tree_learning
 from engine.learning.boosted_model import BoostedSegmentationModel
 from engine.learning.class_model import Detail
 from engine.learning.detail_choice import DetailChoice
@@ -128,7 +128,7 @@ def test_trees_are_the_default_and_say_that_a_marginal_loss_has_no_certificate(
     small = TreeOptions(n_trees=5, n_leaves=4, rate=0.3)
     monkeypatch.setattr(tree_learning, "FIRST", small)
     monkeypatch.setattr(tree_learning, "SECOND", small)
-    monkeypatch.setattr(boosted_segmentation, "COMPARED", ("univariate",))
+    monkeypatch.setattr(mask_weights, "COMPARED", ("univariate",))
     choices = LearningChoices(max_side=24, max_seconds=100, holdout_percent=30)
     segmenter = learn(bob, make_set(bob, images=5, masks=5), choices=choices)
     run_job(segmenter.job_id, watched=False)

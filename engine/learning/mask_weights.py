@@ -1,0 +1,185 @@
+"""Weights of log-odds and of edges for masks, by the loss that does best on pictures it never saw.
+
+Half of the pictures teach and the other half judge, then the other way round; of a lone picture,
+the halves of it. What the trees alone say is used unless learned weights are clearly better.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from engine.core.arguments import FloatArray
+from engine.core.errors import InvalidProblemError
+from engine.core.progress import StopCallback, ignore_progress
+from engine.crf.grid_features import DenseNodeFeatures, GridExample, GridFeatures
+from engine.learning.boosted_model import trees_alone
+from engine.learning.clock import Clock
+from engine.learning.edge_learning import LOGISTIC_LOSSES, fit_marginal_loss, held_out_errors
+from engine.learning.held_out_choice import choose_way
+from engine.learning.segmentation_progress import SegmentationReporter
+from engine.learning.segmentation_solvers import SegmentationTask, solve_in_theta
+from engine.solvers.control import Callbacks, Limits
+from engine.solvers.result import LearningResult, unsolved
+
+RIDGE_PER_PIXEL = 1e-4
+"""Default lambda over the number of pixels that the weights are learned from."""
+
+COMPARED = ("trees", "univariate", "likelihood")
+"""What the trees alone say, and losses that have to do clearly better; the clique loss did worse
+than the univariate one wherever it was measured."""
+
+COMPARED_GAP = 1e-2
+"""Relative gap of the likelihood while it is compared: errors move no more below it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ComparedLosses:
+    """The loss that is used, its weights from all pictures, and the errors that told.
+
+    ``errors`` has the share of wrong pixels of every picture, (M,), for every loss compared, on
+    pictures kept from its weights; it is empty where the caller chose.
+    """
+
+    loss: str
+    result: LearningResult
+    errors: Mapping[str, FloatArray]
+
+
+@dataclass(slots=True)
+class MaskWeights:
+    """Learns the weights of log-odds and edges, by one loss or by the best of several.
+
+    Parameters
+    ----------
+    examples : pictures whose log-odds come from trees that never saw them
+    given_ridge : float, optional; by default `RIDGE_PER_PIXEL` times the pixels
+    ridge_factor, rho, relative_gap : see `train_boosted_segmentation`
+    clock, should_stop : see `engine.core`
+
+    ``ridge`` is the lambda that is used.
+    """
+
+    examples: Sequence[GridExample]
+    given_ridge: float | None
+    ridge_factor: float
+    rho: float
+    relative_gap: float
+    clock: Clock
+    should_stop: StopCallback
+    n_pixels: int = field(init=False)
+    ridge: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.n_pixels = sum(example.labels.size for example in self.examples)
+        self.ridge = self.given_ridge or self.ridge_factor * RIDGE_PER_PIXEL * self.n_pixels
+
+    def learn(self, loss: str | None, rng: np.random.Generator) -> ComparedLosses:
+        """Learn by a loss, or by the best of `COMPARED`, from all pictures.
+
+        Each of these has an equal part of the time that is left, and so has what is learned last;
+        at the limit what the halves learned is averaged.
+        """
+        if loss is not None:
+            return ComparedLosses(loss, self._fit(self.examples, loss, rng), {})
+        taught: dict[str, FloatArray] = {}
+        errors: dict[str, FloatArray] = {}
+        for place, name in enumerate(COMPARED):
+            if self.clock.left == 0.0 and errors:
+                break
+            self.clock.report(f"Learning weights, compared: {name}", 0.84 + 0.03 * place)
+            taught[name], errors[name] = self.judge(name, rng, n_after=len(COMPARED) - place)
+        best = choose_way(errors)
+        self.clock.report(f"Learning weights: {best}", 0.93)
+        return ComparedLosses(best, self.finish(best, taught[best], rng), errors)
+
+    def judge(
+        self, loss: str, rng: np.random.Generator, *, n_after: int = 1
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the mean of what the halves learn by a loss, (K,), and the errors, (M,).
+
+        Every picture is judged by what the other half learned; as much time as is taken here is
+        left for each of ``n_after`` further steps.
+        """
+        halves = self._halves()
+        parts = 2 * (1 + n_after)
+        thetas = [
+            self._fit(half, loss, rng, of_time=1 / (parts - k), gap=COMPARED_GAP).theta
+            for k, half in enumerate(halves)
+        ]
+        errors = [
+            held_out_errors(judged, theta, self.rho, self.should_stop)
+            for judged, theta in zip(halves[::-1], thetas, strict=True)
+        ]
+        return np.mean(thetas, axis=0), np.concatenate(errors)
+
+    def finish(self, loss: str, start: FloatArray, rng: np.random.Generator) -> LearningResult:
+        """Learn by a loss from all pictures, from what their halves learned."""
+        return self._fit(self.examples, loss, rng, start=start)
+
+    def _halves(self) -> tuple[Sequence[GridExample], Sequence[GridExample]]:
+        """Two parts that teach and judge in turn."""
+        if len(self.examples) > 1:
+            return self.examples[::2], self.examples[1::2]
+        first, second = cut_in_two(self.examples[0])
+        return [first], [second]
+
+    def _fit(
+        self,
+        examples: Sequence[GridExample],
+        loss: str,
+        rng: np.random.Generator,
+        of_time: float = 1.0,
+        *,
+        gap: float = 0.0,
+        start: FloatArray | None = None,
+    ) -> LearningResult:
+        """Learn by a loss, within a share of the time that is left."""
+        if loss == "trees":
+            return unsolved(trees_alone())
+        left = None if self.clock.left is None else of_time * self.clock.left
+        sizes = [example.labels.size for example in examples]
+        ridge = sum(sizes) / self.n_pixels * self.ridge
+        if loss in LOGISTIC_LOSSES:
+            return fit_marginal_loss(
+                examples,
+                loss,
+                ridge=ridge,
+                rho=self.rho,
+                start=start,
+                max_seconds=left,
+                should_stop=self.should_stop,
+                rng=rng,
+            )
+        task = SegmentationTask(examples, sizes, ridge, self.rho)
+        reporter = SegmentationReporter([], self.rho, ignore_progress, self.should_stop)
+        limits = Limits(relative_gap=max(gap, self.relative_gap), max_seconds=left)
+        callbacks = Callbacks(reporter, self.should_stop, None)
+        return solve_in_theta(task, limits, callbacks, reporter, start)
+
+
+def cut_in_two(example: GridExample) -> tuple[GridExample, GridExample]:
+    """Return the halves of a picture across its longer side, without the edges between them."""
+    rows, columns = example.labels.shape
+    if rows > columns:
+        cuts = ((0, rows // 2, 0, columns), (rows // 2, rows, 0, columns))
+    else:
+        cuts = ((0, rows, 0, columns // 2), (0, rows, columns // 2, columns))
+    first, second = (_window(example, *cut) for cut in cuts)
+    return first, second
+
+
+def _window(example: GridExample, top: int, bottom: int, left: int, right: int) -> GridExample:
+    """The pixels of rows from ``top`` up to ``bottom`` and of columns alike, and their edges."""
+    rows, columns, edges = slice(top, bottom), slice(left, right), example.features.edges
+    nodes = example.features.nodes
+    if not isinstance(nodes, DenseNodeFeatures):
+        raise InvalidProblemError("example: expected the node features of trees.")
+    within = replace(
+        edges,
+        horizontal=np.ascontiguousarray(edges.horizontal[rows, left : right - 1]),
+        vertical=np.ascontiguousarray(edges.vertical[top : bottom - 1, columns]),
+    )
+    values = np.ascontiguousarray(nodes.values[rows, columns])
+    labels = np.ascontiguousarray(example.labels[rows, columns])
+    return GridExample(GridFeatures(DenseNodeFeatures(values), within), labels)
