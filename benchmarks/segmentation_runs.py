@@ -25,7 +25,7 @@ from engine.learning.segmentation_solvers import (
     solve_by_frank_wolfe,
     solve_in_theta,
 )
-from engine.objectives.grid_inner import GridChains
+from engine.objectives.grid_chains import GridChains
 from engine.objectives.grid_losses import LossOptions
 from engine.solvers.control import Callbacks, Limits
 from engine.solvers.frank_wolfe import follow_average

@@ -1,4 +1,4 @@
-"""Tree-reweighted inference on a binary grid whose edges have equal weight rho <= 1/2.
+"""Tree-reweighted inference on a binary grid whose edges have equal weight rho, mostly <= 1/2.
 
 The rows and the columns of a grid are two spanning forests. With theta = rho (theta_rows +
 theta_columns) + (1 - 2 rho) theta_nodes, any such split gives the upper bound
@@ -14,11 +14,10 @@ a node; ``messages[d]`` has the grid's shape and holds what comes from the left 
 (1), above (2) and below (3); it stays 1 at the border. An edge stores a code; ``tables[code]``
 is exp(theta_ij / rho) at (00, 01, 10, 11), scaled to a largest entry of 1.
 
-Beside `engine.kernels.trw_grid`: these kernels are for learning from pictures, whose edges have few
-distinct tables. An edge is a byte, statistics are summed by code without storing a table, scores
-of any size are clipped at a known cost to the bound, which exact passes over whole rows and columns
-give, and `engine.kernels.backpropagation` differentiates through the messages as they lie here. A
-table an edge, rho above 1/2, damping and other orders are left to the kernels of inference.
+Pictures have few distinct tables: there a code is a byte, and statistics are summed by code without
+storing a table. A grid of any tables has a code of its own for each edge. Scores of any size are
+clipped at a known cost to the bound; `engine.kernels.backpropagation` differentiates through the
+messages as they lie here. The sweep takes any rho up to 1; the bound takes 1/2 at most.
 
 References: Wainwright, Jaakkola and Willsky 2005; Meltzer, Globerson and Weiss 2009 (sequential
 order); Kolmogorov 2006 (monotonic chains); Domke 2013, equation 18.
@@ -67,8 +66,10 @@ def sum_over_edges(codes, values):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, inline="always")
 def raise_to(product, rho):  # type: ignore[no-untyped-def]
-    """Return product^rho, by a root at the usual rho of 1/2."""
-    return sqrt(product) if rho == 0.5 else product**rho
+    """Return product^rho, by a root at the usual rho of 1/2 and by nothing at 1."""
+    if rho == 0.5:
+        return sqrt(product)
+    return product if rho == 1.0 else product**rho
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
@@ -161,6 +162,7 @@ def bound_log_partition(odds, horizontal, vertical, h_tables, v_tables, rho, mes
     for i in range(height):
         nodes_total += _chain_odds(odds[i], rho, messages[:, i], row_odds, column_odds)
         zero, one = 1.0, 1.0
+        row, columns = 0.0, 0.0  # added up apart, so that no number takes part in many sums
         for j in range(width):
             if j > 0:
                 t = h_tables[horizontal[i, j - 1]]
@@ -168,7 +170,7 @@ def bound_log_partition(odds, horizontal, vertical, h_tables, v_tables, rho, mes
             one *= row_odds[j]
             total = zero + one
             if total < low or total > high:
-                rows_total += log(total)
+                row += log(total)
                 zero, one = zero / total, one / total
             a, b = column_zero[j], column_one[j]
             if i > 0:
@@ -177,10 +179,11 @@ def bound_log_partition(odds, horizontal, vertical, h_tables, v_tables, rho, mes
             b *= column_odds[j]
             total = a + b
             if total < low or total > high:
-                columns_total += log(total)
+                columns += log(total)
                 a, b = a / total, b / total
             column_zero[j], column_one[j] = a, b
-        rows_total += log(zero + one)
+        rows_total += row + log(zero + one)
+        columns_total += columns
     for j in range(width):
         columns_total += log(column_zero[j] + column_one[j])
     return rho * (rows_total + columns_total) + (1.0 - 2.0 * rho) * nodes_total

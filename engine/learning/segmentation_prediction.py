@@ -18,7 +18,7 @@ from engine.metrics.segmentation import (
     log_loss,
     pixel_error,
 )
-from engine.objectives.grid_inner import GridChains
+from engine.objectives.grid_chains import GridChains
 from engine.oracles.grid_roof_duality import GridRoofDuality, decode_vertex
 
 MESSAGE_TOLERANCE = 1e-4

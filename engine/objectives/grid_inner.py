@@ -11,26 +11,12 @@ from engine.core.arguments import FloatArray
 from engine.core.array_store import ArrayStore
 from engine.core.errors import InvalidProblemError, StoppedError
 from engine.core.progress import StopCallback, never_stop
-from engine.crf.grid_features import GridExample, GridFeatures
-from engine.kernels.grid_chains import (
-    SCORE_LIMIT,
-    bound_log_partition,
-    fill_edge_tables,
-    node_marginals,
-    sum_over_edges,
-    summarise,
-    sweep,
-)
+from engine.crf.grid_features import GridExample
+from engine.objectives.grid_chains import GridChains
 from engine.objectives.protocol import InnerSolution, WarmStart
 
 MAX_SWEEPS = 400
 """Safety limit of one inner solve; strong models need a few dozen sweeps from cold."""
-
-EXPONENT_LIMIT = 150.0
-"""Log table entries below minus this are raised to it (see `SCORE_LIMIT` of the kernel)."""
-
-RATIO_LIMIT = 300.0
-"""Log odds ratios are kept within this, so that their squares can be formed."""
 
 IDLE, SPARING = 0.3, 0.7
 """After sweeps that left less than `IDLE` of the gap allowed, this share of them comes first."""
@@ -59,102 +45,6 @@ def check_rho(rho: float) -> float:
             f"rho: expected a number above 0 and at most 0.5 on a grid, received {rho}."
         )
     return number
-
-
-class GridChains:
-    """Messages of one picture at one theta: sweeps, upper bound, feasible pseudomarginals.
-
-    Parameters
-    ----------
-    features : GridFeatures
-    rho : float, in (0, 1/2]
-    theta : ndarray, shape (K,)
-    messages : ndarray, shape (4, rows, columns), optional
-        Warm start, changed in place; ones by default.
-    """
-
-    def __init__(
-        self,
-        features: GridFeatures,
-        rho: float,
-        theta: FloatArray,
-        messages: FloatArray | None = None,
-    ) -> None:
-        self._features, self._rho = features, rho
-        self.codes = (features.edges.horizontal, features.edges.vertical)
-        self.scores = features.scores(theta)
-        node = self.scores.node
-        self.odds = np.exp(np.clip(node, -SCORE_LIMIT, SCORE_LIMIT))
-        self._offset = self.scores.offset
-        if node.max() > SCORE_LIMIT:  # by so much at most does clipping lower log Z
-            self._offset += float(np.maximum(node - SCORE_LIMIT, 0.0).sum())
-        tables = []
-        for codes, table in zip(
-            self.codes, (self.scores.horizontal, self.scores.vertical), strict=True
-        ):
-            scaled = table / rho
-            top = scaled.max(axis=1)
-            self._offset += rho * float(sum_over_edges(codes, top))
-            tables.append(np.exp(np.maximum(scaled - top[:, None], -EXPONENT_LIMIT)))
-        self.tables = (tables[0], tables[1])
-        self._ratios = (
-            _odds_ratios(self.scores.horizontal / rho),
-            _odds_ratios(self.scores.vertical / rho),
-        )
-        self.messages = np.ones((4, *features.shape)) if messages is None else messages
-
-    def sweep(self, count: int) -> float:
-        """Pass ``count`` times forward and backward; return the last largest relative change.
-
-        It is NaN if a message is not a number: backward passes lead from all pixels to the first.
-        """
-        change = 0.0
-        for _ in range(count):
-            change = sweep(self.odds, *self.codes, *self.tables, self._rho, self.messages)
-        into_first = self.messages[1, 0, 0] * self.messages[3, 0, 0]
-        return float("nan") if np.isnan(into_first) else change
-
-    def upper_bound(self) -> float:
-        """Return a certified upper bound of log Z_rho(theta), nats."""
-        bound = bound_log_partition(self.odds, *self.codes, *self.tables, self._rho, self.messages)
-        return float(bound + self._offset)
-
-    def node_marginals(self) -> FloatArray:
-        """Return tau_i(1), shape (rows, columns); edges completed by ``summarise`` fit them."""
-        nodes = np.empty(self._features.shape)
-        node_marginals(self.odds, self._rho, self.messages, nodes)
-        return nodes
-
-    def summarise(self, nodes: FloatArray) -> tuple[FloatArray, float]:
-        """Return phi(tau) and H_rho(tau) of node marginals with their best edge tables."""
-        histograms = tuple(np.zeros((len(table), 4)) for table in self.tables)
-        entropy = summarise(nodes, *self.codes, *self._ratios, self._rho, *histograms)
-        return self._features.assemble_statistics(nodes, *histograms), float(entropy)
-
-    def edge_marginals(self, nodes: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the edge tables that fit ``nodes``, shapes (., ., 2, 2), right and down."""
-        tables = tuple(np.empty((*codes.shape, 2, 2)) for codes in self.codes)
-        for k in range(2):
-            fill_edge_tables(nodes, self.codes[k], self._ratios[k], k == 1, tables[k])
-        return tables[0], tables[1]
-
-    def edge_curvature(self, nodes: FloatArray) -> FloatArray:
-        """Return sum_ij cov(tau_ij) x v v^T, shape (4 D, 4 D): edges counted as independent."""
-        edges = self._features.edges
-        total = np.zeros((4 * edges.n_features, 4 * edges.n_features))
-        bases = (edges.horizontal_basis, edges.vertical_basis)
-        for codes, tables, basis in zip(self.codes, self.edge_marginals(nodes), bases, strict=True):
-            flat = tables.reshape(-1, 4)
-            for a in range(4):
-                for b in range(a, 4):
-                    product = (flat[:, a] if a == b else 0.0) - flat[:, a] * flat[:, b]
-                    sums = np.bincount(codes.ravel(), product, minlength=len(basis))
-                    block = (basis * sums[:, None]).T @ basis
-                    d = edges.n_features
-                    total[a * d : (a + 1) * d, b * d : (b + 1) * d] += block
-                    if a != b:
-                        total[b * d : (b + 1) * d, a * d : (a + 1) * d] += block
-        return total
 
 
 @runtime_checkable
@@ -373,9 +263,3 @@ class GridSetInnerProblem:
             if rise > 1e-3 * expected > 0.0:
                 matrix += np.outer(change, change) / rise - np.outer(image, image) / expected
         return matrix
-
-
-def _odds_ratios(tables: FloatArray) -> FloatArray:
-    """Odds ratio of exp(tables), shape (n_codes,), kept within the range of doubles."""
-    interaction = tables[:, 0] + tables[:, 3] - tables[:, 1] - tables[:, 2]
-    return np.exp(np.clip(interaction, -RATIO_LIMIT, RATIO_LIMIT))

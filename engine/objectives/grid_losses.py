@@ -29,7 +29,8 @@ from engine.kernels.mean_field_grid import (
     reverse_mean_field_pass,
 )
 from engine.kernels.pseudolikelihood_grid import pseudolikelihood
-from engine.objectives.grid_inner import GridChains, check_rho
+from engine.objectives.grid_chains import GridChains
+from engine.objectives.grid_inner import check_rho
 
 MARGINAL_LOSSES = {
     "surrogate-likelihood": back.SURROGATE_LIKELIHOOD,

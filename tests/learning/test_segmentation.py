@@ -14,7 +14,7 @@ from engine.learning.marginal_fitting import fit_marginals
 from engine.learning.segmentation import train_segmentation
 from engine.learning.segmentation_prediction import evaluate_mask, predict_segmentation
 from engine.learning.segmentation_solvers import subset_sizes
-from engine.objectives.grid_inner import GridChains
+from engine.objectives.grid_chains import GridChains
 from engine.objectives.grid_losses import LossOptions
 from engine.solvers.control import Limits
 from tests.learning.leaf_pictures import leaves

@@ -14,7 +14,7 @@ from engine.learning.segmentation_progress import (
     HeldOutPictures,
     SegmentationReporter,
 )
-from engine.objectives.grid_inner import GridChains
+from engine.objectives.grid_chains import GridChains
 from engine.solvers.result import LearningResult
 from tests.reference.tiny_grids import tiny_example
 

@@ -10,7 +10,8 @@ from engine.core.errors import InvalidProblemError, StoppedError
 from engine.crf.grid_features import GridExample
 from engine.entropies.pairwise import grid_entropy
 from engine.graphs.grid import Grid
-from engine.objectives.grid_inner import GridChains, GridSetInnerProblem
+from engine.objectives.grid_chains import GridChains
+from engine.objectives.grid_inner import GridSetInnerProblem
 from engine.solvers.iterate import find_direction
 from engine.structures.grid import GridStructure
 from tests.reference.tiny_grids import all_statistics, tiny_example

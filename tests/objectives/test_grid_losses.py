@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from engine.core.errors import InvalidProblemError
-from engine.objectives.grid_inner import GridChains
+from engine.objectives.grid_chains import GridChains
 from engine.objectives.grid_losses import (
     INFERENCES,
     LOCAL_LOSSES,

@@ -1,33 +1,27 @@
 """Tree-reweighted and Bethe belief propagation on binary grids, warm-started."""
 
+from functools import cached_property
+from math import atanh, inf
+
 import numpy as np
 
 from engine.core.arguments import FloatArray, read_only
 from engine.core.errors import InvalidProblemError
 from engine.core.rounding import sum_allowance
 from engine.core.status import Status
-from engine.entropies.pairwise import grid_entropy
+from engine.crf.grid_features import GridScores
 from engine.graphs.grid import Grid, GridTables
 from engine.graphs.pairwise import PairwiseModel
 from engine.inference.marginals import Marginals
-from engine.inference.pairwise.tree_reweighted import Schedule, TreeReweighted
+from engine.inference.pairwise.tree_reweighted import GAP_PERIOD, Schedule, TreeReweighted
+from engine.kernels.grid_chains import SCORE_LIMIT
 from engine.kernels.long_sums import inner_product
-from engine.kernels.trw_grid import (
-    MESSAGES,
-    largest_residual,
-    pack_scores,
-    read_marginals,
-    sweep,
-    upper_bound,
-)
+from engine.objectives.grid_chains import EXPONENT_LIMIT, CodedChains, largest_entries
 
-# Messages are plain ratios: their logarithms must stay far inside the range of float64 (709),
-# also when four of them are multiplied and once more by a table entry.
+# Messages are plain ratios: what is multiplied must stay far inside the range of float64 (709).
 LARGEST_REACH = 600.0
 # Up to here every grid is a mixture of forests (all rows, all columns) and the bound is proven.
 LARGEST_CERTIFIED_RHO = 0.5
-# Iterations between two evaluations of the certified gap, which cost a few iterations each.
-GAP_PERIOD = 10
 ROUNDINGS = 32  # of a number on its way into the bound, besides the sums over a row and over rows
 
 
@@ -37,8 +31,8 @@ class GridTreeReweighted:
     rho = 1/2 is tree-reweighted (concave, log Z_rho >= log Z); rho = 1 is loopy belief
     propagation on the Bethe free energy, without any bound.
 
-    Keeps the messages between calls of ``solve`` (``warm=True``) and all work space; one object a
-    thread; the kernels release the GIL.
+    Keeps the messages between calls of ``solve`` (``warm=True``); one object a thread; the kernels
+    release the GIL.
 
     Parameters
     ----------
@@ -49,9 +43,10 @@ class GridTreeReweighted:
 
     Notes
     -----
-    A sequential iteration sweeps anti-diagonals forward and back, which is raster order, with
-    each message updated once; "checkerboard" updates all messages out of the even nodes, then out
-    of the odd ones. Both cost the same; sequential sweeps converge more often.
+    An iteration passes forward and back in raster order and updates each message once: the kernels
+    that learn from pictures, with a table an edge. "checkerboard", damping and scores so large that
+    ratios of probabilities might overflow are left to `TreeReweighted`, which works with
+    logarithms and is some thirty times slower.
 
     References
     ----------
@@ -75,13 +70,18 @@ class GridTreeReweighted:
             raise InvalidProblemError(f"rho: expected a number in (0, 1], received {rho}.")
         self.grid = grid
         self.rho = float(rho)
-        self.entropy = grid_entropy(grid, rho)
-        self._packed = np.ones((11, grid.height + grid.width + 1, grid.height + 2))
-        self._beliefs = np.zeros((grid.height, grid.width))
+        self._messages = np.ones((4, grid.height, grid.width))
+        across, down = (
+            np.arange(count, dtype=np.int32) for count in (grid.n_horizontal, grid.n_vertical)
+        )
+        self._codes = (
+            across.reshape(grid.height, grid.width - 1),
+            down.reshape(grid.height - 1, grid.width),
+        )
 
     def reset(self) -> None:
         """Forget the messages."""
-        self._packed[MESSAGES:] = 1.0
+        self._messages[:] = 1.0
 
     def solve(
         self,
@@ -94,7 +94,9 @@ class GridTreeReweighted:
         damping: float = 0.0,
         warm: bool = False,
     ) -> Marginals:
-        """Iterate until no log message moves by more than ``tolerance``.
+        """Iterate until no log message to the left or up moves by more than ``tolerance``.
+
+        The next pass forward makes all others from these.
 
         Parameters
         ----------
@@ -108,127 +110,102 @@ class GridTreeReweighted:
         ------
         InvalidProblemError
             If the scores are not finite.
-
-        Notes
-        -----
-        Scores so large that ratios of probabilities might overflow are handed to the general
-        solver, which works with logarithms and starts cold.
         """
         tables = self.grid.wrap("scores", scores)
         if not warm:
             self.reset()
-        reach = pack_scores(
-            tables.nodes, tables.horizontal, tables.vertical, self.rho, self._packed
-        )
-        if reach > LARGEST_REACH:
-            return self._solve_in_logarithms(
-                tables, max_iterations, tolerance, accuracy, schedule, damping
+        if schedule == "checkerboard" or damping or not self._is_within_reach(tables):
+            model = PairwiseModel(self._general.graph, tables.flat)
+            return self._general.solve(
+                model,
+                max_iterations=max_iterations,
+                tolerance=tolerance,
+                accuracy=accuracy,
+                schedule=schedule,
+                damping=damping,
+                warm=warm,
             )
-        return self._iterate(
-            tables,
-            max_iterations,
-            # |new - old| <= t (new + old) is a change of the logarithm by 2 t
-            0.5 * tolerance * (1.0 - damping),
-            accuracy if self.rho <= LARGEST_CERTIFIED_RHO else None,
-            schedule == "checkerboard",
-            damping,
-        )
+        has_bound = self.rho <= LARGEST_CERTIFIED_RHO
+        return self._iterate(tables, max_iterations, tolerance, accuracy if has_bound else None)
 
-    def _solve_in_logarithms(
-        self,
-        tables: GridTables,
-        max_iterations: int,
-        tolerance: float,
-        accuracy: float | None,
-        schedule: Schedule,
-        damping: float,
-    ) -> Marginals:
-        """Use the general solver, some thirty times slower, where ratios would overflow."""
-        graph = self.grid.to_pairwise()
+    @cached_property
+    def _general(self) -> TreeReweighted:
+        """The solver of any graph, with messages of its own."""
         is_mixture = self.rho <= LARGEST_CERTIFIED_RHO
-        return TreeReweighted(graph, self.rho, bounded=False, from_trees=is_mixture).solve(
-            PairwiseModel(graph, tables.flat),
-            max_iterations=max_iterations,
-            tolerance=tolerance,
-            accuracy=accuracy,
-            schedule=schedule,
-            damping=damping,
-        )
+        graph = self.grid.to_pairwise()
+        return TreeReweighted(graph, self.rho, bounded=False, from_trees=is_mixture)
+
+    def _is_within_reach(self, tables: GridTables) -> bool:
+        """Whether no product of ratios can overflow; a log message is at most a table's spread."""
+        largest = float(np.abs(tables.nodes[..., 1] - tables.nodes[..., 0]).max())
+        edges = tables.flat[2 * self.grid.n_nodes :].reshape(-1, 4)
+        spreads = largest_entries(edges) + largest_entries(-edges)
+        spread = float(spreads.max(initial=0.0)) / self.rho
+        reach = largest + (4.0 * self.rho + 2.0) * spread
+        return largest <= SCORE_LIMIT and spread <= EXPONENT_LIMIT and reach <= LARGEST_REACH
 
     def _iterate(
-        self,
-        tables: GridTables,
-        limit: int,
-        tolerance: float,
-        accuracy: float | None,
-        checkerboard: bool,
-        damping: float,
+        self, tables: GridTables, limit: int, tolerance: float, accuracy: float | None
     ) -> Marginals:
-        """Sweep in chunks, and look at the certified gap between them if asked to."""
-        done = 0
-        while True:
-            chunk = limit - done if accuracy is None else min(GAP_PERIOD, limit - done)
-            iterations, moved = sweep(
-                self.grid.height,
-                self.grid.width,
-                self.rho,
-                damping,
-                tolerance,
-                checkerboard,
-                chunk,
-                self._packed,
-            )
-            done += iterations
-            met = chunk > 0 and moved == 0
-            if met or accuracy is None or done >= limit:
-                return self._result(tables, done, met, accuracy)
-            result = self._result(tables, done, met, accuracy)
-            if result.is_converged:
-                return result
+        """Sweep, and look at the certified gap every few iterations if asked to."""
+        scores = GridScores(
+            np.ascontiguousarray(tables.nodes[..., 1] - tables.nodes[..., 0]),
+            float(tables.nodes[..., 0].sum()),
+            tables.horizontal.reshape(-1, 4),
+            tables.vertical.reshape(-1, 4),
+        )
+        chains = CodedChains(self._codes, scores, self.rho, self._messages)
+        change, iterations = inf, 0
+        while iterations < limit:
+            relative = chains.sweep(1)
+            change = 2.0 * atanh(relative) if relative < 1.0 else inf  # also if it is no number
+            iterations += 1
+            if change <= tolerance:
+                return self._result(chains, tables, iterations, Status.CONVERGED, change)
+            if accuracy is not None and (iterations % GAP_PERIOD == 0 or iterations == limit):
+                result = self._result(chains, tables, iterations, Status.CONVERGED, change)
+                if result.dual_gap <= accuracy:
+                    return result
+        return self._result(chains, tables, iterations, Status.ITERATION_LIMIT, change)
 
     def _result(
-        self, tables: GridTables, iterations: int, met: bool, accuracy: float | None
+        self,
+        chains: CodedChains,
+        tables: GridTables,
+        iterations: int,
+        status: Status,
+        change: float,
     ) -> Marginals:
         """Read the marginals and both values off the messages."""
         marginals = self.grid.zeros()
-        read_marginals(
-            self._packed, self.rho, marginals.nodes, marginals.horizontal, marginals.vertical
-        )
-        value = inner_product(marginals.flat, tables.flat) + self.entropy.value(marginals.flat)
-        bound = None
-        if self.rho <= LARGEST_CERTIFIED_RHO:
-            bound = self._upper_bound(tables)
-            met = met or (accuracy is not None and bound - value <= accuracy)
+        nodes = chains.node_marginals()
+        right, down, entropy = chains.complete(nodes)
+        marginals.nodes[..., 0], marginals.nodes[..., 1] = 1.0 - nodes, nodes
+        marginals.horizontal[:] = right.reshape(marginals.horizontal.shape)
+        marginals.vertical[:] = down.reshape(marginals.vertical.shape)
+        has_bound = self.rho <= LARGEST_CERTIFIED_RHO
         return Marginals(
             tables=read_only(marginals.flat),
-            log_partition=value,
+            log_partition=inner_product(marginals.flat, tables.flat) + entropy,
             lower_bound=None,
-            upper_bound=bound,
+            upper_bound=self._upper_bound(chains, tables) if has_bound else None,
             iterations=iterations,
-            status=Status.CONVERGED if met else Status.ITERATION_LIMIT,
-            change=largest_residual(self.grid.height, self.grid.width, self._packed, self.rho),
+            status=status,
+            change=change,
         )
 
-    def _upper_bound(self, tables: GridTables) -> float:
+    def _upper_bound(self, chains: CodedChains, tables: GridTables) -> float:
         """Return the bound that the messages prove, with what rounding may take from it.
 
         Never above that of one independent maximum a table, which needs no messages.
         """
         grid = self.grid
-        bound, magnitude = upper_bound(
-            tables.nodes,
-            tables.horizontal,
-            tables.vertical,
-            self._packed,
-            self.rho,
-            self._beliefs,
+        bound = chains.upper_bound()
+        # Each logarithm of the bound is that of a product of node ratios, messages and tables.
+        magnitude = 4.0 * float(np.abs(tables.flat).sum() + np.abs(np.log(self._messages)).sum())
+        allowance = sum_allowance(
+            grid.height + grid.width + ROUNDINGS, magnitude + 4.0 * (grid.n_nodes + grid.n_edges)
         )
-        # Ratios are exponentials of scores: each is off by a rounding a nat, and by a few more.
-        sizes = float(np.abs(tables.flat).sum())
-        terms = magnitude + 4.0 * sizes + grid.n_nodes + grid.n_edges
-        longest = grid.height + grid.width + ROUNDINGS
         simple = float(np.logaddexp(tables.nodes[..., 0], tables.nodes[..., 1]).sum())
-        simple += float(tables.horizontal.max(axis=(2, 3)).sum())
-        simple += float(tables.vertical.max(axis=(2, 3)).sum())
-        allowance = sum_allowance(longest, terms)
+        simple += float(largest_entries(tables.flat[2 * grid.n_nodes :].reshape(-1, 4)).sum())
         return (min(bound, simple) if np.isfinite(bound) else simple) + allowance

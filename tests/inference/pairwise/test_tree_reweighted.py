@@ -125,7 +125,10 @@ def test_it_agrees_with_the_grid_kernel_iteration_by_iteration(rho):
         )
         nodes = 2 * grid.n_nodes
         np.testing.assert_allclose(fast.tables[:nodes], slow.tables[:nodes], atol=1e-9)
-        assert fast.upper_bound == pytest.approx(slow.upper_bound, abs=1e-9)
+        assert (
+            fast.upper_bound <= slow.upper_bound + 1e-9
+        )  # of whole rows and columns, not of edges
+    assert fast.upper_bound == pytest.approx(slow.upper_bound, abs=1e-9)
 
 
 def test_impossible_models_are_named():
