@@ -1,7 +1,14 @@
 """What `bin/start` compiles beside the server: every first computation, once and small."""
 
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
+from tests.live.product import children_of
+from webapp.instance import BASE_DIR
 from webapp.supervisor.warm import warm
 
 
@@ -9,3 +16,25 @@ def test_both_halves_are_computed_from_learning_to_the_result(tmp_path: Path) ->
     warm(tmp_path)
     for name in ("new.csv", "evaluation/roc.csv", "masks/0.mask.png", "masks/1.marginals.npy"):
         assert (tmp_path / name).stat().st_size > 0, name
+
+
+def _wait_for(is_so: Callable[[], object]) -> bool:
+    end = time.monotonic() + 60
+    while not (found := is_so()) and time.monotonic() < end:
+        time.sleep(0.05)
+    return bool(found)
+
+
+def test_it_ends_when_the_product_does() -> None:
+    # As `bin/start` does it: the shell becomes the product.
+    line = f"{sys.executable} -m webapp.supervisor.warm & exec sleep 600"
+    product = subprocess.Popen(["bash", "-c", line], cwd=BASE_DIR)
+    try:
+        assert _wait_for(lambda: [c for k in children_of(product.pid) for c in children_of(k)])
+        (compiling,) = children_of(product.pid)
+        (verb, *_) = children_of(compiling)
+    finally:
+        product.kill()
+        product.wait()
+    for process in (compiling, verb):
+        assert _wait_for(lambda process=process: not os.path.exists(f"/proc/{process}/exe"))

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -22,11 +23,11 @@ _MAX_PAUSE_SECONDS = 10.0
 LARGEST_LOG_BYTES = 10_000_000
 
 
-def die_with_parent() -> None:
-    """In the child, before exec: ask the kernel for SIGKILL when the parent dies (Linux)."""
+def die_with_parent(parent: int) -> None:
+    """In the child: ask the kernel for SIGKILL when the parent dies (Linux)."""
     if sys.platform.startswith("linux"):
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() == 1:  # the parent died before the call
+        if os.getppid() != parent:  # it died before the call; in a container it may be process 1
             os._exit(1)
 
 
@@ -74,7 +75,7 @@ class Child:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # Ctrl+C reaches the supervisor alone, which stops in order
-                preexec_fn=die_with_parent,
+                preexec_fn=partial(die_with_parent, os.getpid()),
             )
         self._started = time.monotonic()
 

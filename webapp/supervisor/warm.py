@@ -3,10 +3,12 @@
 Runs the verbs once on tiny input, so that the compile cache is filled before a user waits for it.
 """
 
+import os
 import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +17,7 @@ from PIL import Image
 from engine import generate_leaf_images, predict_classes, train_class_segmentation
 from engine.learning.live_segmenter import LiveSegmenter
 from webapp.instance import BASE_DIR
+from webapp.supervisor.child import die_with_parent
 
 
 def warm(folder: Path) -> None:
@@ -34,7 +37,13 @@ def warm(folder: Path) -> None:
         ["segment", "predict", "--images", images, "--model", segmenter, "--out", f"{out}/masks"],
     ):  # fmt: skip
         command = [sys.executable, "-m", "engine", *arguments]
-        subprocess.run(command, cwd=BASE_DIR, check=True, timeout=600)  # noqa: S603
+        subprocess.run(  # noqa: S603
+            command,
+            cwd=BASE_DIR,
+            check=True,
+            timeout=600,
+            preexec_fn=partial(die_with_parent, os.getpid()),
+        )
     _paint()
 
 
@@ -61,6 +70,7 @@ def _draw_images(folder: Path) -> None:
 
 
 if __name__ == "__main__":
+    die_with_parent(os.getppid())  # the product, which `bin/start` becomes
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as name:
         warm(Path(name))
