@@ -10,12 +10,12 @@ from engine.baselines.decoding import (
     count_features,
     decode,
 )
-from engine.baselines.simplex_ascent import ascend_faces
 from engine.core.arguments import FloatArray, check_positive, read_only
 from engine.core.status import Status
 from engine.kernels.threads import one_blas_thread
 from engine.objectives.protocol import check_parts
 from engine.solvers.control import Callbacks, Limits, Run
+from engine.solvers.simplex_ascent import ascend_faces
 
 RUN_NEVER_CONVERGES = 1e-12
 """A run divides the gap by at least one nat; hinge objectives fall far below, so we divide here."""

@@ -19,12 +19,16 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from engine.core.arguments import FloatArray
+from engine.solvers.simplex_ascent import ascend_faces
 
 MAX_POINTS = 120
 """Points kept; those of smallest weight are dropped first."""
 
-MAX_STEPS = 400
-"""Pairwise steps of each minimisation, which starts from the last weights: about 5 ms."""
+MAX_SOLVES = 200
+"""Faces tried in each minimisation, which starts from the last weights and mostly needs a few."""
+
+ACCURACY = 1e-9
+"""Of the largest entropy: what a minimisation may leave."""
 
 
 @dataclass(slots=True)
@@ -74,23 +78,9 @@ class DualBundle:
         self._weights /= self._weights.sum()
 
     def _minimise(self) -> float:
-        """Pairwise Frank-Wolfe on the simplex with exact steps."""
-        quadratic, weights = self._gram / self.ridge, self._weights
-        gradient = quadratic @ weights - self._entropies
-        for _ in range(MAX_STEPS):
-            best = int(np.argmin(gradient))
-            worst = int(np.argmax(np.where(weights > 0.0, gradient, -np.inf)))
-            fall = gradient[worst] - gradient[best]
-            if fall <= 1e-9 * abs(gradient[best]):
-                break
-            curvature = (
-                quadratic[best, best] + quadratic[worst, worst] - 2.0 * quadratic[best, worst]
-            )
-            step = weights[worst]
-            if curvature > 0.0:
-                step = min(step, fall / curvature)
-            weights[best] += step
-            weights[worst] -= step
-            gradient += step * (quadratic[:, best] - quadratic[:, worst])
-        weights /= weights.sum()
-        return float(0.5 * weights @ quadratic @ weights - self._entropies @ weights)
+        """Find the best weights, beginning with the last ones; return the bound."""
+        quadratic, weights, entropies = self._gram / self.ridge, self._weights, self._entropies
+        tolerance = ACCURACY * float(np.abs(entropies).max())
+        alone = np.zeros(len(weights), dtype=np.int64)
+        ascend_faces(quadratic, entropies, alone, 1, weights, tolerance, MAX_SOLVES)
+        return float(0.5 * weights @ quadratic @ weights - entropies @ weights)

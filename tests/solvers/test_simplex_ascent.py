@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from engine.baselines.simplex_ascent import ascend_faces
+from engine.solvers.simplex_ascent import ascend_faces
 
 
 def first_corners(block: np.ndarray) -> np.ndarray:
