@@ -1,27 +1,19 @@
 """The two long computations of segmentation: learning a model and predicting a set."""
 
-import math
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-from django.db import IntegrityError
 from django.db.models import Count, Q, QuerySet
-from PIL import Image
 
 from engine import (
     InvalidProblemError,
     Progress,
-    StoppedError,
     load_class_model,
     load_segmentation_model,
     train_boosted_segmentation,
 )
-from webapp.common import formats
 from webapp.common.full_disk import FULL_DISK
 from webapp.files import store
 from webapp.files.contents import StorageFullError, full_disk_explained
-from webapp.files.storage import keep_bytes
 from webapp.jobs.context import JobContext
 from webapp.jobs.models import Job
 from webapp.jobs.registry import Pieces, Queue, Subject, job_kind, nothing_is_kept
@@ -29,8 +21,13 @@ from webapp.segmentation.checking import CHECKING_SHARE, check_classes, check_he
 from webapp.segmentation.detail import settle_detail
 from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.labelled_files import LabelledFiles, left_out_sentence
+from webapp.segmentation.learning_reports import (
+    REMOVED,
+    LearningWatcher,
+    finite,
+    learning_outcome,
+)
 from webapp.segmentation.models import (
-    HeldOutPoint,
     ImageFile,
     ImageSet,
     PredictedImage,
@@ -38,18 +35,14 @@ from webapp.segmentation.models import (
     Segmenter,
 )
 from webapp.segmentation.reading_time import ReadingTime
-from webapp.segmentation.rendering import png_bytes, probability_picture
 from webapp.segmentation.services.painted_models import predict_painted, train_painted
 from webapp.segmentation.services.predictions import predict_image, prediction_pieces
 from webapp.segmentation.services.removals import KIND, removed_take_away
 from webapp.segmentation.services.waiting_images import rows_make
 from webapp.segmentation.spread_learning import train_linear
 
-PREVIEW_SIDE = 240  # pixels; small maps are enlarged, so that single pixels stay visible
-PREVIEWS = 2
 USUAL_SECONDS = 1.0  # of predicting an image, until one is predicted
 PREDICTIONS = Subject("batch", PredictionBatch, "segmentation:prediction", "predictions")
-REMOVED = "The model was removed meanwhile."
 
 
 @job_kind(
@@ -68,7 +61,7 @@ def learn(context: JobContext) -> Any:
         return learn_painted(context, segmenter)
     learned = _labelled(context, segmenter, "learned")
     held_out = _labelled(context, segmenter, "held_out")
-    watcher = _Watcher(context, segmenter)
+    watcher = LearningWatcher(context, segmenter)
     trained = _train(context, segmenter, learned, held_out, watcher)
     context.raise_if_stopped()
     for labelled in (learned, held_out):
@@ -77,7 +70,7 @@ def learn(context: JobContext) -> Any:
     _keep_model(context, segmenter, trained.model)
 
     def finish() -> dict[str, Any]:
-        outcome = _outcome(context, trained, watcher.steps, learned, held_out) | {
+        outcome = learning_outcome(context, trained, watcher.steps, learned, held_out) | {
             "checked": checked
         }
         if not Segmenter.objects.filter(pk=segmenter.pk).update(outcome=outcome):
@@ -94,9 +87,9 @@ def learn_painted(context: JobContext, segmenter: Segmenter) -> Any:
     _keep_model(context, segmenter, trained.model)
 
     def finish() -> dict[str, Any]:
-        figures = {name: _finite(value) for name, value in trained.result.figures().items()}
+        figures = {name: finite(value) for name, value in trained.result.figures().items()}
         n = len(used)
-        errors = {name: _finite(float(value)) for name, value in trained.errors.items()}
+        errors = {name: finite(float(value)) for name, value in trained.errors.items()}
         outcome = figures | {
             "loss": trained.loss,
             "ridge": float(trained.model.ridge),
@@ -138,7 +131,7 @@ def _train(
     segmenter: Segmenter,
     learned: LabelledFiles,
     held_out: LabelledFiles,
-    watcher: "_Watcher",
+    watcher: LearningWatcher,
 ) -> Any:
     """Learn by the way that was chosen; one with trees is begun anew after an interruption."""
     settle_detail(context, segmenter, learned)
@@ -332,86 +325,3 @@ def _files(keys: list[str]) -> list[ImageFile]:
     found = ImageFile.objects.filter(pk__in=keys, mask__isnull=False)
     by_key = {str(file.pk): file for file in found.select_related("mask", "image_set")}
     return [by_key[key] for key in keys if key in by_key]
-
-
-class _Watcher:
-    """Passes progress on, and keeps the held-out error and two maps of current marginals.
-
-    ``steps`` counts those of all stages: rehearsals on fewer images, then the one on all. After an
-    interruption it counts on from the stage that was gone on with, as the plot does.
-    """
-
-    def __init__(self, context: JobContext, segmenter: Segmenter) -> None:
-        self._context = context
-        self._segmenter = segmenter
-        self._last_iteration = -1
-        self.steps = 0
-
-    def __call__(self, progress: Progress) -> None:
-        self._context.on_progress(progress)
-        self.steps = max(self.steps, progress.iteration)
-        preview = getattr(progress, "preview", None)
-        if preview is None or progress.iteration == self._last_iteration:
-            return
-        self._last_iteration = progress.iteration
-        if not Segmenter.objects.filter(pk=self._segmenter.pk).exists():
-            raise StoppedError(REMOVED)
-        if preview.error is not None:
-            self._keep_error(progress.iteration, preview.error)
-        for number, marginals in enumerate(preview.marginals[:PREVIEWS]):
-            _write_preview(self._segmenter.preview_path(number), marginals)
-
-    def _keep_error(self, iteration: int, error: float) -> None:
-        try:
-            HeldOutPoint.objects.update_or_create(
-                segmenter=self._segmenter,
-                iteration=iteration,
-                defaults={"seconds": self._context.seconds, "error": error},
-            )
-        except IntegrityError as no_segmenter:
-            raise StoppedError(REMOVED) from no_segmenter
-
-
-def _write_preview(path: Path, marginals: np.ndarray) -> None:
-    picture = probability_picture(np.asarray(marginals, dtype=np.float32))
-    factor = max(1, PREVIEW_SIDE // max(picture.size))
-    enlarged = picture.resize(
-        (picture.width * factor, picture.height * factor), Image.Resampling.NEAREST
-    )
-    keep_bytes(path, png_bytes(enlarged))
-
-
-def _outcome(
-    context: JobContext, trained: Any, steps: int, learned: LabelledFiles, held_out: LabelledFiles
-) -> dict[str, Any]:
-    """What pages say of the learned model, as JSON values.
-
-    ``iterations`` are the engine's, of the last stage, which alone looks at all images. ``steps``
-    counts those of all stages: what was reported last, and what came after that report.
-    """
-    figures = trained.result.figures()
-    n_learned, left_out = len(learned.used), learned.left_out + held_out.left_out
-    outcome = {
-        **{name: _finite(value) for name, value in figures.items()},
-        "loss": trained.loss,
-        "steps": steps - trained.result.trajectory[-1].iteration + trained.result.iterations,
-        "ridge": float(trained.model.ridge),
-        "converged": trained.result.status.is_converged,
-        "n_learned": n_learned,
-        "n_held_out": len(held_out.used),
-        "left_out": left_out,
-        "detail": context.job.parameters.get("detail", []),
-    }
-    words = "Learned" if outcome["converged"] else "Stopped early"
-    gap = outcome["relative_gap"]
-    if trained.result.is_certified and gap is not None and gap <= 1:
-        words = "Certified" if outcome["converged"] else words
-        words += f": within {formats.gap(gap)} of the best fit"
-    words += f", from {n_learned} image{'s'[: n_learned != 1]}. {left_out_sentence(left_out)}"
-    outcome["sentence"] = words.strip()
-    return outcome
-
-
-def _finite(value: float | int | str) -> float | int | str | None:
-    """The value as JSON can say it: a bound that is not known yet is None."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value

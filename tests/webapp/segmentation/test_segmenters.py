@@ -26,7 +26,7 @@ from webapp.jobs.models import Job, JobState, JobTracePoint
 from webapp.jobs.runner import run_job
 from webapp.segmentation import detail, spread_learning
 from webapp.segmentation.errors import SegmentationError
-from webapp.segmentation.jobs import _Watcher
+from webapp.segmentation.learning_reports import LearningWatcher
 from webapp.segmentation.models import HeldOutPoint, ImageFile, Segmenter
 from webapp.segmentation.reading_time import ReadingTime
 from webapp.segmentation.selectors.predictions import batch_numbers, batch_of
@@ -325,7 +325,7 @@ class FakeContext:
 def test_previews_become_points_and_pictures(bob) -> None:
     segmenter = make_segmenter(bob)
     context = FakeContext()
-    watcher = _Watcher(context, segmenter)
+    watcher = LearningWatcher(context, segmenter)
     marginals = (np.full((4, 6), 0.25), np.full((5, 3), 1.0))
     preview = SegmentationPreview(0.125, marginals)
     for _ in range(2):
@@ -341,7 +341,7 @@ def test_previews_become_points_and_pictures(bob) -> None:
 def test_a_model_deleted_between_two_previews_stops_its_job(bob, monkeypatch) -> None:
     """The next point of its curve used to break a foreign key: "failed on our side"."""
     segmenter = make_segmenter(bob)
-    watcher = _Watcher(FakeContext(), segmenter)
+    watcher = LearningWatcher(FakeContext(), segmenter)
     preview = SegmentationPreview(0.125, (np.full((4, 6), 0.25),))
     watcher(SegmentationProgress(sentence="Learning", iteration=1, preview=preview))
     Segmenter.objects.get(pk=segmenter.pk).delete()

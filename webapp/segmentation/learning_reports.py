@@ -1,0 +1,104 @@
+"""What pages see of a learning while it goes on, and what they say of the model afterwards."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from django.db import IntegrityError
+from PIL import Image
+
+from engine import Progress, StoppedError
+from webapp.common import formats
+from webapp.files.storage import keep_bytes
+from webapp.jobs.context import JobContext
+from webapp.segmentation.labelled_files import LabelledFiles, left_out_sentence
+from webapp.segmentation.models import HeldOutPoint, Segmenter
+from webapp.segmentation.rendering import png_bytes, probability_picture
+
+PREVIEW_SIDE = 240  # pixels; small maps are enlarged, so that single pixels stay visible
+PREVIEWS = 2
+REMOVED = "The model was removed meanwhile."
+
+
+class LearningWatcher:
+    """Passes progress on, and keeps the held-out error and two maps of current marginals.
+
+    ``steps`` counts those of all stages: rehearsals on fewer images, then the one on all. After an
+    interruption it counts on from the stage that was gone on with, as the plot does.
+    """
+
+    def __init__(self, context: JobContext, segmenter: Segmenter) -> None:
+        self._context = context
+        self._segmenter = segmenter
+        self._last_iteration = -1
+        self.steps = 0
+
+    def __call__(self, progress: Progress) -> None:
+        self._context.on_progress(progress)
+        self.steps = max(self.steps, progress.iteration)
+        preview = getattr(progress, "preview", None)
+        if preview is None or progress.iteration == self._last_iteration:
+            return
+        self._last_iteration = progress.iteration
+        if not Segmenter.objects.filter(pk=self._segmenter.pk).exists():
+            raise StoppedError(REMOVED)
+        if preview.error is not None:
+            self._keep_error(progress.iteration, preview.error)
+        for number, marginals in enumerate(preview.marginals[:PREVIEWS]):
+            _write_preview(self._segmenter.preview_path(number), marginals)
+
+    def _keep_error(self, iteration: int, error: float) -> None:
+        try:
+            HeldOutPoint.objects.update_or_create(
+                segmenter=self._segmenter,
+                iteration=iteration,
+                defaults={"seconds": self._context.seconds, "error": error},
+            )
+        except IntegrityError as no_segmenter:
+            raise StoppedError(REMOVED) from no_segmenter
+
+
+def _write_preview(path: Path, marginals: np.ndarray) -> None:
+    picture = probability_picture(np.asarray(marginals, dtype=np.float32))
+    factor = max(1, PREVIEW_SIDE // max(picture.size))
+    enlarged = picture.resize(
+        (picture.width * factor, picture.height * factor), Image.Resampling.NEAREST
+    )
+    keep_bytes(path, png_bytes(enlarged))
+
+
+def learning_outcome(
+    context: JobContext, trained: Any, steps: int, learned: LabelledFiles, held_out: LabelledFiles
+) -> dict[str, Any]:
+    """What pages say of the learned model, as JSON values.
+
+    ``iterations`` are the engine's, of the last stage, which alone looks at all images. ``steps``
+    counts those of all stages: what was reported last, and what came after that report.
+    """
+    figures = trained.result.figures()
+    n_learned, left_out = len(learned.used), learned.left_out + held_out.left_out
+    outcome = {
+        **{name: finite(value) for name, value in figures.items()},
+        "loss": trained.loss,
+        "steps": steps - trained.result.trajectory[-1].iteration + trained.result.iterations,
+        "ridge": float(trained.model.ridge),
+        "converged": trained.result.status.is_converged,
+        "n_learned": n_learned,
+        "n_held_out": len(held_out.used),
+        "left_out": left_out,
+        "detail": context.job.parameters.get("detail", []),
+    }
+    words = "Learned" if outcome["converged"] else "Stopped early"
+    gap = outcome["relative_gap"]
+    if trained.result.is_certified and gap is not None and gap <= 1:
+        words = "Certified" if outcome["converged"] else words
+        words += f": within {formats.gap(gap)} of the best fit"
+    words += f", from {n_learned} image{'s'[: n_learned != 1]}. {left_out_sentence(left_out)}"
+    outcome["sentence"] = words.strip()
+    return outcome
+
+
+def finite(value: float | int | str) -> float | int | str | None:
+    """Return the value as JSON can say it: a bound that is not known yet is None."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
