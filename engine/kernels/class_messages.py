@@ -21,8 +21,6 @@ References: Wainwright, Jaakkola and Willsky 2005; Meltzer, Globerson and Weiss 
 order); Kolmogorov 2006 (monotonic chains, maximisation); Domke 2013 (derivatives).
 """
 
-from math import exp, log
-
 import numpy as np
 from numba import njit
 
@@ -31,10 +29,6 @@ from engine.kernels.compiling import inner
 
 FLOOR = 1e-9
 """Messages are kept above this, so that they can be divided by."""
-
-
-CLOSE = 1e-9
-"""Margins of an edge's table this near to the nodes' are put right at once."""
 
 
 @inner
@@ -65,6 +59,16 @@ def _send(
     for y in range(count):
         out[y] = max(out[y] * scale, FLOOR)
     return mean  # type: ignore[no-any-return]
+
+
+@inner
+def neighbour(i: int, j: int, k: int, is_forth: bool) -> tuple[int, int, int, int]:
+    """Return the pixel right of (k = 0) or below one, or left or above if not forth, which may
+    lie outside; and the places of the messages that come from there and that go there.
+    """
+    if is_forth:
+        return (i, j + 1, 1, 0) if k == 0 else (i + 1, j, 3, 2)
+    return (i, j - 1, 0, 1) if k == 0 else (i - 1, j, 2, 3)
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
@@ -278,13 +282,8 @@ def reverse_sweep(  # type: ignore[no-untyped-def]
                 belief[x] = potentials[i, j, x] * np.sqrt(product)
             backs[0], backs[1] = -1, -1
             for k in range(2):
-                if is_forth:
-                    is_there = j + 1 < width if k == 0 else i + 1 < height
-                    ni, nj, back, way = (i, j + 1, 1, 0) if k == 0 else (i + 1, j, 3, 2)
-                else:
-                    is_there = j > 0 if k == 0 else i > 0
-                    ni, nj, back, way = (i, j - 1, 0, 1) if k == 0 else (i - 1, j, 2, 3)
-                if not is_there:
+                ni, nj, back, way = neighbour(i, j, k, is_forth)
+                if min(ni, nj) < 0 or ni == height or nj == width:
                     continue
                 code = codes_right[i, min(j, nj)] if k == 0 else codes_down[min(i, ni), j]
                 for x in range(count):
@@ -315,153 +314,6 @@ def reverse_sweep(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def bound_log_partition(nodes, codes_right, codes_down, pairs, agreement, messages):  # type: ignore[no-untyped-def]
-    """Return the upper bound of log Z_rho that the messages stand for (nats), in double precision.
-
-    Parameters
-    ----------
-    nodes : (H, W, L) float32, node scores theta_i(x)
-    pairs : (2, L, L) float64, exp(2 theta) of label pairs, right and down
-    agreement : (2, n_codes) float64, what they are multiplied by where labels are equal
-    messages : (4, H, W, L) float32
-    """
-    height, width, count = nodes.shape
-    total = 0.0
-    state, fresh = np.empty(count), np.empty(count)
-    columns = np.empty((width, count))
-    for i in range(height):
-        for j in range(width):
-            is_start = j == 0
-            for way in range(2):
-                top = -np.inf
-                for x in range(count):
-                    h = log(messages[0, i, j, x]) + log(messages[1, i, j, x])
-                    v = log(messages[2, i, j, x]) + log(messages[3, i, j, x])
-                    split = 0.5 * (v - h) if way == 0 else 0.5 * (h - v)
-                    fresh[x] = nodes[i, j, x] + split
-                    top = max(top, fresh[x])
-                for x in range(count):
-                    fresh[x] = exp(fresh[x] - top)
-                total += 0.5 * top
-                old = state if way == 0 else columns[j]
-                is_first = is_start if way == 0 else i == 0
-                if not is_first:
-                    code = codes_right[i, j - 1] if way == 0 else codes_down[i - 1, j]
-                    for y in range(count):
-                        arrived = (agreement[way, code] - 1.0) * pairs[way, y, y] * old[y]
-                        for x in range(count):
-                            arrived += pairs[way, x, y] * old[x]
-                        fresh[y] *= arrived
-                norm = 0.0
-                for x in range(count):
-                    norm += fresh[x]
-                total += 0.5 * log(norm)
-                for x in range(count):
-                    old[x] = fresh[x] / norm
-    return total
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def complete_edges(  # type: ignore[no-untyped-def]
-    marginals, codes_right, codes_down, pairs, agreement, rounds, by_code, by_pair
-):
-    """Return H_rho of node marginals with nearly their best edge tables, and sum these.
-
-    The tables are scaled by turns to either margin, and then put right exactly: what a row or a
-    column has too much is cut, and what then lacks is spread as the product of the margins'
-    rests. So the point lies in the local polytope whatever the number of rounds.
-
-    Parameters
-    ----------
-    marginals : (H, W, L) float64, summing to 1
-    pairs, agreement : see `bound_log_partition`
-    rounds : int
-    by_code : (2, n_codes) float64, added to: tau_ij of equal labels
-    by_pair : (2, L, L) float64, added to
-
-    References
-    ----------
-    Altschuler, Weed and Rigollet 2017, algorithm 2.
-    """
-    height, width, count = marginals.shape
-    entropy = 0.0
-    table = np.empty((count, count))
-    for i in range(height):
-        for j in range(width):
-            degree = (i > 0) + (i + 1 < height) + (j > 0) + (j + 1 < width)
-            alone = 0.0
-            for x in range(count):
-                p = marginals[i, j, x]
-                if p > 0.0:
-                    alone -= p * log(p)
-            entropy += (1.0 - 0.5 * degree) * alone
-            for way in range(2):
-                if (j + 1 >= width) if way == 0 else (i + 1 >= height):
-                    continue
-                p = marginals[i, j]
-                q = marginals[i, j + 1] if way == 0 else marginals[i + 1, j]
-                code = codes_right[i, j] if way == 0 else codes_down[i, j]
-                for x in range(count):
-                    for y in range(count):
-                        table[x, y] = pairs[way, x, y] * p[x] * q[y]
-                    table[x, x] *= agreement[way, code]
-                _fit_margins(table, p, q, rounds)
-                for x in range(count):
-                    for y in range(count):
-                        t = table[x, y]
-                        by_pair[way, x, y] += t
-                        if t > 0.0:
-                            entropy -= 0.5 * t * log(t)
-                    by_code[way, code] += table[x, x]
-    return entropy
-
-
-@inner
-def _fit_margins(table: FloatArray, p: FloatArray, q: FloatArray, rounds: int) -> None:
-    """Scale a table to its margins, (L,) each, then put right what is left."""
-    count = p.size
-    step, away = 0, 1.0
-    while step <= rounds:
-        is_last = step == rounds  # then only what is too much is cut
-        away = 0.0
-        for x in range(count):
-            total = 0.0
-            for y in range(count):
-                total += table[x, y]
-            scale = p[x] / total if total > 0.0 else 0.0
-            away = max(away, abs(p[x] - total))
-            if is_last:
-                scale = min(scale, 1.0)
-            for y in range(count):
-                table[x, y] *= scale
-        for y in range(count):
-            total = 0.0
-            for x in range(count):
-                total += table[x, y]
-            scale = q[y] / total if total > 0.0 else 0.0
-            if is_last:
-                scale = min(scale, 1.0)
-            for x in range(count):
-                table[x, y] *= scale
-        if is_last:
-            break
-        step = rounds if away < CLOSE else step + 1
-    rests = np.empty((2, count))
-    lacking = 0.0
-    for x in range(count):
-        row, column = 0.0, 0.0
-        for y in range(count):
-            row += table[x, y]
-            column += table[y, x]
-        rests[0, x], rests[1, x] = max(p[x] - row, 0.0), max(q[x] - column, 0.0)
-        lacking += rests[0, x]
-    if lacking > 0.0:
-        for x in range(count):
-            for y in range(count):
-                table[x, y] += rests[0, x] * rests[1, y] / lacking
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
 def max_sweep(nodes, codes_right, codes_down, pairs, agreement, messages):  # type: ignore[no-untyped-def]
     """One forward and one backward pass of max-sum messages (TRW-S) over the grid.
 
@@ -479,13 +331,8 @@ def max_sweep(nodes, codes_right, codes_down, pairs, agreement, messages):  # ty
             place = step if turn == 0 else height * width - 1 - step
             i, j = place // width, place % width
             for k in range(2):
-                if turn == 0:
-                    is_there = j + 1 < width if k == 0 else i + 1 < height
-                    ni, nj, back, way = (i, j + 1, 1, 0) if k == 0 else (i + 1, j, 3, 2)
-                else:
-                    is_there = j > 0 if k == 0 else i > 0
-                    ni, nj, back, way = (i, j - 1, 0, 1) if k == 0 else (i - 1, j, 2, 3)
-                if not is_there:
+                ni, nj, back, way = neighbour(i, j, k, turn == 0)
+                if min(ni, nj) < 0 or ni == height or nj == width:
                     continue
                 code = codes_right[i, min(j, nj)] if k == 0 else codes_down[min(i, ni), j]
                 for x in range(count):

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from engine.core.arguments import FloatArray, IntArray
-from engine.kernels.class_messages import _send
+from engine.kernels.class_messages import _send, neighbour
 from engine.kernels.compiling import inner
 
 
@@ -62,13 +62,8 @@ def bumped_sweep(  # type: ignore[no-untyped-def]
                     product *= messages[d, i, j, x]
                 belief[x] = potentials[i, j, x] * np.sqrt(product)
             for k in range(2):
-                if turn == 0:
-                    is_there = j + 1 < width if k == 0 else i + 1 < height
-                    ni, nj, back, way = (i, j + 1, 1, 0) if k == 0 else (i + 1, j, 3, 2)
-                else:
-                    is_there = j > 0 if k == 0 else i > 0
-                    ni, nj, back, way = (i, j - 1, 0, 1) if k == 0 else (i - 1, j, 2, 3)
-                if not is_there:
+                ni, nj, back, way = neighbour(i, j, k, turn == 0)
+                if min(ni, nj) < 0 or ni == height or nj == width:
                     continue
                 code = codes_right[i, min(j, nj)] if k == 0 else codes_down[min(i, ni), j]
                 for x in range(count):

@@ -7,6 +7,7 @@ from engine.core.arguments import FloatArray
 from engine.crf.class_features import ClassFeatures, ClassLabels
 from engine.crf.grid_features import CodeArray
 from engine.kernels import class_messages as kernels
+from engine.kernels.class_bounds import bound_log_partition, complete_edges
 from engine.kernels.threads import for_row_ranges
 
 NODE_RANGE = 60.0
@@ -130,7 +131,7 @@ class ClassMessages:
         Raised low scores only raise it; agreement beyond the range, which learned weights never
         come near, would not, and is added at its full size.
         """
-        bound = kernels.bound_log_partition(
+        bound = bound_log_partition(
             self._nodes, *self.features.codes, self._pairs, self._agreement, self.messages
         )
         for codes, agreement in zip(self.features.codes, self.scores.agreement, strict=True):
@@ -145,7 +146,7 @@ class ClassMessages:
         nodes /= nodes.sum(axis=2, keepdims=True)
         n = nodes.shape[2]
         by_code, by_pair = np.zeros_like(self._agreement), np.zeros((2, n, n))
-        entropy = kernels.complete_edges(
+        entropy = complete_edges(
             nodes, *self.features.codes, self._pairs, self._agreement, ROUNDS, by_code, by_pair
         )
         return self.features.pull_back(nodes, by_code, by_pair), float(entropy)

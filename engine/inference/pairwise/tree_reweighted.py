@@ -29,13 +29,8 @@ from engine.graphs.dual_rounding import dual_allowance, score_magnitude
 from engine.graphs.pairwise import PairwiseGraph, PairwiseModel
 from engine.inference.marginals import CONSISTENT, Marginals
 from engine.inference.pairwise.zeros import independent_bound, possible_scores
-from engine.kernels.messages_pairwise import (
-    fit_determined,
-    make_consistent,
-    read_beliefs,
-    reweighted_bound,
-    sweep_nodes,
-)
+from engine.kernels.messages_pairwise import read_beliefs, reweighted_bound, sweep_nodes
+from engine.kernels.table_margins import fit_determined, make_consistent
 
 Schedule = Literal["sequential", "checkerboard"]
 

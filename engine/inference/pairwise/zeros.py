@@ -6,7 +6,7 @@ from engine.core.errors import InfeasibleError
 from engine.core.rounding import sum_allowance
 from engine.graphs.dual_rounding import score_magnitude
 from engine.graphs.pairwise import PairwiseModel
-from engine.kernels.messages_pairwise import rule_out
+from engine.kernels.arc_consistency import rule_out
 
 
 def possible_scores(model: PairwiseModel) -> PairwiseModel:
