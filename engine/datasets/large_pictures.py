@@ -3,7 +3,6 @@
 import math
 from collections import OrderedDict
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -95,12 +94,7 @@ class LargeTiff:
     def __enter__(self) -> "LargeTiff":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property

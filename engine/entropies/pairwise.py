@@ -108,19 +108,7 @@ def grid_entropy(grid: Grid, rho: float | FloatArray) -> PairwiseEntropy:
     >>> round(grid_entropy(grid, 0.5).value(grid.uniform().flat) / float(np.log(2)), 9)
     4.0
     """
-    rho_edge = edge_weights(rho, grid.n_edges)
-    coefficients = grid.zeros()
-    horizontal = rho_edge[: grid.n_horizontal].reshape(grid.height, grid.width - 1)
-    vertical = rho_edge[grid.n_horizontal :].reshape(grid.height - 1, grid.width)
-    coefficients.horizontal[:] = horizontal[:, :, None, None]
-    coefficients.vertical[:] = vertical[:, :, None, None]
-    nodes = coefficients.nodes
-    nodes[:] = 1.0
-    nodes[:, :-1] -= horizontal[:, :, None]
-    nodes[:, 1:] -= horizontal[:, :, None]
-    nodes[:-1] -= vertical[:, :, None]
-    nodes[1:] -= vertical[:, :, None]
-    return PairwiseEntropy(coefficients.flat)
+    return graph_entropy(grid.to_pairwise(), rho)
 
 
 def graph_entropy(graph: PairwiseGraph, rho: float | FloatArray) -> PairwiseEntropy:

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Sequence
-from types import TracebackType
 from typing import Any
 
 from engine.core.errors import InvalidProblemError, StoppedError
@@ -64,12 +63,7 @@ class DaskHosts:
         """Return itself."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close the connection: workers let go of what they keep."""
         self._actors, self._futures = [], []
         self._client.close()

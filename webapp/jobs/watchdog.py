@@ -5,7 +5,6 @@ import os
 import signal
 import threading
 import time
-from types import TracebackType
 
 import structlog
 from django.conf import settings
@@ -41,12 +40,7 @@ class Watchdog:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         # Holding the lock, the thread is either not ending the process or has ended it.
         with self._ending:
             self._done.set()
