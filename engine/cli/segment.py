@@ -10,21 +10,26 @@ from typing import Any
 import numpy as np
 
 from engine.cli import segment_classes
-from engine.cli.failures import Failures, name_skipped, nothing_left
+from engine.cli.failures import Failures, name_skipped
 from engine.cli.option_types import above_zero, above_zero_to, share, whole_number_from
 from engine.cli.output_paths import check_writable, make_folder, open_checkpoint
+from engine.cli.picture_files import (
+    choose_side,
+    read_each,
+    some_of,
+    spare_drawn,
+    training_figures,
+)
 from engine.cli.segment_tiles import predict_in_tiles, wants_tiles
 from engine.core.arguments import ByteImage
 from engine.core.errors import InvalidProblemError
-from engine.core.progress import Progress
 from engine.crf.image_grid import MIN_SIDE
 from engine.datasets.image_folder import ImageFile, list_images
 from engine.datasets.image_names import MASK_SUFFIX
 from engine.datasets.masks import MaskArray, write_mask
 from engine.learning.boosted_model import LOSSES
 from engine.learning.boosted_segmentation import TrainedBoosted, train_boosted_segmentation
-from engine.learning.class_model import Detail, is_class_model
-from engine.learning.detail_choice import MOST_PICTURES, choose_detail, sides_to_try
+from engine.learning.class_model import is_class_model
 from engine.learning.segmentation import SOLVERS, TrainedSegmentation, train_segmentation
 from engine.learning.segmentation_model import AnySegmentationModel, load_segmentation_model
 from engine.learning.segmentation_prediction import (
@@ -226,7 +231,7 @@ def _train(args: argparse.Namespace) -> dict[str, Any]:
         )
     checkpoint = open_checkpoint(args.checkpoint)
     files = list_images(args.images, args.masks)
-    tried = _choose_side(files, args) if args.max_side == 0 else {}
+    tried = _settle_side(files, args)
     skipped: Failures = []
     for_images, for_masks = tee(_labelled(files, args, skipped))  # read in step: holds one pair
     images, masks = (image for image, _ in for_images), (mask for _, mask in for_masks)
@@ -255,95 +260,55 @@ def _train(args: argparse.Namespace) -> dict[str, Any]:
     trained.model.save(args.out)
     return {
         "unaries": unaries,
-        "loss": trained.loss,
-        "held_out_errors": dict(trained.errors),
-        **tried,
-        **trained.result.figures(),
-        "lambda": trained.model.ridge,
-        "n_features": len(trained.model.theta),
-        "n_images": len(files) - len(skipped),
-        "n_pixels": trained.n_pixels,
+        **training_figures(trained, tried, len(files) - len(skipped)),
         "skipped": name_skipped(skipped),
     }
 
 
-def _choose_side(files: Sequence[ImageFile], args: argparse.Namespace) -> dict[str, Any]:
-    """Set the longest side of models to the one that pays on some of the files."""
-    some = files[:: max(1, len(files) // MOST_PICTURES)]
-    pairs = [(image, mask.astype(np.uint8)) for image, mask in _labelled(some, args, [])]
-    sides = sides_to_try([mask.shape for _, mask in pairs], most=MOST_SIDE)
-    images, masks = (image for image, _ in pairs), (mask for _, mask in pairs)
-    details = [Detail(side) for side in sides]
-    choice = choose_detail(
-        images, masks, 2, details, position=args.position, on_progress=args.on_progress
-    )
-    args.max_side = choice.detail.max_side
-    return {"max_side": args.max_side, "side_errors": choice.by_side}
+def _settle_side(files: Sequence[ImageFile], args: argparse.Namespace) -> dict[str, Any]:
+    """Choose the longest side where that is left to us; return what was tried."""
+    if args.max_side:
+        return {}
+    pairs = _labelled(some_of(files), args, [])
+    coded = [(image, mask.astype(np.uint8)) for image, mask in pairs]
+    return choose_side(coded, 2, MOST_SIDE, args)
 
 
 def _labelled(
     files: Sequence[ImageFile], args: argparse.Namespace, skipped: Failures
 ) -> Iterator[tuple[ByteImage, MaskArray]]:
-    """Pictures and masks, read one at a time, so that a folder of any size can be learned from."""
-    for number, file in enumerate(files):
-        args.on_progress(Progress(f"Reading {file.name}", number / len(files)))
-        try:
-            image = file.read_image()
-            mask = file.read_mask((image.shape[0], image.shape[1]))
-        except InvalidProblemError as error:
-            skipped.append({"name": file.image_path.name, "reason": str(error)})
-            continue
-        yield image, mask
-    if len(skipped) == len(files):
-        raise InvalidProblemError(nothing_left(skipped))
+    """Pictures and masks, read one at a time."""
+    return (pair for _, pair in read_each(files, "Reading", args, skipped, _with_mask))
+
+
+def _with_mask(file: ImageFile) -> tuple[ByteImage, MaskArray]:
+    image = file.read_image()
+    return image, file.read_mask((image.shape[0], image.shape[1]))
 
 
 def _predict(args: argparse.Namespace) -> dict[str, Any]:
     model = load_segmentation_model(args.model)
     files = list_images(args.images)
-    _spare_masks(args.images, files, args.out)
+    results = [_result_paths(args.out, file) for file in files]
+    spare_drawn("mask", args.images, args.out, results)
     make_folder(args.out)
-    done: list[dict[str, Any]] = []
     skipped: Failures = []
-    for number, file in enumerate(files):
-        args.on_progress(Progress(f"Segmenting {file.name}", number / len(files)))
-        try:
-            done.append(_predict_one(model, file, args))
-        except InvalidProblemError as error:
-            skipped.append({"name": file.image_path.name, "reason": str(error)})
-    if not done:
-        raise InvalidProblemError(nothing_left(skipped))
+    found = read_each(
+        files, "Segmenting", args, skipped, lambda file: _predict_one(model, file, args)
+    )
+    done = [row for _, row in found]
     return {"n_images": len(done), "images": done, "skipped": name_skipped(skipped)}
 
 
-def _spare_masks(images: Path, files: Sequence[ImageFile], folder: Path) -> None:
-    """Refuse to write over masks that may be drawn by hand.
-
-    All beside the pictures may be. Elsewhere ours are told by the marginals written with them;
-    one that was corrected since then is written over like any result of an earlier run.
-    """
-    folder = folder.resolve()  # of a folder that is not there yet, ".." leads nowhere
-    is_beside = folder == images.resolve()
-    for file in files:
-        path = _mask_path(folder, file)
-        if path.exists() and (is_beside or not _marginals_path(folder, file).exists()):
-            raise InvalidProblemError(
-                f"{path}: this mask would be overwritten by a prediction; choose another folder."
-            )
-
-
-def _mask_path(folder: Path, file: ImageFile) -> Path:
-    return folder / f"{file.name}{MASK_SUFFIX}.png"
-
-
-def _marginals_path(folder: Path, file: ImageFile) -> Path:
-    return folder / f"{file.name}.marginals.npy"
+def _result_paths(folder: Path, file: ImageFile) -> tuple[Path, Path]:
+    """Where mask and marginals of a picture go."""
+    return folder / f"{file.name}{MASK_SUFFIX}.png", folder / f"{file.name}.marginals.npy"
 
 
 def _predict_one(
     model: AnySegmentationModel, file: ImageFile, args: argparse.Namespace
 ) -> dict[str, Any]:
-    mask_path, marginals_path = _mask_path(args.out, file), _marginals_path(args.out, file)
+    mask_path, marginals_path = _result_paths(args.out, file)
     if wants_tiles(file, args):
         found = predict_in_tiles(model, file, args, labels=mask_path, probabilities=marginals_path)
         return {
@@ -370,20 +335,14 @@ def _predict_one(
 def _evaluate(args: argparse.Namespace) -> dict[str, Any]:
     model = load_segmentation_model(args.model)
     files = list_images(args.images, args.masks)
-    rows: list[dict[str, Any]] = []
     skipped: Failures = []
-    for number, file in enumerate(files):
-        args.on_progress(Progress(f"Comparing {file.name}", number / len(files)))
-        try:
-            image = file.read_image()
-            mask = file.read_mask((image.shape[0], image.shape[1]))
-            errors = evaluate_mask(predict_segmentation(model, image), mask, readout=args.readout)
-        except InvalidProblemError as error:
-            skipped.append({"name": file.image_path.name, "reason": str(error)})
-            continue
-        rows.append({"name": file.name} | asdict(errors))
-    if not rows:
-        raise InvalidProblemError(nothing_left(skipped))
+
+    def compare(file: ImageFile) -> dict[str, Any]:
+        image, mask = _with_mask(file)
+        errors = evaluate_mask(predict_segmentation(model, image), mask, readout=args.readout)
+        return {"name": file.name} | asdict(errors)
+
+    rows = [row for _, row in read_each(files, "Comparing", args, skipped, compare)]
     names = [name for name in rows[0] if name != "name"]
     mean = {name: float(np.mean([row[name] for row in rows])) for name in names}
     return {"images": rows, "mean": mean, "skipped": name_skipped(skipped)}

@@ -9,13 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.cli.failures import Failures, name_skipped, nothing_left
+from engine.cli.failures import Failures, name_skipped
 from engine.cli.label_codes import class_weights, label_code
 from engine.cli.output_paths import check_writable, make_folder, open_checkpoint
+from engine.cli.picture_files import (
+    choose_side,
+    read_each,
+    some_of,
+    spare_drawn,
+    training_figures,
+)
 from engine.cli.segment_tiles import predict_in_tiles, wants_tiles
 from engine.core.arguments import ByteImage
 from engine.core.errors import InvalidProblemError
-from engine.core.progress import Progress
 from engine.crf.class_features import UNKNOWN
 from engine.datasets.image_folder import ImageFile, list_images
 from engine.datasets.label_maps import (
@@ -28,10 +34,9 @@ from engine.datasets.label_maps import (
 from engine.learning.class_model import ClassSegmentationModel, Detail, load_class_model
 from engine.learning.class_prediction import ClassPrediction, predict_classes
 from engine.learning.class_segmentation import train_class_segmentation
-from engine.learning.detail_choice import MOST_PICTURES, choose_detail, sides_to_try
 from engine.metrics.classes import Confusion, class_figures, confusion
 
-Labelled = tuple[ByteImage, NDArray[np.uint8], NDArray[np.float32] | None]
+Labelled = tuple[ByteImage, NDArray[np.uint8], NDArray[np.float32] | None, str]
 
 MOST_SIDE = 20_000
 """Longest side of models that "auto" tries: classes are learned from windows of pictures."""
@@ -92,15 +97,18 @@ def train(args: argparse.Namespace) -> dict[str, Any]:
             raise InvalidProblemError(f"--{option} does not go with label maps; leave it out.")
     files = list_images(args.images, args.masks)
     code = label_code(args, files)
-    tried = _choose_side(files, code, args) if args.max_side == 0 else {}
+    tried = {}
+    if args.max_side == 0:
+        some = list(_labelled(some_of(files), code, None, args, []))
+        tried = choose_side([row[:2] for row in some], len(code.names), MOST_SIDE, args)
     skipped: Failures = []
-    read = _Reader(files, code, args.maps, args, skipped)
+    read = _labelled(files, code, args.maps, args, skipped)
     for_images, for_labels, for_maps = tee(read, 3)  # read in step: holds one picture
     trained = train_class_segmentation(
-        (image for image, _, _ in for_images),
-        (labels for _, labels, _ in for_labels),
+        (row[0] for row in for_images),
+        (row[1] for row in for_labels),
         code.names,
-        maps=None if args.maps is None else (maps for _, _, maps in for_maps),
+        maps=None if args.maps is None else (row[2] for row in for_maps),
         class_weights=class_weights(args.class_weights, files, code),
         loss=args.loss,
         position=args.position,
@@ -116,38 +124,11 @@ def train(args: argparse.Namespace) -> dict[str, Any]:
     trained.model.save(args.out)
     return {
         "unaries": "boosted",
-        "loss": trained.loss,
-        "held_out_errors": dict(trained.errors),
-        **tried,
-        **trained.result.figures(),
-        "lambda": trained.model.ridge,
-        "n_features": len(trained.model.theta),
-        "n_images": len(files) - len(skipped),
-        "n_pixels": trained.n_pixels,
+        **training_figures(trained, tried, len(files) - len(skipped)),
         "known_pixels": dict(zip(code.names, trained.n_known, strict=True)),
         "kept": _kept(trained.kept, code.names),
         "skipped": name_skipped(skipped),
     }
-
-
-def _choose_side(
-    files: Sequence[ImageFile], code: LabelCode, args: argparse.Namespace
-) -> dict[str, Any]:
-    """Set the longest side of models to the one that pays on some of the files, up to their own."""
-    some = files[:: max(1, len(files) // MOST_PICTURES)]
-    read = [(image, labels) for image, labels, _ in _Reader(some, code, None, args, [])]
-    sides = sides_to_try([labels.shape for _, labels in read], most=MOST_SIDE)
-    images, labels = (image for image, _ in read), (label for _, label in read)
-    choice = choose_detail(
-        images,
-        labels,
-        len(code.names),
-        [Detail(side) for side in sides],
-        position=args.position,
-        on_progress=args.on_progress,
-    )
-    args.max_side = choice.detail.max_side
-    return {"max_side": args.max_side, "side_errors": choice.by_side}
 
 
 def _kept(counts: Sequence[Confusion], names: Sequence[str]) -> dict[str, Any]:
@@ -171,41 +152,14 @@ def predict(args: argparse.Namespace) -> dict[str, Any]:
     """
     model = load_class_model(args.model)
     files = list_images(args.images)
-    _spare_labels(args.images, files, args.out)
+    results = [_result_paths(args.out, file) for file in files]
+    spare_drawn("label map", args.images, args.out, results)
     make_folder(args.out)
-    done: list[dict[str, Any]] = []
     skipped: Failures = []
-    for number, file in enumerate(files):
-        args.on_progress(Progress(f"Segmenting {file.name}", number / len(files)))
-        path, probabilities = _label_path(args.out, file), _probability_path(args.out, file)
-        try:
-            if wants_tiles(file, args):
-                done.append(_predict_tiles(model, file, args, path, probabilities))
-                continue
-            prediction = predict_classes(
-                model,
-                file.read_image(),
-                _read_maps(args.maps, file),
-                with_best=args.readout == "map",
-            )
-        except InvalidProblemError as error:
-            skipped.append({"name": file.image_path.name, "reason": str(error)})
-            continue
-        labels = _read_out(prediction, args.readout, args.threshold)
-        np.save(probabilities, prediction.probabilities, allow_pickle=False)
-        write_label_map(path, labels, model.values)  # after what marks it as ours
-        shares = np.bincount(labels.ravel(), minlength=256)[: len(model.classes)] / labels.size
-        row: dict[str, Any] = {
-            "name": file.name,
-            "shares": dict(zip(model.classes, shares.tolist(), strict=True)),
-            "labels": str(path),
-            "probabilities": str(probabilities),
-        }
-        if prediction.best is not None:
-            row |= {"score": prediction.best.score, "upper_bound": prediction.best.upper_bound}
-        done.append(row)
-    if not done:
-        raise InvalidProblemError(nothing_left(skipped))
+    found = read_each(
+        files, "Segmenting", args, skipped, lambda file: _predict_one(model, file, args)
+    )
+    done = [row for _, row in found]
     return {
         "classes": list(model.classes),
         "n_images": len(done),
@@ -214,23 +168,31 @@ def predict(args: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _predict_tiles(
-    model: ClassSegmentationModel,
-    file: ImageFile,
-    args: argparse.Namespace,
-    path: Path,
-    probabilities: Path,
+def _predict_one(
+    model: ClassSegmentationModel, file: ImageFile, args: argparse.Namespace
 ) -> dict[str, Any]:
-    """A row of a picture that was gone through in tiles."""
-    found = predict_in_tiles(model, file, args, labels=path, probabilities=probabilities)
-    shares = found["counts"][: model.n_classes] / found["counts"].sum()
-    return {
-        "name": file.name,
-        "shares": dict(zip(model.classes, shares.tolist(), strict=True)),
-        "labels": str(path),
-        "probabilities": str(probabilities),
-        "tiles": found["tiles"],
-    }
+    """Write label map and probabilities of a picture; return its row."""
+    path, probabilities = _result_paths(args.out, file)
+    outcome: dict[str, Any] = {"labels": str(path), "probabilities": str(probabilities)}
+    if wants_tiles(file, args):
+        found = predict_in_tiles(model, file, args, labels=path, probabilities=probabilities)
+        counts = found["counts"]
+        outcome["tiles"] = found["tiles"]
+    else:
+        maps = _read_maps(args.maps, file)
+        prediction = predict_classes(
+            model, file.read_image(), maps, with_best=args.readout == "map"
+        )
+        labels = _read_out(prediction, args.readout, args.threshold)
+        np.save(probabilities, prediction.probabilities, allow_pickle=False)
+        write_label_map(path, labels, model.values)  # after what marks it as ours
+        counts = np.bincount(labels.ravel(), minlength=256)
+        if prediction.best is not None:
+            outcome["score"] = prediction.best.score
+            outcome["upper_bound"] = prediction.best.upper_bound
+    shares = (counts[: model.n_classes] / counts.sum()).tolist()
+    by_class = dict(zip(model.classes, shares, strict=True))
+    return {"name": file.name, "shares": by_class} | outcome
 
 
 def evaluate(args: argparse.Namespace) -> dict[str, Any]:
@@ -248,7 +210,7 @@ def evaluate(args: argparse.Namespace) -> dict[str, Any]:
     rows: list[dict[str, Any]] = []
     n = len(model.classes)
     total = Confusion(np.zeros((n, n), dtype=np.int64))
-    for image, truth, maps, name in _Reader(files, code, args.maps, args, skipped).named():
+    for image, truth, maps, name in _labelled(files, code, args.maps, args, skipped):
         prediction = predict_classes(model, image, maps, with_best=args.readout == "map")
         labels = _read_out(prediction, args.readout, None)
         counts = confusion(labels, truth, n)
@@ -268,41 +230,22 @@ def evaluate(args: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-class _Reader:
-    """Pictures with labels and maps, one at a time; what cannot be used is listed."""
+def _labelled(
+    files: Sequence[ImageFile],
+    code: LabelCode,
+    maps: Path | None,
+    args: argparse.Namespace,
+    skipped: Failures,
+) -> Iterator[Labelled]:
+    """Pictures with labels, maps and names, one at a time; what cannot be used is listed."""
 
-    def __init__(
-        self,
-        files: Sequence[ImageFile],
-        code: LabelCode,
-        maps: Path | None,
-        args: argparse.Namespace,
-        skipped: Failures,
-    ) -> None:
-        self._files, self._code, self._maps = files, code, maps
-        self._args, self._skipped = args, skipped
+    def read(file: ImageFile) -> Labelled:
+        image = file.read_image()
+        path = file.mask_path
+        values = match_values(read_values(path), (image.shape[0], image.shape[1]), name=path.name)
+        return image, code.labels(values, path.name), _read_maps(maps, file), file.name
 
-    def __iter__(self) -> Iterator[Labelled]:
-        for image, labels, maps, _ in self.named():
-            yield image, labels, maps
-
-    def named(self) -> Iterator[tuple[ByteImage, NDArray[np.uint8], Any, str]]:
-        """The same with each picture's name."""
-        for number, file in enumerate(self._files):
-            self._args.on_progress(Progress(f"Reading {file.name}", number / len(self._files)))
-            try:
-                image = file.read_image()
-                path = file.mask_path
-                shape = (image.shape[0], image.shape[1])
-                values = match_values(read_values(path), shape, name=path.name)
-                labels = self._code.labels(values, path.name)
-                maps = _read_maps(self._maps, file)
-            except InvalidProblemError as error:
-                self._skipped.append({"name": file.image_path.name, "reason": str(error)})
-                continue
-            yield image, labels, maps, file.name
-        if len(self._skipped) == len(self._files):
-            raise InvalidProblemError(nothing_left(self._skipped))
+    return (row for _, row in read_each(files, "Reading", args, skipped, read))
 
 
 def _read_maps(folder: Path | None, file: ImageFile) -> NDArray[np.float32] | None:
@@ -331,25 +274,9 @@ def _read_out(
     return np.where(is_sure, prediction.labels, UNKNOWN).astype(np.uint8)
 
 
-def _spare_labels(images: Path, files: Sequence[ImageFile], folder: Path) -> None:
-    """Refuse to write over label maps that may be drawn by hand, as for masks."""
-    folder = folder.resolve()
-    is_beside = folder == images.resolve()
-    for file in files:
-        path = _label_path(folder, file)
-        if path.exists() and (is_beside or not _probability_path(folder, file).exists()):
-            raise InvalidProblemError(
-                f"{path}: this label map would be overwritten by a prediction; choose another "
-                "folder."
-            )
-
-
-def _label_path(folder: Path, file: ImageFile) -> Path:
-    return folder / f"{file.name}.labels.png"
-
-
-def _probability_path(folder: Path, file: ImageFile) -> Path:
-    return folder / f"{file.name}.probabilities.npy"
+def _result_paths(folder: Path, file: ImageFile) -> tuple[Path, Path]:
+    """Where label map and probabilities of a picture go."""
+    return folder / f"{file.name}.labels.png", folder / f"{file.name}.probabilities.npy"
 
 
 def _whole_numbers(text: str) -> tuple[int, ...]:

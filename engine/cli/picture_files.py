@@ -1,0 +1,114 @@
+"""What verbs about pictures share: reading file by file, choosing a size, sparing drawn masks."""
+
+import argparse
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.cli.failures import Failures, nothing_left
+from engine.core.arguments import ByteImage
+from engine.core.errors import InvalidProblemError
+from engine.core.progress import Progress
+from engine.datasets.image_folder import ImageFile
+from engine.learning.boosted_segmentation import TrainedBoosted
+from engine.learning.class_model import Detail
+from engine.learning.class_segmentation import TrainedClasses
+from engine.learning.detail_choice import MOST_PICTURES, choose_detail, sides_to_try
+from engine.learning.segmentation import TrainedSegmentation
+
+Read = TypeVar("Read")
+Trained = TrainedSegmentation | TrainedBoosted | TrainedClasses
+
+
+def read_each(
+    files: Sequence[ImageFile],
+    doing: str,
+    args: argparse.Namespace,
+    skipped: Failures,
+    read: Callable[[ImageFile], Read],
+) -> Iterator[tuple[ImageFile, Read]]:
+    """Yield each file with what ``read`` makes of it; list those that cannot be used.
+
+    One at a time, so that a folder of any size can be gone through.
+
+    Raises
+    ------
+    InvalidProblemError
+        At the end, if no file could be used.
+    """
+    for number, file in enumerate(files):
+        args.on_progress(Progress(f"{doing} {file.name}", number / len(files)))
+        try:
+            found = read(file)
+        except InvalidProblemError as error:
+            skipped.append({"name": file.image_path.name, "reason": str(error)})
+            continue
+        yield file, found
+    if len(skipped) == len(files):
+        raise InvalidProblemError(nothing_left(skipped))
+
+
+def some_of(files: Sequence[ImageFile]) -> Sequence[ImageFile]:
+    """Return the files that sizes are tried on."""
+    return files[:: max(1, len(files) // MOST_PICTURES)]
+
+
+def choose_side(
+    pairs: Sequence[tuple[ByteImage, NDArray[np.uint8]]],
+    n_classes: int,
+    most: int,
+    args: argparse.Namespace,
+) -> dict[str, Any]:
+    """Set the longest side of models, up to ``most``, to the one that pays on some pictures."""
+    sides = sides_to_try([labels.shape for _, labels in pairs], most=most)
+    choice = choose_detail(
+        (image for image, _ in pairs),
+        (labels for _, labels in pairs),
+        n_classes,
+        [Detail(side) for side in sides],
+        position=args.position,
+        on_progress=args.on_progress,
+    )
+    args.max_side = choice.detail.max_side
+    return {"max_side": args.max_side, "side_errors": choice.by_side}
+
+
+def training_figures(trained: Trained, tried: dict[str, Any], n_images: int) -> dict[str, Any]:
+    """Return what `train` reports of every kind of model."""
+    return {
+        "loss": trained.loss,
+        "held_out_errors": dict(trained.errors),
+        **tried,
+        **trained.result.figures(),
+        "lambda": trained.model.ridge,
+        "n_features": len(trained.model.theta),
+        "n_images": n_images,
+        "n_pixels": trained.n_pixels,
+    }
+
+
+def spare_drawn(
+    what: str, images: Path, folder: Path, results: Sequence[tuple[Path, Path]]
+) -> None:
+    """Refuse to write over masks or label maps that may be drawn by hand.
+
+    All beside the pictures may be. Elsewhere ours, the first of each pair of ``results``, are told
+    by the probabilities written with them, the second; one that was corrected since then is written
+    over like any result of an earlier run.
+
+    Raises
+    ------
+    InvalidProblemError
+        Naming the file.
+    """
+    folder = folder.resolve()  # of a folder that is not there yet, ".." leads nowhere
+    is_beside = folder == images.resolve()
+    for path, mark in results:
+        here = folder / path.name
+        if here.exists() and (is_beside or not (folder / mark.name).exists()):
+            raise InvalidProblemError(
+                f"{here}: this {what} would be overwritten by a prediction; choose another folder."
+            )
