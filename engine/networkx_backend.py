@@ -22,7 +22,7 @@ DENSE_SHARE = 16
 
 
 @dataclass(frozen=True, slots=True)
-class MatchingGraph:
+class ConvertedGraph:
     """A NetworkX graph and the name of its weights.
 
     It is read when it is matched: NetworkX keeps what was converted, and would answer for weights
@@ -78,10 +78,10 @@ class BetheHallBackend:
     @staticmethod
     def convert_from_nx(
         graph: Any, *, edge_attrs: dict[str, Any] | None = None, **_: Any
-    ) -> MatchingGraph:
+    ) -> ConvertedGraph:
         """Take a NetworkX graph, and the attribute that holds weights with its default."""
         name, default = next(iter((edge_attrs or {"weight": 1.0}).items()))
-        return MatchingGraph(graph, name, default)
+        return ConvertedGraph(graph, name, default)
 
     @staticmethod
     def convert_to_nx(result: Any, **_: Any) -> Any:
@@ -90,14 +90,14 @@ class BetheHallBackend:
 
     @staticmethod
     def max_weight_matching(
-        graph: MatchingGraph, maxcardinality: bool = False, weight: str = "weight"
+        graph: ConvertedGraph, maxcardinality: bool = False, weight: str = "weight"
     ) -> set[tuple[Any, Any]]:
         """Return the matching of largest weight, among the largest ones if ``maxcardinality``."""
         found = graph.read()
         return _pairs(found.nodes, found.edges, found.weights, most_edges=maxcardinality)
 
     @staticmethod
-    def min_weight_matching(graph: MatchingGraph, weight: str = "weight") -> set[tuple[Any, Any]]:
+    def min_weight_matching(graph: ConvertedGraph, weight: str = "weight") -> set[tuple[Any, Any]]:
         """Return the matching of least weight among those with the most edges."""
         found = graph.read()
         return _pairs(found.nodes, found.edges, -found.weights, most_edges=True)
