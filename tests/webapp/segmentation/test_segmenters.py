@@ -1,5 +1,6 @@
 """Learning: choices, the split, the job, the pages."""
 
+import time
 from datetime import timedelta
 from types import SimpleNamespace
 
@@ -10,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from engine import Progress, StoppedError, load_segmentation_model
-from engine.learning import mask_weights, tree_learning
+from engine.learning import clock, mask_weights, tree_learning
 from engine.learning.boosted_model import BoostedSegmentationModel
 from engine.learning.class_model import Detail
 from engine.learning.detail_choice import DetailChoice
@@ -145,6 +146,41 @@ def test_trees_are_the_default_and_say_that_a_marginal_loss_has_no_certificate(
     assert segmenter_badge(segmenter)["text"] == "Learned"
     assert gap_in_words(893.77) == "no useful bound yet"
     _check_that_both_pages_agree(client_of(bob), bob, segmenter, page)
+
+
+def test_a_job_out_of_time_still_gives_a_model_that_says_so(
+    client_of, bob, make_set, monkeypatch
+) -> None:
+    """On a clock on which half a second passes whenever it is asked, as after every tree."""
+    now = [time.perf_counter()]
+
+    def tick() -> float:
+        now[0] += 0.5
+        return now[0]
+
+    small = TreeOptions(n_trees=40, n_leaves=4, rate=0.3)
+    monkeypatch.setattr(tree_learning, "FIRST", small)
+    monkeypatch.setattr(tree_learning, "SECOND", small)
+    monkeypatch.setattr(mask_weights, "COMPARED", ("trees",))
+    monkeypatch.setattr(clock, "perf_counter", tick)
+    choices = LearningChoices(max_side=24, max_seconds=60, holdout_percent=0)
+    segmenter = learn(bob, make_set(bob, images=5, masks=5), choices=choices)
+    run_job(segmenter.job_id, watched=False)
+    segmenter.refresh_from_db()
+    assert segmenter.job.state == JobState.SUCCEEDED, segmenter.job.error
+    assert segmenter.outcome["status"] == "time limit"
+    assert segmenter.outcome["sentence"].startswith("Stopped early, from 5 images")
+    assert segmenter_badge(segmenter)["text"] == "Stopped early"
+    page = client_of(bob).get(segmenter.get_absolute_url()).content.decode()
+    assert "Stopped early" in page
+    model = load_segmentation_model(segmenter.path)
+    assert isinstance(model, BoostedSegmentationModel)
+    assert max(len(forest.starts) for forest in model.unaries.second) < small.n_trees
+    batch = prediction_start(
+        user=bob, segmenter=segmenter, image_set=segmenter.image_sets.get(), readout="marginal"
+    )
+    run_job(batch.job_id, watched=False)
+    assert batch_numbers(batch_of(bob, batch.pk)).n_images == 5
 
 
 def _check_that_both_pages_agree(client, bob, segmenter, page: str) -> None:
