@@ -130,7 +130,7 @@ def test_trees_are_the_default_and_say_that_a_marginal_loss_has_no_certificate(
     monkeypatch.setattr(tree_learning, "FIRST", small)
     monkeypatch.setattr(tree_learning, "SECOND", small)
     monkeypatch.setattr(mask_weights, "COMPARED", ("univariate",))
-    choices = LearningChoices(max_side=24, max_seconds=100, holdout_percent=30)
+    choices = LearningChoices(max_side=24, max_seconds=5_000, holdout_percent=30)
     segmenter = learn(bob, make_set(bob, images=5, masks=5), choices=choices)
     run_job(segmenter.job_id, watched=False)
     segmenter.refresh_from_db()
