@@ -54,16 +54,17 @@ def bound_rows(
     last: int,
     out: FloatArray,
 ) -> None:
-    """What the rows give to the value and to its bound, into ``out`` (n, 3).
+    """What the rows give to the value and to its bound, into ``out`` (n, 4).
 
-    Columns: sum_j of W tau + the entropy's terms; the largest reduced gradient R_ij; sum_j tau R.
+    Columns: sum_j of W tau + the entropy's terms; the largest reduced gradient R_ij; sum_j tau R;
+    what these three add up, without signs.
     R = W + grad H(tau) - nu_i - nu_j, with tau held above ``least`` in the logarithms. ``spare``
     (n,) is what a node's entries up to ``SURE`` sum to: beside one above it is 1 - tau, by the
     first node of the two, where the difference has no digits left.
     """
     n = len(nu)
     for i in range(first, last):
-        value, top, mean = 0.0, -np.inf, 0.0
+        value, top, mean, size, size_of_top = 0.0, -np.inf, 0.0, 0.0, 0.0
         for j in range(n):
             if i == j or scores[i, j] == -np.inf:
                 continue
@@ -74,8 +75,12 @@ def bound_rows(
             high = math.log(rest) if t > 1e-3 else math.log1p(-t)
             value += scores[i, j] * t + c * rest * high - t * low
             reduced = scores[i, j] - c * (1.0 + high) - 1.0 - low - nu[i] - nu[j]
-            top = max(top, reduced)
+            own = abs(scores[i, j]) + abs(c) * (1.0 - high) + 1.0 - low + abs(nu[i]) + abs(nu[j])
+            if reduced > top:
+                top, size_of_top = reduced, own
             mean += t * reduced
+            size += 2.0 * t * own + abs(c * rest * high)
         out[i, 0] = value
         out[i, 1] = top
         out[i, 2] = mean
+        out[i, 3] = size + size_of_top

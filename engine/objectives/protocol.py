@@ -184,9 +184,7 @@ class InnerSolution:
     @property
     def certified_point(self) -> tuple[FloatArray, float]:
         """phi and entropy of the point that the upper bound is taken at."""
-        if self.is_feasible or self.proved is None:
-            return self.statistics, self.entropy
-        return self.proved
+        return (self.statistics, self.entropy) if self.proved is None else self.proved
 
 
 class InnerProblem(Protocol):

@@ -34,6 +34,7 @@ from engine.inference.matching.odd_sets import (
     examine_odd_sets,
 )
 from engine.inference.matching.polytope import solve_over_polytope
+from engine.inference.matching.polytope_bound import ROUNDING
 from engine.inference.matching.potentials import PotentialSolution, solve_potentials
 from engine.kernels.sparse_rows import add_outer_products
 from engine.objectives.protocol import InnerSolution, WarmStart
@@ -201,6 +202,7 @@ class SurveyStructure:
         u, sums = solution.potentials, solution.row_sums
         slack = 2.0 * float(np.abs(u - self.rho) @ np.abs(1.0 - sums))
         value = logs + float(u @ sums)
+        slack += ROUNDING * (3.0 * float(np.abs(u) @ sums) + 2.0 * abs(logs))
         proof = examine_cheaply(len(u), squares, top)
         if not proof.holds:
             proof = examine_odd_sets(
@@ -263,9 +265,9 @@ class SurveyStructure:
 
         H is concave: the mixture has at least the mixed entropy. None where tau needs no mixing.
         """
-        if proof.holds:
-            return None
         n, share = self.n_students, proof.share_of_interior(self.n_students)
+        if share == 0.0:
+            return None
         totals = self._one_hot.sum(axis=0)
         gram = np.outer(totals, totals) - self._one_hot.T @ self._one_hot
         level = self.entropy.value(self.start)

@@ -7,9 +7,11 @@ import numpy as np
 from engine.core.arguments import FloatArray, as_finite_array, read_only
 from engine.core.status import Status
 from engine.inference.matching.bipartite_newton import (
+    ROUNDING,
     BipartiteSolution,
-    complement,
+    bracket_value,
     compute_bipartite_pseudomarginals,
+    round_to_doubly_stochastic,
 )
 from engine.inference.matching.bipartite_propagation import (
     BipartiteBeliefs,
@@ -85,31 +87,13 @@ def certify_beliefs(
     Messages choose A = (W + log mu_{j->i} - log mu_{i->j}) / 2, which is tight at a fixed point.
     """
     tau = round_to_doubly_stochastic(beliefs.marginals)
-    rest = complement(tau)
-    logs = rest * np.log(np.maximum(rest, 1e-300)) - tau * np.log(np.maximum(tau, 1e-300))
-    value = float((scores * tau + logs).sum())
+    value, _ = bracket_value(scores, np.ones(scores.shape), tau)
     rows = (scores + beliefs.from_columns.T - beliefs.from_rows) / 2
     columns = np.ascontiguousarray((scores - rows).T)
-    upper_bound = sum_of_maxima(rows) + sum_of_maxima(columns)
+    size = np.abs(rows).max(axis=1).sum() + np.abs(columns).max(axis=1).sum() + 2.0 * len(rows)
+    upper_bound = sum_of_maxima(rows) + sum_of_maxima(columns) + ROUNDING * float(size)
     status = Status.CONVERGED if upper_bound - value <= tolerance else Status.ITERATION_LIMIT
     return BipartiteSolution(read_only(tau), value, upper_bound, beliefs.sweeps, status)
-
-
-def round_to_doubly_stochastic(marginals: FloatArray) -> FloatArray:
-    """Return a doubly stochastic matrix near ``marginals``, at most twice their error away in l1.
-
-    References
-    ----------
-    Altschuler, Weed and Rigollet (2017), Near-linear time approximation algorithms for optimal
-    transport via Sinkhorn iteration, algorithm 2.
-    """
-    tau = marginals / np.maximum(marginals.sum(axis=1, keepdims=True), 1.0)
-    tau /= np.maximum(tau.sum(axis=0), 1.0)
-    missing_rows, missing_columns = 1.0 - tau.sum(axis=1), 1.0 - tau.sum(axis=0)
-    total = float(np.abs(missing_rows).sum())
-    if total > 0.0:
-        tau += np.maximum(np.outer(missing_rows, missing_columns) / total, 0.0)
-    return np.asarray(tau)
 
 
 def _better(first: BipartiteSolution, second: BipartiteSolution) -> BipartiteSolution:

@@ -38,6 +38,9 @@ TINY = 1e-300
 PULL = 1e-3
 """Share of the centre that a warm start is mixed with."""
 
+ROUNDING = 4e-16
+"""Of everything that a value or a bound adds up: what may be rounding in it."""
+
 
 @dataclass(frozen=True, slots=True)
 class BipartiteSolution:
@@ -118,9 +121,12 @@ def compute_bipartite_pseudomarginals(
     centre = np.full((n, n), 1.0 / n)
     with one_blas_thread():
         found = maximise(problem, _inside(start, centre), centre, tolerance, max_iterations)
-    return BipartiteSolution(
-        read_only(found.point), found.value, found.upper_bound, found.steps, found.status
-    )
+    tau = round_to_doubly_stochastic(found.point)
+    value, _ = bracket_value(scores, counts, tau)
+    status = found.status
+    if found.upper_bound - value > tolerance and status.is_converged:
+        status = Status.STALLED
+    return BipartiteSolution(read_only(tau), value, found.upper_bound, found.steps, status)
 
 
 def counting_numbers(rho: Any, n: int) -> FloatArray:
@@ -146,9 +152,8 @@ class _Problem:
 
     def value(self, tau: FloatArray) -> float:
         """Return <W, tau> + H(tau), nats."""
-        rest = complement(tau)
-        entropy = self.counts * xlogy(rest, rest) - xlogy(tau, tau)
-        return float((self.scores * tau + entropy).sum())
+        lower, upper = bracket_value(self.scores, self.counts, tau)
+        return (lower + upper) / 2.0
 
     def gradient(self, tau: FloatArray) -> FloatArray:
         """Return W + dH/dtau, (n, n), up to a constant that doubly stochastic points share."""
@@ -173,7 +178,16 @@ class _Problem:
 
         It costs an assignment, which a step that still promises more than ``wanted`` is spared.
         """
-        return np.inf if newton.slope > wanted else max(self.fallback(tau, newton)[1], 0.0)
+        if newton.slope > wanted:
+            return np.inf
+        direction, slope = self.fallback(tau, newton)
+        return max(slope, 0.0) + ROUNDING * self._size(tau, direction)
+
+    def _size(self, tau: FloatArray, direction: FloatArray) -> float:
+        """Return the sum of all that value and slope are made of, without signs."""
+        rest = complement(tau)
+        slopes = np.abs(self.scores) + np.abs(self.counts) * (1.0 - np.log(rest)) - np.log(tau)
+        return float((slopes * (np.abs(direction) + tau)).sum())
 
     def fallback(self, tau: FloatArray, newton: NewtonStep) -> tuple[FloatArray, float]:
         """Return s - tau for the assignment s that maximises the slope, and the slope.
@@ -198,6 +212,31 @@ class _Problem:
     def eased(self, cut: float) -> "_Problem":
         """Return the problem with smaller counting numbers."""
         return replace(self, counts=self.counts - cut)
+
+
+def round_to_doubly_stochastic(marginals: FloatArray) -> FloatArray:
+    """Return a doubly stochastic matrix near ``marginals``, at most twice their error away in l1.
+
+    References
+    ----------
+    Altschuler, Weed and Rigollet (2017), Near-linear time approximation algorithms for optimal
+    transport via Sinkhorn iteration, algorithm 2.
+    """
+    tau = marginals / np.maximum(marginals.sum(axis=1, keepdims=True), 1.0)
+    tau /= np.maximum(tau.sum(axis=0), 1.0)
+    missing_rows, missing_columns = 1.0 - tau.sum(axis=1), 1.0 - tau.sum(axis=0)
+    total = float(np.abs(missing_rows).sum())
+    if total > 0.0:
+        tau += np.maximum(np.outer(missing_rows, missing_columns) / total, 0.0)
+    return np.asarray(tau)
+
+
+def bracket_value(scores: FloatArray, counts: FloatArray, tau: FloatArray) -> tuple[float, float]:
+    """Return <W, tau> + H(tau), nats, less and more what may be rounding in it."""
+    rest = complement(tau)
+    parts = np.stack([scores * tau, counts * xlogy(rest, rest), -xlogy(tau, tau)])
+    value, allowed = float(parts.sum()), ROUNDING * float(np.abs(parts).sum())
+    return value - allowed, value + allowed
 
 
 def complement(tau: FloatArray) -> FloatArray:

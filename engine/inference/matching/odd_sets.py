@@ -68,7 +68,7 @@ class OddSetProof:
 
     @property
     def holds(self) -> bool:
-        """Whether every odd-set inequality is proved, up to rounding."""
+        """Whether every odd-set inequality is proved up to ``TOLERANCE``."""
         return self.least >= 1.0 - TOLERANCE
 
     def share_of_interior(self, n_nodes: int) -> float:
@@ -77,7 +77,7 @@ class OddSetProof:
         |U| (n - |U|) / (n - 1) of it leave U, at least 1.8: a share e of it adds that much.
         """
         sizes = 3.0 + 2.0 * np.arange(len(self.size_bounds))
-        missing = np.maximum(1.0 - TOLERANCE - self.size_bounds, 0.0)
+        missing = 1.0 - self.size_bounds
         uniform = sizes * (n_nodes - sizes) / (n_nodes - 1)
         shares = missing / (uniform - self.size_bounds)
         return float(shares.max(initial=0.0))
@@ -232,7 +232,7 @@ def _search_small_sets(
             return replace(proof, violated=_most_violated(tau, sums, found[:count]))
         if not is_finished:
             return proof
-        proved = np.where(_sizes(len(tau)) <= largest, min(least, 1.0), 0.0)
+        proved = np.where(_sizes(len(tau)) <= largest, min(least, 1.0 - TOLERANCE), 0.0)
         proof = proof.with_bounds(proved)
         if largest >= open_sizes[-1]:
             break
@@ -300,7 +300,8 @@ def _take_apart(
         few = np.minimum(found.sum(axis=1), n - found.sum(axis=1))
         if (few >= 3).any():  # one node alone: its row sum falls short, no more
             return replace(proof, violated=_most_violated(tau, sums, found[few >= 3]))
-        return proof.with_bounds(np.full(len(proof.size_bounds), values.min(initial=1.0)))
+        least = float(values.min(initial=1.0 - TOLERANCE))  # no more was looked for
+        return proof.with_bounds(np.full(len(proof.size_bounds), least))
     if not is_apart:
         return proof
     least = float(sums.min())

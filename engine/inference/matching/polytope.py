@@ -48,7 +48,8 @@ class PolytopeSolution:
     ----------
     tau : ndarray, shape (n, n), symmetric with row sums 1.
     point : NewtonPoint, to start warm from.
-    value : float, <W, tau> + H_rho(tau), nats.
+    value : float, <W, tau> + H_rho(tau), nats, less what rounding and held sets may have added: no
+        more than the maximum, but for what odd sets that tau misses by ``TOLERANCE`` are worth.
     upper_bound : float, certified, of the maximum over the matching polytope.
     proof : OddSetProof, of tau.
     steps : int, linear systems solved and sweeps.

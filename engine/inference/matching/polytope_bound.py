@@ -10,6 +10,7 @@ from engine.kernels.matching_newton import SURE, bound_rows
 from engine.kernels.threads import for_row_ranges
 
 TINY = 1e-290  # marginals below this are zero for the certificate's logarithms
+ROUNDING = 4e-16  # of everything that is added up: what may be rounding in it
 
 
 def bound_value(
@@ -18,20 +19,26 @@ def bound_value(
     """Return <W, tau> + H(tau) and a certified bound of its maximum over the matching polytope.
 
     ``tau`` (n, n) with row sums within ``residual`` of 1; any potentials and multipliers will do.
+    From the value is taken what rounding may have added, and what row sums and held sets that are
+    off by little are worth at their prices, twice: it is no more than the maximum where the odd
+    sets of tau are proved and the prices are fair.
     """
     kept = np.maximum(point.multipliers, 0.0)
     reduced = replace(point, scores=scores, multipliers=kept).reduced_scores()
     nu = point.potentials - rho
-    rows = np.empty((len(tau), 3))
+    rows = np.empty((len(tau), 4))
     spare = np.where(tau > SURE, 0.0, tau).sum(axis=1)
 
     def work(first: int, last: int) -> None:
         bound_rows(reduced, tau, nu, rho, spare, TINY, first, last, rows)
 
     for_row_ranges(len(tau), work)
-    value, top, mean = rows.sum(axis=0) / 2.0
+    value, top, mean, size = rows.sum(axis=0) / 2.0
     inside = np.array([tau[np.ix_(nodes, nodes)].sum() / 2.0 for nodes in point.sets])
-    room = np.array([(len(nodes) - 1) / 2.0 for nodes in point.sets]) - inside
+    most = np.array([(len(nodes) - 1) / 2.0 for nodes in point.sets])
+    room = most - inside
     value += float(kept @ inside)
     slack = len(tau) * residual * (1.0 + float(np.abs(nu).max(initial=0.0)))
-    return value, value + max(top - mean, 0.0) + float(kept @ np.maximum(room, 0.0)) + slack
+    slack += ROUNDING * (size + 4.0 * float(kept @ most))
+    upper_bound = value + max(top - mean, 0.0) + float(kept @ np.maximum(room, 0.0)) + slack
+    return value - slack - 2.0 * float(kept @ np.maximum(-room, 0.0)), upper_bound

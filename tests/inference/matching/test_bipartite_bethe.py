@@ -9,9 +9,11 @@ from engine.core.errors import InvalidProblemError
 from engine.inference.matching.bipartite_bethe import (
     certify_beliefs,
     compute_bethe_marginals,
+)
+from engine.inference.matching.bipartite_newton import (
+    compute_bipartite_pseudomarginals,
     round_to_doubly_stochastic,
 )
-from engine.inference.matching.bipartite_newton import compute_bipartite_pseudomarginals
 from engine.inference.matching.bipartite_propagation import propagate_bipartite
 from engine.inference.matching.exact import compute_bipartite_marginals
 from engine.kernels.simplex_entropy import maximum_over_simplex
