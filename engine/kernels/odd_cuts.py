@@ -52,22 +52,20 @@ def merge_or_cut(
 
 
 @njit(cache=True, nogil=True)
-def gather_groups(
-    weights: FloatArray, is_odd: BoolArray, group: IntArray, m: int
-) -> tuple[FloatArray, BoolArray]:
-    """Return the weights among groups (m, m) and which of them are odd (m,).
-
-    ``group`` (n,) of every node of ``weights`` (n, n).
-    """
-    w = np.zeros((m, m))
-    odd = np.zeros(m, dtype=np.bool_)
-    for i in range(len(group)):
-        odd[group[i]] ^= is_odd[i]
-        for j in range(len(group)):
-            w[group[i], group[j]] += weights[i, j]
+def contract(
+    w: FloatArray, odd: BoolArray, terminal: BoolArray, group: IntArray, m: int, which: BoolArray
+) -> int:
+    """Merge all of the first m nodes that ``which`` says, in place, to no terminal; return m."""
+    first = -1
     for a in range(m):
-        w[a, a] = 0.0
-    return w, odd
+        if which[a]:
+            first = a
+            break
+    for b in range(m - 1, first, -1):
+        if which[b]:
+            m = _merge(w, odd, terminal, group, m, first, b)
+    terminal[first] = False
+    return m
 
 
 @njit(cache=True, nogil=True)
@@ -115,23 +113,19 @@ def _merge_by_scans(
     order = np.empty(len(terminal), dtype=np.int64)
     while m > 1:
         attached[:m] = 0.0
-        merged = 0
+        node, top, merged = 0, 0.0, 0
         for k in range(m):
-            order[k] = k
-            into[k] = -1
-        for k in range(m):
-            best = k
-            for a in range(k + 1, m):
-                if attached[order[a]] > attached[order[best]]:
-                    best = a
-            node = order[best]
-            order[best] = order[k]
-            order[k] = node
-            if k > 0 and attached[node] >= enough:
+            order[k], into[k] = node, -1
+            if k > 0 and top >= enough:
                 into[k] = k - 1
                 merged += 1
-            for a in range(k + 1, m):
-                attached[order[a]] += w[node, order[a]]
+            # One pass along the row: who is next is found while all are attached more.
+            attached[node] = -np.inf
+            row, top = w[node], -np.inf
+            for a in range(m):
+                attached[a] += row[a]
+                if attached[a] > top:
+                    node, top = a, attached[a]
         if merged == 0:
             return m
         m = _merge_runs(w, odd, terminal, group, m, order, into)
@@ -187,28 +181,6 @@ def _choose_terminals(
         if terminal[a] and a != source and (sink < 0 or w[source, a] > w[source, sink]):
             sink = a
     return source, sink
-
-
-@njit(cache=True, nogil=True)
-def take_side(
-    group: IntArray, terminal: BoolArray, side: BoolArray, inside: bool
-) -> tuple[IntArray, BoolArray]:
-    """Return the problem of one side of a cut; the other is one node there, and no terminal.
-
-    The groups (n,) of all nodes, and which groups are terminals.
-    """
-    m = len(side)
-    number = np.zeros(m, dtype=np.int64)
-    count = 1
-    for a in range(m):
-        if side[a] == inside:
-            number[a] = count
-            count += 1
-    own = np.zeros(count, dtype=np.bool_)
-    for a in range(m):
-        if side[a] == inside:
-            own[number[a]] = terminal[a]
-    return number[group], own
 
 
 @njit(cache=True, nogil=True)

@@ -5,12 +5,14 @@ minimum cuts until every part is merged into one node, by scans that need no flo
 possible (``engine.kernels.odd_cuts``).
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from engine.core.arguments import BoolArray, FloatArray
+from engine.core.arguments import BoolArray, FloatArray, IntArray
 from engine.core.errors import StoppedError
 from engine.core.progress import StopCallback, never_stop
-from engine.kernels.odd_cuts import gather_groups, merge_or_cut, take_side
+from engine.kernels.odd_cuts import contract, merge_or_cut
 
 WORK_AT_ONCE = 3e7
 """Entries looked at by flows between two questions whether to stop: a tenth of a second."""
@@ -48,25 +50,65 @@ def find_odd_cuts(
     O(n^3) where scans merge nodes, O(n^2) or so for each of up to n flows: with a thousand students
     two seconds.
     """
-    weights, n = np.ascontiguousarray(weights), len(weights)
+    n = len(weights)
     found: list[tuple[float, BoolArray]] = []
-    work = [(np.arange(n), np.ones(n, dtype=np.bool_))]
+    everyone = np.ones(n, dtype=np.bool_)
+    work = [_Part(np.array(weights, order="C"), is_odd.copy(), everyone, np.arange(n), n)]
     while work:
-        group, terminal = work.pop()
-        m = len(terminal)
-        w, odd = gather_groups(weights, is_odd, group, m)
-        side, is_open, value = np.zeros(m, dtype=np.bool_), True, enough
+        part = work.pop()
+        side, is_open, value = np.zeros(part.count, dtype=np.bool_), True, enough
         while is_open:
             if should_stop():
                 raise StoppedError("Cancelled.")
-            flows = max(int(WORK_AT_ONCE / (m * m)), 1)
-            m, value, is_open = merge_or_cut(w, odd, terminal, group, m, enough, flows, side)
+            flows = max(int(WORK_AT_ONCE / part.count**2), 1)
+            part.count, value, is_open = merge_or_cut(
+                *(part.weights, part.is_odd, part.terminal, part.group),
+                *(part.count, enough, flows, side),
+            )
         if value >= enough:
             continue
-        side, terminal = side[:m], terminal[:m]
-        if odd[:m][side].sum() % 2 == 1:
-            found.append((value, side[group]))
-        work.extend(take_side(group, terminal, side, inside) for inside in (True, False))
+        side = side[: part.count]
+        if part.is_odd[: part.count][side].sum() % 2 == 1:
+            found.append((value, side[part.group]))
+        work.extend(part.split(side))
     found = sorted(found, key=lambda cut: cut[0])[:most]
     sides = np.array([side for _, side in found], dtype=np.bool_).reshape(-1, n)
     return sides, np.array([value for value, _ in found])
+
+
+@dataclass(slots=True)
+class _Part:
+    """What is left to be cut: the first ``count`` nodes of the arrays.
+
+    ``weights`` among them, which of them are ``is_odd`` and which ``terminal``; ``group`` (n,) is
+    the node that each of the whole graph's is in.
+    """
+
+    weights: FloatArray
+    is_odd: BoolArray
+    terminal: BoolArray
+    group: IntArray
+    count: int
+
+    def split(self, side: BoolArray) -> tuple["_Part", "_Part"]:
+        """Return both sides of a cut; in each, the other side is one node, and no terminal.
+
+        The larger one takes these very arrays: a cut costs what the smaller side does.
+        """
+        few = side if 2 * side.sum() <= self.count else ~side
+        own, others = np.flatnonzero(few), np.flatnonzero(~few)
+        k = len(own)
+        weights, place = np.zeros((k + 1, k + 1)), np.zeros(self.count, dtype=np.int64)
+        weights[1:, 1:] = self.weights[np.ix_(own, own)]
+        weights[0, 1:] = weights[1:, 0] = self.weights[np.ix_(own, others)].sum(axis=1)
+        place[own] = np.arange(1, k + 1)
+        rest_is_odd = self.is_odd[others].sum() % 2 == 1
+        smaller = _Part(
+            weights,
+            np.concatenate([[rest_is_odd], self.is_odd[own]]),
+            np.concatenate([[False], self.terminal[own]]),
+            place[self.group],
+            k + 1,
+        )
+        self.count = contract(self.weights, self.is_odd, self.terminal, self.group, self.count, few)
+        return smaller, self

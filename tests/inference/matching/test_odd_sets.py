@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.core.errors import StoppedError
-from engine.inference.matching import odd_sets
+from engine.inference.matching import odd_cuts, odd_sets
 from engine.inference.matching.odd_cuts import find_odd_cuts
 from engine.inference.matching.odd_sets import (
     examine_cheaply,
@@ -181,3 +181,28 @@ def test_looking_at_all_odd_cuts_can_be_stopped():
     weights = np.ones((60, 60)) - np.eye(60)
     with pytest.raises(StoppedError):
         find_odd_cuts(weights, np.ones(60, dtype=bool), 1.0, 4, lambda: True)
+
+
+@pytest.mark.parametrize("count", [2, 5, 9])
+def test_a_split_costs_what_its_smaller_side_does(count):
+    """Both sides were once summed up anew from the whole graph: n^3 entries for n cuts."""
+    rng, n = np.random.default_rng(count), 12
+    weights = np.triu(rng.random((n, n)), 1)
+    weights += weights.T
+    side = np.zeros(n, dtype=bool)
+    side[rng.permutation(n)[:count]] = True
+    everyone = np.ones(n, dtype=bool)
+    part = odd_cuts._Part(weights.copy(), everyone.copy(), everyone.copy(), np.arange(n), n)
+    smaller, larger = part.split(side)
+    assert larger.weights is part.weights
+    for half, is_few in ((smaller, True), (larger, False)):
+        own = side == (is_few == (2 * count <= n))
+        assert half.count == own.sum() + 1
+        assert (half.group[own].size, len(set(half.group[~own]))) == (own.sum(), 1)
+        other = half.group[~own][0]
+        assert not half.terminal[other]
+        assert half.is_odd[other] == ((~own).sum() % 2 == 1)
+        for i in np.flatnonzero(own):
+            row = half.weights[half.group[i], : half.count]
+            assert row[other] == pytest.approx(weights[i, ~own].sum())
+            assert np.allclose(row[half.group[own]], weights[i, own])
