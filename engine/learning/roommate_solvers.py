@@ -41,7 +41,14 @@ def solve_roommates(
     """Learn theta with the named solver; ``auto`` is `_solve_in_theta_first`.
 
     Time limits begin where everything is compiled.
+
+    Raises
+    ------
+    MemoryError
+        If there is no room for the scores and marginals of the largest year: before anything else.
     """
+    largest = max(survey.n_students for survey, _ in cohorts)
+    np.empty((2, largest, largest))
     compile_for_matchings()
     structures = [SurveyStructure(survey, pairs, features, rho) for survey, pairs in cohorts]
     dual = make_learning_dual([structure.observed for structure in structures], ridge)

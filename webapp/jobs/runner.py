@@ -2,6 +2,7 @@
 
 import contextlib
 import time
+import traceback
 import uuid
 from collections.abc import Callable
 from functools import partial
@@ -30,6 +31,7 @@ lines = structlog.get_logger("bethe_hall.lines")
 
 AWAY_SECONDS = 600.0  # that a process waits for the database; after that the sweep has the job
 LOOK_SECONDS = 1.0
+SPARE_BYTES = 8 << 20  # kept while a job runs, to record that there was no more memory
 WAS_AWAY = "The database did not answer; it goes on from its last checkpoint"
 
 
@@ -125,7 +127,9 @@ def _run_claimed(job: Job) -> list[uuid.UUID]:
     context = JobContext(job)
     if job.parent_id:
         context = JobContext(job, partial(spread_report, job_id=job.parent_id))
+    spare: bytearray | None = None
     try:
+        spare = bytearray(SPARE_BYTES)
         with store.persevering(context.wait_for_store):
             outcome = registry.find_kind(job.kind).run(context)
         context.flush()
@@ -136,6 +140,9 @@ def _run_claimed(job: Job) -> list[uuid.UUID]:
     except (ClaimLostError, OperationalError, InterfaceError):
         raise  # whoever has it now, or goes on with it, may have stored the same files
     except Exception as error:
+        del spare
+        if isinstance(error, MemoryError):
+            traceback.clear_frames(error.__traceback__)  # they hold what was too much
         _end(job, error)
         context.discard_kept()
     return []

@@ -2,6 +2,7 @@
 
 import errno
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -76,6 +77,27 @@ def test_a_failure_says_why_and_what_is_kept(
     assert job.state == JobState.FAILED
     assert job.error.startswith(sentence.format(kept=kept))
     assert not job.folder.exists()
+
+
+def test_what_was_too_much_is_let_go_before_the_failure_is_recorded(
+    start: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held: list[weakref.ref[Any]] = []
+    left: list[object] = []
+
+    def run(context: JobContext) -> Outcome:
+        large = np.zeros(1_000)
+        held.append(weakref.ref(large))
+        raise MemoryError
+
+    def fail(**values: Any) -> None:
+        left.append(held[0]())
+        job_fail(**values)
+
+    job_fail = runner.endings.job_fail
+    monkeypatch.setattr(runner.endings, "job_fail", fail)
+    assert finished(start(run)).error.startswith("This needs more memory")
+    assert left == [None]
 
 
 def test_it_says_once_that_nothing_was_kept(start: Callable[..., Job]) -> None:
