@@ -66,27 +66,29 @@ def split_groups(survey: Survey, rules: Rules) -> tuple[StudentGroup, ...]:
     """
     taken = {student for pair in rules.locks for student in pair} | set(rules.single)
     columns = [_column(survey, name) for name in rules.same]
+    keys = list(zip(*columns, strict=True)) if columns else [()] * survey.n_students
     members: dict[tuple[str, ...], list[int]] = {}
-    for student in range(survey.n_students):
+    for student, key in enumerate(keys):
         if student not in taken:
-            key = tuple(column[student] for column in columns)
             members.setdefault(key, []).append(student)
-    where: dict[int, tuple[tuple[str, ...], int]] = {}
-    for key, group in members.items():
-        where |= {student: (key, place) for place, student in enumerate(group)}
     forbidden: dict[tuple[str, ...], set[Pair]] = {key: set() for key in members}
-    for i, j in rules.forbids:
-        if i in where and j in where and where[i][0] == where[j][0]:
-            a, b = sorted((where[i][1], where[j][1]))
-            forbidden[where[i][0]].add((a, b))
+    for pair in rules.forbids:
+        first, second = sorted(pair)
+        if keys[first] == keys[second] and taken.isdisjoint(pair):
+            forbidden[keys[first]].add((first, second))
     return tuple(
         StudentGroup(
             name=", ".join(value or "(blank)" for value in key),
             students=np.array(group, dtype=np.int64),
-            forbidden=np.array(sorted(forbidden[key]), dtype=np.int64).reshape(-1, 2),
+            forbidden=_places(group, forbidden[key]),
         )
         for key, group in sorted(members.items())
     )
+
+
+def _places(group: list[int], pairs: set[Pair]) -> IntArray:
+    """Return pairs of a group's students, which ascend, by their places in the group."""
+    return np.searchsorted(group, np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2))
 
 
 def _column(survey: Survey, name: str) -> tuple[str, ...]:

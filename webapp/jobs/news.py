@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from django.db.models import Count, F, Q, Subquery
 from django.utils import timezone
 
 from webapp.accounts.models import User
@@ -22,12 +23,15 @@ def news_of(user: User) -> JobNews:
 
     Somebody who never opened it hears of everything that ended.
     """
-    visit = owned_by(JobListVisit, user).filter(user=user).first()
-    started = owned_by(Job, user).filter(created_by=user, parent=None)
-    ended = started.filter(finished_at__isnull=False)
-    if visit is not None:
-        ended = ended.filter(finished_at__gt=visit.seen_at)
-    return JobNews(n_ended=ended.count(), n_active=started.filter(state__in=ACTIVE_STATES).count())
+    seen = owned_by(JobListVisit, user).filter(user=user).values("seen_at")
+    started = owned_by(Job, user).filter(created_by=user, parent=None).annotate(seen=Subquery(seen))
+    is_new = Q(finished_at__isnull=False) & (Q(seen=None) | Q(finished_at__gt=F("seen")))
+    return JobNews(
+        **started.aggregate(
+            n_ended=Count("pk", filter=is_new),
+            n_active=Count("pk", filter=Q(state__in=ACTIVE_STATES)),
+        )
+    )
 
 
 def remember_seen(user: User) -> None:

@@ -1,6 +1,6 @@
 """The rules of a proposal as the engine reads them."""
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from engine import Rules
 from webapp.cohorts.selectors.surveys import cohort_positions
@@ -37,8 +37,11 @@ def _locks(proposal: Proposal) -> list[tuple[int, int]]:
     return list(dict.fromkeys(pairs + [(min(rule), max(rule)) for rule in rules]))
 
 
-def _forbids(proposal: Proposal) -> list[tuple[int, int]]:
-    """Return what this proposal rejected and what must never be in its cohort."""
+def forbids_of(proposal: Proposal) -> QuerySet[ForbiddenPair]:
+    """Return the rules about what this proposal rejected and what must never be in its cohort."""
     whose = Q(proposal=None) | Q(proposal=proposal)
-    rules = ForbiddenPair.objects.filter(whose, cohort_id=proposal.cohort_id)
-    return list(rules.values_list("first__number", "second__number"))
+    return ForbiddenPair.objects.filter(whose, cohort_id=proposal.cohort_id)
+
+
+def _forbids(proposal: Proposal) -> list[tuple[int, int]]:
+    return list(forbids_of(proposal).values_list("first__number", "second__number"))

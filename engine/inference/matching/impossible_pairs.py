@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -86,14 +87,16 @@ def check_rules(survey: Survey, rules: Rules) -> tuple[RuleConflict, ...]:
 
 
 def _reference_conflicts(survey: Survey, rules: Rules) -> list[RuleConflict]:
-    conflicts = []
+    conflicts, n = [], survey.n_students
     for rule, pairs in (("lock", rules.locks), ("forbid", rules.forbids)):
         for i, j in pairs:
-            unknown = [s for s in (i, j) if not 0 <= s < survey.n_students]
+            if i != j and 0 <= i < n and 0 <= j < n:
+                continue
+            unknown = [s for s in (i, j) if not 0 <= s < n]
             if unknown:
                 text = f"A {rule} names student {unknown[0]}, who is not in this survey."
                 conflicts.append(RuleConflict("unknown_student", text, (), ((rule, (i, j)),)))
-            elif i == j:
+            else:
                 text = f"{survey.ids[i]} cannot be in a {rule} with themselves."
                 conflicts.append(RuleConflict("self_lock", text, (i,), ((rule, (i, j)),)))
     for name in rules.same:
@@ -101,7 +104,7 @@ def _reference_conflicts(survey: Survey, rules: Rules) -> list[RuleConflict]:
             text = f"same:{name} names no constraint column of this survey."
             conflicts.append(RuleConflict("unknown_column", text, (), (("same", name),)))
     for student in rules.single:
-        if not 0 <= student < survey.n_students:
+        if not 0 <= student < n:
             text = f"Student {student}, who is to stay single, is not in this survey."
             conflicts.append(RuleConflict("unknown_student", text, (), (("single", student),)))
     return conflicts
@@ -112,7 +115,7 @@ def _contradictions(survey: Survey, rules: Rules) -> list[RuleConflict]:
     locks = sorted({(min(pair), max(pair)) for pair in rules.locks})
     forbids = {(min(pair), max(pair)) for pair in rules.forbids}
     conflicts = []
-    counts = Counter(student for pair in locks for student in pair)
+    counts = Counter(chain.from_iterable(locks))
     for student in sorted(s for s, count in counts.items() if count > 1):
         mine = tuple(pair for pair in locks if student in pair)
         others = [ids[a if b == student else b] for a, b in mine]
@@ -133,17 +136,19 @@ def _lock_conflicts(
     survey: Survey, rules: Rules, pair: Pair, forbids: set[Pair]
 ) -> list[RuleConflict]:
     i, j = pair
-    names = f"{survey.ids[i]} and {survey.ids[j]}"
     conflicts = []
     if pair in forbids:
-        text = f"{names} are locked together and never to be paired. Only one of the two can hold."
+        text = (
+            f"{_names(survey, pair)} are locked together and never to be paired. "
+            "Only one of the two can hold."
+        )
         rows: tuple[tuple[str, object], ...] = (("lock", pair), ("forbid", pair))
         conflicts.append(RuleConflict("locked_and_forbidden", text, pair, rows))
     for column in rules.same:
         a, b = survey.attributes[column][i], survey.attributes[column][j]
         if a != b:
             text = (
-                f"{names} are locked together but differ in {column}: "
+                f"{_names(survey, pair)} are locked together but differ in {column}: "
                 f"{a or '(blank)'} and {b or '(blank)'}."
             )
             rows = (("lock", pair), ("same", column))
@@ -154,6 +159,10 @@ def _lock_conflicts(
             rows = (("lock", pair), ("single", student))
             conflicts.append(RuleConflict("locked_and_single", text, (student,), rows))
     return conflicts
+
+
+def _names(survey: Survey, pair: Pair) -> str:
+    return f"{survey.ids[pair[0]]} and {survey.ids[pair[1]]}"
 
 
 def _odd_groups(survey: Survey, rules: Rules, groups: Sequence[StudentGroup]) -> list[RuleConflict]:

@@ -3,21 +3,19 @@
 from collections.abc import Mapping
 from typing import Any
 
-from django.db.models import Sum
-
 from webapp.common.listing import light
 from webapp.common.parameters import whole_number
 from webapp.matching.conflicts import Conflict
-from webapp.matching.models import Proposal
+from webapp.matching.models import PairState, Proposal
 from webapp.matching.numbers import ProposalNumbers
 from webapp.matching.selectors.cards import pair_card
 from webapp.matching.selectors.models import learned_since
 from webapp.matching.selectors.proposals import (
     APART,
     forbidden_pairs,
+    pair_counts,
     pair_table,
-    proposal_progress,
-    standing_pairs,
+    pair_tabs,
 )
 from webapp.matching.services.proposals import proposal_conflicts
 
@@ -37,19 +35,23 @@ def proposal_context(proposal: Proposal, parameters: Mapping[str, str]) -> dict[
     }
     if not proposal.is_computed:
         return context
-    decided, total = proposal_progress(proposal)
-    forbidden = set(forbidden_pairs(proposal).values_list("pk", flat=True))
+    counts = pair_counts(proposal)
+    forbidden = dict(forbidden_pairs(proposal).values_list("pk", "state"))
+    n_standing = counts.total - counts.of(*APART)
+    n_standing -= sum(state not in APART for state in forbidden.values())
     table = pair_table(proposal, parameters, conflicts)
     rows = list(table.page.object_list)
+    n_open = counts.of(PairState.OPEN)
     context |= {
         "table": table,
-        "decided": decided,
-        "total": total,
-        "n_open": total - decided,
+        "tabs": pair_tabs(proposal, counts, table.tab),
+        "decided": counts.total - n_open,
+        "total": counts.total,
+        "n_open": n_open,
         "forbidden": forbidden,
         "n_forbidden": len(forbidden),
-        "n_unpaired": proposal.cohort.n_students - 2 * standing_pairs(proposal).count(),
-        "total_score": proposal.pairs.aggregate(sum=Sum("score"))["sum"],
+        "n_unpaired": proposal.cohort.n_students - 2 * n_standing,
+        "total_score": counts.total_score,
         "rows": rows,
         "is_apart_tab": table.tab in APART,
     }

@@ -1,12 +1,13 @@
 """The table of a proposal: tabs, sorting, filtering and paging, all from the address."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
 from django.core.paginator import Page
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 
 from webapp.accounts.models import User
 from webapp.common.listing import Listing, Tally, light, list_page, page_at
@@ -14,6 +15,7 @@ from webapp.common.parameters import digits_of, whole_number
 from webapp.common.selectors import owned_by
 from webapp.matching.conflicts import Conflict
 from webapp.matching.models import ForbiddenPair, LearnedModel, PairState, Proposal, ProposedPair
+from webapp.matching.rules import forbids_of
 
 PAGE_SIZE = 50
 SORTS = {
@@ -24,6 +26,7 @@ SORTS = {
 }
 # Their tabs list rules, which hold on when the pairs are no longer proposed.
 APART = (PairState.REJECTED, PairState.NEVER)
+ALL = "all"
 DEFAULT_SORT = "-doubt"
 SORT_WORDS = {
     "doubt": "Most certain first",
@@ -47,11 +50,27 @@ class Tab:
 
 
 @dataclass(frozen=True, slots=True)
+class PairCounts:
+    """How many pairs of a proposal are in which state, and the sum of all their scores."""
+
+    by_state: Mapping[str, int]
+    total_score: float | None
+
+    @property
+    def total(self) -> int:
+        """How many pairs there are."""
+        return sum(self.by_state.values())
+
+    def of(self, *states: str) -> int:
+        """How many pairs are in any of some states."""
+        return sum(self.by_state.get(state, 0) for state in states)
+
+
+@dataclass(frozen=True, slots=True)
 class PairTable:
     """What the page shows of a proposal under one address."""
 
     tab: str
-    tabs: tuple[Tab, ...]
     page: Page[Any]
     sort: str
     query: str
@@ -105,12 +124,17 @@ def with_progress(proposals: Iterable[Proposal]) -> list[Proposal]:
     return found
 
 
-def proposal_progress(proposal: Proposal) -> tuple[int, int]:
-    """Return how many pairs are decided, of how many."""
-    counts = proposal.pairs.aggregate(
-        total=Count("pk"), is_open=Count("pk", filter=Q(state=PairState.OPEN))
+def pair_counts(proposal: Proposal) -> PairCounts:
+    """Return the counts by state, read at once."""
+    rows = list(
+        proposal.pairs.order_by()
+        .values_list("state")
+        .annotate(count=Count("pk"), score=Sum("score"))
     )
-    return counts["total"] - counts["is_open"], counts["total"]
+    scores = [score for _, _, score in rows]
+    return PairCounts(
+        {state: count for state, count, _ in rows}, math.fsum(scores) if scores else None
+    )
 
 
 def forbidden_pairs(*proposals: Proposal) -> QuerySet[ProposedPair]:
@@ -145,10 +169,8 @@ def pair_table(
 ) -> PairTable:
     """Return tab, order, filter and page that the address asks for; nonsense reads as default."""
     conflicted = _conflicted_pairs(proposal, conflicts)
-    tabs = _tabs(proposal)
-    keys = {tab.key for tab in tabs}
     tab = parameters.get("tab", "")
-    tab = tab if tab in keys else PairState.OPEN.value
+    tab = tab if tab in (*PairState.values, ALL) else PairState.OPEN.value
     sort = parameters.get("sort", DEFAULT_SORT)
     sort = sort if sort in SORT_WORDS else DEFAULT_SORT
     query = parameters.get("q", "").strip()[:20]
@@ -160,21 +182,24 @@ def pair_table(
         else _pair_rows(proposal, tab, sort, query, against, set(conflicted))
     )
     page = page_at(rows, parameters.get("page"), PAGE_SIZE)
-    return PairTable(tab, tabs, page, sort, query, against, conflicted)
+    return PairTable(tab, page, sort, query, against, conflicted)
 
 
-def _tabs(proposal: Proposal) -> tuple[Tab, ...]:
-    counts = dict(proposal.pairs.order_by().values_list("state").annotate(count=Count("pk")))
-    shown = [
-        Tab(state.value, state.label, counts.get(state.value, 0))
+def pair_tabs(proposal: Proposal, counts: PairCounts, shown: str) -> list[Tab]:
+    """Return the tabs with their counts; rejected pairs have one where there are any."""
+    apart = forbids_of(proposal).aggregate(
+        **{state: Count("pk", filter=Q(proposal=_owner(proposal, state))) for state in APART}
+    )
+    tabs = [
+        Tab(state.value, state.label, counts.of(state))
         for state in (PairState.OPEN, PairState.ACCEPTED, PairState.LOCKED, PairState.SWAPPED)
     ]
-    for state in APART:
-        count = _kept_apart(proposal, state).count()
-        if count or state == PairState.NEVER:
-            shown.append(Tab(state.value, state.label, count))
-    shown.append(Tab("all", "All", sum(counts.values())))
-    return tuple(shown)
+    tabs += [
+        Tab(state.value, state.label, apart[state])
+        for state in APART
+        if apart[state] or state in (PairState.NEVER, shown)
+    ]
+    return [*tabs, Tab(ALL, "All", counts.total)]
 
 
 def _pair_rows(
@@ -183,7 +208,7 @@ def _pair_rows(
     rows = proposal.pairs.all()
     if tab == PairState.OPEN:
         rows = rows.filter(Q(state=PairState.OPEN) | Q(pk__in=conflicted))
-    elif tab != "all":
+    elif tab != ALL:
         rows = rows.filter(state=tab)
     digits = digits_of(query)
     if digits:
@@ -199,8 +224,12 @@ def _pair_rows(
 
 def _kept_apart(proposal: Proposal, state: str) -> QuerySet[ForbiddenPair]:
     """Return the rules that keep pairs apart: rejected in this proposal, or never in the cohort."""
-    whose = proposal if state == PairState.REJECTED else None
-    return ForbiddenPair.objects.filter(cohort_id=proposal.cohort_id, proposal=whose)
+    owner = _owner(proposal, state)
+    return ForbiddenPair.objects.filter(cohort_id=proposal.cohort_id, proposal=owner)
+
+
+def _owner(proposal: Proposal, state: str) -> Proposal | None:
+    return proposal if state == PairState.REJECTED else None
 
 
 def _apart_rows(proposal: Proposal, state: str, query: str) -> QuerySet[ForbiddenPair]:

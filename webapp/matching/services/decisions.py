@@ -122,17 +122,17 @@ def _check_may_change(pair: ProposedPair, state: PairState, *, bulk: bool) -> No
 
 
 def _set_state(user: User, pair: ProposedPair, state: PairState, version: int) -> None:
-    now = timezone.now()
-    who = "" if state == PairState.OPEN else user.get_username()
-    changed = ProposedPair.objects.filter(pk=pair.pk, version=version).update(
-        state=state,
-        version=version + 1,
-        decided_by=who,
-        decided_at=None if state == PairState.OPEN else now,
-    )
-    if not changed:
+    is_open = state == PairState.OPEN
+    written = {
+        "state": state.value,
+        "version": version + 1,
+        "decided_by": "" if is_open else user.get_username(),
+        "decided_at": None if is_open else timezone.now(),
+    }
+    if not ProposedPair.objects.filter(pk=pair.pk, version=version).update(**written):
         raise PairsChangedError(_changed_sentence(pair))
-    pair.refresh_from_db()
+    for name, value in written.items():
+        setattr(pair, name, value)
 
 
 def _changed_sentence(pair: ProposedPair) -> str:
