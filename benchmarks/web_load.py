@@ -184,7 +184,9 @@ class Filler:
             )
             if k == 0:
                 self._write_arrays(proposal)
-            ProposedPair.objects.bulk_create(self._pairs(proposal), batch_size=BATCH)
+            pairs = ProposedPair.objects.bulk_create(self._pairs(proposal), batch_size=BATCH)
+            proposal.n_pairs, proposal.n_open = len(pairs), sum(pair.is_open for pair in pairs)
+            proposal.save(update_fields=["n_pairs", "n_open"])
 
     def _write_arrays(self, proposal: Proposal) -> None:
         """All proposals share one file of marginals, which is large: 400 MB of 10,000 students."""

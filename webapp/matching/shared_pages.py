@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.db.models import Count, Q, QuerySet
 from django.urls import reverse
 
 from webapp.accounts.models import User
@@ -15,7 +15,7 @@ from webapp.common.listing import light
 from webapp.common.selectors import counter_of, owned_by
 from webapp.matching.models import LearnedModel, Proposal, ProposedPair
 from webapp.matching.selectors.models import learned_models, worth_learning
-from webapp.matching.selectors.proposals import being_decided, with_progress
+from webapp.matching.selectors.proposals import being_decided
 
 MAX_HITS = 10
 # Whole words only: the housing system's A-1376 is likely to be another student than S-1376.
@@ -57,11 +57,10 @@ def cohort_progress(keys: Collection[Any]) -> dict[Any, hooks.Progress]:
     for row in models.order_by().values("cohorts").annotate(count=Count("pk")):
         words = f"Used by {counted(row['count'], 'model')}"
         found[row["cohorts"]] = hooks.Progress(words, 1, 1, reverse("matching:models"), stage=1)
-    # Pairs are counted of the last changed proposal only: a cohort has many, of thousands of pairs.
-    has_pairs = Exists(ProposedPair.objects.filter(proposal=OuterRef("pk")))
-    proposals = Proposal.objects.filter(has_pairs, cohort__in=keys).order_by("updated_at")
-    latest = {proposal.cohort_id: proposal for proposal in proposals.only("cohort")}
-    for proposal in with_progress(latest.values()):
+    proposals = Proposal.objects.filter(n_pairs__gt=0, cohort__in=keys).order_by("updated_at")
+    proposals = proposals.only("cohort", "n_pairs", "n_open")
+    latest = {proposal.cohort_id: proposal for proposal in proposals}
+    for proposal in latest.values():
         found[proposal.cohort_id] = hooks.Progress(
             f"{proposal.n_decided:,} of {counted(proposal.n_pairs, 'pair')} decided",
             proposal.n_decided,
@@ -121,8 +120,8 @@ def next_steps(user: User) -> Iterable[hooks.NextStep]:
 
 
 def _decide_steps(user: User) -> Iterable[hooks.NextStep]:
-    for proposal in with_progress(being_decided(user)[:2]):
-        decided = proposal.n_pairs - proposal.n_open
+    for proposal in being_decided(user)[:2]:
+        decided = proposal.n_decided
         rest = counted(proposal.n_open, "pair")
         if decided:
             rest = "the last pair" if proposal.n_open == 1 else f"the last {rest}"

@@ -1,6 +1,6 @@
 """A small university that was learned from once, and rows made from it for every test."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,7 @@ from webapp.cohorts.models import Cohort, PairsOrigin, Student
 from webapp.cohorts.services.cohorts import cohort_set_pairs
 from webapp.jobs.models import Job
 from webapp.jobs.runner import run_job
-from webapp.matching.models import LearnedModel, Proposal, ProposedPair
+from webapp.matching.models import LearnedModel, PairState, Proposal, ProposedPair
 from webapp.matching.results import learning_figures, weight_rows
 from webapp.matching.services.proposals import proposal_create
 
@@ -142,8 +142,14 @@ def make_proposal(bob: User, first_years: Cohort, learned: LearnedModel) -> Call
 
 
 @pytest.fixture
-def proposal(make_proposal: Callable[..., Proposal]) -> Proposal:
-    return make_proposal()
+def proposal(make_proposal: Callable[..., Proposal]) -> Iterator[Proposal]:
+    """A proposal; whatever a test does to its pairs, the counts that lists show stay true."""
+    made = make_proposal()
+    yield made
+    left = Proposal.objects.filter(pk=made.pk).first()
+    if left is not None:
+        n_open = left.pairs.filter(state=PairState.OPEN).count()
+        assert (left.n_pairs, left.n_open) == (left.pairs.count(), n_open)
 
 
 def two_of(proposal: Proposal, gender: str = "F") -> list[ProposedPair]:

@@ -22,7 +22,7 @@ from webapp.matching.models import (
     ProposedPair,
 )
 from webapp.matching.rules import HELD_STATES
-from webapp.matching.services.decisions import decision_undo, pairs_decide
+from webapp.matching.services.decisions import decision_undo, note_changes, pairs_decide
 
 HTMX = {"HX-Request": "true"}
 
@@ -235,6 +235,7 @@ def test_the_card_offers_every_other_decision(
     """Rejecting stood in the bar of marked rows alone, and a phone marks no rows."""
     pair = proposal.pairs.first()
     ProposedPair.objects.filter(pk=pair.pk).update(state=state)
+    note_changes(proposal, 0)
     address = reverse("matching:pair", args=[proposal.pk, pair.pk])
     card = client_of(bob).get(address, headers=HTMX).content.decode()
     offered = set(re.findall(r'name="decision" value="(\w+)"', card))

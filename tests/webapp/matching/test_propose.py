@@ -1,12 +1,14 @@
 """Proposing: complete pairs under the rules, conflicts by name, and again around decisions."""
 
 from collections.abc import Callable
+from importlib import import_module
 from itertools import combinations
 from pathlib import Path
 from unittest.mock import Mock
 
 import numpy as np
 import pytest
+from django.apps import apps
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
@@ -414,3 +416,14 @@ def test_reasons_are_named_in_full(client_of: Callable, bob: User, proposal: Pro
     assert any(len(name) > 14 for name, _ in reasons)
     for name, is_for in reasons:
         assert f"{'+' if is_for else '−'} {escape(name)}</span>" in page
+
+
+def test_an_upgrade_counts_the_pairs_of_older_proposals(proposal: Proposal) -> None:
+    pair = proposal.pairs.first()
+    proposal.pairs.filter(pk=pair.pk).update(state=PairState.ACCEPTED)
+    Proposal.objects.update(n_pairs=0, n_open=0)
+    migration = import_module("webapp.matching.migrations.0005_counts_of_pairs")
+    migration.count_pairs(apps, None)
+    proposal.refresh_from_db()
+    assert proposal.n_decided == 1
+    assert proposal.n_pairs == proposal.pairs.count()

@@ -16,7 +16,8 @@ class Proposal(OrganisationOwned):
 
     ``revision`` counts its computed versions; each has its own file of marginals, so a page that
     was loaded before a re-proposal never reads the numbers of another one. ``best_at`` dates the
-    certificate and ``changes`` counts decisions since then.
+    certificate and ``changes`` counts decisions since then. ``n_pairs`` and ``n_open`` (pairs that
+    nobody decided yet) are what lists show, which would count hundreds of thousands of pairs.
     """
 
     uuid = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -34,6 +35,8 @@ class Proposal(OrganisationOwned):
     arrays = models.UUIDField(null=True)
     best_at = models.DateTimeField(null=True)
     changes = models.PositiveIntegerField(default=0)
+    n_pairs = models.PositiveIntegerField(default=0, db_default=0)
+    n_open = models.PositiveIntegerField(default=0, db_default=0)
     figures = models.JSONField(default=dict)
     updated_at = models.DateTimeField(default=timezone.now)
 
@@ -47,6 +50,11 @@ class Proposal(OrganisationOwned):
     def is_computed(self) -> bool:
         """Whether there are pairs to decide."""
         return self.revision > 0
+
+    @property
+    def n_decided(self) -> int:
+        """How many pairs somebody decided about."""
+        return self.n_pairs - self.n_open
 
     def files_of(self, arrays: UUID) -> tuple[Path, Path]:
         """Where one computation keeps its small arrays (npz) and its marginals (npy).

@@ -1,7 +1,7 @@
 """The table of a proposal: tabs, sorting, filtering and paging, all from the address."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -10,7 +10,7 @@ from django.core.paginator import Page
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 
 from webapp.accounts.models import User
-from webapp.common.listing import Listing, Tally, light, list_page, page_at
+from webapp.common.listing import Listing, light, list_page, page_at
 from webapp.common.parameters import digits_of, whole_number
 from webapp.common.selectors import owned_by
 from webapp.matching.conflicts import Conflict
@@ -83,18 +83,6 @@ class PairTable:
         return SORT_WORDS[self.sort]
 
 
-_IS_OPEN = Q(state=PairState.OPEN)
-_PAIRS = Tally(
-    ProposedPair.objects.all(),
-    "proposal",
-    {
-        "n_pairs": Count("pk"),
-        "n_open": Count("pk", filter=_IS_OPEN),
-        "n_decided": Count("pk", filter=~_IS_OPEN),
-    },
-)
-
-
 def proposals_of(user: User) -> QuerySet[Proposal]:
     """Return the proposals of the user's organisation, last changed first."""
     return light(owned_by(Proposal, user), "cohort", "model", "job")
@@ -107,21 +95,13 @@ def with_questions() -> QuerySet[Proposal]:
 
 
 def proposal_listing(user: User, parameters: Mapping[str, str]) -> Listing[Proposal]:
-    """Return a page of the proposals; each knows ``n_pairs``, ``n_open`` and ``n_decided``."""
-    return list_page(proposals_of(user), parameters, _PAIRS)
+    """Return a page of the proposals."""
+    return list_page(proposals_of(user), parameters)
 
 
 def being_decided(user: User) -> QuerySet[Proposal]:
     """Return the proposals with pairs that nobody decided yet."""
-    is_open = ProposedPair.objects.filter(_IS_OPEN, proposal=OuterRef("pk"))
-    return proposals_of(user).filter(Exists(is_open))
-
-
-def with_progress(proposals: Iterable[Proposal]) -> list[Proposal]:
-    """Return proposals that know ``n_pairs``, ``n_open`` and ``n_decided``."""
-    found = list(proposals)
-    _PAIRS.add_to(found)
-    return found
+    return proposals_of(user).filter(n_open__gt=0)
 
 
 def pair_counts(proposal: Proposal) -> PairCounts:

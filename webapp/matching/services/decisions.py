@@ -61,6 +61,18 @@ def lock_proposal(proposal: Proposal) -> Proposal:
     return locked
 
 
+def note_changes(proposal: Proposal, count: int) -> None:
+    """Write what lists say about a proposal that is locked and whose pairs were changed.
+
+    ``count`` is how many decisions more, or less, its certificate does not know of.
+    """
+    Proposal.objects.filter(pk=proposal.pk).update(
+        changes=F("changes") + count,
+        n_open=proposal.pairs.filter(state=PairState.OPEN).count(),
+        updated_at=timezone.now(),
+    )
+
+
 @transaction.atomic
 def pairs_decide(
     *, user: User, proposal: Proposal, decision: Decision, versions: dict[int, int]
@@ -230,9 +242,7 @@ def record_event(
             "forbidden": forbidden,
         },
     )
-    Proposal.objects.filter(pk=proposal.pk).update(
-        changes=F("changes") + int(unsettles), updated_at=timezone.now()
-    )
+    note_changes(proposal, int(unsettles))
     shown = [pair.label for pair in pairs[:50]]
     audit(user, verb, proposal, pairs=shown, count=len(pairs))
     return event
@@ -258,9 +268,7 @@ def decision_undo(*, user: User, proposal: Proposal, event: DecisionEvent) -> st
     _undo_forbidden(user, proposal, event)
     if event.decision == Decision.RULE:
         restore_rules(user, proposal, event.after)
-    Proposal.objects.filter(pk=proposal.pk).update(
-        changes=F("changes") - event.before["changes"], updated_at=timezone.now()
-    )
+    note_changes(proposal, -event.before["changes"])
     audit(user, "undid", proposal, decision=event.sentence)
     return f"Undone. {_undone_words(event)}"
 

@@ -207,6 +207,8 @@ def _store_pairs(
     proposal.revision += 1
     proposal.best_at = proposal.updated_at = timezone.now()
     proposal.changes = 0
+    proposal.n_pairs = len(rows)
+    proposal.n_open = sum(pair.is_open for pair in rows)
     proposal.figures = figures
     proposal.save()
     if old is not None:

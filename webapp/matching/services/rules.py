@@ -20,7 +20,7 @@ from webapp.matching.models import (
     ProposedPair,
 )
 from webapp.matching.rules import HELD_STATES
-from webapp.matching.services.decisions import lock_proposal, pair_row
+from webapp.matching.services.decisions import lock_proposal, note_changes, pair_row
 from webapp.matching.services.rule_record import Change, record_rules
 
 
@@ -101,9 +101,7 @@ def _record(
         before={"pairs": changed, "changes": int(unsettles)},
         after={"versions": {str(row["pk"]): now[row["pk"]].version for row in changed}, **changes},
     )
-    Proposal.objects.filter(pk=proposal.pk).update(
-        changes=F("changes") + int(unsettles), updated_at=timezone.now()
-    )
+    note_changes(proposal, int(unsettles))
     audit(user, "changed a rule", proposal, rule=sentence)
     return event
 
