@@ -38,7 +38,7 @@ from benchmarks.segmentation_runs import (
 from benchmarks.table2 import TOLERANCE, fit_table_2
 from engine.core.gap import relative_gap
 from engine.crf.grid_features import GridExample
-from engine.learning.segmentation_prediction import predict_marginals
+from engine.learning.grid_readout import predict_marginals
 from engine.learning.segmentation_solvers import SegmentationTask
 
 PUBLISHED = (

@@ -1,10 +1,10 @@
 """Peak memory of learning from pictures of 12 megapixels, and of predicting them.
 
-    python -m benchmarks.large_memory [--learned 20] [--predicted 200]
+    python -m benchmarks.large_memory [--learned 20] [--predicted 200] [--masks] [--max-seconds S]
 
-Classes are learned from painted pictures, then pictures are predicted one after the other, in one
-process, as a worker does. The peak is printed for learning and for every tenth prediction: it may
-not pass 2 GB, and must not grow.
+Classes are learned from painted pictures, or masks at full detail, then pictures are predicted one
+after the other, in one process, as a worker does. The peak is printed for learning and for every
+tenth prediction: it may not pass 2 GB, and must not grow.
 """
 
 import argparse
@@ -16,8 +16,16 @@ import numpy as np
 from benchmarks.microscope_pictures import CLASSES, draw_cells
 from benchmarks.peak_memory import forget_peak, peak_gigabytes
 from benchmarks.reporting import print_machine, print_table
-from engine import predict_classes, train_class_segmentation
-from engine.learning.class_model import Detail
+from engine import (
+    predict_classes,
+    predict_segmentation,
+    train_boosted_segmentation,
+    train_class_segmentation,
+)
+from engine.learning.boosted_model import BoostedSegmentationModel
+from engine.learning.class_model import ClassSegmentationModel, Detail
+
+Model = ClassSegmentationModel | BoostedSegmentationModel
 
 SHAPE = (3000, 4000)
 ALLOWED_GIGABYTES = 2.0
@@ -43,21 +51,51 @@ def _strokes(count: int) -> Iterator[np.ndarray]:
     return (large(k)[1] for k in range(count))
 
 
+def _masks(count: int) -> Iterator[np.ndarray]:
+    for k in range(count):
+        _, labels = draw_cells(np.random.default_rng([k]), SIDE)
+        times = (-(-SHAPE[0] // SIDE), -(-SHAPE[1] // SIDE))
+        yield np.tile(labels == 1, times)[: SHAPE[0], : SHAPE[1]]
+
+
+def learn(count: int, max_seconds: float | None, *, is_masks: bool) -> Model:
+    """Learn at full detail, from masks or from strokes."""
+    if is_masks:
+        return train_boosted_segmentation(
+            _pictures(count), _masks(count), max_side=max(SHAPE), max_seconds=max_seconds
+        ).model
+    return train_class_segmentation(
+        _pictures(count),
+        _strokes(count),
+        CLASSES,
+        detail=Detail(max_side=max(SHAPE), scale=1.0),
+        position=False,
+        max_seconds=max_seconds,
+    ).model
+
+
+def predict(model: Model, picture: np.ndarray) -> None:
+    """Predict one picture, as a worker does."""
+    if isinstance(model, ClassSegmentationModel):
+        predict_classes(model, picture, with_best=False)
+    else:
+        predict_segmentation(model, picture)
+
+
 def main() -> None:
     """Learn, predict, and print."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--learned", type=int, default=20)
     parser.add_argument("--predicted", type=int, default=200)
+    parser.add_argument("--masks", action="store_true", help="learn from masks, not from strokes")
+    parser.add_argument("--max-seconds", type=float, help="of learning")
     options = parser.parse_args()
     print_machine()
     rows, worst = [], 0.0
     forget_peak()
     begun = time.process_time()
     count = options.learned
-    detail = Detail(max_side=max(SHAPE), scale=1.0)
-    trained = train_class_segmentation(
-        _pictures(count), _strokes(count), CLASSES, detail=detail, position=False
-    )
+    model = learn(count, options.max_seconds, is_masks=options.masks)
     worst = max(worst, peak_gigabytes())
     taken = time.process_time() - begun
     rows.append([f"learn from {count}", f"{peak_gigabytes():.2f}", f"{taken:.0f}"])
@@ -65,7 +103,7 @@ def main() -> None:
         picture = large(1000 + k)[0]
         forget_peak()
         begun = time.process_time()
-        predict_classes(trained.model, picture, with_best=False)
+        predict(model, picture)
         worst = max(worst, peak_gigabytes())
         if k % 10 == 0:
             taken = time.process_time() - begun

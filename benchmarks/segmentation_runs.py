@@ -17,8 +17,8 @@ from engine.crf.image_features import compute_image_features
 from engine.crf.image_grid import model_shape, shrink_image, shrink_mask
 from engine.datasets.image_folder import list_images
 from engine.kernels.threads import one_blas_thread
+from engine.learning.grid_readout import predict_marginals
 from engine.learning.marginal_fitting import LONG_MEMORY, estimate_metric, fit_marginals
-from engine.learning.segmentation_prediction import predict_marginals
 from engine.learning.segmentation_progress import SegmentationReporter
 from engine.learning.segmentation_solvers import (
     SegmentationTask,

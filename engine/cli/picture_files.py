@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Callable, Iterator, Sequence
+from itertools import tee
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -57,16 +58,20 @@ def some_of(files: Sequence[ImageFile]) -> Sequence[ImageFile]:
 
 
 def choose_side(
-    pairs: Sequence[tuple[ByteImage, NDArray[np.uint8]]],
+    read: Callable[[], Iterator[tuple[ByteImage, NDArray[np.uint8]]]],
     n_classes: int,
     most: int,
     args: argparse.Namespace,
 ) -> dict[str, Any]:
-    """Set the longest side of models, up to ``most``, to the one that pays on some pictures."""
-    sides = sides_to_try([labels.shape for _, labels in pairs], most=most)
+    """Set the longest side of models, up to ``most``, to the one that pays on some pictures.
+
+    ``read`` begins to read pictures and their labels; they are gone through twice, one at a time.
+    """
+    sides = sides_to_try([labels.shape for _, labels in read()], most=most)
+    for_images, for_labels = tee(read())
     choice = choose_detail(
-        (image for image, _ in pairs),
-        (labels for _, labels in pairs),
+        (image for image, _ in for_images),
+        (labels for _, labels in for_labels),
         n_classes,
         [Detail(side) for side in sides],
         position=args.position,

@@ -23,6 +23,7 @@ from engine.cli.picture_files import (
 from engine.cli.segment_tiles import predict_in_tiles, wants_tiles
 from engine.core.arguments import ByteImage
 from engine.core.errors import InvalidProblemError
+from engine.crf.class_features import ClassLabels
 from engine.crf.image_grid import MIN_SIDE
 from engine.datasets.image_folder import ImageFile, list_images
 from engine.datasets.image_names import MASK_SUFFIX
@@ -30,6 +31,7 @@ from engine.datasets.masks import MaskArray, write_mask
 from engine.learning.boosted_model import LOSSES
 from engine.learning.boosted_segmentation import TrainedBoosted, train_boosted_segmentation
 from engine.learning.class_model import is_class_model
+from engine.learning.detail_choice import MOST_LINEAR_SIDE, MOST_SIDE
 from engine.learning.segmentation import SOLVERS, TrainedSegmentation, train_segmentation
 from engine.learning.segmentation_model import AnySegmentationModel, load_segmentation_model
 from engine.learning.segmentation_prediction import (
@@ -39,9 +41,6 @@ from engine.learning.segmentation_prediction import (
 )
 
 DEFAULT_GAP = 1e-3
-
-MOST_SIDE = 1000
-"""Longest side of models of masks that "auto" tries: they are learned from whole, in memory."""
 
 
 def _side(text: str) -> int:
@@ -93,7 +92,8 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
         type=_side,
         default=200,
         help="longest side within the model, pixels; larger images are shrunk (default 200); auto "
-        "tries sizes from 100 on and takes a finer one while it makes clearly fewer mistakes",
+        "tries sizes from 100 on and takes a finer one while it makes clearly fewer mistakes, up "
+        "to full size (linear: 1000)",
     )
     _add_solver(parser)
     segment_classes.add_training_options(parser)
@@ -231,7 +231,7 @@ def _train(args: argparse.Namespace) -> dict[str, Any]:
         )
     checkpoint = open_checkpoint(args.checkpoint)
     files = list_images(args.images, args.masks)
-    tried = _settle_side(files, args)
+    tried = _settle_side(files, args, has_trees=unaries == "boosted")
     skipped: Failures = []
     for_images, for_masks = tee(_labelled(files, args, skipped))  # read in step: holds one pair
     images, masks = (image for image, _ in for_images), (mask for _, mask in for_masks)
@@ -265,13 +265,18 @@ def _train(args: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _settle_side(files: Sequence[ImageFile], args: argparse.Namespace) -> dict[str, Any]:
+def _settle_side(
+    files: Sequence[ImageFile], args: argparse.Namespace, *, has_trees: bool
+) -> dict[str, Any]:
     """Choose the longest side where that is left to us; return what was tried."""
     if args.max_side:
         return {}
-    pairs = _labelled(some_of(files), args, [])
-    coded = [(image, mask.astype(np.uint8)) for image, mask in pairs]
-    return choose_side(coded, 2, MOST_SIDE, args)
+    some, most = some_of(files), MOST_SIDE if has_trees else MOST_LINEAR_SIDE
+
+    def read_some() -> Iterator[tuple[ByteImage, ClassLabels]]:
+        return ((image, mask.view(np.uint8)) for image, mask in _labelled(some, args, []))
+
+    return choose_side(read_some, 2, most, args)
 
 
 def _labelled(

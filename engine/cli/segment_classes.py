@@ -22,7 +22,7 @@ from engine.cli.picture_files import (
 from engine.cli.segment_tiles import predict_in_tiles, wants_tiles
 from engine.core.arguments import ByteImage
 from engine.core.errors import InvalidProblemError
-from engine.crf.class_features import UNKNOWN
+from engine.crf.class_features import UNKNOWN, ClassLabels
 from engine.datasets.image_folder import ImageFile, list_images
 from engine.datasets.label_maps import (
     LabelCode,
@@ -34,12 +34,10 @@ from engine.datasets.label_maps import (
 from engine.learning.class_model import ClassSegmentationModel, Detail, load_class_model
 from engine.learning.class_prediction import ClassPrediction, predict_classes
 from engine.learning.class_segmentation import train_class_segmentation
+from engine.learning.detail_choice import MOST_SIDE
 from engine.metrics.classes import Confusion, class_figures, confusion
 
 Labelled = tuple[ByteImage, NDArray[np.uint8], NDArray[np.float32] | None, str]
-
-MOST_SIDE = 20_000
-"""Longest side of models that "auto" tries: classes are learned from windows of pictures."""
 
 MAP_ENDINGS = (".npy", ".tif", ".tiff")
 
@@ -99,8 +97,12 @@ def train(args: argparse.Namespace) -> dict[str, Any]:
     code = label_code(args, files)
     tried = {}
     if args.max_side == 0:
-        some = list(_labelled(some_of(files), code, None, args, []))
-        tried = choose_side([row[:2] for row in some], len(code.names), MOST_SIDE, args)
+        some = some_of(files)
+
+        def read_some() -> Iterator[tuple[ByteImage, ClassLabels]]:
+            return (row[:2] for row in _labelled(some, code, None, args, []))
+
+        tried = choose_side(read_some, len(code.names), MOST_SIDE, args)
     skipped: Failures = []
     read = _labelled(files, code, args.maps, args, skipped)
     for_images, for_labels, for_maps = tee(read, 3)  # read in step: holds one picture

@@ -40,7 +40,10 @@ PLACES = tuple(
 LOG_ODDS_LIMIT = 6.0
 """Guesses more certain than this are cut: trees that never saw the picture can be no surer."""
 
-N_CONTEXT = 1 + len(AVERAGES) + len(RINGS) * len(DIRECTIONS) + 2 + 1
+N_LOCAL = 1 + len(AVERAGES) + len(RINGS) * len(DIRECTIONS)
+"""Numbers a pixel of masks that tell of its surroundings alone."""
+
+N_CONTEXT = N_LOCAL + 2 + 1
 """Numbers a pixel of masks."""
 
 CLASS_PLACES = tuple(
@@ -108,23 +111,29 @@ def average_around(
         plane[:] = at_scale[scale][np.ix_(y, x)]
 
 
-def compute_context(log_odds: FloatPlanes, place_within: GuessPlace | None = None) -> FloatPlanes:
+def compute_context(
+    log_odds: FloatPlanes, place_within: GuessPlace | None = None, *, is_local: bool = False
+) -> FloatPlanes:
     """Return the context of every pixel, one plane a feature.
 
     Parameters
     ----------
     log_odds : ndarray, shape (rows, columns), float32, of the first guess
     place_within : where the whole guess lies, where this is a window of it
+    is_local : whether only its surroundings tell of a pixel, and not its place within the guess
 
     Returns
     -------
-    ndarray, shape (N_CONTEXT, rows, columns), float32
+    ndarray, shape (N_CONTEXT or N_LOCAL, rows, columns), float32
     """
     rows, columns = log_odds.shape
-    planes = np.empty((N_CONTEXT, rows, columns), dtype=np.float32)
+    n_planes = n_context(1, is_local=is_local)
+    planes = np.empty((n_planes, rows, columns), dtype=np.float32)
     np.clip(log_odds, -LOG_ODDS_LIMIT, LOG_ODDS_LIMIT, out=planes[0])
     guess = 1 / (1 + np.exp(-planes[0]))
-    average_around(guess, AVERAGES, PLACES, planes[1:-3])
+    average_around(guess, AVERAGES, PLACES, planes[1:N_LOCAL])
+    if is_local:
+        return planes
     if place_within is None:
         by_row = np.asarray(guess.sum(axis=1, dtype=np.float64))
         by_column = np.asarray(guess.sum(axis=0, dtype=np.float64))
@@ -163,12 +172,15 @@ def compute_class_context(scores: FloatPlanes) -> FloatPlanes:
     return planes
 
 
-def n_context(n_outputs: int) -> int:
-    """Numbers a pixel around guesses of so many numbers each."""
-    return N_CONTEXT if n_outputs == 1 else n_outputs * (1 + len(AVERAGES) + len(CLASS_PLACES))
+def n_context(n_outputs: int, *, is_local: bool = False) -> int:
+    """Numbers a pixel around guesses of so many numbers each; those of classes are all local."""
+    if n_outputs == 1:
+        return N_LOCAL if is_local else N_CONTEXT
+    return n_outputs * (1 + len(AVERAGES) + len(CLASS_PLACES))
 
 
-def context_of(scores: FloatPlanes) -> FloatPlanes:
+def context_of(scores: FloatPlanes, *, is_local: bool = False) -> FloatPlanes:
     """Return the context of log-odds, (rows, columns, 1), or of scores of classes."""
-    is_of_mask = scores.shape[2] == 1
-    return compute_context(scores[:, :, 0]) if is_of_mask else compute_class_context(scores)
+    if scores.shape[2] == 1:
+        return compute_context(scores[:, :, 0], is_local=is_local)
+    return compute_class_context(scores)

@@ -1,15 +1,65 @@
-"""Windows of a picture at the size of its model, read as they are needed."""
+"""Windows of a picture at the size of its model, and tiles of it, read as they are needed."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from itertools import pairwise
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from PIL import Image
 
 from engine.core.arguments import ByteImage
 
+MARGIN = 112
+"""Pixels of the model around a tile's core: the context looks away 68 of them, and three widest
+Gaussians are about as many."""
+
 READ_PIXELS = 16_000_000
 """Pixels of the picture that are read at once to be shrunk: 48 MB."""
+
+
+class Tile(NamedTuple):
+    """A core, and the window around it that is looked at; all in pixels of the model."""
+
+    top: int
+    left: int
+    rows: int
+    columns: int
+    window: tuple[int, int, int, int]
+
+    @property
+    def inside(self) -> tuple[slice, slice]:
+        """Where the core lies within the window."""
+        top, left = self.top - self.window[0], self.left - self.window[1]
+        return slice(top, top + self.rows), slice(left, left + self.columns)
+
+    @property
+    def place(self) -> tuple[slice, slice]:
+        """Where the window lies within the model."""
+        top, left, rows, columns = self.window
+        return slice(top, top + rows), slice(left, left + columns)
+
+
+def tile_of(core: tuple[int, int, int, int], shape: tuple[int, int], margin: int = MARGIN) -> Tile:
+    """Return the tile of a core (first row and column, rows and columns) of a model of ``shape``.
+
+    Its window ends where the model does.
+    """
+    top, left, rows, columns = core
+    first, begin = max(top - margin, 0), max(left - margin, 0)
+    last, end = min(top + rows + margin, shape[0]), min(left + columns + margin, shape[1])
+    return Tile(top, left, rows, columns, (first, begin, last - first, end - begin))
+
+
+def cut_tiles(shape: tuple[int, int], core: int, margin: int = MARGIN) -> list[Tile]:
+    """Cut a grid into cores of about equal sides, at most ``core``, each with its window."""
+    rows, columns = shape
+    tops = np.linspace(0, rows, -(-rows // core) + 1).astype(int).tolist()
+    lefts = np.linspace(0, columns, -(-columns // core) + 1).astype(int).tolist()
+    return [
+        tile_of((top, left, bottom - top, right - left), shape, margin)
+        for top, bottom in pairwise(tops)
+        for left, right in pairwise(lefts)
+    ]
 
 
 class PictureSource(Protocol):

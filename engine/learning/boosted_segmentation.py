@@ -15,7 +15,7 @@ from engine.core.progress import (
     never_stop,
 )
 from engine.core.status import Status
-from engine.crf.filter_bank import Frame
+from engine.crf.class_features import UNKNOWN
 from engine.crf.grid_features import GridExample
 from engine.kernels.threads import one_blas_thread
 from engine.learning.boosted_model import (
@@ -25,17 +25,25 @@ from engine.learning.boosted_model import (
     make_boosted_model,
     said_of_trees,
 )
+from engine.learning.class_pictures import ReadPicture
 from engine.learning.clock import Clock
+from engine.learning.folds import Folds
+from engine.learning.grid_readout import predict_marginals
 from engine.learning.held_out_choice import is_clearly_less
 from engine.learning.labelled_pictures import (
     Images,
-    LabelledPicture,
     Masks,
     check_labels,
     labelled_pictures,
 )
 from engine.learning.mask_weights import MaskWeights
-from engine.learning.segmentation_prediction import predict_marginals
+from engine.learning.picture_window import (
+    WindowDraw,
+    core_of,
+    cut_windows,
+    is_cut,
+    windows_each,
+)
 from engine.learning.segmentation_progress import HeldOutPictures, SegmentationProgress
 from engine.learning.tree_learning import (
     SAID,
@@ -102,7 +110,8 @@ def train_boosted_segmentation(
     ----------
     images : iterable of ndarray, each (H, W, 3) uint8
     masks : iterable of ndarray, each (H, W) bool, the size of its image
-        Both are gone through once, in step; pictures are kept at the size of their models.
+        Both are gone through once, in step; pictures are kept at the size of their models, of
+        larger ones than 1,000 pixels a side windows of 512.
     loss : "likelihood", "univariate", "clique" or "trees" (no edges), optional
         The surrogate likelihood has a certificate, the others have none. By default "trees", or
         whichever of "univariate" and "likelihood" makes clearly fewer mistakes on pictures kept
@@ -149,12 +158,16 @@ def train_boosted_segmentation(
     check_seconds("max_seconds", max_seconds)
     clock = Clock(on_progress, max_seconds)
     order = np.random.default_rng(0) if rng is None else rng
-    pictures, are_all = _read(images, masks, max_side, order, clock)
+    read = _read(images, masks, max_side, order, clock)
+    pictures = read.pictures
     held_out = [] if holdout is None else _held_out(*holdout, max_side, clock)
     clock.begin(sum(picture.labels.size for picture in pictures))
     with one_blas_thread():
         how = TreeLearning(
-            *(1, None, position, clock.report, should_stop), thinned_from=0, passed=clock.passed
+            *(1, None, position, clock.report, should_stop),
+            thinned_from=0,
+            passed=clock.passed,
+            is_local=read.is_local,
         )
         unaries = how.learn(pictures)
         clock.report("Looking at what the second trees say", 0.78)
@@ -179,42 +192,54 @@ def train_boosted_segmentation(
             unaries, result.theta, loss=used, ridge=weights.ridge, rho=rho, max_side=max_side
         )
         _show(clock, held_out, model, result, should_stop)
-    n_pixels = sum(picture.labels.size for picture in pictures)
-    is_short = how.is_short or not are_all
+    n_pixels = sum(int(np.count_nonzero(p.labels != UNKNOWN)) for p in pictures)
+    is_short = how.is_short or not read.are_all
     status = Status.TIME_LIMIT if is_short and result.status.is_converged else result.status
     result = replace(result, seconds=clock.seconds, status=status)
     return TrainedBoosted(model, result, n_pixels, errors)
 
 
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """Pictures dealt, whether some are windows, and whether there was time for all."""
+
+    pictures: list[TrainingPicture]
+    is_local: bool
+    are_all: bool
+
+
 def _read(
     images: Images, masks: Masks, max_side: int, rng: np.random.Generator, clock: Clock
-) -> tuple[list[TrainingPicture], bool]:
-    """Read pictures at the size of their models, refuse what says nothing, and deal them.
-
-    Also returned is whether there was time for all.
-    """
-    read, are_all = [], True
+) -> _Read:
+    """Read pictures at the size of their models, refuse what says nothing, and deal them."""
+    cut: list[list[ReadPicture]] = []
+    counts: list[int] = []
+    sizes: list[int] = []
+    is_any_marked, is_local, are_all = False, False, True
+    draw = WindowDraw(rng)
     for picture in labelled_pictures(images, masks, max_side):
-        read.append(picture)
-        is_enough = any(0 < p.labels.sum() < p.labels.size for p in read[:1] + read[-1:])
+        cut.append(cut_windows(picture.colours, picture.labels, windows_each(len(cut) + 1), draw))
+        counts.append(int(picture.labels.sum()))
+        sizes.append(picture.labels.size)
+        is_any_marked |= picture.is_marked
+        is_local |= is_cut(picture.labels.shape)
+        is_enough = any(0 < counts[k] < sizes[k] for k in (0, -1))
         if is_enough and clock.is_reading_over():
             are_all = False
             break
-    counts, sizes = [int(p.labels.sum()) for p in read], [p.labels.size for p in read]
-    check_labels(counts, sizes, max_side, is_any_marked=any(p.is_marked for p in read))
-    dealt = [
-        (p.colours, np.zeros((*p.labels.shape, 0), np.float32), p.labels.view(np.uint8), whole)
-        for p, whole in ((p, Frame(0, 0, *p.labels.shape)) for p in read)
-    ]
-    each = min(SAMPLES // len(read), SAMPLES_A_PICTURE)
-    return deal_pictures(dealt, 2, each, rng), are_all
+    check_labels(counts, sizes, max_side, is_any_marked=is_any_marked)
+    dealt = [(k, window) for k, own in enumerate(cut) for window in own[: windows_each(len(cut))]]
+    each = min(SAMPLES // len(dealt), SAMPLES_A_PICTURE)
+    windows, owners = [window for _, window in dealt], [k for k, _ in dealt]
+    return _Read(deal_pictures(windows, 2, each, rng, owners=owners), is_local, are_all)
 
 
-def _held_out(images: Images, masks: Masks, max_side: int, clock: Clock) -> list[LabelledPicture]:
+def _held_out(images: Images, masks: Masks, max_side: int, clock: Clock) -> list[ReadPicture]:
     """Read the pictures that are not learned from, as long as there is time for it."""
     read = []
+    draw = WindowDraw(np.random.default_rng(0))
     for picture in labelled_pictures(images, masks, max_side):
-        read.append(picture)
+        read += cut_windows(picture.colours, picture.labels, 1, draw)
         if clock.is_reading_over():
             break
     return read
@@ -229,7 +254,10 @@ def _refitted(
 ) -> TreeUnaries:
     """Fit the second trees anew beside the messages that their own log-odds led to."""
     weights.clock.report("Refitting the trees beside their messages", 0.96)
-    said = [_log_marginals(example, theta, weights.rho) for example in weights.examples]
+    said = [
+        _log_marginals(example, theta, weights.rho, picture)
+        for example, picture in zip(weights.examples, pictures, strict=False)
+    ]
     slope = slope_of(
         [said_of_trees(example.features) for example in weights.examples],
         [example.features.scores(theta).node for example in weights.examples],
@@ -245,36 +273,52 @@ def _guessed(
     for picture in pictures:
         if examples and how.is_late(SAID):
             break
-        log_odds = unaries.scores(picture.colours, folds=picture.folds)[:, :, 0]
-        features = boosted_features(picture.colours, log_odds)
-        examples.append(GridExample(features, picture.labels.view(np.bool_)))
+        examples.append(_example(unaries, picture, picture.folds))
     return examples
 
 
-def _log_marginals(example: GridExample, theta: FloatArray, rho: float) -> NDArray[np.float32]:
-    """What trees and messages say together of background and foreground, nats."""
+def _example(
+    unaries: TreeUnaries, picture: TrainingPicture | ReadPicture, folds: Folds | None = None
+) -> GridExample:
+    """What is known of a picture: all of it, or the core of a window."""
+    core = core_of(picture.labels)
+    log_odds = unaries.scores(picture.colours, frame=picture.frame, folds=folds)[:, :, 0]
+    features = boosted_features(picture.colours[core], log_odds[core])
+    return GridExample(features, np.ascontiguousarray(picture.labels[core]).view(np.bool_))
+
+
+def _log_marginals(
+    example: GridExample, theta: FloatArray, rho: float, picture: TrainingPicture
+) -> NDArray[np.float32]:
+    """What trees and messages say together of background and foreground, nats; 0 around a core."""
     marked, _ = predict_marginals(example.features, theta, rho)
     both = np.stack([1 - marked, marked], axis=2)
-    return np.log(np.maximum(both, LEAST_PROBABILITY)).astype(np.float32)
+    said = np.zeros((*picture.labels.shape, 2), dtype=np.float32)
+    said[core_of(picture.labels)] = np.log(np.maximum(both, LEAST_PROBABILITY))
+    return said
 
 
 def _show(
     clock: Clock,
-    pictures: Sequence[LabelledPicture],
+    pictures: Sequence[ReadPicture],
     model: BoostedSegmentationModel,
     result: LearningResult,
     should_stop: StopCallback,
 ) -> None:
-    """Report how held-out pictures fare, if there are any, as many as there is time for."""
+    """Report how held-out pictures fare, if there are any, as many as there is time for.
+
+    Of large ones that is a window each, without a picture of it.
+    """
     examples: list[GridExample] = []
     for picture in pictures:
         if examples and clock.left == 0.0:
             break
-        log_odds = model.unaries.scores(picture.colours)[:, :, 0]
-        examples.append(GridExample(boosted_features(picture.colours, log_odds), picture.labels))
+        examples.append(_example(model.unaries, picture))
     if not examples:
         return
     preview = HeldOutPictures(examples, model.rho, should_stop=should_stop).look(result.theta)
+    if model.unaries.is_local:  # what windows show is not the picture that stands beside it
+        preview = replace(preview, marginals=())
     clock.on_progress(
         SegmentationProgress(
             "Looking at the held-out images",

@@ -2,7 +2,8 @@
 
 Trees of two stages learn from windows of some pictures at each size, fold by fold, and are judged
 on the pictures' own pixels, all on the same region: the finest window. A finer size is taken only
-where it makes clearly fewer mistakes, for it costs time with the square of its side.
+where it makes clearly fewer mistakes, for it costs time with the square of its side. Of large
+pictures the finest size is tried in any case: what is two pixels wide shows at no other.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,8 +28,15 @@ from engine.kernels.threads import one_blas_thread
 from engine.learning.class_model import Detail
 from engine.learning.class_pictures import best_window
 from engine.learning.clock import Clock
+from engine.learning.picture_window import WindowDraw, is_cut
 from engine.learning.tree_learning import TreeLearning, deal_pictures
 from engine.learning.tree_options import FIRST, SECOND
+
+MOST_SIDE = 20_000
+"""Longest side of models with trees that is tried: all there is of nearly any picture."""
+
+MOST_LINEAR_SIDE = 1000
+"""The same of models with linear weights: they are learned from whole, in memory."""
 
 MOST_PICTURES = 16
 """Pictures that sizes are tried on."""
@@ -52,7 +60,7 @@ PAYS, LEAST_FALL = 0.03, 0.002
 class DetailChoice:
     """The size that pays, and the share of wrong pixels by size tried, coarse to fine.
 
-    Sizes beyond the first that did not pay were not tried.
+    Sizes beyond the first that did not pay were not tried, save the finest of large pictures.
     """
 
     detail: Detail
@@ -103,19 +111,20 @@ def choose_detail(
         raise InvalidProblemError("details: expected at least one size of models.")
     order = np.random.default_rng(0) if rng is None else rng
     clock = Clock(on_progress, max_seconds)
+    draw = WindowDraw(order)
     tried: list[_Tried] = []
     known: set[int] = set()
     for image, label in islice(zip(images, labels, strict=False), MOST_PICTURES):
-        tried.append(_tried(image, label, n_classes, details))
+        tried.append(_tried(image, label, n_classes, details, draw))
         known |= {value for value in tried[-1].known if value < n_classes}
         if len(known) > 1 and clock.is_reading_over():
             break
     if len(known) < 2:
         raise InvalidProblemError("There are no pictures with two known classes to try sizes on.")
-    errors: list[float] = []
-    chosen = details[0]
-    for place, detail in enumerate(details):
-        on_progress(Progress(f"Trying models of {_words(detail)}", place / len(details)))
+    errors: dict[int, float] = {}
+    chosen = place = 0
+    while place < len(details):
+        on_progress(Progress(f"Trying models of {_words(details[place])}", place / len(details)))
         if should_stop():
             raise StoppedError("Learning was stopped.")
         own = Clock(ignore_progress, clock.left)
@@ -123,12 +132,17 @@ def choose_detail(
             error, is_short = _trial(tried, place, n_classes, position, own, should_stop, order)
         if place and is_short:
             break
-        errors.append(error)
-        best = min(errors[:-1], default=1.0)
-        if place and best - errors[-1] < max(PAYS * best, LEAST_FALL):
+        best = min(errors.values(), default=1.0)
+        errors[place] = error
+        if place == 0 or best - error >= max(PAYS * best, LEAST_FALL):
+            chosen = place
+            place += 1
+        elif place + 1 < len(details) and any(one.is_cut(-1) for one in tried):
+            place = len(details) - 1
+        else:
             break
-        chosen = detail
-    return DetailChoice(chosen, tuple(details[: len(errors)]), tuple(errors))
+    done = tuple(details[place] for place in errors)
+    return DetailChoice(details[chosen], done, tuple(errors.values()))
 
 
 def sides_to_try(shapes: Sequence[tuple[int, int]], *, most: int) -> list[int]:
@@ -160,12 +174,21 @@ class _Tried:
     truth: ClassLabels
     windows: tuple[Window, ...]
 
+    def is_cut(self, place: int) -> bool:
+        """Whether a model of this size is learned from by windows."""
+        frame = self.windows[place][2]
+        return is_cut((frame.rows, frame.columns))
+
 
 def _tried(
-    image: NDArray[np.uint8], label: ClassLabels, n_classes: int, details: Sequence[Detail]
+    image: NDArray[np.uint8],
+    label: ClassLabels,
+    n_classes: int,
+    details: Sequence[Detail],
+    draw: WindowDraw,
 ) -> _Tried:
     """Cut a picture down: of large ones, all together would not fit in memory."""
-    region = _region(label, n_classes, details[-1])
+    region = _region(label, n_classes, details[-1], draw)
     top, left, rows, columns = region
     return _Tried(
         (int(label.shape[0]), int(label.shape[1])),
@@ -180,13 +203,17 @@ def _words(detail: Detail) -> str:
     return f"{detail.scale:.0%} of the size" if detail.scale else f"{detail.max_side} pixels a side"
 
 
-def _region(label: ClassLabels, n_classes: int, finest: Detail) -> Region:
-    """What the window of the finest size covers, where most labels are known."""
+def _region(label: ClassLabels, n_classes: int, finest: Detail, draw: WindowDraw) -> Region:
+    """What the window of the finest size covers: where most labels are known, or all, drawn."""
     height, width = label.shape
     rows, columns = finest.shape(height, width)
     down, across = height / rows, width / columns
     small = shrink_labels(label, (rows, columns), n_classes) < n_classes
-    top, left = best_window(small, WINDOW)
+    if is_cut((rows, columns)) and small.all():
+        top, left = draw.corner(label, round(WINDOW * max(down, across)))
+        top, left = int(top / down), int(left / across)
+    else:
+        top, left = best_window(small, WINDOW)
     first, begin = int(top * down), int(left * across)
     last = min(int(np.ceil((top + WINDOW) * down)), height)
     end = min(int(np.ceil((left + WINDOW) * across)), width)
@@ -214,7 +241,7 @@ def _trial(
     how = TreeLearning(
         n_classes,
         np.ones(n_classes),
-        position,
+        position and not any(one.is_cut(place) for one in tried),
         lambda sentence, share: None,
         should_stop,
         first=replace(FIRST, n_trees=TREES),

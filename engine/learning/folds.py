@@ -15,14 +15,23 @@ Folds = NDArray[np.int64]
 
 
 def deal_folds(
-    shapes: Sequence[tuple[int, ...]], lightness: Sequence[float], rng: np.random.Generator
+    shapes: Sequence[tuple[int, ...]],
+    lightness: Sequence[float],
+    rng: np.random.Generator,
+    owners: Sequence[int] | None = None,
 ) -> list[Folds]:
     """Fold of every picture, shape (); of few pictures, of every pixel, in blocks.
 
     Of pictures one after the other by lightness every fold has one: where two of twenty are of
     another kind (stained tissue among fluorescence) they are of two folds, and no trees know but
-    one kind.
+    one kind. Windows of one picture (``owners``, a number each) share its fold, unless pictures are
+    fewer than folds.
     """
+    if owners is not None and FOLDS <= len(set(owners)) < len(owners):
+        firsts = [owners.index(owner) for owner in dict.fromkeys(owners)]
+        own = deal_folds([shapes[k] for k in firsts], [lightness[k] for k in firsts], rng)
+        by_owner = dict(zip(dict.fromkeys(owners), own, strict=True))
+        return [by_owner[owner] for owner in owners]
     if len(shapes) < FOLDS:
         return [block_folds(shape) for shape in shapes]
     folds = [np.array(0)] * len(shapes)

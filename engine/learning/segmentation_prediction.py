@@ -6,25 +6,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.core.arguments import FloatArray, read_only
+from engine.core.arguments import read_only
 from engine.core.errors import InvalidProblemError
-from engine.crf.grid_features import GridFeatures
+from engine.core.progress import StopCallback, never_stop
 from engine.crf.image_grid import enlarge
-from engine.graphs.grid import Grid
+from engine.crf.picture_windows import ArraySource
+from engine.learning.boosted_model import BoostedSegmentationModel
+from engine.learning.grid_readout import best_labelling, predict_marginals
 from engine.learning.segmentation_model import AnySegmentationModel
+from engine.learning.tiled_prediction import WHOLE_PIXELS, TiledPrediction, sink_of
 from engine.metrics.segmentation import (
     binary_entropy,
     intersection_over_union,
     log_loss,
     pixel_error,
 )
-from engine.objectives.grid_chains import GridChains
-from engine.oracles.grid_roof_duality import GridRoofDuality, decode_vertex
-
-MESSAGE_TOLERANCE = 1e-4
-"""Largest relative change of a message between sweeps that counts as converged."""
-
-MAX_SWEEPS = 200
 
 READOUTS = ("marginal", "map")
 """How a mask is read out: by each pixel's larger marginal, or as the best single labelling."""
@@ -41,7 +37,8 @@ class Prediction:
     grid_shape : rows and columns of the model.
     score, upper_bound : float, nats
         Score of the labelling found and a certified bound of the best; equal (to rounding) where
-        every pixel was decided, as it always is when no edge prefers unequal labels.
+        every pixel was decided, as it always is when no edge prefers unequal labels. Of a picture
+        in tiles, whose best labellings are put together, neither is known: minus and plus infinity.
     is_converged : bool, whether the messages came to rest.
     """
 
@@ -101,7 +98,12 @@ def check_image(name: str, image: NDArray[Any]) -> None:
         )
 
 
-def predict_segmentation(model: AnySegmentationModel, image: NDArray[np.uint8]) -> Prediction:
+def predict_segmentation(
+    model: AnySegmentationModel,
+    image: NDArray[np.uint8],
+    *,
+    should_stop: StopCallback = never_stop,
+) -> Prediction:
     """Segment one picture.
 
     Inference runs on a grid of at most ``model.max_side`` pixels a side; results are
@@ -111,6 +113,7 @@ def predict_segmentation(model: AnySegmentationModel, image: NDArray[np.uint8]) 
     ----------
     model : SegmentationModel or BoostedSegmentationModel
     image : ndarray, shape (H, W, 3), uint8
+    should_stop : asked before every tile of a large model
 
     Returns
     -------
@@ -120,11 +123,14 @@ def predict_segmentation(model: AnySegmentationModel, image: NDArray[np.uint8]) 
     ------
     InvalidProblemError
         If the image has another shape or type.
+    StoppedError
+        If asked to stop.
 
     Notes
     -----
     About 60 ms for any photograph, .5 s where trees are asked, and 15 bytes a pixel of the
-    original beside the image.
+    original beside the image. Trees of more than a megapixel are asked tile by tile
+    (`engine.learning.tiled_prediction`), in about a gigabyte.
 
     References
     ----------
@@ -140,6 +146,9 @@ def predict_segmentation(model: AnySegmentationModel, image: NDArray[np.uint8]) 
     (24, 32)
     """
     check_image("image", image)
+    rows, columns = model.grid_shape(int(image.shape[0]), int(image.shape[1]))
+    if isinstance(model, BoostedSegmentationModel) and rows * columns > WHOLE_PIXELS:
+        return _predict_in_tiles(model, image, should_stop)
     features = model.features(image)
     labels, score, bound = best_labelling(features, model.theta)
     nodes, converged = predict_marginals(features, model.theta, model.rho)
@@ -153,6 +162,27 @@ def predict_segmentation(model: AnySegmentationModel, image: NDArray[np.uint8]) 
         score=score,
         upper_bound=bound,
         is_converged=converged,
+    )
+
+
+def _predict_in_tiles(
+    model: BoostedSegmentationModel, image: NDArray[np.uint8], should_stop: StopCallback
+) -> Prediction:
+    """The same in the memory of a tile, beside the marginals of the picture."""
+    shape = (int(image.shape[0]), int(image.shape[1]))
+    marginals = np.empty(shape, dtype=np.float32)
+    best = np.empty(model.grid_shape(*shape), dtype=np.float32)
+    work = TiledPrediction(
+        model, ArraySource(image), should_stop=should_stop, write_best=sink_of(best)
+    )
+    report = work.run(sink_of(marginals))
+    return Prediction(
+        mask=read_only(enlarge(best, shape) >= 0.5),
+        marginals=read_only(marginals),
+        grid_shape=report.grid_shape,
+        score=-np.inf,
+        upper_bound=np.inf,
+        is_converged=report.is_converged,
     )
 
 
@@ -194,39 +224,3 @@ def evaluate_mask(
         iou=intersection_over_union(prediction.read_out(readout), mask),
         log_loss=log_loss(prediction.marginals, mask),
     )
-
-
-def best_labelling(
-    features: GridFeatures, theta: FloatArray
-) -> tuple[NDArray[np.bool_], float, float]:
-    """Return the best labelling on the grid, its score and a certified upper bound (nats).
-
-    One minimum cut; where edges prefer unequal labels roof duality may leave pixels undecided
-    (their bound is then strict), and these become foreground.
-    """
-    scores = features.scores(theta)
-    grid = Grid(*features.shape)
-    tables = grid.zeros()
-    tables.nodes[:, :, 1] = scores.node
-    edges = features.edges
-    tables.horizontal[:] = scores.horizontal[edges.horizontal].reshape(tables.horizontal.shape)
-    tables.vertical[:] = scores.vertical[edges.vertical].reshape(tables.vertical.shape)
-    point = GridRoofDuality(grid).compute_extreme_point(tables.flat)
-    labels = decode_vertex(grid, point.vertex.values)
-    value = float(np.dot(grid.indicator(labels).flat, tables.flat))
-    return labels.astype(np.bool_), value + scores.offset, point.upper_bound + scores.offset
-
-
-def predict_marginals(
-    features: GridFeatures, theta: FloatArray, rho: float, messages: FloatArray | None = None
-) -> tuple[FloatArray, bool]:
-    """Return tau_i(1) on the grid, shape (rows, columns), and whether the messages converged.
-
-    ``messages``, (4, rows, columns), are started from and left at where they came to rest.
-    """
-    chains = GridChains(features, rho, theta, messages)
-    change, sweeps = float("inf"), 0
-    while change > MESSAGE_TOLERANCE and sweeps < MAX_SWEEPS:
-        change = chains.sweep(5)
-        sweeps += 5
-    return chains.node_marginals(), change <= MESSAGE_TOLERANCE

@@ -14,7 +14,7 @@ from engine.core.progress import Progress, ProgressCallback, StopCallback, never
 from engine.core.status import Status
 from engine.crf.grid_features import GridExample
 from engine.kernels.threads import count_threads
-from engine.learning.segmentation_prediction import predict_marginals
+from engine.learning.grid_readout import predict_marginals
 from engine.solvers.result import LearningResult
 
 MAX_PREVIEWS = 2

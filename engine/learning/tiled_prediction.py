@@ -9,14 +9,14 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from engine.core.arguments import ByteImage
 from engine.core.array_file import ArrayFile
 from engine.core.errors import StoppedError
 from engine.core.progress import StopCallback, never_stop
@@ -24,18 +24,14 @@ from engine.core.spill_folder import spill_folder
 from engine.crf.class_features import Scores
 from engine.crf.context import GuessPlace, compute_context
 from engine.crf.filter_bank import Frame
-from engine.crf.picture_windows import PictureSource, ShrunkPicture
+from engine.crf.picture_windows import MARGIN, PictureSource, ShrunkPicture, Tile, cut_tiles
 from engine.learning.boosted_model import BoostedSegmentationModel, boosted_features
 from engine.learning.class_model import ClassSegmentationModel
 from engine.learning.class_weights import rest_messages
+from engine.learning.grid_readout import best_labelling, predict_marginals
 from engine.learning.segmentation_model import AnySegmentationModel
-from engine.learning.segmentation_prediction import predict_marginals
 from engine.learning.tree_unaries import ask
 from engine.objectives.class_messages import ClassMessages
-
-MARGIN = 112
-"""Pixels of the model around a tile's core: the context looks away 68 of them, and three widest
-Gaussians are about as many."""
 
 TILE_BYTES = 1_000_000_000
 """Memory that a tile may take; with more classes tiles are smaller."""
@@ -61,42 +57,19 @@ class Sink(Protocol):
     def __call__(self, top: int, left: int, values: Probabilities, /) -> None: ...
 
 
-class Tile(NamedTuple):
-    """A core, and the window around it that is looked at; all in pixels of the model."""
-
-    top: int
-    left: int
-    rows: int
-    columns: int
-    window: tuple[int, int, int, int]
-
-    @property
-    def inside(self) -> tuple[slice, slice]:
-        """Where the core lies within the window."""
-        top, left = self.top - self.window[0], self.left - self.window[1]
-        return slice(top, top + self.rows), slice(left, left + self.columns)
-
-
-def cut_tiles(shape: tuple[int, int], core: int, margin: int = MARGIN) -> list[Tile]:
-    """Cut a grid into cores of about equal sides, at most ``core``, each with its window."""
-    rows, columns = shape
-    tops = np.linspace(0, rows, -(-rows // core) + 1).astype(int)
-    lefts = np.linspace(0, columns, -(-columns // core) + 1).astype(int)
-    tiles = []
-    for top, bottom in pairwise(tops):
-        for left, right in pairwise(lefts):
-            first, begin = max(top - margin, 0), max(left - margin, 0)
-            last, end = min(bottom + margin, rows), min(right + margin, columns)
-            window = int(first), int(begin), int(last - first), int(end - begin)
-            place = int(top), int(left), int(bottom - top), int(right - left)
-            tiles.append(Tile(*place, window))
-    return tiles
-
-
 def core_side(n_classes: int, tile_bytes: int = TILE_BYTES) -> int:
     """Return how many pixels a side of a core fit the memory of a tile."""
     pixels = tile_bytes / (BYTES_A_PIXEL + BYTES_A_CLASS * n_classes)
     return max(int(np.sqrt(pixels)) - 2 * MARGIN, LEAST_CORE)
+
+
+def sink_of(array: NDArray[np.float32]) -> Sink:
+    """Return what writes rectangles into an array."""
+
+    def write(top: int, left: int, values: Probabilities) -> None:
+        array[top : top + values.shape[0], left : left + values.shape[1]] = values
+
+    return write
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +93,7 @@ class TiledPrediction:
     should_stop : asked before every tile
     on_tile : called after every tile with how many are done, and of how many
     folder : where what lies between is left meanwhile; `spill_folder` by default
+    write_best : of masks, gets the best single labelling of every tile, at the model's size
     """
 
     model: ClassSegmentationModel | AnySegmentationModel
@@ -128,6 +102,7 @@ class TiledPrediction:
     should_stop: StopCallback = never_stop
     on_tile: Callable[[int, int], None] = lambda done, total: None
     folder: Path | None = None
+    write_best: Sink | None = None
 
     def run(self, write: Sink) -> TileReport:
         """Hand the marginals of the whole picture, float32, to ``write``, rectangle by rectangle.
@@ -181,11 +156,12 @@ class TiledPrediction:
         if isinstance(model, ClassSegmentationModel):
             steps = self._classes(model, picture, tiles, write)
         elif isinstance(model, BoostedSegmentationModel):
-            steps = self._masks(model, picture, tiles, write)
+            way = self._placed_masks if _knows_place(model) else self._masks
+            steps = way(model, picture, tiles, write)
         else:
             steps = self._linear(model, picture, write)
         rested = []
-        total = len(tiles) * (2 if isinstance(model, BoostedSegmentationModel) else 1)
+        total = len(tiles) * (2 if _knows_place(model) else 1)
         for done, is_converged in enumerate(steps, start=1):
             rested.append(is_converged)
             self.on_tile(done, total)
@@ -223,6 +199,19 @@ class TiledPrediction:
         tiles: list[Tile],
         write: Sink,
     ) -> Iterator[bool]:
+        for tile in tiles:
+            self._stop_if_asked()
+            colours = picture.window(*tile.window)
+            odds = model.unaries.scores(colours, frame=_frame(tile, picture))[:, :, 0]
+            yield self._write_mask(model, tile, colours, odds, write)
+
+    def _placed_masks(
+        self,
+        model: BoostedSegmentationModel,
+        picture: ShrunkPicture,
+        tiles: list[Tile],
+        write: Sink,
+    ) -> Iterator[bool]:
         """First guesses of all tiles, which tell where the thing lies; then the second ones."""
         unaries = model.unaries
         with self._between("guess.npy", picture.shape) as guesses:
@@ -241,10 +230,24 @@ class TiledPrediction:
                 guess = np.asarray(guesses.read(*tile.window), dtype=np.float32)
                 context = compute_context(guess, place.seen_from(*tile.window[:2]))
                 odds = ask(unaries.second, np.concatenate([planes, context]), None)[:, :, 0]
-                features = boosted_features(colours, odds)
-                nodes, is_converged = predict_marginals(features, model.theta, model.rho)
-                write(tile.top, tile.left, nodes[tile.inside].astype(np.float32))
-                yield is_converged
+                yield self._write_mask(model, tile, colours, odds, write)
+
+    def _write_mask(
+        self,
+        model: BoostedSegmentationModel,
+        tile: Tile,
+        colours: ByteImage,
+        odds: NDArray[np.float32],
+        write: Sink,
+    ) -> bool:
+        """Write the core of a tile; whether its messages came to rest."""
+        features = boosted_features(colours, odds)
+        nodes, is_converged = predict_marginals(features, model.theta, model.rho)
+        write(tile.top, tile.left, nodes[tile.inside].astype(np.float32))
+        if self.write_best is not None:
+            labels, _, _ = best_labelling(features, model.theta)
+            self.write_best(tile.top, tile.left, labels[tile.inside].astype(np.float32))
+        return is_converged
 
     def _stop_if_asked(self) -> None:
         if self.should_stop():
@@ -274,6 +277,11 @@ class TiledPrediction:
             ]
             values = np.clip(np.stack(out, axis=2), 0.0, 1.0)
             write(top, 0, values if part.ndim == 3 else values[:, :, 0])
+
+
+def _knows_place(model: ClassSegmentationModel | AnySegmentationModel) -> bool:
+    """Whether trees ask where a pixel lies within all that was guessed."""
+    return isinstance(model, BoostedSegmentationModel) and not model.unaries.is_local
 
 
 def _frame(tile: Tile, picture: ShrunkPicture) -> Frame:

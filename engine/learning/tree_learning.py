@@ -87,6 +87,8 @@ def deal_pictures(
     n_classes: int,
     each: int,
     rng: np.random.Generator,
+    *,
+    owners: Sequence[int] | None = None,
 ) -> list[TrainingPicture]:
     """Deal pictures (or, of few, blocks of pixels) into folds, and draw known pixels of each.
 
@@ -96,10 +98,11 @@ def deal_pictures(
     n_classes : int; labels from it on are unknown.
     each : int, pixels to draw from a picture
     rng : numpy.random.Generator
+    owners : which picture each is a window of, by rising number; by default each of its own
     """
     dealt = []
     lightness = [float(colours.mean()) for colours, _, _, _ in read]
-    all_folds = deal_folds([labels.shape for _, _, labels, _ in read], lightness, rng)
+    all_folds = deal_folds([labels.shape for _, _, labels, _ in read], lightness, rng, owners)
     for (colours, maps, labels, frame), folds in zip(read, all_folds, strict=True):
         known = np.flatnonzero(labels.ravel() < n_classes)
         pixels = np.sort(rng.choice(known, min(max(each, 1), len(known)), replace=False))
@@ -116,6 +119,8 @@ class TreeLearning:
     n_outputs : int, 1 of masks, else the number of classes
     weights : ndarray, shape (L,), of the pixels of each class; only of classes
     position : bool, whether the place within the picture may speak
+    is_local : bool, whether what lies around a pixel is all that speaks, and no place within a
+        whole: pictures that are windows do not tell of it
     report, should_stop : see `engine.core.progress`
     checkpoint : where forests are kept as they are done, so that a killed run goes on
     first, second, more : how many trees of how many leaves, of both stages and of a refit
@@ -136,6 +141,7 @@ class TreeLearning:
     more: TreeOptions | None = None
     thinned_from: int = 20_000
     passed: Callable[[], float] = lambda: 0.0
+    is_local: bool = False
     is_short: bool = field(default=False, init=False)
 
     def learn(self, pictures: Sequence[TrainingPicture]) -> TreeUnaries:
@@ -153,7 +159,7 @@ class TreeLearning:
         -----
         200 pictures of 30,000 pixels: about two minutes of one core, 250 MB.
         """
-        bank = FilterBank(self.position)
+        bank = FilterBank(self.position and not self.is_local)
         n_maps = pictures[0].maps.shape[2]
         kept = _KeptForests(self.checkpoint)
         with ThreadPoolExecutor(count_threads()) as pool:
@@ -164,7 +170,9 @@ class TreeLearning:
             first = work.fit("first", plain, self.first or FIRST, FIRST_STRIDE, FIRST_GROWN)
             self.report("Looking at what the first trees say", 0.3)
             context = work.sample(
-                lambda picture, planes: context_of(ask(first, planes, picture.folds)),
+                lambda picture, planes: context_of(
+                    ask(first, planes, picture.folds), is_local=self.is_local
+                ),
                 LOOKED,
                 among=plain,
             )

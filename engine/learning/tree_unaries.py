@@ -45,6 +45,15 @@ class TreeUnaries:
         """Numbers that are said of a pixel: 1, the log-odds of a mask, or one a class."""
         return self.first[0].n_outputs
 
+    @property
+    def is_local(self) -> bool:
+        """Whether the second trees know a pixel's surroundings alone, not its place in the guess.
+
+        Such trees say of a window what they say of the whole.
+        """
+        n_local = n_context(self.n_outputs, is_local=True)
+        return self.second[0].n_features == self.first[0].n_features + n_local
+
     def check(self, n_outputs: int) -> None:
         """Refuse trees of other features than the filters and the context, or of other classes.
 
@@ -54,7 +63,7 @@ class TreeUnaries:
             Naming what differs.
         """
         plain = self.bank.n_features + self.n_maps
-        wanted = (plain, plain + n_context(n_outputs))
+        wanted = (plain, plain + n_context(n_outputs, is_local=self.is_local))
         for forests, count in zip((self.first, self.second), wanted, strict=True):
             if any(f.n_features != count or f.n_outputs != n_outputs for f in forests):
                 raise InvalidProblemError("the trees are of other features or classes.")
@@ -86,7 +95,8 @@ class TreeUnaries:
 
     def second_planes(self, plain: Planes, folds: Folds | None) -> Planes:
         """What the second trees look at: what the first do, and the context of their guess."""
-        return np.concatenate([plain, context_of(ask(self.first, plain, folds))])
+        guess = ask(self.first, plain, folds)
+        return np.concatenate([plain, context_of(guess, is_local=self.is_local)])
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return what ``unaries_from_arrays`` reads, by name."""

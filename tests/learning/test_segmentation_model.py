@@ -8,12 +8,13 @@ import pytest
 from numpy.testing import assert_allclose
 
 from engine.core.errors import InvalidProblemError
+from engine.learning.grid_readout import best_labelling
 from engine.learning.segmentation_model import (
     N_PARAMETERS,
     load_segmentation_model,
     make_segmentation_model,
 )
-from engine.learning.segmentation_prediction import best_labelling, predict_segmentation
+from engine.learning.segmentation_prediction import predict_segmentation
 from tests.learning.leaf_pictures import leaves
 from tests.reference.tiny_grids import all_statistics, tiny_example
 

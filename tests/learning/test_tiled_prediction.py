@@ -9,7 +9,7 @@ import pytest
 from engine.core.array_file import ArrayFile
 from engine.core.errors import StoppedError
 from engine.crf.image_grid import shrink_image
-from engine.crf.picture_windows import ArraySource, ShrunkPicture
+from engine.crf.picture_windows import ArraySource, ShrunkPicture, cut_tiles
 from engine.learning import (
     class_segmentation,
     tiled_prediction,
@@ -20,7 +20,7 @@ from engine.learning.class_model import Detail
 from engine.learning.class_prediction import predict_classes
 from engine.learning.class_segmentation import train_class_segmentation
 from engine.learning.segmentation_prediction import predict_segmentation
-from engine.learning.tiled_prediction import TiledPrediction, cut_tiles
+from engine.learning.tiled_prediction import TiledPrediction
 from engine.learning.tree_options import TreeOptions
 from tests.learning.class_pictures import CLASSES, class_pictures
 from tests.learning.leaf_pictures import leaves

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from engine import Progress, evaluate_mask, predict_segmentation
+from engine import Progress, StoppedError, evaluate_mask, predict_segmentation
 from engine.metrics import Confusion, class_figures
 from webapp.jobs.context import JobContext
 from webapp.segmentation.labelled_files import LabelledFiles
@@ -27,7 +27,8 @@ def check_held_out(
 ) -> dict[str, Any]:
     """Predict the images held out, the likelier side of each pixel, and compare at full size.
 
-    Once the job has taken ``max_seconds`` the images that are left are not compared.
+    Once the job has taken ``max_seconds`` the images that are left are not compared; nor is a
+    large one that is not through by then.
 
     Returns
     -------
@@ -36,15 +37,27 @@ def check_held_out(
     """
     numbers: dict[str, list[float]] = {name: [] for name in MEASURES}
     total = len(held_out.files)
+
+    def is_late() -> bool:
+        return context.seconds > max_seconds
+
+    def is_over() -> bool:
+        return is_late() or context.should_stop()
+
     for done, (image, mask) in enumerate(zip(*held_out.in_step(), strict=True), start=1):
         context.raise_if_stopped()
         sentence = f"Checking held-out image {done} of {total}"
         context.on_progress(Progress(sentence, fraction=0.99))
-        scores = evaluate_mask(predict_segmentation(model, image), mask)
+        try:
+            prediction = predict_segmentation(model, image, should_stop=is_over)
+        except StoppedError:
+            context.raise_if_stopped()
+            break
+        scores = evaluate_mask(prediction, mask)
         found = (scores.error_mpm, scores.iou, scores.log_loss)
         for name, value in zip(MEASURES, found, strict=True):
             numbers[name].append(float(value))
-        if context.seconds > max_seconds:
+        if is_late():
             break
     return _summary(numbers)
 

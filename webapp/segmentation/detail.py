@@ -7,7 +7,13 @@ import numpy as np
 
 from engine import InvalidProblemError
 from engine.learning.class_model import Detail
-from engine.learning.detail_choice import DetailChoice, choose_detail, sides_to_try
+from engine.learning.detail_choice import (
+    MOST_LINEAR_SIDE,
+    MOST_SIDE,
+    DetailChoice,
+    choose_detail,
+    sides_to_try,
+)
 from webapp.jobs.context import JobContext
 from webapp.segmentation.labelled_files import LabelledFiles
 from webapp.segmentation.models import ImageFile, Segmenter
@@ -15,9 +21,6 @@ from webapp.segmentation.painting.raster import live_factor
 
 AUTO = 0
 """Of `Segmenter.max_side`: not chosen yet; whatever pays."""
-
-MOST_SIDE = 1000
-"""Longest side of models of masks: they are learned from whole, in memory."""
 
 MOST_TRIED = 16
 
@@ -31,7 +34,8 @@ def settle_detail(context: JobContext, segmenter: Segmenter, learned: LabelledFi
         return
     some = learned.some(MOST_TRIED)
     shapes = [(file.height, file.width) for file in some.files]
-    details = [Detail(side) for side in sides_to_try(shapes, most=MOST_SIDE)]
+    most = MOST_SIDE if segmenter.grows_trees else MOST_LINEAR_SIDE
+    details = [Detail(side) for side in sides_to_try(shapes, most=most)]
     images, masks = some.in_step()
     labels = (mask.astype(np.uint8) for mask in masks)
     try:

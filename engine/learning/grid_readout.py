@@ -1,0 +1,51 @@
+"""Labels and marginals of the grid of one picture, or of a tile of it."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.core.arguments import FloatArray
+from engine.crf.grid_features import GridFeatures
+from engine.graphs.grid import Grid
+from engine.objectives.grid_chains import GridChains
+from engine.oracles.grid_roof_duality import GridRoofDuality, decode_vertex
+
+MESSAGE_TOLERANCE = 1e-4
+"""Largest relative change of a message between sweeps that counts as converged."""
+
+MAX_SWEEPS = 200
+
+
+def best_labelling(
+    features: GridFeatures, theta: FloatArray
+) -> tuple[NDArray[np.bool_], float, float]:
+    """Return the best labelling on the grid, its score and a certified upper bound (nats).
+
+    One minimum cut; where edges prefer unequal labels roof duality may leave pixels undecided
+    (their bound is then strict), and these become foreground.
+    """
+    scores = features.scores(theta)
+    grid = Grid(*features.shape)
+    tables = grid.zeros()
+    tables.nodes[:, :, 1] = scores.node
+    edges = features.edges
+    tables.horizontal[:] = scores.horizontal[edges.horizontal].reshape(tables.horizontal.shape)
+    tables.vertical[:] = scores.vertical[edges.vertical].reshape(tables.vertical.shape)
+    point = GridRoofDuality(grid).compute_extreme_point(tables.flat)
+    labels = decode_vertex(grid, point.vertex.values)
+    value = float(np.dot(grid.indicator(labels).flat, tables.flat))
+    return labels.astype(np.bool_), value + scores.offset, point.upper_bound + scores.offset
+
+
+def predict_marginals(
+    features: GridFeatures, theta: FloatArray, rho: float, messages: FloatArray | None = None
+) -> tuple[FloatArray, bool]:
+    """Return tau_i(1) on the grid, shape (rows, columns), and whether the messages converged.
+
+    ``messages``, (4, rows, columns), are started from and left at where they came to rest.
+    """
+    chains = GridChains(features, rho, theta, messages)
+    change, sweeps = float("inf"), 0
+    while change > MESSAGE_TOLERANCE and sweeps < MAX_SWEEPS:
+        change = chains.sweep(5)
+        sweeps += 5
+    return chains.node_marginals(), change <= MESSAGE_TOLERANCE
