@@ -4,7 +4,6 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from engine.core.arguments import FloatArray
 from engine.core.errors import InvalidProblemError
 
 MIN_SIDE = 8
@@ -47,7 +46,7 @@ def shrink_mask(mask: NDArray[np.bool_], shape: tuple[int, int]) -> NDArray[np.b
     return np.asarray(resized) >= 128
 
 
-def enlarge(values: FloatArray, shape: tuple[int, int]) -> NDArray[np.float32]:
+def enlarge(values: NDArray[np.floating], shape: tuple[int, int]) -> NDArray[np.float32]:
     """Interpolate grid values linearly at the pixels of the original picture, float32."""
     narrow = np.ascontiguousarray(values, dtype=np.float32)
     if narrow.shape == shape:
