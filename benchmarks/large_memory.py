@@ -10,6 +10,7 @@ tenth prediction: it may not pass 2 GB, and must not grow.
 import argparse
 import time
 from collections.abc import Iterator
+from functools import cache
 
 import numpy as np
 
@@ -30,17 +31,27 @@ Model = ClassSegmentationModel | BoostedSegmentationModel
 SHAPE = (3000, 4000)
 ALLOWED_GIGABYTES = 2.0
 SIDE = 512
+FIELDS = 20  # drawn; pictures beyond are of the same fields
+
+
+@cache
+def _field(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return a small field of cells, grey uint8, and the labels of its pixels."""
+    counts, labels = draw_cells(np.random.default_rng([seed]), SIDE)
+    return np.clip(counts // 10, 0, 255).astype(np.uint8), labels
+
+
+def _tiled(field: np.ndarray) -> np.ndarray:
+    times = (-(-SHAPE[0] // SIDE), -(-SHAPE[1] // SIDE))
+    return np.tile(field, times)[: SHAPE[0], : SHAPE[1]]
 
 
 def large(seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Return a picture of 12 megapixels and its strokes; a small field is repeated to fill it."""
-    counts, labels = draw_cells(np.random.default_rng([seed]), SIDE)
-    grey = np.clip(counts // 10, 0, 255).astype(np.uint8)
-    times = (-(-SHAPE[0] // SIDE), -(-SHAPE[1] // SIDE))
-    picture = np.tile(grey, times)[: SHAPE[0], : SHAPE[1]]
+    grey, labels = _field(seed % FIELDS)
     strokes = np.full(SHAPE, 255, dtype=np.uint8)
     strokes[200:400, 200:400] = labels[200:400, 200:400]
-    return np.repeat(picture[:, :, np.newaxis], 3, axis=2), strokes
+    return np.repeat(_tiled(grey)[:, :, np.newaxis], 3, axis=2), strokes
 
 
 def _pictures(count: int) -> Iterator[np.ndarray]:
@@ -52,10 +63,7 @@ def _strokes(count: int) -> Iterator[np.ndarray]:
 
 
 def _masks(count: int) -> Iterator[np.ndarray]:
-    for k in range(count):
-        _, labels = draw_cells(np.random.default_rng([k]), SIDE)
-        times = (-(-SHAPE[0] // SIDE), -(-SHAPE[1] // SIDE))
-        yield np.tile(labels == 1, times)[: SHAPE[0], : SHAPE[1]]
+    return (_tiled(_field(k % FIELDS)[1] == 1) for k in range(count))
 
 
 def learn(count: int, max_seconds: float | None, *, is_masks: bool) -> Model:

@@ -213,13 +213,14 @@ def test_the_detail_that_pays_is_chosen_and_noted(client_of, bob, make_set, monk
         return choice
 
     monkeypatch.setattr(detail, "choose_detail", choose)
+    monkeypatch.setattr(detail, "MOST_LINEAR_SIDE", 30)  # linear weights learn from whole pictures
     choices = LearningChoices(
         solver="theta", max_side=0, max_seconds=20, relative_gap=0.5, holdout_percent=0
     )
     segmenter = learn(bob, make_set(bob, images=3, masks=3), choices=choices)
     run_job(segmenter.job_id, watched=False)
     segmenter.refresh_from_db()
-    assert asked == [([(24, 36, 3)] * 3, 2, [36])]
+    assert asked == [([(24, 36, 3)] * 3, 2, [30])]
     assert load_segmentation_model(segmenter.path).max_side == segmenter.max_side == 40
     page = " ".join(client_of(bob).get(segmenter.get_absolute_url()).content.decode().split())
     assert "40 pixels a side" in page

@@ -153,7 +153,8 @@ class NewSegmenter(Body):
     solver: Solver = str(SegmenterRow.Solver.AUTO)
     max_side: Annotated[int, *between(0, 1000)] = Field(
         200,
-        description="pixels, 16 to 1,000; 0: whatever pays, with trees up to full size; 200 by default",
+        description="pixels, 16 to 1,000; 0: whatever pays, with trees up to full size; "
+        "200 by default",
     )
     max_seconds: Annotated[int, *between(1, 20_000)] = Field(
         300, description="1 to 20,000; 300 by default"
