@@ -7,6 +7,7 @@ import numpy as np
 from engine.core.arguments import BoolArray, FloatArray, IntArray
 from engine.core.progress import StopCallback
 from engine.rooms.columns import Columns
+from engine.rooms.cuts import NONE, charges
 from engine.rooms.master import Left, Master
 from engine.rooms.prices import Prices
 from engine.rooms.problem import RoomProblem
@@ -15,6 +16,7 @@ SURE = 0.95  # a share from which a group is as good as chosen
 
 CORNER = 300  # atoms left at which the simplex method is quicker than the interior point
 STEP = 0.15  # share of the groups fixed at least in one step
+LEAST_WORTH = 1e-7  # above the prices, of a group that a dive meets
 MAX_SECONDS = 120.0  # of one solve
 
 Groups = tuple[IntArray, IntArray, IntArray]  # members (g, 8), kinds and rows (g,)
@@ -26,11 +28,13 @@ def dive(
     penalty: float,
     find_groups: Callable[[BoolArray, Prices], Groups],
     should_stop: StopCallback,
+    cuts: IntArray = NONE,
 ) -> Groups:
     """Return members, kinds and rows of groups that fit together; some atoms may be in none.
 
     ``columns`` are what the dive begins with; those that it meets are added. Each step is a master
     of its own over what is left: few atoms and groups, so that the last steps cost nothing.
+    ``cuts`` (c, 3) are needed while none of their atoms is taken: then the atoms' rows imply them.
     ``find_groups(is_taken, prices)`` prices more for the atoms that are left.
     """
     is_taken = np.zeros(problem.n_atoms, dtype=bool)
@@ -39,11 +43,11 @@ def dive(
         left = _left(problem, is_taken, fixed)
         open_ = columns.without(is_taken)
         is_small = bool(left.atoms.sum() <= CORNER)
-        master = Master(problem, open_, penalty, left)
+        master = Master(problem, open_, penalty, left, cuts[~is_taken[cuts].any(axis=1)])
         master.add_new_columns()
         if not master.solve(MAX_SECONDS, should_stop, at_corner=is_small):
             break
-        found = find_groups(is_taken, master.prices())
+        found = _worthy(problem, find_groups(is_taken, master.prices()), master)
         columns.add(*found)
         if open_.add(*found):
             master.add_new_columns()
@@ -56,6 +60,19 @@ def dive(
         is_taken[open_.members[chosen][open_.members[chosen] >= 0]] = True
     members, kind, row = (np.concatenate(part) for part in zip(*fixed, strict=True))
     return members, kind, row
+
+
+def _worthy(problem: RoomProblem, found: Groups, master: Master) -> Groups:
+    """Return those of the groups that are worth their prices and what cuts charge them."""
+    if not len(master.cuts):
+        return found
+    members, kind, row = found
+    prices = master.prices()
+    asked = np.append(prices.atoms, 0.0)[members].sum(axis=1) + prices.kinds[kind]
+    asked += np.append(prices.rows, 0.0)[row]
+    asked += charges(master.cuts, master.cut_prices(), members, problem.n_atoms)
+    good = problem.group_values(members, kind, row) > asked + LEAST_WORTH
+    return members[good], kind[good], row[good]
 
 
 def _left(problem: RoomProblem, is_taken: BoolArray, fixed: list[Groups]) -> Left:

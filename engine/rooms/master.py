@@ -6,10 +6,12 @@ from typing import Any
 
 import highspy
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.core.arguments import BoolArray, FloatArray, IntArray
 from engine.core.progress import StopCallback
 from engine.rooms.columns import Columns
+from engine.rooms.cuts import NONE, payers
 from engine.rooms.prices import Prices
 from engine.rooms.problem import RoomProblem
 
@@ -42,13 +44,19 @@ class Master:
     fewer rounds of columns are needed than from a corner, and no round depends on how degenerate
     the master is. Fixing groups needs a corner, where few are used: the simplex method, whose basis
     is kept from solve to solve. With ``left`` it is about what others leave; columns must fit that.
+    ``cuts`` (c, 3) are triples of atoms of which at most one group holds two.
     """
 
     def __init__(
-        self, problem: RoomProblem, columns: Columns, penalty: float, left: Left | None = None
+        self,
+        problem: RoomProblem,
+        columns: Columns,
+        penalty: float,
+        left: Left | None = None,
+        cuts: IntArray = NONE,
     ) -> None:
         self._problem = problem
-        self._columns = columns
+        self._columns, self.cuts = columns, cuts
         self._left = left or Left(
             np.ones(problem.n_atoms, dtype=bool), problem.count, np.ones(len(problem.row_kind))
         )
@@ -61,10 +69,11 @@ class Master:
         problem, n = self._problem, self._problem.n_atoms
         t, r = problem.n_kinds, len(problem.row_kind)
         atoms = self._left.atoms.astype(float)
-        lower = np.concatenate((atoms, np.full(t + r, -highspy.kHighsInf)))
-        upper = np.concatenate((atoms, self._left.count, self._left.rows)).astype(float)
+        c = len(self.cuts)
+        lower = np.concatenate((atoms, np.full(t + r + c, -highspy.kHighsInf)))
+        upper = np.concatenate((atoms, self._left.count, self._left.rows, np.ones(c)))
         none = np.empty(0, dtype=np.int32)
-        self._model.addRows(n + t + r, lower, upper, 0, none, none, np.empty(0))
+        self._model.addRows(n + t + r + c, lower, upper.astype(float), 0, none, none, np.empty(0))
         self._model.addCols(
             n,
             np.asarray(penalty * problem.sizes, dtype=np.float64),
@@ -82,11 +91,7 @@ class Master:
         members, kind, row = (x[first:] for x in (columns.members, columns.kind, columns.row))
         if not len(kind):
             return
-        n, t = self._problem.n_atoms, self._problem.n_kinds
-        table = np.column_stack((members, n + kind, np.where(row >= 0, n + t + row, -1)))
-        present = table >= 0
-        start = np.concatenate(([0], np.cumsum(present.sum(axis=1))[:-1])).astype(np.int32)
-        index = table[present].astype(np.int32)
+        start, index = self._entries(members, kind, row)
         count = len(kind)
         self._model.addCols(
             count,
@@ -99,6 +104,22 @@ class Master:
             np.ones(len(index)),
         )
         self._n_added = len(columns)
+
+    def _entries(
+        self, members: IntArray, kind: IntArray, row: IntArray
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Return where each group's entries begin (g,), and the row of the model of each entry."""
+        n, t, r = self._problem.n_atoms, self._problem.n_kinds, len(self._problem.row_kind)
+        table = np.column_stack((members, n + kind, np.where(row >= 0, n + t + row, -1)))
+        group, place = np.nonzero(table >= 0)
+        index = table[group, place]
+        if len(self.cuts):
+            cut, payer = payers(self.cuts, members, n)
+            group = np.concatenate((group, payer))
+            order = np.argsort(group, kind="stable")
+            group, index = group[order], np.concatenate((index, n + t + r + cut))[order]
+        start = np.searchsorted(group, np.arange(len(kind)))
+        return start.astype(np.int32), index.astype(np.int32)
 
     def solve(self, max_seconds: float, should_stop: StopCallback, *, at_corner: bool) -> bool:
         """Solve; False when the limit came first or somebody asked to stop.
@@ -130,8 +151,14 @@ class Master:
     def prices(self) -> Prices:
         """Return the duals of the last solve; those of kinds and rooms are not negative."""
         dual = -np.array(self._model.getSolution().row_dual)
-        n, t = self._problem.n_atoms, self._problem.n_kinds
-        return Prices(dual[:n], np.maximum(dual[n : n + t], 0.0), np.maximum(dual[n + t :], 0.0))
+        n, t, r = self._problem.n_atoms, self._problem.n_kinds, len(self._problem.row_kind)
+        others = np.maximum(dual[n:], 0.0)
+        return Prices(dual[:n], others[:t], others[t : t + r])
+
+    def cut_prices(self) -> FloatArray:
+        """Return the duals of the cuts in the last solve, not negative, shape (c,)."""
+        dual = -np.array(self._model.getSolution().row_dual)
+        return np.maximum(dual[len(dual) - len(self.cuts) :], 0.0)
 
     def shares(self) -> tuple[FloatArray, FloatArray]:
         """Return how much of each atom is unplaced (n,) and how much of each group is used (g,)."""

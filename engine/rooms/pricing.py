@@ -131,7 +131,7 @@ class Pricer:
         share = quest.share
         if is_exact and not quest.is_whole:
             share = self._pair_shares(prices)
-        bound = self._bound(prices, share) if is_exact else np.inf
+        bound = self.bound_of(prices, share) if is_exact else np.inf
         feasible = Prices(prices.atoms + share, prices.kinds, prices.rows)
         return Priced(*_gathered(quest), bound, quest.is_whole, feasible)
 
@@ -174,7 +174,7 @@ class Pricer:
 
     def quick_bound(self, prices: Prices) -> float:
         """Return a bound that looks at pairs only: weak, but cheap whatever the prices."""
-        return self._bound(prices, self._pair_shares(prices))
+        return self.bound_of(prices, self._pair_shares(prices))
 
     def _views(self, s: int) -> Iterator[tuple[int, IntArray]]:
         """Yield the views that have rooms for s people, and the kinds of those rooms."""
@@ -383,7 +383,7 @@ class Pricer:
         kind = np.where(fixed, np.append(self._problem.row_kind, -1)[row], cheapest)
         quest.put(groups[:, :-1], kind, row, values)
 
-    def _bound(self, prices: Prices, share: FloatArray) -> float:
+    def bound_of(self, prices: Prices, share: FloatArray) -> float:
         """Return the dual value once every atom costs its share more."""
         problem = self._problem
         kinds, rows = np.maximum(prices.kinds, 0.0), np.maximum(prices.rows, 0.0)

@@ -11,6 +11,7 @@ from engine.core.gap import relative_gap
 from engine.rooms.clock import SearchClock
 from engine.rooms.closing import solve_whole
 from engine.rooms.columns import Columns
+from engine.rooms.cuts import NONE, violated_cuts
 from engine.rooms.descent import descend
 from engine.rooms.dive import dive
 from engine.rooms.doubles import is_matching, solve_matching
@@ -21,6 +22,7 @@ from engine.rooms.polish import Polish
 from engine.rooms.prices import Prices
 from engine.rooms.pricing import Priced, Pricer
 from engine.rooms.problem import RoomProblem
+from engine.rooms.tightening import price_with_cuts
 
 SMOOTHING = 0.8  # share of the way from the master's prices to the best ones so far, at first
 LEAST_SMOOTHING = 0.1
@@ -28,6 +30,8 @@ LP_SHARE = 0.2  # of the wanted gap: how near the master's value its bound must 
 COLUMNS_A_ROUND = 6_000
 MOST_COLUMNS, KEPT_COLUMNS = 12, 8  # an atom: beyond the first only so many of the best stay
 DIVE_COLUMNS = 12  # an atom that a dive begins with
+CUT_ROUNDS = 12
+LEAST_CUT_PRICE = 1e-7  # nats; a cut that costs less is given up
 RESTARTS = 1
 CLOSED_ANYWAY = 60  # atoms up to which the gap is closed after every dive
 CLOSING_SECONDS = 10.0
@@ -82,6 +86,7 @@ class Search:
         self.columns = Columns(problem)
         self._pricer = Pricer(problem)
         self._master = Master(problem, self.columns, penalty)
+        self._cuts = NONE
         self.best = Best(self.exchange.room_of.copy(), self.exchange.value)
         self.prices = Prices(
             np.zeros(problem.n_atoms), np.zeros(problem.n_kinds), np.zeros(len(problem.row_kind))
@@ -109,6 +114,9 @@ class Search:
         quiet = 0
         while not self._clock.is_over() and not self.is_done and quiet < QUIET_DIVES:
             is_optimal = self._generate(target)
+            if self._clock.is_over() or self.is_done:
+                return
+            self._tighten()
             if self._clock.is_over() or self.is_done:
                 return
             quiet = 0 if self._dive() else quiet + 1
@@ -243,6 +251,30 @@ class Search:
                 return True
         return False
 
+    def _tighten(self) -> None:
+        """Cut off mixtures that no placement comes near, and prove the bound that is left."""
+        problem = self.problem
+        for _ in range(CUT_ROUNDS):
+            master = Master(problem, self.columns, self._penalty, cuts=self._cuts)
+            master.add_new_columns()
+            if not master.solve(self._clock.left, self._clock.is_over, at_corner=False):
+                return
+            prices = master.cut_prices()
+            found = price_with_cuts(
+                problem, self._pricer, master.prices(), self._cuts, prices, self._clock.is_over
+            )
+            if found is None:
+                return
+            self.best.bound = min(self.best.bound, found.bound)
+            shares = master.shares()[1]
+            new = violated_cuts(self.columns.members, shares, problem.n_atoms)
+            few = slice(0, COLUMNS_A_ROUND)
+            added = self.columns.add(found.members[few], found.kind[few], found.row[few])
+            self._tell("Proving how good a placement can be")
+            if self.is_done or not (added or len(new)):
+                return
+            self._cuts = np.concatenate((self._cuts[prices > LEAST_CUT_PRICE], new))
+
     def _drop_poor_columns(self) -> None:
         """Forget groups that prices rule out: a master's time grows with what it never uses.
 
@@ -263,7 +295,9 @@ class Search:
     def _dive(self) -> bool:
         """Make a whole placement of the mixture, improve it, keep it if better."""
         few = self.columns.best(self._duals, DIVE_COLUMNS)
-        groups = dive(self.problem, few, self._penalty, self._find_groups, self._clock.is_over)
+        groups = dive(
+            self.problem, few, self._penalty, self._find_groups, self._clock.is_over, self._cuts
+        )
         self.columns.add(few.members, few.kind, few.row)
         self.exchange.start(self._place(*groups))
         self._seat_the_rest()
