@@ -40,7 +40,7 @@ def payers(cuts: IntArray, members: IntArray, n_atoms: int) -> tuple[IntArray, I
 def charges(cuts: IntArray, prices: FloatArray, members: IntArray, n_atoms: int) -> FloatArray:
     """Return what each group pays for cuts, shape (g,)."""
     cut, group = payers(cuts, members, n_atoms)
-    return np.bincount(group, weights=prices[cut], minlength=len(members))
+    return np.bincount(group, weights=prices[cut], minlength=len(members)).astype(np.float64)
 
 
 def violated_cuts(members: IntArray, shares: FloatArray, n_atoms: int) -> IntArray:

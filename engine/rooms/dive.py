@@ -6,16 +6,23 @@ import numpy as np
 
 from engine.core.arguments import BoolArray, FloatArray, IntArray
 from engine.core.progress import StopCallback
+from engine.rooms.closing import solve_whole
 from engine.rooms.columns import Columns
 from engine.rooms.cuts import NONE, charges
 from engine.rooms.master import Left, Master
+from engine.rooms.part import restrict
 from engine.rooms.prices import Prices
+from engine.rooms.pricing import Pricer
 from engine.rooms.problem import RoomProblem
 
 SURE = 0.95  # a share from which a group is as good as chosen
 
 CORNER = 300  # atoms left at which the simplex method is quicker than the interior point
 STEP = 0.15  # share of the groups fixed at least in one step
+TAIL = 90  # atoms left that are placed by one integer programme
+TAIL_GROUPS = 3_000  # in it at most
+TAIL_SHARE = 0.1  # of what they are worth: by how much groups may miss their prices, at first
+TAIL_SECONDS = 5.0
 LEAST_WORTH = 1e-7  # above the prices, of a group that a dive meets
 MAX_SECONDS = 120.0  # of one solve
 
@@ -53,6 +60,11 @@ def dive(
             master.add_new_columns()
             if not master.solve(MAX_SECONDS, should_stop, at_corner=is_small):
                 break
+        if left.atoms.sum() <= TAIL:
+            last = _fill_the_rest(problem, left, master, penalty, should_stop)
+            if last is not None:
+                fixed.append(last)
+                break
         chosen = _next(open_, master.shares()[1], is_taken)
         if not len(chosen):
             break
@@ -73,6 +85,32 @@ def _worthy(problem: RoomProblem, found: Groups, master: Master) -> Groups:
     asked += charges(master.cuts, master.cut_prices(), members, problem.n_atoms)
     good = problem.group_values(members, kind, row) > asked + LEAST_WORTH
     return members[good], kind[good], row[good]
+
+
+def _fill_the_rest(
+    problem: RoomProblem, left: Left, master: Master, penalty: float, should_stop: StopCallback
+) -> Groups | None:
+    """Place the last atoms at best, among the groups that prices leave possible; None if too late.
+
+    What a dive loses it loses at its end, where a group that is fixed leaves no choice to others.
+    """
+    atoms = np.flatnonzero(left.atoms)
+    part = restrict(problem, atoms, left.count, np.flatnonzero(left.rows > 0.0))
+    prices = master.prices()
+    prices = Prices(prices.atoms[atoms], prices.kinds, prices.rows)
+    pricer = Pricer(part, room_for=TAIL_GROUPS)
+    shortfall = max(TAIL_SHARE * abs(master.value), LEAST_WORTH)
+    groups = pricer.all_within(prices, shortfall, should_stop)
+    while groups is None and shortfall > LEAST_WORTH and not should_stop():
+        shortfall /= 2.0
+        groups = pricer.all_within(prices, shortfall, should_stop)
+    if groups is None:
+        return None
+    chosen, _ = solve_whole(part, groups, penalty, TAIL_SECONDS)
+    if not len(chosen):
+        return None
+    members, kind, row = (column[chosen] for column in groups)
+    return np.where(members >= 0, atoms[members], -1), kind, row
 
 
 def _left(problem: RoomProblem, is_taken: BoolArray, fixed: list[Groups]) -> Left:

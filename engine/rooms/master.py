@@ -158,7 +158,7 @@ class Master:
     def cut_prices(self) -> FloatArray:
         """Return the duals of the cuts in the last solve, not negative, shape (c,)."""
         dual = -np.array(self._model.getSolution().row_dual)
-        return np.maximum(dual[len(dual) - len(self.cuts) :], 0.0)
+        return np.asarray(np.maximum(dual[len(dual) - len(self.cuts) :], 0.0))
 
     def shares(self) -> tuple[FloatArray, FloatArray]:
         """Return how much of each atom is unplaced (n,) and how much of each group is used (g,)."""

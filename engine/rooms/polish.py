@@ -6,9 +6,9 @@ from engine.core.arguments import IntArray
 from engine.rooms.closing import solve_whole
 from engine.rooms.columns import Columns
 from engine.rooms.exchange import Exchange
+from engine.rooms.part import restrict
 from engine.rooms.prices import Prices
 from engine.rooms.pricing import Pricer
-from engine.rooms.problem import RoomProblem
 
 PEOPLE = 120  # emptied at a time
 SECONDS = 3.0  # for one integer programme
@@ -35,7 +35,9 @@ class Polish:
         rooms = self._draw_rooms(rng)
         homeless = np.flatnonzero(exchange.room_of == exchange.outside)[:MOST_HOMELESS]
         atoms = np.union1d(np.flatnonzero(np.isin(exchange.room_of, rooms)), homeless)
-        part = _restrict(problem, atoms, rooms, exchange)
+        kinds, taken = exchange.kind_of_room[rooms], exchange.row_of_room[rooms]
+        count = np.bincount(kinds, minlength=problem.n_kinds).astype(np.int64)
+        part = restrict(problem, atoms, count, taken[taken >= 0])
         prices = Prices(self._prices.atoms[atoms], self._prices.kinds, self._prices.rows)
         before = exchange.value
         shortfall = self._shortfall(rooms, homeless) * self._shortfall_share
@@ -106,38 +108,6 @@ class Polish:
             picked = rng.choice(len(weight), count, replace=False, p=weight / weight.sum())
             chosen[picked] = True
         return np.flatnonzero(chosen[:-1])
-
-
-def _restrict(
-    problem: RoomProblem, atoms: IntArray, rooms: IntArray, exchange: Exchange
-) -> RoomProblem:
-    """Return the problem of some atoms and rooms; kinds and rows keep their numbers."""
-    number = np.full(problem.n_atoms, -1, dtype=np.int64)
-    number[atoms] = np.arange(len(atoms))
-    rows = exchange.row_of_room[rooms]
-    stays = (number[problem.stay_atom] >= 0) & np.isin(problem.stay_row, rows[rows >= 0])
-    kinds = exchange.kind_of_room[rooms]
-    return RoomProblem(
-        scores=np.ascontiguousarray(problem.scores[np.ix_(atoms, atoms)]),
-        bonus=(
-            np.ascontiguousarray(problem.bonus[np.ix_(atoms, atoms)])
-            if len(problem.bonus)
-            else problem.bonus
-        ),
-        sizes=problem.sizes[atoms],
-        own_score=problem.own_score[atoms],
-        own_bonus=problem.own_bonus[atoms],
-        capacity=problem.capacity,
-        count=np.bincount(kinds, minlength=problem.n_kinds).astype(np.int64),
-        view=problem.view,
-        allowed=np.ascontiguousarray(problem.allowed[:, atoms]),
-        preference=np.ascontiguousarray(problem.preference[:, atoms]),
-        stay_atom=number[problem.stay_atom[stays]],
-        stay_row=problem.stay_row[stays],
-        stay_refund=problem.stay_refund[stays],
-        row_kind=problem.row_kind,
-        must_fill=problem.must_fill,
-    )
 
 
 def _put_into(
