@@ -303,8 +303,8 @@ class Search:
         self._seat_the_rest()
         improve(self.exchange, self._rng, should_stop=self._clock.is_over)
         self.columns.add(*self.exchange.groups())
-        self._drop_poor_columns()
         is_better = self.best.take(self.exchange)
+        self._drop_poor_columns()  # goes back to the best placement
         self._tell("Making a whole placement")
         return self._polish() or is_better
 
