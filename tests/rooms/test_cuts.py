@@ -90,15 +90,15 @@ def test_a_dive_is_kept_though_poor_groups_are_forgotten_after_it(
     scores = np.random.default_rng(2).normal(size=(60, 60))
     rooms = Rooms(tuple(f"R{k}" for k in range(20)), np.full(20, 3))
     problem = formulate(scores + scores.T, {}, rooms, RoomRules()).problem
-    values: list[float] = []
+    told: list[tuple[str, float]] = []
     search = Search(
         problem,
         penalty=PENALTY,
         gap=1e-3,
         rng=np.random.default_rng(0),
-        clock=SearchClock(None, lambda: len(values) > 1 and values[-1] > values[0]),
-        report=lambda _, value, __: values.append(value),
+        clock=SearchClock(None, lambda: bool(told) and told[-1][0] == "Making a whole placement"),
+        report=lambda sentence, value, _: told.append((sentence, value)),
     )
     search.run()
-    assert values[-1] > values[0]
+    assert told[-1][1] > told[0][1]
     assert search.best.gap < 0.02
