@@ -82,6 +82,7 @@ class Search:
         self.problem, self._rng, self._clock, self._report = problem, rng, clock, report
         self._wanted, self._penalty = gap, penalty
         self._feasible: Prices | None = None
+        self._asked = np.inf  # the bound that these prices prove by themselves, without cuts
         self.exchange = Exchange(problem, penalty)
         self.columns = Columns(problem)
         self._pricer = Pricer(problem)
@@ -199,7 +200,7 @@ class Search:
             prices, is_exact=True, tolerance=1e-9, should_stop=self._clock.is_over
         )
         self._add_best(found)
-        self.prices, self._feasible = prices, found.feasible
+        self.prices, self._feasible, self._asked = prices, found.feasible, found.bound
         pairs = self._pricer.quick_bound(prices)
         self.best.bound = min(self.best.bound, found.bound, pairs)
 
@@ -236,7 +237,7 @@ class Search:
             )
             if found.bound < self.best.bound:
                 self.best.bound, self.prices = found.bound, prices
-                self._feasible = found.feasible
+                self._feasible, self._asked = found.feasible, found.bound
             added = self._add_best(found)
             self._tell("Proving how good a placement can be")
             if not found.is_whole:
@@ -336,7 +337,7 @@ class Search:
         """Solve the whole model over all groups that a better placement could use, if few."""
         if self._feasible is None or self._clock.is_over():
             return
-        shortfall = self.best.bound - self.best.value
+        shortfall = self._asked - self.best.value
         groups = self._pricer.all_within(self._feasible, shortfall, self._clock.is_over)
         if groups is None:
             return
