@@ -255,6 +255,8 @@ class Search:
     def _tighten(self) -> None:
         """Cut off mixtures that no placement comes near, and prove the bound that is left."""
         problem = self.problem
+        if problem.n_atoms <= CLOSED_ANYWAY:
+            return  # all placements that could be better are compared after the dive
         for _ in range(CUT_ROUNDS):
             master = Master(problem, self.columns, self._penalty, cuts=self._cuts)
             master.add_new_columns()
@@ -337,7 +339,8 @@ class Search:
         """Solve the whole model over all groups that a better placement could use, if few."""
         if self._feasible is None or self._clock.is_over():
             return
-        shortfall = self._asked - self.best.value
+        is_cut = self.problem.n_atoms > CLOSED_ANYWAY  # then the bound may lie below the prices'
+        shortfall = (self._asked if is_cut else self.best.bound) - self.best.value
         groups = self._pricer.all_within(self._feasible, shortfall, self._clock.is_over)
         if groups is None:
             return
