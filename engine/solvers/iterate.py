@@ -189,13 +189,17 @@ class Iterate:
         self.entropies[m] = self.structures[m].entropy.value(point)
 
     def save(self) -> State:
-        """Return the points and the count of steps; what follows from points is summed up anew."""
+        """Return points, their statistics as they were carried on, and the counts of moves."""
         counts = {"iteration": self.iteration, "oracle_calls": self.oracle_calls}
         points = {f"point{m}": point for m, point in enumerate(self.points)}
-        return {name: np.array(count) for name, count in counts.items()} | points
+        carried = {"statistics": self.statistics, "moves": np.array(self._moves)}
+        return {name: np.array(count) for name, count in counts.items()} | points | carried
 
     def restore(self, state: SavedState) -> None:
         """Go to saved points of the same problem; the next step is that of a run never stopped.
+
+        Statistics summed up anew would differ in the last digit, and a vertex chosen between two
+        that are nearly equal by much more.
 
         Raises
         ------
@@ -206,5 +210,8 @@ class Iterate:
             self._go_to(state[f"point{m}"] for m in range(len(self.structures)))
         except (KeyError, ValueError) as error:
             raise InvalidProblemError("The saved state belongs to other observations.") from error
+        if "moves" in state:  # absent in what an older version left
+            self.statistics = np.array(state["statistics"])
+            self._moves = np.array(state["moves"]).tolist()
         self.iteration = int(state["iteration"])
         self.oracle_calls = int(state["oracle_calls"])
