@@ -24,7 +24,7 @@ RESTRAINTS = [
 ]
 TIMES = [("60", "1 minute"), ("300", "5 minutes"), ("1800", "30 minutes"), ("7200", "2 hours")]
 DETAILS = [
-    ("0", "Whatever pays: tried from 100 pixels a side up to full size; minutes longer"),
+    ("0", "Whatever pays: from 100 pixels a side to full size, linear weights to 1,000; slower"),
     ("100", "Coarse: 100 pixels a side, fastest"),
     ("200", "Usual: 200 pixels a side"),
     ("300", "Fine: 300 pixels a side, about twice as slow"),

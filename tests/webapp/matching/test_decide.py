@@ -22,6 +22,12 @@ from webapp.matching.models import (
     ProposedPair,
 )
 from webapp.matching.rules import HELD_STATES
+from webapp.matching.selectors.proposals import (
+    count_standing,
+    forbidden_pairs,
+    pair_counts,
+    standing_pairs,
+)
 from webapp.matching.services.decisions import decision_undo, note_changes, pairs_decide
 
 HTMX = {"HX-Request": "true"}
@@ -321,3 +327,14 @@ def test_search_takes_no_other_id_for_one_on_screen(
     pair = proposal.pairs.first()
     page = client_of(bob).get("/search/", {"q": f"A-{pair.first_number}"})
     assert f"pair={pair.pk}" not in page.content.decode()
+
+
+def test_the_page_counts_the_pairs_that_an_export_holds(bob: User, proposal: Proposal) -> None:
+    rejected, forbidden, *_ = proposal.pairs.all()
+    decide(bob, proposal, Decision.REJECT, rejected)
+    ForbiddenPair.objects.create(
+        cohort_id=proposal.cohort_id, first=forbidden.first, second=forbidden.second
+    )
+    states = forbidden_pairs(proposal).values_list("state", flat=True)
+    counted = count_standing(pair_counts(proposal), states)
+    assert counted == standing_pairs(proposal).count() == proposal.pairs.count() - 2

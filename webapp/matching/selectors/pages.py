@@ -12,6 +12,7 @@ from webapp.matching.selectors.cards import pair_card
 from webapp.matching.selectors.models import learned_since
 from webapp.matching.selectors.proposals import (
     APART,
+    count_standing,
     forbidden_pairs,
     pair_counts,
     pair_table,
@@ -37,8 +38,6 @@ def proposal_context(proposal: Proposal, parameters: Mapping[str, str]) -> dict[
         return context
     counts = pair_counts(proposal)
     forbidden = dict(forbidden_pairs(proposal).values_list("pk", "state"))
-    n_standing = counts.total - counts.of(*APART)
-    n_standing -= sum(state not in APART for state in forbidden.values())
     table = pair_table(proposal, parameters, conflicts)
     rows = list(table.page.object_list)
     n_open = counts.of(PairState.OPEN)
@@ -50,7 +49,7 @@ def proposal_context(proposal: Proposal, parameters: Mapping[str, str]) -> dict[
         "n_open": n_open,
         "forbidden": forbidden,
         "n_forbidden": len(forbidden),
-        "n_unpaired": proposal.cohort.n_students - 2 * n_standing,
+        "n_unpaired": proposal.cohort.n_students - 2 * count_standing(counts, forbidden.values()),
         "total_score": counts.total_score,
         "rows": rows,
         "is_apart_tab": table.tab in APART,

@@ -1,7 +1,7 @@
 """The table of a proposal: tabs, sorting, filtering and paging, all from the address."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -142,6 +142,12 @@ def standing_pairs(proposal: Proposal) -> QuerySet[ProposedPair]:
     """Return the pairs that are neither rejected nor never to be, whoever said so since."""
     pairs = proposal.pairs.exclude(state__in=APART)
     return pairs.exclude(pk__in=forbidden_pairs(proposal).values("pk"))
+
+
+def count_standing(counts: PairCounts, forbidden: Iterable[str]) -> int:
+    """Return how many pairs `standing_pairs` has, from the states of all and of the forbidden."""
+    apart_by_rule = sum(state not in APART for state in forbidden)
+    return counts.total - counts.of(*APART) - apart_by_rule
 
 
 def pair_table(
