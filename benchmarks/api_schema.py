@@ -3,13 +3,15 @@
     python -m benchmarks.api_schema [--examples 200] [--seed 1]
 
 schemathesis draws paths, queries, headers and bodies from the document; ids are those of objects of
-the sender's organisation, so that requests get behind the first look-up. Every request is undone,
-in an installation of its own. Prints answers by status; ends with 1 if one is 500 or above, or
+the sender's organisation, so that requests get behind the first look-up; the sender is an
+administrator, and may call as often as it likes. Every request is undone, in an installation of its
+own. Prints answers by status; ends with 1 if one is 500 or above, or
 took more than ten seconds.
 """
 
 import argparse
 import copy
+import os
 import sys
 import tempfile
 import time
@@ -212,8 +214,11 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     print_machine()
+    os.environ["API_CALLS_A_MINUTE"] = "1000000"
     with tempfile.TemporaryDirectory() as folder:
         user = new_installation(folder)
+        user.role = "administrator"
+        user.save(update_fields=["role"])
         from webapp.api.openapi import openapi_document
         from webapp.api.services import token_create
 

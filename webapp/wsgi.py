@@ -15,8 +15,8 @@ from webapp.common.checks import refuse_unsafe_settings  # noqa: E402
 
 refuse_unsafe_settings()
 
-# A server replaces its processes now and then: read every page's code before the first visitor of
-# a new one waits for it.
-from django.urls import get_resolver  # noqa: E402
+# A server replaces its processes now and then: what the first visitor of a new one would wait for
+# is done before.
+from webapp.common.first_visit import prepare_for_first_visit  # noqa: E402
 
-get_resolver().reverse_dict  # noqa: B018
+prepare_for_first_visit()

@@ -1,6 +1,5 @@
 """From a request to the handler: token, rights, errors, JSON."""
 
-import json
 from collections.abc import Sequence
 from typing import Any, NoReturn, TypeVar
 
@@ -34,6 +33,7 @@ from webapp.api.shapes.base import Page, Paging, sentence_of
 from webapp.common.error_views import AWAY_ADVICE, AWAY_ERRORS, away_title
 from webapp.common.errors import ConflictError, Refusal
 from webapp.common.full_disk import FULL_DISK, FULL_DISK_ADVICE, is_full_disk
+from webapp.common.json_text import read_json
 from webapp.common.limits import TooManyError, count_up, seconds_left
 from webapp.files.contents import StorageFullError
 
@@ -146,12 +146,10 @@ def read_body(request: HttpRequest, shape: type[S]) -> S:
     """
     if int(request.headers.get("Content-Length") or 0) > MAX_JSON_BYTES:
         raise Problem(413, "The body is larger than 1 MB.")
-    if b"\x00" in request.body or b"\\u0000" in request.body:
-        raise Problem(400, "The body holds a zero byte.")
     try:
-        body = json.loads(request.body or b"{}")
-    except (ValueError, RecursionError) as error:
-        raise Problem(400, "The body is not JSON.") from error
+        body = read_json(request.body or b"{}")
+    except ValueError as error:
+        raise Problem(400, "The body is not JSON, or holds what is no text.") from error
     if not isinstance(body, dict):
         raise Problem(400, "The body is not a JSON object.")
     return _in_shape(shape, body)

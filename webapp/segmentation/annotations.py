@@ -2,7 +2,6 @@
 
 import base64
 import io
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from skimage.draw import polygon
 
 from engine import InvalidProblemError
 from engine.datasets.images import open_picture
+from webapp.common.json_text import read_json
 from webapp.segmentation.errors import SegmentationError
 
 MOST_BYTES = 64 * 1024**2
@@ -64,8 +64,8 @@ def read_annotations(content: bytes, name: str) -> list[Annotation]:
     if len(content) > MOST_BYTES:
         raise SegmentationError(f"{name} is larger than {MOST_BYTES // 1024**2} MB.")
     try:
-        tree = json.loads(content)
-    except (ValueError, RecursionError) as error:
+        tree = read_json(content)
+    except ValueError as error:
         raise SegmentationError(f"{name} is not whole JSON.") from error
     is_tree = isinstance(tree, dict)
     try:

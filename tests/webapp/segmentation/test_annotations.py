@@ -10,7 +10,8 @@ import pytest
 from PIL import Image
 
 from tests.webapp.segmentation.conftest import encoded, picture, upload, zipped
-from webapp.segmentation.annotations import _unpacked_runs
+from webapp.segmentation.annotations import _unpacked_runs, read_annotations
+from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.models import ImageSet, Stroke
 from webapp.segmentation.painting.raster import paint_strokes
 from webapp.segmentation.services.image_sets import image_set_create
@@ -347,3 +348,10 @@ def test_files_of_other_kinds_are_named_and_leave_nothing(
     assert result.outcome == "refused"
     assert reason in result.sentence
     assert image_set.files.count() == 1
+
+
+@pytest.mark.parametrize("escape", [r"\u0000", r"\ud800"])
+def test_names_that_no_database_takes_are_refused(escape: str) -> None:
+    content = b'{"shapes": [], "imagePath": "%s.png"}' % escape.encode()
+    with pytest.raises(SegmentationError, match="is not whole JSON"):
+        read_annotations(content, "a.json")

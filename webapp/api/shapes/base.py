@@ -18,6 +18,7 @@ from pydantic_core import PydanticCustomError
 
 MAX_SEED = 2**31 - 1
 MAX_OFFSET = 10**9  # beyond any table, and within what a database counts to
+MAX_ROW_NUMBER = 2**63 - 1
 _SENTENCE = "sentence"  # kind of an error whose words are all there is to say
 
 
@@ -45,6 +46,14 @@ def _time_text(value: datetime) -> str:
 Key = Annotated[
     str, BeforeValidator(_key_text), WithJsonSchema({"type": "string", "format": "uuid"})
 ]
+
+
+def _number_of_a_row(value: int) -> int:
+    return value if abs(value) <= MAX_ROW_NUMBER else 0
+
+
+# Numbers that no row can have, since no column holds them, stand for those of no row.
+RowNumber = Annotated[int, AfterValidator(_number_of_a_row)]
 SentKey = Annotated[str, WithJsonSchema({"type": "string", "format": "uuid"})]
 Time = Annotated[
     datetime,

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from webapp.api.shapes.base import Answer, Body, Key, Paging, SentKey, Time
+from webapp.api.shapes.base import Answer, Body, Key, Paging, RowNumber, SentKey, Time
 from webapp.housing.models import (
     MAX_BEDS,
     Place,
@@ -227,7 +227,7 @@ class NewPlacement(Body):
 class SeenVersion(Body):
     """The version of the placement that was looked at."""
 
-    version: int
+    version: RowNumber
 
 
 class NewSolution(Body):
@@ -277,16 +277,16 @@ class NewRoomDecision(Body):
 
     act: Literal["lock", "release", "empty", "move", "swap", "withdraw", "return"]
     students: list[StudentId] = Field(min_length=1, max_length=1000)
-    room: int | None = Field(None, description="where to, for a move: the room's id")
-    version: int = Field(description="the version of the placement that was looked at")
+    room: RowNumber | None = Field(None, description="where to, for a move: the room's id")
+    version: RowNumber = Field(description="the version of the placement that was looked at")
 
 
 class NewDecisionOfRooms(Body):
     """A decision about whole rooms: accept, reopen, keep back or open again."""
 
     act: Literal["accept", "reopen", "keep", "open"]
-    rooms: list[int] = Field(min_length=1, max_length=5000, description="ids of rooms")
-    version: int = Field(description="the version of the placement that was looked at")
+    rooms: list[RowNumber] = Field(min_length=1, max_length=5000, description="ids of rooms")
+    version: RowNumber = Field(description="the version of the placement that was looked at")
 
 
 class NewTurn(Body):

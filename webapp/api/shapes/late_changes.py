@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from webapp.api.shapes.base import Answer, Body, Key
+from webapp.api.shapes.base import Answer, Body, Key, RowNumber
 from webapp.api.shapes.housing import StudentId
 from webapp.housing.models import ProposedChange
 from webapp.housing.selectors.changes import ChangedPlace, compared_figures
@@ -14,7 +14,7 @@ class ChosenRoom(Body):
     """A room that staff choose for somebody within late changes."""
 
     student: StudentId
-    room: int = Field(description="the room's id")
+    room: RowNumber = Field(description="the room's id")
 
 
 class NewChange(Body):

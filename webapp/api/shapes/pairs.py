@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from webapp.api.shapes.base import Answer, Body, SentKey
+from webapp.api.shapes.base import Answer, Body, RowNumber, SentKey
 from webapp.matching.selectors.cards import NextPartner
 from webapp.matching.services.rules import ACTIONS
 from webapp.matching.services.swaps import NewPair as NewPairRow
@@ -37,8 +37,8 @@ class PartnerQuery(Body):
 class PairVersion(Body):
     """A pair as it was looked at."""
 
-    id: int
-    version: int
+    id: RowNumber
+    version: RowNumber
 
 
 class NewSwap(Body):

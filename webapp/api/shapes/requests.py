@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from webapp.api.shapes.base import Answer, Body
+from webapp.api.shapes.base import Answer, Body, RowNumber
 from webapp.api.shapes.housing import StudentId
 from webapp.housing.selectors.requests import UnknownName
 from webapp.letters.services.questions import FIRST_SUBJECT, FIRST_TEXT, MAX_SUBJECT, MAX_TEXT
@@ -42,7 +42,7 @@ class UnknownRequests(Answer):
 class NewKeeps(Body):
     """Requests that count again, by id; null: all that were left out."""
 
-    requests: list[int] | None = Field(None, max_length=10_000)
+    requests: list[RowNumber] | None = Field(None, max_length=10_000)
 
 
 class NewSplits(Body):
@@ -54,7 +54,7 @@ class NewSplits(Body):
 class NewQuestions(Body):
     """A mail to who made each of these unknown requests; fields in square brackets are filled."""
 
-    requests: list[int] = Field(min_length=1, max_length=10_000)
+    requests: list[RowNumber] = Field(min_length=1, max_length=10_000)
     subject: str = Field(FIRST_SUBJECT, max_length=MAX_SUBJECT)
     text: str = Field(FIRST_TEXT, max_length=MAX_TEXT)
     reply_to: str = Field("", max_length=254)

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from webapp.api.shapes.base import Answer, Body, Key, Paging, Seed, SentKey, Time
+from webapp.api.shapes.base import Answer, Body, Key, Paging, RowNumber, Seed, SentKey, Time
 from webapp.cohorts.models import Cohort as CohortRow
 from webapp.matching.models import LearnedModel, ProposedPair
 from webapp.matching.models import Proposal as ProposalRow
@@ -203,7 +203,7 @@ class NewDecision(Body):
     """A decision about a pair."""
 
     decision: Literal["accept", "reject", "lock", "never", "reopen"]
-    version: int = Field(description="the version of the pair that was looked at")
+    version: RowNumber = Field(description="the version of the pair that was looked at")
 
 
 class Decided(Answer):

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_GET, require_POST
 from webapp.audit.services import audit
 from webapp.common.decorators import staff_required
 from webapp.common.errors import Refusal
+from webapp.common.json_text import read_json
 from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
 from webapp.files.file_headers import as_attachment
@@ -127,8 +128,8 @@ def _body(request: HttpRequest) -> Any:
     if len(request.body) > MOST_JSON_BYTES:
         raise Refusal("This is too much at once.")
     try:
-        return json.loads(request.body)
-    except (ValueError, RecursionError) as error:
+        return read_json(request.body)
+    except ValueError as error:
         raise Refusal("This is not what the page sends.") from error
 
 
