@@ -4,7 +4,7 @@
     bin/with-postgres .venv/bin/python -m benchmarks.bench_web
 
 Starts the product (supervisor, broker, worker, web server) on a database that ``web_load`` fills:
-SQLite, or what DATABASE_URL names. Every person acts once in five seconds over real HTTP on
+SQLite, or what DATABASE_URL names. Every person acts once in 2.5 to 7.5 seconds over real HTTP on
 loopback: looks at a list, a page of pairs, a card, decides. Then one person decides 5,000 pairs in
 a row, and every decision is looked up in the database. Prints how long each kind of page took and
 what the web server's processes used. The aim is a 95th percentile of 200 ms for every page on two
@@ -168,7 +168,7 @@ def acts(person: Person, keys: list[str], pages: dict[str, str]) -> Iterator[Non
 
 
 def crowd(product: Product, keys: list[str], people: int, seconds: float) -> list[Person]:
-    """Let people act, each every five seconds at a moment of their own."""
+    """Let people act, each about every five seconds: no two of them keep step with each other."""
     pages = looks(keys)
     crowd = [Person(product.port, seed) for seed in range(people)]
     for person in crowd:
@@ -181,7 +181,8 @@ def crowd(product: Product, keys: list[str], people: int, seconds: float) -> lis
         while (begun := time.monotonic()) < end:
             person.rest()
             next(steps)
-            time.sleep(max(0.0, begun + EVERY_SECONDS - time.monotonic()))
+            pause = EVERY_SECONDS * person.random.uniform(0.5, 1.5)
+            time.sleep(max(0.0, begun + pause - time.monotonic()))
 
     run_all([lambda person=person: live(person) for person in crowd])
     return crowd

@@ -1,6 +1,7 @@
 """Reading objects inside the walls of an organisation."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, TypeVar
 
 from django.core.exceptions import ValidationError
@@ -41,6 +42,14 @@ def get_or_404(objects: models.QuerySet[M], pk: Any) -> M:
         raise Http404("There is no such page.") from error
 
 
+def get_or_none(objects: models.QuerySet[M], pk: Any) -> M | None:
+    """Return the object of this key, None where there is none, also for what can be no key."""
+    try:
+        return get_or_404(objects, pk)
+    except Http404:
+        return None
+
+
 def counter_of(model: type[models.Model]) -> Callable[[User], int]:
     """Return a function that counts the objects of a user's organisation.
 
@@ -63,6 +72,7 @@ def _counts(user: User) -> dict[type[models.Model], int]:
     return known
 
 
+@cache
 def _number(model: type[models.Model]) -> models.Expression:
     own = model._default_manager.filter(organisation=models.OuterRef("pk")).order_by()
     count = own.values("organisation").annotate(number=models.Count("pk")).values("number")

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 RESAMPLES = 2_000
 FEWEST_RESAMPLES = 200
@@ -52,10 +52,14 @@ def mean_interval(values: Sequence[float]) -> Interval | None:
 def mean_intervals(*columns: Sequence[float]) -> list[Interval]:
     """Return the mean of each column, which say something else of the same images, one or more."""
     numbers = np.array(columns, dtype=np.float64).T
+    return _intervals(numbers, _resampled_sums(numbers))
+
+
+def _intervals(numbers: NDArray[np.float64], sums: NDArray[np.float64]) -> list[Interval]:
     means, n_images = numbers.mean(axis=0), len(numbers)
     if n_images == 1:
         return [Interval(float(mean), None, None, 1) for mean in means]
-    lows, highs = np.percentile(_resampled_sums(numbers) / n_images, [2.5, 97.5], axis=0)
+    lows, highs = np.percentile(sums / n_images, [2.5, 97.5], axis=0)
     return [
         Interval(float(mean), float(low), float(high), n_images)
         for mean, low, high in zip(means, lows, highs, strict=True)
@@ -90,26 +94,40 @@ def reliability_bins(counts: Sequence[dict[str, list[float]]]) -> list[Reliabili
     """Pool the counts of several images; empty bins are left out."""
     if not counts:
         return []
-    pixels, predicted, observed = (
-        np.array([count[key] for count in counts], dtype=np.float64)
-        for key in ("pixels", "predicted", "observed")
-    )
-    sums = _resampled_sums(np.hstack((observed, pixels)))
+    totals = _totals(counts)
+    return _bins(totals, _resampled_sums(totals))
+
+
+def means_and_reliability(
+    columns: Sequence[ArrayLike], counts: Sequence[dict[str, list[float]]]
+) -> tuple[list[Interval], list[ReliabilityBin]]:
+    """Return ``mean_intervals`` and ``reliability_bins`` of the same images, drawn only once."""
+    numbers, totals = np.array(columns, dtype=np.float64).T, _totals(counts)
+    sums = _resampled_sums(np.hstack((numbers, totals)))
+    k = numbers.shape[1]
+    return _intervals(numbers, sums[:, :k]), _bins(totals, sums[:, k:])
+
+
+def _totals(counts: Sequence[dict[str, list[float]]]) -> NDArray[np.float64]:
+    """Return pixels, predicted and observed of each image by bin, shape (images, 3 BINS)."""
+    keys = ("pixels", "predicted", "observed")
+    return np.array([[x for key in keys for x in count[key]] for count in counts], np.float64)
+
+
+def _bins(totals: NDArray[np.float64], sums: NDArray[np.float64]) -> list[ReliabilityBin]:
+    pixels, predicted, observed = totals.sum(axis=0).reshape(3, BINS)
     with np.errstate(invalid="ignore", divide="ignore"):
-        shares = sums[:, :BINS] / sums[:, BINS:]
+        shares = sums[:, 2 * BINS :] / sums[:, :BINS]
     bins = []
-    for k in range(BINS):
-        total = pixels[:, k].sum()
-        if total == 0:
-            continue
+    for k in np.flatnonzero(pixels):
         low, high = np.nanpercentile(shares[:, k], [2.5, 97.5])
         bins.append(
             ReliabilityBin(
-                predicted=float(predicted[:, k].sum() / total),
-                observed=float(observed[:, k].sum() / total),
+                predicted=float(predicted[k] / pixels[k]),
+                observed=float(observed[k] / pixels[k]),
                 low=float(low),
                 high=float(high),
-                n_pixels=int(total),
+                n_pixels=int(pixels[k]),
             )
         )
     return bins

@@ -10,6 +10,7 @@ from django.db.models import Count, Q, QuerySet
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, Draft, PastPair, Student
 from webapp.cohorts.selectors.surveys import cohort_survey, rule_value_counts
+from webapp.common.formats import counted
 from webapp.common.hooks import cohort_progress
 from webapp.common.listing import ArrayLength, Listing, Tally, light, list_page
 from webapp.common.parameters import digits_of
@@ -31,6 +32,15 @@ def cohort_listing(user: User, parameters: Mapping[str, str], **options: int) ->
     for cohort in listing.rows:
         cohort.progress = progress.get(cohort.pk)
     return listing
+
+
+def cohort_choices(cohorts: QuerySet[Cohort]) -> list[tuple[str, str]]:
+    """Return key and words of each cohort, for a field that chooses one."""
+    rows = cohorts.values_list("pk", "name", "n_students", "n_pairs")
+    return [
+        (str(pk), f"{name}, {counted(students, 'student')}{', has pairs' if pairs else ''}")
+        for pk, name, students, pairs in rows
+    ]
 
 
 @dataclass(frozen=True, slots=True)

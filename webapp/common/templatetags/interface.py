@@ -1,11 +1,12 @@
 """Template words of the design system; loaded everywhere as builtins.
 
-Tags: icon, badge, stat, page_header ... endpage_header, panel ... endpanel, dialog ... enddialog,
-empty_state, means, query, query_set.
+Tags: icon, options, badge, stat, page_header ... endpage_header, panel ... endpanel,
+dialog ... enddialog, empty_state, means, query, query_set.
 Filters: number, signed, per_cent, scientific, duration, when.
 """
 
 import math
+from collections.abc import Iterable
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -15,7 +16,7 @@ from django.template.context import RequestContext
 from django.template.loader import render_to_string
 from django.templatetags.static import static
 from django.utils import timezone
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from webapp.common import formats
@@ -38,6 +39,16 @@ def icon(name: str, label: str = "", extra: str = "") -> SafeString:
     return format_html(
         '<svg class="icon {}" aria-hidden="true"><use href="{}"></use></svg>', extra, href
     )
+
+
+@register.simple_tag
+def options(choices: Iterable[tuple[str, str]], chosen: str = "") -> SafeString:
+    """The options of a select: values and words, the chosen value selected."""
+    rows = (
+        (value, mark_safe(" selected") if value == chosen else "", words)
+        for value, words in choices
+    )
+    return format_html_join("\n", '<option value="{}"{}>{}</option>', rows)
 
 
 @register.simple_tag

@@ -7,10 +7,12 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from webapp.cohorts.models import Cohort
+from webapp.cohorts.selectors.cohorts import cohort_choices
 from webapp.common.decorators import administrator_required, staff_required, viewer_required
 from webapp.common.errors import Refusal
+from webapp.common.listing import light
 from webapp.common.parameters import whole_number
-from webapp.common.selectors import get_owned_or_404, owned_by
+from webapp.common.selectors import get_or_none, get_owned_or_404, owned_by
 from webapp.common.toasts import attempt, toast
 from webapp.files.file_headers import as_attachment, plain_name
 from webapp.housing.errors import HousingError
@@ -34,7 +36,7 @@ from webapp.housing.services.placements import (
     placement_unpublish,
     rules_change,
 )
-from webapp.matching.selectors.models import models_of
+from webapp.matching.selectors.models import learned_models
 
 COUNT_WORDS = [
     ("must", "Must: they share a room"),
@@ -64,11 +66,11 @@ def placement_list(request: HttpRequest) -> HttpResponse:
 @staff_required
 def placement_new(request: HttpRequest) -> HttpResponse:
     """Choose cohort, buildings, model and rules, and start placing."""
-    cohorts = owned_by(Cohort, request.user)
+    cohorts = light(owned_by(Cohort, request.user))
     lists = with_open_beds(owned_by(BuildingList, request.user))
-    models = models_of(request.user).filter(learned_at__isnull=False)
+    models = learned_models(request.user)
     sent = request.POST or request.GET
-    cohort = next((c for c in cohorts if str(c.pk) == sent.get("cohort")), None)
+    cohort = get_or_none(cohorts, sent.get("cohort"))
     if request.method == "GET" and "cohort" not in sent:
         cohort = cohorts.filter(n_pairs=0).order_by("-created_at").first()
     error = ""
@@ -90,7 +92,8 @@ def placement_new(request: HttpRequest) -> HttpResponse:
         except Refusal as problem:
             error = str(problem)
     context = {
-        "cohorts": cohorts,
+        "cohorts": cohort_choices(cohorts),
+        "chosen_cohort": str(cohort.pk) if cohort else "",
         "cohort": cohort,
         "lists": lists,
         "models": models,

@@ -53,18 +53,18 @@ def models_of(user: User) -> QuerySet[LearnedModel]:
     return owned_by(LearnedModel, user).select_related("job")
 
 
-def _listed(user: User) -> QuerySet[LearnedModel]:
-    models = light(owned_by(LearnedModel, user), "job")
+def _listed(user: User, *related: str) -> QuerySet[LearnedModel]:
+    models = light(owned_by(LearnedModel, user), *related)
     return models.annotate(n_questions=ArrayLength("questions"))
 
 
 def model_listing(user: User, parameters: Mapping[str, str]) -> Listing[LearnedModel]:
     """Return a page of the models, newest first; each knows ``n_questions``."""
-    return list_page(_listed(user), parameters)
+    return list_page(_listed(user, "job"), parameters)
 
 
 def learned_models(user: User) -> QuerySet[LearnedModel]:
-    """Return the models that can propose, as a form lists them, newest first."""
+    """Return the models that can propose, as a form lists them, newest first, without jobs."""
     return _listed(user).filter(learned_at__isnull=False)
 
 

@@ -8,11 +8,11 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from webapp.cohorts.models import Cohort
-from webapp.cohorts.selectors.cohorts import rule_groups
+from webapp.cohorts.selectors.cohorts import cohort_choices, rule_groups
 from webapp.common.decorators import administrator_required, staff_required, viewer_required
 from webapp.common.errors import Refusal
 from webapp.common.listing import light
-from webapp.common.selectors import get_owned_or_404, owned_by
+from webapp.common.selectors import get_or_none, get_owned_or_404, owned_by
 from webapp.common.toasts import attempt
 from webapp.files.file_headers import as_attachment, plain_name
 from webapp.matching.charts import compare_scores, probability_heatmap
@@ -59,7 +59,7 @@ def proposal_new(request: HttpRequest) -> HttpResponse:
     models = learned_models(request.user)
     error = ""
     sent = request.POST or request.GET
-    cohort = next((c for c in cohorts if str(c.pk) == sent.get("cohort")), None)
+    cohort = get_or_none(cohorts, sent.get("cohort"))
     if request.method == "GET" and "cohort" not in sent:
         cohort = cohorts.filter(n_pairs=0).order_by("-created_at").first()  # a guess, to be changed
     model = next((m for m in models if str(m.pk) == sent.get("model")), None)
@@ -78,7 +78,8 @@ def proposal_new(request: HttpRequest) -> HttpResponse:
         except Refusal as problem:
             error = str(problem)
     context = {
-        "cohorts": cohorts,
+        "cohorts": cohort_choices(cohorts),
+        "chosen_cohort": str(cohort.pk) if cohort else "",
         "models": models,
         "cohort": cohort,
         "chosen_model": sent.get("model", ""),

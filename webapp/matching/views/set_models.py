@@ -5,9 +5,10 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
 from webapp.cohorts.models import Cohort
+from webapp.cohorts.selectors.cohorts import cohort_choices
 from webapp.common.decorators import staff_required
 from webapp.common.errors import Refusal
-from webapp.common.selectors import owned_by
+from webapp.common.selectors import get_or_none, owned_by
 from webapp.matching.errors import MatchingError
 from webapp.matching.services.set_models import CHOICES, model_set
 
@@ -20,7 +21,7 @@ def model_set_page(request: HttpRequest) -> HttpResponse:
     """Choose how much each question of a cohort matters."""
     cohorts = owned_by(Cohort, request.user)
     sent = request.POST or request.GET
-    cohort = next((c for c in cohorts if str(c.pk) == sent.get("cohort")), None) or cohorts.first()
+    cohort = get_or_none(cohorts, sent.get("cohort")) or cohorts.first()
     names = [question["name"] for question in cohort.questions] if cohort else []
     values = [sent.get(f"importance-{index}", str(USUAL)) for index in range(len(names))]
     error = ""
@@ -36,7 +37,8 @@ def model_set_page(request: HttpRequest) -> HttpResponse:
         except Refusal as problem:
             error = str(problem)
     context = {
-        "cohorts": cohorts,
+        "cohorts": cohort_choices(cohorts),
+        "chosen_cohort": str(cohort.pk) if cohort else "",
         "cohort": cohort,
         "questions": list(zip(names, values, strict=True)),
         "choices": [(str(value), words) for value, words in CHOICES],
