@@ -8,6 +8,7 @@ import scipy  # its parts load when first used: a verb that needs no programme s
 from engine.core.arguments import FloatArray, read_only
 from engine.core.errors import CertificateError, InfeasibleError
 from engine.graphs.dual_rounding import dual_allowance, score_magnitude
+from engine.graphs.local_polytope import local_polytope_rows
 from engine.graphs.pairwise import PairwiseGraph, PairwiseModel
 from engine.kernels.star_updates import dual_value
 from engine.oracles.protocol import ExtremePoint, Vertex
@@ -35,30 +36,8 @@ class LocalPolytopeProgramme:
     def __init__(self, graph: PairwiseGraph) -> None:
         """Write the equations: normalised nodes, edge tables with the margins of their nodes."""
         self.graph = graph
-        cards = graph.cardinalities
-        rows, columns, values = [], [], []
-        n_nodes = int(graph.node_start[-1])
-        rows.append(np.repeat(np.arange(graph.n_nodes), cards))
-        columns.append(np.arange(n_nodes))
-        values.append(np.ones(n_nodes))
-        for e, (i, j) in enumerate(graph.edges):
-            index = np.arange(graph.edge_start[e], graph.edge_start[e + 1])
-            index = index.reshape(int(cards[i]), int(cards[j]))
-            for end, (node, table) in enumerate(((i, index), (j, index.T))):
-                first = graph.n_nodes + graph.message_start[2 * e + end]
-                labels = np.arange(int(cards[node]))
-                rows.append(np.repeat(first + labels, table.shape[1]))
-                columns.append(table.ravel())
-                values.append(np.ones(table.size))
-                rows.append(first + labels)
-                columns.append(graph.node_start[node] + labels)
-                values.append(-np.ones(len(labels)))
-        n_rows = graph.n_nodes + graph.n_messages
-        self._matrix = scipy.sparse.coo_array(
-            (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))),
-            shape=(n_rows, graph.size),
-        ).tocsr()
-        self._right = np.concatenate([np.ones(graph.n_nodes), np.zeros(n_rows - graph.n_nodes)])
+        self._matrix = local_polytope_rows(graph)
+        self._right = np.concatenate([np.ones(graph.n_nodes), np.zeros(graph.n_messages)])
 
     def compute_extreme_point(self, scores: FloatArray) -> ExtremePoint:
         """Return a maximiser of <vertex, scores>; scores (graph.size,) may hold -inf: impossible.

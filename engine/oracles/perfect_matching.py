@@ -2,6 +2,7 @@
 
 import math
 import time
+from threading import get_ident
 
 import numpy as np
 
@@ -154,15 +155,15 @@ def _is_far(price: FloatArray, extent: float) -> bool:
 
 def _sweep(rows: DenseRows | OneHotRows, price: FloatArray) -> FloatArray:
     """Halve the distance of each price to max_j (score_ij - price_j); the new ones are feasible."""
-    reaches: list[FloatArray] = []
+    reaches: dict[int, FloatArray] = {}  # one a thread: one a block would be n^2 / 16 numbers
 
     def sweep(block: FloatArray, first: int) -> None:
-        reach = np.full(rows.n_nodes, -np.inf)
+        if (reach := reaches.get(get_ident())) is None:
+            reach = reaches[get_ident()] = np.full(rows.n_nodes, -np.inf)
         sweep_rows(block, first, price, reach)
-        reaches.append(reach)
 
     for_all_rows(rows, sweep)
-    reach = np.max(reaches, axis=0)
+    reach = np.max(list(reaches.values()), axis=0)
     return np.where(reach > -np.inf, (price + reach) / 2, price)
 
 

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import tracemalloc
 from fractions import Fraction
 
 import numpy as np
@@ -179,6 +180,22 @@ def test_the_bound_covers_the_rounding_of_every_question() -> None:
     found = CompleteGraphMatcher().solve(scores)
     optimum = 28 * (1 + Fraction(block[0, 0] - 1))
     assert Fraction(found.upper_bound) >= optimum
+
+
+def test_memory_of_rows_made_on_demand_does_not_grow_with_their_number(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A column of best reaches was kept for every block of rows: 5 GB at 50,000 students."""
+    monkeypatch.setattr(score_rows, "DENSE_BYTES", 0)
+    monkeypatch.setattr(score_rows, "BLOCK_ENTRIES", 1)
+    scores = survey(2000, (2, 5, 5, 5))
+    CompleteGraphMatcher().solve(survey(20, (2, 5)))  # compiles
+    tracemalloc.start()
+    try:
+        CompleteGraphMatcher().solve(scores)
+        assert tracemalloc.get_traced_memory()[1] < 12e6
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.slow
