@@ -175,7 +175,7 @@ def _check_cohorts(cohorts: Sequence[Cohort]) -> list[Cohort]:
         residents = int((room >= 0).sum())
         if residents < 4:
             raise InvalidProblemError(
-                f"Cohort {number} has {residents // 2} pairs; at least 2 are needed to learn from."
+                f"Cohort {number} has {residents // 2 or 'no'} pair, and at least 2 are needed."
             )
         checked.append((survey, np.asarray(pairs, dtype=np.int64)))
     return checked

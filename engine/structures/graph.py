@@ -20,11 +20,8 @@ from engine.entropies.matching import (
     edge_layout,
     make_matching_entropy,
 )
-from engine.inference.matching.graph_polytope import (
-    GraphCurvature,
-    HeldSets,
-    solve_over_graph_polytope,
-)
+from engine.inference.matching.graph_polytope import solve_over_graph_polytope
+from engine.inference.matching.graph_sets import GraphCurvature, HeldSets
 from engine.objectives.interior_start import find_interior_start
 from engine.objectives.protocol import InnerSolution, WarmStart
 from engine.oracles.protocol import Vertex, make_indicator

@@ -110,7 +110,7 @@ def test_no_cohort_or_too_few_pairs_are_refused():
     with pytest.raises(InvalidProblemError, match="at least one past cohort"):
         train_roommates([])
     survey, pairs = random_cohorts(8, 1)[0]
-    with pytest.raises(InvalidProblemError, match="Cohort 1 has 1 pairs"):
+    with pytest.raises(InvalidProblemError, match="Cohort 1 has 1 pair, and at least 2"):
         train_roommates([(survey, pairs[:1])])
 
 

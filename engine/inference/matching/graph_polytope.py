@@ -22,7 +22,7 @@ Edmonds 1965 (the polytope); Padberg and Rao 1982 (odd cuts, also with singles);
 2006, chapter 19 (interior-point methods).
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -30,14 +30,9 @@ from engine.core.arguments import BoolArray, FloatArray, IntArray, read_only
 from engine.core.errors import StoppedError
 from engine.core.progress import StopCallback, never_stop
 from engine.inference.matching.graph_newton import PULL
-from engine.inference.matching.graph_problem import TINY, GraphProblem, free_parts, solve_scaled
-from engine.inference.matching.newton_path import (
-    ARMIJO,
-    NOISE,
-    TO_THE_BOUNDARY,
-    as_semidefinite,
-    maximise,
-)
+from engine.inference.matching.graph_problem import GraphProblem, free_parts, solve_scaled
+from engine.inference.matching.graph_sets import IDLE, HeldSets, bordered_matrix
+from engine.inference.matching.newton_path import ARMIJO, NOISE, TO_THE_BOUNDARY, maximise
 from engine.inference.matching.odd_cuts import find_odd_cuts
 from engine.inference.matching.odd_sets import MOST_FOUND, TOLERANCE, examine_odd_sets
 from engine.kernels.threads import one_blas_thread
@@ -56,23 +51,6 @@ AWAY = 0.1  # share of the room at the centre that a set which joins is given
 TIGHT = 1e-9  # room at the centre below which a set may leave no choice
 LARGEST_EASE = 0.5  # of the counting numbers
 SPREAD = 1e6  # a multiplier stays within this factor of mu / room
-IDLE = 1e-9  # nats: sets of smaller multipliers are not remembered
-
-
-@dataclass(frozen=True, slots=True)
-class HeldSets:
-    """Odd sets that a solution holds.
-
-    Parameters
-    ----------
-    nodes : tuple of ndarray
-    multipliers : ndarray, shape (k,), nats; of any sign where the room is 0.
-    rooms : ndarray, shape (k,), (|U| - 1) / 2 less what the pairs inside have.
-    """
-
-    nodes: tuple[IntArray, ...] = ()
-    multipliers: FloatArray = field(default_factory=lambda: np.empty(0))
-    rooms: FloatArray = field(default_factory=lambda: np.empty(0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,66 +137,6 @@ def solve_over_graph_polytope(
         np.concatenate([np.empty(0), *(part.rooms for part in kept)]),
     )
     return GraphPolytopeSolution(read_only(marginals), value, bound, sets, is_feasible, steps)
-
-
-@dataclass(frozen=True, slots=True)
-class GraphCurvature:
-    """The Hessian of log Z_rho in the scores, read at a solution.
-
-    ``edges``, ``rho`` and ``interior`` as in ``solve_over_graph_polytope``.
-    """
-
-    edges: IntArray
-    rho: FloatArray
-    interior: FloatArray
-    is_perfect: bool = True
-
-    def of_features(
-        self, tau: FloatArray, features: FloatArray, sets: HeldSets | None = None
-    ) -> FloatArray:
-        """Return F^T (D - D B^T (B D B^T + S)^-1 B D) F, shape (K, K), positive semidefinite.
-
-        D: minus the inverse of the entropy's Hessian; B: the sums at nodes and in the sets; S: room
-        over multiplier of the sets; F (e, K). Zeros, which say nothing, where numbers overflow.
-        """
-        hessian = np.zeros((features.shape[1],) * 2)
-        sets = HeldSets() if sets is None else sets
-        stiffness = np.where(sets.rooms > 0.0, sets.rooms / np.maximum(sets.multipliers, IDLE), 0.0)
-        for own in free_parts(self.edges, self.interior, len(self.rho)):
-            problem = GraphProblem.build(tau[own], self.edges[own], self.rho, self.is_perfect)
-            member = np.zeros((len(sets.nodes), len(self.rho)), dtype=np.bool_)
-            for k, nodes in enumerate(sets.nodes):
-                member[k, nodes] = True
-            inside = np.array(member[:, self.edges[own]].all(axis=2), dtype=np.float64)
-            kept = inside.sum(axis=1) > 0.0
-            inside = inside[kept]
-            inverse = problem.inverse_curvature(np.maximum(problem.complete(tau[own]), TINY))
-            weighted = inverse[: len(own), None] * features[own]
-            sums = np.zeros((len(problem.nodes), features.shape[1]))
-            for end in (0, 1):
-                np.add.at(sums, problem.edges[:, end], weighted)
-            sums = np.concatenate([sums, inside @ weighted])
-            matrix = _bordered(problem, inverse, inside, stiffness[kept])
-            hessian += features[own].T @ weighted - sums.T @ solve_scaled(matrix, sums)
-        return as_semidefinite(hessian)
-
-
-def _bordered(
-    problem: GraphProblem, inverse: FloatArray, inside: FloatArray, stiffness: FloatArray
-) -> FloatArray:
-    """Return B diag(inverse) B^T + diag(stiffness of the sets): nodes first, then sets."""
-    count = len(problem.nodes)
-    weighted = inside * inverse[: len(problem.edges)]
-    matrix = np.empty((count + len(inside),) * 2)
-    matrix[:count, :count] = problem.node_matrix(inverse)
-    ends = problem.edges.ravel()
-    for k, row in enumerate(weighted):
-        matrix[count + k, :count] = np.bincount(ends, np.repeat(row, 2), count)
-    matrix[:count, count:] = matrix[count:, :count].T
-    matrix[count:, count:] = weighted @ inside.T
-    places = np.arange(count, len(matrix))
-    matrix[places, places] += stiffness
-    return matrix
 
 
 def find_violated_sets(
@@ -407,7 +325,7 @@ class _Search:
         weighted = self.inside * inverse[:n_edges]
         safe = np.where(self.is_tight, 1.0, self.multipliers)
         stiffness = np.where(self.is_tight, 0.0, room / safe)
-        matrix = _bordered(eased, inverse, self.inside, stiffness)
+        matrix = bordered_matrix(eased, inverse, self.inside, stiffness)
         missing = self.limits - self.inside @ x[:n_edges]
         right = np.concatenate(
             [

@@ -215,23 +215,23 @@ class _Interior:
         matrix[np.arange(n), np.arange(n)] += rate.sum(axis=1)
         right = np.empty(n + m)
         right[:n] = pulled.sum(axis=1) - missing
+        matrix[n:, :n] = member * (member @ rate)
+        matrix[:n, n:] = matrix[n:, :n].T
         for k in range(m):
-            inside = rate * member[k] * member[k][:, None]
-            matrix[n + k, :n] = matrix[:n, n + k] = inside.sum(axis=1)
-            matrix[n + k, n:] = np.einsum("ki,ij,kj->k", member, inside, member) / 2.0
+            nodes = np.flatnonzero(member[k])
+            both = member[:, nodes]
+            matrix[n + k, n:] = ((both @ rate[np.ix_(nodes, nodes)]) * both).sum(axis=1) / 2.0
             matrix[n + k, n + k] += point.room[k] / point.multipliers[k]
-            right[n + k] = member[k] @ pulled @ member[k] / 2.0
+        right[n:] = _inside(member, pulled)
         right[n:] += crowding + mu / point.multipliers
         dual = _solve(matrix, right)
         if dual is None:
             return None
         nu, multipliers = dual[:n], dual[n:]
-        spread = nu[:, None] + nu
-        for k in range(m):
-            spread += multipliers[k] * member[k] * member[k][:, None]
+        spread = nu[:, None] + nu + (member.T * multipliers) @ member
         move = rate * (pull - spread)
         of_z = np.where(self.allowed, mu / safe - point.z - point.z / safe * move, 0.0)
-        of_room = -crowding - np.einsum("ki,ij,kj->k", member, move, member) / 2.0
+        of_room = -crowding - _inside(member, move)
         of_multipliers = multipliers - point.multipliers
         length = min(
             1.0,
@@ -256,8 +256,8 @@ class _Interior:
 
     def _crowding(self, point: _Point) -> FloatArray:
         """Return how far the sets' room is from what their pairs leave."""
-        held = np.einsum("ki,ij,kj->k", point.member, point.tau, point.member) / 2.0
-        return np.asarray(point.room - (point.member.sum(axis=1) - 1.0) / 2.0 + held)
+        most = (point.member.sum(axis=1) - 1.0) / 2.0
+        return np.asarray(point.room - most + _inside(point.member, point.tau))
 
     def _rest(self, tau: FloatArray) -> FloatArray:
         """Return 1 - tau, of sure pairs by what else their first node has."""
@@ -282,6 +282,11 @@ class _Interior:
         first, second = np.nonzero(np.triu(tau > SURE))
         tau[first, second] = tau[second, first] = 1.0 - spare[first]
         return tau
+
+
+def _inside(member: FloatArray, values: FloatArray) -> FloatArray:
+    """Return the sum over the pairs inside every set, shape (m,)."""
+    return np.asarray(((member @ values) * member).sum(axis=1) / 2.0)
 
 
 def _way(value: FloatArray, move: FloatArray) -> float:

@@ -27,7 +27,7 @@ from scipy.linalg.lapack import dgetrf, dgetrs
 from engine.core.arguments import BoolArray, FloatArray, IntArray
 from engine.core.errors import StoppedError
 from engine.core.progress import StopCallback, never_stop
-from engine.inference.matching.newton_point import NewtonPoint
+from engine.inference.matching.newton_point import NewtonPoint, reduce_scores
 from engine.kernels.matching_newton import fill_rows
 from engine.kernels.threads import for_row_ranges
 
@@ -105,6 +105,18 @@ def follow_path(
             if share < SHORTEST:
                 break
     return replace(point, steps=steps)
+
+
+def hold_as_they_are(
+    start: NewtonPoint, sets: tuple[IntArray, ...], multipliers: FloatArray, rho: FloatArray
+) -> NewtonPoint:
+    """Return a solution without sets as one of higher scores inside sets held at what leaves them.
+
+    Its ``targets`` lead to sets that hold with equality, as ``follow_path`` goes on from here.
+    """
+    point = _Work(rho).add_sets(start, sets)
+    raised = reduce_scores(start.scores, sets, -multipliers)
+    return replace(point, scores=raised, multipliers=multipliers)
 
 
 def read_marginals(point: NewtonPoint, rho: FloatArray) -> FloatArray:

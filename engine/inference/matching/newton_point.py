@@ -45,14 +45,21 @@ def uniform_point(n_nodes: int, rho: FloatArray) -> NewtonPoint:
     return NewtonPoint(np.zeros((n_nodes, n_nodes)), np.asarray(potential), residual=0.0)
 
 
-def drop_slack_sets(point: NewtonPoint, tolerance: float) -> NewtonPoint:
+def drop_slack_sets(
+    point: NewtonPoint, tolerance: float, before: FloatArray | None = None
+) -> NewtonPoint:
     """Return the solution without the sets of negative multipliers, at scores that say the same.
 
-    ``follow_path`` then leads back to the scores wanted.
+    ``follow_path`` then leads back to the scores wanted. With ``before`` (m,), multipliers at the
+    start of the way here, only the set is let go whose multiplier passed 0 first: without it, the
+    others may be needed (Goldfarb and Idnani 1983).
     """
     slack = point.multipliers < -tolerance
     if not slack.any():
         return point
+    if before is not None:
+        fallen = np.maximum(before, 0.0) / np.where(slack, before - point.multipliers, 1.0)
+        slack = np.arange(len(slack)) == np.argmin(np.where(slack, fallen, np.inf))
     kept = [k for k in range(len(point.sets)) if not slack[k]]
     dropped = [k for k in range(len(point.sets)) if slack[k]]
     return replace(

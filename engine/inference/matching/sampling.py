@@ -146,8 +146,8 @@ class _Followed:
             self.times, self.seen, self.apart = self.times[1::2], self.seen[1::2], 2 * self.apart
 
     def variance(self) -> FloatArray | None:
-        """Return the variance of each pair's mean by means of batches, None of too few."""
-        if len(self.times) < BATCHES // 2:
+        """Return the variance of each pair's mean by batches, None of too few or without pairs."""
+        if not len(self.first) or len(self.times) < BATCHES // 2:
             return None
         lengths = np.diff(np.array(self.times), axis=0, prepend=0)
         if not lengths.all():

@@ -53,6 +53,15 @@ def test_small_probabilities_keep_the_digits_of_what_they_are_held_against():
     assert np.corrcoef(found.tau[upper], bethe[upper])[0, 1] > 0.95
 
 
+def test_a_year_in_which_no_pair_is_likely():
+    """Then no pair is followed through the run, as in large years with little to tell by."""
+    scores = random_scores(600, 0.01, 4)
+    guide = np.where(np.eye(600), 0.0, 1.0 / 599.0)
+    found = sample_marginals(scores, guide, rng=np.random.default_rng(0), max_seconds=60.0)
+    assert found.has_mixed
+    assert np.abs(found.tau - guide).max() <= 5.0 * found.error
+
+
 @pytest.mark.parametrize("uphill", [0.0, 40.0])
 def test_chains_meet_or_say_that_they_do_not(uphill):
     """A ring has two matchings, and between them every other pair is worth nothing.
