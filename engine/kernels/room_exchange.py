@@ -151,6 +151,65 @@ def swap_while_better(
     return gained
 
 
+@njit(cache=True, nogil=True)
+def swap_at_random(
+    first: IntArray,
+    second: IntArray,
+    toll: FloatArray,
+    best_of: IntArray,
+    scores: FloatArray,
+    bonus: FloatArray,
+    own_score: FloatArray,
+    sizes: IntArray,
+    likes: FloatArray,
+    capacity: IntArray,
+    outside: int,
+    must_fill: bool,
+    room_of: IntArray,
+    sums: FloatArray,
+    wishes: FloatArray,
+    scored: FloatArray,
+    liked: FloatArray,
+    people: IntArray,
+) -> float:
+    """Swap atoms ``first[k]`` and ``second[k]`` wherever that loses no more than ``toll[k]``.
+
+    Writes the best placement on the way to ``best_of`` (n,) and returns what it gained, 0 where
+    none was better than the one given; tables are those of ``fill_tables``, kept up to date.
+    """
+    has_bonus, now, best = len(bonus) > 0, 0.0, 0.0
+    for k in range(len(first)):
+        a, b = first[k], second[k]
+        g, h = room_of[a], room_of[b]
+        people_g, people_h = people[g] + sizes[b] - sizes[a], people[h] + sizes[a] - sizes[b]
+        if g == h or outside in (g, h):
+            continue
+        if people_g > capacity[g] or people_h > capacity[h]:
+            continue
+        if must_fill and sizes[a] != sizes[b]:
+            continue
+        score_g = scored[g] - sums[g, a] - own_score[a] + sums[g, b] + own_score[b] - scores[a, b]
+        score_h = scored[h] - sums[h, b] - own_score[b] + sums[h, a] + own_score[a] - scores[a, b]
+        like_g, like_h = liked[g] - likes[g, a] + likes[g, b], liked[h] - likes[h, b] + likes[h, a]
+        if has_bonus:
+            like_g += wishes[g, b] - wishes[g, a] - bonus[a, b]
+            like_h += wishes[h, a] - wishes[h, b] - bonus[a, b]
+        gain = _worth(score_g, like_g, people_g) + _worth(score_h, like_h, people_h)
+        gain -= _worth(scored[g], liked[g], people[g]) + _worth(scored[h], liked[h], people[h])
+        if gain < -toll[k]:
+            continue
+        now += gain
+        for atom, target in ((a, h), (b, g)):
+            _move(
+                atom, target, scores, bonus, own_score, sizes, likes, outside,
+                room_of, sums, wishes, scored, liked, people,
+            )  # fmt: skip
+        if now > best:
+            best = now
+            best_of[:] = room_of
+    return best
+
+
 @inner
 def _look_home(
     b: int,

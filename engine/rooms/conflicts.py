@@ -1,9 +1,8 @@
 """What makes a placement impossible, said by name: the smallest set of rules that clash."""
 
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -13,12 +12,17 @@ from engine.crf.room_rules import Need, Request, RoomRules
 from engine.crf.rooms import Rooms
 from engine.rooms.bed_count import BedCount, count_beds
 from engine.rooms.formulation import Attributes, RoomLayout, lay_out, survey_column
+from engine.rooms.rule_entries import (
+    RuleEntry,
+    concerns,
+    keep_only,
+    list_entries,
+    list_families,
+    shrink,
+)
+from engine.rooms.rule_links import find_path, list_links, list_separations
 
-RuleEntry = tuple[str, Any]  # field of RoomRules, entry
-Link = tuple[tuple[RuleEntry, ...], int, int]  # the rules that hold two students together, and who
-Entry = TypeVar("Entry")
 SHOWN = 6  # ids in a sentence
-HARD = ("locks", "single", "assigned", "designations", "needs", "closed", "kept", "same")
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +142,9 @@ class _Case:
 
     def contradictions(self, rules: RoomRules) -> Iterator[RoomConflict]:
         """Yield the rules about one or a few people that cannot hold together."""
-        links = _links(rules)
-        for kind, i, j, entry in _separations(self.n, rules, self.attributes, links):
-            path = _path(links, i, j)
+        links = list_links(rules)
+        for kind, i, j, entry in list_separations(self.n, rules, self.attributes, links):
+            path = find_path(links, i, j)
             if path is None:
                 continue
             chain = " and ".join(sorted({self.ids[s] for _, a, b in path for s in (a, b)}))
@@ -162,14 +166,14 @@ class _Case:
     def _explain_stuck(self, rules: RoomRules, members: IntArray) -> RoomConflict:
         """Name the smallest set of rules for which these people have no room at all."""
         mine = set(members.tolist())
-        entries = [e for e in _entries(rules) if _concerns(e, mine)]
+        entries = [e for e in list_entries(rules) if concerns(e, mine)]
 
         def is_stuck(kept: list[RuleEntry]) -> bool:
-            trial = self._lay_out(_only(rules, kept))
+            trial = self._lay_out(keep_only(rules, kept))
             atoms = np.unique(trial.atom_of[members])
             return not bool(trial.choices[:, atoms].any(axis=0).all())
 
-        needed = _shrink(entries, is_stuck)
+        needed = shrink(entries, is_stuck)
         names = ", ".join(self.ids[s] for s in members[:SHOWN])
         text = f"No room fits {names}: {self._describe(needed)}."
         return RoomConflict("contradiction", text, tuple(sorted(mine)), (), tuple(needed))
@@ -187,13 +191,13 @@ class _Case:
 
     def explain_lack(self, rules: RoomRules, count: BedCount) -> RoomConflict:
         """Name the kinds of rules without any of which there would be beds for more."""
-        kinds = _families(rules)
+        kinds = list_families(rules)
 
         def is_short(kept: list[tuple[RuleEntry, ...]]) -> bool:
             held = [entry for family in kept for entry in family]
-            return self.count(_only(rules, held)).n_left > 0
+            return self.count(keep_only(rules, held)).n_left > 0
 
-        needed = [entry for family in _shrink(kinds, is_short) for entry in family]
+        needed = [entry for family in shrink(kinds, is_short) for entry in family]
         if any(field == "must_fill" for field, _ in needed):
             kind = "too_many_beds"
         else:
@@ -223,12 +227,12 @@ class _Case:
         if not is_short(rules):
             text = f"No room was found for {names} in the time given; more time may help."
             return RoomConflict("unproved", text, tuple(unplaced), n_left=len(unplaced))
-        parts = _families(rules) + [(("forbids", pair),) for pair in rules.forbids]
+        parts = list_families(rules) + [(("forbids", pair),) for pair in rules.forbids]
 
         def is_still_short(kept: list[tuple[RuleEntry, ...]]) -> bool:
-            return is_short(_only(rules, [entry for part in kept for entry in part]))
+            return is_short(keep_only(rules, [entry for part in kept for entry in part]))
 
-        needed = [entry for part in _shrink(parts, is_still_short) for entry in part]
+        needed = [entry for part in shrink(parts, is_still_short) for entry in part]
         text = (
             f"The beds suffice by number, but no placement gives everybody one: "
             f"{self._describe(needed)}. {names} would be left without a room."
@@ -281,132 +285,3 @@ class _Case:
 
 def _word(count: int, noun: str) -> str:
     return noun if count == 1 or " " in noun else f"{noun}s"
-
-
-def _links(rules: RoomRules) -> list[Link]:
-    """List what holds two people together: also that both are assigned to one room."""
-    links: list[Link] = []
-    for lock in rules.locks:
-        links += [((("locks", lock),), lock[0], other) for other in lock[1:]]
-    links += [((("requests", r),), r.student, r.wants) for r in rules.requests if r.is_must]
-    first: dict[int, int] = {}
-    for student, room in rules.assigned:
-        one = first.setdefault(room, student)
-        if one != student:
-            entries = (("assigned", (one, room)), ("assigned", (student, room)))
-            links.append((entries, one, student))
-    return links
-
-
-def _separations(
-    n: int,
-    rules: RoomRules,
-    attributes: Attributes,
-    links: list[Link],
-) -> Iterator[tuple[str, int, int, tuple[RuleEntry, ...]]]:
-    """Yield (what, i, j, rules) for people that a rule keeps apart and a lock may hold together."""
-    for pair in rules.forbids:
-        yield "forbids", pair[0], pair[1], (("forbids", pair),)
-    for name in rules.same:
-        column = survey_column(attributes, name)
-        for _, i, j in links:
-            if column[i] != column[j]:
-                yield name, i, j, (("same", name),)
-    alone = set(rules.single)
-    for _, i, j in links:
-        for a, b in ((i, j), (j, i)):
-            if a in alone and a != b:
-                yield "single", a, b, (("single", a),)
-
-
-def _path(links: list[Link], start: int, end: int) -> list[Link] | None:
-    """Return the shortest chain of links between two people, None when there is none."""
-    came: dict[int, Link | None] = {start: None}
-    neighbours: dict[int, list[Link]] = {}
-    for entry, a, b in links:
-        neighbours.setdefault(a, []).append((entry, a, b))
-        neighbours.setdefault(b, []).append((entry, b, a))
-    waiting = deque([start])
-    while waiting and end not in came:
-        here = waiting.popleft()
-        for entry, _, there in neighbours.get(here, []):
-            if there not in came:
-                came[there] = (entry, here, there)
-                waiting.append(there)
-    if end not in came or start == end:
-        return None
-    path = []
-    step = came[end]
-    while step is not None:
-        path.append(step)
-        step = came[step[1]]
-    return path
-
-
-def _entries(rules: RoomRules) -> list[RuleEntry]:
-    """List the hard rules that say who may live where, one by one."""
-    entries: list[RuleEntry] = [
-        (field.name, entry)
-        for field in fields(rules)
-        if field.name in HARD
-        for entry in getattr(rules, field.name)
-    ]
-    entries += [("requests", r) for r in rules.requests if r.is_must]
-    return [*entries, ("must_fill", True)] if rules.must_fill else entries
-
-
-def _families(rules: RoomRules) -> list[tuple[RuleEntry, ...]]:
-    """Sort hard rules into those that staff would relax together."""
-    families: dict[object, list[RuleEntry]] = {}
-    for field, entry in _entries(rules):
-        key: object = field
-        if field in {"designations", "same"}:
-            key = (field, entry)
-        elif field == "needs":
-            key = (field, entry.column, entry.value)
-        families.setdefault(key, []).append((field, entry))
-    return [tuple(family) for family in families.values()]
-
-
-def _concerns(entry: RuleEntry, students: set[int]) -> bool:
-    field, value = entry
-    if field == "locks":
-        return bool(students & set(value))
-    if field in {"needs", "requests"}:
-        return value.student in students
-    if field == "assigned":
-        return value[0] in students
-    return field != "single" or value in students
-
-
-def _only(rules: RoomRules, kept: Sequence[RuleEntry]) -> RoomRules:
-    """Return the rules with no hard entries but the given ones."""
-    lists: dict[str, list[Any]] = {}
-    for field, entry in kept:
-        lists.setdefault(field, []).append(entry)
-    hard = {*HARD, "forbids"}
-    changes: dict[str, Any] = {name: tuple(lists.get(name, ())) for name in hard}
-    changes["requests"] = tuple(lists.get("requests", ()))
-    changes["must_fill"] = "must_fill" in lists
-    changes["preferences"] = ()
-    return replace(rules, **changes)
-
-
-def _shrink(entries: Sequence[Entry], is_impossible: Callable[[list[Entry]], bool]) -> list[Entry]:
-    """Leave out whatever does not take part: the deletion filter of Chinneck and Dravnieks (1991).
-
-    Halves are tried before single entries, so that a few among many are found fast.
-    """
-    kept = list(entries)
-    size = max(len(kept) // 2, 1)
-    while True:
-        start = 0
-        while start < len(kept):
-            trial = kept[:start] + kept[start + size :]
-            if is_impossible(trial):
-                kept = trial
-            else:
-                start += size
-        if size == 1:
-            return kept
-        size = max(size // 2, 1)

@@ -72,6 +72,14 @@ class Exchange:
         tables = (self._sums, self._wishes, self._scored, self._liked, self._people)
         return (*given, self.capacity, self.room_of, *tables)
 
+    def swap_tables(self) -> tuple[Any, ...]:
+        """Return what ``swap_at_random`` reads and writes, in its order."""
+        problem = self.problem
+        given = (self._scores, problem.bonus, problem.own_score, problem.sizes, self._likes)
+        tables = (self._sums, self._wishes, self._scored, self._liked, self._people)
+        rest = (self.capacity, self.outside, problem.must_fill, self.room_of)
+        return (*given, *rest, *tables)
+
     def values_of(self, rooms: IntArray) -> FloatArray:
         """Return what rooms are worth now."""
         return self._worth(self._scored[rooms], self._liked[rooms], self._people[rooms])

@@ -8,6 +8,8 @@ import numpy as np
 from engine.core.arguments import BoolArray, IntArray
 from engine.core.checkpoint import SavedState, State
 from engine.core.gap import relative_gap
+from engine.rooms.alike import place_by_types
+from engine.rooms.annealing import anneal
 from engine.rooms.clock import SearchClock
 from engine.rooms.closing import solve_whole
 from engine.rooms.columns import Columns
@@ -35,6 +37,7 @@ LEAST_CUT_PRICE = 1e-7  # nats; a cut that costs less is given up
 RESTARTS = 1
 CLOSED_ANYWAY = 60  # atoms up to which the gap is closed after every dive
 CLOSING_SECONDS = 10.0
+TYPED_SHARE = 0.5  # of the time, for the programme of students who are alike
 IDLE_STEPS = 25  # fillings in a row that gain nothing, at least
 IDLE_SHARE = 0.05  # of the atoms, where they are many: some rooms were not looked at by then
 QUIET_DIVES = 3  # dives without a better placement before the search gives up
@@ -106,6 +109,8 @@ class Search:
         """
         if is_matching(self.problem) and self._match():
             return
+        if self._place_by_types():
+            return
         if saved is None:
             self._start(start)
             self._descend()
@@ -138,6 +143,21 @@ class Search:
         self._tell("Pairing everybody")
         return True
 
+    def _place_by_types(self) -> bool:
+        """Place students of few types by an integer programme; whether nothing is left to do."""
+        limit = TYPED_SHARE * self._clock.left
+        found = place_by_types(
+            self.problem, self._penalty, self._wanted, limit, self._clock.is_over
+        )
+        if found is None:
+            return False
+        self.exchange.start(self._place(*found.groups))
+        self.best.take(self.exchange)
+        self.columns.add(*found.groups)
+        self.best.bound = max(found.bound, self.best.value)
+        self._tell("Comparing placements of students who are alike")
+        return found.is_best or self.is_done
+
     def state(self) -> State:
         """Return what a later run goes on from: placement, prices and groups."""
         prices, columns = self.prices, self.columns
@@ -159,7 +179,7 @@ class Search:
         self.columns.add(*groups)
         self.columns.add(*self._groups_of_best())
         self.prices = Prices(*(np.asarray(saved[x]) for x in ("atoms", "kinds", "rows")))
-        self.best.bound = self._pricer.quick_bound(self.prices)
+        self.best.bound = min(self.best.bound, self._pricer.quick_bound(self.prices))
         self._tell("Going on from where it was left")
 
     def _start(self, start: IntArray | None) -> None:
@@ -182,6 +202,8 @@ class Search:
                 self.columns.add(*self.exchange.groups())
                 if self._clock.is_over():
                     break
+            if anneal(self.exchange, self._rng, self._clock.is_over):
+                self.columns.add(*self.exchange.groups())
             self.best.take(self.exchange)
             self._tell("Looking for a first placement")
 
@@ -242,7 +264,9 @@ class Search:
             self._tell("Proving how good a placement can be")
             if not found.is_whole:
                 # What was given up saw the groups of a few only; this one sees some of everybody.
-                self._add_best(self._pricer.search(prices, is_exact=False, tolerance=floor))
+                some = self._pricer.search(prices, is_exact=False, tolerance=floor)
+                added += self._add_best(some)
+            if not found.is_whole and added > 0:
                 smoothing = (1.0 + smoothing) / 2.0
             elif added > 0:
                 smoothing = max(0.6 * smoothing, LEAST_SMOOTHING)

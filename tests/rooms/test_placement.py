@@ -1,7 +1,9 @@
 """Placements against enumeration, and what the certificate promises."""
 
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from engine.crf.room_rules import Designation, Need, Preference, Request, RoomRu
 from engine.crf.rooms import Rooms
 from engine.oracles.perfect_matching import CompleteGraphMatcher
 from engine.rooms.placement import place_in_rooms
+from engine.rooms.pricing import Priced, Pricer
 from tests.reference.room_placements import best_by_enumeration, best_of_nested, group_value
 
 CASES = range(22)
@@ -68,6 +71,29 @@ def test_it_is_the_best_of_all_placements_under_every_kind_of_soft_rule(case: in
     assert found.status is Status.CONVERGED
     assert (np.bincount(found.room, minlength=len(capacities)) <= capacities).all()
     assert found.n_moved == sum(previous[k] not in (-1, found.room[k]) for k in range(n))
+
+
+def test_groups_too_many_to_look_at_do_not_keep_placements_from_being_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Prices went to ones that had been given up before, and stayed there until time was up."""
+    search, looks = Pricer.search, 0
+
+    def give_up(self: Pricer, *args: Any, **options: Any) -> Priced:
+        found = search(self, *args, **options)
+        return replace(found, is_whole=False, bound=np.inf) if options["is_exact"] else found
+
+    def should_stop() -> bool:
+        nonlocal looks
+        looks += 1
+        return looks > 5_000
+
+    monkeypatch.setattr(Pricer, "search", give_up)
+    scores = np.random.default_rng(0).normal(size=(70, 70))
+    rooms = named_rooms([3, 4] * 10)
+    found = place_in_rooms(scores + scores.T, rooms, max_seconds=None, should_stop=should_stop)
+    assert found.status is Status.CONVERGED  # by cuts, after a dive
+    assert found.weight <= found.upper_bound
 
 
 @pytest.mark.parametrize("case", CASES)
