@@ -38,7 +38,7 @@ from engine.oracles.grid_roof_duality import GridRoofDuality, decode_vertex
 
 MAX_SIDE = 200
 SAMPLES = 300_000
-TREES = TreeOptions(n_trees=250, n_leaves=63, rate=0.1, share=1.0)
+TREES = TreeOptions(n_trees=250, n_leaves=63, rate=0.1, share=1.0, n_bins=255)
 POTTS = (0.0, 0.5, 1.0, 2.0, 4.0)
 PUBLISHED = (
     "Published, horses, linear unaries, truncated fitting: error .0813 (Tang 2015, figures 6 and 7)"

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.core.errors import InvalidProblemError
+from engine.datasets.damage import UNREADABLE, unreadable_tiff
 
 _BIG_BIGTIFF = b"MM\x00+"
 TIFF_HEADS = (b"II*\x00", b"MM\x00*", b"II+\x00", _BIG_BIGTIFF)
@@ -33,16 +34,6 @@ _PACKED = frozenset({0, 1, 5, 7, 8, 32773, 32946, 34925, 50000}) | _NOT_OF_VIEWE
 _NO_DATA_TAG = 42113  # of GDAL
 _CIE_LIGHTEST = 100.0
 
-_UNREADABLE = (
-    ValueError,
-    KeyError,
-    IndexError,
-    TypeError,
-    OSError,
-    RuntimeError,
-    OverflowError,
-    SyntaxError,  # of damaged XML
-)
 _MICROMETRES = {"µm": 1.0, "um": 1.0, "micron": 1.0, "\\u00B5m": 1.0, "nm": 1e-3, "mm": 1e3}
 _CENTIMETRE, _INCH = 1e4, 2.54e4  # micrometres
 _FINEST, _COARSEST = 1e-3, 1e3
@@ -97,7 +88,7 @@ def _read_png(content: bytes, label: str, max_pixels: int) -> ImageStack | None:
 
     try:
         numbers = np.asarray(png_decode(content))
-    except _UNREADABLE:
+    except UNREADABLE:
         return None  # the picture decoder says in words what is wrong
     opacity = numbers[:, :, FEWEST_COLOUR_SAMPLES:]
     if opacity.size and opacity.min() < np.iinfo(np.uint16).max:
@@ -107,7 +98,7 @@ def _read_png(content: bytes, label: str, max_pixels: int) -> ImageStack | None:
 
 
 def _read_tiff(content: bytes, label: str, max_pixels: int) -> ImageStack | None:
-    from tifffile import TiffFile, TiffFileError  # slow to import
+    from tifffile import TiffFile  # slow to import
 
     try:
         with TiffFile(BytesIO(content)) as file:
@@ -126,18 +117,18 @@ def _read_tiff(content: bytes, label: str, max_pixels: int) -> ImageStack | None
             return ImageStack(planes, _pixel_size(file, series), _is_colour(series))
     except InvalidProblemError:
         raise
-    except (TiffFileError, *_UNREADABLE):
+    except unreadable_tiff():
         return None  # the picture decoder says in words what is wrong
 
 
 def tiff_pixel_size(content: bytes) -> float | None:
     """Micrometres a pixel, where a TIFF file of any kind says so."""
-    from tifffile import TiffFile, TiffFileError
+    from tifffile import TiffFile
 
     try:
         with TiffFile(BytesIO(content)) as file:
             return _pixel_size(file, file.series[0])
-    except (TiffFileError, *_UNREADABLE):
+    except unreadable_tiff():
         return None
 
 
@@ -189,7 +180,7 @@ def _numbers(series: Any, label: str) -> NDArray[Any]:
     """All numbers of a series, in its own order of axes; a damaged page is named."""
     try:
         return np.asarray(series.asarray())
-    except _UNREADABLE:
+    except UNREADABLE:
         pass
     for number, page in enumerate(series.pages, start=1):
         try:
@@ -279,6 +270,8 @@ def _of_ome(tree: Any) -> float | None:
         pixels = (image[0] if isinstance(image, list) else image)["Pixels"]
         size = float(pixels["PhysicalSizeX"])
         factor = _MICROMETRES.get(pixels.get("PhysicalSizeXUnit", "µm"))
-    except (*_UNREADABLE, AttributeError):
+    except AttributeError:  # no such elements
+        return None
+    except UNREADABLE:
         return None
     return size * factor if factor and size > 0 else None

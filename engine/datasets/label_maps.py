@@ -11,6 +11,7 @@ from PIL import Image
 
 from engine.core.errors import InvalidProblemError
 from engine.crf.class_features import MOST_CLASSES, UNKNOWN
+from engine.datasets.damage import unreadable_tiff
 from engine.datasets.images import MAX_PIXELS, damage_in_words, open_picture, picture_label
 from engine.datasets.masks import mask_fits
 
@@ -220,7 +221,7 @@ def read_map(path: Path) -> NDArray[np.float32]:
             import tifffile
 
             values = tifffile.imread(path)
-    except (OSError, ValueError, EOFError, KeyError, IndexError, TypeError) as error:
+    except unreadable_tiff() as error:
         raise InvalidProblemError(f"{path.name}: this map cannot be read.") from error
     if values.dtype.kind not in "uif" or values.ndim not in (2, 3) or values.size == 0:
         raise InvalidProblemError(

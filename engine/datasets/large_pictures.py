@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from engine.core.arguments import ByteImage
 from engine.core.errors import InvalidProblemError
+from engine.datasets.damage import unreadable_tiff
 from engine.datasets.images import FULL_RANGE, MAX_BYTES, MAX_PIXELS, TAIL, TIFF_ENDINGS
 
 MOST_PIXELS = 4_000_000_000
@@ -43,24 +44,27 @@ class LargeTiff:
     """
 
     def __init__(self, path: Path) -> None:
-        from tifffile import TiffFile, TiffFileError  # slow to import
+        from tifffile import TiffFile  # slow to import
 
         self._name = path.name
         self._file: Any
         self._page: Any
         try:
             self._file = TiffFile(path)
-            self._page = self._file.pages[0]
-        except (TiffFileError, OSError, ValueError, IndexError, KeyError) as error:
-            raise InvalidProblemError(f"{path.name}: this is no TIFF that can be read.") from error
+        except unreadable_tiff() as error:
+            raise _no_tiff(path) from error
         try:
+            self._page = self._file.pages[0]
             self._check()
             self._kept: OrderedDict[int, NDArray[Any]] = OrderedDict()
             self._kept_bytes = 0
             self._range = self._stretch() if self._page.bitspersample == _DEEP else None
-        except BaseException:
+        except BaseException as error:
             self.close()
-            raise
+            is_told = isinstance(error, InvalidProblemError)
+            if is_told or not isinstance(error, unreadable_tiff()):
+                raise
+            raise _no_tiff(path) from error
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -219,17 +223,21 @@ class LargeTiff:
         return np.asarray(piece[:, :, :3])
 
 
+def _no_tiff(path: Path) -> InvalidProblemError:
+    return InvalidProblemError(f"{path.name}: this is no TIFF that can be read.")
+
+
 def is_large(path: Path) -> bool:
     """Whether a file is a TIFF too large to be read at once."""
     if path.suffix.casefold() not in TIFF_ENDINGS:
         return False
     if path.stat().st_size > MAX_BYTES:
         return True
-    from tifffile import TiffFile, TiffFileError
+    from tifffile import TiffFile
 
     try:
         with TiffFile(path) as file:
             page: Any = file.pages[0]
             return int(page.imagelength) * int(page.imagewidth) > MAX_PIXELS
-    except (TiffFileError, OSError, ValueError, IndexError, KeyError):
+    except unreadable_tiff():
         return False

@@ -1,7 +1,9 @@
 """Learning to segment with boosted trees as unaries, and weights of them and of edges on top."""
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +19,7 @@ from engine.core.progress import (
 from engine.core.status import Status
 from engine.crf.class_features import UNKNOWN
 from engine.crf.grid_features import GridExample
-from engine.kernels.threads import one_blas_thread
+from engine.kernels.threads import count_threads, one_blas_thread
 from engine.learning.boosted_model import (
     LOSSES,
     BoostedSegmentationModel,
@@ -45,13 +47,13 @@ from engine.learning.picture_window import (
     windows_each,
 )
 from engine.learning.segmentation_progress import HeldOutPictures, SegmentationProgress
+from engine.learning.training_pictures import TrainingPicture, deal_pictures
 from engine.learning.tree_learning import (
+    MASK_SAMPLES,
     SAID,
     SAMPLES,
     SAMPLES_A_PICTURE,
-    TrainingPicture,
     TreeLearning,
-    deal_pictures,
     has_fallen,
     is_refit_tried,
     slope_of,
@@ -62,7 +64,10 @@ from engine.solvers.result import LearningResult
 
 EDGE_PICTURES = 45
 """The 174 weights are learned from so many pictures at most: more of them change the error by less
-than the draw of the pictures does."""
+than the draw of the pictures does. As many others judge them, where there are."""
+
+LOOKED_AT = 600_000
+"""Pixels that the trees may look at at a time, while weights are learned: a kilobyte each."""
 
 LEAST_PROBABILITY = 1e-5
 """Marginals below count as this in their logarithms."""
@@ -118,7 +123,7 @@ def train_boosted_segmentation(
         from the weights.
     position : bool
         Whether the place within the picture may speak: it helps where pictures are framed alike.
-    ridge, ridge_factor : as for `train_segmentation`; by default .0001 times the pixels.
+    ridge, ridge_factor : as for `train_segmentation`; by default .001 times the pixels.
     rho, max_side : as for `train_segmentation`
     relative_gap : float, of "likelihood"
     max_seconds : float, optional
@@ -166,28 +171,35 @@ def train_boosted_segmentation(
         how = TreeLearning(
             *(1, None, position, clock.report, should_stop),
             thinned_from=0,
+            most=MASK_SAMPLES,
             passed=clock.passed,
             is_local=read.is_local,
         )
         unaries = how.learn(pictures)
         clock.report("Looking at what the second trees say", 0.78)
-        taught = [pictures[k] for k in order.permutation(len(pictures))[:EDGE_PICTURES]]
-        examples = _guessed(unaries, taught, how)
-        weights = MaskWeights(examples, ridge, ridge_factor, rho, relative_gap, clock, should_stop)
+        chosen = [pictures[k] for k in order.permutation(len(pictures))[: 2 * EDGE_PICTURES]]
+        examples = _guessed(unaries, chosen, how)
+        taught, others = examples[:EDGE_PICTURES], examples[EDGE_PICTURES:]
+        weights = MaskWeights(
+            taught, ridge, ridge_factor, rho, relative_gap, clock, should_stop, others
+        )
         clock.report("Learning weights", 0.84)
         found = weights.learn(loss, order)
         used, result = found.loss, found.result
         errors = {name: float(each.mean()) for name, each in found.errors.items()}
         if is_refit_tried(errors, used, clock):
-            more = _refitted(how, unaries, taught, weights, result.theta)
-            examples = _guessed(more, taught[: len(examples)], how)
-            if len(examples) == len(weights.examples):  # else there was no time to judge
-                weights = replace(weights, examples=examples)
-                theta, again = weights.judge(used, order)
+            more = _refitted(how, unaries, chosen, weights, result.theta)
+            n_examples = len(examples)
+            examples = [] if more is unaries else _guessed(more, chosen[:n_examples], how)
+            if len(examples) == n_examples:  # else it failed, or there was no time
+                taught, others = examples[:EDGE_PICTURES], examples[EDGE_PICTURES:]
+                weights = replace(weights, examples=taught, others=others)
+                before = found.errors[used]
+                anew, again = weights.judge(used, order, before=before)
                 errors[f"{used}, refitted"] = float(again.mean())
-                is_clear = is_clearly_less(again, found.errors[used])
-                if is_clear and has_fallen(errors[used], float(again.mean())):
-                    unaries, result = more, weights.finish(used, theta, order)
+                has_paid = has_fallen(errors[used], float(again.mean()))
+                if has_paid and is_clearly_less(again, before):
+                    unaries, result = more, weights.finish(used, anew, order)
         model = make_boosted_model(
             unaries, result.theta, loss=used, ridge=weights.ridge, rho=rho, max_side=max_side
         )
@@ -252,29 +264,46 @@ def _refitted(
     weights: MaskWeights,
     theta: FloatArray,
 ) -> TreeUnaries:
-    """Fit the second trees anew beside the messages that their own log-odds led to."""
+    """Fit the second trees anew beside the messages that their own log-odds led to.
+
+    The same trees are returned where the first to be fitted explain nothing of other pictures.
+    """
     weights.clock.report("Refitting the trees beside their messages", 0.96)
-    said = [
-        _log_marginals(example, theta, weights.rho, picture)
-        for example, picture in zip(weights.examples, pictures, strict=False)
-    ]
+    own = pictures[: len(weights.examples)]
+    with ThreadPoolExecutor(count_threads()) as pool:
+        said = list(
+            pool.map(
+                lambda example, picture: _log_marginals(example, theta, weights.rho, picture),
+                weights.examples,
+                own,
+            )
+        )
     slope = slope_of(
         [said_of_trees(example.features) for example in weights.examples],
         [example.features.scores(theta).node for example in weights.examples],
     )
-    return how.refit(unaries, pictures, said, slope)
+    return how.refit(unaries, own, said, slope)
 
 
 def _guessed(
     unaries: TreeUnaries, pictures: Sequence[TrainingPicture], how: TreeLearning
 ) -> list[GridExample]:
-    """Examples whose log-odds come from trees that never saw their pixels, while there is time."""
-    examples: list[GridExample] = []
-    for picture in pictures:
-        if examples and how.is_late(SAID):
-            break
-        examples.append(_example(unaries, picture, picture.folds))
-    return examples
+    """Examples whose log-odds come from trees that never saw their pixels, while there is time.
+
+    Several pictures at a time, as many as there is room for what the trees look at.
+    """
+
+    def one(place: int, picture: TrainingPicture) -> GridExample | None:
+        if place and how.is_late(SAID):
+            return None
+        return _example(unaries, picture, picture.folds)
+
+    largest = max(picture.labels.size for picture in pictures)
+    n_threads = max(1, min(count_threads(), LOOKED_AT // largest))
+    with ThreadPoolExecutor(n_threads) as pool:
+        found = pool.map(one, range(len(pictures)), pictures)
+        known = takewhile(lambda example: example is not None, found)
+        return [example for example in known if example is not None]
 
 
 def _example(

@@ -52,6 +52,7 @@ def fit_forest(
         learning_rate=options.rate,
         max_features=options.share,
         max_depth=options.max_depth,
+        max_bins=options.n_bins,
         min_samples_leaf=min(options.min_leaf, max(1, len(labels) // 10)),
         # Scores that rise as long as nobody stops it: so it asks after every tree.
         early_stopping=True,

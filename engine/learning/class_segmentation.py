@@ -46,13 +46,12 @@ from engine.learning.class_ways import (
 from engine.learning.clock import Clock
 from engine.learning.folds import FOLDS
 from engine.learning.labelled_pictures import Images
+from engine.learning.training_pictures import TrainingPicture, deal_pictures
 from engine.learning.tree_learning import (
     SAID,
     SAMPLES,
     SAMPLES_A_PICTURE,
-    TrainingPicture,
     TreeLearning,
-    deal_pictures,
     has_fallen,
     is_refit_tried,
     slope_of,

@@ -29,7 +29,7 @@ from engine.learning.class_weights import (
     rest_messages,
     trees_alone,
 )
-from engine.learning.clock import Clock
+from engine.learning.clock import Clock, Pace
 from engine.learning.folds import BLOCKS, FOLDS, block_folds
 from engine.learning.held_out_choice import choose_way
 from engine.metrics.classes import Confusion
@@ -112,51 +112,6 @@ class ComparedWays:
     result: LearningResult
     errors: Mapping[str, float]
     kept: tuple[Confusion, ...]
-
-
-@dataclass(slots=True)
-class Pace:
-    """Says how long the steps of comparing will take: by what is expected, then by those done.
-
-    Parameters
-    ----------
-    clock : Clock, which is told
-    ways, tail : core seconds expected of comparing each way, and of the steps after that
-    """
-
-    clock: Clock
-    ways: Sequence[float]
-    tail: Sequence[float]
-    done: int = 0
-    begun: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.begun = self.clock.seconds
-
-    def next(self, sentence: str) -> None:
-        """Begin the next step."""
-        work = [*self.ways, *self.tail]
-        self.clock.foresee(sentence, self._slowness * sum(work[self.done :]))
-        self.done += 1
-
-    def lacks_time(self, *, n_tail: int = 2) -> bool:
-        """Whether the next step and ``n_tail`` of what must follow would pass the limit."""
-        n_ways = len(self.ways)
-        work = sum(self.tail[max(self.done - n_ways, 0) :][:n_tail])
-        work += self.ways[self.done] if self.done < n_ways else 0.0
-        return self.clock.left is not None and self._slowness * work > self.clock.left
-
-    def skip(self) -> None:
-        """Leave the next way out."""
-        self.ways = [*self.ways[: self.done], *self.ways[self.done + 1 :]]
-
-    @property
-    def _slowness(self) -> float:
-        """Seconds that a core second has taken so far."""
-        behind = sum([*self.ways, *self.tail][: self.done])
-        if behind > 0:
-            return (self.clock.seconds - self.begun) / behind
-        return 1.0 / count_threads()
 
 
 def compared_ways(loss: str | None, n_classes: int, *, is_sparse: bool = False) -> list[Way]:

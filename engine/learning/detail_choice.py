@@ -29,7 +29,8 @@ from engine.learning.class_model import Detail
 from engine.learning.class_pictures import best_window
 from engine.learning.clock import Clock
 from engine.learning.picture_window import WindowDraw, is_cut
-from engine.learning.tree_learning import TreeLearning, deal_pictures
+from engine.learning.training_pictures import deal_pictures
+from engine.learning.tree_learning import TreeLearning
 from engine.learning.tree_options import FIRST, SECOND
 
 MOST_SIDE = 20_000

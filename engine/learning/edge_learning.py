@@ -32,10 +32,13 @@ def fit_marginal_loss(
     should_stop: StopCallback,
     rng: np.random.Generator,
     start: FloatArray | None = None,
+    sweeps: int = ITERATIONS,
+    tolerance: float = TOLERANCE,
 ) -> LearningResult:
     """Learn by "univariate" or "clique" logistic loss; there is no certificate of the result.
 
-    From a ``start`` near the optimum, (K,), all examples are looked at from the first.
+    From a ``start`` near the optimum, (K,), all examples are looked at from the first. ``sweeps``
+    and ``tolerance`` as `ITERATIONS` and `TOLERANCE`.
 
     Raises
     ------
@@ -50,12 +53,12 @@ def fit_marginal_loss(
         )
     fit = fit_marginals_on_growing_sets(
         examples,
-        LossOptions(loss=LOGISTIC_LOSSES[loss], iterations=ITERATIONS, rho=rho),
+        LossOptions(loss=LOGISTIC_LOSSES[loss], iterations=sweeps, rho=rho),
         ridge=ridge,
         rng=rng,
         start=start,
         rehearses=start is None,
-        tolerance=TOLERANCE,
+        tolerance=tolerance,
         max_seconds=max_seconds,
         should_stop=should_stop,
     )

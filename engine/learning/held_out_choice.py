@@ -10,7 +10,7 @@ from engine.core.arguments import FloatArray
 Way = TypeVar("Way")
 
 
-def choose_way(mistakes: Mapping[Way, FloatArray]) -> Way:
+def choose_way(mistakes: Mapping[Way, FloatArray], *, doubts: float = 1.0) -> Way:
     """Return the way of fewest mistakes, or the first one unless that is clearly better.
 
     Few pictures are a small sample: a way that spares less than the draw of the pictures would
@@ -19,6 +19,7 @@ def choose_way(mistakes: Mapping[Way, FloatArray]) -> Way:
     Parameters
     ----------
     mistakes : of every way its mistakes on each of the same pictures, shape (M,), in any unit
+    doubts : standard errors that count as clear
 
     Returns
     -------
@@ -34,11 +35,11 @@ def choose_way(mistakes: Mapping[Way, FloatArray]) -> Way:
     """
     first = next(iter(mistakes))
     best = min(mistakes, key=lambda way: float(mistakes[way].sum()))
-    return best if is_clearly_less(mistakes[best], mistakes[first]) else first
+    return best if is_clearly_less(mistakes[best], mistakes[first], doubts=doubts) else first
 
 
-def is_clearly_less(these: FloatArray, those: FloatArray) -> bool:
-    """Whether mistakes on the same pictures are fewer by more than one standard error."""
+def is_clearly_less(these: FloatArray, those: FloatArray, *, doubts: float = 1.0) -> bool:
+    """Whether mistakes on the same pictures are fewer by more than so many standard errors."""
     spared = np.asarray(those, dtype=np.float64) - these
     doubt = np.sqrt(len(spared)) * spared.std(ddof=1) if len(spared) > 1 else 0.0
-    return bool(spared.sum() > doubt)
+    return bool(spared.sum() > doubts * doubt)

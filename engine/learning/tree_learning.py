@@ -1,8 +1,9 @@
-"""Learning the trees of `engine.learning.tree_unaries`: pictures dealt, sampled and fitted."""
+"""Learning the trees of `engine.learning.tree_unaries`: pictures sampled and forests fitted."""
 
 from collections.abc import Callable, Container, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,13 +14,14 @@ from engine.core.errors import StoppedError
 from engine.core.progress import StopCallback
 from engine.crf.class_features import ClassLabels
 from engine.crf.context import context_of
-from engine.crf.filter_bank import FilterBank, Frame
+from engine.crf.filter_bank import FilterBank
 from engine.crf.forest import Forest, forest_from_arrays
 from engine.kernels.threads import count_threads
 from engine.learning.boosted_trees import fit_forest
 from engine.learning.class_trees import fit_class_forest
 from engine.learning.clock import Clock
-from engine.learning.folds import FOLDS, Folds, deal_folds
+from engine.learning.folds import FOLDS
+from engine.learning.training_pictures import TrainingPicture
 from engine.learning.tree_options import FIRST, REFIT, SECOND, TreeOptions
 from engine.learning.tree_unaries import Planes, TreeUnaries, ask, plain_planes
 
@@ -28,6 +30,14 @@ SAMPLES, SAMPLES_A_PICTURE = 200_000, 4_000
 
 FIRST_STRIDE = 2
 """The first trees learn from every so many-th of the sampled pixels."""
+
+MASK_SAMPLES = 75_000
+"""Samples that a forest of masks learns from at most: twice as many take twice as long, and it
+makes as many mistakes on pictures kept from it."""
+
+MASK_LEAVES = 2
+"""Second trees of masks have so many times the leaves of `SECOND`: from 200 pictures they make a
+fiftieth fewer mistakes on pictures kept from them, and take a fifth longer."""
 
 REFIT_PAYS = 0.02
 """By this share the error on pictures kept from it must fall for a refit to be taken: the trees of
@@ -50,66 +60,6 @@ Report = Callable[[str, float], None]
 """Receives what is being done, and which share of all is done."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TrainingPicture:
-    """A picture (or a window of one) to learn from, at the size of its model.
-
-    Parameters
-    ----------
-    colours : ndarray, shape (rows, columns, 3), uint8
-    maps : ndarray, shape (rows, columns, C), float32, log-odds
-    labels : ndarray, shape (rows, columns), uint8; unknown from the number of classes on
-    frame : Frame, where it lies in the whole
-    folds : ndarray, shape () where the whole picture is of one fold, else that of the labels
-    pixels : ndarray of the flat places of known pixels that trees learn from
-    """
-
-    colours: NDArray[np.uint8]
-    maps: Planes
-    labels: ClassLabels
-    frame: Frame
-    folds: Folds
-    pixels: NDArray[np.int64]
-
-    @property
-    def sampled_labels(self) -> ClassLabels:
-        """Label of every sampled pixel."""
-        return self.labels.ravel()[self.pixels]
-
-    @property
-    def sampled_folds(self) -> Folds:
-        """Fold of every sampled pixel."""
-        return np.broadcast_to(self.folds, self.labels.shape).ravel()[self.pixels]
-
-
-def deal_pictures(
-    read: Sequence[tuple[NDArray[np.uint8], Planes, ClassLabels, Frame]],
-    n_classes: int,
-    each: int,
-    rng: np.random.Generator,
-    *,
-    owners: Sequence[int] | None = None,
-) -> list[TrainingPicture]:
-    """Deal pictures (or, of few, blocks of pixels) into folds, and draw known pixels of each.
-
-    Parameters
-    ----------
-    read : colours, maps, labels and frame of every picture; see `TrainingPicture`.
-    n_classes : int; labels from it on are unknown.
-    each : int, pixels to draw from a picture
-    rng : numpy.random.Generator
-    owners : which picture each is a window of, by rising number; by default each of its own
-    """
-    dealt = []
-    lightness = [float(colours.mean()) for colours, _, _, _ in read]
-    all_folds = deal_folds([labels.shape for _, _, labels, _ in read], lightness, rng, owners)
-    for (colours, maps, labels, frame), folds in zip(read, all_folds, strict=True):
-        known = np.flatnonzero(labels.ravel() < n_classes)
-        pixels = np.sort(rng.choice(known, min(max(each, 1), len(known)), replace=False))
-        dealt.append(TrainingPicture(colours, maps, labels, frame, folds, pixels))
-    return dealt
-
-
 @dataclass(slots=True)
 class TreeLearning:
     """How trees are fitted, what is told on the way, and where fitted forests are left.
@@ -125,6 +75,7 @@ class TreeLearning:
     checkpoint : where forests are kept as they are done, so that a killed run goes on
     first, second, more : how many trees of how many leaves, of both stages and of a refit
     thinned_from : samples from which the first trees skip some
+    most : samples that a forest learns from at most; by default all there are
     passed : which share of the time has passed; near the end there are fewer pictures and trees
 
     ``is_short`` says whether there were fewer so far.
@@ -140,6 +91,7 @@ class TreeLearning:
     second: TreeOptions | None = None
     more: TreeOptions | None = None
     thinned_from: int = 20_000
+    most: int | None = None
     passed: Callable[[], float] = lambda: 0.0
     is_local: bool = False
     is_short: bool = field(default=False, init=False)
@@ -157,7 +109,7 @@ class TreeLearning:
 
         Notes
         -----
-        200 pictures of 30,000 pixels: about two minutes of one core, 250 MB.
+        200 pictures of 30,000 pixels: 70 seconds of one core (masks), 250 MB.
         """
         bank = FilterBank(self.position and not self.is_local)
         n_maps = pictures[0].maps.shape[2]
@@ -178,7 +130,7 @@ class TreeLearning:
             )
             self.report("Growing the second trees", 0.42)
             both = {k: np.concatenate([plain[k], context[k]]) for k in context}
-            second = work.fit("second", both, self.second or SECOND, 1, SECOND_GROWN)
+            second = work.fit("second", both, self.second or self._second(), 1, SECOND_GROWN)
         return TreeUnaries(bank, n_maps, first, second)
 
     def refit(
@@ -191,7 +143,10 @@ class TreeLearning:
         """Let the second trees go on from what they and the messages say together.
 
         Every fold's forest gains `REFIT` trees, fitted to the labels of the other folds' pictures
-        with the log-marginals as offsets: they explain what neighbours leave open.
+        with the log-marginals as offsets: they explain what neighbours leave open. Of masks the
+        forests of half of the folds are fitted first. Where these do not tell more of the pictures
+        kept from them than the messages do, ``unaries`` itself is returned: from pictures as few as
+        weights are learned from, most refits have learned these pictures by heart.
 
         Parameters
         ----------
@@ -221,12 +176,23 @@ class TreeLearning:
                     for k in samples
                 ]
             )
-            more = work.fit("refit", samples, self.more or REFIT, 1, REFIT_GROWN, start)
+            grow = partial(work.fit, "refit", samples, self.more or REFIT, 1, REFIT_GROWN, start)
+            is_tried = self.n_outputs == 1
+            more = grow(range(FOLDS // 2 if is_tried else FOLDS))
+            if is_tried:
+                if not work.explains(more, samples, start):
+                    return unaries
+                more += grow(range(FOLDS // 2, FOLDS))
         second = tuple(
             one.joined(other.scaled(1 / slope))
             for one, other in zip(unaries.second, more, strict=True)
         )
         return replace(unaries, second=second, n_refits=unaries.n_refits + 1)
+
+    def _second(self) -> TreeOptions:
+        """How the second trees are grown where nobody says."""
+        is_mask = self.n_outputs == 1
+        return replace(SECOND, n_leaves=MASK_LEAVES * SECOND.n_leaves) if is_mask else SECOND
 
     def is_late(self, until: float) -> bool:
         """Whether more than a share of the time has passed, which makes do with what there is."""
@@ -303,6 +269,13 @@ def _by_turns(pictures: Sequence[TrainingPicture]) -> list[int]:
     return sorted(range(len(pictures)), key=turns.__getitem__)
 
 
+def _spread(places: NDArray[np.int64], most: int | None) -> NDArray[np.int64]:
+    """So many of the places at most, as evenly as can be."""
+    if most is None or len(places) <= most:
+        return places
+    return places[np.arange(most) * len(places) // most]
+
+
 class _KeptForests:
     """Forests that are done, by name, in a checkpoint if there is one."""
 
@@ -369,8 +342,9 @@ class _Work:
         stride: int,
         until: float,
         start: Planes | None = None,
+        wanted: Sequence[int] = range(FOLDS),
     ) -> tuple[Forest, ...]:
-        """Fit one forest a fold, from every ``stride``-th sample of the other folds.
+        """Fit one forest for each ``wanted`` fold, from every ``stride``-th sample of the others.
 
         Threads take folds one after the other; each of these has an equal part of the time up to
         the share ``until``.
@@ -379,27 +353,49 @@ class _Work:
         labels = np.concatenate([self.pictures[k].sampled_labels for k in parts])
         folds = np.concatenate([self.pictures[k].sampled_folds for k in parts])
         n_threads, begun = count_threads(), self.how.passed()
-        each = max(until - begun, 0.0) / -(-FOLDS // n_threads)
-        found = [self.kept.get(f"{stage}_{fold}") for fold in range(FOLDS)]
+        each = max(until - begun, 0.0) / -(-len(wanted) // n_threads)
+        found = [self.kept.get(f"{stage}_{fold}") for fold in wanted]
 
-        def one(fold: int) -> Forest:
-            if (earlier := found[fold]) is not None:
+        def one(turn: int, fold: int) -> Forest:
+            if (earlier := found[turn]) is not None:
                 return earlier
             self._stop_if_asked()
             is_thinned = len(labels) > self.how.thinned_from
-            chosen = np.flatnonzero(folds != fold)[:: stride if is_thinned else 1]
+            others = _spread(np.flatnonzero(folds != fold), self.how.most)
+            chosen = others[:: stride if is_thinned else 1]
             own = None if start is None else start[chosen]
-            end = min(begun + each * (1 + fold // n_threads), until)
+            end = min(begun + each * (1 + turn // n_threads), until)
             forest = self.how.fit(samples[:, chosen], labels[chosen], options, fold, end, own)
             self._stop_if_asked()
             return forest
 
         forests = []
-        for fold, forest in enumerate(self.pool.map(one, range(FOLDS))):
-            if found[fold] is None:
-                self.kept.put(f"{stage}_{fold}", forest)
+        for turn, forest in enumerate(self.pool.map(one, range(len(wanted)), wanted)):
+            if found[turn] is None:
+                self.kept.put(f"{stage}_{wanted[turn]}", forest)
             forests.append(forest)
         return tuple(forests)
+
+    def explains(
+        self, forests: Sequence[Forest], parts: Mapping[int, Planes], start: Planes
+    ) -> bool:
+        """Whether forests of the first folds lower the log loss of masks on samples of these folds.
+
+        They add to scores ``start``, (n, 2).
+        """
+        samples = np.concatenate(list(parts.values()), axis=1)
+        labels = np.concatenate([self.pictures[k].sampled_labels for k in parts])
+        folds = np.concatenate([self.pictures[k].sampled_folds for k in parts])
+        signs = np.where(labels == 1, -1.0, 1.0)
+        log_odds = start[:, 1].astype(np.float64) - start[:, 0]
+        fall = 0.0
+        for fold, forest in enumerate(forests):
+            own = np.flatnonzero(folds == fold)
+            before = log_odds[own]
+            after = before + forest.scores(samples[:, own])[:, 0]
+            losses = (np.logaddexp(0.0, signs[own] * odds).sum() for odds in (before, after))
+            fall += next(losses) - next(losses)
+        return bool(fall > 0.0)
 
     def _stop_if_asked(self) -> None:
         if self.how.should_stop():

@@ -8,7 +8,7 @@ class TreeOptions:
     """How many trees of how many leaves; each split looks at ``share`` of the features.
 
     Trees of several classes look at ``most_features`` of them at most, and draw what leaves say
-    towards 0 by ``ridge``.
+    towards 0 by ``ridge``. Those of masks tell ``n_bins`` values of a feature apart.
     """
 
     n_trees: int
@@ -19,6 +19,7 @@ class TreeOptions:
     min_leaf: int = 40
     max_depth: int = 12
     ridge: float = 1.0
+    n_bins: int = 63
 
 
 FIRST = TreeOptions(n_trees=100, n_leaves=31, rate=0.15)

@@ -1,5 +1,6 @@
 """Files as cameras, satellites and other programs write them: shown right, or refused by cause."""
 
+import contextlib
 import io
 import struct
 import zlib
@@ -10,7 +11,9 @@ import pytest
 import tifffile
 
 from engine.core.errors import InvalidProblemError
-from engine.datasets.image_stacks import tiff_pixel_size
+from engine.datasets.image_stacks import TIFF_HEADS, tiff_pixel_size
+from engine.datasets.label_maps import read_map
+from engine.datasets.large_pictures import LargeTiff, is_large
 from engine.datasets.picture_view import read_deep, read_image
 from tests.datasets.pictures import gradient
 
@@ -120,3 +123,26 @@ def test_damaged_notes_of_microscopes_hide_no_picture() -> None:
     content = tiff(DEEP[:, :, 0], description=notes)
     assert tiff_pixel_size(content) is None
     assert read_image(content).max() > 200
+
+
+@pytest.mark.parametrize("head", TIFF_HEADS)
+@pytest.mark.parametrize("rest", [0, 1, 3, 4, 7, 11])
+def test_a_tiff_that_ends_within_its_head_is_refused_in_words(head, rest, tmp_path) -> None:
+    path = tmp_path / "cut.tif"
+    path.write_bytes(head + bytes(rest))
+    for read in (read_image, read_deep, read_map, LargeTiff):
+        with pytest.raises(InvalidProblemError, match=r"cut\.tif"):
+            read(path)
+    assert tiff_pixel_size(path.read_bytes()) is None
+    assert not is_large(path)
+
+
+def test_a_tiff_cut_anywhere_never_fails_in_other_ways(tmp_path) -> None:
+    path = tmp_path / "cut.tif"
+    for options in ({}, {"bigtiff": True}, {"ome": True, "metadata": {"axes": "CYX"}}):
+        content = tiff(np.moveaxis(DEEP, -1, 0), **options)
+        for end in (*range(20), *range(20, len(content), 97)):
+            path.write_bytes(content[:end])
+            for read in (read_image, read_map, LargeTiff, is_large):
+                with contextlib.suppress(InvalidProblemError):
+                    read(path)

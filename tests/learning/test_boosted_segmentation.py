@@ -18,6 +18,7 @@ from engine.learning.boosted_trees import fit_forest
 from engine.learning.folds import FOLDS
 from engine.learning.segmentation_model import load_segmentation_model
 from engine.learning.segmentation_prediction import evaluate_mask, predict_segmentation
+from engine.learning.training_pictures import deal_pictures
 from engine.learning.tree_options import TreeOptions
 from tests.learning.leaf_pictures import leaves
 
@@ -161,7 +162,7 @@ def test_one_picture_is_enough_and_its_pixels_are_not_judged_by_trees_that_saw_t
     assert set(trained.errors) >= {"trees", "univariate", "likelihood"}
     labels = masks[0].view(np.uint8)
     read = [(images[0], np.zeros((*labels.shape, 0)), labels, Frame(0, 0, *labels.shape))]
-    (dealt,) = tree_learning.deal_pictures(read, 2, 4000, np.random.default_rng(0))
+    (dealt,) = deal_pictures(read, 2, 4000, np.random.default_rng(0))
     assert dealt.folds.shape == masks[0].shape
     assert set(np.unique(dealt.folds)) == set(range(FOLDS))
 

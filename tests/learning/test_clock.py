@@ -1,9 +1,8 @@
 """The time of a learning run: told from the first second, reading apart."""
 
 from engine.core.progress import Progress
-from engine.learning import class_ways
 from engine.learning import clock as clock_module
-from engine.learning.clock import Clock, expected_seconds
+from engine.learning.clock import Clock, Pace, expected_seconds
 
 
 def test_time_left_is_told_at_once_and_reading_does_not_swell_it(monkeypatch) -> None:  # type: ignore[no-untyped-def]
@@ -31,14 +30,13 @@ def test_what_comes_after_the_trees_counts_from_the_first_second(monkeypatch) ->
     now = [0.0]
     monkeypatch.setattr(clock_module, "perf_counter", lambda: now[0])
     monkeypatch.setattr(clock_module, "count_threads", lambda: 1)
-    monkeypatch.setattr(class_ways, "count_threads", lambda: 1)
     reports: list[Progress] = []
     clock = Clock(reports.append, max_seconds=None, started=0.0)
     clock.begin(1000, later=60.0)
     clock.report("Filtering the images", 0.0)
     assert reports[-1].seconds_left == expected_seconds(1000) + 60.0
     now[0] = 10.0
-    pace = class_ways.Pace(clock, [2.0, 50.0], [6.0, 2.0])
+    pace = Pace(clock, [2.0, 50.0], [6.0, 2.0])
     pace.next("univariate")
     assert reports[-1].seconds_left == 60.0
     now[0] = 14.0  # a busy machine: twice as slow

@@ -103,6 +103,7 @@ def test_weights_and_a_refit_are_learned_from_the_cores_of_windows(monkeypatch, 
     monkeypatch.setattr(picture_window, "CORE", 40)
     monkeypatch.setattr(mask_weights, "COMPARED", ("trees", "univariate"))
     monkeypatch.setattr(boosted_segmentation, "is_refit_tried", lambda *anything: True)
+    monkeypatch.setattr(tree_learning._Work, "explains", lambda *anything: True)
     previews = []
     trained = train_boosted_segmentation(
         *leaves(5, shape=(300, 400)),

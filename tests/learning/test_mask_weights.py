@@ -1,16 +1,21 @@
 """Which loss the weights of masks are learned by, and on which pictures that is found out."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from engine.core.status import Status
 from engine.crf.grid_features import GridExample
 from engine.learning import mask_weights
 from engine.learning.boosted_model import boosted_features, said_of_trees, trees_alone
 from engine.learning.clock import Clock
+from engine.learning.edge_learning import held_out_errors
 from engine.learning.folds import FOLDS, deal_folds
 from engine.learning.held_out_choice import choose_way, is_clearly_less
-from engine.learning.mask_weights import MaskWeights, cut_in_two
+from engine.learning.mask_weights import LEAST_JUDGED, MaskWeights, cut_in_two, mean_result
+from engine.solvers.result import unsolved
 from tests.learning.leaf_pictures import leaves
 
 
@@ -54,6 +59,35 @@ def test_edges_have_to_spare_more_than_the_draw_of_the_pictures_would(monkeypatc
     assert_array_equal(found.result.theta, plain)
 
 
+def test_what_is_clearly_worse_by_the_first_half_is_not_learned_from_the_second() -> None:
+    weights = weights_of(examples(5, 1.5))
+    _, errors = weights.judge("univariate", np.random.default_rng(0))
+    _, worse = weights.judge("univariate", np.random.default_rng(0), before=np.zeros(5))
+    assert_array_equal(worse[:2], errors[:2])
+    assert_allclose(worse[2:], errors[:2].mean())
+    _, better = weights.judge("univariate", np.random.default_rng(0), before=np.ones(5))
+    assert_array_equal(better, errors)
+
+
+def test_the_mean_of_halves_says_where_one_of_them_ended_at_a_limit() -> None:
+    whole = unsolved(np.array([1.0, 2.0]))
+    short = replace(whole, theta=np.array([3.0, 2.0]), status=Status.TIME_LIMIT, iterations=4)
+    both = mean_result([replace(whole, iterations=3), short])
+    assert_array_equal(both.theta, [2.0, 2.0])
+    assert (both.iterations, both.status) == (7, Status.TIME_LIMIT)
+    assert not both.is_certified
+    assert mean_result([whole, whole]).status is Status.CONVERGED
+
+
+def test_of_many_pictures_others_judge_the_mean_of_what_both_halves_taught() -> None:
+    made = examples(6 + LEAST_JUDGED, 1.5)
+    weights = replace(weights_of(made[:6]), others=made[6:])
+    taught, errors = weights.judge("univariate", np.random.default_rng(0))
+    assert_allclose(errors, held_out_errors(made[6:], taught.theta, 0.5, lambda: False))
+    few = replace(weights, others=made[7:])
+    assert len(few.judge("trees", np.random.default_rng(0))[1]) == 6
+
+
 def test_without_time_for_more_the_trees_stand_alone() -> None:
     found = weights_of(examples(4, 1.5), max_seconds=1e-9).learn(None, np.random.default_rng(0))
     assert list(found.errors) == ["trees"]
@@ -93,3 +127,7 @@ def test_the_first_way_is_kept_unless_another_is_clearly_better() -> None:
     assert choose_way(ways | {"third": np.array([2.0, 2.5, 2.0])}) == "third"
     assert choose_way({"first": np.array([1.0]), "second": np.array([0.5])}) == "second"
     assert not is_clearly_less(np.array([1.0, 2.0]), np.array([1.0, 2.0]))
+    spared, nothing = np.array([1.0, 2.0, 0.1]), np.zeros(3)
+    assert is_clearly_less(nothing, spared)
+    assert not is_clearly_less(nothing, spared, doubts=2.0)
+    assert choose_way({"first": spared, "second": nothing}, doubts=2.0) == "first"

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from engine.core.status import Status
+from engine.crf.filter_bank import Frame
 from engine.learning import clock as clock_module
 from engine.learning import mask_weights, tree_learning
 from engine.learning.boosted_segmentation import train_boosted_segmentation
@@ -16,7 +17,8 @@ from engine.learning.class_segmentation import train_class_segmentation
 from engine.learning.clock import Clock
 from engine.learning.detail_choice import choose_detail
 from engine.learning.folds import FOLDS
-from engine.learning.tree_learning import TreeLearning, deal_pictures
+from engine.learning.training_pictures import deal_pictures
+from engine.learning.tree_learning import TreeLearning
 from engine.learning.tree_options import TreeOptions
 from tests.learning.class_pictures import CLASSES, class_pictures
 from tests.learning.leaf_pictures import leaves
@@ -98,7 +100,7 @@ def test_without_any_time_one_picture_of_every_fold_is_looked_at() -> None:
     read = [
         (image, np.zeros((*mask.shape, 0), np.float32), mask.view(np.uint8), frame)
         for image, mask, frame in (
-            (image, mask, tree_learning.Frame(0, 0, *mask.shape))
+            (image, mask, Frame(0, 0, *mask.shape))
             for image, mask in zip(images, masks, strict=True)
         )
     ]
@@ -112,6 +114,38 @@ def test_without_any_time_one_picture_of_every_fold_is_looked_at() -> None:
     assert how.is_short
     assert n_trees(unaries.first) == n_trees(unaries.second) == [1] * FOLDS
     assert len(seen) == 4
+
+
+def test_a_forest_learns_from_so_many_samples_of_all_pictures_at_most(monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    images, masks = leaves(6)
+    read = [
+        (image, np.zeros((*mask.shape, 0), np.float32), mask.view(np.uint8), frame)
+        for image, mask in zip(images, masks, strict=True)
+        for frame in [Frame(0, 0, *mask.shape)]
+    ]
+    pictures = deal_pictures(read, 2, 200, np.random.default_rng(0))
+    few = TreeOptions(n_trees=2, n_leaves=4, rate=0.3)
+    counts = []
+    real = TreeLearning.fit
+
+    def counted(how, samples, labels, *rest):  # type: ignore[no-untyped-def]
+        counts.append((samples.shape[1], len(labels)))
+        return real(how, samples, labels, *rest)
+
+    monkeypatch.setattr(TreeLearning, "fit", counted)
+    for most, first, second in ((100, {50}, {100}), (None, {400, 500}, {800, 1000})):
+        counts.clear()
+        how = TreeLearning(
+            *(1, None, True, lambda sentence, share: None, lambda: False),
+            first=few,
+            second=few,
+            thinned_from=0,
+            most=most,
+        )
+        how.learn(pictures)
+        assert [columns for columns, _ in counts] == [n for _, n in counts]
+        assert {n for _, n in counts[:FOLDS]} == first
+        assert {n for _, n in counts[FOLDS:]} == second
 
 
 def test_sizes_are_tried_within_their_time(slow: Callable[[float], None]) -> None:

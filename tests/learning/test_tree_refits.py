@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from engine.crf.filter_bank import Frame
 from engine.learning import class_segmentation, mask_weights, tree_learning
 from engine.learning.boosted_segmentation import train_boosted_segmentation
 from engine.learning.class_model import load_class_model
@@ -13,7 +14,8 @@ from engine.learning.class_segmentation import TrainedClasses, train_class_segme
 from engine.learning.class_trees import fit_class_forest
 from engine.learning.clock import Clock
 from engine.learning.segmentation_model import load_segmentation_model
-from engine.learning.tree_learning import has_fallen, is_refit_tried
+from engine.learning.training_pictures import deal_pictures
+from engine.learning.tree_learning import TreeLearning, has_fallen, is_refit_tried
 from engine.learning.tree_options import TreeOptions
 from tests.learning.class_pictures import CLASSES, class_pictures
 
@@ -24,6 +26,7 @@ WEAK = TreeOptions(n_trees=2, n_leaves=3, rate=0.1, min_leaf=10)
 def weak_trees(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tree_learning, "FIRST", WEAK)
     monkeypatch.setattr(tree_learning, "SECOND", WEAK)
+    monkeypatch.setattr(tree_learning, "MASK_LEAVES", 1)
     monkeypatch.setattr(class_segmentation, "EDGE_LABELS", 20_000)
 
 
@@ -78,6 +81,24 @@ def test_trees_of_masks_go_on_from_messages_too(
     del parts["n_refits"], parts["n_maps"]
     np.savez(path, **parts)
     assert load_segmentation_model(path).unaries.n_refits == 0  # older files know of none
+
+
+def test_a_refit_of_masks_that_tells_nothing_of_other_pictures_is_left() -> None:
+    rng = np.random.default_rng(0)
+    read = [
+        (
+            rng.integers(0, 256, (24, 24, 3), dtype=np.uint8),
+            np.zeros((24, 24, 0), np.float32),
+            rng.integers(0, 2, (24, 24), dtype=np.uint8),
+            Frame(0, 0, 24, 24),
+        )
+        for _ in range(8)
+    ]
+    pictures = deal_pictures(read, 2, 300, rng)
+    how = TreeLearning(1, None, False, lambda *_: None, lambda: False, thinned_from=0)
+    unaries = how.learn(pictures)
+    undecided = [np.full((24, 24, 2), np.log(0.5), np.float32)] * 8
+    assert how.refit(unaries, pictures, undecided, 1.0) is unaries
 
 
 def test_forests_are_joined_by_adding_what_they_say() -> None:
