@@ -1,26 +1,35 @@
 """Domke 2013, sections 5 to 8: seconds and error of each way to a gradient, beside one another.
 
-    python -m benchmarks.gradients [--sides 10 20 40] [--quick]
+    python -m benchmarks.gradients [--parts sections figure-3 figure-7] [--sides 10 20 40] [--quick]
 
-The univariate logistic loss of a random binary grid, rho = 1/2. "Error" is the largest difference
-from the implicit gradient at marginals converged to 1e-12, over its largest entry. Truncated
-fitting and back-propagation run on the compiled kernels of grids, the others on those of general
-graphs. Grids of five labels have compiled kernels for all of them (in single precision where a
-number of sweeps is truncated).
+Figure 3 (`perturbation_steps`) is the error of perturbed gradients by the step's multiplier, Figure
+7 (`fitting_thresholds`) is learning by truncation, perturbation and back-propagation, --seconds for
+each of 12 fits on --pictures scenes of at most --side pixels; --quick takes generated ones.
+
+"sections": the univariate logistic loss of a random binary grid, rho = 1/2. "Error" is the largest
+difference from the implicit gradient at marginals converged to 1e-12, over its largest entry.
+Truncated fitting and back-propagation run on the compiled kernels of grids, the others on those of
+general graphs. Grids of five labels have compiled kernels for all of them (in single precision
+where a number of sweeps is truncated).
 """
 
 import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from time import process_time
 
 import numpy as np
 
-from benchmarks.reporting import print_machine, print_table
+from benchmarks import fitting_thresholds, perturbation_steps
+from benchmarks.backgrounds import generated, make_scene
+from benchmarks.bench_classes import read_pairs
+from benchmarks.reporting import REAL_DATA, print_machine, print_table
 from engine.core.arguments import FloatArray
 from engine.crf.class_features import ClassExample, ClassFeatures, centred
 from engine.crf.grid_features import DenseNodeFeatures, EdgeFeatures, GridExample, GridFeatures
 from engine.crf.image_features import code_edges
+from engine.datasets.label_maps import read_label_code
 from engine.graphs.grid import Grid
 from engine.graphs.pairwise import PairwiseModel
 from engine.inference.pairwise.marginal_gradients import ImplicitGradient
@@ -34,6 +43,7 @@ from engine.structures.grid import GridStructure
 
 LOSS = "univariate-logistic"
 CLASS_LOSS = "clique-logistic"
+PARTS = ("sections", "figure-3", "figure-7")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,13 +139,44 @@ def _print(title: str, timings: dict[str, Timing]) -> None:
     print_table(title, ["gradient", "processor seconds", "error"], rows)
 
 
-def main() -> None:
+def read_scenes(folder: Path, count: int, side: int) -> list[ClassExample]:
+    """Scenes to learn from, the model a fifth of ``side`` at most."""
+    code = read_label_code(folder / "classes.csv", ())
+    pairs = read_pairs(folder / "train", code, count, seed=0)
+    return [make_scene(pair, len(code.names), side).example for pair in pairs]
+
+
+def parse(words: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--sides", type=int, nargs="+", default=[10, 20, 40])
+    parser.add_argument("--models", type=int, default=10, help="grids a panel of figure 3")
+    parser.add_argument("--pictures", type=int, default=8, help="scenes of figure 7")
+    parser.add_argument("--side", type=int, default=100, help="longest side of scenes")
+    parser.add_argument("--seconds", type=float, default=15.0, help="processor time of each fit")
+    parser.add_argument("--data", type=Path, default=REAL_DATA / "scenes")
     parser.add_argument("--quick", action="store_true")
-    args = parser.parse_args()
+    return parser.parse_args(words)
+
+
+def main(words: list[str] | None = None) -> None:
+    """Run the parts that are asked for."""
+    args = parse(words)
     print_machine()
-    run([6] if args.quick else args.sides, np.random.default_rng(0))
+    rng = np.random.default_rng(0)
+    if "sections" in args.parts:
+        run([6] if args.quick else args.sides, rng)
+    if "figure-3" in args.parts:
+        side, models = (4, 2) if args.quick else (10, args.models)
+        perturbation_steps.run(side, models, rng)
+    if "figure-7" not in args.parts:
+        return
+    if args.quick:
+        scenes = [make_scene(pair, 3, 50).example for pair in generated(2, rng)]
+        fitting_thresholds.run(scenes, 0.3, (5, 20), (1e-1, 1e-3))
+    else:
+        scenes = read_scenes(args.data, args.pictures, args.side)
+        fitting_thresholds.run(scenes, args.seconds)
 
 
 if __name__ == "__main__":

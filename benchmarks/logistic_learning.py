@@ -1,7 +1,8 @@
 """Domke 2013, structured learning via logistic regression: Table 1, Figures 1 to 3, all 25 cells.
 
     python -m benchmarks.logistic_learning [--data denoising|horses] [--iterations 20] [--side 50]
-                                           [--pictures 8] [--out DIR] [--quick]
+                                           [--pictures 8] [--cells UNARY/PAIR ...] [--out DIR]
+                                           [--quick]
 
 Unary and pair energies each from one of five function classes (zero, constant, linear, boosted
 trees, perceptron), fitted as logistic regressions biased by the messages of the loss-augmented,
@@ -9,7 +10,7 @@ smoothed linear programme (entropy 0.1, 25 sweeps after each fit). Test errors o
 beside the published, learning curves, functions of the one feature (denoising) and predictions.
 Denoising is the paper's synthetic set at --side pixels (100 there) and --pictures pictures (16);
 horses have this library's features. Every cell is kept in --out (./results/logistic-DATA): started
-again, the command goes on where it stopped.
+again, the command goes on where it stopped; --cells makes some cells only, the others stay dashes.
 
 Every step lowers one bound of the structured hinge loss, which is jointly convex in messages and
 energies where these are linear in parameters: there the alternation tends to its minimum. For trees
@@ -17,6 +18,7 @@ and perceptrons descent is all that is proved.
 """
 
 import argparse
+from collections.abc import Collection
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -37,6 +39,9 @@ from engine.kernels.threads import one_blas_thread
 ENTROPY = 0.1
 SWEEPS = 25
 NAMES = tuple(CLASSES)
+
+Cell = tuple[str, str]
+"""The function classes of unary and of pair energies."""
 
 PUBLISHED = {  # rows unary, columns pair: zero, constant, linear, boosting, MLP
     "denoising": (
@@ -221,31 +226,39 @@ def run(
     iterations: int,
     names: tuple[str, ...],
     kept: KeptResults,
-) -> dict[tuple[str, str], Learned]:
-    """Learn every cell, print Table 1 and draw all figures."""
+    chosen: Collection[Cell] | None = None,
+) -> dict[Cell, Learned]:
+    """Learn every cell, or those chosen, print Table 1 and draw the figures that these make."""
 
-    def make(cell: tuple[str, str]) -> Arrays:
+    def make(cell: Cell) -> Arrays:
         return asdict(learn(train, test, cell, iterations))
 
-    cells: dict[tuple[str, str], Learned] = {}
+    every = [(u, p) for u in names for p in names]
+    cells: dict[Cell, Learned] = {}
     with one_blas_thread():  # small products on several threads take a hundred times as long
-        for cell in [(u, p) for u in names for p in names]:
+        for cell in every if chosen is None else [cell for cell in every if cell in chosen]:
             cells[cell] = Learned(**kept.remember(" ".join(cell), partial(make, cell)))
             print(f"{cell}: {cells[cell].test[-1]:.3f}", flush=True)
     rows = []
     for u in names:
-        published = PUBLISHED[data][NAMES.index(u)]
-        shown = [f"{cells[u, p].test[-1]:.3f} ({published[NAMES.index(p)]:.3f})" for p in names]
-        rows.append([u, *shown])
+        rows.append([u, *(_shown(cells.get((u, p)), data, u, p) for p in names)])
     print_table(f"Table 1, {data}: test error (published)", ["unary, pair", *names], rows)
     _draw_curves(cells, names, data)
+    if len(cells) < len(every):
+        return cells
     if train[0].nodes.shape[1] == 1:
         _draw_functions(cells, names)
     _draw_predictions(cells, test[0], names, data)
     return cells
 
 
-def _draw_curves(cells: dict[tuple[str, str], Learned], names: tuple[str, ...], data: str) -> None:
+def _shown(learned: Learned | None, data: str, unary: str, pair: str) -> str:
+    """Our error, a dash where there is none, and the published one."""
+    published = PUBLISHED[data][NAMES.index(unary)][NAMES.index(pair)]
+    return f"{'-' if learned is None else f'{learned.test[-1]:.3f}'} ({published:.3f})"
+
+
+def _draw_curves(cells: dict[Cell, Learned], names: tuple[str, ...], data: str) -> None:
     """Figure 2: training (dashed) and test error by iteration."""
     figure, axes = new_figure(len(names), len(names), figsize=(12, 10), squeeze=False)
     for (u, p), learned in cells.items():
@@ -257,7 +270,7 @@ def _draw_curves(cells: dict[tuple[str, str], Learned], names: tuple[str, ...], 
     save_figure(figure, f"domke_logistic_figure_2_{data}")
 
 
-def _draw_functions(cells: dict[tuple[str, str], Learned], names: tuple[str, ...]) -> None:
+def _draw_functions(cells: dict[Cell, Learned], names: tuple[str, ...]) -> None:
     """Figure 1: both energies by their one feature, learned with one class each."""
     figure, axes = new_figure(2, len(names), figsize=(12, 6), squeeze=False)
     line = np.linspace(0.0, 1.0, 101)
@@ -272,7 +285,7 @@ def _draw_functions(cells: dict[tuple[str, str], Learned], names: tuple[str, ...
 
 
 def _draw_predictions(
-    cells: dict[tuple[str, str], Learned], picture: Picture, names: tuple[str, ...], data: str
+    cells: dict[Cell, Learned], picture: Picture, names: tuple[str, ...], data: str
 ) -> None:
     """Figure 3: the first test picture, and what every class says of it."""
     figure, axes = new_figure(1, len(names) + 1, figsize=(12, 3), squeeze=False)
@@ -291,6 +304,8 @@ def main() -> None:
     parser.add_argument("--iterations", type=int, default=20)
     parser.add_argument("--side", type=int, default=50)
     parser.add_argument("--pictures", type=int, default=8)
+    every = [f"{unary}/{pair}" for unary in NAMES for pair in NAMES]
+    parser.add_argument("--cells", nargs="+", choices=every, metavar="UNARY/PAIR", default=every)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--quick", action="store_true")
     args = parser.parse_args()
@@ -305,8 +320,9 @@ def main() -> None:
         train, test = pictures[: args.pictures], pictures[args.pictures :]
     tail = "-quick" if args.quick else ""
     out = args.out or reporting.RESULTS / f"logistic-{args.data}{tail}"
-    kept = KeptResults(out, {k: v for k, v in vars(args).items() if k != "out"})
-    run(args.data, train, test, args.iterations, NAMES, kept)
+    kept = KeptResults(out, {k: v for k, v in vars(args).items() if k not in ("out", "cells")})
+    chosen = [(unary, pair) for unary, pair in (cell.split("/") for cell in args.cells)]
+    run(args.data, train, test, args.iterations, NAMES, kept, chosen)
 
 
 if __name__ == "__main__":

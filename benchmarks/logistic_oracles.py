@@ -136,8 +136,9 @@ class Boosting:
 
     def scores(self, features: FloatArray) -> FloatArray:
         total = np.zeros((len(features), self._classes))
+        rows = features.astype(np.float32)  # once, where each tree would check and convert them
         for tree, values in self._trees:
-            total += values[tree.apply(features)]
+            total += values[tree.tree_.apply(rows)]
         return total
 
     def fit(self, features: FloatArray, labels: IntArray, bias: FloatArray) -> None:

@@ -166,22 +166,14 @@ def tangent_excess(
     )
     sums = np.add.reduceat(nodes, graph.node_start[:-1])
     excess = float(np.maximum(1.0 - charged, 0.0) @ np.log(sums))
-    for end in range(2):
-        node = graph.edges[:, end]
-        columns = np.repeat(graph.cardinalities[graph.edges[:, 1]], np.diff(graph.edge_start))
-        inside = np.arange(len(floor) - n) - np.repeat(
-            graph.edge_start[:-1] - n, np.diff(graph.edge_start)
-        )
-        label = inside // columns if end == 0 else inside % columns
-        place = np.repeat(graph.message_start[end:-1:2], np.diff(graph.edge_start)) + label
-        margins = np.bincount(place, weights=floor[n:], minlength=graph.n_messages)
-        for e in range(graph.n_edges):
-            low = graph.message_start[2 * e + end]
-            own = graph.node_table(floor, int(node[e]))
-            possible = own > 0.0
-            ratios = margins[low : low + len(own)][possible] / own[possible]
-            excess += float(shares[e, end]) * float(np.log(ratios.max(initial=1e-300)))
-    return excess
+    margins = sum(
+        np.bincount(places, weights=floor[n:], minlength=graph.n_messages)
+        for places in graph.message_places()
+    )
+    own = nodes[graph.node_places()]
+    ratios = np.divide(margins, own, out=np.zeros_like(own), where=own > 0.0)
+    largest = np.maximum.reduceat(ratios, graph.message_start[:-1])
+    return excess + float(shares.ravel() @ np.log(np.maximum(largest, SMALLEST_PROBABILITY)))
 
 
 def edge_weights(rho: float | FloatArray, n_edges: int) -> FloatArray:

@@ -140,6 +140,25 @@ class PairwiseGraph:
         part = flat[self.edge_start[edge] : self.edge_start[edge + 1]]
         return part.reshape(int(self.cardinalities[i]), int(self.cardinalities[j]))
 
+    def message_places(self) -> tuple[IntArray, IntArray]:
+        """Return where messages to the first and to the second end have the labels of each entry
+        of the edge tables.
+        """
+        sizes = np.diff(self.edge_start)
+        inside = np.arange(self.node_start[-1], self.size) - np.repeat(self.edge_start[:-1], sizes)
+        labels = np.divmod(inside, np.repeat(self.cardinalities[self.edges[:, 1]], sizes))
+        first, second = (
+            np.repeat(self.message_start[end:-1:2], sizes) + labels[end] for end in range(2)
+        )
+        return first, second
+
+    def node_places(self) -> IntArray:
+        """Return where node tables have the label of each entry of the messages."""
+        ends = self.edges.ravel()
+        starts = self.node_start[ends] - self.message_start[:-1]
+        places: IntArray = np.arange(self.n_messages) + np.repeat(starts, self.cardinalities[ends])
+        return places
+
     def uniform(self) -> FloatArray:
         """Return the uniform pseudomarginals, flat."""
         cards = self.cardinalities

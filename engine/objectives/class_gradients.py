@@ -57,10 +57,10 @@ class ScoreSlopes:
         return cls(nodes, extra, np.zeros((2, n, n)))
 
 
-def rest(chains: ClassMessages) -> None:
-    """Sweep until messages have come to rest."""
+def rest(chains: ClassMessages, threshold: float = REST) -> None:
+    """Sweep until no message changes by more than this share of itself."""
     for _ in range(MOST_SWEEPS):
-        if not chains.sweep() > REST:
+        if not chains.sweep() > threshold:
             break
 
 
@@ -100,7 +100,11 @@ def add_implicit(chains: ClassMessages, begun: Messages, slopes: ScoreSlopes) ->
 
 
 def perturbed(
-    chains: ClassMessages, labels: ClassLabels, slope: FloatArray, sides: int
+    chains: ClassMessages,
+    labels: ClassLabels,
+    slope: FloatArray,
+    sides: int,
+    threshold: float = REST,
 ) -> FloatArray:
     """Return dQ/dtheta, shape (K,), of messages at rest.
 
@@ -111,6 +115,7 @@ def perturbed(
     slope : ndarray, dQ/dtau: of nodes (rows, columns, L), then of each edge's entry of its own
         labels (2, rows, columns), right and down, flat. See `own_marginals`.
     sides : 1, 2 or 4
+    threshold : float, as of `rest`, at the moved scores
     """
     n, edges = chains.potentials.size, (2, *labels.shape)
     messages = chains.messages.copy()
@@ -120,7 +125,7 @@ def perturbed(
         bumps = np.expm1(2.0 * scores[n:]).reshape(edges)
         fixed = (potentials, *chains.fixed[1:])
         for _ in range(MOST_SWEEPS):
-            if not bumped_sweep(*fixed, messages, labels, bumps) > REST:
+            if not bumped_sweep(*fixed, messages, labels, bumps) > threshold:
                 break
         sums, chances = ScoreSlopes.zeros(chains), np.empty(edges)
         parts = (sums.nodes, sums.extra, sums.pairs, chances)

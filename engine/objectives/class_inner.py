@@ -63,14 +63,7 @@ class ClassSetInnerProblem:
             count = len(self._examples)
             parts = list(pool.map(lambda m: self._solve_one(m, theta, share), range(count)))
         self._is_first = False
-        return InnerSolution(
-            log_partition=sum(part.log_partition for part in parts),
-            statistics=np.sum([part.statistics for part in parts], axis=0),
-            entropy=sum(part.entropy for part in parts),
-            sweeps=sum(part.sweeps for part in parts),
-            is_feasible=True,
-            state={},
-        )
+        return InnerSolution.total(parts)
 
     def curvature(self, theta: FloatArray, state: WarmStart) -> FloatArray:
         """Return the estimate of the Hessian of log Z_rho, shape (K, K)."""

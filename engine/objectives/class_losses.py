@@ -55,8 +55,9 @@ class ClassLoss:
     is_potts : bool, whether derivatives in the weights of label pairs, all zero, may be left out as
         zeros: that takes half of the time.
     gradient : one of `CLASS_GRADIENTS`: "truncated" goes back through every sweep. The others sweep
-        until messages rest, in double precision, whatever ``iterations`` and ``threshold``, and
-        differentiate implicitly or by perturbation; the likelihood needs neither there.
+        until messages rest (to ``threshold``, 1e-11 by default), in double precision, whatever
+        ``iterations``, and differentiate implicitly or by perturbation; the likelihood needs
+        neither there.
 
     Examples
     --------
@@ -133,7 +134,8 @@ def _run_at_rest(
     chains.is_plain = chains.is_plain and options.is_potts
     if is_held:
         chains.hold(example.labels)
-    at_rest.rest(chains)
+    threshold = at_rest.REST if options.threshold is None else options.threshold
+    at_rest.rest(chains, threshold)
     value, adjoint, slopes = _begin(chains, example, options)
     if options.loss == LIKELIHOOD:  # log Z is stationary in messages at rest
         return value, _pull_back(example, slopes)
@@ -141,7 +143,8 @@ def _run_at_rest(
         at_rest.add_implicit(chains, adjoint, slopes)
         return value, _pull_back(example, slopes)
     slope = _marginal_slope(chains, example, options)
-    return value, at_rest.perturbed(chains, example.labels, slope, SIDES[options.gradient])
+    sides = SIDES[options.gradient]
+    return value, at_rest.perturbed(chains, example.labels, slope, sides, threshold)
 
 
 def _begin(

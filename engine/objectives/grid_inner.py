@@ -226,17 +226,10 @@ class GridSetInnerProblem:
             share = max(share, FIRST_ACCURACY)
         parts = self._group.solve(theta, share)
         self.theta = theta
-        statistics = np.sum([part.statistics for part in parts], axis=0)
-        self._visited.append((theta.copy(), statistics))
+        whole = InnerSolution.total(parts)
+        self._visited.append((theta.copy(), whole.statistics))
         del self._visited[:-MAX_VISITED]
-        return InnerSolution(
-            log_partition=sum(part.log_partition for part in parts),
-            statistics=statistics,
-            entropy=sum(part.entropy for part in parts),
-            sweeps=sum(part.sweeps for part in parts),
-            is_feasible=True,
-            state={},
-        )
+        return whole
 
     def curvature(self, theta: FloatArray, state: WarmStart) -> FloatArray:
         """Return an estimate of the Hessian of log Z_rho, shape (K, K), from sampled pixels.

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from engine.core.arguments import FloatArray
+from engine.core.arguments import FloatArray, check_positive
 from engine.core.errors import InvalidProblemError
 
 Solver = Callable[[FloatArray], FloatArray]
@@ -26,20 +26,26 @@ PERTURBATIONS = {
 
 
 def perturbed_gradient(
-    solve: Solver, scores: FloatArray, slope: FloatArray, sides: int = 2
+    solve: Solver,
+    scores: FloatArray,
+    slope: FloatArray,
+    sides: int = 2,
+    *,
+    multiplier: float = 1.0,
 ) -> FloatArray:
     """Return dQ/dtheta from marginals at scores moved along the slope, in the shape of marginals.
 
     With tau(theta) the maximum of <theta, tau> + H(tau) its Jacobian is symmetric, so that this is
-    the change of tau along the slope dQ/dtau, over steps of r = eps^(1/3) (1 + |theta|_inf) /
-    |slope|_inf. With one side the marginals at the scores themselves are solved for again, as
-    accurately as the others.
+    the change of tau along the slope dQ/dtau, over steps of r = m eps^(1/3) (1 + |theta|_inf) /
+    |slope|_inf, m the multiplier. With one side the marginals at the scores themselves are solved
+    for again, as accurately as the others.
 
     Raises
     ------
     InvalidProblemError
-        If ``sides`` is not 1, 2 or 4.
+        If ``sides`` is not 1, 2 or 4, or the multiplier not above 0.
     """
+    check_positive("multiplier", multiplier)
     if sides not in PERTURBATIONS:
         raise InvalidProblemError(f"sides: expected 1, 2 or 4, received {sides}.")
     largest = float(np.abs(slope).max(initial=0.0))
@@ -47,7 +53,7 @@ def perturbed_gradient(
         return np.zeros_like(solve(scores))
     finite = scores[np.isfinite(scores)]
     size = 1.0 + float(np.abs(finite).max(initial=0.0))
-    step = float(np.finfo(np.float64).eps) ** (1.0 / 3.0) * size / largest
+    step = multiplier * float(np.finfo(np.float64).eps) ** (1.0 / 3.0) * size / largest
     total: FloatArray = np.zeros(1)
     for shift, weight in PERTURBATIONS[sides]:
         total = total + weight * solve(scores + shift * step * slope)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
 from numpy.typing import NDArray
 
 from engine.core.arguments import FloatArray
@@ -175,6 +176,18 @@ class InnerSolution:
     is_feasible: bool
     state: WarmStart
     proved: tuple[FloatArray, float] | None = None
+
+    @staticmethod
+    def total(parts: "Sequence[InnerSolution]") -> "InnerSolution":
+        """Return the sum over observations that keep their own warm starts; all are feasible."""
+        return InnerSolution(
+            log_partition=sum(part.log_partition for part in parts),
+            statistics=np.sum([part.statistics for part in parts], axis=0),
+            entropy=sum(part.entropy for part in parts),
+            sweeps=sum(part.sweeps for part in parts),
+            is_feasible=True,
+            state={},
+        )
 
     @property
     def is_certified(self) -> bool:

@@ -9,11 +9,13 @@ from benchmarks import (
     backgrounds,
     chains,
     exact_structures,
+    fitting_thresholds,
     gradients,
     logistic_learning,
     map_dual,
     map_rates,
     margin_labels,
+    perturbation_steps,
     reporting,
 )
 from benchmarks.kept_results import KeptResults
@@ -78,6 +80,39 @@ def test_gradients_agree_but_for_truncation() -> None:
     assert errors[0] > errors[1] > errors[2]
 
 
+def test_a_wrong_step_spoils_perturbed_gradients_and_more_sides_allow_longer_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reporting, "RESULTS", tmp_path)
+    multipliers = np.array([1e-4, 1.0, 1e2, 1e4])
+    found = perturbation_steps.run(4, 2, np.random.default_rng(0), (1.0,), multipliers)
+    for inference in ("TRW", "mean field"):
+        one, two, four = found[inference, 1.0]
+        assert max(one[1], two[1], four[1]) < 1e-4
+        assert all(errors[0] > 3.0 * errors[1] for errors in (two, four))  # rounding
+        assert all(errors[3] > 30.0 * errors[1] for errors in (one, two, four))  # approximation
+        assert one[2] > 30.0 * two[2] > 30.0 * four[2]
+    assert (tmp_path / "domke_figure_3.png").exists()
+
+
+def test_perturbation_fails_where_inference_stops_early_and_truncation_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reporting, "RESULTS", tmp_path)
+    rng = np.random.default_rng(0)
+    pairs = backgrounds.generated(2, rng)
+    scenes = [backgrounds.make_scene(pair, 3, 50).example for pair in pairs]
+    costs, descents = fitting_thresholds.run(scenes, 0.5, (5, 40), (1e-1, 1e-4))
+    assert costs["truncated, 40 sweeps"].error < 1e-3 < costs["truncated, 5 sweeps"].error
+    assert costs["back-propagation to 0.0001"].error < costs["back-propagation to 0.1"].error
+    assert costs["perturbation to 1e-09"].error < 1e-3
+    assert costs["perturbation to 0.1"].error > 1.0
+    losses = {name: descent.loss for name, descent in descents.items()}
+    assert losses["truncated, 5 sweeps"][-1] < losses["truncated, 5 sweeps"][0]
+    assert losses["truncated, 5 sweeps"][-1] < losses["perturbation to 0.1"][-1]
+    assert (tmp_path / "domke_figure_7.png").exists()
+
+
 def test_marginal_losses_withstand_what_the_likelihood_does_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,6 +157,10 @@ def test_structured_logistic_learning_descends_and_learns(
     assert cells["zero", "zero"].test[-1] > 0.3
     curve = cells["MLP", "MLP"].unary  # the brighter, the likelier 1
     assert curve[-1, 1] - curve[-1, 0] > curve[0, 1] - curve[0, 0]
+    chosen = [("MLP", "zero")]  # kept: the other cells are not looked at
+    again = logistic_learning.run("denoising", pictures[:2], pictures[2:], 6, names, kept, chosen)
+    assert list(again) == chosen
+    assert again["MLP", "zero"].test.tolist() == cells["MLP", "zero"].test.tolist()
     for figure in ("1", "2_denoising", "3_denoising"):
         assert (tmp_path / f"domke_logistic_figure_{figure}.png").exists()
 

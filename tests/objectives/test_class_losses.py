@@ -1,6 +1,7 @@
 """Losses of several classes: derivatives by differences, values against any graph's and sums."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -108,6 +109,21 @@ def test_gradients_at_rest_are_those_of_differences(loss: str, is_potts: bool) -
         slope = np.array([1, -8, 8, -1]) @ ends / 24e-3
         assert gradient @ way == pytest.approx(slope, rel=1e-4, abs=5e-4)
         assert perturbed @ way == pytest.approx(gradient @ way, abs=1e-3)
+
+
+def test_a_loose_threshold_spoils_the_perturbed_gradient_most() -> None:
+    one = example(3, 4, 3)
+    theta = parameters(one, is_potts=False, size=0.2)
+    options = ClassLoss("univariate-logistic", gradient="implicit")
+    _, exact = loss_and_gradient(one, theta, options)
+    errors = {}
+    for gradient, threshold in product(("implicit", "two-sided"), (1e-2, 1e-8)):
+        loose = replace(options, gradient=gradient, threshold=threshold)
+        found = loss_and_gradient(one, theta, loose)[1]
+        errors[gradient, threshold] = np.abs(found - exact).max()
+    assert errors["implicit", 1e-2] > 1e-5 > errors["implicit", 1e-8]
+    assert errors["two-sided", 1e-2] > errors["implicit", 1e-2]
+    assert errors["two-sided", 1e-8] < 1e-3
 
 
 def test_gradients_at_rest_of_one_row_and_of_nothing_known() -> None:

@@ -14,6 +14,7 @@ import scipy  # its parts load when first used
 
 from engine.core.arguments import FloatArray
 from engine.entropies.pairwise import graph_entropy
+from engine.graphs.local_polytope import local_polytope_rows
 from engine.graphs.pairwise import PairwiseGraph
 
 SMALLEST = 1e-12
@@ -40,7 +41,9 @@ class ImplicitGradient:
     def __init__(self, graph: PairwiseGraph, rho: float | FloatArray) -> None:
         self._graph = graph
         self._coefficients = graph_entropy(graph, rho).coefficients
-        self._constraints = local_polytope_rows(graph)
+        rows = local_polytope_rows(graph)
+        redundant = graph.n_nodes + graph.message_start[2::2] - 1  # last of each edge's second end
+        self._constraints = rows[np.delete(np.arange(rows.shape[0]), redundant)]
 
     def __call__(self, tables: FloatArray, slope: FloatArray) -> FloatArray:
         """Return dQ/dtheta, shape (graph.size,), from converged ``tables`` and dQ/dtau."""
@@ -52,34 +55,6 @@ class ImplicitGradient:
         right = np.concatenate([slope, np.zeros(rows.shape[0])])
         solution = scipy.sparse.linalg.splu(matrix).solve(right)
         return np.asarray(-solution[: len(slope)])
-
-
-def local_polytope_rows(graph: PairwiseGraph) -> "scipy.sparse.csr_array":
-    """Return the equations of the local polytope, independent ones only, (rows, graph.size).
-
-    Each node sums to 1; each edge's margins are its nodes', but for the last label of its second
-    node, which follows.
-    """
-    rows, columns, values = [], [], []
-    n = int(graph.node_start[-1])
-    rows.append(np.repeat(np.arange(graph.n_nodes), graph.cardinalities))
-    columns.append(np.arange(n))
-    values.append(np.ones(n))
-    at = graph.n_nodes
-    for e, (i, j) in enumerate(graph.edges.tolist()):
-        first, second = int(graph.cardinalities[i]), int(graph.cardinalities[j])
-        table = np.arange(graph.edge_start[e], graph.edge_start[e + 1]).reshape(first, second)
-        for margin, node, kept in ((table, i, first), (table.T, j, second - 1)):
-            number = at + np.arange(kept)
-            rows.append(np.repeat(number, margin.shape[1]))
-            columns.append(margin[:kept].ravel())
-            values.append(np.ones(kept * margin.shape[1]))
-            rows.append(number)
-            columns.append(graph.node_start[node] + np.arange(kept))
-            values.append(-np.ones(kept))
-            at += kept
-    entries = (np.concatenate(rows), np.concatenate(columns))
-    return scipy.sparse.csr_array((np.concatenate(values), entries), shape=(at, graph.size))
 
 
 def mean_field_tables(graph: PairwiseGraph, nodes: FloatArray) -> FloatArray:
@@ -111,13 +86,9 @@ def implicit_mean_field_gradient(
 
 def _ends(graph: PairwiseGraph) -> tuple[np.ndarray, np.ndarray]:
     """Return for each entry of the edge tables the entries of its two nodes' tables."""
-    sizes = np.diff(graph.edge_start)
-    inside = np.arange(int(sizes.sum())) - np.repeat(graph.edge_start[:-1], sizes)
-    inside += int(graph.edge_start[0])
-    columns = np.repeat(graph.cardinalities[graph.edges[:, 1]], sizes)
-    first = np.repeat(graph.node_start[graph.edges[:, 0]], sizes) + inside // columns
-    second = np.repeat(graph.node_start[graph.edges[:, 1]], sizes) + inside % columns
-    return first, second
+    places = graph.node_places()
+    first, second = graph.message_places()
+    return places[first], places[second]
 
 
 def _softmax_slopes(graph: PairwiseGraph, nodes: FloatArray) -> "scipy.sparse.csr_array":

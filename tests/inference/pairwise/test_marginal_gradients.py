@@ -111,6 +111,8 @@ def test_what_is_unknown_is_refused():
         marginal_loss(graph, graph.uniform(), np.array([2, 0, 0, 0, 0]), "clique-logistic")
     with pytest.raises(InvalidProblemError, match="sides"):
         perturbed_gradient(lambda s: s, np.zeros(2), np.ones(2), 3)
+    with pytest.raises(InvalidProblemError, match="multiplier"):
+        perturbed_gradient(lambda s: s, np.zeros(2), np.ones(2), multiplier=0.0)
     nobody = np.full(5, HIDDEN)
     for loss in PAIRWISE_LOSSES:
         value, slope = marginal_loss(graph, graph.uniform(), nobody, loss)
