@@ -33,7 +33,7 @@ CHROMIUM_FLAGS = [
     "--disable-dev-shm-usage",
     "--force-color-profile=srgb",
 ]
-PATIENCE_MS = 15_000  # for every wait: the machine that tests may be busy
+PATIENCE_MS = 60_000  # for every wait: the machine that tests may be busy
 # What the browser says when a page goes away under a script: jobs' pages do when the job ends.
 LOADED_ANEW = ("context was destroyed", "axe is not defined", "navigat")
 WIDTHS = {"phone": (360, 780), "desk": (1400, 900)}

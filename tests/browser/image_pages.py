@@ -15,7 +15,7 @@ def make_set(page: Page, name: str) -> None:
     page.wait_for_url(re.compile(r"/image-sets/[0-9a-f-]{36}/"))
 
 
-def upload(page: Page, *paths: Path, seconds: float = 90) -> None:
+def upload(page: Page, *paths: Path, seconds: float = 240) -> None:
     """Choose files on the page of a set, and wait till each is settled."""
     page.locator("#upload-files").set_input_files([str(path) for path in paths])
     expect(page.locator("[data-uploads-close]")).to_be_visible(timeout=1000 * seconds)
@@ -34,10 +34,10 @@ def learn(page: Page) -> None:
 def wait_till_learned(page: Page) -> None:
     """Wait on the page of a model that learns."""
     ended = re.compile("Certified|Stopped early|Learned")
-    expect(page.locator("#segmenter-badge")).to_have_text(ended, timeout=120_000)
+    expect(page.locator("#segmenter-badge")).to_have_text(ended, timeout=240_000)
 
 
-def predict(page: Page, *, seconds: float = 60) -> None:
+def predict(page: Page, *, seconds: float = 240) -> None:
     """From the page of a set, predict it with the newest model, and wait till that is done."""
     page.get_by_role("link", name="Predict masks").click()
     page.get_by_role("button", name="Predict", exact=True).click()

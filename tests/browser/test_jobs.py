@@ -41,7 +41,7 @@ def test_it_moves_by_itself_and_ends_without_a_reload(
     expect(page.get_by_text("Steps", exact=True).first).to_be_visible()
     screenshot(page, "job-running")
     assert_accessible(page)
-    expect(page.get_by_text("Counted 60 steps")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("Counted 60 steps")).to_be_visible()
     expect(page.get_by_text("Ran for")).to_be_visible()
     screenshot(page, "job-done")
     assert_accessible(page)
@@ -57,7 +57,7 @@ def test_it_is_cancelled_by_its_button(product: Product, page_as: Callable[..., 
     page.goto(f"/jobs/{pk}/")
     expect(page.get_by_text("Narrowing the gap")).to_be_visible()
     page.get_by_role("button", name="Cancel").click()
-    expect(page.get_by_text("Nothing was changed.").first).to_be_visible(timeout=5_000)
+    expect(page.get_by_text("Nothing was changed.").first).to_be_visible()
     expect(page.get_by_text("Cancelled", exact=True).first).to_be_visible()
 
 
@@ -71,7 +71,7 @@ def test_a_failed_job_says_why_in_list_and_page(
     page = page_as("alice")
     page.goto(f"/jobs/{pk}/")
     sentence = "Row 241: S-1187 appears twice, first in row 88."
-    expect(page.get_by_text(sentence).first).to_be_visible(timeout=20_000)
+    expect(page.get_by_text(sentence).first).to_be_visible()
     page.goto("/jobs/?state=failed")
     expect(page.get_by_text(sentence).first).to_be_visible()
     screenshot(page, "jobs-failed")

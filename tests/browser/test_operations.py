@@ -17,7 +17,7 @@ def test_an_administrator_backs_up_and_is_told(
     expect(page.get_by_text("Mails go to carol@north.example: one when")).to_be_visible()
     page.get_by_role("button", name="Back up now").first.click()
     page.wait_for_url("**/operations/")
-    expect(page.get_by_text("There is no backup yet")).to_have_count(0, timeout=60_000)
+    expect(page.get_by_text("There is no backup yet")).to_have_count(0)
     expect(page.get_by_text("The last one is of today")).to_be_visible()
     screenshot(page, "operations")
     assert_accessible(page)

@@ -41,9 +41,7 @@ def paint(page: Page, start: tuple[float, float], end: tuple[float, float]) -> N
         if k == 0:
             page.mouse.down()
     page.mouse.up()
-    expect(page.locator("[data-paint]")).not_to_have_attribute(
-        "data-answers", str(before), timeout=60_000
-    )
+    expect(page.locator("[data-paint]")).not_to_have_attribute("data-answers", str(before))
 
 
 def look_at_each_layer(page: Page) -> None:
@@ -121,9 +119,7 @@ def test_strokes_answers_and_a_reload(
     page.reload()
     page.wait_for_selector("[data-paint][data-ready=true]")
     expect(page.locator("[data-n-strokes]")).to_have_text("2")
-    expect(page.locator("[data-badge]")).to_have_text(
-        re.compile(r"Answered in [\d.]+ s"), timeout=60_000
-    )
+    expect(page.locator("[data-badge]")).to_have_text(re.compile(r"Answered in [\d.]+ s"))
     page.get_by_role("button", name="Predict 2 images").click()
     page.wait_for_url(re.compile(r"/image-models/[0-9a-f-]{36}/"))
     predictions = page.locator(".rail__link[href='/predictions/'] .rail__count")
@@ -137,7 +133,7 @@ def test_strokes_answers_and_a_reload(
     screenshot(page, "class-model")
     page.goto("/predictions/")
     page.locator("tr[data-row] a[data-open]").first.click()
-    expect(page.locator(".badge", has_text="Done").first).to_be_visible(timeout=120_000)
+    expect(page.locator(".badge", has_text="Done").first).to_be_visible(timeout=240_000)
     page.reload()
     expect(page.get_by_role("heading", name="Class by class")).to_be_visible()
     screenshot(page, "predicted-classes")

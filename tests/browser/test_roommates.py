@@ -14,7 +14,7 @@ from webapp.cohorts.demonstration import survey_as_csv
 
 pytestmark = pytest.mark.browser
 
-JOB_MS = 120_000
+JOB_MS = 240_000
 
 
 def survey_file(folder: Path) -> Path:

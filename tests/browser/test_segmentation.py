@@ -22,6 +22,7 @@ from tests.browser.image_pages import (
     wait_till_learned,
 )
 from tests.browser.labelled_pictures import encoded, zip_file
+from tests.patience import busyness
 
 LEARNED, NEW = 20, 10
 
@@ -341,14 +342,7 @@ def test_a_four_megapixel_image_is_interactive_within_two_seconds(
     ready(page)
     seconds = page.evaluate("performance.now()") / 1000
     print(f"viewer of 4.06 megapixels ready {seconds:.2f} s after the click")
-    assert seconds < 2.0 * max(1.0, load_factor())
-
-
-def load_factor() -> float:
-    """How many processes wait for each core; the limit is meant for an idle machine."""
-    import os
-
-    return os.getloadavg()[0] / (os.cpu_count() or 1)
+    assert seconds < 2.0 * busyness()
 
 
 def test_an_upload_by_drag_and_drop_and_one_that_fails(page_as, tmp_path) -> None:

@@ -17,6 +17,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tests.patience import PATIENCE_SECONDS
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 _OF_THE_INSTALLATION = {"REDIS_URL", "SECRET_KEY", "DEBUG", "DATABASE_URL", "ALLOWED_HOSTS"}
 PASSWORD = "quiet-lamp-orbit-42"
@@ -60,7 +62,7 @@ class Product:
             stdout=log,
             stderr=subprocess.STDOUT,
         )
-        deadline = time.monotonic() + 180
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
                 break
@@ -68,7 +70,7 @@ class Product:
                 time.sleep(0.05)  # till then, a server that was killed may still answer
                 continue
             try:
-                with urllib.request.urlopen(f"{self.url}/healthz", timeout=2) as answer:
+                with urllib.request.urlopen(f"{self.url}/healthz", timeout=30) as answer:
                     if answer.status == 200:
                         return
             except (urllib.error.URLError, OSError):
@@ -86,7 +88,7 @@ class Product:
         assert self.process is not None
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(timeout=40)
+        return self.process.wait(timeout=PATIENCE_SECONDS)
 
     def run(self, code: str, *, timeout: float = 120) -> str:
         """Run Python inside the product's Django; return what it printed."""

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.live.product import ROOT, Product
+from tests.patience import PATIENCE_SECONDS
 
 # Writes a file, then the row that names it, over and over, as imports and jobs do.
 _WRITER = """
@@ -38,7 +39,7 @@ def writer(product: Product) -> Iterator[subprocess.Popen[bytes]]:
         cwd=ROOT,
         env=product.environment,
     )
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < deadline and not product.rows("SELECT 1 FROM cohorts_cohort LIMIT 1"):
         time.sleep(0.1)
     yield process

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from tests.live.product import Product, new_product
-from tests.live.test_parts_away import ask, job_that, wait_for
+from tests.live.test_parts_away import ask, job_that
+from tests.patience import wait_for
 
 STEPS, PAUSE = 40, 0.1
 _START = f"""
@@ -82,7 +83,7 @@ def test_it_breaks_neither_sessions_nor_jobs_nor_limits(product: Product, clock:
     try:
         session = product.run(_START).splitlines()[-1]
         begun = "SELECT 1 FROM jobs_jobtracepoint WHERE iteration >= 3"
-        wait_for(lambda: product.rows(begun), seconds=60, logs=product.logs)
+        wait_for(lambda: product.rows(begun), logs=product.logs)
         before = job_that(product, "1")
         clock.write_text("-1h\n")
         assert ask(f"{product.url}/jobs/", session)[0] == 200, "still signed in"

@@ -43,7 +43,7 @@ def send(product: Product, prepared: dict[str, str], body: bytes, share: float) 
         "Content-Type: multipart/form-data; boundary=cut\r\n"
         f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
     )
-    with socket.create_connection(("127.0.0.1", product.port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", product.port), timeout=60) as connection:
         connection.sendall(head.encode() + body[: int(len(body) * share)])
         connection.shutdown(socket.SHUT_WR)
         answer = b""

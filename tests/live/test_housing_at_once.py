@@ -147,7 +147,7 @@ class Staff:
 
 def test_two_at_once_and_a_killed_worker_break_nothing(product: Product) -> None:
     made = json.loads(product.run(_PREPARE))
-    job = wait(product, made["job"], is_over, seconds=300)
+    job = wait(product, made["job"], is_over)
     assert job["state"] == "succeeded", product.logs()
     people = [Staff(product, made, session, k) for k, session in enumerate(made["sessions"])]
     threads = [threading.Thread(target=person.decide) for person in people]
@@ -167,7 +167,7 @@ def test_two_at_once_and_a_killed_worker_break_nothing(product: Product) -> None
     if job["state"] == "running":
         os.kill(int(job["worker"].split(":")[-2]), signal.SIGKILL)
     people[0]._post("decide/", {"act": "empty", "room": "1", "version": found["version"]})
-    job = wait(product, pk, is_over, seconds=300)
+    job = wait(product, pk, is_over)
     assert job["state"] == "succeeded", product.logs()
     found = json.loads(product.run(_CHECK.format(pk=made["placement"])))
     assert (found["students"], found["different"], found["fullest"]) == (60, 60, 1)

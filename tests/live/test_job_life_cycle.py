@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.live.product import Product, children_of, is_running
+from tests.patience import busyness, wait_for
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc")
 
@@ -41,16 +42,16 @@ def read(product: Product, pk: str) -> dict[str, Any]:
     return job
 
 
-def wait(
-    product: Product, pk: str, is_there: Callable[[dict[str, Any]], bool], *, seconds: float = 60
-) -> dict[str, Any]:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
+def wait(product: Product, pk: str, is_there: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    """Return the job once something is true of it."""
+
+    def job_if_there() -> dict[str, Any] | None:
         job = read(product, pk)
-        if is_there(job):
-            return job
-        time.sleep(0.05)
-    raise AssertionError(f"job stays {job}\n{product.logs()}")
+        return job if is_there(job) else None
+
+    found = wait_for(job_if_there, logs=lambda: f"{read(product, pk)}\n{product.logs()}")
+    assert found is not None
+    return found
 
 
 def is_over(job: dict[str, Any]) -> bool:
@@ -187,7 +188,7 @@ while Job.objects.get(pk={pk!r}).is_active and time.monotonic() - started < 20:
 print(time.monotonic() - started)
 """
     )
-    assert float(seconds) < 2.0
+    assert float(seconds) < 2.0 * busyness()
     job = read(product, pk)
     assert job["state"] == "cancelled"
     assert job["sentence"].startswith("Cancelled after ")

@@ -5,7 +5,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -16,6 +16,7 @@ import pytest
 
 from tests.live.product import Product, new_product
 from tests.live.test_backup_elsewhere import postgres
+from tests.patience import wait_for
 from tests.webapp.files.store.servers import object_store
 
 STEPS, PAUSE = 30, 0.1
@@ -79,19 +80,10 @@ def database() -> Iterator[Server]:
         yield Server(url)
 
 
-def wait_for(what: Callable[[], Any], *, seconds: float, logs: Callable[[], str]) -> Any:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if found := what():
-            return found
-        time.sleep(0.05)
-    raise AssertionError(logs())
-
-
-def job_that(product: Product, condition: str, *, seconds: float = 90) -> Any:
+def job_that(product: Product, condition: str) -> Any:
     """Wait for a job of which something is true."""
     query = f"SELECT * FROM jobs_job WHERE {condition}"
-    return wait_for(lambda: product.rows(query), seconds=seconds, logs=product.logs)[0]
+    return wait_for(lambda: product.rows(query), logs=product.logs)[0]
 
 
 def ask(url: str, session: str) -> tuple[int, str, Any]:
@@ -115,7 +107,7 @@ def test_a_database_that_is_stopped_and_started_again(database: Server, tmp_path
         page = f"{product.url}/jobs/"
         assert ask(page, session)[0] == 200
         begun = "SELECT max(iteration) FROM jobs_jobtracepoint"
-        wait_for(lambda: (database.row(begun)[0] or 0) >= 3, seconds=30, logs=product.logs)
+        wait_for(lambda: (database.row(begun)[0] or 0) >= 3, logs=product.logs)
         database.stop()
         status, text, headers = ask(page, session)
         assert status == 503
@@ -124,7 +116,7 @@ def test_a_database_that_is_stopped_and_started_again(database: Server, tmp_path
         time.sleep(2 * PAUSE * STEPS / 3)  # in which the job wants to write
         database.start()
         over = "SELECT state, result, error FROM jobs_job WHERE state NOT IN ('queued', 'running')"
-        ended = wait_for(lambda: database.row(over), seconds=60, logs=product.logs)
+        ended = wait_for(lambda: database.row(over), logs=product.logs)
         assert ended[0] == "succeeded", ended
         assert ended[1]["total"] == pytest.approx(EXPECTED, abs=1e-12)
         assert database.row("SELECT count(*) FROM audit_auditline WHERE verb = 'finished'") == (1,)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.live.product import new_product
-from tests.live.test_parts_away import wait_for
+from tests.patience import wait_for
 
 _PREDICT = """
 from tests.webapp.segmentation.conftest import encoded, make_segmenter, picture
@@ -62,14 +62,14 @@ def test_pieces_go_on_where_their_worker_was_killed(tmp_path: Path) -> None:
         with ThreadPoolExecutor(1) as pool:
             # Watched from the first moment: a quick worker is done soon after the program.
             started = pool.submit(product.run, _PREDICT, timeout=240)
-            piece = wait_for(lambda: product.rows(_PIECE), seconds=240, logs=product.logs)[0]
+            piece = wait_for(lambda: product.rows(_PIECE), logs=product.logs)[0]
             os.kill(int(piece["worker"].split(":")[-2]), signal.SIGKILL)
             jobs = started.result().splitlines()[-2:]
         key = piece["parent_id"]
         killed, undisturbed = sorted(jobs, key=lambda job: job.replace("-", "") != key)
-        wait_for(lambda: product.rows(_AGAIN, key), seconds=60, logs=product.logs)
+        wait_for(lambda: product.rows(_AGAIN, key), logs=product.logs)
         over = "SELECT state FROM jobs_job WHERE n_pieces > 0 AND finished_at IS NOT NULL"
-        wait_for(lambda: len(product.rows(over)) == 2, seconds=120, logs=product.logs)
+        wait_for(lambda: len(product.rows(over)) == 2, logs=product.logs)
         assert {row["state"] for row in product.rows(over)} == {"succeeded"}
         said = json.loads(product.run(_RESULTS).splitlines()[-1])
         assert said[killed] == said[undisturbed]

@@ -8,6 +8,7 @@ import urllib.request
 import pytest
 
 from tests.live.product import Product
+from tests.patience import PATIENCE_SECONDS
 
 
 def lines_of(product: Product) -> list[dict[str, object]]:
@@ -27,9 +28,9 @@ with bound_contextvars(request="from-the-test"):
         user=bob, kind="counting.sum", parameters={"steps": 1, "seconds_a_step": 0}, seed=1).pk)
 """
     pk = product.run(code)
-    with urllib.request.urlopen(f"{product.url}/healthz", timeout=10) as answer:
+    with urllib.request.urlopen(f"{product.url}/healthz", timeout=30) as answer:
         identifier = answer.headers["X-Request-ID"]
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < deadline:
         found = [line for line in lines_of(product) if line.get("job") == pk]
         if found:
@@ -43,11 +44,11 @@ with bound_contextvars(request="from-the-test"):
 
 @pytest.mark.slow
 def test_the_running_product_is_ready(product: Product) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE_SECONDS
     parts: dict[str, str] = {}
     while time.monotonic() < deadline and set(parts.values()) != {"ok"}:
         try:
-            with urllib.request.urlopen(f"{product.url}/readyz", timeout=10) as answer:
+            with urllib.request.urlopen(f"{product.url}/readyz", timeout=30) as answer:
                 parts = json.load(answer)
         except urllib.error.HTTPError as error:  # the worker may just have been started
             parts = json.load(error)
@@ -58,7 +59,7 @@ def test_the_running_product_is_ready(product: Product) -> None:
 
 @pytest.mark.slow
 def test_workers_tell_the_sweep_what_they_have(product: Product) -> None:
-    deadline, workers = time.monotonic() + 60, []
+    deadline, workers = time.monotonic() + PATIENCE_SECONDS, []
     while time.monotonic() < deadline and len(workers) < 2:
         time.sleep(0.2)
         workers = product.rows("SELECT * FROM jobs_worker")

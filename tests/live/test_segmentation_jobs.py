@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.live.product import Product
+from tests.patience import busyness
 
 _START = """
 import json
@@ -91,7 +92,7 @@ def test_learning_is_cancelled_within_two_seconds(product: Product) -> None:
         f"job = Job.objects.get(pk='{started['job']}')\n"
         "job_cancel(user=User.objects.get(username='bob'), job=job)"
     )
-    ended = wait(product, started, lambda one: one["state"] == "cancelled", seconds=20)
+    ended = wait(product, started, lambda one: one["state"] == "cancelled")
     assert not ended["outcome"]
     times = [datetime.fromisoformat(ended[key]) for key in ("cancel_requested_at", "finished_at")]
-    assert (times[1] - times[0]).total_seconds() < 2.5
+    assert (times[1] - times[0]).total_seconds() < 2.5 * busyness()

@@ -15,6 +15,7 @@ from engine.objectives.learning_dual import make_learning_dual
 from engine.solvers.control import Limits
 from engine.solvers.theta_ascent import ThetaAscent
 from engine.structures.survey import SurveyStructure
+from tests.patience import busyness
 
 KINDS = ("tiny", "triangles", "cliques", "three and three", "random", "clusters")
 
@@ -146,7 +147,7 @@ def test_a_time_limit_is_kept_within_a_step(monkeypatch):
     started = time.perf_counter()
     result = ThetaAscent([problem], 1.0, Limits(1e-9, max_seconds=0.5)).solve()
     assert result.status is Status.TIME_LIMIT
-    assert time.perf_counter() - started < 5.0
+    assert time.perf_counter() - started < 5.0 * busyness()
     assert np.isfinite(result.relative_gap)
 
 

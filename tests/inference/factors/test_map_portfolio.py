@@ -14,6 +14,7 @@ from engine.inference.factors.feasible_start import find_feasible
 from engine.inference.factors.local_search import LocalSearch
 from engine.inference.factors.map_portfolio import map_estimate
 from engine.kernels.factor_search import improve_forest
+from tests.patience import busyness
 from tests.reference.factor_models import random_factors
 from tests.reference.pairwise_models import as_factor_graph, random_model
 
@@ -148,7 +149,7 @@ def test_exact_stops_when_its_time_is_over():
     started = perf_counter()
     with pytest.raises(StoppedError):
         map_estimate(graph, method="exact", max_seconds=0.5)
-    assert perf_counter() - started < 3.0
+    assert perf_counter() - started < 3.0 * busyness()
 
 
 def test_a_caller_may_stop_it():

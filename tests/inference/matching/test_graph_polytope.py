@@ -15,6 +15,7 @@ from engine.oracles.sparse_matching import max_weight_matching
 from engine.solvers.control import Limits
 from engine.solvers.theta_ascent import ThetaAscent
 from engine.structures.graph import GraphStructure, interior_of_graph
+from tests.patience import busyness
 from tests.structures.test_graph import PRISM, entropy_of
 
 FLOWER = [(0, 3), (1, 6), (2, 9), (0, 6), (1, 9), (2, 3)] + [
@@ -181,5 +182,5 @@ def test_a_stop_is_heard_at_every_step():
 def test_a_time_limit_is_kept_by_years_with_excluded_pairs():
     """One of 60 students once overran its limit of 20 s."""
     result = ThetaAscent([year(60, 0.3, 1)], 1e-3, Limits(1e-14, max_seconds=0.3)).solve()
-    assert result.seconds < 3.0
+    assert result.seconds < 3.0 * busyness()
     assert np.isfinite(result.relative_gap)
