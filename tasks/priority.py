@@ -4,6 +4,7 @@ import contextlib
 import os
 from pathlib import Path
 
+LOWEST = 19
 _AUTOGROUP = Path("/proc/self/autogroup")
 
 
@@ -12,9 +13,13 @@ def give_way(steps: int) -> None:
 
     Linux shares the processor among sessions before it looks at priorities (sched_autogroup), and
     every program of the product is a session of its own: without the second, work at the lowest
-    priority would take as much as the pages.
+    priority would take as much as the pages. The lowest priority also takes a core for what is
+    left of it only: else Linux leaves a learner alone on one core and all pages on the other.
     """
     niceness = os.nice(steps)
     if steps:
         with contextlib.suppress(OSError):  # a kernel that shares among processes
             _AUTOGROUP.write_text(str(niceness), encoding="ascii")
+    if niceness == LOWEST and hasattr(os, "SCHED_IDLE"):
+        with contextlib.suppress(OSError):  # a container that forbids to choose
+            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))

@@ -18,6 +18,7 @@ from tasks.priority import give_way
 before = os.nice(0)
 give_way({steps})
 print(before, os.nice(0))
+print(os.sched_getscheduler(0) == os.SCHED_IDLE)
 group = Path("/proc/self/autogroup")
 print(group.read_text() if group.exists() else "")
 """
@@ -28,8 +29,9 @@ print(group.read_text() if group.exists() else "")
         text=True,
         start_new_session=True,
     )
-    numbers, group = done.stdout.splitlines()[:2]
+    numbers, is_idle, group = done.stdout.splitlines()[:3]
     before, niceness = map(int, numbers.split())
     assert niceness == min(before + steps, 19)
+    assert (is_idle == "True") == (niceness == 19)
     if _AUTOGROUP.exists():  # the kernel shares the processor among sessions
         assert group.endswith(f"nice {niceness if steps else 0}")

@@ -63,7 +63,8 @@ def test_long_work_gives_way_as_far_as_it_is_told(
 ) -> None:
     monkeypatch.setenv("LEARN_NICE", text)
     assert sizes().learn_nice == nice
-    assert roles.low_priority(sizes()) == {"WORKER_NICE": str(nice)}
+    assert roles.low_priority("learner", sizes()) == {"WORKER_NICE": str(nice)}
+    assert roles.low_priority("worker", sizes()) == {"WORKER_NICE": str(min(nice, 5))}
 
 
 @pytest.mark.parametrize("text", ["0", "-2", "many", "1.5"])

@@ -133,7 +133,12 @@ def _queue_intervals(context: JobContext, model: LearnedModel) -> None:
         model_estimate(user=context.job.created_by, model=model)
 
 
-@job_kind("roommates.intervals", verb="Work out intervals", subject=MODEL)
+@job_kind(
+    "roommates.intervals",
+    verb="Work out intervals",
+    queue=Queue.LONG,  # it fits many years anew, and nobody waits for it
+    subject=MODEL,
+)
 def estimate_intervals(context: JobContext) -> Save:
     """Work out how sure each weight of a learned model is, and whether it drifts."""
     model = _find(LearnedModel, context.parameters["model"], "model")

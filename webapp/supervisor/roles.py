@@ -20,6 +20,7 @@ from webapp.instance import BASE_DIR, instance_folder
 from webapp.jobs.liveness import machine_name
 from webapp.sizing import Sizes, sizes
 
+SHORT_NICE = 5  # a placement takes a quarter of a core that pages want, not half
 ROLES = ("web", "worker", "learner", "sweep", "scheduler", "spread")
 SPREAD_PORT = "8786"
 
@@ -56,9 +57,10 @@ def worker_command(queue: str, processes: int) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def low_priority(size: Sizes) -> dict[str, str]:
-    """Return the variable by which a worker of long work gives way to pages and short work."""
-    return {"WORKER_NICE": str(size.learn_nice)}
+def low_priority(role: str, size: Sizes) -> dict[str, str]:
+    """Return the variable by which work gives way to pages: short work a little, long work all."""
+    nice = {"worker": min(SHORT_NICE, size.learn_nice)}.get(role, size.learn_nice)
+    return {"WORKER_NICE": str(nice)}
 
 
 def sweep_command() -> tuple[str, ...]:
@@ -127,8 +129,8 @@ def main() -> None:
     environment = {**own_environment(size), **os.environ}
     if options.role == "spread":  # it imports the engine from here
         environment["PYTHONPATH"] = str(BASE_DIR)
-    if options.role in ("learner", "spread"):
-        environment |= low_priority(size)
+    if options.role in ("worker", "learner", "spread"):
+        environment |= low_priority(options.role, size)
     if options.role == "web":
         environment["PROMETHEUS_MULTIPROC_DIR"] = str(new_counts_folder())
     os.execve(command[0], command, environment)  # noqa: S606 - our own programs

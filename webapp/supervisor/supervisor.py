@@ -93,10 +93,13 @@ class Supervisor:
             self._wait_for("broker", lambda: broker.answers(environment["REDIS_URL"]))
         self._write_state(environment)
         self._add("web", roles.web_command(self._bind(), self._sizes), environment)
-        short = roles.worker_command("short", self._sizes.job_workers)
-        long = roles.worker_command("long", self._sizes.learn_workers)
-        self._add("worker", short, environment, stop_seconds=8.0)
-        self._add("learner", long, environment | roles.low_priority(self._sizes), stop_seconds=8.0)
+        size = self._sizes
+        for name, queue, processes in (
+            ("worker", "short", size.job_workers),
+            ("learner", "long", size.learn_workers),
+        ):
+            command = roles.worker_command(queue, processes)
+            self._add(name, command, environment | roles.low_priority(name, size), stop_seconds=8.0)
         self._add("sweep", roles.sweep_command(), environment)
         self._wait_for("web", self._web_answers)
         log.info("serving", host=self._host, port=self._port)
