@@ -120,7 +120,13 @@ TEMPLATES = [
             ],
             "builtins": ["webapp.common.templatetags.interface"],
         },
-    }
+    },
+    {
+        # For rows of long tables: compiled, and some ten times faster.
+        "BACKEND": "django.template.backends.jinja2.Jinja2",
+        "DIRS": [BASE_DIR / "templates"],
+        "OPTIONS": {"environment": "webapp.common.jinja.environment"},
+    },
 ]
 FORM_RENDERER = "webapp.common.forms.InterfaceFormRenderer"
 DJANGO_TABLES2_TEMPLATE = "common/_table.html"

@@ -19,3 +19,5 @@ def prepare_for_first_visit() -> None:
     for folder in settings.TEMPLATES[0]["DIRS"]:
         for path in folder.rglob("*.html"):
             get_template(path.relative_to(folder).as_posix())
+        for path in folder.rglob("*.jinja"):
+            get_template(path.relative_to(folder).as_posix(), using="jinja2")

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django import template
+from django.template import engines
 from django.template.context import RequestContext
 from django.utils import timezone
 from django.utils.html import format_html
@@ -217,6 +218,32 @@ def page_query(context: RequestContext, **changes: Any) -> str:
     """The query of a proposal's page with changes; for fragments, whose own address is another."""
     kept = {**context.get("kept", {}), **{k: str(v) for k, v in changes.items()}}
     return urlencode({name: value for name, value in kept.items() if value not in ("", "None")})
+
+
+_OF_ALL_ROWS = (
+    "rows", "opened", "forbidden", "kept_query", "back", "decide_address", "swap_address",
+    "proposal_address",
+)  # fmt: skip
+
+
+@register.simple_tag(takes_context=True)
+def pair_rows(context: RequestContext) -> SafeString:
+    """The rows of a page of pairs, by a template of Jinja."""
+    values = {name: context.get(name) for name in _OF_ALL_ROWS}
+    rows = engines["jinja2"].get_template("matching/_pair_rows.jinja")
+    written = rows.render(
+        {
+            **values,
+            "conflicted": context["table"].conflicted,
+            "may_decide": context["request"].user.is_staff_member,
+            "multiple": multiple,
+            "multiple_bar": multiple_bar,
+            "probability": probability,
+            "state_badge": state_badge,
+        },
+        context["request"],
+    )
+    return SafeString(written)
 
 
 @register.filter
