@@ -40,6 +40,7 @@ def proposal_context(proposal: Proposal, parameters: Mapping[str, str]) -> dict[
     forbidden = dict(forbidden_pairs(proposal).values_list("pk", "state"))
     table = pair_table(proposal, parameters, conflicts)
     rows = list(table.page.object_list)
+    keys = [row.pk for row in rows]
     n_open = counts.of(PairState.OPEN)
     context |= {
         "table": table,
@@ -54,16 +55,16 @@ def proposal_context(proposal: Proposal, parameters: Mapping[str, str]) -> dict[
         "rows": rows,
         "is_apart_tab": table.tab in APART,
     }
-    return context | _card(numbers, parameters, rows)
+    return context | _card(numbers, parameters, keys)
 
 
 def drawer_context(proposal: Proposal, parameters: Mapping[str, str]) -> dict[str, Any]:
     """Return the context of the card alone, for a click on a row of the page."""
     numbers = ProposalNumbers(proposal)
     table = pair_table(proposal, parameters, _conflicts(numbers))
-    rows = list(table.page.object_list)
+    keys = list(table.page.object_list.values_list("pk", flat=True))
     context = {"proposal": proposal, "kept": _kept(parameters)}
-    return context | _card(numbers, parameters, rows)
+    return context | _card(numbers, parameters, keys)
 
 
 def _is_running(proposal: Proposal) -> bool:
@@ -76,7 +77,7 @@ def _conflicts(numbers: ProposalNumbers) -> list[Conflict]:
 
 
 def _card(
-    numbers: ProposalNumbers, parameters: Mapping[str, str], rows: list[Any]
+    numbers: ProposalNumbers, parameters: Mapping[str, str], keys: list[int]
 ) -> dict[str, Any]:
     """Return the opened pair's card and its neighbours in the table; nothing when none is open."""
     opened = whole_number(parameters.get("pair", ""))
@@ -84,12 +85,11 @@ def _card(
     if pair is None:
         return {}
     card = {"card": pair_card(numbers, pair), "opened": pair.pk}
-    return card | _neighbours(rows, pair.pk)
+    return card | _neighbours(keys, pair.pk)
 
 
-def _neighbours(rows: list[Any], key: int) -> dict[str, int | None]:
+def _neighbours(keys: list[int], key: int) -> dict[str, int | None]:
     """Return the pairs before and after one in the order of the table."""
-    keys = [row.pk for row in rows]
     if key not in keys:
         return {"previous_pair": None, "next_pair": keys[0] if keys else None}
     k = keys.index(key)
