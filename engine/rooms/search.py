@@ -35,6 +35,8 @@ DIVE_COLUMNS = 12  # an atom that a dive begins with
 CUT_ROUNDS = 12
 LEAST_CUT_PRICE = 1e-7  # nats; a cut that costs less is given up
 RESTARTS = 1
+SLOWEST = 2  # later tries of annealing, each slower than the one before
+ANNEALING_SHARE = 0.15  # of the time left, for these
 CLOSED_ANYWAY = 60  # atoms up to which the gap is closed after every dive
 CLOSING_SECONDS = 10.0
 TYPED_SHARE = 0.5  # of the time, for the programme of students who are alike
@@ -206,6 +208,7 @@ class Search:
                 self.columns.add(*self.exchange.groups())
             self.best.take(self.exchange)
             self._tell("Looking for a first placement")
+        self._anneal()
 
     def _seat_the_rest(self) -> None:
         """Give those who are outside a bed if there is a way."""
@@ -318,6 +321,15 @@ class Search:
         """Add the groups worth most above their prices; return how many were new."""
         order = np.argsort(-found.reduced, kind="stable")[:COLUMNS_A_ROUND]
         return self.columns.add(found.members[order], found.kind[order], found.row[order])
+
+    def _anneal(self) -> None:
+        """Swap at random again, slower each time, before any proof takes the time."""
+        is_over = self._clock.part(ANNEALING_SHARE * self._clock.left)
+        for tries in range(1, SLOWEST + 1):
+            if anneal(self.exchange, self._rng, is_over, tries):
+                self.best.take(self.exchange)
+                self.columns.add(*self.exchange.groups())
+                self._tell("Swapping at random")
 
     def _dive(self) -> bool:
         """Make a whole placement of the mixture, improve it, keep it if better."""
