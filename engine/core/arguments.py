@@ -11,6 +11,7 @@ from engine.core.errors import InvalidProblemError
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
+ByteArray = NDArray[np.uint8]
 ByteImage = NDArray[np.uint8]  # a picture: rows, columns and, where it has colours, three of them
 
 

@@ -15,6 +15,7 @@ from engine.kernels.elimination import max_out, share_out, sum_out
 
 MEMORY_LIMIT = 1 << 30  # bytes that all tables alive at once may take
 ENTRY = 8  # bytes
+MOST_STATES = 256  # of a variable whose best state is kept in a byte
 # Configurations of the last variables whose places are listed once (see kernels.elimination):
 # the lists of a handful of tables stay in the first-level cache.
 COLUMNS = 1024
@@ -55,10 +56,11 @@ class Elimination:
 
     Notes
     -----
-    The time is that of visiting ``cost`` entries once for log Z, at about 10 ns each, and up to
-    three times for configurations and marginals. These read the messages back in reverse order;
-    where not all of them fit, only those alive at some steps are kept and the others computed
-    again.
+    The time is that of visiting ``cost`` entries once for log Z and configurations, at about 10 ns
+    each, and up to three times for marginals. A configuration keeps a byte for each entry of a
+    message, its best state. Where these do not fit, and for marginals, the messages are read back
+    in reverse order; where not all of them fit, only those alive at some steps are kept and the
+    others computed again.
 
     References
     ----------
@@ -124,14 +126,40 @@ class Elimination:
         InvalidProblemError
             If reading back would take more than the limit of memory.
         """
+        if self._keeps_choices():
+            return self._best_in_one_pass(should_stop)
         labels = np.zeros(self._graph.n_variables, dtype=np.int64)
-        for k, messages in self._read_back(max_out, should_stop):
+        for k, messages in self._read_back(_maximise, should_stop):
             bucket = self._buckets[k]
             values = np.zeros(int(self._graph.cardinalities[bucket.variable]))
             for scope, table in self._tables(bucket, messages):
                 chosen = (slice(None) if v == bucket.variable else labels[v] for v in scope)
                 values += table.reshape(self._graph.cardinalities[list(scope)])[tuple(chosen)]
             labels[bucket.variable] = int(values.argmax())
+        return labels, self._graph.score(labels)
+
+    def _keeps_choices(self) -> bool:
+        """Whether a byte for each entry of all messages fits beside the messages alive."""
+        widest = int(self._alive.max()) + 3 * max((b.arriving for b in self._buckets), default=0)
+        fits = self._plan.total + ENTRY * widest <= self._limit
+        return fits and int(self._graph.cardinalities.max()) <= MOST_STATES
+
+    def _best_in_one_pass(self, should_stop: StopCallback) -> tuple[IntArray, float]:
+        """Return a best configuration from the states chosen on the way."""
+        cards, messages = self._graph.cardinalities, Messages()
+        sizes = [bucket.size for bucket in self._buckets]
+        choices = _Choices(sum(sizes))
+        self._send(0, len(self._buckets), messages, choices, should_stop, keeping=False)
+        if self._value(messages) == -np.inf:
+            raise _impossible()
+        labels = np.zeros(self._graph.n_variables, dtype=np.int64)
+        end = sum(sizes)
+        for bucket in reversed(self._buckets):
+            end -= bucket.size
+            place = 0
+            for v in bucket.scope:
+                place = place * int(cards[v]) + int(labels[v])
+            labels[bucket.variable] = choices.states[end + place]
         return labels, self._graph.score(labels)
 
     def marginals(
@@ -181,7 +209,7 @@ class Elimination:
             keeping = high == len(self._buckets)
             self._send(low, high, messages, reduction, should_stop, keeping=keeping)
         if self._value(messages) == -np.inf:
-            raise InfeasibleError("Every configuration of this model has probability zero.")
+            raise _impossible()
         for low, high in reversed(segments):
             before = kept.pop()
             if high < len(self._buckets):
@@ -285,6 +313,39 @@ class Elimination:
             f"meets tables over {self._plan.width} variables and would take {least}"
             f"{needed / 1e9:.3g} GB of memory; the limit is {self._limit / 1e9:.3g} GB."
         )
+
+
+class _Choices:
+    """Maximises, and keeps the best state of each entry of all messages, step after step."""
+
+    def __init__(self, size: int) -> None:
+        self.states = np.empty(size, dtype=np.uint8)
+        self._end = 0
+
+    def __call__(
+        self,
+        flat: FloatArray,
+        high: IntArray,
+        low: IntArray,
+        stride: IntArray,
+        states: int,
+        out: FloatArray,
+    ) -> None:
+        """Write the maximum over the states of the next ``out.size`` entries."""
+        start, self._end = self._end, self._end + out.size
+        chosen = self.states[start : self._end].reshape(out.shape)
+        max_out(flat, high, low, stride, states, out, chosen)
+
+
+def _maximise(
+    flat: FloatArray, high: IntArray, low: IntArray, stride: IntArray, states: int, out: FloatArray
+) -> None:
+    """Write the maximum over the states; which they are is read back from the messages."""
+    max_out(flat, high, low, stride, states, out, np.empty(out.shape, dtype=np.uint8))
+
+
+def _impossible() -> InfeasibleError:
+    return InfeasibleError("Every configuration of this model has probability zero.")
 
 
 def _stopped() -> StoppedError:

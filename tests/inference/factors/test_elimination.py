@@ -96,6 +96,45 @@ def test_reading_back_from_checkpoints_changes_nothing(limit):
     assert model.score(labels) == value
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_one_pass_finds_what_is_read_back(monkeypatch, seed):
+    """States kept on the way, messages read back, and messages read back from checkpoints."""
+    rng = np.random.default_rng(seed)
+    cards = rng.integers(1, 5, 60)
+    pairs = [(v, v + step) for step in (1, 6) for v in range(60 - step)]
+    tables = [rng.normal(size=(cards[i], cards[j])) for i, j in pairs]
+    for table in (table for table in tables[::7] if table.size > 3):
+        table.flat[rng.integers(table.size)] = -np.inf
+    model = FactorGraph(cards, tuple(map(Factor, pairs, tables)))
+    labels, value = Elimination(model).best()
+    assert model.score(labels) == value > -np.inf
+    monkeypatch.setattr("engine.inference.factors.elimination.MOST_STATES", 0)
+    whole = Elimination(model)
+    assert whole.best()[1] == pytest.approx(value, rel=1e-13)
+    widest = 8 * int(whole._alive.max())
+    cut = next(
+        solver
+        for solver in (Elimination(model, memory_limit=k * widest) for k in range(4, 99))
+        if _is_read_back(solver)
+    )
+    assert cut.best()[1] == pytest.approx(value, rel=1e-13)
+
+
+def _is_read_back(solver):
+    """Whether the memory suffices, be it from checkpoints."""
+    try:
+        solver._segments()
+    except InvalidProblemError:
+        return False
+    return True
+
+
+def test_a_model_with_no_possible_configuration_is_said_so():
+    never = FactorGraph(np.array([2, 2]), (Factor((0, 1), np.full((2, 2), -np.inf)),))
+    with pytest.raises(InfeasibleError, match="probability zero"):
+        Elimination(never).best()
+
+
 def test_a_dense_model_is_refused_at_once():
     """Counting the edges that each elimination adds once took minutes on such a graph."""
     pairs = [(i, j) for i in range(300) for j in range(i)]
