@@ -124,6 +124,15 @@ def test_a_puzzle_of_hard_zeros_is_solved(method):
     assert answer.value == 0.0
 
 
+@pytest.mark.parametrize("seconds", [0.0, 1e-9])
+def test_without_time_there_is_an_answer_where_every_configuration_is_possible(seconds):
+    """A model without zeros was said to have perhaps no configuration at all."""
+    graph = spin_glass(8, 0, labels=12)
+    answer = map_estimate(graph, max_seconds=seconds)
+    assert answer.value == graph.score(answer.labels) > -np.inf
+    assert not answer.is_exact
+
+
 def test_five_pigeons_do_not_fit_into_four_holes():
     graph = unlike(5, 4, [(a, b) for b in range(5) for a in range(b)])
     with pytest.raises(InfeasibleError):
