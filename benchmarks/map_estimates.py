@@ -37,6 +37,7 @@ from engine.inference.pairwise.planar_ising import PlanarIsing
 
 GLASSES = ((10, 2), (10, 3), (20, 2))  # sides and labels
 DIGITS = 6  # of toulbar2's costs after the point
+ENDED_EARLY = 0.9  # share of its time under which toulbar2 has ended by itself
 PATIENCE = 20.0  # wall seconds a processor second may take
 
 
@@ -61,7 +62,8 @@ def solve_by_toulbar2(graph: FactorGraph, seconds: float) -> tuple[float, float]
     if not answer:
         return -np.inf, bound
     value = graph.score(np.array(answer[0], dtype=np.int64))
-    if process_time() - started < limit:  # it ended by itself: optimal, the dual bound may lag
+    # It ended by itself: optimal, though the dual bound may lag. Its clock is up to 3 % early.
+    if process_time() - started < ENDED_EARLY * limit:
         return value, value
     return value, max(value, bound)
 
