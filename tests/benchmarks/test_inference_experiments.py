@@ -34,7 +34,7 @@ def test_learning_is_exact_where_trees_of_cliques_are() -> None:
 
 
 def test_max_margin_learns_grids_of_several_labels() -> None:
-    fits = margin_labels.run(6, 3, 3, 3, np.random.default_rng(0))
+    fits = margin_labels.run(5, 3, 3, 3, np.random.default_rng(0))
     assert fits["support vectors, ridge 0.01"].gap is not None
     assert fits["support vectors, ridge 0.01"].gap < 0.05
     assert fits["support vectors, ridge 0.01"].train < fits["the label shown"].train
