@@ -14,7 +14,7 @@ from engine.inference.factors.feasible_start import find_feasible
 from engine.inference.factors.local_search import LocalSearch
 from engine.inference.factors.map_portfolio import map_estimate
 from engine.kernels.factor_search import improve_forest
-from tests.patience import busyness
+from tests.patience import PATIENCE_SECONDS, busyness
 from tests.reference.factor_models import random_factors
 from tests.reference.pairwise_models import as_factor_graph, random_model
 
@@ -120,7 +120,7 @@ def test_a_puzzle_of_hard_zeros_is_solved(method):
     lines = [*cells.tolist(), *cells.T.tolist()]
     pairs = [(a, b) for line in lines for k, b in enumerate(line) for a in line[:k]]
     graph = unlike(36, 6, pairs)
-    answer = map_estimate(graph, method=method, max_seconds=20.0)
+    answer = map_estimate(graph, method=method, max_seconds=PATIENCE_SECONDS)
     assert answer.value == 0.0
 
 
