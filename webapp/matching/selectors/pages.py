@@ -81,7 +81,7 @@ def _card(
 ) -> dict[str, Any]:
     """Return the opened pair's card and its neighbours in the table; nothing when none is open."""
     opened = whole_number(parameters.get("pair", ""))
-    pair = numbers.proposal.pairs.filter(pk=opened).first()
+    pair = None if opened is None else numbers.proposal.pairs.filter(pk=opened).first()
     if pair is None:
         return {}
     card = {"card": pair_card(numbers, pair), "opened": pair.pk}
