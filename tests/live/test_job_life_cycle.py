@@ -75,7 +75,7 @@ def test_a_worker_killed_in_the_middle_goes_on_from_its_checkpoint(
         product, "counting.sum", steps=40, seconds_a_step=0.02, record=str(whole)
     )[0]
     expected = wait(product, undisturbed, is_over)["result"]["total"]
-    pk = enqueue(product, "counting.sum", steps=40, seconds_a_step=0.15, record=str(killed))[0]
+    pk = enqueue(product, "counting.sum", steps=40, seconds_a_step=0.3, record=str(killed))[0]
     job = wait(product, pk, lambda row: len(row["trace"]) >= 3)
     os.kill(int(job["worker"].split(":")[-2]), signal.SIGKILL)
     job = wait(product, pk, is_over)
@@ -92,7 +92,7 @@ def test_the_whole_worker_killed_is_replaced_and_the_job_goes_on(
     product: Product, tmp_path: Path
 ) -> None:
     record = tmp_path / "record"
-    pk = enqueue(product, "counting.sum", steps=30, seconds_a_step=0.2, record=str(record))[0]
+    pk = enqueue(product, "counting.sum", steps=30, seconds_a_step=0.4, record=str(record))[0]
     wait(product, pk, lambda row: len(row["trace"]) >= 2)
     parent = product.pid_of("worker")
     pool = children_of(parent)
@@ -109,9 +109,10 @@ def test_a_broker_killed_and_restarted_loses_nothing_and_runs_nothing_twice(
 ) -> None:
     record = tmp_path / "record"
     first = enqueue(
-        product, "counting.sum", count=5, steps=10, seconds_a_step=0.2, record=str(record)
+        product, "counting.sum", count=5, steps=10, seconds_a_step=0.5, record=str(record)
     )
-    wait(product, first[0], lambda row: row["state"] == "running")
+    # On a busy machine the program that enqueues them may end after the first of them.
+    wait(product, first[0], lambda row: row["state"] != "queued")
     broker = product.pid_of("broker")
     os.kill(broker, signal.SIGKILL)
     # Enqueued while the broker is away: the row waits.
