@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import bench_training, grid_oracle, map_estimates, matching, rooms, tree_reweighted
+from benchmarks import bench_rooms, bench_training, grid_oracle, map_estimates, matching, tree_reweighted
 from benchmarks.reporting import PeerTable
 from benchmarks.room_problems import SHAPES
 from engine.datasets.university import simulate_university
@@ -119,7 +119,7 @@ def test_the_time_of_a_peer_that_disagrees_is_not_compared() -> None:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_rooms_of_every_shape_agree_with_every_peer(shape: str) -> None:
-    (table,) = rooms.compare(SHAPES[shape](18), 60.0, 1e-6)
+    (table,) = bench_rooms.compare(SHAPES[shape](18), 60.0, 1e-6)
     best = table.weights["ours"]
     assert table.weights["HiGHS, whole model"] == pytest.approx(best, abs=1e-4)
     for method, weight in table.weights.items():
@@ -129,7 +129,7 @@ def test_rooms_of_every_shape_agree_with_every_peer(shape: str) -> None:
 
 
 def test_a_bound_below_a_placement_stops_the_benchmark_of_rooms() -> None:
-    table = rooms.Table("made up")
+    table = bench_rooms.Table("made up")
     table.put("one", 1.0, 3.0, 0.0)
     with pytest.raises(SystemExit, match="above 2"):
         table.put("other", 2.5, 2.0, 0.0)

@@ -1,6 +1,6 @@
 """Rooms: ours beside exchange search alone, and beside the whole model given to HiGHS and CP-SAT.
 
-    python -m benchmarks.rooms [--shapes mix triples ...] [--students 60 2500]
+    python -m benchmarks.bench_rooms [--shapes mix triples ...] [--students 60 2500]
         [--seconds 60] [--gap 0.002] [--out results/rooms]
 
 Every method gets the same seconds. The whole set-partitioning model has a column for every group
