@@ -8,7 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import bench_rooms, bench_training, grid_oracle, map_estimates, matching, tree_reweighted
+from benchmarks import (
+    bench_rooms,
+    bench_training,
+    grid_oracle,
+    map_estimates,
+    matching,
+    tree_reweighted,
+)
 from benchmarks.reporting import PeerTable
 from benchmarks.room_problems import SHAPES
 from engine.datasets.university import simulate_university
