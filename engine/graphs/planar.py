@@ -35,6 +35,7 @@ class MatchingGraph:
     n_crossing : number of edges and chords.
     rotation : ndarray, shape (n_nodes, 3): the darts of each node in counterclockwise order, -1
         where there are fewer.
+    face_starts : ndarray, shape (n_faces + 1,): where each face's nodes begin.
 
     References
     ----------
@@ -45,6 +46,7 @@ class MatchingGraph:
     edges: IntArray
     n_crossing: int
     rotation: IntArray
+    face_starts: IntArray
 
 
 def faces_of(graph: PairwiseGraph) -> list[list[int]]:
@@ -149,7 +151,8 @@ def matching_graph(faces: list[list[int]], n_crossing: int) -> MatchingGraph:
         for k, darts in enumerate(CLIQUE_DARTS[count]):
             for place, dart in enumerate(darts):
                 rotation[node + k, 1 + place] = 2 * edge + dart
-    return MatchingGraph(2 * n_crossing, edges, n_crossing, rotation)
+    starts = np.append(first, 2 * n_crossing)
+    return MatchingGraph(2 * n_crossing, edges, n_crossing, rotation, starts)
 
 
 def orient(graph: MatchingGraph) -> IntArray:

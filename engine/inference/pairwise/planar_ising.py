@@ -1,6 +1,7 @@
 """Planar Ising models without field: exact MAP, log Z and marginals through perfect matchings."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy  # its parts load when first used
@@ -9,12 +10,13 @@ from engine.core.arguments import FloatArray, IntArray, read_only
 from engine.core.errors import CertificateError, InvalidProblemError
 from engine.core.rounding import sum_allowance
 from engine.core.status import Status
+from engine.graphs.dissection import Dissection, dissect
 from engine.graphs.pairwise import PairwiseGraph, PairwiseModel
 from engine.graphs.planar import MatchingGraph, cut_faces, faces_of, matching_graph, orient
 from engine.inference.map_estimate import MapEstimate
+from engine.kernels.pfaffian import eliminate, invert_edges
 from engine.oracles.t_join import minimum_t_join
 
-BATCH = 256  # columns of the inverse held at once
 # Largest error of a sum of matching probabilities, which is 1, at which they are still believed.
 PROBABILITY_ERROR = 1e-6
 OPTIMAL = "Optimal: a minimum T-join of the dual graph by perfect matching, proved by its duals."
@@ -45,6 +47,23 @@ class IsingMarginals:
     error: float
 
 
+class _Part:
+    """A connected part with edges: its graph, its nodes and edges in the whole, and its faces.
+
+    What sums need is made when first used, and kept.
+    """
+
+    def __init__(self, graph: PairwiseGraph, nodes: IntArray, edges: IntArray) -> None:
+        self.graph, self.nodes, self.edges = graph, nodes, edges
+        self.faces = faces_of(graph)
+
+    @cached_property
+    def matchings(self) -> tuple[MatchingGraph, IntArray, Dissection]:
+        """The graph of matchings, the signs of its edges, and the order of elimination."""
+        triangles = matching_graph(*cut_faces(self.faces, self.graph.n_edges))
+        return triangles, orient(triangles), dissect(triangles)
+
+
 class PlanarIsing:
     """Exact inference on one planar graph with any couplings and no field.
 
@@ -57,13 +76,18 @@ class PlanarIsing:
 
     Notes
     -----
-    MAP is a perfect matching of the frustrated faces by shortest paths in the dual graph; log Z is
-    half the log-determinant of a sparse matrix of about six rows a node. Marginals take one sparse
-    solve an edge.
+    MAP is a perfect matching of the frustrated faces by shortest paths in the dual graph. log Z is
+    the logarithm of the Pfaffian of a sparse matrix of about six rows a node, eliminated in the
+    order of a nested dissection with pivots of two rows; the probabilities need the entries of its
+    inverse where it has entries itself, which come from the factors by selected inversion.
+    O(n^1.5) time and O(n log n) memory for n nodes, both up to a constant that strong couplings
+    raise: of 300 x 300 nodes 2 to 13 s and .9 to 1.4 GB. Marginals cost twice what log Z
+    would alone, which is not returned without the check by their sums.
 
     References
     ----------
-    Kasteleyn 1967; Fisher 1966; Thomas and Middleton 2007; Schraudolph and Kamenetsky 2008.
+    Kasteleyn 1967; Fisher 1966; Thomas and Middleton 2007; Schraudolph and Kamenetsky 2008;
+    Erisman and Tinney 1975 (selected inversion); Duff and Reid 1983 (delayed pivots).
 
     Examples
     --------
@@ -82,7 +106,6 @@ class PlanarIsing:
             raise InvalidProblemError("A planar Ising model has two labels at every node.")
         self._graph = graph
         self._parts = _connected_parts(graph)
-        self._faces = [faces_of(part) for part, _, _ in self._parts]
 
     def best(self, scores: FloatArray) -> MapEstimate:
         """Return a labelling of largest score, proved optimal; node 0 of each part has label 0.
@@ -95,11 +118,11 @@ class PlanarIsing:
         agree, differ, constant = self._read(scores)
         labels = np.zeros(self._graph.n_nodes, dtype=np.int64)
         bound = constant
-        for (part, nodes, edges), faces in zip(self._parts, self._faces, strict=True):
-            joined = agree[edges] - differ[edges]
-            is_unequal, lost = _unequal_edges(faces, joined)
-            labels[nodes] = _labels_of(part, ~is_unequal)
-            bound += float(np.maximum(agree[edges], differ[edges]).sum()) - lost
+        for part in self._parts:
+            gain, loss = agree[part.edges], differ[part.edges]
+            is_unequal, lost = _unequal_edges(part.faces, gain - loss)
+            labels[part.nodes] = _labels_of(part.graph, ~is_unequal)
+            bound += float(np.maximum(gain, loss).sum()) - lost
         value = self._graph.score(scores, labels)
         size = float(np.abs(scores).sum())
         return MapEstimate(
@@ -113,8 +136,8 @@ class PlanarIsing:
         )
 
     def log_partition(self, scores: FloatArray) -> float:
-        """Return log Z in nats; raise InvalidProblemError as `best`."""
-        return self._solve(scores, with_marginals=False).log_partition
+        """Return log Z in nats; raise as `marginals`, whose sums tell what rounding has done."""
+        return self.marginals(scores).log_partition
 
     def marginals(self, scores: FloatArray) -> IsingMarginals:
         """Return log Z and the probability of each edge that its ends agree.
@@ -126,31 +149,21 @@ class PlanarIsing:
         CertificateError
             If rounding has spoilt the probabilities.
         """
-        answer = self._solve(scores, with_marginals=True)
-        if not answer.error <= PROBABILITY_ERROR:
+        agree, differ, value = self._read(scores)
+        value += (self._graph.n_nodes - sum(len(part.nodes) for part in self._parts)) * np.log(2.0)
+        agreement, errors = np.zeros(self._graph.n_edges), [0.0]
+        for part in self._parts:
+            log_partition, agreement[part.edges], error = _sum_up(
+                part, agree[part.edges] - differ[part.edges]
+            )
+            value += log_partition + float(differ[part.edges].sum())
+            errors.append(error)
+        error = float(np.max(errors))  # not a number where one is not
+        if not error <= PROBABILITY_ERROR:
             raise CertificateError(
-                f"The probabilities are off by {answer.error:.2g}: the couplings are too strong "
+                f"The probabilities are off by {error:.2g}: the couplings are too strong "
                 "for this method's arithmetic."
             )
-        return answer
-
-    def _solve(self, scores: FloatArray, *, with_marginals: bool) -> IsingMarginals:
-        agree, differ, value = self._read(scores)
-        value += (self._graph.n_nodes - sum(len(nodes) for _, nodes, _ in self._parts)) * np.log(2)
-        agreement, error = np.zeros(self._graph.n_edges), 0.0
-        for (part, _, edges), faces in zip(self._parts, self._faces, strict=True):
-            triangles = matching_graph(*cut_faces(faces, part.n_edges))
-            strength = np.zeros(triangles.n_crossing)
-            strength[: part.n_edges] = agree[edges] - differ[edges]
-            matrix, weights, shift = _kasteleyn_matrix(triangles, strength)
-            factors = scipy.sparse.linalg.splu(matrix)
-            half = 0.5 * float(np.log(np.abs(factors.U.diagonal())).sum())
-            value += np.log(2.0) + float(differ[edges].sum()) + shift + half
-            if with_marginals:
-                chances = _matching_probabilities(triangles, weights, factors)
-                sums = np.bincount(triangles.edges.ravel(), np.repeat(chances, 2))
-                error = max(error, float(np.abs(sums - 1.0).max()))
-                agreement[edges] = chances[: part.n_edges].clip(0.0, 1.0)
         return IsingMarginals(float(value), read_only(agreement), error)
 
     def _read(self, scores: FloatArray) -> tuple[FloatArray, FloatArray, float]:
@@ -181,10 +194,8 @@ def has_no_field(model: PairwiseModel) -> bool:
     return bool((nodes == nodes[:, ::-1]).all() and (tables == tables[:, ::-1]).all())
 
 
-def _connected_parts(
-    graph: PairwiseGraph,
-) -> list[tuple[PairwiseGraph, IntArray, IntArray]]:
-    """Return the parts that have edges: the graph, and its nodes and edges in the whole."""
+def _connected_parts(graph: PairwiseGraph) -> list[_Part]:
+    """Return the parts that have edges."""
     if graph.n_edges == 0:
         return []
     ones = np.ones(graph.n_edges)
@@ -196,7 +207,7 @@ def _connected_parts(
         nodes = np.flatnonzero(part == k)
         edges = np.flatnonzero(part[graph.edges[:, 0]] == k)
         inside = np.searchsorted(nodes, graph.edges[edges])
-        parts.append((PairwiseGraph(np.full(len(nodes), 2), inside), nodes, edges))
+        parts.append(_Part(PairwiseGraph(np.full(len(nodes), 2), inside), nodes, edges))
     return parts
 
 
@@ -231,40 +242,48 @@ def _labels_of(graph: PairwiseGraph, is_same: np.ndarray) -> IntArray:
     return labels
 
 
-def _kasteleyn_matrix(
-    graph: MatchingGraph, strength: FloatArray
-) -> tuple[scipy.sparse.csc_array, FloatArray, float]:
-    """Return a skew-symmetric matrix, its signed weights an edge, and the log of what they lack.
+def _sum_up(part: _Part, strength: FloatArray) -> tuple[float, FloatArray, float]:
+    """Return log Z, the probabilities of agreement, and the error of sums that must be 1.
+
+    Each node of the graph of matchings has one partner: the probabilities of its edges, which are
+    K_uv (K^-1)_vu, have the sum 1. ``strength`` is what agreement is worth at each edge.
+    """
+    graph, signs, order = part.matchings
+    weights, log_partition = _kasteleyn_weights(graph, signs, strength)
+    log_pfaffian, fronts, members, blocks = eliminate(
+        graph.edges,
+        weights,
+        order.owner,
+        order.nodes,
+        order.node_ends,
+        order.inside,
+        order.edge_ends,
+        order.halves,
+    )
+    if log_pfaffian == -np.inf:
+        return -np.inf, np.full(len(strength), np.nan), np.inf
+    inverse = invert_edges(
+        graph.edges, order.inside, order.edge_ends, order.halves, fronts, members, blocks
+    )
+    chances = weights * np.asarray(inverse, dtype=np.float64)
+    error = np.abs(np.bincount(graph.edges.ravel(), np.repeat(chances, 2)) - 1.0).max()
+    log_partition += np.log(2.0) + log_pfaffian
+    return log_partition, chances[: len(strength)].clip(0.0, 1.0), float(error)
+
+
+def _kasteleyn_weights(
+    graph: MatchingGraph, signs: IntArray, strength: FloatArray
+) -> tuple[FloatArray, float]:
+    """Return the signed weight of each edge, and the log of what all matchings lack.
 
     Each node has one crossing edge. Where that is worth more than 1 its two nodes are divided by
-    the root, so that all entries are at most 1.
+    the root, so that all entries are at most 1. Chords are worth as much as nothing.
     """
-    scale = np.zeros(graph.n_nodes)  # logs
-    above = np.maximum(strength, 0.0)
     crossing = graph.edges[: graph.n_crossing]
-    scale[crossing[:, 0]] = scale[crossing[:, 1]] = -0.5 * above
-    logs = np.concatenate([strength, np.zeros(len(graph.edges) - graph.n_crossing)])
+    logs = np.zeros(len(graph.edges))
+    logs[: len(strength)] = strength
+    above = np.maximum(logs[: graph.n_crossing], 0.0)
+    scale = np.zeros(graph.n_nodes)
+    scale[crossing] = -0.5 * above[:, None]
     logs += scale[graph.edges].sum(axis=1)
-    weights = orient(graph) * np.exp(logs)
-    first, second = graph.edges[:, 0], graph.edges[:, 1]
-    shape = (graph.n_nodes, graph.n_nodes)
-    matrix = scipy.sparse.coo_array((weights, (first, second)), shape=shape).tocsc()
-    return scipy.sparse.csc_array(matrix - matrix.T), weights, float(above.sum())
-
-
-def _matching_probabilities(
-    graph: MatchingGraph, weights: FloatArray, factors: "scipy.sparse.linalg.SuperLU"
-) -> FloatArray:
-    """Return the probability of each edge to be in the matching: K_uv (K^-1)_vu."""
-    first, second = graph.edges[:, 0], graph.edges[:, 1]
-    inverse = np.zeros(len(graph.edges))
-    order = np.argsort(first, kind="stable")
-    for low in range(0, graph.n_nodes, BATCH):
-        columns = np.arange(low, min(graph.n_nodes, low + BATCH))
-        right = np.zeros((graph.n_nodes, len(columns)))
-        right[columns, np.arange(len(columns))] = 1.0
-        solved = factors.solve(right)
-        within = np.searchsorted(first[order], (low, low + BATCH))
-        here = order[within[0] : within[1]]
-        inverse[here] = solved[second[here], first[here] - low]
-    return weights * inverse
+    return np.asarray(signs * np.exp(logs), dtype=np.float64), float(above.sum())
