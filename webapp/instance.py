@@ -34,3 +34,9 @@ def read_or_create_secret(folder: Path) -> str:
 def is_set(name: str) -> bool:
     """Whether an environment variable says yes."""
     return os.environ.get(name, "").strip().lower() in {"1", "true", "yes", "on"}
+
+
+def listed(name: str, default: str = "") -> list[str]:
+    """Return what an environment variable lists, with commas."""
+    words = (word.strip() for word in os.environ.get(name, default).split(","))
+    return [word for word in words if word]

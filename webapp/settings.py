@@ -21,25 +21,17 @@ from csp.constants import NONE, SELF
 
 from webapp.common.client_address import read_networks
 from webapp.common.log_settings import logging_settings
-from webapp.instance import BASE_DIR, instance_folder, is_set, read_or_create_secret
+from webapp.instance import BASE_DIR, instance_folder, is_set, listed, read_or_create_secret
 
 INSTANCE_DIR = instance_folder()
 
 DEBUG = is_set("DEBUG")
 SECRET_KEY = os.environ.get("SECRET_KEY") or read_or_create_secret(INSTANCE_DIR)
 # Names under which the server answers, with commas; the supervisor adds what it listens on.
-ALLOWED_HOSTS = [
-    host.strip()
-    for host in os.environ.get("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]").split(",")
-    if host.strip()
-]
+ALLOWED_HOSTS = listed("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
 # Where forms may come from besides the own host, with commas, such as https://hall.example: needed
 # behind a proxy that ends TLS and is not trusted (TRUST_PROXY), since requests then look like http.
-CSRF_TRUSTED_ORIGINS = [
-    origin.strip()
-    for origin in os.environ.get("CSRF_TRUSTED_ORIGINS", "").split(",")
-    if origin.strip()
-]
+CSRF_TRUSTED_ORIGINS = listed("CSRF_TRUSTED_ORIGINS")
 
 INSTALLED_APPS = [
     "webapp.common",
@@ -214,14 +206,10 @@ SOCIALACCOUNT_LOGIN_ON_GET = True
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 # Names of providers' hosts, with commas, that may be asked although they are in a private network
 # or speak http: organisations' administrators type addresses, and this server could reach more.
-SIGN_IN_PRIVATE_HOSTS = [
-    host.strip() for host in os.environ.get("SIGN_IN_PRIVATE_HOSTS", "").split(",") if host.strip()
-]
+SIGN_IN_PRIVATE_HOSTS = listed("SIGN_IN_PRIVATE_HOSTS")
 # Fernet keys, with commas, that encrypt answers, secrets of providers and of second factors; the
 # first encrypts, all decrypt. See webapp/common/encryption.py.
-ENCRYPTION_KEYS = [
-    key.strip() for key in os.environ.get("ENCRYPTION_KEYS", "").split(",") if key.strip()
-]
+ENCRYPTION_KEYS = listed("ENCRYPTION_KEYS")
 
 # -- Browser policy -----------------------------------------------------------------------------
 

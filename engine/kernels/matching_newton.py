@@ -1,4 +1,4 @@
-"""Passes over all pairs for Newton's method on potentials (``inference/matching/newton``).
+"""Passes over all pairs for Newton's method on potentials (``inference/matching/newton_steps``).
 
 Arrays (n, n) are symmetric; every function handles the rows first .. last. A score of -inf excludes
 a pair, and so does standing on the diagonal.

@@ -15,8 +15,9 @@ import numpy as np
 from engine.core.arguments import FloatArray, IntArray
 from engine.inference.matching.crossing_sets import crosses, side_of
 from engine.inference.matching.interior import SURE, InteriorSolution
-from engine.inference.matching.newton import LIKELY, hold_as_they_are
+from engine.inference.matching.newton import hold_as_they_are
 from engine.inference.matching.newton_point import NewtonPoint
+from engine.inference.matching.newton_steps import LIKELY
 
 BINDS = 1e-2  # nats: sets of smaller multipliers are found again if they are needed
 TINY = 1e-300

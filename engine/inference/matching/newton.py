@@ -5,41 +5,25 @@ The maximum of <W, tau> + H_rho(tau) over the degree constraints and chosen odd 
     log tau_ij + c log(1 - tau_ij) = W_ij - u_i - u_j - sum_{U holds i and j} m_U
     sum_j tau_ij = 1,   tau(E(U)) = (|U| - 1) / 2, that is cut(U) = 1,   c = rho_i + rho_j - 1
 
-One potential a node gives every small tau. A pair above ``LIKELY`` carries its own log-odds beside
-them, so that no step sees the turn at tau = 1 / (1 + c), where two tau have one potential; and a
-node that one pair dominates balances what is left, log sum of the others = log(1 - tau), which
-keeps its digits however near 1 tau comes; likewise a set whose pairs are. A step is one linear
-system in as many unknowns as nodes and sets.
-
-Newton's method converges from nearby; from further off the scores are changed in steps along a
-line (predictor and corrector), and the logarithm of what leaves a newly added set likewise.
+Newton's method (``newton_steps``) converges from nearby; from further off the scores are changed in
+steps along a line (predictor and corrector), and the logarithm of what leaves a newly added set
+likewise.
 
 References
 ----------
 Allgower and Georg 1990 (continuation); Edmonds 1965 (odd sets).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
-from scipy.linalg.lapack import dgetrf, dgetrs
 
-from engine.core.arguments import BoolArray, FloatArray, IntArray
-from engine.core.errors import StoppedError
+from engine.core.arguments import FloatArray, IntArray
 from engine.core.progress import StopCallback, never_stop
 from engine.inference.matching.newton_point import NewtonPoint, reduce_scores
-from engine.kernels.matching_newton import fill_rows
-from engine.kernels.threads import for_row_ranges
+from engine.inference.matching.newton_steps import NewtonSteps
 
-LIKELY = 0.2  # pairs above carry their own log-odds, at most four a node
-UNLIKELY = 0.1  # and give them up below this
-CAP = 0.45  # of a pair without its own log-odds, for the sweep in which it gets them
-FLATTEST = 1e-7  # |1 - (1 + c) tau| is kept above this; only steps are affected
-LONGEST_STEP = 30.0  # nats of a potential: a longer one has left the neighbourhood
-SOFTENED = 1e-9  # added to a singular diagonal: two sets that only each other's pairs leave
-LONGEST_TURN = 4.0  # nats of a pair's log-odds in one step
 ON_THE_WAY = 0.05  # residual at which a point of the path is good enough to go on from
-STEPS = 8  # of Newton's method at one point of the path
 SHORTEST = 1e-4  # share of the path below which it has come to a standstill
 MAX_POINTS = 400  # of one path
 
@@ -78,7 +62,7 @@ def follow_path(
     -----
     O(n^3) a step, three arrays (n, n). Multipliers may come out negative: see ``drop_slack_sets``.
     """
-    work = _Work(rho, should_stop)
+    work = NewtonSteps(rho, should_stop)
     point = work.add_sets(start, new_sets)
     first, before = point.scores, point.targets
     with np.errstate(invalid="ignore"):
@@ -114,296 +98,16 @@ def hold_as_they_are(
 
     Its ``targets`` lead to sets that hold with equality, as ``follow_path`` goes on from here.
     """
-    point = _Work(rho).add_sets(start, sets)
+    point = NewtonSteps(rho).add_sets(start, sets)
     raised = reduce_scores(start.scores, sets, -multipliers)
     return replace(point, scores=raised, multipliers=multipliers)
 
 
 def read_marginals(point: NewtonPoint, rho: FloatArray) -> FloatArray:
     """Return tau, shape (n, n), of a solution."""
-    work = _Work(rho)
-    work.fill(point.reduced_scores(), point)
-    first, second = point.likely.T
-    work.tau[first, second] = work.tau[second, first] = _sigmoid(point.logits)
-    return work.tau
+    return NewtonSteps(rho).marginals(point)
 
 
 def newton_rates(point: NewtonPoint, rho: FloatArray) -> FloatArray:
     """Return tau (1 - tau) / (1 - (1 + c) tau) of a solution, (n, n): minus d tau / d u_i."""
-    work = _Work(rho)
-    work.fill(point.reduced_scores(), point)
-    first, second = point.likely.T
-    t, rest = _sigmoid(point.logits), _sigmoid(-point.logits)
-    slope = _steepen(rest - (rho[first] + rho[second] - 1.0) * t)
-    work.rate[first, second] = work.rate[second, first] = t * rest / slope
-    return work.rate
-
-
-def _steepen(slope: FloatArray) -> FloatArray:
-    """Keep 1 - (1 + c) tau away from 0."""
-    return np.asarray(np.where(slope < 0.0, -1.0, 1.0) * np.maximum(np.abs(slope), FLATTEST))
-
-
-def _members(sets: tuple[IntArray, ...], n_nodes: int) -> BoolArray:
-    """Return which nodes each set holds, shape (m, n)."""
-    member = np.zeros((len(sets), n_nodes), dtype=np.bool_)
-    for k, nodes in enumerate(sets):
-        member[k, nodes] = True
-    return member
-
-
-def _tops(
-    t: FloatArray, first: IntArray, second: IntArray, n_nodes: int
-) -> tuple[BoolArray, BoolArray]:
-    """Return which pairs dominate their first and their second node, at most one each.
-
-    Two above 1/2 on the way are both too many: were both left out of the sum, it could balance.
-    """
-    order = np.argsort(t, kind="stable")
-    own = np.full(n_nodes, -1, dtype=np.int64)
-    likeliest = np.zeros(n_nodes)
-    for end in (first, second):
-        np.maximum.at(likeliest, end, t)
-    order = order[t[order] > 0.5]
-    for end in (first, second):
-        here = order[t[order] == likeliest[end[order]]]
-        own[end[here]] = here
-    places = np.arange(len(t))
-    return own[first] == places, own[second] == places
-
-
-def _sigmoid(logits: FloatArray) -> FloatArray:
-    return np.asarray(np.exp(-np.logaddexp(0.0, -logits)))
-
-
-class _Work:
-    """Buffers of one path, and Newton's method at one of its points."""
-
-    def __init__(self, rho: FloatArray, should_stop: StopCallback = never_stop) -> None:
-        n = len(rho)
-        self.rho, self.should_stop = rho, should_stop
-        self.tau, self.rate = np.empty((n, n)), np.empty((n, n))
-
-    def fill(self, reduced: FloatArray, point: NewtonPoint) -> None:
-        """Write tau and its rate on the lower branch."""
-        u = point.potentials
-
-        def work(first: int, last: int) -> None:
-            fill_rows(reduced, u, self.rho, CAP, first, last, self.tau, self.rate)
-
-        for_row_ranges(len(u), work)
-
-    def add_sets(self, start: NewtonPoint, new_sets: tuple[IntArray, ...]) -> NewtonPoint:
-        """Return the start with further sets, whose targets are what they hold now."""
-        if not new_sets:
-            return start
-        self.fill(start.reduced_scores(), start)
-        start = self._promote(start)
-        first, second = start.likely.T
-        t = _sigmoid(start.logits)
-        left = [
-            self._excess_of(nodes, np.isin(first, nodes), np.isin(second, nodes), start, t).ratio
-            for nodes in new_sets
-        ]
-        return replace(
-            start,
-            sets=(*start.sets, *new_sets),
-            multipliers=np.concatenate([start.multipliers, np.zeros(len(new_sets))]),
-            targets=np.concatenate([start.targets, left]),
-        )
-
-    def converge(self, point: NewtonPoint, tolerance: float) -> NewtonPoint:
-        """Take Newton steps; the residual is inf where they lead away."""
-        best = np.inf
-        for step in range(STEPS + 1):
-            if self.should_stop():
-                raise StoppedError("Cancelled.")
-            reduced = point.reduced_scores()
-            self.fill(reduced, point)
-            point = self._promote(point)
-            system = self._linearise(reduced, point)
-            residual = system.residual
-            point = replace(point, residual=residual, steps=step)
-            if residual <= tolerance:
-                return point
-            leads_away = (step >= 2 and residual > 2.0 * best) or (step >= 4 and residual > 0.3)
-            if step == STEPS or leads_away or not np.isfinite(residual):
-                break
-            best = min(best, residual) if step else np.inf
-            following = self._step(point, system)
-            if following is None:
-                break
-            point = following
-        return replace(point, residual=np.inf)
-
-    def _promote(self, point: NewtonPoint) -> NewtonPoint:
-        """Give pairs that became likely their own log-odds; take all of these out of ``tau``."""
-        first, second = point.likely.T
-        self.tau[first, second] = self.tau[second, first] = 0.0
-        rows, columns = np.nonzero(self.tau > LIKELY)
-        upper = rows < columns
-        rows, columns = rows[upper], columns[upper]
-        if not len(rows):
-            return point
-        t = self.tau[rows, columns]
-        self.tau[rows, columns] = self.tau[columns, rows] = 0.0
-        return replace(
-            point,
-            likely=np.concatenate([point.likely, np.stack([rows, columns], axis=1)]),
-            logits=np.concatenate([point.logits, np.log(t) - np.log1p(-t)]),
-        )
-
-    def _linearise(self, reduced: FloatArray, point: NewtonPoint) -> "_System":
-        """Write the residuals and the matrix of the next step, one unknown a node and a set."""
-        n, (first, second) = len(self.rho), point.likely.T
-        c = self.rho[first] + self.rho[second] - 1.0
-        t, rest = _sigmoid(point.logits), _sigmoid(-point.logits)
-        slope = _steepen(rest - c * t)
-        rate = self.rate
-        rate[first, second] = rate[second, first] = t * rest / slope
-        error = reduced[first, second] - point.potentials[first] - point.potentials[second]
-        error += np.logaddexp(0.0, -point.logits) + c * np.logaddexp(0.0, point.logits)
-        tops = _tops(t, first, second, n)
-        sums = self.tau.sum(axis=1)
-        for end, is_top in zip((first, second), tops, strict=True):
-            sums += np.bincount(end[~is_top], t[~is_top], n)
-        sums = np.maximum(sums, 1e-300)
-        balance = np.log(sums)
-        size = n + len(point.sets)
-        matrix = np.zeros((size, size))
-        np.multiply(rate, 1.0 / sums[:, None], out=matrix[:n, :n])
-        for end, other, is_top in ((first, second, tops[0]), (second, first, tops[1])):
-            balance[end[is_top]] += np.logaddexp(0.0, point.logits[is_top])
-            matrix[end[is_top], other[is_top]] = t[is_top] / slope[is_top]
-        right = np.concatenate([balance, np.zeros(len(point.sets))])
-        right[:n] += np.bincount(first, matrix[first, second] * error, n)
-        right[:n] += np.bincount(second, matrix[second, first] * error, n)
-        apart = self._add_sets(matrix, right, point, t, error)
-        matrix[np.arange(n), np.arange(n)] = matrix[:n, :n].sum(axis=1)
-        parts = (np.abs(balance), np.abs(error), np.abs(apart))
-        residual = max(float(part.max(initial=0.0)) for part in parts)
-        return _System(matrix, right, error, slope, residual)
-
-    def _add_sets(
-        self,
-        matrix: FloatArray,
-        right: FloatArray,
-        point: NewtonPoint,
-        t: FloatArray,
-        error: FloatArray,
-    ) -> FloatArray:
-        """Write the rows and columns of the sets; return how far off they are, in logs."""
-        n, (first, second) = len(self.rho), point.likely.T
-        balance = np.zeros(len(point.sets))
-        member = _members(point.sets, n)
-        inside = member[:, first] & member[:, second]
-        meets = member.astype(np.float64) @ member.T >= 2.0
-        for k, nodes in enumerate(point.sets):
-            matrix[nodes, n + k] = matrix[np.ix_(nodes, nodes)].sum(axis=1)
-            own = inside[k]
-            excess = self._excess_of(nodes, member[k, first], member[k, second], point, t)
-            balance[k] = np.log(excess.ratio / point.targets[k])
-            weight = self.rate[np.ix_(nodes, nodes)] / excess.small
-            place = np.searchsorted(nodes, np.stack([first[own], second[own]]))
-            top = t[own] > 0.5
-            weight[place[0, top], place[1, top]] *= excess.small / excess.large
-            weight[place[1, top], place[0, top]] *= excess.small / excess.large
-            right[n + k] = balance[k] + float(weight[place[0], place[1]] @ error[own])
-            matrix[n + k, nodes] = weight.sum(axis=1)
-            # what leaves the set counts with the other sign
-            leaving = self.rate[nodes] / -excess.cut
-            leaving[:, nodes] = 0.0
-            matrix[n + k, :n] += leaving.sum(axis=0)
-            matrix[n + k, nodes] += leaving.sum(axis=1)
-            out = member[k, first] != member[k, second]
-            right[n + k] -= float(self.rate[first[out], second[out]] @ error[out]) / excess.cut
-            for other in np.flatnonzero(meets[k]):
-                both = member[other][nodes]
-                matrix[n + k, n + other] = weight[np.ix_(both, both)].sum() / 2.0
-                matrix[n + k, n + other] += leaving[np.ix_(both, member[other])].sum()
-        return balance
-
-    def _excess_of(
-        self,
-        nodes: IntArray,
-        has_first: BoolArray,
-        has_second: BoolArray,
-        point: NewtonPoint,
-        t: FloatArray,
-    ) -> "_Excess":
-        """Return how far a set is from letting one unit leave, by sums that keep their digits.
-
-        ``small`` is what the pairs inside hold, those above 1/2 aside, and ``large`` what those
-        leave it room for: equal where one unit leaves, however near 1 the pairs are. ``cut`` is
-        what leaves it, which tells next to nothing apart from very little.
-        """
-        own, out = has_first & has_second, has_first != has_second
-        inside = t[own]
-        top = inside > 0.5
-        rows = self.tau[nodes]
-        within = float(rows[:, nodes].sum())
-        small = within / 2.0 + float(inside[~top].sum())
-        room = (len(nodes) - 1) / 2.0 - int(top.sum())
-        large = room + float(_sigmoid(-point.logits[own][top]).sum())
-        cut = float(np.delete(rows, nodes, axis=1).sum()) + float(t[out].sum())
-        return _Excess(*(max(part, 1e-300) for part in (small, large, cut)))
-
-    def _step(self, point: NewtonPoint, system: "_System") -> NewtonPoint | None:
-        """Return the next point; None where the system is singular or the step too long."""
-        n = len(self.rho)
-        move = _solve(system, n)
-        if move is None:
-            system.matrix[np.diag_indices(len(system.matrix))] += SOFTENED
-            move = _solve(system, n)
-            if move is None:
-                return None
-        first, second = point.likely.T
-        odds = system.error - move[first] - move[second]
-        member = _members(point.sets, n)
-        for k in range(len(point.sets)):
-            odds[member[k, first] & member[k, second]] -= move[n + k]
-        logits = point.logits + np.clip(odds / system.slope, -LONGEST_TURN, LONGEST_TURN)
-        kept = _sigmoid(logits) > UNLIKELY
-        return replace(
-            point,
-            potentials=point.potentials + move[:n],
-            multipliers=point.multipliers + move[n:],
-            likely=point.likely[kept],
-            logits=logits[kept],
-        )
-
-
-def _solve(system: "_System", n_nodes: int) -> FloatArray | None:
-    """Return the step; None where the system is singular or the step too long."""
-    factor, pivots, failure = dgetrf(system.matrix.T)
-    move, _ = dgetrs(factor, pivots, system.right, trans=1)
-    if failure or not np.isfinite(move).all() or np.abs(move[:n_nodes]).max() > LONGEST_STEP:
-        return None
-    return np.asarray(move)
-
-
-@dataclass(frozen=True, slots=True)
-class _Excess:
-    """What an odd set holds, has room for and lets leave, see ``_Work._excess_of``."""
-
-    small: float
-    large: float
-    cut: float
-
-    @property
-    def ratio(self) -> float:
-        """1 where one unit leaves, infinity where nothing does."""
-        return self.small / self.large / self.cut
-
-
-@dataclass(frozen=True, slots=True)
-class _System:
-    """One linearised step: ``matrix`` (n + m, n + m) and ``right``, the likely pairs' ``error``
-    and ``slope`` (k,), and the largest ``residual``, nats.
-    """
-
-    matrix: FloatArray
-    right: FloatArray
-    error: FloatArray
-    slope: FloatArray
-    residual: float
+    return NewtonSteps(rho).rates(point)
