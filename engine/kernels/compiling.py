@@ -8,6 +8,9 @@ from numba.extending import register_jitable
 # calls one all the same runs it uncompiled.
 inner = register_jitable(no_cfunc_wrapper=True)
 
+# For parts of a loop that runs millions of times: their code stands wherever they are called from.
+step = register_jitable(forceinline=True, no_cfunc_wrapper=True)
+
 
 @inner
 def variable(value: int) -> int:

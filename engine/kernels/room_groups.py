@@ -7,137 +7,30 @@ contributes least. So every such group is reached from a pair by adding, at each
 contributes least to the new set, and each group along one path only.
 """
 
+from typing import Any
+
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from engine.core.arguments import FloatArray, IntArray
-from engine.kernels.compiling import inner
+from engine.kernels.compiling import inner, step
+from engine.kernels.room_sets import (
+    SET,
+    add_pairs,
+    append_atom,
+    can_complete,
+    is_least,
+    make_levels,
+    weigh_joining,
+)
 
 KEPT = 4  # best groups remembered an atom; more enter the master in later rounds
 
+NEXT_ROOT, WRITTEN, LOOKED_AT, CUT_OFF = 0, 1, 2, 3  # what ``progress`` counts
 
-@njit(cache=True, nogil=True)
-def positive_pairs(
-    scores: FloatArray,
-    bonus: FloatArray,
-    price: FloatArray,
-    scale: float,
-    threshold: float,
-    out: IntArray,
-) -> int:
-    """List pairs i < j with scale scores_ij + bonus_ij - price_i - price_j > threshold.
-
-    ``bonus`` is (n, n), or (0, 0) for none. ``out`` (k, 2) is filled as far as it goes; the number
-    of pairs is returned, which may be larger.
-    """
-    n = len(price)
-    count = 0
-    has_bonus = len(bonus) > 0
-    for i in range(n):
-        if price[i] == np.inf:
-            continue
-        least = threshold + price[i]
-        row = scores[i]
-        for j in range(i + 1, n):
-            value = scale * row[j] - price[j]
-            if has_bonus:
-                value += bonus[i, j]
-            if value > least:
-                if count < len(out):
-                    out[count, 0], out[count, 1] = i, j
-                count += 1
-    return count
-
-
-@njit(cache=True, nogil=True)
-def largest_sums(
-    scores: FloatArray,
-    bonus: FloatArray,
-    price: FloatArray,
-    scale: float,
-    n_others: int,
-    out: FloatArray,
-) -> None:
-    """Write half the sum of the ``n_others`` largest a_ij of every atom i, at least 0.
-
-    Summed over the atoms of a group it bounds the group's reduced value, whatever the group.
-    """
-    n = len(price)
-    has_bonus = len(bonus) > 0
-    best = np.empty(n_others)
-    for i in range(n):
-        if price[i] == np.inf:
-            out[i] = 0.0
-            continue
-        best[:] = -np.inf
-        for j in range(n):
-            if j == i:
-                continue
-            value = scale * scores[i, j] - price[j]
-            if has_bonus:
-                value += bonus[i, j]
-            if value > best[0]:
-                k = 1
-                while k < n_others and best[k] < value:
-                    best[k - 1] = best[k]
-                    k += 1
-                best[k - 1] = value
-        total = 0.0
-        for k in range(n_others):
-            total += best[k] - price[i]
-        out[i] = max(0.0, total / 2.0)
-
-
-@inner
-def _remember(
-    members: IntArray,
-    count: int,
-    value: float,
-    top: FloatArray,
-) -> bool:
-    """Note a group's value with its atoms; whether it is among the best few of one of them."""
-    is_kept = False
-    for k in range(count):
-        row = top[members[k]]
-        if value > row[0]:
-            is_kept = True
-            place = 1
-            while place < len(row) and row[place] < value:
-                row[place - 1] = row[place]
-                place += 1
-            row[place - 1] = value
-    return is_kept
-
-
-@inner
-def _is_least(
-    within: FloatArray,
-    members: IntArray,
-    count: int,
-    joins: FloatArray,
-    total: float,
-    new: int,
-    price: FloatArray,
-    share: float,
-    slack: float,
-) -> bool:
-    """Whether the new atom contributes least to the set.
-
-    Of those within ``slack`` of the least, so that rounding decides nothing, the one with the
-    largest index counts. ``within[k]`` sums the pairs of member k inside the old set, ``joins`` are
-    the pair values of the new atom with the members, ``total`` their sum.
-    """
-    own = total - share * price[new]
-    least = own
-    for k in range(count):
-        least = min(least, within[k] + joins[k] - share * price[members[k]])
-    if own > least + slack:
-        return False
-    for k in range(count):
-        other = within[k] + joins[k] - share * price[members[k]]
-        if members[k] > new and other <= least + slack:
-            return False
-    return True
+EXTENSION = np.dtype([("atom", np.int64), ("room", np.int64), ("value", np.float64)])
+"""What a set may be extended by: an atom, the room that the new set stays in, and its value."""
 
 
 @njit(cache=True, nogil=True)
@@ -189,198 +82,214 @@ def extend_pairs(
     progress : (4,) next root, groups written, sets looked at, roots cut off. Groups that no longer
         fit are noted in ``top`` all the same.
     """
-    # One long function on purpose: with its steps in functions of their own a search takes a
-    # quarter longer, and more than twice as long where these are handed their arrays in tuples.
     n, m = len(full_price), n_members
-    price = full_price.copy()
-    end = progress[2] + budget
-    pairs_of_all = m * (m - 1) / 2.0
-    acc = np.zeros((m, n))
-    within = np.zeros((m + 1, m + 1))
-    members = np.full(m + 1, -1, dtype=np.int64)
-    joins = np.zeros(m + 1)
-    room_at = np.full(m + 1, -1, dtype=np.int64)
-    psum, nsum, people = np.zeros(m + 1), np.zeros(m + 1), np.zeros(m + 1, dtype=np.int64)
-    child = np.empty((m, n + len(stay_room) + 1), dtype=np.int64)
-    child_room = np.empty((m, n + len(stay_room) + 1), dtype=np.int64)
-    child_value = np.empty((m, n + len(stay_room) + 1))
-    n_child, next_child = np.zeros(m, dtype=np.int64), np.zeros(m, dtype=np.int64)
-    has_bonus, has_stays = len(bonus) > 0, len(stay_room) > 0
-    while progress[0] < len(roots):
-        if progress[2] >= end:
-            return
-        root_end = progress[2] + root_budget
-        # The pair that everything below it extends.
-        i, j, room = roots[progress[0], 0], roots[progress[0], 1], roots[progress[0], 2]
-        progress[0] += 1
-        _enter(room, price, full_price, room_start, room_atom, room_refund)
-        value = scale * scores[i, j]
-        if has_bonus:
-            value += bonus[i, j]
-        members[0], members[1] = i, j
-        within[2, 0] = within[2, 1] = value
-        psum[2], nsum[2], people[2], room_at[2] = (
-            value,
-            price[i] + price[j],
-            sizes[i] + sizes[j],
-            room,
-        )
-        for v in range(n):
-            acc[1, v] = scale * scores[i, v]
-            if has_bonus:
-                acc[1, v] += bonus[i, v]
-        depth = 2
-        n_child[0] = 0
-        fresh = True
+    price, stays = full_price.copy(), (stay_start, stay_room, stay_refund, room_base)
+    end = progress[LOOKED_AT] + budget
+    levels, sets = make_levels(m, least, slack), np.zeros(m, dtype=SET)
+    extensions = np.empty((m, n + len(stay_room)), dtype=EXTENSION)
+    # In row k: sums of the pairs of each of the first k members, and of any atom, with all of them.
+    within, sums = np.zeros((m, m)), np.zeros((m, n))
+    members, joins = np.full(m, -1, dtype=np.int64), np.zeros(m)
+    sets[0].room, sets[0].people = -1, n_people
+    while progress[NEXT_ROOT] < len(roots) and progress[LOOKED_AT] < end:
+        root = progress[NEXT_ROOT]
+        first, fixed = roots[root, 0], roots[root, 2]
+        progress[NEXT_ROOT] += 1
+        root_end = progress[LOOKED_AT] + root_budget
+        if members[0] != first:  # roots that begin alike follow one another
+            add_pairs(first, scores, bonus, scale, sums[0], sums[1])
+        _enter(fixed, price, full_price, room_start, room_atom, room_refund)
+        for k in range(2):
+            append_atom(
+                *(k, roots[root, k], fixed, scores, bonus, scale, sizes, price),
+                *(members, joins, within, sets),
+            )
+        depth, is_new = 2, True
         while depth >= 2:
-            room = room_at[depth]
-            cost = base + (room_base[room] if room >= 0 else 0.0)
-            if fresh:
-                # A set that was just reached: which atoms it may be extended by.
-                progress[2] += 1
-                last = members[depth - 1]
-                row = acc[depth - 1]
-                before = acc[depth - 2] if depth > 2 else acc[1]
-                if depth > 2:
-                    for v in range(n):
-                        row[v] = before[v] + scale * scores[last, v]
-                        if has_bonus:
-                            row[v] += bonus[last, v]
-                else:
-                    for v in range(n):
-                        row[v] += scale * scores[last, v]
-                        if has_bonus:
-                            row[v] += bonus[last, v]
-                k = depth + 1
-                need = least * k * (k - 1) / (m * (m - 1.0)) - slack
-                per_node = (k - 1.0) / (m - 1.0)
-                part = k * (k - 1) / 2.0 / pairs_of_all
-                uneven = (k - 2.0) / (m - 1.0)
-                rest = psum[depth] - per_node * nsum[depth] - part * cost
-                bar = need - rest
-                count = 0
-                remaining = m - k
-                for v in range(n):
-                    if row[v] - per_node * price[v] > bar:
-                        left = n_people - people[depth] - sizes[v]
-                        if left < remaining or (remaining == 0 and left != 0):
-                            continue
-                        if _joins(members, depth, v, scores, bonus, scale, joins) and _is_least(
-                            within[depth],
-                            members,
-                            depth,
-                            joins,
-                            row[v],
-                            v,
-                            price,
-                            uneven,
-                            slack,
-                        ):
-                            child[depth - 1, count] = v
-                            child_room[depth - 1, count] = room
-                            child_value[depth - 1, count] = row[v] - per_node * price[v] + rest
-                            count += 1
-                if has_stays and room < 0:
-                    for v in range(n):
-                        if stay_start[v] == stay_start[v + 1] or price[v] == np.inf:
-                            continue
-                        left = n_people - people[depth] - sizes[v]
-                        if left < remaining or (remaining == 0 and left != 0):
-                            continue
-                        for e in range(stay_start[v], stay_start[v + 1]):
-                            fixed = stay_room[e]
-                            gain = row[v] - per_node * (price[v] - stay_refund[e])
-                            gain -= part * room_base[fixed]
-                            if gain <= bar:
-                                continue
-                            if _holds(members, depth, fixed, stay_start, stay_room):
-                                continue
-                            price[v] = full_price[v] - stay_refund[e]
-                            if _joins(members, depth, v, scores, bonus, scale, joins) and _is_least(
-                                within[depth],
-                                members,
-                                depth,
-                                joins,
-                                row[v],
-                                v,
-                                price,
-                                uneven,
-                                slack,
-                            ):
-                                child[depth - 1, count] = v
-                                child_room[depth - 1, count] = fixed
-                                child_value[depth - 1, count] = gain + rest
-                                count += 1
-                            price[v] = full_price[v]
-                if count > width:
-                    _put_best_first(
-                        child[depth - 1],
-                        child_room[depth - 1],
-                        child_value[depth - 1],
-                        count,
-                        width,
+            room = sets[depth].room
+            if is_new:
+                progress[LOOKED_AT] += 1
+                add_pairs(members[depth - 1], scores, bonus, scale, sums[depth - 1], sums[depth])
+                cost = base + (room_base[room] if room >= 0 else 0.0)
+                charge = levels[depth + 1].per_node * sets[depth].price
+                sets[depth].rest = sets[depth].worth - charge - levels[depth + 1].part * cost
+                _list_atoms(
+                    *(depth, levels, slack, scores, bonus, scale, sizes, price),
+                    *(members, joins, within, sums, sets, extensions[depth]),
+                )
+                if room < 0 and len(stay_room) > 0:
+                    _list_stays(
+                        *(depth, levels, slack, scores, bonus, scale, sizes, price, full_price),
+                        *(stays, members, joins, within, sums, sets, extensions[depth]),
                     )
-                    count = width
-                if k == m:
-                    # Whole groups: noted, not followed.
-                    for c in range(count):
-                        members[depth] = child[depth - 1, c]
-                        is_kept = _remember(members, m, child_value[depth - 1, c], top)
-                        if (is_kept or keeps_all) and progress[1] < len(groups):
-                            g = progress[1]
-                            for x in range(m):
-                                groups[g, x] = members[x]
-                            groups[g, m] = child_room[depth - 1, c]
-                            values[g] = child_value[depth - 1, c]
-                            progress[1] += 1
-                        elif keeps_all:
-                            progress[3] += 1
-                    count = 0
-                n_child[depth - 1], next_child[depth - 1] = count, 0
-                fresh = False
-            if next_child[depth - 1] < n_child[depth - 1] and progress[2] >= root_end:
-                progress[3] += 1
-                next_child[depth - 1] = n_child[depth - 1]
-            if next_child[depth - 1] < n_child[depth - 1]:
-                c = next_child[depth - 1]
-                next_child[depth - 1] += 1
-                v, fixed = child[depth - 1, c], child_room[depth - 1, c]
+                if sets[depth].count > width:
+                    _put_best_first(extensions[depth], sets[depth].count, width)
+                    sets[depth].count = width
+                if depth + 1 == m:
+                    whole = extensions[depth, : sets[depth].count]
+                    _note_groups(whole, keeps_all, members, top, groups, values, progress)
+                    sets[depth].count = 0
+                is_new = False
+            following = sets[depth].following
+            if following < sets[depth].count and progress[LOOKED_AT] < root_end:
+                sets[depth].following += 1
+                new, fixed = extensions[depth, following].atom, extensions[depth, following].room
                 if fixed != room:
                     _enter(fixed, price, full_price, room_start, room_atom, room_refund)
-                _joins(members, depth, v, scores, bonus, scale, joins)
-                total = 0.0
-                for x in range(depth):
-                    within[depth + 1, x] = within[depth, x] + joins[x]
-                    total += joins[x]
-                within[depth + 1, depth] = total
-                members[depth] = v
-                psum[depth + 1] = psum[depth] + total
-                nsum[depth + 1] = nsum[depth] + price[v]
-                people[depth + 1] = people[depth] + sizes[v]
-                room_at[depth + 1] = fixed
-                depth += 1
-                fresh = True
+                append_atom(
+                    *(depth, new, fixed, scores, bonus, scale, sizes, price),
+                    *(members, joins, within, sets),
+                )
+                depth, is_new = depth + 1, True
             else:
+                if following < sets[depth].count:
+                    progress[CUT_OFF] += 1
                 # Nothing left below this set; the room that it fixed is free again.
-                parent = room_at[depth - 1] if depth > 2 else -1
-                if room != parent:
+                if depth == 2 or room != sets[depth - 1].room:
                     _leave(room, price, full_price, room_start, room_atom)
                 depth -= 1
 
 
-@inner
-def _put_best_first(
-    child: IntArray, room: IntArray, value: FloatArray, count: int, width: int
+@step
+def _list_atoms(
+    depth: int,
+    levels: NDArray[Any],
+    slack: float,
+    scores: FloatArray,
+    bonus: FloatArray,
+    scale: float,
+    sizes: IntArray,
+    price: FloatArray,
+    members: IntArray,
+    joins: FloatArray,
+    within: FloatArray,
+    sums: FloatArray,
+    sets: NDArray[Any],
+    out: NDArray[Any],
 ) -> None:
+    """List the atoms that a set may be extended by in the room that it is in, or in any."""
+    m, rest, room, people = len(members), sets[depth].rest, sets[depth].room, sets[depth].people
+    per_node, uneven = levels[depth + 1].per_node, levels[depth + 1].uneven
+    bar = levels[depth + 1].need - rest
+    row, own, count = sums[depth], within[depth], 0
+    for v in range(len(row)):
+        gain = row[v] - per_node * price[v]
+        if gain <= bar or not can_complete(people - sizes[v], m - depth - 1):
+            continue
+        if weigh_joining(members, depth, v, scores, bonus, scale, joins) and is_least(
+            own, members, depth, joins, row[v], v, price, uneven, slack
+        ):
+            out[count].atom, out[count].room, out[count].value = v, room, gain + rest
+            count += 1
+    sets[depth].count, sets[depth].following = count, 0
+
+
+@step
+def _list_stays(
+    depth: int,
+    levels: NDArray[Any],
+    slack: float,
+    scores: FloatArray,
+    bonus: FloatArray,
+    scale: float,
+    sizes: IntArray,
+    price: FloatArray,
+    full_price: FloatArray,
+    stays: tuple[IntArray, IntArray, FloatArray, FloatArray],
+    members: IntArray,
+    joins: FloatArray,
+    within: FloatArray,
+    sums: FloatArray,
+    sets: NDArray[Any],
+    out: NDArray[Any],
+) -> None:
+    """List besides the atoms that a set in any room may be extended by where they may stay.
+
+    ``stays``: the first place of each atom, the rooms and refunds there, and what rooms cost more.
+    """
+    stay_start, stay_room, stay_refund, room_base = stays
+    m, rest, people = len(members), sets[depth].rest, sets[depth].people
+    per_node, uneven = levels[depth + 1].per_node, levels[depth + 1].uneven
+    bar = levels[depth + 1].need - rest
+    row, own, count = sums[depth], within[depth], sets[depth].count
+    for v in range(len(row)):
+        if price[v] == np.inf or not can_complete(people - sizes[v], m - depth - 1):
+            continue
+        for e in range(stay_start[v], stay_start[v + 1]):
+            fixed = stay_room[e]
+            gain = row[v] - per_node * (price[v] - stay_refund[e])
+            gain -= levels[depth + 1].part * room_base[fixed]
+            if gain <= bar or _holds(members, depth, fixed, stay_start, stay_room):
+                continue
+            price[v] = full_price[v] - stay_refund[e]
+            if weigh_joining(members, depth, v, scores, bonus, scale, joins) and is_least(
+                own, members, depth, joins, row[v], v, price, uneven, slack
+            ):
+                out[count].atom, out[count].room, out[count].value = v, fixed, gain + rest
+                count += 1
+            price[v] = full_price[v]
+    sets[depth].count = count
+
+
+@inner
+def _put_best_first(extensions: NDArray[Any], count: int, width: int) -> None:
     """Bring the best ``width`` extensions to the front."""
     for k in range(width):
         best = k
         for c in range(k + 1, count):
-            if value[c] > value[best]:
+            if extensions[c].value > extensions[best].value:
                 best = c
-        child[k], child[best] = child[best], child[k]
-        room[k], room[best] = room[best], room[k]
-        value[k], value[best] = value[best], value[k]
+        front, other = extensions[k], extensions[best]
+        front.atom, other.atom = other.atom, front.atom
+        front.room, other.room = other.room, front.room
+        front.value, other.value = other.value, front.value
+
+
+@inner
+def _note_groups(
+    extensions: NDArray[Any],
+    keeps_all: bool,
+    members: IntArray,
+    top: FloatArray,
+    groups: IntArray,
+    values: FloatArray,
+    progress: IntArray,
+) -> None:
+    """Write the whole groups that extensions make of a set of one atom less."""
+    m = len(members)
+    for c in range(len(extensions)):
+        last = extensions[c]
+        members[m - 1] = last.atom
+        is_kept = _remember(members, m, last.value, top)
+        if (is_kept or keeps_all) and progress[WRITTEN] < len(groups):
+            for k in range(m):
+                groups[progress[WRITTEN], k] = members[k]
+            groups[progress[WRITTEN], m] = last.room
+            values[progress[WRITTEN]] = last.value
+            progress[WRITTEN] += 1
+        elif keeps_all:
+            progress[CUT_OFF] += 1
+
+
+@inner
+def _remember(
+    members: IntArray,
+    count: int,
+    value: float,
+    top: FloatArray,
+) -> bool:
+    """Note a group's value with its atoms; whether it is among the best few of one of them."""
+    is_kept = False
+    for k in range(count):
+        row = top[members[k]]
+        if value > row[0]:
+            is_kept = True
+            place = 1
+            while place < len(row) and row[place] < value:
+                row[place - 1] = row[place]
+                place += 1
+            row[place - 1] = value
+    return is_kept
 
 
 @inner
@@ -418,24 +327,3 @@ def _holds(
             if stay_room[e] == room:
                 return True
     return False
-
-
-@inner
-def _joins(
-    members: IntArray,
-    count: int,
-    new: int,
-    scores: FloatArray,
-    bonus: FloatArray,
-    scale: float,
-    out: FloatArray,
-) -> bool:
-    """Write the pair values of a new atom with the members; False if it is one of them."""
-    for k in range(count):
-        if members[k] == new:
-            return False
-        value = scale * scores[members[k], new]
-        if len(bonus) > 0:
-            value += bonus[members[k], new]
-        out[k] = value
-    return True

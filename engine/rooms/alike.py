@@ -13,15 +13,13 @@ import numpy as np
 from engine.core.arguments import BoolArray, FloatArray, IntArray
 from engine.core.progress import StopCallback
 from engine.core.rounding import sum_allowance
-from engine.rooms.problem import LARGEST_ROOM, RoomProblem
+from engine.rooms.problem import LARGEST_ROOM, Groups, RoomProblem
 
 MOST_TYPES = 250  # beyond, patterns of two are as many as can be solved
 MOST_PATTERNS = 20_000
 ALIKE = 1e-12  # of the largest score: scores this near are the same, but for rounding
 BEST = 1e-9  # relative gap of the programme below which it is rounding
 TOLERANCE = 1e-10  # of the solver's duals: a group may miss its prices by so much (nats)
-
-Groups = tuple[IntArray, IntArray, IntArray]  # members (g, 8), kinds and rows (g,)
 
 
 @dataclass(frozen=True, slots=True)

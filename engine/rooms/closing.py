@@ -4,14 +4,14 @@ import highspy
 import numpy as np
 
 from engine.core.arguments import FloatArray, IntArray
-from engine.rooms.problem import RoomProblem
+from engine.rooms.problem import Groups, RoomProblem
 
 ALLOWANCE = 1e-9  # relative, for the tolerances of the solver
 
 
 def solve_whole(
     problem: RoomProblem,
-    groups: tuple[IntArray, IntArray, IntArray],
+    groups: Groups,
     penalty: float,
     max_seconds: float,
 ) -> tuple[IntArray, float]:

@@ -4,7 +4,7 @@ import numpy as np
 
 from engine.core.arguments import BoolArray, FloatArray, IntArray
 from engine.rooms.prices import Prices
-from engine.rooms.problem import LARGEST_ROOM, RoomProblem
+from engine.rooms.problem import LARGEST_ROOM, Groups, RoomProblem
 
 
 class Columns:
@@ -43,7 +43,7 @@ class Columns:
         self.value = np.concatenate((self.value, values))
         return len(kind)
 
-    def among(self, chosen: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    def among(self, chosen: IntArray) -> Groups:
         """Return members, kinds and rows of some groups."""
         return self.members[chosen], self.kind[chosen], self.row[chosen]
 
@@ -54,15 +54,13 @@ class Columns:
         rest.add(self.members[free], self.kind[free], self.row[free])
         return rest
 
-    def reduced_values(self, atoms: FloatArray, kinds: FloatArray, rows: FloatArray) -> FloatArray:
+    def reduced_values(self, prices: Prices) -> FloatArray:
         """Return what every group is worth above the prices of its atoms, kind and room."""
-        padded = np.append(atoms, 0.0)
-        spent = padded[self.members].sum(axis=1) + kinds[self.kind]
-        return np.asarray(self.value - spent - np.append(rows, 0.0)[self.row])
+        return np.asarray(self.value - prices.of_groups(self.members, self.kind, self.row))
 
     def best(self, prices: Prices, per_atom: int) -> "Columns":
         """Return the columns that are among the best few of one of their atoms at given prices."""
-        reduced = self.reduced_values(prices.atoms, prices.kinds, prices.rows)
+        reduced = self.reduced_values(prices)
         order = np.argsort(-reduced, kind="stable")
         members = self.members[order]
         column, place = np.nonzero(members >= 0)

@@ -13,7 +13,7 @@ from engine.rooms.master import Left, Master
 from engine.rooms.part import restrict
 from engine.rooms.prices import Prices
 from engine.rooms.pricing import Pricer
-from engine.rooms.problem import RoomProblem
+from engine.rooms.problem import Groups, RoomProblem
 
 SURE = 0.95  # a share from which a group is as good as chosen
 
@@ -25,8 +25,6 @@ TAIL_SHARE = 0.1  # of what they are worth: by how much groups may miss their pr
 TAIL_SECONDS = 5.0
 LEAST_WORTH = 1e-7  # above the prices, of a group that a dive meets
 MAX_SECONDS = 120.0  # of one solve
-
-Groups = tuple[IntArray, IntArray, IntArray]  # members (g, 8), kinds and rows (g,)
 
 
 def dive(
@@ -79,9 +77,7 @@ def _worthy(problem: RoomProblem, found: Groups, master: Master) -> Groups:
     if not len(master.cuts):
         return found
     members, kind, row = found
-    prices = master.prices()
-    asked = np.append(prices.atoms, 0.0)[members].sum(axis=1) + prices.kinds[kind]
-    asked += np.append(prices.rows, 0.0)[row]
+    asked = master.prices().of_groups(members, kind, row)
     asked += charges(master.cuts, master.cut_prices(), members, problem.n_atoms)
     good = problem.group_values(members, kind, row) > asked + LEAST_WORTH
     return members[good], kind[good], row[good]

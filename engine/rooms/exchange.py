@@ -9,7 +9,7 @@ from engine.core.arguments import BoolArray, FloatArray, IntArray
 from engine.core.progress import StopCallback, never_stop
 from engine.kernels.room_exchange import fill_tables, move_atoms, swap_while_better
 from engine.rooms.columns import pad
-from engine.rooms.problem import LARGEST_ROOM, RoomProblem
+from engine.rooms.problem import LARGEST_ROOM, Groups, RoomProblem
 
 NEVER = -1e7  # stands for -inf in sums that are later subtracted again
 LEAST_GAIN = 1e-9
@@ -221,7 +221,7 @@ class Exchange:
         keep = (atoms >= 0) | spare[rooms]
         return rooms[keep], atoms[keep]
 
-    def groups(self) -> tuple[IntArray, IntArray, IntArray]:
+    def groups(self) -> Groups:
         """Return the groups of now: members (g, 8), kinds and rows (g,)."""
         inside = np.flatnonzero(self.room_of < self.outside)
         order = inside[np.argsort(self.room_of[inside], kind="stable")]

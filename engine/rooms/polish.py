@@ -9,6 +9,7 @@ from engine.rooms.exchange import Exchange
 from engine.rooms.part import restrict
 from engine.rooms.prices import Prices
 from engine.rooms.pricing import Pricer
+from engine.rooms.seating import seat_groups
 
 PEOPLE = 120  # emptied at a time
 SECONDS = 3.0  # for one integer programme
@@ -52,7 +53,7 @@ class Polish:
         members = np.where(members >= 0, atoms[members], -1)
         room_of = exchange.room_of.copy()
         room_of[atoms] = exchange.outside
-        _put_into(room_of, rooms, members, kind, row, exchange)
+        seat_groups(exchange, room_of, rooms[::-1], (members, kind, row))
         kept = exchange.room_of.copy()
         exchange.start(room_of)
         gain = exchange.value - before
@@ -80,13 +81,9 @@ class Polish:
         exchange = self._exchange
         members, kind, row = exchange.groups()
         rooms = np.unique(exchange.room_of[exchange.room_of < exchange.outside])
-        padded = np.append(self._prices.atoms, 0.0)
-        asked = padded[members].sum(axis=1) + self._prices.kinds[kind]
-        asked += np.append(self._prices.rows, 0.0)[row]
+        asked = self._prices.of_groups(members, kind, row)
         loss = np.maximum(asked - exchange.values_of(rooms), 0.0) + 1e-12
-        near = self._columns.reduced_values(
-            self._prices.atoms, self._prices.kinds, self._prices.rows
-        )
+        near = self._columns.reduced_values(self._prices)
         links = np.flatnonzero(near > -np.quantile(loss, 0.9))
         room_of = np.append(exchange.room_of, exchange.outside)
         linked = room_of[self._columns.members[links]]
@@ -108,22 +105,3 @@ class Polish:
             picked = rng.choice(len(weight), count, replace=False, p=weight / weight.sum())
             chosen[picked] = True
         return np.flatnonzero(chosen[:-1])
-
-
-def _put_into(
-    room_of: IntArray,
-    rooms: IntArray,
-    members: IntArray,
-    kind: IntArray,
-    row: IntArray,
-    exchange: Exchange,
-) -> None:
-    """Give groups the rooms that were emptied: their own where they stay, else one of the kind."""
-    own = {int(exchange.row_of_room[r]): int(r) for r in rooms if exchange.row_of_room[r] >= 0}
-    fixed = {own[int(r)] for r in row if r >= 0}
-    free: dict[int, list[int]] = {}
-    for room in rooms.tolist():
-        if room not in fixed:
-            free.setdefault(int(exchange.kind_of_room[room]), []).append(room)
-    for group, t, r in zip(members, kind.tolist(), row.tolist(), strict=True):
-        room_of[group[group >= 0]] = own[r] if r >= 0 else free[t].pop()

@@ -5,22 +5,22 @@ raised by the best share, reduced value over number of atoms, of the groups that
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from engine.core.arguments import FloatArray, IntArray
 from engine.core.progress import StopCallback, never_stop
 from engine.core.rounding import sum_allowance
-from engine.kernels.room_groups import KEPT, extend_pairs, largest_sums, positive_pairs
-from engine.kernels.room_stays import positive_stays
+from engine.kernels.room_groups import KEPT, extend_pairs
+from engine.kernels.room_pairs import largest_sums, positive_pairs, positive_stays
 from engine.rooms.prices import Prices
-from engine.rooms.problem import LARGEST_ROOM, RoomProblem
+from engine.rooms.problem import LARGEST_ROOM, Groups, RoomProblem
+from engine.rooms.quest import Quest
 from engine.rooms.stays import Stays
 
 SLICE = 40_000  # sets looked at between two looks at the clock
 ROOT_BUDGET = 20_000  # sets below one pair: more means prices far from their optimum
-MOST_WORK = 3e8  # sets looked at times atoms in one exact search: a few seconds
 MAX_PAIRS = 1_500_000
 MAX_GROUPS = 200_000
 HEURISTIC_WIDTH = 2
@@ -50,53 +50,6 @@ class Priced:
     feasible: Prices
 
 
-@dataclass(slots=True)
-class _Quest:
-    """What is searched for, and what was found so far over the sizes and views.
-
-    ``least`` is what a group must be worth above its prices: so much an atom, or, where groups
-    below their prices are wanted, as much for every group.
-    """
-
-    prices: Prices
-    tolerance: float
-    width: int
-    should_stop: StopCallback
-    share: FloatArray
-    shortfall: float | None = None
-    members: list[IntArray] = field(default_factory=list)
-    kind: list[IntArray] = field(default_factory=list)
-    row: list[IntArray] = field(default_factory=list)
-    reduced: list[FloatArray] = field(default_factory=list)
-    looked_at: int = 0
-    is_whole: bool = True
-
-    @property
-    def is_over(self) -> bool:
-        """Whether to give up: too much work, or somebody asked to stop."""
-        return self.looked_at * len(self.share) > MOST_WORK or self.should_stop()
-
-    def least(self, m: int) -> float:
-        """Return what groups of m atoms must be worth above their prices."""
-        return self.tolerance * m if self.shortfall is None else -self.shortfall
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether every extension is followed."""
-        return self.width >= len(self.share)
-
-    def put(self, members: IntArray, kind: IntArray, row: IntArray, reduced: FloatArray) -> None:
-        """Take groups in and raise the shares of their atoms."""
-        for k in range(members.shape[1]):
-            np.maximum.at(self.share, members[:, k], reduced / members.shape[1])
-        out = np.full((len(members), LARGEST_ROOM), -1, dtype=np.int64)
-        out[:, : members.shape[1]] = members
-        self.members.append(out)
-        self.kind.append(kind)
-        self.row.append(row)
-        self.reduced.append(reduced)
-
-
 class Pricer:
     """Searches one problem again and again at changing prices; keeps its large buffers."""
 
@@ -109,8 +62,8 @@ class Pricer:
         n_stays = min(MAX_PAIRS, len(problem.stay_atom) * problem.n_atoms)
         self._stay_roots = np.empty((n_stays, 3), dtype=np.int64)
         self._stay_values = np.empty(n_stays)
-        self._largest = _largest_entry(problem)
-        self._shapes = tuple(_shapes(problem))
+        self._largest = problem.largest_entry
+        self._shapes = problem.group_shapes()
 
     def search(
         self,
@@ -126,27 +79,27 @@ class Pricer:
         """
         n = self._problem.n_atoms
         width = n if is_exact else HEURISTIC_WIDTH
-        quest = _Quest(prices, tolerance, width, should_stop, np.full(n, tolerance))
+        quest = Quest(prices, tolerance, width, should_stop, np.full(n, tolerance))
         self._run(quest)
         share = quest.share
         if is_exact and not quest.is_whole:
             share = self._pair_shares(prices)
         bound = self.bound_of(prices, share) if is_exact else np.inf
         feasible = Prices(prices.atoms + share, prices.kinds, prices.rows)
-        return Priced(*_gathered(quest), bound, quest.is_whole, feasible)
+        return Priced(*quest.found(), bound, quest.is_whole, feasible)
 
     def all_within(
         self, prices: Prices, shortfall: float, should_stop: StopCallback = never_stop
-    ) -> tuple[IntArray, IntArray, IntArray] | None:
+    ) -> Groups | None:
         """Return every group worth its prices minus ``shortfall`` or more, in every kind of room.
 
         None when they are too many to list.
         """
         problem = self._problem
         n = problem.n_atoms
-        quest = _Quest(prices, 0.0, n, should_stop, np.full(n, -np.inf), shortfall)
+        quest = Quest(prices, 0.0, n, should_stop, np.full(n, -np.inf), shortfall)
         self._run(quest)
-        members, kind, row, reduced = _gathered(quest)
+        members, kind, row, reduced = quest.found()
         if not quest.is_whole or len(kind) > self._most:
             return None
         people = np.where(members >= 0, problem.sizes[members], 0).sum(axis=1)
@@ -162,7 +115,7 @@ class Pricer:
         joined = [np.concatenate(column) for column in zip(*rows, strict=True)]
         return joined[0], joined[1], joined[2]
 
-    def _run(self, quest: _Quest) -> None:
+    def _run(self, quest: Quest) -> None:
         """Go through all numbers of atoms and people."""
         self._search_lone_atoms(quest)
         for m, s in self._shapes:
@@ -184,7 +137,7 @@ class Pricer:
         for view in np.unique(problem.view[fits]):
             yield int(view), np.flatnonzero(fits & (problem.view == view))
 
-    def _search_lone_atoms(self, quest: _Quest) -> None:
+    def _search_lone_atoms(self, quest: Quest) -> None:
         """Price groups of one atom."""
         problem, prices = self._problem, quest.prices
         least = quest.least(1)
@@ -209,7 +162,7 @@ class Pricer:
 
     def _put_lone(
         self,
-        quest: _Quest,
+        quest: Quest,
         atoms: IntArray,
         reduced: FloatArray,
         kind: IntArray | np.int64,
@@ -220,7 +173,7 @@ class Pricer:
         kinds, rows = np.broadcast_to(kind, good.shape), np.broadcast_to(row, good.shape)
         quest.put(atoms[good, np.newaxis], kinds[good], rows[good], reduced[good])
 
-    def _search_shape(self, quest: _Quest, m: int, s: int) -> None:
+    def _search_shape(self, quest: Quest, m: int, s: int) -> None:
         """Price groups of m atoms and s people in every view."""
         views = list(self._views(s))
         if not views:
@@ -250,7 +203,7 @@ class Pricer:
         return np.where(problem.allowed[view], prices.atoms - own, np.inf)
 
     def _positive_pairs(
-        self, quest: _Quest, price: FloatArray, base: float, m: int, s: int
+        self, quest: Quest, price: FloatArray, base: float, m: int, s: int
     ) -> IntArray:
         """List the pairs that may be positive in some view."""
         problem = self._problem
@@ -268,7 +221,7 @@ class Pricer:
 
     def _extend(
         self,
-        quest: _Quest,
+        quest: Quest,
         cost: FloatArray,
         base: float,
         m: int,
@@ -327,7 +280,7 @@ class Pricer:
 
     def _roots(
         self,
-        quest: _Quest,
+        quest: Quest,
         cost: FloatArray,
         base: float,
         m: int,
@@ -374,7 +327,7 @@ class Pricer:
         return value + problem.bonus[first, second] if len(problem.bonus) else value
 
     def _put(
-        self, quest: _Quest, groups: IntArray, values: FloatArray, kinds: IntArray, stays: Stays
+        self, quest: Quest, groups: IntArray, values: FloatArray, kinds: IntArray, stays: Stays
     ) -> None:
         """Hand over groups whose last column is the room that they stay in, -1 for none."""
         cheapest = int(kinds[np.argmin(quest.prices.kinds[kinds])])
@@ -394,7 +347,7 @@ class Pricer:
     def _pair_shares(self, prices: Prices) -> FloatArray:
         """Return half the sum of the best pairs of each atom: enough for any group, seen or not."""
         problem = self._problem
-        quest = _Quest(prices, 0.0, 0, never_stop, np.zeros(problem.n_atoms))
+        quest = Quest(prices, 0.0, 0, never_stop, np.zeros(problem.n_atoms))
         self._search_lone_atoms(quest)
         share = quest.share
         out = np.empty(problem.n_atoms)
@@ -420,35 +373,3 @@ def _best_roots(roots: IntArray, values: FloatArray, n_atoms: int) -> IntArray:
     start = np.searchsorted(ends[by_atom], np.arange(n_atoms))
     rank = np.arange(len(ends)) - start[ends[by_atom]]
     return np.unique(order[by_atom[rank < HEURISTIC_ROOTS] // 2])
-
-
-def _gathered(quest: _Quest) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
-    """Join what was found: members, kinds, rows and reduced values."""
-    if not quest.members:
-        none = np.empty(0, dtype=np.int64)
-        return np.empty((0, LARGEST_ROOM), dtype=np.int64), none, none, np.empty(0)
-    return (
-        np.concatenate(quest.members),
-        np.concatenate(quest.kind),
-        np.concatenate(quest.row),
-        np.concatenate(quest.reduced),
-    )
-
-
-def _largest_entry(problem: RoomProblem) -> float:
-    finite = np.abs(problem.scores[np.isfinite(problem.scores)]).max(initial=0.0)
-    others = (problem.bonus, problem.own_score, problem.own_bonus, problem.preference)
-    return float(finite + sum(np.abs(x).max(initial=0.0) for x in others))
-
-
-def _shapes(problem: RoomProblem) -> Iterator[tuple[int, int]]:
-    """Yield (atoms, people) of the groups that the sizes of atoms and rooms allow."""
-    largest = int(problem.capacity[problem.count > 0].max(initial=0))
-    counts = np.bincount(problem.sizes, minlength=largest + 1)
-    sums = {(0, 0)}
-    for size in range(1, largest + 1):
-        for _ in range(min(int(counts[size]), largest // size)):
-            sums |= {(m + 1, s + size) for m, s in sums if s + size <= largest}
-    for m, s in sorted(sums):
-        if m > 0:
-            yield m, s

@@ -8,6 +8,8 @@ from engine.core.arguments import BoolArray, FloatArray, IntArray
 
 LARGEST_ROOM = 8
 
+Groups = tuple[IntArray, IntArray, IntArray]  # members (g, 8) padded with -1, kinds, rows (g,)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RoomProblem:
@@ -61,6 +63,23 @@ class RoomProblem:
     def n_kinds(self) -> int:
         """Number of kinds of rooms T."""
         return len(self.capacity)
+
+    @property
+    def largest_entry(self) -> float:
+        """What one pair and its two atoms can be worth, in absolute value."""
+        finite = np.abs(self.scores[np.isfinite(self.scores)]).max(initial=0.0)
+        others = (self.bonus, self.own_score, self.own_bonus, self.preference)
+        return float(finite + sum(np.abs(x).max(initial=0.0) for x in others))
+
+    def group_shapes(self) -> list[tuple[int, int]]:
+        """Return (atoms, people) of the groups that the sizes of atoms and rooms allow."""
+        largest = int(self.capacity[self.count > 0].max(initial=0))
+        counts = np.bincount(self.sizes, minlength=largest + 1)
+        sums = {(0, 0)}
+        for size in range(1, largest + 1):
+            for _ in range(min(int(counts[size]), largest // size)):
+                sums |= {(m + 1, s + size) for m, s in sums if s + size <= largest}
+        return sorted(sums - {(0, 0)})
 
     def group_values(self, members: IntArray, kind: IntArray, row: IntArray) -> FloatArray:
         """Return what groups are worth, shape (g,).

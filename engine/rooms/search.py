@@ -23,7 +23,8 @@ from engine.rooms.master import INTERIOR_TOLERANCE, SMALL, Master
 from engine.rooms.polish import Polish
 from engine.rooms.prices import Prices
 from engine.rooms.pricing import Priced, Pricer
-from engine.rooms.problem import RoomProblem
+from engine.rooms.problem import Groups, RoomProblem
+from engine.rooms.seating import seat_groups
 from engine.rooms.tightening import price_with_cuts
 
 SMOOTHING = 0.8  # share of the way from the master's prices to the best ones so far, at first
@@ -34,7 +35,7 @@ MOST_COLUMNS, KEPT_COLUMNS = 12, 8  # an atom: beyond the first only so many of 
 DIVE_COLUMNS = 12  # an atom that a dive begins with
 CUT_ROUNDS = 12
 LEAST_CUT_PRICE = 1e-7  # nats; a cut that costs less is given up
-RESTARTS = 1
+FIRST_REASSIGNMENTS = 30
 SLOWEST = 2  # later tries of annealing, each slower than the one before
 ANNEALING_SHARE = 0.15  # of the time left, for these
 CLOSED_ANYWAY = 60  # atoms up to which the gap is closed after every dive
@@ -94,9 +95,7 @@ class Search:
         self._master = Master(problem, self.columns, penalty)
         self._cuts = NONE
         self.best = Best(self.exchange.room_of.copy(), self.exchange.value)
-        self.prices = Prices(
-            np.zeros(problem.n_atoms), np.zeros(problem.n_kinds), np.zeros(len(problem.row_kind))
-        )
+        self.prices = Prices.zero(problem)
         self._duals = self.prices  # of the last master that was solved
 
     @property
@@ -153,7 +152,7 @@ class Search:
         )
         if found is None:
             return False
-        self.exchange.start(self._place(*found.groups))
+        self._place(found.groups)
         self.best.take(self.exchange)
         self.columns.add(*found.groups)
         self.best.bound = max(found.bound, self.best.value)
@@ -185,29 +184,26 @@ class Search:
         self._tell("Going on from where it was left")
 
     def _start(self, start: IntArray | None) -> None:
-        """Find first placements by exchange; every one gives columns."""
-        n = self.problem.n_atoms
-        for attempt in range(1 if start is not None else RESTARTS):
-            if attempt and self._clock.is_over():
-                return
-            outside = np.full(n, self.exchange.outside, dtype=np.int64)
-            self.exchange.start(outside if start is None else start)
-            self._seat_the_rest()
-            self.best.take(self.exchange)
+        """Find a first placement by exchange; every one on the way gives columns."""
+        if start is None:
+            start = np.full(self.problem.n_atoms, self.exchange.outside, dtype=np.int64)
+        self.exchange.start(start)
+        self._seat_the_rest()
+        self.best.take(self.exchange)
+        self.columns.add(*self.exchange.groups())
+        while self.exchange.swap(self._rng) > 0.0:
             self.columns.add(*self.exchange.groups())
-            while self.exchange.swap(self._rng) > 0.0:
-                self.columns.add(*self.exchange.groups())
-                if self._clock.is_over():
-                    break
-            for _ in range(30):
-                self.exchange.reassign(self._rng)
-                self.columns.add(*self.exchange.groups())
-                if self._clock.is_over():
-                    break
-            if anneal(self.exchange, self._rng, self._clock.is_over):
-                self.columns.add(*self.exchange.groups())
-            self.best.take(self.exchange)
-            self._tell("Looking for a first placement")
+            if self._clock.is_over():
+                break
+        for _ in range(FIRST_REASSIGNMENTS):
+            self.exchange.reassign(self._rng)
+            self.columns.add(*self.exchange.groups())
+            if self._clock.is_over():
+                break
+        if anneal(self.exchange, self._rng, self._clock.is_over):
+            self.columns.add(*self.exchange.groups())
+        self.best.take(self.exchange)
+        self._tell("Looking for a first placement")
         self._anneal()
 
     def _seat_the_rest(self) -> None:
@@ -217,7 +213,8 @@ class Search:
 
     def _descend(self) -> None:
         """Let prices descend from each atom's part of its room, and prove what they are worth."""
-        start, seen = self._prices_of_placement(), Columns(self.problem)
+        start = Prices.shared_worth(self.problem, self._groups_of_best())
+        seen = Columns(self.problem)
         prices = descend(self.problem, self._pricer, seen, start, self._clock.is_over)
         few = seen.best(prices, KEPT_COLUMNS)
         self.columns.add(few.members, few.kind, few.row)
@@ -229,17 +226,7 @@ class Search:
         pairs = self._pricer.quick_bound(prices)
         self.best.bound = min(self.best.bound, found.bound, pairs)
 
-    def _prices_of_placement(self) -> Prices:
-        members, kind, row = self._groups_of_best()
-        value = self.problem.group_values(members, kind, row)
-        counts = np.maximum((members >= 0).sum(axis=1), 1)
-        atoms = np.zeros(self.problem.n_atoms)
-        for k in range(members.shape[1]):
-            there = members[:, k] >= 0
-            atoms[members[there, k]] = value[there] / counts[there]
-        return Prices(atoms, np.zeros(self.problem.n_kinds), np.zeros(len(self.problem.row_kind)))
-
-    def _groups_of_best(self) -> tuple[IntArray, IntArray, IntArray]:
+    def _groups_of_best(self) -> Groups:
         self.exchange.start(self.best.room_of)
         return self.exchange.groups()
 
@@ -338,7 +325,7 @@ class Search:
             self.problem, few, self._penalty, self._find_groups, self._clock.is_over, self._cuts
         )
         self.columns.add(few.members, few.kind, few.row)
-        self.exchange.start(self._place(*groups))
+        self._place(groups)
         self._seat_the_rest()
         improve(self.exchange, self._rng, should_stop=self._clock.is_over)
         self.columns.add(*self.exchange.groups())
@@ -347,9 +334,7 @@ class Search:
         self._tell("Making a whole placement")
         return self._polish() or is_better
 
-    def _find_groups(
-        self, is_taken: BoolArray, prices: Prices
-    ) -> tuple[IntArray, IntArray, IntArray]:
+    def _find_groups(self, is_taken: BoolArray, prices: Prices) -> Groups:
         """Price for a dive: groups of the atoms that are left."""
         open_ = Prices(np.where(is_taken, np.inf, prices.atoms), prices.kinds, prices.rows)
         found = self._pricer.search(open_, is_exact=False, tolerance=1e-7)
@@ -385,27 +370,17 @@ class Search:
         if len(chosen):
             members, kind, row = (column[chosen] for column in groups)
             self.columns.add(members, kind, row)
-            self.exchange.start(self._place(members, kind, row))
+            self._place((members, kind, row))
             self.best.take(self.exchange)
         self.best.bound = min(self.best.bound, max(bound, self.best.value))
         self._tell("Comparing all placements that could be better")
 
-    def _place(self, members: IntArray, kinds: IntArray, rows: IntArray) -> IntArray:
-        """Give groups rooms of their kinds; the rest stays outside."""
-        exchange = self.exchange
-        room_of = np.full(self.problem.n_atoms, exchange.outside, dtype=np.int64)
-        room_of_row = {int(r): k for k, r in enumerate(exchange.row_of_room) if r >= 0}
-        fixed = {room_of_row[int(r)] for r in rows if r >= 0}
-        free: dict[int, list[int]] = {}
-        for room in range(exchange.outside - 1, -1, -1):
-            if room not in fixed:
-                free.setdefault(int(exchange.kind_of_room[room]), []).append(room)
-        for group, kind, row in zip(members, kinds.tolist(), rows.tolist(), strict=True):
-            if row < 0 and not free.get(kind):
-                continue
-            room = room_of_row[row] if row >= 0 else free[kind].pop()
-            room_of[group[group >= 0]] = room
-        return room_of
+    def _place(self, groups: Groups) -> None:
+        """Go on from groups in rooms of their kinds; the rest is outside."""
+        outside = self.exchange.outside
+        room_of = np.full(self.problem.n_atoms, outside, dtype=np.int64)
+        seat_groups(self.exchange, room_of, np.arange(outside), groups)
+        self.exchange.start(room_of)
 
     def _tell(self, sentence: str) -> None:
         self._report(sentence, self.best.value, self.best.bound)

@@ -1,10 +1,11 @@
-"""From a placement of students in rooms to the search's own numbers of atoms and rooms."""
+"""Rooms of the search's own numbers: for a placement of students, and for groups of atoms."""
 
 import numpy as np
 
 from engine.core.arguments import IntArray
 from engine.rooms.exchange import Exchange
 from engine.rooms.formulation import Formulation
+from engine.rooms.problem import Groups
 
 
 def seat_atoms(exchange: Exchange, formulation: Formulation, room: IntArray) -> IntArray:
@@ -53,3 +54,21 @@ def _without_clashes(exchange: Exchange, room_of: IntArray) -> IntArray:
             else:
                 room_of[atom] = exchange.outside
     return room_of
+
+
+def seat_groups(exchange: Exchange, room_of: IntArray, rooms: IntArray, groups: Groups) -> None:
+    """Write into ``room_of`` (n,) rooms of their kinds for groups: members, kinds and rows.
+
+    ``rooms`` are those to be had, the first of a kind first. A group that stays somewhere gets that
+    room; one for which none of its kind is left stays where its atoms are.
+    """
+    members, kinds, rows = groups
+    own = {int(exchange.row_of_room[r]): int(r) for r in rooms if exchange.row_of_room[r] >= 0}
+    fixed = {own[int(row)] for row in rows if row >= 0}
+    free: dict[int, list[int]] = {}
+    for room in rooms[::-1].tolist():
+        if room not in fixed:
+            free.setdefault(int(exchange.kind_of_room[room]), []).append(room)
+    for group, kind, row in zip(members, kinds.tolist(), rows.tolist(), strict=True):
+        if row >= 0 or free.get(kind):
+            room_of[group[group >= 0]] = own[row] if row >= 0 else free[kind].pop()

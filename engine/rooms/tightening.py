@@ -51,8 +51,7 @@ def price_with_cuts(
         return None
     members, kind, row = found
     reduced = problem.group_values(members, kind, row)
-    reduced -= np.append(prices.atoms, 0.0)[members].sum(axis=1) + prices.kinds[kind]
-    reduced -= np.append(prices.rows, 0.0)[row]
+    reduced -= prices.of_groups(members, kind, row)
     reduced -= charges(cuts, cut_prices, members, problem.n_atoms)
     part = reduced / np.maximum((members >= 0).sum(axis=1), 1)
     share = np.full(problem.n_atoms + 1, LEAST)

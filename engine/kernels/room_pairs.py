@@ -1,9 +1,81 @@
-"""Pairs that begin a group which stays in a room: one of the two has a refund there."""
+"""Pairs that begin a group: in any room, or in one that an atom may stay in; what pairs bound."""
 
 import numpy as np
 from numba import njit
 
 from engine.core.arguments import FloatArray, IntArray
+
+
+@njit(cache=True, nogil=True)
+def positive_pairs(
+    scores: FloatArray,
+    bonus: FloatArray,
+    price: FloatArray,
+    scale: float,
+    threshold: float,
+    out: IntArray,
+) -> int:
+    """List pairs i < j with scale scores_ij + bonus_ij - price_i - price_j > threshold.
+
+    ``bonus`` is (n, n), or (0, 0) for none. ``out`` (k, 2) is filled as far as it goes; the number
+    of pairs is returned, which may be larger.
+    """
+    n = len(price)
+    count = 0
+    has_bonus = len(bonus) > 0
+    for i in range(n):
+        if price[i] == np.inf:
+            continue
+        least = threshold + price[i]
+        row = scores[i]
+        for j in range(i + 1, n):
+            value = scale * row[j] - price[j]
+            if has_bonus:
+                value += bonus[i, j]
+            if value > least:
+                if count < len(out):
+                    out[count, 0], out[count, 1] = i, j
+                count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def largest_sums(
+    scores: FloatArray,
+    bonus: FloatArray,
+    price: FloatArray,
+    scale: float,
+    n_others: int,
+    out: FloatArray,
+) -> None:
+    """Write half the sum of the ``n_others`` largest a_ij of every atom i, at least 0.
+
+    Summed over the atoms of a group it bounds the group's reduced value, whatever the group.
+    """
+    n = len(price)
+    has_bonus = len(bonus) > 0
+    best = np.empty(n_others)
+    for i in range(n):
+        if price[i] == np.inf:
+            out[i] = 0.0
+            continue
+        best[:] = -np.inf
+        for j in range(n):
+            if j == i:
+                continue
+            value = scale * scores[i, j] - price[j]
+            if has_bonus:
+                value += bonus[i, j]
+            if value > best[0]:
+                k = 1
+                while k < n_others and best[k] < value:
+                    best[k - 1] = best[k]
+                    k += 1
+                best[k - 1] = value
+        total = 0.0
+        for k in range(n_others):
+            total += best[k] - price[i]
+        out[i] = max(0.0, total / 2.0)
 
 
 @njit(cache=True, nogil=True)

@@ -1,0 +1,151 @@
+"""One set of atoms on the way to a group: what its pairs are worth, and what may join it."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.core.arguments import FloatArray, IntArray
+from engine.kernels.compiling import inner, step
+
+LEVEL = np.dtype(
+    [
+        ("need", np.float64),  # a set of k atoms is worth more, else no group below it is
+        ("per_node", np.float64),  # part of the price of each atom that the set is charged
+        ("uneven", np.float64),  # part of it that the set of one atom less is charged
+        ("part", np.float64),  # part of the price of the room
+    ]
+)
+"""What sets of k atoms are measured by, in row k."""
+
+SET = np.dtype(
+    [
+        ("room", np.int64),  # that it stays in, -1 for any
+        ("people", np.int64),  # how many are still wanted
+        ("worth", np.float64),  # of its pairs
+        ("price", np.float64),  # of its atoms
+        ("rest", np.float64),  # what it adds to the value of an extension
+        ("count", np.int64),  # extensions
+        ("following", np.int64),  # the next of them to be followed
+    ]
+)
+"""The set of k atoms on the way to a group, in row k: the first k members."""
+
+
+@inner
+def make_levels(m: int, least: float, slack: float) -> NDArray[Any]:
+    """Return what sets of any number of atoms are measured by, for groups of m."""
+    levels = np.zeros(m + 1, dtype=LEVEL)
+    for k in range(2, m + 1):
+        levels[k].need = least * k * (k - 1) / (m * (m - 1.0)) - slack
+        levels[k].per_node = (k - 1.0) / (m - 1.0)
+        levels[k].uneven = (k - 2.0) / (m - 1.0)
+        levels[k].part = k * (k - 1) / 2.0 / (m * (m - 1) / 2.0)
+    return levels
+
+
+@step
+def add_pairs(
+    new: int,
+    scores: FloatArray,
+    bonus: FloatArray,
+    scale: float,
+    before: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Write sums of pairs (n,) with those before and a new atom."""
+    own = scores[new]
+    if len(bonus) > 0:
+        liked = bonus[new]
+        for v in range(len(out)):
+            out[v] = before[v] + scale * own[v] + liked[v]
+    else:
+        for v in range(len(out)):
+            out[v] = before[v] + scale * own[v]
+
+
+@step
+def append_atom(
+    depth: int,
+    new: int,
+    room: int,
+    scores: FloatArray,
+    bonus: FloatArray,
+    scale: float,
+    sizes: IntArray,
+    price: FloatArray,
+    members: IntArray,
+    joins: FloatArray,
+    within: FloatArray,
+    sets: NDArray[Any],
+) -> None:
+    """Go from the set of ``depth`` atoms to that with a new one, in a room or in any."""
+    weigh_joining(members, depth, new, scores, bonus, scale, joins)
+    total = 0.0
+    for k in range(depth):
+        within[depth + 1, k] = within[depth, k] + joins[k]
+        total += joins[k]
+    within[depth + 1, depth] = total
+    members[depth] = new
+    sets[depth + 1].room = room
+    sets[depth + 1].people = sets[depth].people - sizes[new]
+    sets[depth + 1].worth = sets[depth].worth + total
+    sets[depth + 1].price = sets[depth].price + price[new]
+
+
+@inner
+def can_complete(n_people: int, n_atoms: int) -> bool:
+    """Whether so many atoms more can bring the people who are still wanted."""
+    return n_people >= n_atoms if n_atoms > 0 else n_people == 0
+
+
+@inner
+def weigh_joining(
+    members: IntArray,
+    count: int,
+    new: int,
+    scores: FloatArray,
+    bonus: FloatArray,
+    scale: float,
+    out: FloatArray,
+) -> bool:
+    """Write the pair values of a new atom with the members; False if it is one of them."""
+    for k in range(count):
+        if members[k] == new:
+            return False
+        value = scale * scores[members[k], new]
+        if len(bonus) > 0:
+            value += bonus[members[k], new]
+        out[k] = value
+    return True
+
+
+@inner
+def is_least(
+    within: FloatArray,
+    members: IntArray,
+    count: int,
+    joins: FloatArray,
+    total: float,
+    new: int,
+    price: FloatArray,
+    share: float,
+    slack: float,
+) -> bool:
+    """Whether the new atom contributes least to the set.
+
+    Of those within ``slack`` of the least, so that rounding decides nothing, the one with the
+    largest index counts. ``within[k]`` sums the pairs of member k inside the old set, ``joins`` are
+    the pair values of the new atom with the members, ``total`` their sum.
+    """
+    own = total - share * price[new]
+    least = own
+    for k in range(count):
+        least = min(least, within[k] + joins[k] - share * price[members[k]])
+    if own > least + slack:
+        return False
+    for k in range(count):
+        other = within[k] + joins[k] - share * price[members[k]]
+        if members[k] > new and other <= least + slack:
+            return False
+    return True

@@ -1,0 +1,71 @@
+"""What one pricing looks for, and the groups that it has found."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from engine.core.arguments import FloatArray, IntArray
+from engine.core.progress import StopCallback
+from engine.rooms.prices import Prices
+from engine.rooms.problem import LARGEST_ROOM
+
+MOST_WORK = 3e8  # sets looked at times atoms in one exact search: a few seconds
+
+
+@dataclass(slots=True)
+class Quest:
+    """What is searched for, and what was found so far over the sizes and views.
+
+    ``least`` is what a group must be worth above its prices: so much an atom, or, where groups
+    below their prices are wanted, as much for every group.
+    """
+
+    prices: Prices
+    tolerance: float
+    width: int
+    should_stop: StopCallback
+    share: FloatArray
+    shortfall: float | None = None
+    members: list[IntArray] = field(default_factory=list)
+    kind: list[IntArray] = field(default_factory=list)
+    row: list[IntArray] = field(default_factory=list)
+    reduced: list[FloatArray] = field(default_factory=list)
+    looked_at: int = 0
+    is_whole: bool = True
+
+    @property
+    def is_over(self) -> bool:
+        """Whether to give up: too much work, or somebody asked to stop."""
+        return self.looked_at * len(self.share) > MOST_WORK or self.should_stop()
+
+    def least(self, m: int) -> float:
+        """Return what groups of m atoms must be worth above their prices."""
+        return self.tolerance * m if self.shortfall is None else -self.shortfall
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether every extension is followed."""
+        return self.width >= len(self.share)
+
+    def put(self, members: IntArray, kind: IntArray, row: IntArray, reduced: FloatArray) -> None:
+        """Take groups in and raise the shares of their atoms."""
+        for k in range(members.shape[1]):
+            np.maximum.at(self.share, members[:, k], reduced / members.shape[1])
+        out = np.full((len(members), LARGEST_ROOM), -1, dtype=np.int64)
+        out[:, : members.shape[1]] = members
+        self.members.append(out)
+        self.kind.append(kind)
+        self.row.append(row)
+        self.reduced.append(reduced)
+
+    def found(self) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
+        """Return members (g, 8), kinds, rows and reduced values (g,) of all groups taken in."""
+        if not self.members:
+            none = np.empty(0, dtype=np.int64)
+            return np.empty((0, LARGEST_ROOM), dtype=np.int64), none, none, np.empty(0)
+        return (
+            np.concatenate(self.members),
+            np.concatenate(self.kind),
+            np.concatenate(self.row),
+            np.concatenate(self.reduced),
+        )
