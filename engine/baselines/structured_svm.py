@@ -111,21 +111,22 @@ def train_structured_svm(
     def stabilise() -> FloatArray:
         return best_theta + BOLDNESS * (dual.theta - best_theta)
 
-    while True:
-        theta = stabilise()
-        primal = dual.certify(theta)
-        if primal < best_value:
-            best_theta, best_value = theta, primal
-        passes, oracle_calls = passes + 1, oracle_calls + len(examples)
-        run.record(passes, oracle_calls, primal, dual.value)
-        gap = run.upper - run.lower
-        status = Status.CONVERGED if gap <= relative_gap * run.upper else run.verdict(passes)
-        if status is not None:
-            break
-        for m in rng.permutation(len(examples)):
-            dual.learn(int(m), stabilise())
-            dual.reweigh(SLACK * gap / len(examples))
-        oracle_calls += len(examples)
+    with one_blas_thread():  # once: to enter takes as long as a small decoding
+        while True:
+            theta = stabilise()
+            primal = dual.certify(theta)
+            if primal < best_value:
+                best_theta, best_value = theta, primal
+            passes, oracle_calls = passes + 1, oracle_calls + len(examples)
+            run.record(passes, oracle_calls, primal, dual.value)
+            gap = run.upper - run.lower
+            status = Status.CONVERGED if gap <= relative_gap * run.upper else run.verdict(passes)
+            if status is not None:
+                break
+            for m in rng.permutation(len(examples)):
+                dual.learn(int(m), stabilise())
+                dual.reweigh(SLACK * gap / len(examples))
+            oracle_calls += len(examples)
     return TrainedCompetitor(
         theta=read_only(best_theta),
         objective=run.upper,
@@ -188,16 +189,15 @@ class _HingeDual:
 
     def reweigh(self, tolerance: float) -> None:
         """Maximise the dual over the known corners and form theta anew."""
-        with one_blas_thread():
-            ascend_faces(
-                self._gram,
-                self._losses,
-                self._owners,
-                len(self._examples),
-                self._weights,
-                tolerance,
-                MAX_SOLVES,
-            )
+        ascend_faces(
+            self._gram,
+            self._losses,
+            self._owners,
+            len(self._examples),
+            self._weights,
+            tolerance,
+            MAX_SOLVES,
+        )
         self.theta = self._weights @ self._parts
 
     def _add(self, m: int, part: FloatArray, loss: float) -> None:

@@ -19,8 +19,8 @@ def expected_pair_features(
     for q in range(features.questionnaire.n_questions) if only is None else (only,):
         start, stop = features.column_offsets[q : q + 2]
         for column in range(start, stop):
-            other = np.full_like(codes, column)
-            places, values = question_features(features, q, codes[:, q], other[:, q])
+            other = np.full(len(codes), column)
+            places, values = question_features(features, q, codes[:, q], other)
             for k in range(2):
                 out[rows, places[:, k]] += values[:, k] * expected[:, column]
     return out
@@ -52,9 +52,9 @@ def question_features(
     low, high = np.minimum(a, b), np.maximum(a, b)
     table = np.zeros((levels + 1, levels + 1))
     table[:levels, :levels] = distance_table(asked)
-    indicator = base + 1 + low * levels - low * (low - 1) // 2 + high - low
-    places = np.stack([np.full_like(indicator, base), indicator], axis=1)
-    values = np.stack([table[low, high], np.ones(len(low))], axis=1)
+    places, values = np.full((len(low), 2), base), np.ones((len(low), 2))
+    places[:, 1] += 1 + low * levels - low * (low - 1) // 2 + high - low
+    values[:, 0] = table[low, high]
     blank = high == levels
     if features.has_blanks[question]:
         end = int(features.feature_offsets[question + 1])

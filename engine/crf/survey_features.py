@@ -18,11 +18,11 @@ nor hurts. A blank is never read as an answer.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 
-from engine.core.arguments import FloatArray, IntArray
+from engine.core.arguments import FloatArray, IntArray, read_only
 from engine.core.errors import InvalidProblemError
 from engine.crf.questionnaire import Question, Questionnaire
 from engine.crf.survey import BLANK, Survey
@@ -91,7 +91,7 @@ class SurveyFeatures:
         levels = asked.n_levels
         weights = theta[self.feature_offsets[question] : self.feature_offsets[question + 1]]
         block = np.zeros((levels + 1, levels + 1))
-        rows, columns = np.triu_indices(levels)
+        rows, columns = upper_triangle(levels)
         block[rows, columns] = weights[1 : asked.n_features]
         block[columns, rows] = weights[1 : asked.n_features]
         block[:levels, :levels] += weights[0] * distance_table(asked)
@@ -138,7 +138,7 @@ class SurveyFeatures:
             levels = question.n_levels
             block = (co_occurrence[a:b, a:b] + co_occurrence[a:b, a:b].T) / 2
             answered = block[:levels, :levels]
-            rows, columns = np.triu_indices(levels)
+            rows, columns = upper_triangle(levels)
             result[first] = (answered * distance_table(question)).sum() / 2
             result[first + 1 : first + question.n_features] = np.where(
                 rows == columns, answered[rows, columns] / 2, answered[rows, columns]
@@ -169,11 +169,21 @@ class SurveyFeatures:
 
 def distance_table(question: Question) -> FloatArray:
     """Return the distance between answers, (L, L): |u - v|, for nominal questions 1 if u != v."""
-    levels = np.arange(question.n_levels)
+    return _distances(question.n_levels, question.kind == "nominal")
+
+
+@cache
+def _distances(n_levels: int, is_nominal: bool) -> FloatArray:
+    levels = np.arange(n_levels)
     table: FloatArray = np.abs(levels[:, None] - levels[None, :]).astype(np.float64)
-    if question.kind == "nominal":
-        np.minimum(table, 1.0, out=table)
-    return table
+    return read_only(np.minimum(table, 1.0) if is_nominal else table)
+
+
+@cache
+def upper_triangle(size: int) -> tuple[IntArray, IntArray]:
+    """Return rows and columns of the unordered pairs {u, v}, u <= v, row by row."""
+    rows, columns = np.triu_indices(size)
+    return read_only(rows), read_only(columns)
 
 
 def centre_twice(table: FloatArray, share: FloatArray) -> FloatArray:

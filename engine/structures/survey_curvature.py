@@ -14,7 +14,7 @@ from scipy.linalg import LinAlgError, LinAlgWarning, lstsq, solve
 
 from engine.core.arguments import FloatArray, IntArray
 from engine.crf.pair_features import question_features
-from engine.crf.survey_features import SurveyFeatures
+from engine.crf.survey_features import SurveyFeatures, upper_triangle
 from engine.kernels.answer_cells import count_cells
 from engine.kernels.threads import for_row_ranges
 
@@ -74,7 +74,7 @@ def _cell_numbers(features: SurveyFeatures) -> tuple[IntArray, IntArray]:
     cells = np.zeros((len(sizes), sizes.max(), sizes.max()), dtype=np.int64)
     starts = np.concatenate([[0], np.cumsum(sizes * (sizes + 1) // 2)]).astype(np.int64)
     for q, size in enumerate(sizes):
-        upper = np.triu_indices(size)
+        upper = upper_triangle(int(size))
         cells[q][upper] = starts[q] + np.arange(len(upper[0]))
         cells[q].T[upper] = cells[q][upper]
     return cells, starts
@@ -106,7 +106,7 @@ def _cell_features(features: SurveyFeatures, starts: IntArray) -> FloatArray:
     maps = np.zeros((starts[-1], features.n_features))
     for q in range(len(starts) - 1):
         base = features.column_offsets[q]
-        low, high = np.triu_indices(features.column_offsets[q + 1] - base)
+        low, high = upper_triangle(int(features.column_offsets[q + 1] - base))
         places, values = question_features(features, q, base + low, base + high)
         rows = np.arange(starts[q], starts[q + 1])
         for k in range(2):
