@@ -68,14 +68,19 @@ def _towards_face_maximum(
     """Solve gram d + multiplier of the block = slopes, sum of d over a block = 0, on the face."""
     has_room = np.bincount(block[active], minlength=n_blocks) > 1
     free = np.flatnonzero(active & has_room[block])
-    own = (block[free] == np.flatnonzero(has_room)[:, np.newaxis]).astype(np.float64)
+    direction, n = np.zeros(len(slopes)), len(free)
+    if n == 0:
+        return direction
+    own = block[free] == np.flatnonzero(has_room)[:, np.newaxis]
     curvature = gram[np.ix_(free, free)]
-    scale = curvature.diagonal().max(initial=0.0) or 1.0  # in line with the ones of the sums
-    curvature = curvature / scale + PROXIMITY * np.eye(len(free))
-    matrix = np.block([[curvature, own.T], [own, np.zeros((len(own), len(own)))]])
-    right = np.concatenate([slopes[free] / scale, np.zeros(len(own))])
-    direction = np.zeros(len(slopes))
-    direction[free] = np.linalg.solve(matrix, right)[: len(free)]
+    scale = curvature.diagonal().max() or 1.0  # in line with the ones of the sums
+    matrix = np.zeros((n + len(own), n + len(own)))
+    matrix[:n, :n] = curvature / scale
+    np.fill_diagonal(matrix[:n, :n], matrix.diagonal()[:n] + PROXIMITY)
+    matrix[n:, :n], matrix[:n, n:] = own, own.T
+    right = np.zeros(len(matrix))
+    right[:n] = slopes[free] / scale
+    direction[free] = np.linalg.solve(matrix, right)[:n]
     return direction
 
 
