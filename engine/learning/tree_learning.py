@@ -39,6 +39,11 @@ MASK_LEAVES = 2
 """Second trees of masks have so many times the leaves of `SECOND`: from 200 pictures they make a
 fiftieth fewer mistakes on pictures kept from them, and take a fifth longer."""
 
+LEAVES_A_PICTURE, LEAST_LEAVES = 3, 15
+"""Second trees of masks have so many leaves a picture at most, but never fewer than these: what a
+first guess looks like is learned from whole pictures, and trees that tell more apart than there are
+pictures learn these few by heart."""
+
 REFIT_PAYS = 0.02
 """By this share the error on pictures kept from it must fall for a refit to be taken: the trees of
 a refit are asked ever after."""
@@ -130,7 +135,8 @@ class TreeLearning:
             )
             self.report("Growing the second trees", 0.42)
             both = {k: np.concatenate([plain[k], context[k]]) for k in context}
-            second = work.fit("second", both, self.second or self._second(), 1, SECOND_GROWN)
+            options = self.second or self._second(len(pictures))
+            second = work.fit("second", both, options, 1, SECOND_GROWN)
         return TreeUnaries(bank, n_maps, first, second)
 
     def refit(
@@ -189,10 +195,12 @@ class TreeLearning:
         )
         return replace(unaries, second=second, n_refits=unaries.n_refits + 1)
 
-    def _second(self) -> TreeOptions:
+    def _second(self, n_pictures: int) -> TreeOptions:
         """How the second trees are grown where nobody says."""
-        is_mask = self.n_outputs == 1
-        return replace(SECOND, n_leaves=MASK_LEAVES * SECOND.n_leaves) if is_mask else SECOND
+        if self.n_outputs > 1:
+            return SECOND
+        enough = max(LEAVES_A_PICTURE * n_pictures, LEAST_LEAVES)
+        return replace(SECOND, n_leaves=min(MASK_LEAVES * SECOND.n_leaves, enough))
 
     def is_late(self, until: float) -> bool:
         """Whether more than a share of the time has passed, which makes do with what there is."""

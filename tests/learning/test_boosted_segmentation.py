@@ -1,5 +1,6 @@
 """Boosted trees as unaries: their sums, their files, and what learning makes of them."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -165,6 +166,22 @@ def test_one_picture_is_enough_and_its_pixels_are_not_judged_by_trees_that_saw_t
     (dealt,) = deal_pictures(read, 2, 4000, np.random.default_rng(0))
     assert dealt.folds.shape == masks[0].shape
     assert set(np.unique(dealt.folds)) == set(range(FOLDS))
+
+
+@pytest.mark.parametrize(("count", "n_leaves"), [(1, 15), (5, 15), (8, 24)])
+def test_second_trees_of_few_pictures_have_few_leaves(
+    count: int, n_leaves: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the leaves that 200 pictures bear they knew five by heart, and did worse on others."""
+    grown: list[int] = []
+
+    def fit_two(samples, labels, options, **more):  # type: ignore[no-untyped-def]
+        grown.append(options.n_leaves)
+        return fit_forest(samples, labels, replace(options, n_trees=2), **more)
+
+    monkeypatch.setattr(tree_learning, "fit_forest", fit_two)
+    train_boosted_segmentation(*leaves(count), max_side=32, loss="trees")
+    assert set(grown[FOLDS:]) == {n_leaves}
 
 
 @pytest.mark.usefixtures("small_trees")
