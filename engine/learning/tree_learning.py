@@ -40,9 +40,9 @@ MASK_LEAVES = 2
 fiftieth fewer mistakes on pictures kept from them, and take a fifth longer."""
 
 LEAVES_A_PICTURE, LEAST_LEAVES = 3, 15
-"""Second trees of masks have so many leaves a picture at most, but never fewer than these: what a
-first guess looks like is learned from whole pictures, and trees that tell more apart than there are
-pictures learn these few by heart."""
+"""Second trees of masks have so many leaves a picture at most, but never fewer than these. From
+five pictures they make as few mistakes on others with 15 leaves as with more, in two thirds of the
+time; from twenty with 60."""
 
 REFIT_PAYS = 0.02
 """By this share the error on pictures kept from it must fall for a refit to be taken: the trees of
