@@ -9,7 +9,7 @@ from pathlib import Path
 from webapp import settings
 from webapp.instance import BASE_DIR
 
-READ = re.compile(r'(?:environ\.get\(|environ\[|is_set\()"([A-Z_]+)"')
+READ = re.compile(r'(?:environ\.get\(|environ\[|(?:is_set|listed)\()"([A-Z_]+)"')
 
 
 def test_every_variable_that_is_read_is_listed() -> None:
