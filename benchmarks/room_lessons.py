@@ -25,9 +25,9 @@ from engine.crf.rooms import Rooms
 from engine.crf.survey import Survey
 from engine.datasets.roster_sampler import capacities_for, sample_roster
 from engine.datasets.university import simulate_university
-from engine.learning.roommate_evaluation import evaluate_roommates
-from engine.learning.roommate_model import RoommateModel
-from engine.learning.roommates import train_roommates
+from engine.learning.roommates.evaluation import evaluate_roommates
+from engine.learning.roommates.model import RoommateModel
+from engine.learning.roommates.training import train_roommates
 from engine.metrics.calibration import ReliabilityBin, reliability_bins
 from engine.metrics.roc import compute_roc
 from engine.rooms.chain import share_probabilities

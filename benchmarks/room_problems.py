@@ -47,6 +47,17 @@ def quads(n: int, seed: int = 0) -> RoomCase:
     return RoomCase(f"{n} in quads", scores_of(n, seed), rooms, RoomRules(), {})
 
 
+def one_to_eight(n: int, seed: int = 0) -> RoomCase:
+    """Return n students in rooms of 1 to 8 beds, drawn until there is one for everybody."""
+    rng = np.random.default_rng(seed + 1)
+    capacities: list[int] = []
+    while sum(capacities) < n:
+        capacities.append(min(int(rng.integers(1, 9)), n - sum(capacities)))
+    return RoomCase(
+        f"{n} in 1 to 8", scores_of(n, seed), _rooms(np.array(capacities)), RoomRules(), {}
+    )
+
+
 def real_mix(n: int, seed: int = 0) -> RoomCase:
     """Return singles to quads with as many beds as students, designations, needs and requests.
 
@@ -109,6 +120,7 @@ def ties(n: int, seed: int = 0) -> RoomCase:
 SHAPES: dict[str, Callable[..., RoomCase]] = {
     "triples": triples,
     "quads": quads,
+    "eights": one_to_eight,
     "mix": real_mix,
     "designations": many_designations,
     "barely": barely_enough,

@@ -18,8 +18,8 @@ from engine.crf.rooms import Rooms
 from engine.datasets.practice_pairs import invent_weights
 from engine.datasets.roster_sampler import capacities_for, sample_roster
 from engine.datasets.survey_csv import infer_questionnaire, read_survey_csv
-from engine.learning.roommate_evaluation import evaluate_roommates
-from engine.learning.roommates import train_roommates
+from engine.learning.roommates.evaluation import evaluate_roommates
+from engine.learning.roommates.training import train_roommates
 from engine.rooms.placement import mean_scores, place_in_rooms
 
 DRAWS = 2_000

@@ -16,14 +16,14 @@ from engine.crf.rooms import Rooms
 from engine.crf.survey import Survey
 from engine.datasets.room_files import (
     read_preferences_csv,
+    read_previous_csv,
     read_requests_csv,
     read_rooms_csv,
-    read_roster_csv,
     write_placement_csv,
 )
 from engine.datasets.room_rule_files import read_room_rules_csv, rules_of_columns
 from engine.datasets.survey_csv import read_survey_csv
-from engine.learning.roommate_model import load_roommate_model
+from engine.learning.roommates.model import load_roommate_model
 from engine.rooms.chain import share_probabilities
 from engine.rooms.placement import Placement, place_in_rooms
 
@@ -80,7 +80,9 @@ def run_rooms(args: argparse.Namespace) -> dict[str, Any]:
     survey = read_survey_csv(args.survey, model.questionnaire)
     rooms = read_rooms_csv(args.rooms)
     rules = _read_rules(args, survey, rooms)
-    previous = read_roster_csv(args.previous, survey, rooms) if args.previous else None
+    previous, homeless = None, np.empty(0, dtype=np.int64)
+    if args.previous:
+        previous, homeless = read_previous_csv(args.previous, survey, rooms)
     if args.move_cost is not None and previous is None:
         raise InvalidProblemError("--move-cost can only be used with --previous.")
     check_writable(args.out)
@@ -104,16 +106,17 @@ def run_rooms(args: argparse.Namespace) -> dict[str, Any]:
     write_placement_csv(
         args.out, survey, rooms, placement.room, placement.student_scores, probabilities
     )
-    return _figures(placement, rules)
+    return _figures(placement, rules, homeless)
 
 
-def _figures(placement: Placement, rules: RoomRules) -> dict[str, Any]:
+def _figures(placement: Placement, rules: RoomRules, homeless: IntArray) -> dict[str, Any]:
+    """Tell the placement; who lived in a room that is gone (``homeless``) has moved as well."""
     n_unplaced = len(placement.unplaced)
     return {
         "n_rooms": placement.n_rooms,
         "n_placed": len(placement.room) - n_unplaced,
         "n_unplaced": n_unplaced,
-        "n_moved": placement.n_moved,
+        "n_moved": placement.n_moved + len(homeless),
         "weight": placement.weight,
         "upper_bound": placement.upper_bound,
         "relative_gap": placement.relative_gap,

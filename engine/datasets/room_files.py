@@ -19,6 +19,7 @@ from engine.datasets.roommate_files import write_rows
 from engine.datasets.survey_csv import read_pairs_csv
 
 NO_ROOM = {"", "-", "none", "unplaced"}
+GONE = -2
 
 
 def read_rooms_csv(path: Path | str) -> Rooms:
@@ -134,6 +135,23 @@ def read_roster_csv(path: Path | str, survey: Survey, rooms: Rooms | None = None
     >>> read_roster_csv(path, survey, rooms).tolist()
     [0, -1]
     """
+    return np.maximum(_read_roster(path, survey, rooms), -1)
+
+
+def read_previous_csv(path: Path | str, survey: Survey, rooms: Rooms) -> tuple[IntArray, IntArray]:
+    """Read a roster as `read_roster_csv` does, and who lived in rooms that are gone.
+
+    Returns
+    -------
+    room : ndarray, shape (n,), int64, index of the room, -1 for none.
+    without : ndarray, shape (k,), int64, students whose room is not on the list: they have to move.
+    """
+    room = _read_roster(path, survey, rooms)
+    return np.maximum(room, -1), np.flatnonzero(room == GONE).astype(np.int64)
+
+
+def _read_roster(path: Path | str, survey: Survey, rooms: Rooms | None) -> IntArray:
+    """Read the room of every student, -1 for none, ``GONE`` for one that is not on the list."""
     table, name = read_csv_table(path), Path(path).name
     student, room = (_column(table, title, name) for title in ("student", "room"))
     known = students_of(survey)
@@ -156,8 +174,7 @@ def read_roster_csv(path: Path | str, survey: Survey, rooms: Rooms | None = None
         if rooms is None:
             out[k] = numbers.setdefault(place, len(numbers))
         else:
-            # A room that is no longer on the list: whoever lived there has to move.
-            out[k] = numbers.get(place, -1)
+            out[k] = numbers.get(place, GONE)
     return out
 
 
@@ -194,7 +211,8 @@ def read_requests_csv(path: Path | str, survey: Survey, weight: float = 1.0) -> 
     Raises
     ------
     InvalidProblemError
-        Naming the row: an unknown student, somebody who wants themselves, an unknown kind.
+        Naming the row: an unknown student, somebody who wants themselves, or the same person
+        twice, an unknown kind.
 
     Examples
     --------
@@ -212,11 +230,18 @@ def read_requests_csv(path: Path | str, survey: Survey, weight: float = 1.0) -> 
     kind = _column(table, "kind", name) if "kind" in [x.lower() for x in table.header] else None
     known = students_of(survey)
     requests = []
+    first_line: dict[tuple[int, int], int] = {}
     for cells, line in zip(table.rows, table.line_numbers, strict=True):
         where = f"{name}, row {line}"
         a, b = (index_of(cells[k], known, where, "in the survey") for k in (student, wants))
         if a == b:
             raise InvalidProblemError(f"{where}: {cells[student]} wants themselves.")
+        if (a, b) in first_line:
+            raise InvalidProblemError(
+                f"{where}: {cells[student]} wants {cells[wants]} twice, first in row "
+                f"{first_line[a, b]}."
+            )
+        first_line[a, b] = line
         word = "wish" if kind is None else cells[kind].lower() or "wish"
         if word not in {"wish", "must"}:
             raise InvalidProblemError(f"{where}: expected wish or must as kind, received {word!r}.")
@@ -271,7 +296,7 @@ def read_preferences_csv(
     for cells, line in zip(table.rows, table.line_numbers, strict=True):
         where = f"{name}, row {line}"
         who = index_of(cells[student], known, where, "in the survey")
-        if not cells[rank].isdecimal():
+        if not cells[rank].isdecimal() or int(cells[rank]) < 1:
             raise InvalidProblemError(f"{where}: expected a rank from 1, received {cells[rank]!r}.")
         value = cells[others[0]]
         if read(value) not in there:

@@ -27,7 +27,8 @@ from engine.kernels.room_sets import (
 
 KEPT = 4  # best groups remembered an atom; more enter the master in later rounds
 
-NEXT_ROOT, WRITTEN, LOOKED_AT, CUT_OFF = 0, 1, 2, 3  # what ``progress`` counts
+NEXT_ROOT, WRITTEN, WORK, CUT_OFF = 0, 1, 2, 3  # what ``progress`` counts
+WEIGHING = 8  # entries that weighing one extension takes as long as
 
 EXTENSION = np.dtype([("atom", np.int64), ("room", np.int64), ("value", np.float64)])
 """What a set may be extended by: an atom, the room that the new set stays in, and its value."""
@@ -75,27 +76,27 @@ def extend_pairs(
         room_start, room_atom, room_refund : the same by room. All empty for none.
     width : extensions followed from a set, best first; n for an exact search.
     keeps_all : whether every group is written, or only those among the best few of an atom.
-    budget : sets looked at in one call; another call goes on with the next root.
-    root_budget : sets looked at below one root; what is cut off is counted.
+    budget : work of one call, in entries read; another call goes on with the next root.
+    root_budget : work below one root; what is cut off is counted, and nothing follows it.
     top : (n, KEPT) best values an atom, ascending; updated.
     groups : (g, n_members + 1) the groups found and their room; values : (g,).
-    progress : (4,) next root, groups written, sets looked at, roots cut off. Groups that no longer
-        fit are noted in ``top`` all the same.
+    progress : (4,) next root, groups written, work, roots cut off. Groups that no longer fit are
+        noted in ``top`` all the same.
     """
     n, m = len(full_price), n_members
     price, stays = full_price.copy(), (stay_start, stay_room, stay_refund, room_base)
-    end = progress[LOOKED_AT] + budget
+    end = progress[WORK] + budget
     levels, sets = make_levels(m, least, slack), np.zeros(m, dtype=SET)
     extensions = np.empty((m, n + len(stay_room)), dtype=EXTENSION)
     # In row k: sums of the pairs of each of the first k members, and of any atom, with all of them.
     within, sums = np.zeros((m, m)), np.zeros((m, n))
     members, joins = np.full(m, -1, dtype=np.int64), np.zeros(m)
     sets[0].room, sets[0].people = -1, n_people
-    while progress[NEXT_ROOT] < len(roots) and progress[LOOKED_AT] < end:
+    while progress[NEXT_ROOT] < len(roots) and progress[WORK] < end and progress[CUT_OFF] == 0:
         root = progress[NEXT_ROOT]
         first, fixed = roots[root, 0], roots[root, 2]
         progress[NEXT_ROOT] += 1
-        root_end = progress[LOOKED_AT] + root_budget
+        root_end = progress[WORK] + root_budget
         if members[0] != first:  # roots that begin alike follow one another
             add_pairs(first, scores, bonus, scale, sums[0], sums[1])
         _enter(fixed, price, full_price, room_start, room_atom, room_refund)
@@ -108,17 +109,17 @@ def extend_pairs(
         while depth >= 2:
             room = sets[depth].room
             if is_new:
-                progress[LOOKED_AT] += 1
+                progress[WORK] += n
                 add_pairs(members[depth - 1], scores, bonus, scale, sums[depth - 1], sums[depth])
                 cost = base + (room_base[room] if room >= 0 else 0.0)
                 charge = levels[depth + 1].per_node * sets[depth].price
                 sets[depth].rest = sets[depth].worth - charge - levels[depth + 1].part * cost
-                _list_atoms(
+                progress[WORK] += WEIGHING * _list_atoms(
                     *(depth, levels, slack, scores, bonus, scale, sizes, price),
                     *(members, joins, within, sums, sets, extensions[depth]),
                 )
                 if room < 0 and len(stay_room) > 0:
-                    _list_stays(
+                    progress[WORK] += WEIGHING * _list_stays(
                         *(depth, levels, slack, scores, bonus, scale, sizes, price, full_price),
                         *(stays, members, joins, within, sums, sets, extensions[depth]),
                     )
@@ -131,7 +132,7 @@ def extend_pairs(
                     sets[depth].count = 0
                 is_new = False
             following = sets[depth].following
-            if following < sets[depth].count and progress[LOOKED_AT] < root_end:
+            if following < sets[depth].count and progress[WORK] < root_end:
                 sets[depth].following += 1
                 new, fixed = extensions[depth, following].atom, extensions[depth, following].room
                 if fixed != room:
@@ -166,22 +167,27 @@ def _list_atoms(
     sums: FloatArray,
     sets: NDArray[Any],
     out: NDArray[Any],
-) -> None:
-    """List the atoms that a set may be extended by in the room that it is in, or in any."""
+) -> int:
+    """List the atoms that a set may be extended by in the room that it is in, or in any.
+
+    Returns how many were weighed.
+    """
     m, rest, room, people = len(members), sets[depth].rest, sets[depth].room, sets[depth].people
     per_node, uneven = levels[depth + 1].per_node, levels[depth + 1].uneven
     bar = levels[depth + 1].need - rest
-    row, own, count = sums[depth], within[depth], 0
+    row, own, count, weighed = sums[depth], within[depth], 0, 0
     for v in range(len(row)):
         gain = row[v] - per_node * price[v]
         if gain <= bar or not can_complete(people - sizes[v], m - depth - 1):
             continue
+        weighed += 1
         if weigh_joining(members, depth, v, scores, bonus, scale, joins) and is_least(
             own, members, depth, joins, row[v], v, price, uneven, slack
         ):
             out[count].atom, out[count].room, out[count].value = v, room, gain + rest
             count += 1
     sets[depth].count, sets[depth].following = count, 0
+    return weighed
 
 
 @step
@@ -202,16 +208,17 @@ def _list_stays(
     sums: FloatArray,
     sets: NDArray[Any],
     out: NDArray[Any],
-) -> None:
+) -> int:
     """List besides the atoms that a set in any room may be extended by where they may stay.
 
     ``stays``: the first place of each atom, the rooms and refunds there, and what rooms cost more.
+    Returns how many were weighed.
     """
     stay_start, stay_room, stay_refund, room_base = stays
     m, rest, people = len(members), sets[depth].rest, sets[depth].people
     per_node, uneven = levels[depth + 1].per_node, levels[depth + 1].uneven
     bar = levels[depth + 1].need - rest
-    row, own, count = sums[depth], within[depth], sets[depth].count
+    row, own, count, weighed = sums[depth], within[depth], sets[depth].count, 0
     for v in range(len(row)):
         if price[v] == np.inf or not can_complete(people - sizes[v], m - depth - 1):
             continue
@@ -221,6 +228,7 @@ def _list_stays(
             gain -= levels[depth + 1].part * room_base[fixed]
             if gain <= bar or _holds(members, depth, fixed, stay_start, stay_room):
                 continue
+            weighed += 1
             price[v] = full_price[v] - stay_refund[e]
             if weigh_joining(members, depth, v, scores, bonus, scale, joins) and is_least(
                 own, members, depth, joins, row[v], v, price, uneven, slack
@@ -229,6 +237,7 @@ def _list_stays(
                 count += 1
             price[v] = full_price[v]
     sets[depth].count = count
+    return weighed
 
 
 @inner

@@ -174,7 +174,7 @@ class _Case:
             return not bool(trial.choices[:, atoms].any(axis=0).all())
 
         needed = shrink(entries, is_stuck)
-        names = ", ".join(self.ids[s] for s in members[:SHOWN])
+        names = _few([self.ids[s] for s in members])
         text = f"No room fits {names}: {self._describe(needed)}."
         return RoomConflict("contradiction", text, tuple(sorted(mine)), (), tuple(needed))
 
@@ -221,9 +221,7 @@ class _Case:
         self, rules: RoomRules, unplaced: Sequence[int], is_short: Callable[[RoomRules], bool]
     ) -> RoomConflict:
         """Name the smallest set of rules that leaves somebody out, never-pairs one by one."""
-        names = ", ".join(self.ids[s] for s in unplaced[:SHOWN])
-        if len(unplaced) > SHOWN:
-            names += f" and {len(unplaced) - SHOWN} more"
+        names = _few([self.ids[s] for s in unplaced])
         if not is_short(rules):
             text = f"No room was found for {names} in the time given; more time may help."
             return RoomConflict("unproved", text, tuple(unplaced), n_left=len(unplaced))
@@ -272,15 +270,20 @@ class _Case:
         if field == "same":
             return f"roommates agree in {rest}"
         if field == "assigned":
-            who = [f"{self.ids[s]} in {self.rooms.ids[r]}" for s, r in rows[:SHOWN]]
-            return f"assigned: {', '.join(who)}"
+            return f"assigned: {_few([f'{self.ids[s]} in {self.rooms.ids[r]}' for s, r in rows])}"
         if field in {"closed", "kept"}:
-            shown = ", ".join(self.rooms.ids[r] for r in rows[:SHOWN])
+            shown = _few([self.rooms.ids[r] for r in rows])
             return f"{n} {_word(n, 'room')} {'offline' if field == 'closed' else 'kept'} ({shown})"
         if field == "must_fill":
             return "no room may have a free bed"
         words = {"locks": "lock", "requests": "request", "single": "person living alone"}
         return f"{n} {_word(n, words.get(field, field))}"
+
+
+def _few(names: Sequence[str]) -> str:
+    """Return the first names, and how many more there are."""
+    rest = len(names) - SHOWN
+    return ", ".join(names[:SHOWN]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def _word(count: int, noun: str) -> str:

@@ -13,6 +13,7 @@ from engine.rooms.problem import RoomProblem
 STEPS = 100
 LONG_STEP = 1.0  # of Polyak's; halved after so many steps without a better bound
 PATIENCE = 5
+SHORTEST_STEP = 0.4  # below, pricing by the master brings more for its seconds
 NEAR = 1e-3  # relative distance of bound and target at which prices are as good as these get
 
 
@@ -50,6 +51,8 @@ def descend(
             idle += 1
             if idle >= PATIENCE:
                 length, idle = length / 2.0, 0
+                if length < SHORTEST_STEP:
+                    break
                 prices = best
                 continue
         if value - target <= NEAR * max(abs(target), 1.0):

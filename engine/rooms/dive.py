@@ -22,6 +22,7 @@ STEP = 0.15  # share of the groups fixed at least in one step
 TAIL = 90  # atoms left that are placed by one integer programme
 TAIL_GROUPS = 3_000  # in it at most
 TAIL_SHARE = 0.1  # of what they are worth: by how much groups may miss their prices, at first
+TAIL_TRIES = 8  # each with half of that; beyond, prices are so low that none would do
 TAIL_SECONDS = 5.0
 LEAST_WORTH = 1e-7  # above the prices, of a group that a dive meets
 MAX_SECONDS = 120.0  # of one solve
@@ -95,11 +96,11 @@ def _fill_the_rest(
     prices = master.prices()
     prices = Prices(prices.atoms[atoms], prices.kinds, prices.rows)
     pricer = Pricer(part, room_for=TAIL_GROUPS)
-    shortfall = max(TAIL_SHARE * abs(master.value), LEAST_WORTH)
-    groups = pricer.all_within(prices, shortfall, should_stop)
-    while groups is None and shortfall > LEAST_WORTH and not should_stop():
-        shortfall /= 2.0
+    for share in TAIL_SHARE / 2.0 ** np.arange(TAIL_TRIES):
+        shortfall = max(share * abs(master.value), LEAST_WORTH)
         groups = pricer.all_within(prices, shortfall, should_stop)
+        if groups is not None or should_stop():
+            break
     if groups is None:
         return None
     chosen, _ = solve_whole(part, groups, penalty, TAIL_SECONDS)

@@ -10,8 +10,8 @@ from engine.crf.room_rules import RoomRules
 from engine.crf.rooms import Rooms
 from engine.crf.survey import Survey
 from engine.kernels.room_chain import weigh_exchanges
-from engine.learning.roommate_explanation import Explanation, explain_pair
-from engine.learning.roommate_model import RoommateModel
+from engine.learning.roommates.explanation import Explanation, explain_pair
+from engine.learning.roommates.model import RoommateModel
 from engine.rooms.exchange import NEVER, Exchange
 from engine.rooms.formulation import Attributes, Formulation, formulate
 from engine.rooms.seating import seat_atoms

@@ -15,6 +15,7 @@ from engine.rooms.atoms import join_students, sum_over_atoms
 from engine.rooms.problem import RoomProblem
 
 Attributes = Mapping[str, tuple[str, ...]]
+LARGEST = 1e5  # nats, of a score or weight: far from what stands for never in the exchanges
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,7 +92,13 @@ def formulate(
     attributes : survey columns by name.
     previous : ndarray, shape (n,), room of each student so far, -1 for none.
     move_cost : float, nats for each student who leaves a room.
+
+    Raises
+    ------
+    InvalidProblemError
+        If a score or weight is larger than `LARGEST`: it would look like a pair that never shares.
     """
+    _check_size(scores, rules, move_cost)
     layout = lay_out(len(scores), attributes, rooms, rules)
     atom_of = layout.atom_of
     pair_scores = _forbid(_add_alike(scores, attributes, rules), attributes, rules)
@@ -117,6 +124,23 @@ def formulate(
         must_fill=layout.must_fill,
     )
     return Formulation(problem, atom_of, layout.kind_of, room_of_row, offset)
+
+
+def _check_size(scores: FloatArray, rules: RoomRules, move_cost: float) -> None:
+    weights = [request.weight for request in rules.requests]
+    weights += [preference.weight for preference in rules.preferences]
+    weights += [weight for _, weight in rules.alike]
+    told: dict[str, FloatArray] = {
+        "scores": scores,
+        "weights of rules": np.array(weights, dtype=np.float64),
+        "move_cost": np.array(move_cost, dtype=np.float64),
+    }
+    for name, numbers in told.items():
+        size = float(np.abs(numbers).max(initial=0.0))
+        if size > LARGEST:
+            raise InvalidProblemError(
+                f"{name}: expected at most {LARGEST:,.0f} nats in size, received {size:,.6g}."
+            )
 
 
 def _students_by_room(assigned: tuple[tuple[int, int], ...]) -> list[tuple[int, ...]]:

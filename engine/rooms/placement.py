@@ -21,7 +21,7 @@ from engine.crf.room_rules import RoomRules
 from engine.crf.rooms import Rooms
 from engine.crf.survey import Survey
 from engine.kernels.threads import one_blas_thread
-from engine.learning.roommate_model import RoommateModel
+from engine.learning.roommates.model import RoommateModel
 from engine.rooms.clock import SearchClock
 from engine.rooms.conflicts import RoomConflict, check_room_rules, name_crowding
 from engine.rooms.crowding import leaves_somebody_out

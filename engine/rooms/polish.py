@@ -11,9 +11,11 @@ from engine.rooms.prices import Prices
 from engine.rooms.pricing import Pricer
 from engine.rooms.seating import seat_groups
 
-PEOPLE = 120  # emptied at a time
+PEOPLE, PART = 120, 2.0 / 3.0  # emptied at a time: so many, and at most this part of all
+FEWER = 0.8  # times as many, where the programme took too long
 SECONDS = 3.0  # for one integer programme
 MOST_GROUPS = 6_000
+SOLVED = 1e-6  # relative
 MOST_HOMELESS = 20  # who get another chance with every few rooms
 
 
@@ -29,6 +31,7 @@ class Polish:
         self._exchange, self._columns, self._prices = exchange, columns, prices
         self._penalty = penalty
         self._shortfall_share = 1.0
+        self._most_people = min(PEOPLE, PART * exchange.problem.sizes.sum())
 
     def step(self, rng: np.random.Generator) -> float:
         """Empty some rooms, fill them at best, keep that if better; return the gain."""
@@ -46,7 +49,10 @@ class Polish:
         if groups is None:
             self._shortfall_share *= 0.7
             return 0.0
-        chosen, _ = solve_whole(part, groups, self._penalty, SECONDS)
+        chosen, bound = solve_whole(part, groups, self._penalty, SECONDS)
+        values = part.group_values(*(column[chosen] for column in groups))
+        if not len(chosen) or bound > values.sum() + SOLVED * max(abs(bound), 1.0):
+            self._most_people *= FEWER
         if not len(chosen):
             return 0.0
         members, kind, row = (column[chosen] for column in groups)
@@ -92,7 +98,7 @@ class Polish:
         people = np.bincount(exchange.room_of, minlength=exchange.outside + 1)
         is_used = np.zeros(exchange.outside + 1)
         is_used[rooms] = loss
-        while people[chosen].sum() < PEOPLE:
+        while people[chosen].sum() < self._most_people:
             touching = chosen[linked].any(axis=1)
             weight = np.bincount(linked[touching].ravel(), minlength=exchange.outside + 1)
             weight = np.where(chosen, 0.0, weight * is_used)

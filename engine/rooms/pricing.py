@@ -15,12 +15,11 @@ from engine.core.rounding import sum_allowance
 from engine.kernels.room_groups import KEPT, extend_pairs
 from engine.kernels.room_pairs import largest_sums, positive_pairs, positive_stays
 from engine.rooms.prices import Prices
+from engine.rooms.pricing_run import MOST_WORK, PricingRun
 from engine.rooms.problem import LARGEST_ROOM, Groups, RoomProblem
-from engine.rooms.quest import Quest
 from engine.rooms.stays import Stays
 
-SLICE = 40_000  # sets looked at between two looks at the clock
-ROOT_BUDGET = 20_000  # sets below one pair: more means prices far from their optimum
+SLICE = 20_000_000  # entries read between two looks at the clock
 MAX_PAIRS = 1_500_000
 MAX_GROUPS = 200_000
 HEURISTIC_WIDTH = 2
@@ -72,21 +71,25 @@ class Pricer:
         is_exact: bool,
         tolerance: float,
         should_stop: StopCallback = never_stop,
+        most_work: int = MOST_WORK,
     ) -> Priced:
         """Look for groups worth more than ``tolerance`` an atom above their prices.
 
-        An exact search looks at all of them; the other follows the best few of each atom.
+        An exact search looks at all of them, or gives up once it has read ``most_work`` entries;
+        the other follows the best few of each atom.
         """
         n = self._problem.n_atoms
         width = n if is_exact else HEURISTIC_WIDTH
-        quest = Quest(prices, tolerance, width, should_stop, np.full(n, tolerance))
-        self._run(quest)
-        share = quest.share
-        if is_exact and not quest.is_whole:
+        run = PricingRun(
+            prices, tolerance, width, should_stop, np.full(n, tolerance), most_work=most_work
+        )
+        self._run(run)
+        share = run.share
+        if is_exact and not run.is_whole:
             share = self._pair_shares(prices)
         bound = self.bound_of(prices, share) if is_exact else np.inf
         feasible = Prices(prices.atoms + share, prices.kinds, prices.rows)
-        return Priced(*quest.found(), bound, quest.is_whole, feasible)
+        return Priced(*run.found(), bound, run.is_whole, feasible)
 
     def all_within(
         self, prices: Prices, shortfall: float, should_stop: StopCallback = never_stop
@@ -97,10 +100,10 @@ class Pricer:
         """
         problem = self._problem
         n = problem.n_atoms
-        quest = Quest(prices, 0.0, n, should_stop, np.full(n, -np.inf), shortfall)
-        self._run(quest)
-        members, kind, row, reduced = quest.found()
-        if not quest.is_whole or len(kind) > self._most:
+        run = PricingRun(prices, 0.0, n, should_stop, np.full(n, -np.inf), shortfall)
+        self._run(run)
+        members, kind, row, reduced = run.found()
+        if not run.is_whole or len(kind) > self._most:
             return None
         people = np.where(members >= 0, problem.sizes[members], 0).sum(axis=1)
         rows = [(members, kind, row)]
@@ -115,14 +118,14 @@ class Pricer:
         joined = [np.concatenate(column) for column in zip(*rows, strict=True)]
         return joined[0], joined[1], joined[2]
 
-    def _run(self, quest: Quest) -> None:
+    def _run(self, run: PricingRun) -> None:
         """Go through all numbers of atoms and people."""
-        self._search_lone_atoms(quest)
+        self._search_lone_atoms(run)
         for m, s in self._shapes:
             if m > 1:
-                self._search_shape(quest, m, s)
-            if quest.is_over:
-                quest.is_whole = False
+                self._search_shape(run, m, s)
+            if run.is_over:
+                run.is_whole = False
                 return
 
     def quick_bound(self, prices: Prices) -> float:
@@ -137,10 +140,10 @@ class Pricer:
         for view in np.unique(problem.view[fits]):
             yield int(view), np.flatnonzero(fits & (problem.view == view))
 
-    def _search_lone_atoms(self, quest: Quest) -> None:
+    def _search_lone_atoms(self, run: PricingRun) -> None:
         """Price groups of one atom."""
-        problem, prices = self._problem, quest.prices
-        least = quest.least(1)
+        problem, prices = self._problem, run.prices
+        least = run.least(1)
         for s in np.unique(problem.sizes):
             atoms = np.flatnonzero(problem.sizes == s)
             for view, kinds in self._views(int(s)):
@@ -148,7 +151,7 @@ class Pricer:
                 value = problem.own_score[here] / max(s - 1, 1) + problem.own_bonus[here]
                 value = value + problem.preference[view, here] - prices.atoms[here]
                 cheapest = kinds[np.argmin(prices.kinds[kinds])]
-                self._put_lone(quest, here, value - prices.kinds[cheapest], cheapest, -1, least)
+                self._put_lone(run, here, value - prices.kinds[cheapest], cheapest, -1, least)
                 kind = problem.row_kind[problem.stay_row]
                 e = np.flatnonzero(np.isin(problem.stay_atom, here) & np.isin(kind, kinds))
                 place, row, kind = (
@@ -158,11 +161,11 @@ class Pricer:
                 )
                 gain = value[place] + problem.stay_refund[e]
                 gain -= prices.kinds[kind] + prices.rows[row]
-                self._put_lone(quest, here[place], gain, kind, row, least)
+                self._put_lone(run, here[place], gain, kind, row, least)
 
     def _put_lone(
         self,
-        quest: Quest,
+        run: PricingRun,
         atoms: IntArray,
         reduced: FloatArray,
         kind: IntArray | np.int64,
@@ -171,31 +174,31 @@ class Pricer:
     ) -> None:
         good = reduced > least - self._slack
         kinds, rows = np.broadcast_to(kind, good.shape), np.broadcast_to(row, good.shape)
-        quest.put(atoms[good, np.newaxis], kinds[good], rows[good], reduced[good])
+        run.put(atoms[good, np.newaxis], kinds[good], rows[good], reduced[good])
 
-    def _search_shape(self, quest: Quest, m: int, s: int) -> None:
+    def _search_shape(self, run: PricingRun, m: int, s: int) -> None:
         """Price groups of m atoms and s people in every view."""
         views = list(self._views(s))
         if not views:
             return
-        costs = [self._node_prices(quest.prices, view, s) for view, _ in views]
-        bases = [float(quest.prices.kinds[kinds].min()) for _, kinds in views]
-        pairs = self._positive_pairs(quest, np.min(costs, axis=0), min(bases), m, s)
+        costs = [self._node_prices(run.prices, view, s) for view, _ in views]
+        bases = [float(run.prices.kinds[kinds].min()) for _, kinds in views]
+        pairs = self._positive_pairs(run, np.min(costs, axis=0), min(bases), m, s)
         for (view, kinds), cost, base in zip(views, costs, bases, strict=True):
-            if quest.is_over:
-                quest.is_whole = False
+            if run.is_over:
+                run.is_whole = False
                 return
-            stays = Stays.of(self._problem, view, kinds, quest.prices, base)
-            roots, values = self._roots(quest, cost, base, m, s, pairs, stays)
-            if not quest.is_exact:
+            stays = Stays.of(self._problem, view, kinds, run.prices, base)
+            roots, values = self._roots(run, cost, base, m, s, pairs, stays)
+            if not run.is_exact:
                 chosen = _best_roots(roots, values, self._problem.n_atoms)
                 roots, values = roots[chosen], values[chosen]
             if m == 2:
                 fits = self._problem.sizes[roots[:, :2]].sum(axis=1) == s
                 groups, values = roots[fits], values[fits]
             else:
-                groups, values = self._extend(quest, cost, base, m, s, roots, stays)
-            self._put(quest, groups, values, kinds, stays)
+                groups, values = self._extend(run, cost, base, m, s, roots, stays)
+            self._put(run, groups, values, kinds, stays)
 
     def _node_prices(self, prices: Prices, view: int, s: int) -> FloatArray:
         problem = self._problem
@@ -203,16 +206,16 @@ class Pricer:
         return np.where(problem.allowed[view], prices.atoms - own, np.inf)
 
     def _positive_pairs(
-        self, quest: Quest, price: FloatArray, base: float, m: int, s: int
+        self, run: PricingRun, price: FloatArray, base: float, m: int, s: int
     ) -> IntArray:
         """List the pairs that may be positive in some view."""
         problem = self._problem
-        threshold = (quest.least(m) + base) / (m * (m - 1) / 2) - self._slack
+        threshold = (run.least(m) + base) / (m * (m - 1) / 2) - self._slack
         count = positive_pairs(
             problem.scores, problem.bonus, price / (m - 1), 1.0 / (s - 1), threshold, self._pairs
         )
         if count > len(self._pairs):
-            quest.is_whole = False
+            run.is_whole = False
         return self._pairs[: min(count, len(self._pairs))].copy()
 
     @property
@@ -221,7 +224,7 @@ class Pricer:
 
     def _extend(
         self,
-        quest: Quest,
+        run: PricingRun,
         cost: FloatArray,
         base: float,
         m: int,
@@ -231,7 +234,7 @@ class Pricer:
     ) -> tuple[IntArray, FloatArray]:
         """Extend pairs to whole groups: (g, m + 1) with their room, and values (g,)."""
         problem = self._problem
-        top = np.repeat((quest.share * m)[:, np.newaxis], KEPT, axis=1)
+        top = np.repeat((run.share * m)[:, np.newaxis], KEPT, axis=1)
         progress = np.zeros(4, dtype=np.int64)
         while progress[0] < len(roots):
             before = progress[2]
@@ -245,7 +248,7 @@ class Pricer:
                 self._slack * m * (m - 1) / 2,
                 m,
                 s,
-                quest.least(m),
+                run.least(m),
                 roots,
                 stays.start,
                 stays.room,
@@ -254,25 +257,23 @@ class Pricer:
                 stays.room_atom,
                 stays.room_refund,
                 stays.room_base,
-                quest.width,
-                quest.shortfall is not None,
+                run.width,
+                run.shortfall is not None,
                 SLICE,
-                ROOT_BUDGET,
+                run.work_left,
                 top,
                 self._groups,
                 self._values,
                 progress,
             )
-            quest.looked_at += int(progress[2] - before)
-            if quest.is_over:
-                progress[3] += 1
+            run.work += int(progress[2] - before)
+            if progress[3] or run.is_over:
+                run.is_whole = False
                 break
-        if progress[3]:
-            quest.is_whole = False
-        quest.share = np.maximum(quest.share, top[:, -1] / m)
+        run.share = np.maximum(run.share, top[:, -1] / m)
         count = int(progress[1])
         values, groups = self._values[:count].copy(), self._groups[:count, : m + 1].copy()
-        if quest.shortfall is not None:
+        if run.shortfall is not None:
             return groups, values
         # What was among the best when it was found may no longer be.
         good = (values[:, np.newaxis] >= top[groups[:, :m], 0]).any(axis=1)
@@ -280,7 +281,7 @@ class Pricer:
 
     def _roots(
         self,
-        quest: Quest,
+        run: PricingRun,
         cost: FloatArray,
         base: float,
         m: int,
@@ -294,7 +295,7 @@ class Pricer:
         first, second = pairs[:, 0], pairs[:, 1]
         value = self._pair_values(first, second, scale)
         value -= (cost[first] + cost[second]) / (m - 1) + base / whole
-        bar = quest.least(m) / whole - self._slack
+        bar = run.least(m) / whole - self._slack
         good = value > bar
         roots = np.column_stack((pairs[good], np.full(int(good.sum()), -1)))
         if not len(stays.room_atom):
@@ -314,7 +315,7 @@ class Pricer:
             self._stay_values,
         )
         if count > len(self._stay_roots):
-            quest.is_whole = False
+            run.is_whole = False
             count = len(self._stay_roots)
         return (
             np.concatenate((roots, self._stay_roots[:count])).astype(np.int64),
@@ -327,14 +328,14 @@ class Pricer:
         return value + problem.bonus[first, second] if len(problem.bonus) else value
 
     def _put(
-        self, quest: Quest, groups: IntArray, values: FloatArray, kinds: IntArray, stays: Stays
+        self, run: PricingRun, groups: IntArray, values: FloatArray, kinds: IntArray, stays: Stays
     ) -> None:
         """Hand over groups whose last column is the room that they stay in, -1 for none."""
-        cheapest = int(kinds[np.argmin(quest.prices.kinds[kinds])])
+        cheapest = int(kinds[np.argmin(run.prices.kinds[kinds])])
         fixed = groups[:, -1] >= 0
         row = np.where(fixed, np.append(stays.rows, -1)[groups[:, -1]], -1)
         kind = np.where(fixed, np.append(self._problem.row_kind, -1)[row], cheapest)
-        quest.put(groups[:, :-1], kind, row, values)
+        run.put(groups[:, :-1], kind, row, values)
 
     def bound_of(self, prices: Prices, share: FloatArray) -> float:
         """Return the dual value once every atom costs its share more."""
@@ -347,9 +348,9 @@ class Pricer:
     def _pair_shares(self, prices: Prices) -> FloatArray:
         """Return half the sum of the best pairs of each atom: enough for any group, seen or not."""
         problem = self._problem
-        quest = Quest(prices, 0.0, 0, never_stop, np.zeros(problem.n_atoms))
-        self._search_lone_atoms(quest)
-        share = quest.share
+        run = PricingRun(prices, 0.0, 0, never_stop, np.zeros(problem.n_atoms))
+        self._search_lone_atoms(run)
+        share = run.share
         out = np.empty(problem.n_atoms)
         for m, s in self._shapes:
             if m == 1:

@@ -23,7 +23,9 @@ from engine.rooms.master import INTERIOR_TOLERANCE, SMALL, Master
 from engine.rooms.polish import Polish
 from engine.rooms.prices import Prices
 from engine.rooms.pricing import Priced, Pricer
+from engine.rooms.pricing_run import MOST_WORK
 from engine.rooms.problem import Groups, RoomProblem
+from engine.rooms.rounding import first_fit
 from engine.rooms.seating import seat_groups
 from engine.rooms.tightening import price_with_cuts
 
@@ -31,6 +33,7 @@ SMOOTHING = 0.8  # share of the way from the master's prices to the best ones so
 LEAST_SMOOTHING = 0.1
 LP_SHARE = 0.2  # of the wanted gap: how near the master's value its bound must come
 COLUMNS_A_ROUND = 6_000
+FEW_COLUMNS = 0.1  # an atom, from a heuristic search: then an exact one is tried
 MOST_COLUMNS, KEPT_COLUMNS = 12, 8  # an atom: beyond the first only so many of the best stay
 DIVE_COLUMNS = 12  # an atom that a dive begins with
 CUT_ROUNDS = 12
@@ -57,7 +60,13 @@ class Best:
     bound: float = np.inf
 
     def take(self, exchange: Exchange) -> bool:
-        """Keep a placement that is better; whether it was."""
+        """Keep a placement that is better; whether it was.
+
+        Its worth is added up anew: sums that much was added to and taken from are a little off.
+        """
+        if exchange.value <= self.value:
+            return False
+        exchange.start(exchange.room_of)
         value = exchange.value
         if value <= self.value:
             return False
@@ -97,6 +106,7 @@ class Search:
         self.best = Best(self.exchange.room_of.copy(), self.exchange.value)
         self.prices = Prices.zero(problem)
         self._duals = self.prices  # of the last master that was solved
+        self._work = MOST_WORK  # of one exact search; more where less proved nothing
 
     @property
     def is_done(self) -> bool:
@@ -108,9 +118,7 @@ class Search:
 
         ``start`` (n,) is a placement to begin from; ``saved`` the state of an earlier run.
         """
-        if is_matching(self.problem) and self._match():
-            return
-        if self._place_by_types():
+        if (is_matching(self.problem) and self._match()) or self._place_by_types():
             return
         if saved is None:
             self._start(start)
@@ -225,6 +233,16 @@ class Search:
         self.prices, self._feasible, self._asked = prices, found.feasible, found.bound
         pairs = self._pricer.quick_bound(prices)
         self.best.bound = min(self.best.bound, found.bound, pairs)
+        self._round(prices)
+
+    def _round(self, prices: Prices) -> None:
+        """Make a whole placement of the groups that are worth most above their prices."""
+        self._place(self.columns.among(first_fit(self.problem, self.columns, prices)))
+        self._seat_the_rest()
+        while self.exchange.swap(self._rng) > 0.0 and not self._clock.is_over():
+            self.columns.add(*self.exchange.groups())
+        self.best.take(self.exchange)
+        self._tell("Seating groups at first prices")
 
     def _groups_of_best(self) -> Groups:
         self.exchange.start(self.best.room_of)
@@ -232,7 +250,7 @@ class Search:
 
     def _generate(self, target: float) -> bool:
         """Add columns until the master's value is proved to ``target``; whether it was."""
-        smoothing = SMOOTHING
+        smoothing, is_near, is_barren = SMOOTHING, True, False
         while not self._clock.is_over():
             self._master.add_new_columns()
             at_corner = target < 10.0 * INTERIOR_TOLERANCE
@@ -244,20 +262,17 @@ class Search:
             self._drop_poor_columns()
             prices = self._duals.toward(self.prices, smoothing)
             floor = target * max(abs(value), 1.0) / (4.0 * max(self.problem.n_atoms, 1))
-            found = self._pricer.search(
-                prices, is_exact=True, tolerance=floor, should_stop=self._clock.is_over
-            )
-            if found.bound < self.best.bound:
-                self.best.bound, self.prices = found.bound, prices
-                self._feasible, self._asked = found.feasible, found.bound
+            found = self._price(prices, floor, is_exact=is_near)
             added = self._add_best(found)
             self._tell("Proving how good a placement can be")
-            if not found.is_whole:
-                # What was given up saw the groups of a few only; this one sees some of everybody.
-                some = self._pricer.search(prices, is_exact=False, tolerance=floor)
-                added += self._add_best(some)
-            if not found.is_whole and added > 0:
-                smoothing = (1.0 + smoothing) / 2.0
+            if not is_near:
+                is_barren, is_near = added == 0, added < FEW_COLUMNS * self.problem.n_atoms
+            elif not found.is_whole:
+                # Too far for a proof. A few groups of everybody bring the prices nearer.
+                self._work *= 2
+                if is_barren and added == 0:
+                    return False
+                is_near, smoothing = False, (1.0 + smoothing) / 2.0
             elif added > 0:
                 smoothing = max(0.6 * smoothing, LEAST_SMOOTHING)
             elif smoothing > 0.0:
@@ -265,6 +280,20 @@ class Search:
             else:
                 return True
         return False
+
+    def _price(self, prices: Prices, floor: float, *, is_exact: bool) -> Priced:
+        """Search at given prices, and keep the bound that this proves."""
+        found = self._pricer.search(
+            prices,
+            is_exact=is_exact,
+            tolerance=floor,
+            should_stop=self._clock.is_over,
+            most_work=self._work,
+        )
+        if found.bound < self.best.bound:
+            self.best.bound, self.prices = found.bound, prices
+            self._feasible, self._asked = found.feasible, found.bound
+        return found
 
     def _tighten(self) -> None:
         """Cut off mixtures that no placement comes near, and prove the bound that is left."""

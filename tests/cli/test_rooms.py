@@ -147,6 +147,17 @@ def test_a_high_price_keeps_everybody_who_can_stay(folder, capsys, tmp_path):
     assert free["weight"] >= result["weight"] - 1e-9
 
 
+def test_who_lived_in_a_room_that_is_gone_has_moved(folder, capsys, tmp_path):
+    """Nobody was said to have moved when a hall was closed, since none of its rooms was known."""
+    ids = list(read_ids(folder))
+    rows = [["student", "room"], *([student, f"OLD{k // 3}"] for k, student in enumerate(ids[:9]))]
+    before = write(tmp_path / "before.csv", rows)
+    code, result, _ = call(
+        capsys, folder, tmp_path / "q.csv", "--previous", before, "--move-cost", 1, "--gap", 1
+    )
+    assert (code, result["n_moved"]) == (0, 9)
+
+
 @pytest.mark.parametrize(
     ("option", "content", "message"),
     [
@@ -161,7 +172,10 @@ def test_a_high_price_keeps_everybody_who_can_stay(folder, capsys, tmp_path):
         ("--constraints", "rule,student_a,student_b\nsame:Sex,,\n", "same:Sex names no column"),
         ("--constraints", "rule,student_a\noffline,R99\n", "R99 is not a room"),
         ("--requests", "student,wants\nS-9,S-8\n", "S-9 is not in the survey"),
+        ("--requests", "student,wants\nS-2001,S-2002\nS-2001,S-2002\n", "twice, first in row 2"),
         ("--preferences", "student,rank,view\nS-9,1,sea\n", "view names no column"),
+        ("--preferences", "student,rank,hall\nS-2001,0,E\n", "expected a rank from 1"),
+        ("--constraints", "rule,student_a,student_b\nalike:Gender,1e6,\n", "at most 100,000 nats"),
         ("--previous", "student,place\nS-9,R1\n", "expected a column 'room'"),
     ],
 )

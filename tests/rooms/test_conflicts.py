@@ -78,6 +78,14 @@ def test_a_person_without_any_room_gets_the_smallest_set_of_rules() -> None:
         assert check(smaller) == ()
 
 
+def test_a_sentence_that_names_a_few_says_how_many_more_there_are() -> None:
+    """Seven locked people looked like six, whom the room would have held."""
+    rooms = Rooms(("A", "B"), np.array([6, 6]))
+    locks = tuple((k, k + 1) for k in range(6))
+    conflict = check(RoomRules(locks=locks), rooms)[0]
+    assert conflict.sentence == "No room fits S-0, S-1, S-2, S-3, S-4, S-5 and 1 more: 6 locks."
+
+
 def test_someone_assigned_to_two_rooms_is_told_both() -> None:
     (conflict,) = check(RoomRules(assigned=((3, 0), (3, 2), (5, 1))))
     assert conflict.students == (3,)

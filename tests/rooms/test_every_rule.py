@@ -156,7 +156,7 @@ def test_any_mixture_of_rules_gives_the_best_of_all_placements_or_says_there_is_
     n = int(rng.integers(4, 9 if seed % 10 else 11))
     capacities: list[int] = []
     while sum(capacities) < n + (0 if seed % 4 == 0 else rng.integers(1, 4)):
-        capacities.append(int(rng.integers(1, 5)))
+        capacities.append(int(rng.integers(1, 5 if seed % 2 else 9)))
     case = Case(seed, n, capacities, 0.35)
     case.check(best_by_subsets(case.worth, len(capacities), n))
 

@@ -7,7 +7,7 @@ from engine.core.errors import InfeasibleError, InvalidProblemError
 from engine.crf.room_rules import Need, Preference, Request, RoomRules
 from engine.crf.rooms import Rooms
 from engine.datasets.university import simulate_university
-from engine.learning.roommate_model import make_roommate_model
+from engine.learning.roommates.model import make_roommate_model
 from engine.rooms.explanation import (
     PlacementMoves,
     doubt_of_scores,

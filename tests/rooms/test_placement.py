@@ -230,6 +230,20 @@ def test_nobody_and_one_person_are_placed_too(n: int) -> None:
     assert all(0 <= pair[0] <= pair[1] for pair in combinations(found.room.tolist(), 2))
 
 
+@pytest.mark.parametrize("scale", [1e9, 1e305])
+def test_scores_too_large_to_tell_from_never_are_refused(scale: float) -> None:
+    """They were cut at -1e7 in exchanges, and what came out was called proved all the same."""
+    scores = np.array([[0.0, 1.0, -3.0], [1.0, 0.0, -2.0], [-3.0, -2.0, 0.0]])
+    rooms = Rooms(("A", "B"), np.array([2, 1]))
+    with pytest.raises(InvalidProblemError, match="scores: expected at most 100,000 nats"):
+        place_in_rooms(scores * scale, rooms)
+    with pytest.raises(InvalidProblemError, match="move_cost: expected at most 100,000 nats"):
+        place_in_rooms(scores, rooms, previous=np.array([0, 1, 0]), move_cost=scale)
+    largest = place_in_rooms(scores * 3e4, rooms, gap=1e-9)
+    assert largest.weight == pytest.approx(3e4)
+    assert largest.status is Status.CONVERGED
+
+
 @pytest.mark.parametrize("woman", ["F", "W", "female", "no"])
 def test_rooms_for_anybody_are_not_taken_for_those_of_women(woman: str) -> None:
     """An "F" was once read as "false", as a blank is: men were kept out of rooms for anybody."""

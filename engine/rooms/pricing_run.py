@@ -9,11 +9,11 @@ from engine.core.progress import StopCallback
 from engine.rooms.prices import Prices
 from engine.rooms.problem import LARGEST_ROOM
 
-MOST_WORK = 3e8  # sets looked at times atoms in one exact search: a few seconds
+MOST_WORK = 300_000_000  # entries read in one exact search: half a second
 
 
 @dataclass(slots=True)
-class Quest:
+class PricingRun:
     """What is searched for, and what was found so far over the sizes and views.
 
     ``least`` is what a group must be worth above its prices: so much an atom, or, where groups
@@ -30,13 +30,20 @@ class Quest:
     kind: list[IntArray] = field(default_factory=list)
     row: list[IntArray] = field(default_factory=list)
     reduced: list[FloatArray] = field(default_factory=list)
-    looked_at: int = 0
+    work: int = 0
+    most_work: int = MOST_WORK
     is_whole: bool = True
 
     @property
     def is_over(self) -> bool:
         """Whether to give up: too much work, or somebody asked to stop."""
-        return self.looked_at * len(self.share) > MOST_WORK or self.should_stop()
+        is_vain = self.is_exact and not self.is_whole
+        return is_vain or self.work_left <= 0 or self.should_stop()
+
+    @property
+    def work_left(self) -> int:
+        """How much more may be read."""
+        return self.most_work - self.work
 
     def least(self, m: int) -> float:
         """Return what groups of m atoms must be worth above their prices."""
