@@ -16,7 +16,7 @@ class Status(Enum):
     ITERATION_LIMIT = "iteration limit"
     TIME_LIMIT = "time limit"
     CANCELLED = "cancelled"
-    STALLED = "no further progress in floating point"
+    STALLED = "no further progress"
 
     @property
     def is_converged(self) -> bool:

@@ -2,6 +2,7 @@
 
 import gzip
 import zlib
+from codecs import BOM_UTF8
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,9 @@ class _Tokens:
         self._name = name
         self._words = text.split()
         self._next = 0
+        if "_" in text:  # Python would read 1_0 as 10
+            self._next = next(k for k, word in enumerate(self._words, 1) if "_" in word)
+            raise self.fail(f"expected a number, received {self._words[self._next - 1][:20]!r}")
 
     def fail(self, problem: str) -> InvalidProblemError:
         """Return the error that says ``problem`` and where the reader stands."""
@@ -81,7 +85,7 @@ def _read_text(path: Path) -> str:
         data = path.read_bytes()
         if data[:2] == b"\x1f\x8b":
             data = gzip.decompress(data)
-        return data.decode("ascii")
+        return data.removeprefix(BOM_UTF8).decode("ascii")
     except FileNotFoundError:
         raise InvalidProblemError(f"{path}: there is no such file.") from None
     except (OSError, EOFError, zlib.error) as error:

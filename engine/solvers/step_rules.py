@@ -98,7 +98,7 @@ class LineSearch:
 
     Where lambda is far below 1 no choice of step makes a single direction fast: the quadratic
     allows a move of about lambda. ``FullyCorrectiveFrankWolfe`` moves along many directions at once
-    (``benchmarks/README.md`` compares).
+    (``benchmarks/figures/matchings.md`` compares).
 
     Parameters
     ----------

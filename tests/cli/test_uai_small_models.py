@@ -58,6 +58,8 @@ def test_the_sum_over_a_single_variable(capsys, tmp_path, method):
 IMPOSSIBLE = [
     "MARKOV 1 2 1 0 1 0",  # a factor without variables
     "MARKOV 2 2 2 1 2 0 1 4 0 0 0 0",
+    # Three neighbours of two colours: messages settled at log10 2 and called it converged.
+    "MARKOV 3 2 2 2 3 2 0 1 2 0 2 2 1 2 4 0 1 1 0 4 0 1 1 0 4 0 1 1 0",
 ]
 
 
@@ -73,6 +75,49 @@ def test_impossible_models_fail_by_every_method(capsys, tmp_path, task, method, 
     answer = run(capsys, task, str(path), "--method", method)
     assert answer["code"] == 1
     assert "probability" in answer["error"]
+
+
+SUDOKU = "8..........36......7..9.2...5...7.......457.....1...3...1....68..85...1..9....4.."
+
+
+@pytest.fixture
+def sudoku(tmp_path):
+    """A model of all sudokus, and evidence that has one solution."""
+    cells = [(k // 9, k % 9, k // 27, k % 9 // 3) for k in range(81)]
+    pairs = [
+        (a, b)
+        for b, (row, column, *box) in enumerate(cells)
+        for a, (other_row, other_column, *other_box) in enumerate(cells[:b])
+        if row == other_row or column == other_column or box == other_box
+    ]
+    unlike = np.where(np.eye(9) > 0, -np.inf, 0.0)
+    model, evidence = tmp_path / "sudoku.uai", tmp_path / "sudoku.uai.evid"
+    write_uai(model, FactorGraph(np.full(81, 9), tuple(Factor(pair, unlike) for pair in pairs)))
+    seen = [f"{k} {int(digit) - 1}" for k, digit in enumerate(SUDOKU) if digit != "."]
+    evidence.write_text(f"1\n{len(seen)} {' '.join(seen)}\n")
+    return model, evidence, pairs
+
+
+def test_a_puzzle_of_one_solution_is_solved(capsys, sudoku):
+    """The method itself came to no end, and its proven answer read as not converged."""
+    model, evidence, pairs = sudoku
+    answer = run(capsys, "map", str(model), "--method", "lp", "--evidence", str(evidence))
+    assert (answer["value"], answer["bound"]) == (0.0, 0.0)
+    assert answer["exact"]
+    assert answer["converged"]
+    labels = answer["labels"]
+    assert all(labels[a] != labels[b] for a, b in pairs)
+    assert all(d in (".", str(x + 1)) for d, x in zip(SUDOKU, labels, strict=True))
+    by_means = run(capsys, "pr", str(model), "--method", "mean-field", "--evidence", str(evidence))
+    assert by_means["bound"] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_a_puzzle_without_solution_is_refused(capsys, sudoku):
+    model, evidence, _ = sudoku
+    evidence.write_text("2 0 7 1 7\n")
+    for task, method in (("map", "lp"), ("pr", "trw"), ("pr", "bp"), ("mar", "mean-field")):
+        words = (task, str(model), "--method", method, "--evidence", str(evidence))
+        assert run(capsys, *words)["code"] == 1, words
 
 
 def test_a_variable_of_one_state_does_not_keep_others_from_the_cut(capsys, tmp_path):

@@ -81,6 +81,8 @@ def test_entries_that_would_read_as_others_are_not_written(tmp_path, entry, word
         ("MARKOV 1 2 1 1 0 3 1 1 1", "needs 2 entries, 3 are stated"),
         ("MARKOV 1 2 1 1 0 2 1", "ends where a table entry"),
         ("MARKOV 1 2 1 1 0 2 1 two", "received 'two'"),
+        ("MARKOV 1 2 1 1 0 2 1 1_0", "word 9: expected a number, received '1_0'"),
+        ("MARKOV 1 1_0 1 1 0 2 1 10", "word 3: expected a number, received '1_0'"),
         ("MARKOV 1 2 1 1 0 2 1 -2", "negative or not finite"),
         ("MARKOV 1 2 1 1 0 2 1 nan", "negative or not finite"),
         ("MARKOV 1 2 1 1 0 2 1 1e-400", "word 9: '1e-400' is not zero, but too small"),
@@ -95,6 +97,14 @@ def test_malformed_files_are_refused_in_one_sentence(tmp_path, text, words):
         read_uai(path)
     assert str(caught.value).startswith("bad.uai, word ")
     assert "\n" not in str(caught.value)
+
+
+def test_a_byte_order_mark_and_lines_of_other_systems_are_passed_over(tmp_path):
+    path = tmp_path / "model.uai"
+    path.write_bytes(b"\xef\xbb\xbf" + GOOD.replace("\n", "\r\n").encode())
+    assert read_uai(path).n_variables == 2
+    (tmp_path / "plain.uai").write_text(GOOD)
+    assert read_uai(tmp_path / "plain.uai").n_variables == 2
 
 
 def test_files_that_are_no_text_are_refused(tmp_path):

@@ -11,7 +11,7 @@ from engine.solvers.control import Callbacks, Limits
 from engine.solvers.frank_wolfe import FrankWolfe
 from engine.solvers.theta_ascent import ThetaAscent
 from engine.structures.survey import SurveyStructure
-from tests.learning.roommate_cohorts import random_cohorts
+from tests.learning.roommates.cohorts import random_cohorts
 
 RIDGE = 4.0
 LIMITS = Limits(1e-12, max_iterations=6)

@@ -16,7 +16,7 @@ from engine.solvers.iterate import Iterate
 from engine.solvers.step_rules import Line, LineSearch, OpenLoop
 from engine.solvers.theta_ascent import ThetaAscent
 from engine.structures.survey import SurveyStructure
-from tests.learning.roommate_cohorts import random_cohorts
+from tests.learning.roommates.cohorts import random_cohorts
 from tests.reference import perfect_matchings as reference
 
 RIDGE = 4.0

@@ -1,6 +1,7 @@
 """A configuration of probability above zero, found by a satisfiability solver."""
 
 from collections.abc import Iterator
+from math import inf
 
 import numpy as np
 
@@ -15,9 +16,13 @@ CONFLICTS = 2_000  # of the solver between two questions whether to stop
 
 
 def find_feasible(
-    graph: FactorGraph, form: PairwiseForm, *, should_stop: StopCallback = never_stop
+    graph: FactorGraph,
+    form: PairwiseForm,
+    *,
+    most_conflicts: float = inf,
+    should_stop: StopCallback = never_stop,
 ) -> IntArray | None:
-    """Return a possible configuration, or None if ``should_stop`` answered True before one.
+    """Return a possible configuration, or None if ``should_stop`` or the conflicts came first.
 
     Labels without a partner go first (arc consistency); what is left becomes clauses: one label a
     variable, and for each label and edge one of its partners at the other end.
@@ -39,7 +44,9 @@ def find_feasible(
     model = possible_scores(form.model)
     nodes = model.graph.node_start
     with Solver(name="glucose4", bootstrap_with=_clauses(model)) as solver:
-        while not should_stop():
+        left = most_conflicts
+        while left > 0 and not should_stop():
+            left -= CONFLICTS
             solver.conf_budget(CONFLICTS)
             answer = solver.solve_limited()
             if answer is False:

@@ -38,6 +38,9 @@ GAP_PER_VARIABLE = 1e-5
 TREE_ITERATIONS = 100  # messages between two steps of the edge probabilities, kept warm
 # Table entries up to which Frank-Wolfe calls a generic solver; beyond, a bounded oracle.
 LARGEST_PROGRAMME = 5_000
+# Messages and Frank-Wolfe settle at numbers where nothing is possible, too. On models of so many
+# table entries a search of a moment, so many conflicts long, says so first.
+LARGEST_SEARCH, SEARCH_CONFLICTS = 50_000, 10_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,6 +154,8 @@ def log_partition(
     task = _Task(graph, form, rho, damping, max_iterations, on_progress, should_stop)
     if method == "mean-field":
         return _mean_field(task)
+    if form.model.has_zeros and form.model.graph.size <= LARGEST_SEARCH:
+        find_feasible(graph, form, most_conflicts=SEARCH_CONFLICTS, should_stop=should_stop)
     answer = _APPROXIMATIONS[method](task)
     if answer.log_partition == -np.inf:
         raise InfeasibleError(

@@ -35,8 +35,9 @@ SHRINK = 0.2  # of mu after a step that went nearly all of its way
 LAST_MU = 1e-14  # nats: below, rooms are rounding errors
 PATIENCE = 15  # steps at the last mu that bring nothing
 LOOK_EVERY = 5.0  # factor of mu after which odd sets are looked at again
-AFRESH = 1e-3  # nats: mu where a set has joined
-ROOM = 0.05  # of a set that joins where it is violated
+ROOM = 0.05  # of a set that joins where it has none
+RARE = 1e-3  # entries below are raised before a point is judged
+MOST_RAISED = 2.3  # nats that one is raised by: tenfold
 TINY = 1e-40
 SURE = 0.75  # of pairs whose 1 - tau is summed: at most one at a node, also on the way
 
@@ -86,6 +87,7 @@ def solve_from_inside(
     accuracy: float,
     *,
     exact_up_to: int,
+    known: tuple[IntArray, ...] = (),
     should_stop: StopCallback = never_stop,
 ) -> InteriorSolution:
     """Maximise <W, tau> + H_rho(tau) over the matching polytope of a dense graph.
@@ -95,6 +97,7 @@ def solve_from_inside(
     scores : ndarray, shape (n, n), symmetric, nats; -inf excludes a pair.
     rho : ndarray, shape (n,), reweighting in [0, 1].
     accuracy : float, wanted gap, relative to values above 1.
+    known : tuple of ndarray, odd sets that may bind: every one found on the way costs steps.
     exact_up_to : int, nodes up to which all odd cuts are looked at if nothing else proves them.
     should_stop : asked before every step.
 
@@ -109,6 +112,8 @@ def solve_from_inside(
     """
     problem = _Interior(scores, rho)
     point, mu = problem.start()
+    point = problem.join(point, _rows(known, len(rho)), mu)
+    trail = [(point, mu)]
     best: InteriorSolution | None = None
     looked_at, improved_at = mu, 0
     for step in range(1, MAX_STEPS + 1):
@@ -127,10 +132,12 @@ def solve_from_inside(
                 break
             if best.gap < 0.9 * before:
                 improved_at = step
-            joined = problem.join(point, found.proof.violated, max(mu, AFRESH))
-            if joined is not point:
-                point, mu, improved_at = joined, max(mu, AFRESH), step
-                looked_at = mu
+            new = _others(_rows(found.proof.violated, len(rho)), point.member)
+            if len(new):
+                point, mu = problem.go_back(trail, np.concatenate([point.member, new]))
+                looked_at, improved_at = mu, step
+                continue
+            trail.append((point, mu))
         if mu <= LAST_MU and step - improved_at > PATIENCE:
             break
         if length > 0.8:
@@ -165,23 +172,36 @@ class _Interior:
         none = np.empty(0)
         return _Point(tau, z, np.zeros(n), np.empty((0, n)), none, none), mu
 
-    def join(self, point: _Point, violated: tuple[IntArray, ...], mu: float) -> _Point:
-        """Return the point with further sets, unless it has all of them."""
-        rows = []
-        for nodes in violated:
-            row = np.zeros(len(point.tau))
-            row[nodes] = 1.0
-            if not (point.member == row).all(axis=1).any():
-                rows.append(row)
-        if not rows:
-            return point
-        room = np.full(len(rows), ROOM)
+    def go_back(
+        self, trail: list[tuple[_Point, float]], member: FloatArray
+    ) -> tuple[_Point, float]:
+        """Return the last point of the trail, with its mu, that has room for all these sets.
+
+        Room above mu: they join with multipliers below one nat, so that the point stays near the
+        centre. From a point that violates them by however little it is a long way back there.
+        """
+        while True:
+            point, mu = trail[-1]
+            new = _others(member, point.member)
+            if len(trail) == 1 or (self._room(point.tau, new) > mu).all():
+                trail[-1] = self.join(point, new, mu), mu
+                return trail[-1]
+            trail.pop()
+
+    def join(self, point: _Point, new: FloatArray, mu: float) -> _Point:
+        """Return the point with further sets (m, n)."""
+        room = self._room(point.tau, new)
+        room = np.where(room > mu, room, ROOM)
         return replace(
             point,
-            member=np.concatenate([point.member, np.array(rows)]),
+            member=np.concatenate([point.member, new]),
             room=np.concatenate([point.room, room]),
             multipliers=np.concatenate([point.multipliers, mu / room]),
         )
+
+    def _room(self, tau: FloatArray, member: FloatArray) -> FloatArray:
+        """Return what the pairs inside every set leave, shape (m,)."""
+        return np.asarray((member.sum(axis=1) - 1.0) / 2.0 - _inside(member, tau))
 
     def judge(
         self, point: _Point, steps: int, exact_up_to: int, should_stop: StopCallback
@@ -196,7 +216,9 @@ class _Interior:
             multipliers=point.multipliers,
         )
         value, bound = bound_value(self.asked, self.rho, tau, residual, dual)
-        return InteriorSolution(tau, value, bound, proof, dual, steps)
+        raised, residual = scale_to_rows(self._raise_rare(point), should_stop)
+        _, other = bound_value(self.asked, self.rho, raised, residual, dual)
+        return InteriorSolution(tau, value, min(bound, other), proof, dual, steps)
 
     def step(self, point: _Point, mu: float) -> tuple[_Point, float] | None:
         """Take one step; return the next point and the share of the step taken, None at the end."""
@@ -206,7 +228,7 @@ class _Interior:
         curvature = 1.0 / safe - self.counts / rest + point.z / safe
         curvature = np.where(curvature < 0, -1.0, 1.0) * np.maximum(np.abs(curvature), FLATTEST)
         rate = np.where(self.allowed, 1.0 / curvature, 0.0)
-        pull = self.scores - self.counts * (1.0 + np.log(rest)) - 1.0 - np.log(safe) + mu / safe
+        pull = self._gradient(safe, rest) + mu / safe
         pulled = rate * pull
         missing, crowding = self._missing(tau), self._crowding(point)
         m = len(member)
@@ -254,10 +276,26 @@ class _Interior:
         )
         return following, length
 
+    def _raise_rare(self, point: _Point) -> FloatArray:
+        """Return tau with small entries raised to where their duals say they are.
+
+        A step that takes most of a small entry away takes too much: its logarithm falls by more
+        than the step counts with. What that adds up to is nothing, but one pair's gradient that
+        is above 0 costs the bound as much as a likely pair's.
+        """
+        tau, prices = point.tau, (point.member.T * point.multipliers) @ point.member
+        safe = np.where(self.allowed, tau, 1.0)
+        excess = self._gradient(safe, self._rest(tau)) - prices - point.nu[:, None] - point.nu
+        rises = self.allowed & (tau < RARE) & (excess > 0.0)
+        return np.asarray(tau * np.exp(np.where(rises, np.minimum(excess, MOST_RAISED), 0.0)))
+
+    def _gradient(self, safe: FloatArray, rest: FloatArray) -> FloatArray:
+        """Return W + grad H where tau is ``safe``, 1 of no pair, and 1 - tau is ``rest``."""
+        return np.asarray(self.scores - self.counts * (1.0 + np.log(rest)) - 1.0 - np.log(safe))
+
     def _crowding(self, point: _Point) -> FloatArray:
         """Return how far the sets' room is from what their pairs leave."""
-        most = (point.member.sum(axis=1) - 1.0) / 2.0
-        return np.asarray(point.room - most + _inside(point.member, point.tau))
+        return np.asarray(point.room - self._room(point.tau, point.member))
 
     def _rest(self, tau: FloatArray) -> FloatArray:
         """Return 1 - tau, of sure pairs by what else their first node has."""
@@ -282,6 +320,20 @@ class _Interior:
         first, second = np.nonzero(np.triu(tau > SURE))
         tau[first, second] = tau[second, first] = 1.0 - spare[first]
         return tau
+
+
+def _rows(sets: tuple[IntArray, ...], n_nodes: int) -> FloatArray:
+    """Return which nodes sets hold, shape (m, n), 0 or 1."""
+    member = np.zeros((len(sets), n_nodes))
+    for row, nodes in zip(member, sets, strict=True):
+        row[nodes] = 1.0
+    return member
+
+
+def _others(member: FloatArray, known: FloatArray) -> FloatArray:
+    """Return the rows that are not among the known ones."""
+    seen = {row.tobytes() for row in known}
+    return member[[row.tobytes() not in seen for row in member]]
 
 
 def _inside(member: FloatArray, values: FloatArray) -> FloatArray:

@@ -20,7 +20,7 @@ import numpy as np
 
 from engine.core.arguments import FloatArray, IntArray
 from engine.core.progress import StopCallback, never_stop
-from engine.inference.matching.newton_point import NewtonPoint, reduce_scores
+from engine.inference.matching.newton_point import NewtonPoint
 from engine.inference.matching.newton_steps import NewtonSteps
 
 ON_THE_WAY = 0.05  # residual at which a point of the path is good enough to go on from
@@ -89,18 +89,6 @@ def follow_path(
             if share < SHORTEST:
                 break
     return replace(point, steps=steps)
-
-
-def hold_as_they_are(
-    start: NewtonPoint, sets: tuple[IntArray, ...], multipliers: FloatArray, rho: FloatArray
-) -> NewtonPoint:
-    """Return a solution without sets as one of higher scores inside sets held at what leaves them.
-
-    Its ``targets`` lead to sets that hold with equality, as ``follow_path`` goes on from here.
-    """
-    point = NewtonSteps(rho).add_sets(start, sets)
-    raised = reduce_scores(start.scores, sets, -multipliers)
-    return replace(point, scores=raised, multipliers=multipliers)
 
 
 def read_marginals(point: NewtonPoint, rho: FloatArray) -> FloatArray:

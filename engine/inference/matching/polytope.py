@@ -4,8 +4,7 @@ The optimum under the degree constraints comes first (``newton``). Odd sets that
 violates are held at equality by a multiplier m_U >= 0 each, which lowers the scores of the pairs
 inside; sets whose multiplier turns negative are let go; so on until every odd set is proved. Where
 the way there is too long, scores in between come first, with their sets. Where the way ends, the
-optimum is approached from inside the polytope (``interior``), which needs no way: until a short way
-is left (``crossover``), and all along where that ends too.
+optimum is approached from inside the polytope (``interior``), which needs no way.
 
     value(s) <= value(tau) + max_s <s - tau, R> + sum_U m_U ((|U| - 1) / 2 - tau(U))
 
@@ -17,10 +16,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engine.core.arguments import FloatArray
+from engine.core.arguments import FloatArray, IntArray
 from engine.core.progress import StopCallback, never_stop
 from engine.inference.matching.crossing_sets import uncross
-from engine.inference.matching.crossover import solution_near
 from engine.inference.matching.interior import solve_from_inside
 from engine.inference.matching.messages import scale_to_rows
 from engine.inference.matching.newton import follow_path, read_marginals
@@ -36,10 +34,10 @@ from engine.inference.matching.polytope_bound import bound_value
 RESIDUAL = 1e-10  # of potentials, nats: Newton's last step passes it by far
 MAX_ROUNDS = 40  # of odd sets found, held and let go
 SHORTEST_LEG = 1.0 / 16.0  # share of the way to the scores below which none is tried
-NO_LEGS = 100  # nodes up to which the way from inside costs less than legs do
+NO_LEGS = 300  # nodes up to which the way from inside costs less than legs do
 UNBOUNDED = 1e-7  # gap beyond which potentials have lost their digits, relative
 GAP = 1e-9  # wanted from inside, relative to values above 1
-ROUGH = 0.5  # that from which the way is short
+BINDS = 1e-6  # nats: a set of a smaller multiplier at the end does not bind
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +47,13 @@ class PolytopeSolution:
     Parameters
     ----------
     tau : ndarray, shape (n, n), symmetric with row sums 1.
-    point : NewtonPoint, to start warm from.
+    point : NewtonPoint, potentials, and the sets that bind with their multipliers.
     value : float, <W, tau> + H_rho(tau), nats, less what rounding and held sets may have added: no
         more than the maximum, but for what odd sets that tau misses by ``TOLERANCE`` are worth.
     upper_bound : float, certified, of the maximum over the matching polytope.
     proof : OddSetProof, of tau.
     steps : int, linear systems solved and sweeps.
+    is_from_inside : bool, whether the way ended: ``point`` is near a solution, and no start of one.
     """
 
     tau: FloatArray
@@ -63,6 +62,7 @@ class PolytopeSolution:
     upper_bound: float
     proof: OddSetProof
     steps: int
+    is_from_inside: bool = False
 
 
 def solve_over_polytope(
@@ -95,17 +95,30 @@ def solve_over_polytope(
     solution = _proved(found, scores, rho)
     if solution is not None:
         return solution
-    rough = solve_from_inside(scores, rho, ROUGH, exact_up_to=exact_up_to, should_stop=should_stop)
-    near = solution_near(rough, scores, rho)
-    steps = found.steps + rough.steps
-    found = _hold_sets(near, scores, rho, exact_up_to, holds_new, should_stop)
-    solution = _proved(found, scores, rho)
-    if solution is not None:
-        return replace(solution, steps=solution.steps + steps)
-    inside = solve_from_inside(scores, rho, GAP, exact_up_to=exact_up_to, should_stop=should_stop)
-    steps += found.steps + inside.steps
+    inside = solve_inside_polytope(
+        scores, rho, found.point.sets, exact_up_to=exact_up_to, should_stop=should_stop
+    )
+    return replace(inside, steps=found.steps + inside.steps)
+
+
+def solve_inside_polytope(
+    scores: FloatArray,
+    rho: FloatArray,
+    known: tuple[IntArray, ...],
+    *,
+    exact_up_to: int = EXACT_UP_TO,
+    should_stop: StopCallback = never_stop,
+) -> PolytopeSolution:
+    """Maximise as ``solve_over_polytope`` does, from inside; ``known`` odd sets may bind."""
+    found = solve_from_inside(
+        scores, rho, GAP, exact_up_to=exact_up_to, known=known, should_stop=should_stop
+    )
+    point = found.point
+    binds = np.flatnonzero(point.multipliers > BINDS)
+    sets, multipliers = tuple(point.sets[k] for k in binds), point.multipliers[binds]
+    point = replace(point, sets=sets, multipliers=multipliers)
     return PolytopeSolution(
-        inside.tau, start, inside.value, inside.upper_bound, inside.proof, steps
+        found.tau, point, found.value, found.upper_bound, found.proof, found.steps, True
     )
 
 

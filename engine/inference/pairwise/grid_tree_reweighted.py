@@ -13,7 +13,8 @@ from engine.crf.grid_features import GridScores
 from engine.graphs.grid import Grid, GridTables
 from engine.graphs.pairwise import PairwiseModel
 from engine.inference.marginals import Marginals
-from engine.inference.pairwise.tree_reweighted import GAP_PERIOD, Schedule, TreeReweighted
+from engine.inference.pairwise.message_passes import Schedule
+from engine.inference.pairwise.tree_reweighted import GAP_PERIOD, TreeReweighted
 from engine.kernels.grid_chains import SCORE_LIMIT
 from engine.kernels.long_sums import inner_product
 from engine.objectives.grid_chains import EXPONENT_LIMIT, CodedChains, largest_entries

@@ -1,13 +1,11 @@
 """Tree-reweighted and loopy belief propagation on general pairwise models, in logarithms."""
 
-from collections import deque
 from dataclasses import replace
 from math import log
-from typing import Literal
 
 import numpy as np
 
-from engine.core.arguments import FloatArray, IntArray, read_only
+from engine.core.arguments import FloatArray, read_only
 from engine.core.errors import InvalidProblemError
 from engine.core.progress import (
     Progress,
@@ -28,11 +26,11 @@ from engine.graphs.conditioning_shares import FLOW_TOLERANCE, conditioning_share
 from engine.graphs.dual_rounding import dual_allowance, score_magnitude
 from engine.graphs.pairwise import PairwiseGraph, PairwiseModel
 from engine.inference.marginals import CONSISTENT, Marginals
+from engine.inference.pairwise.message_passes import Schedule, message_passes
+from engine.inference.pairwise.reweighted_programme import interior_programme
 from engine.inference.pairwise.zeros import independent_bound, possible_scores
 from engine.kernels.messages_pairwise import read_beliefs, reweighted_bound, sweep_nodes
 from engine.kernels.table_margins import fit_determined, make_consistent
-
-Schedule = Literal["sequential", "checkerboard"]
 
 SMALLEST_RHO = 1e-6  # tables are divided by rho: an edge in no tree at all cannot be used
 GAP_PERIOD = 10  # iterations between two evaluations of the certified gap
@@ -43,7 +41,11 @@ QUIET_PERIODS = 20  # without such a rise, after which damping is halved again
 # Messages at rest count as converged only where the certified gap is this small: nats a node.
 GAP_PER_NODE = 1e-5
 RISE = 1e-9  # of a bound, relatively, that counts as one: what rounding does is no divergence
+SMALLEST_MOVE = 1e-13  # of a log message, nats: what rounding leaves of messages of moderate size
 TANGENT_ROUNDINGS = 16  # of a number in a bound by a tangent, besides one an edge at its node
+# Sweeps that do not come to rest by then, as where couplings are strong, hardly ever do within
+# thousands. Interior points close the gap of most models in 10 to 20 steps.
+SWEEPS_FIRST = 200
 FIT_ROUNDS = 1000  # proportional fitting of edge tables to node margins
 FIT_TOLERANCE = 1e-13
 
@@ -150,7 +152,9 @@ class TreeReweighted:
         """Iterate until no log message moves by more than ``tolerance`` (nats).
 
         Where there is a bound, messages at rest count as converged only if it is within 1e-5 nats
-        a node of the value.
+        a node of the value. If it is not, or they are not at rest after 200 sweeps, interior
+        points find them, one Newton step an iteration, and are converged by that gap alone. On
+        models too large for it messages go on towards ``SMALLEST_MOVE``.
 
         Parameters
         ----------
@@ -168,14 +172,31 @@ class TreeReweighted:
         if not warm:
             self._messages[:] = 0.0
         run = _Run(self, possible_scores(model), damping, schedule)
-        change, iteration, is_at_rest = 0.0, 0, False
-        status = Status.ITERATION_LIMIT
+        change, iteration = 0.0, 0
+        settled = max(accuracy or 0.0, GAP_PER_NODE * self.graph.n_nodes)
+        status, patience = Status.ITERATION_LIMIT, SWEEPS_FIRST
         while iteration < max_iterations:
+            if iteration == patience:
+                inside = self._go_inside(
+                    run, iteration, max_iterations, settled, on_progress, should_stop
+                )
+                if inside is not None and inside.dual_gap <= settled:
+                    return inside
+                iteration = iteration if inside is None else inside.iterations
+                if iteration >= max_iterations:
+                    break
             change = run.iterate()
             iteration += 1
-            is_at_rest = change <= tolerance * (1.0 - run.damping)
-            if is_at_rest:
-                break
+            if change <= tolerance * (1.0 - run.damping):
+                run.watch_bound()
+                result = self._result(run, iteration, Status.CONVERGED, change)
+                if result.upper_bound is None or result.dual_gap <= settled:
+                    return result
+                if iteration <= patience:
+                    patience = iteration
+                elif tolerance <= SMALLEST_MOVE:
+                    return replace(result, status=Status.STALLED, lower_bound=None)
+                tolerance = max(SMALLEST_MOVE, 0.1 * tolerance)
             if should_stop():
                 status = Status.CANCELLED
                 break
@@ -188,12 +209,31 @@ class TreeReweighted:
                     if result.dual_gap <= accuracy:
                         return result
         run.watch_bound()
-        result = self._result(run, iteration, Status.CONVERGED if is_at_rest else status, change)
-        if is_at_rest and result.upper_bound is not None:
-            settled = max(accuracy or 0.0, GAP_PER_NODE * self.graph.n_nodes)
-            if not result.dual_gap <= settled:
-                return replace(result, status=Status.STALLED, lower_bound=None)
-        return result
+        return self._result(run, iteration, status, change)
+
+    def _go_inside(
+        self,
+        run: "_Run",
+        iteration: int,
+        limit: int,
+        settled: float,
+        on_progress: ProgressCallback,
+        should_stop: StopCallback,
+    ) -> Marginals | None:
+        """Close the gap by interior points, and leave the messages of the best bound.
+
+        None where there is no bound or a step would take too long.
+        """
+        if self._shares is None:
+            return None
+        programme = interior_programme(run.model, self._shares)
+        if programme is None:
+            return None
+        tables, steps = programme.close_gap(
+            run.offer, settled, limit - iteration, on_progress, should_stop
+        )
+        run.take_back()
+        return self._result(run, iteration + steps, Status.CONVERGED, np.inf, tables)
 
     def tangent_bound(self, scores: FloatArray, tables: FloatArray, largest: float) -> float:
         """Return an upper bound of log Z from the tangent of H_rho at any ``tables`` (nats).
@@ -243,12 +283,24 @@ class TreeReweighted:
         rounded = sum_allowance(self.graph.size, float(tables[used] @ sizes))
         return rounded + (error + 10.0 * FIT_TOLERANCE) * float(sizes.sum())
 
-    def _result(self, run: "_Run", iterations: int, status: Status, change: float) -> Marginals:
-        model = run.model
+    def _read_beliefs(self, model: PairwiseModel) -> FloatArray:
         tables = np.zeros(self.graph.size)
         read_beliefs(self._layout, model.scores, self._weights, self._messages, tables, self._work)
         if model.has_zeros:
             fit_determined(self._layout, model.scores, tables, FIT_ROUNDS, FIT_TOLERANCE)
+        return tables
+
+    def _result(
+        self,
+        run: "_Run",
+        iterations: int,
+        status: Status,
+        change: float,
+        tables: FloatArray | None = None,
+    ) -> Marginals:
+        """Make ``tables``, if not given those of the messages, consistent, and value them."""
+        model = run.model
+        tables = self._read_beliefs(model) if tables is None else tables
         # Scores of millions cost the beliefs digits, and sums off by these times such scores count.
         nodes = tables[: self.graph.node_start[-1]]
         sums = np.add.reduceat(nodes, self.graph.node_start[:-1])
@@ -308,15 +360,33 @@ class _Run:
             change = max(change, moved)
         return change
 
-    def watch_bound(self) -> None:
-        """Keep the smallest bound; where it rises, go back to its messages and damp the next."""
+    def offer(self, messages: FloatArray) -> float:
+        """Try other messages; return the smallest bound so far."""
+        self._solver._messages[:] = messages
+        self._note_bound()
+        return np.inf if self.bound is None else self.bound
+
+    def take_back(self) -> None:
+        """Return to the messages of the smallest bound."""
+        self._solver._messages[:] = self._kept
+        self._last = np.inf
+
+    def _note_bound(self) -> float | None:
+        """Keep the bound that the messages prove, and them, if it is the smallest."""
         now = self._solver._upper_bound(self.model)
         if now is None or self.bound is None or self._lowest is None:
-            return
+            return None
         self.bound = min(self.bound, now)
         if now < self._lowest:
             self._lowest = now
             self._kept[:] = self._solver._messages
+        return now
+
+    def watch_bound(self) -> None:
+        """Keep the smallest bound; where it rises, go back to its messages and damp the next."""
+        now = self._note_bound()
+        if now is None:
+            return
         if now <= self._last + RISE * max(1.0, abs(self._last)):
             self._last = now
             self._quiet += 1
@@ -324,38 +394,6 @@ class _Run:
                 self._quiet = 0
                 self.damping = max(self._least_damping, 2.0 * self.damping - 1.0)
             return
-        self._solver._messages[:] = self._kept
-        self._last = np.inf
+        self.take_back()
         self.damping = min(max(self.damping, MOST_DAMPING), 0.5 + 0.5 * self.damping)
         self._quiet, self._patience = 0, 2 * self._patience
-
-
-def message_passes(
-    graph: PairwiseGraph, schedule: Schedule
-) -> list[tuple[IntArray, IntArray, bool]]:
-    """Return for each pass the order of nodes, their ranks in it, and if they send to all."""
-    forward = np.arange(graph.n_nodes, dtype=np.int64)
-    if schedule == "checkerboard":
-        order = np.argsort(two_colouring(graph), kind="stable")
-        return [(order, np.argsort(order), True)]
-    backward = forward[::-1].copy()  # its own inverse
-    return [(forward, forward, False), (backward, backward, False)]
-
-
-def two_colouring(graph: PairwiseGraph) -> IntArray:
-    """Return 0 or 1 a node by breadth-first distance: a proper colouring of bipartite graphs."""
-    colour = np.full(graph.n_nodes, -1, dtype=np.int64)
-    for root in range(graph.n_nodes):
-        if colour[root] >= 0:
-            continue
-        colour[root] = 0
-        queue = deque([root])
-        while queue:
-            node = queue.popleft()
-            low, high = graph.incident_start[node], graph.incident_start[node + 1]
-            for end in graph.incident_edge[low:high]:
-                other = graph.edges[end // 2, 1 - end % 2]
-                if colour[other] < 0:
-                    colour[other] = 1 - colour[node]
-                    queue.append(int(other))
-    return colour

@@ -5,7 +5,7 @@ import pytest
 
 from engine.crf.rules import Rules, split_groups
 from engine.inference.matching.impossible_pairs import check_rules
-from tests.learning.roommate_cohorts import random_survey
+from tests.learning.roommates.cohorts import random_survey
 
 
 @pytest.fixture

@@ -1,0 +1,232 @@
+"""Linear programmes with relative entropies, by a primal-dual interior-point method."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy  # its parts load when first used: a verb that needs no programme starts without
+
+from engine.core.arguments import FloatArray, IntArray
+
+KEPT = 0.01  # share of the way to the nearest bound that a step leaves
+FIRST_BARRIER = 0.1  # of the largest slope at the start, times the mean entry
+LEAST_CUT = 0.02  # of the barrier in one step
+# Slopes may fall short of 0 by this much. While they do the barrier is halved at most: where
+# entries fall towards exp(-1000), a step changes their logarithms by a few nats only.
+SHORTFALL, SLOW_CUT = 0.1, 0.5
+LONG_STEP = 0.9  # a shorter one, far from the optimum, has not met the slopes yet anyhow
+# Of its own size, taken from the pivot of each equation: some depend on others, and their pivots
+# would be what rounding leaves.
+REGULARISED = 1e-14
+CORRECTIONS, EXACT = 10, 1e-14  # of what a direction leaves of the equations
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EntropyTerms:
+    """The function costs x + sum_t weight_t x_a log(x_a / x_b) over x > 0, convex.
+
+    Parameters
+    ----------
+    costs : ndarray, shape (n,)
+    weights : ndarray, one number above 0 a term.
+    first, second : ndarray of int, a and b of each term; b = n stands for the number 1.
+
+    Examples
+    --------
+    >>> terms = EntropyTerms(np.zeros(2), np.ones(1), np.array([0]), np.array([1]))
+    >>> terms.gradient(np.array([2.0, 2.0])).tolist()
+    [1.0, -1.0]
+    """
+
+    costs: FloatArray
+    weights: FloatArray
+    first: IntArray
+    second: IntArray
+
+    def value(self, x: FloatArray) -> float:
+        """Return the function at x."""
+        upper, lower = self._ends(x)
+        return float(self.costs @ x + (self.weights * upper) @ np.log(upper / lower))
+
+    def gradient(self, x: FloatArray) -> FloatArray:
+        """Return its gradient, shape (n,)."""
+        upper, lower = self._ends(x)
+        slopes = self.weights * (np.log(upper / lower) + 1.0)
+        return self.costs + self._gather(slopes, -self.weights * upper / lower)
+
+    def curvature(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the diagonal of its Hessian, and the entry (a, b) that each term adds."""
+        upper, lower = self._ends(x)
+        diagonal = self._gather(self.weights / upper, self.weights * upper / lower**2)
+        return diagonal, -self.weights / lower
+
+    def _ends(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        extended = np.append(x, 1.0)
+        return extended[self.first], extended[self.second]
+
+    def _gather(self, at_first: FloatArray, at_second: FloatArray) -> FloatArray:
+        length = len(self.costs) + 1
+        total = np.bincount(self.first, at_first, minlength=length)
+        total = total + np.bincount(self.second, at_second, minlength=length)
+        return np.asarray(total[:-1], dtype=np.float64)
+
+
+class InteriorPoint:
+    """Minimise `EntropyTerms` over x > 0 with rows x = right, one Newton step a call.
+
+    Mehrotra's predictor chooses the barrier. No start needs to meet the equations.
+
+    Parameters
+    ----------
+    terms : EntropyTerms
+    rows : sparse array, shape (m, n); rows that depend on others do no harm.
+    right : ndarray, shape (m,)
+    start : ndarray, shape (n,), above 0.
+
+    Notes
+    -----
+    A step factorises one symmetric matrix of m + (number of different b) rows: variables that are
+    no b have a diagonal Hessian and are eliminated before.
+
+    References
+    ----------
+    Mehrotra 1992; Nesterov and Nemirovskii 1994, 5.3 (entropies beside the logarithmic barrier).
+    """
+
+    def __init__(
+        self,
+        terms: EntropyTerms,
+        rows: "scipy.sparse.csr_array",
+        right: FloatArray,
+        start: FloatArray,
+    ) -> None:
+        """Take the problem, and a barrier that fits its slopes."""
+        self.terms, self.point, self.multipliers = terms, start.copy(), np.zeros(len(right))
+        self._rows, self._right, self._squares = rows, right, rows.power(2)
+        steepest = max(1.0, float(np.abs(terms.gradient(start)).max()))
+        self._slack = FIRST_BARRIER * steepest * float(start.mean()) / start
+        self._length = 0.0
+        n = len(start)
+        is_second = np.zeros(n + 1, dtype=bool)
+        is_second[terms.second] = True
+        self._inner, self._outer = np.flatnonzero(is_second[:n]), np.flatnonzero(~is_second[:n])
+        columns = rows.tocsc()
+        self._inner_rows, self._outer_rows = columns[:, self._inner], columns[:, self._outer]
+
+    @property
+    def size(self) -> int:
+        """Rows of the matrix that each step factorises."""
+        return len(self._inner) + len(self._right)
+
+    @property
+    def infeasibility(self) -> float:
+        """Largest error of an equation."""
+        return float(np.abs(self._rows @ self.point - self._right).max(initial=0.0))
+
+    def step(self) -> bool:
+        """Go on by one step; return False, and change nothing, where numbers end."""
+        x, slack = self.point, self._slack
+        slopes = self.terms.gradient(x) + self._rows.T @ self.multipliers
+        missing = self._right - self._rows @ x
+        barrier = float(x @ slack) / len(x)
+        with np.errstate(all="ignore"):
+            try:
+                system = _NewtonSystem(self)
+            except RuntimeError:  # exactly singular
+                return False
+            dx, _ = system.solve(-slopes, missing)
+            ds = -slack - slack / x * dx
+            length = min(_longest(x, dx), _longest(slack, ds))
+            predicted = float((x + length * dx) @ (slack + length * ds)) / len(x)
+            cut = min(1.0, max(LEAST_CUT, (predicted / barrier) ** 3))
+            if self._length > LONG_STEP and slopes.min() < -SHORTFALL:
+                cut = max(cut, SLOW_CUT)
+            wanted = cut * barrier - (dx * ds if length > SHORTFALL else 0.0)
+            dx, dm = system.solve(wanted / x - slopes, missing)
+            ds = wanted / x - slack - slack / x * dx
+            length = min(1.0, (1.0 - KEPT) * min(_longest(x, dx), _longest(slack, ds)))
+            moved = x + length * dx, slack + length * ds, self.multipliers + length * dm
+            if not all(np.isfinite(part).all() for part in moved) or moved[0].min() <= 0.0:
+                return False
+        self.point, self._slack, self.multipliers = moved
+        self._length = length
+        return True
+
+
+class _NewtonSystem:
+    """Newton's equations at the present point of a run, factorised."""
+
+    def __init__(self, run: InteriorPoint) -> None:
+        terms, x = run.terms, run.point
+        n, inner, outer = len(x), run._inner, run._outer
+        self._inner, self._outer, self._n = inner, outer, n
+        diagonal, mixed = terms.curvature(x)
+        diagonal = diagonal + run._slack / x
+        place = np.zeros(n + 1, dtype=np.int64)
+        place[inner], place[outer] = np.arange(len(inner)), np.arange(len(outer))
+        is_inner = np.zeros(n + 1, dtype=bool)
+        is_inner[inner] = True
+        used = terms.second < n
+        a, b, mixed = terms.first[used], terms.second[used], mixed[used]
+        both = is_inner[a]
+        sparse = scipy.sparse
+        coupled = sparse.csr_array(
+            (mixed[~both], (place[b[~both]], place[a[~both]])), shape=(len(inner), len(outer))
+        )
+        rows, columns = place[b[both]], place[a[both]]
+        square = sparse.csr_array(
+            (np.tile(mixed[both], 2), (np.append(rows, columns), np.append(columns, rows))),
+            shape=(len(inner), len(inner)),
+        ) + sparse.diags_array(diagonal[inner])
+        self._below = sparse.vstack([coupled, run._outer_rows], format="csr")
+        self._inverse = 1.0 / diagonal[outer]
+        self._scaled = self._below @ sparse.diags_array(self._inverse)
+        blocks: list[list[Any]] = [[square, run._inner_rows.T], [run._inner_rows, None]]
+        whole = sparse.block_array(blocks)
+        self._matrix = sparse.csc_array(whole - self._scaled @ self._below.T)
+        lifted = np.zeros(self._matrix.shape[0])
+        lifted[len(inner) :] = REGULARISED * (run._squares @ (1.0 / diagonal))
+        self._factors = factorise(self._matrix - sparse.diags_array(lifted))
+        self._rows = run._rows
+
+    def solve(self, first: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the directions of the point and of the multipliers, refined once.
+
+        What large slopes leave of the equations is met by further directions, free of them.
+        """
+        direction, multipliers = self._reduce(first, second)
+        for _ in range(CORRECTIONS):
+            missing = second - self._rows @ direction
+            if np.abs(missing).max(initial=0.0) <= EXACT:
+                break
+            other, more = self._reduce(np.zeros_like(first), missing)
+            direction, multipliers = direction + other, multipliers + more
+        return direction, multipliers
+
+    def _reduce(self, first: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray]:
+        right = np.concatenate([first[self._inner], second]) - self._scaled @ first[self._outer]
+        found = self._factors.solve(right)
+        found += self._factors.solve(right - self._matrix @ found)
+        direction = np.empty(self._n)
+        direction[self._inner] = found[: len(self._inner)]
+        direction[self._outer] = self._inverse * (first[self._outer] - self._below.T @ found)
+        return direction, found[len(self._inner) :]
+
+
+def factorise(matrix: Any) -> "scipy.sparse.linalg.SuperLU":
+    """Factorise a sparse symmetric matrix, pivots as they come: definite or quasi-definite.
+
+    Raises RuntimeError if it is singular to the last digit.
+    """
+    return scipy.sparse.linalg.splu(
+        scipy.sparse.csc_array(matrix),
+        permc_spec="MMD_AT_PLUS_A",
+        diag_pivot_thresh=0.0,
+        options={"SymmetricMode": True},
+    )
+
+
+def _longest(values: FloatArray, direction: FloatArray) -> float:
+    """Return the longest step, at most 1, that keeps values + step direction at 0 or above."""
+    falls = direction < 0.0
+    return float(min(1.0, (-values[falls] / direction[falls]).min(initial=1.0)))
