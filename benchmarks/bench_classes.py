@@ -1,7 +1,8 @@
 """Classes of pixels: learning curves from whole label maps and from scribbles, beside peers.
 
     python -m benchmarks.bench_classes [--data DIR] [--learn 1,5,20] [--shares 0.001,0.01,0.1,1]
-                                       [--test 20] [--out DIR] [--quick]
+                                       [--method 'ours;...'] [--side 200] [--test 20]
+                                       [--out DIR] [--quick]
 
 DIR holds ``train``, ``test`` and ``classes.csv`` (by default the scenes of the real data). Of every
 picture a share of the pixels is painted, in short strokes at random; 1 is the whole map.
@@ -15,6 +16,7 @@ a run that was interrupted goes on.
 import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from time import process_time
 
@@ -28,13 +30,12 @@ from engine.crf.filter_bank import FilterBank
 from engine.crf.image_grid import model_shape, shrink_image, shrink_labels
 from engine.datasets.image_folder import list_images
 from engine.datasets.label_maps import LabelCode, match_values, read_label_code, read_values
-from engine.learning.class_model import ClassSegmentationModel
-from engine.learning.class_prediction import predict_classes
-from engine.learning.class_segmentation import train_class_segmentation
-from engine.learning.class_weights import trees_alone
+from engine.learning.segmentation.class_learning import train_class_segmentation
+from engine.learning.segmentation.class_model import ClassSegmentationModel, Detail
+from engine.learning.segmentation.class_prediction import predict_classes
+from engine.learning.segmentation.class_weights import trees_alone
 from engine.metrics.classes import Confusion, confusion
 
-MAX_SIDE = 200
 STROKE = 12  # pixels of a stroke
 SAMPLES = 100_000
 POTTS = (0.0, 0.3, 1.0, 3.0)
@@ -82,23 +83,29 @@ def judge(test: Sequence[Pair], label: Callable[[np.ndarray], np.ndarray], n: in
     return [total.error, total.mean_overlap]
 
 
-def ours(train: Sequence[Pair], test: Sequence[Pair], code: LabelCode, loss: str | None) -> list:
+def ours(
+    train: Sequence[Pair], test: Sequence[Pair], code: LabelCode, side: int, loss: str | None = None
+) -> list:
     """Error, overlap and seconds of trees with or without edges."""
     started = process_time()
     images, labels = (image for image, _ in train), (label for _, label in train)
-    found = train_class_segmentation(images, labels, code.names, loss=loss)
+    found = train_class_segmentation(
+        images, labels, code.names, loss=loss, detail=Detail(max_side=side)
+    )
     seconds = process_time() - started
     label = lambda image: predict_classes(found.model, image).labels  # noqa: E731
     return [*judge(test, label, len(code.names)), seconds]
 
 
-def potts(train: Sequence[Pair], test: Sequence[Pair], code: LabelCode) -> list:
+def potts(train: Sequence[Pair], test: Sequence[Pair], code: LabelCode, side: int) -> list:
     """Error, overlap and seconds of the trees and a Potts cut of tuned weight."""
     started, n = process_time(), len(code.names)
 
     def trees_of(pairs: Sequence[Pair]) -> ClassSegmentationModel:
         images, labels = (image for image, _ in pairs), (label for _, label in pairs)
-        return train_class_segmentation(images, labels, code.names, loss="trees").model
+        detail = Detail(max_side=side)
+        found = train_class_segmentation(images, labels, code.names, loss="trees", detail=detail)
+        return found.model
 
     def cut(model: ClassSegmentationModel, weight: float) -> Callable[[np.ndarray], np.ndarray]:
         layout = ClassLayout(n)
@@ -123,13 +130,13 @@ def potts(train: Sequence[Pair], test: Sequence[Pair], code: LabelCode) -> list:
     return [*judge(test, label, n), seconds]
 
 
-def random_forest(train: Sequence[Pair], test: Sequence[Pair], code: LabelCode) -> list:
+def random_forest(train: Sequence[Pair], test: Sequence[Pair], code: LabelCode, side: int) -> list:
     """Error, overlap and seconds of a random forest on the filter bank."""
     started, bank, n = process_time(), FilterBank(), len(code.names)
     rng = np.random.default_rng(0)
     rows, given = [], []
     for image, labels in train:
-        colours = shrink_image(image, model_shape(image.shape[:2], MAX_SIDE))
+        colours = shrink_image(image, model_shape(image.shape[:2], side))
         small = shrink_labels(labels, colours.shape[:2], n).ravel()
         known = np.flatnonzero(small < n)
         known = rng.choice(known, min(len(known), SAMPLES // len(train)), replace=False)
@@ -140,7 +147,7 @@ def random_forest(train: Sequence[Pair], test: Sequence[Pair], code: LabelCode) 
     seconds = process_time() - started
 
     def label(image: np.ndarray) -> np.ndarray:
-        colours = shrink_image(image, model_shape(image.shape[:2], MAX_SIDE))
+        colours = shrink_image(image, model_shape(image.shape[:2], side))
         guess = forest.predict(bank.compute(colours).reshape(bank.n_features, -1).T)
         small = guess.reshape(colours.shape[:2]).astype(np.uint8)
         y = (np.arange(image.shape[0]) + 0.5) * small.shape[0] / image.shape[0]
@@ -150,9 +157,9 @@ def random_forest(train: Sequence[Pair], test: Sequence[Pair], code: LabelCode) 
     return [*judge(test, label, n), seconds]
 
 
-CONTESTANTS: dict[str, Callable[[Sequence[Pair], Sequence[Pair], LabelCode], list]] = {
-    "ours": lambda train, test, code: ours(train, test, code, None),
-    "trees alone": lambda train, test, code: ours(train, test, code, "trees"),
+CONTESTANTS: dict[str, Callable[[Sequence[Pair], Sequence[Pair], LabelCode, int], list]] = {
+    "ours": ours,
+    "trees alone": partial(ours, loss="trees"),
     "trees, Potts": potts,
     "random forest": random_forest,
 }
@@ -163,10 +170,14 @@ def parse(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--data", type=Path, default=REAL_DATA / "scenes")
     parser.add_argument("--learn", default="1,5,20", help="numbers of pictures to learn from")
     parser.add_argument("--shares", default="0.001,0.01,0.1,1", help="shares that are painted")
+    parser.add_argument("--method", default=";".join(CONTESTANTS), help="which rows, by semicolons")
+    parser.add_argument("--side", type=int, default=200, help="longest side of a model, pixels")
     parser.add_argument("--test", type=int, default=20)
     parser.add_argument("--out", type=Path, default=Path("results/classes"))
     parser.add_argument("--quick", action="store_true", help="2 pictures, 1 % and all, 2 to test")
     args = parser.parse_args(words)
+    if strange := set(args.method.split(";")) - set(CONTESTANTS):
+        parser.error(f"--method: expected some of {', '.join(CONTESTANTS)}, not {strange.pop()}")
     if args.quick:
         args.learn, args.shares, args.test = "2", "0.01,1", 2
     return args
@@ -175,7 +186,7 @@ def parse(words: Sequence[str] | None = None) -> argparse.Namespace:
 def run(args: argparse.Namespace) -> list[list]:
     """Return a row for every number, share and contestant."""
     code = read_label_code(args.data / "classes.csv", ())
-    settings = {"data": args.data.name, "test": args.test, "side": MAX_SIDE}
+    settings = {"data": args.data.name, "test": args.test, "side": args.side}
     kept = KeptResults(args.out, settings)
     test = read_pairs(args.data / "test", code, args.test, seed=0)
     rows = []
@@ -184,12 +195,12 @@ def run(args: argparse.Namespace) -> list[list]:
         for share in map(float, args.shares.split(",")):
             rng = np.random.default_rng(7)
             train = [(image, scribbled(labels, share, rng)) for image, labels in whole]
-            for name, contestant in CONTESTANTS.items():
+            for name in args.method.split(";"):
                 key = f"{name.replace(', ', '-').replace(' ', '-')}-{count}-{share:g}"
                 found = kept.remember(
                     key,
-                    lambda compete=contestant, seen=train: {
-                        "row": np.array(compete(seen, test, code))
+                    lambda compete=CONTESTANTS[name], seen=train: {
+                        "row": np.array(compete(seen, test, code, args.side))
                     },
                 )
                 rows.append([count, f"{share:.1%}", name, *map(float, found["row"])])

@@ -9,13 +9,13 @@ each of 12 fits on --pictures scenes of at most --side pixels; --quick takes gen
 "sections": the univariate logistic loss of a random binary grid, rho = 1/2. "Error" is the largest
 difference from the implicit gradient at marginals converged to 1e-12, over its largest entry.
 Truncated fitting and back-propagation run on the compiled kernels of grids, the others on those of
-general graphs. Grids of five labels have compiled kernels for all of them (in single precision
-where a number of sweeps is truncated).
+general graphs. Grids of five labels have compiled kernels for all of them, for tree-reweighted
+messages (in single precision where a number of sweeps is truncated) and for mean field.
 """
 
 import argparse
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import process_time
 
@@ -36,7 +36,7 @@ from engine.inference.pairwise.marginal_gradients import ImplicitGradient
 from engine.inference.pairwise.tree_reweighted import TreeReweighted
 from engine.objectives.class_losses import CLASS_GRADIENTS, ClassLoss
 from engine.objectives.class_losses import loss_and_gradient as class_gradient
-from engine.objectives.grid_losses import LossOptions, loss_and_gradient
+from engine.objectives.grid_losses import INFERENCES, LossOptions, loss_and_gradient
 from engine.objectives.pairwise_losses import marginal_loss
 from engine.objectives.perturbation import perturbed_gradient
 from engine.structures.grid import GridStructure
@@ -102,7 +102,9 @@ def compare(side: int, rng: np.random.Generator) -> dict[str, Timing]:
     return timings
 
 
-def compare_classes(side: int, n_classes: int, rng: np.random.Generator) -> dict[str, Timing]:
+def compare_classes(
+    side: int, n_classes: int, inference: str, rng: np.random.Generator
+) -> dict[str, Timing]:
     """Time every gradient of the clique logistic loss on one picture of several labels."""
     trees = rng.normal(size=(side, side, n_classes)).astype(np.float32)
     maps = rng.normal(size=(side, side, 3)).astype(np.float32)
@@ -110,10 +112,11 @@ def compare_classes(side: int, n_classes: int, rng: np.random.Generator) -> dict
     labels = rng.integers(0, n_classes, (side, side)).astype(np.uint8)
     example = ClassExample(features, labels)
     theta = features.layout.plain() + 0.2 * rng.normal(size=features.layout.size)
-    exact = class_gradient(example, theta, ClassLoss(CLASS_LOSS, gradient="implicit"))[1]
-    ways = {name: ClassLoss(CLASS_LOSS, gradient=name) for name in CLASS_GRADIENTS[1:]}
+    plain = ClassLoss(CLASS_LOSS, inference=inference)
+    exact = class_gradient(example, theta, replace(plain, gradient="implicit"))[1]
+    ways = {name: replace(plain, gradient=name) for name in CLASS_GRADIENTS[1:]}
     for count in (5, 10, 40):
-        ways[f"truncated, {count} iterations"] = ClassLoss(CLASS_LOSS, iterations=count)
+        ways[f"truncated, {count} iterations"] = replace(plain, iterations=count)
     timings = {}
     for name, options in ways.items():
         class_gradient(example, theta, options)
@@ -130,7 +133,9 @@ def run(sides: list[int], rng: np.random.Generator) -> dict[int, dict[str, Timin
     for side in sides:
         answers[side] = compare(side, rng)
         _print(f"{side} x {side} pixels", answers[side])
-        _print(f"{side} x {side} pixels, five labels", compare_classes(side, 5, rng))
+        for inference in INFERENCES:
+            timings = compare_classes(side, 5, inference, rng)
+            _print(f"{side} x {side} pixels, five labels, {inference}", timings)
     return answers
 
 

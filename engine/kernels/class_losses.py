@@ -66,8 +66,8 @@ def begin_nodes(kind, sharpness, marginals, labels, weights, messages, adjoint, 
     marginals : (H, W, L) float32, see `fill_marginals`
     labels : (H, W) uint8; those from L on are unknown and cost nothing
     weights : (L,) float64, of the pixels of each class
-    messages : (4, H, W, L) float32
-    adjoint : (4, H, W, L) float32, written: derivatives in the messages
+    messages : (4, H, W, L) float32; (0, H, W, L) where marginals come without any
+    adjoint : as the messages, written: derivatives in them
     node_adjoint : (H, W, L) float32, written: derivatives in the node scores
     """
     height, width, count = marginals.shape
@@ -83,7 +83,7 @@ def begin_nodes(kind, sharpness, marginals, labels, weights, messages, adjoint, 
             for x in range(count):
                 part = weights[label] * slope[x]
                 node_adjoint[i, j, x] = part
-                for d in range(4):
+                for d in range(len(messages)):
                     adjoint[d, i, j, x] = 0.5 * part / messages[d, i, j, x]
     return loss
 

@@ -24,8 +24,9 @@ from engine.kernels import class_losses as begin
 from engine.kernels.class_messages import reverse_sweep
 from engine.objectives import class_gradients as at_rest
 from engine.objectives.class_gradients import ScoreSlopes
+from engine.objectives.class_mean_field import ClassMeanField, MeanFieldSlopes, clique_loss
 from engine.objectives.class_messages import ClassMessages, Messages
-from engine.objectives.grid_losses import LOCAL_LOSSES
+from engine.objectives.grid_losses import INFERENCES, LOCAL_LOSSES
 from engine.objectives.perturbation import SIDES
 
 NODE_LOSSES = {
@@ -58,6 +59,8 @@ class ClassLoss:
         until messages rest (to ``threshold``, 1e-11 by default), in double precision, whatever
         ``iterations``, and differentiate implicitly or by perturbation; the likelihood needs
         neither there.
+    inference : "trw" or "mean-field", which sweeps in double precision always, and whose
+        ``threshold`` is of the change of a marginal; local losses ignore it
 
     Examples
     --------
@@ -72,12 +75,14 @@ class ClassLoss:
     weights: tuple[float, ...] = ()
     is_potts: bool = False
     gradient: str = "truncated"
+    inference: str = "trw"
 
     def __post_init__(self) -> None:
         """Raise InvalidProblemError for an unknown name or a number out of range."""
         for name, value, known in (
             ("loss", self.loss, CLASS_LOSSES),
             ("gradient", self.gradient, CLASS_GRADIENTS),
+            ("inference", self.inference, INFERENCES),
         ):
             if value not in known:
                 names = ", ".join(known)
@@ -98,6 +103,8 @@ def loss_and_gradient(example: ClassExample, theta: FloatArray, options: ClassLo
     if options.loss in LOCAL_LOSSES:
         return _local_loss(example, theta, options.loss)
     run = _run if options.gradient == "truncated" else _run_at_rest
+    if options.inference == "mean-field":
+        run = _run_mean_field
     value, gradient = run(example, theta, options, is_held=False)
     if options.loss != LIKELIHOOD:
         return value, gradient
@@ -119,11 +126,11 @@ def _run(
         states.append(chains.messages.copy())
         if options.threshold is not None and not change > options.threshold:
             break
-    value, adjoint, slopes = _begin(chains, example, options)
+    value, adjoint, slopes = begin_loss(chains, example, options)
     sums = (slopes.nodes, slopes.extra, slopes.pairs)
     for before, after in reversed(list(pairwise(states))):
         reverse_sweep(*chains.fixed, before, after, adjoint, *sums)
-    return value, _pull_back(example, slopes)
+    return value, pull_back(example, slopes)
 
 
 def _run_at_rest(
@@ -136,18 +143,68 @@ def _run_at_rest(
         chains.hold(example.labels)
     threshold = at_rest.REST if options.threshold is None else options.threshold
     at_rest.rest(chains, threshold)
-    value, adjoint, slopes = _begin(chains, example, options)
+    value, adjoint, slopes = begin_loss(chains, example, options)
     if options.loss == LIKELIHOOD:  # log Z is stationary in messages at rest
-        return value, _pull_back(example, slopes)
+        return value, pull_back(example, slopes)
     if options.gradient == "implicit":
         at_rest.add_implicit(chains, adjoint, slopes)
-        return value, _pull_back(example, slopes)
+        return value, pull_back(example, slopes)
     slope = _marginal_slope(chains, example, options)
     sides = SIDES[options.gradient]
     return value, at_rest.perturbed(chains, example.labels, slope, sides, threshold)
 
 
-def _begin(
+def _run_mean_field(
+    example: ClassExample, theta: FloatArray, options: ClassLoss, *, is_held: bool
+) -> Gradient:
+    """Pass forth and back, keeping all marginals or until they rest, and differentiate."""
+    field = ClassMeanField(example.features, theta, example.labels if is_held else None)
+    states: list[FloatArray] = []
+    threshold = at_rest.REST if options.threshold is None else options.threshold
+    limits = (threshold, at_rest.MOST_SWEEPS)
+    is_truncated = options.gradient == "truncated"
+    if is_truncated:
+        for _ in range(options.iterations):
+            change = field.sweep(states)
+            if options.threshold is not None and not change > threshold:
+                break
+    else:
+        field.rest(*limits)
+    value, adjoint, slopes = _begin_mean_field(field, example, options)
+    if is_truncated:
+        field.go_back(states, adjoint, slopes)
+    elif options.loss != LIKELIHOOD:  # which is stationary in marginals at rest
+        if options.gradient != "implicit":
+            slope = adjoint / np.maximum(field.marginals, begin.SMALLEST)
+            return value, field.perturbed(slope, SIDES[options.gradient], *limits)
+        field.add_implicit(adjoint, slopes)
+    return value, example.features.pull_back(slopes.nodes, slopes.agreement, slopes.pairs)
+
+
+def _begin_mean_field(
+    field: ClassMeanField, example: ClassExample, options: ClassLoss
+) -> tuple[float, FloatArray, MeanFieldSlopes]:
+    """Return the loss, or the bound of the likelihood, and derivatives in log q and in scores."""
+    n = field.nodes.shape[2]
+    if options.loss == LIKELIHOOD:
+        return field.lower_bound()
+    if options.loss == CLIQUE:
+        return *clique_loss(field.logs, example.labels, example.labels < n), field.zeros()
+    nothing, adjoint = np.empty((0, *field.nodes.shape)), np.empty_like(field.nodes)
+    value = begin.begin_nodes(
+        NODE_LOSSES[options.loss],
+        options.sharpness,
+        field.marginals,
+        example.labels,
+        np.array(options.weights or np.ones(n)),
+        nothing,
+        nothing,
+        adjoint,
+    )
+    return float(value), adjoint, field.zeros()
+
+
+def begin_loss(
     chains: ClassMessages, example: ClassExample, options: ClassLoss
 ) -> tuple[float, Messages, ScoreSlopes]:
     """Return the loss of the present messages, its derivatives in them and in the scores."""
@@ -173,7 +230,7 @@ def _begin(
     return float(value), adjoint, slopes
 
 
-def _pull_back(example: ClassExample, slopes: ScoreSlopes) -> FloatArray:
+def pull_back(example: ClassExample, slopes: ScoreSlopes) -> FloatArray:
     """Return the gradient in theta; the kernels' tables are exp(2 theta)."""
     return example.features.pull_back(slopes.nodes, 2.0 * slopes.extra, 2.0 * slopes.pairs)
 

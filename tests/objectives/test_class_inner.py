@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 from engine.core.progress import never_stop
 from engine.crf.class_features import ClassExample
-from engine.learning.class_weights import estimate_curvature, fit_likelihood
+from engine.learning.segmentation.class_weights import estimate_curvature, fit_likelihood
 from engine.objectives.class_inner import (
     ClassSetInnerProblem,
     expected_statistics,

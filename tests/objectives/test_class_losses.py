@@ -13,6 +13,7 @@ from engine.crf.class_features import ClassExample
 from engine.graphs.grid import Grid
 from engine.graphs.pairwise import PairwiseGraph
 from engine.learning.pairwise_fitting import PairwiseExample, PairwiseFitting, PairwiseObjective
+from engine.objectives.class_batches import FEWEST, batch_loss_and_gradient, in_batches
 from engine.objectives.class_losses import CLASS_LOSSES, ClassLoss, loss_and_gradient
 from engine.objectives.grid_losses import LOCAL_LOSSES
 from engine.objectives.pairwise_losses import HIDDEN
@@ -41,6 +42,32 @@ def test_pairs_are_learned_from_a_start_without_any() -> None:
         if loss != "independent":
             _, gradient = loss_and_gradient(one, plain, ClassLoss(loss, iterations=3))
             assert (np.abs(gradient[-18:]) > 1e-4).all(), loss
+
+
+@pytest.mark.parametrize("loss", ["univariate-logistic", "clique-logistic", "surrogate-likelihood"])
+def test_pictures_side_by_side_lose_as_one_by_one(loss: str) -> None:
+    alike = [example(5, 6, 3, seed=seed) for seed in range(FEWEST + 2)]
+    other = example(4, 6, 3)
+    theta = parameters(other, is_potts=False, size=0.1)
+    options = ClassLoss(loss, iterations=3)
+    batches = in_batches([alike[0], other, *alike[1:]], options)
+    assert [len(batch) for batch in batches] == [len(alike), 1]
+    value, gradient = batch_loss_and_gradient(batches[0], theta, options)
+    values, gradients = zip(*(loss_and_gradient(one, theta, options) for one in alike), strict=True)
+    assert value == pytest.approx(sum(values), rel=1e-6)
+    assert_allclose(gradient, sum(gradients), rtol=1e-4, atol=1e-4)
+
+
+def test_only_truncated_losses_with_pair_tables_go_side_by_side() -> None:
+    alike = [example(5, 6, 3, seed=seed) for seed in range(FEWEST + 2)]
+    for options in (
+        ClassLoss("piecewise"),
+        ClassLoss(is_potts=True),
+        ClassLoss(threshold=1e-3),
+        ClassLoss(gradient="implicit"),
+        ClassLoss(inference="mean-field"),
+    ):
+        assert len(in_batches(alike, options)) == len(alike), options
 
 
 def as_pairwise(one: ClassExample) -> PairwiseExample:

@@ -8,12 +8,14 @@ from numpy.testing import assert_allclose
 
 from engine.crf.class_features import ClassExample, ClassFeatures, centred
 from engine.crf.image_features import code_edges
-from engine.learning.class_prediction import best_labelling
+from engine.learning.segmentation.class_prediction import best_labelling
 from engine.objectives.class_messages import ClassMessages
 
 
-def example(rows: int, columns: int, n_classes: int, n_maps: int = 1) -> ClassExample:
-    rng = np.random.default_rng(0)
+def example(
+    rows: int, columns: int, n_classes: int, n_maps: int = 1, seed: int = 0
+) -> ClassExample:
+    rng = np.random.default_rng(seed)
     trees = centred(rng.normal(size=(rows, columns, n_classes)).astype(np.float32))
     maps = rng.normal(size=(rows, columns, n_maps)).astype(np.float32)
     features = ClassFeatures(trees, maps, code_edges(rng.random((rows, columns, 3))))

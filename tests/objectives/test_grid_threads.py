@@ -12,7 +12,7 @@ from numba.core.dispatcher import Dispatcher
 
 import engine.kernels
 from engine.crf.grid_features import GridExample
-from engine.learning import marginal_fitting
+from engine.learning.segmentation import marginal_fitting
 from engine.objectives.grid_inner import GridSetInnerProblem
 from engine.objectives.grid_losses import LossOptions
 from engine.objectives.learning_dual import make_learning_dual
