@@ -16,19 +16,19 @@ from .graphs.edge_list import EdgeList, read_graph
 from .graphs.factor_graph import Factor, FactorGraph
 from .inference.factors.log_partition import log_partition, marginals
 from .inference.factors.map_portfolio import map_estimate
-from .learning.boosted_segmentation import train_boosted_segmentation
-from .learning.class_model import load_class_model
-from .learning.class_prediction import predict_classes
-from .learning.class_segmentation import train_class_segmentation
-from .learning.live_segmenter import LiveSegmenter
-from .learning.roommate_evaluation import evaluate_roommates
-from .learning.roommate_explanation import explain_pair, question_weights
-from .learning.roommate_model import load_roommate_model
-from .learning.roommate_proposal import propose_pairs
-from .learning.roommates import train_roommates
-from .learning.segmentation import train_segmentation
-from .learning.segmentation_model import load_segmentation_model
-from .learning.segmentation_prediction import evaluate_mask, predict_segmentation
+from .learning.roommates.evaluation import evaluate_roommates
+from .learning.roommates.explanation import explain_pair, question_weights
+from .learning.roommates.model import load_roommate_model
+from .learning.roommates.proposal import propose_pairs
+from .learning.roommates.training import train_roommates
+from .learning.segmentation.boosted_learning import train_boosted_segmentation
+from .learning.segmentation.class_learning import train_class_segmentation
+from .learning.segmentation.class_model import load_class_model
+from .learning.segmentation.class_prediction import predict_classes
+from .learning.segmentation.live_segmenter import LiveSegmenter
+from .learning.segmentation.mask_learning import train_segmentation
+from .learning.segmentation.mask_model import load_segmentation_model
+from .learning.segmentation.mask_prediction import evaluate_mask, predict_segmentation
 from .oracles.assignment import assign
 from .oracles.perfect_matching import CompleteGraphMatcher
 from .oracles.sparse_matching import max_weight_matching

@@ -2,12 +2,13 @@
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from engine.core.errors import InvalidProblemError
-from engine.crf.class_features import MOST_CLASSES
+from engine.crf.class_features import MOST_CLASSES, UNKNOWN
 from engine.datasets.image_folder import ImageFile
 from engine.datasets.label_maps import (
     LabelCode,
@@ -19,7 +20,18 @@ from engine.datasets.label_maps import (
 
 
 def label_code(args: argparse.Namespace, files: Sequence[ImageFile]) -> LabelCode:
-    """Return the classes that --classes and --unknown name, or those of all values in the files."""
+    """Return the classes that --classes and --unknown name, or those of all values in the files.
+
+    Where nobody says what is unknown, 255 is, as in VOC and Cityscapes, unless it is a class.
+    """
+    code = _named_code(args, files)
+    if args.unknown or UNKNOWN in (*code.values, *code.unknown):
+        return code
+    return replace(code, unknown=(*code.unknown, UNKNOWN))
+
+
+def _named_code(args: argparse.Namespace, files: Sequence[ImageFile]) -> LabelCode:
+    """The classes, and what is said to be unknown."""
     given = args.classes or "auto"
     if given.casefold().endswith(".csv"):
         return read_label_code(Path(given), args.unknown)
@@ -34,12 +46,14 @@ def label_code(args: argparse.Namespace, files: Sequence[ImageFile]) -> LabelCod
             found.update(int(value) for value in np.unique(read_values(file.mask_path)))
         except InvalidProblemError:
             continue  # named when it is read to learn from
-        if len(found) > MOST_CLASSES + len(args.unknown):
+        if len(found) > MOST_CLASSES + max(len(args.unknown), 1):
             raise InvalidProblemError(
                 f"--classes auto: there are more than {MOST_CLASSES} values; name the classes in "
                 "a table."
             )
     used = sorted(found - set(args.unknown))
+    if not args.unknown and len(used) > 2 and UNKNOWN in used:
+        used.remove(UNKNOWN)
     names = [value_in_words(value) for value in used]
     if len(used) == 2 and used[0] == 0:
         names = ["background", "foreground"]

@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import tee
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,12 +14,14 @@ from engine.cli.failures import Failures, nothing_left
 from engine.core.arguments import ByteImage
 from engine.core.errors import InvalidProblemError
 from engine.core.progress import Progress
-from engine.datasets.image_folder import ImageFile
-from engine.learning.boosted_segmentation import TrainedBoosted
-from engine.learning.class_model import Detail
-from engine.learning.class_segmentation import TrainedClasses
-from engine.learning.detail_choice import MOST_PICTURES, choose_detail, sides_to_try
-from engine.learning.segmentation import TrainedSegmentation
+from engine.datasets.image_folder import ImageFile, view_of_set
+from engine.datasets.picture_view import PictureView
+from engine.learning.segmentation.boosted_learning import TrainedBoosted
+from engine.learning.segmentation.class_learning import TrainedClasses
+from engine.learning.segmentation.class_model import MAX_FILE_BYTES, Detail
+from engine.learning.segmentation.detail_choice import MOST_PICTURES, choose_detail, sides_to_try
+from engine.learning.segmentation.mask_learning import TrainedSegmentation
+from engine.learning.segmentation.model_parts import read_view
 
 Read = TypeVar("Read")
 Trained = TrainedSegmentation | TrainedBoosted | TrainedClasses
@@ -50,6 +53,18 @@ def read_each(
         yield file, found
     if len(skipped) == len(files):
         raise InvalidProblemError(nothing_left(skipped))
+
+
+def viewed(
+    files: Sequence[ImageFile], model: Path | None = None
+) -> tuple[Sequence[ImageFile], PictureView | None]:
+    """Return files that are shown by one view, and the view: of all of them, or a model's own.
+
+    A model that learned from no deep pictures has none: then it is that of the files as well.
+    """
+    view = None if model is None else read_view(model, max_bytes=MAX_FILE_BYTES)
+    view = view or view_of_set(files)
+    return [replace(file, view=view) for file in files], view
 
 
 def some_of(files: Sequence[ImageFile]) -> Sequence[ImageFile]:

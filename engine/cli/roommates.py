@@ -20,11 +20,11 @@ from engine.crf.survey import Survey
 from engine.datasets.room_files import read_roommates_csv
 from engine.datasets.roommate_files import write_pairs_csv, write_weights_csv
 from engine.datasets.survey_csv import read_rules_csv, read_survey_csv
-from engine.learning.roommate_evaluation import evaluate_roommates
-from engine.learning.roommate_model import load_roommate_model
-from engine.learning.roommate_proposal import propose_pairs
-from engine.learning.roommate_solvers import SOLVERS
-from engine.learning.roommates import train_roommates
+from engine.learning.roommates.evaluation import evaluate_roommates
+from engine.learning.roommates.model import load_roommate_model
+from engine.learning.roommates.proposal import propose_pairs
+from engine.learning.roommates.solvers import SOLVERS
+from engine.learning.roommates.training import train_roommates
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -19,6 +19,7 @@ from engine.cli.picture_files import (
     some_of,
     spare_drawn,
     training_figures,
+    viewed,
 )
 from engine.cli.segment_tiles import predict_in_tiles, wants_tiles
 from engine.core.arguments import ByteImage
@@ -28,13 +29,17 @@ from engine.crf.image_grid import MIN_SIDE
 from engine.datasets.image_folder import ImageFile, list_images
 from engine.datasets.image_names import MASK_SUFFIX
 from engine.datasets.masks import MaskArray, write_mask
-from engine.learning.boosted_model import LOSSES
-from engine.learning.boosted_segmentation import TrainedBoosted, train_boosted_segmentation
-from engine.learning.class_model import is_class_model
-from engine.learning.detail_choice import MOST_LINEAR_SIDE, MOST_SIDE
-from engine.learning.segmentation import SOLVERS, TrainedSegmentation, train_segmentation
-from engine.learning.segmentation_model import AnySegmentationModel, load_segmentation_model
-from engine.learning.segmentation_prediction import (
+from engine.learning.segmentation.boosted_learning import TrainedBoosted, train_boosted_segmentation
+from engine.learning.segmentation.boosted_model import LOSSES
+from engine.learning.segmentation.class_model import is_class_model
+from engine.learning.segmentation.detail_choice import MOST_LINEAR_SIDE, MOST_SIDE
+from engine.learning.segmentation.mask_learning import (
+    SOLVERS,
+    TrainedSegmentation,
+    train_segmentation,
+)
+from engine.learning.segmentation.mask_model import AnySegmentationModel, load_segmentation_model
+from engine.learning.segmentation.mask_prediction import (
     READOUTS,
     evaluate_mask,
     predict_segmentation,
@@ -230,7 +235,7 @@ def _train(args: argparse.Namespace) -> dict[str, Any]:
             "--solver, --checkpoint and --cache belong to --unaries linear; leave them out."
         )
     checkpoint = open_checkpoint(args.checkpoint)
-    files = list_images(args.images, args.masks)
+    files, view = viewed(list_images(args.images, args.masks))
     tried = _settle_side(files, args, has_trees=unaries == "boosted")
     skipped: Failures = []
     for_images, for_masks = tee(_labelled(files, args, skipped))  # read in step: holds one pair
@@ -257,7 +262,7 @@ def _train(args: argparse.Namespace) -> dict[str, Any]:
             cache=args.cache,
             **shared,
         )
-    trained.model.save(args.out)
+    trained.model.save(args.out, view)
     return {
         "unaries": unaries,
         **training_figures(trained, tried, len(files) - len(skipped)),
@@ -293,7 +298,7 @@ def _with_mask(file: ImageFile) -> tuple[ByteImage, MaskArray]:
 
 def _predict(args: argparse.Namespace) -> dict[str, Any]:
     model = load_segmentation_model(args.model)
-    files = list_images(args.images)
+    files, _ = viewed(list_images(args.images), args.model)
     results = [_result_paths(args.out, file) for file in files]
     spare_drawn("mask", args.images, args.out, results)
     make_folder(args.out)
@@ -339,7 +344,7 @@ def _predict_one(
 
 def _evaluate(args: argparse.Namespace) -> dict[str, Any]:
     model = load_segmentation_model(args.model)
-    files = list_images(args.images, args.masks)
+    files, _ = viewed(list_images(args.images, args.masks), args.model)
     skipped: Failures = []
 
     def compare(file: ImageFile) -> dict[str, Any]:

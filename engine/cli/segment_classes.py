@@ -18,6 +18,7 @@ from engine.cli.picture_files import (
     some_of,
     spare_drawn,
     training_figures,
+    viewed,
 )
 from engine.cli.segment_tiles import predict_in_tiles, wants_tiles
 from engine.core.arguments import ByteImage
@@ -31,10 +32,14 @@ from engine.datasets.label_maps import (
     read_values,
     write_label_map,
 )
-from engine.learning.class_model import ClassSegmentationModel, Detail, load_class_model
-from engine.learning.class_prediction import ClassPrediction, predict_classes
-from engine.learning.class_segmentation import train_class_segmentation
-from engine.learning.detail_choice import MOST_SIDE
+from engine.learning.segmentation.class_learning import train_class_segmentation
+from engine.learning.segmentation.class_model import (
+    ClassSegmentationModel,
+    Detail,
+    load_class_model,
+)
+from engine.learning.segmentation.class_prediction import ClassPrediction, predict_classes
+from engine.learning.segmentation.detail_choice import MOST_SIDE
 from engine.metrics.classes import Confusion, class_figures, confusion
 
 Labelled = tuple[ByteImage, NDArray[np.uint8], NDArray[np.float32] | None, str]
@@ -54,7 +59,7 @@ def add_training_options(parser: argparse.ArgumentParser) -> None:
         type=_whole_numbers,
         default=(),
         help="values of pixels of which nothing is known, with commas between them: what "
-        "scribbles leave unpainted, or what is to be ignored",
+        "scribbles leave unpainted, or what is to be ignored (default 255, unless it is a class)",
     )
     parser.add_argument(
         "--class-weights",
@@ -93,7 +98,7 @@ def train(args: argparse.Namespace) -> dict[str, Any]:
     for option in ("solver", "cache", "gap"):
         if getattr(args, option):
             raise InvalidProblemError(f"--{option} does not go with label maps; leave it out.")
-    files = list_images(args.images, args.masks)
+    files, view = viewed(list_images(args.images, args.masks))
     code = label_code(args, files)
     tried = {}
     if args.max_side == 0:
@@ -123,7 +128,7 @@ def train(args: argparse.Namespace) -> dict[str, Any]:
         checkpoint=open_checkpoint(args.checkpoint),
         rng=np.random.default_rng(args.seed or 0),
     )
-    trained.model.save(args.out)
+    trained.model.save(args.out, view)
     return {
         "unaries": "boosted",
         **training_figures(trained, tried, len(files) - len(skipped)),
@@ -153,7 +158,7 @@ def predict(args: argparse.Namespace) -> dict[str, Any]:
         If no file can be used, or a label map drawn by hand would be overwritten.
     """
     model = load_class_model(args.model)
-    files = list_images(args.images)
+    files, _ = viewed(list_images(args.images), args.model)
     results = [_result_paths(args.out, file) for file in files]
     spare_drawn("label map", args.images, args.out, results)
     make_folder(args.out)
@@ -206,7 +211,7 @@ def evaluate(args: argparse.Namespace) -> dict[str, Any]:
         If no file can be used.
     """
     model = load_class_model(args.model)
-    files = list_images(args.images, args.masks)
+    files, _ = viewed(list_images(args.images, args.masks), args.model)
     code = LabelCode(model.classes, model.values, model.unknown)
     skipped: Failures = []
     rows: list[dict[str, Any]] = []

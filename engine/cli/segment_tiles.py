@@ -18,9 +18,9 @@ from engine.datasets.image_folder import ImageFile
 from engine.datasets.label_maps import label_palette, label_places
 from engine.datasets.large_pictures import LargeTiff, is_large
 from engine.datasets.png_rows import write_png_rows
-from engine.learning.class_model import ClassSegmentationModel
-from engine.learning.segmentation_model import AnySegmentationModel
-from engine.learning.tiled_prediction import BAND_PIXELS, TiledPrediction
+from engine.learning.segmentation.class_model import ClassSegmentationModel
+from engine.learning.segmentation.mask_model import AnySegmentationModel
+from engine.learning.segmentation.tiled_prediction import BAND_PIXELS, TiledPrediction
 
 Model = ClassSegmentationModel | AnySegmentationModel
 
@@ -75,7 +75,7 @@ def predict_in_tiles(
 @contextmanager
 def _source(file: ImageFile) -> Iterator[PictureSource]:
     if is_large(file.image_path):
-        with LargeTiff(file.image_path) as source:
+        with LargeTiff(file.image_path, file.view) as source:
             yield source
     else:
         yield ArraySource(file.read_image())

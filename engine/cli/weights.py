@@ -13,9 +13,9 @@ from engine.core.arguments import FloatArray
 from engine.core.errors import InvalidProblemError
 from engine.crf.roster import Cohort
 from engine.datasets.roommate_files import write_rows
-from engine.learning.question_information import QuestionInformation, question_information
-from engine.learning.roommate_model import load_roommate_model, make_roommate_model
-from engine.learning.roommate_uncertainty import (
+from engine.learning.roommates.model import load_roommate_model, make_roommate_model
+from engine.learning.roommates.question_information import QuestionInformation, question_information
+from engine.learning.roommates.uncertainty import (
     WEAK_RIDGE,
     Effect,
     WeightEstimate,

@@ -1,8 +1,10 @@
 """Auto-context: what a first guess says around a pixel.
 
-Of masks 33 numbers: the log-odds of the guess; its probabilities averaged at several scales, and
+Of masks 37 numbers: the log-odds of the guess; its probabilities averaged at several scales, and
 around places at several distances in eight directions; where the pixel lies within the whole of
-what was guessed, in standard deviations from its middle; and how large that is.
+what was guessed, in standard deviations from its middle; how large that is; and how much its colour
+belongs to what was guessed. Of windows of large pictures only the first 30, which tell of a pixel's
+surroundings; models made before colours were counted know the first 33.
 
 Of each of several classes 14: its score; its probability averaged at several scales, and around
 places above, below and beside the pixel at two distances. All of it lies within 68 pixels
@@ -20,6 +22,7 @@ import numpy as np
 
 from engine.core.arguments import FloatArray
 from engine.crf.filter_bank import FloatPlanes, blur_into
+from engine.crf.guessed_colours import N_COLOURS, ColourCounts, fill_colours
 
 AVERAGES = (1.4, 2.8, 5.6, 11.2, 22.4)
 """Scales of the averages at the pixel itself, pixels of the model."""
@@ -43,7 +46,10 @@ LOG_ODDS_LIMIT = 6.0
 N_LOCAL = 1 + len(AVERAGES) + len(RINGS) * len(DIRECTIONS)
 """Numbers a pixel of masks that tell of its surroundings alone."""
 
-N_CONTEXT = N_LOCAL + 2 + 1
+N_PLACED = N_LOCAL + 2 + 1
+"""Those and where the pixel lies within the guess."""
+
+N_CONTEXT = N_PLACED + N_COLOURS
 """Numbers a pixel of masks."""
 
 CLASS_PLACES = tuple(
@@ -86,6 +92,38 @@ class GuessPlace:
         return replace(self, middle=(self.middle[0] - top, self.middle[1] - left))
 
 
+@dataclass(frozen=True, slots=True)
+class GuessedWhole:
+    """What tells of a whole guess: where it lies, and what each colour says of it."""
+
+    place: GuessPlace
+    colours: FloatPlanes
+
+    def seen_from(self, top: int, left: int) -> "GuessedWhole":
+        """The same for a window whose first row and column are given."""
+        return replace(self, place=self.place.seen_from(top, left))
+
+
+class GuessCount:
+    """Gathers what tells of a whole guess, from tiles that do not overlap."""
+
+    def __init__(self, shape: tuple[int, int]) -> None:
+        self._down, self._across = np.zeros(shape[0]), np.zeros(shape[1])
+        self._colours = ColourCounts()
+
+    def add(self, top: int, left: int, log_odds: FloatPlanes, planes: FloatPlanes) -> None:
+        """Count a tile: its log-odds, (rows, columns), and filters, (K, rows, columns)."""
+        share = GuessPlace.share_of(log_odds)
+        rows, columns = share.shape
+        self._down[top : top + rows] += share.sum(axis=1, dtype=np.float64)
+        self._across[left : left + columns] += share.sum(axis=0, dtype=np.float64)
+        self._colours.add(share, planes)
+
+    def whole(self) -> GuessedWhole:
+        """What all tiles tell together."""
+        return GuessedWhole(GuessPlace.of_sums(self._down, self._across), self._colours.tell())
+
+
 def average_around(
     guess: FloatPlanes,
     averages: Sequence[float],
@@ -112,33 +150,37 @@ def average_around(
 
 
 def compute_context(
-    log_odds: FloatPlanes, place_within: GuessPlace | None = None, *, is_local: bool = False
+    log_odds: FloatPlanes,
+    filters: FloatPlanes,
+    n_planes: int = N_CONTEXT,
+    whole: GuessedWhole | None = None,
 ) -> FloatPlanes:
     """Return the context of every pixel, one plane a feature.
 
     Parameters
     ----------
     log_odds : ndarray, shape (rows, columns), float32, of the first guess
-    place_within : where the whole guess lies, where this is a window of it
-    is_local : whether only its surroundings tell of a pixel, and not its place within the guess
+    filters : ndarray, shape (K, rows, columns), float32, of the filter bank
+    n_planes : `N_LOCAL`, `N_PLACED` or `N_CONTEXT`; how much is known
+    whole : of the whole guess, where this is a window of it
 
     Returns
     -------
-    ndarray, shape (N_CONTEXT or N_LOCAL, rows, columns), float32
+    ndarray, shape (n_planes, rows, columns), float32
     """
-    rows, columns = log_odds.shape
-    n_planes = n_context(1, is_local=is_local)
-    planes = np.empty((n_planes, rows, columns), dtype=np.float32)
+    planes = np.empty((n_planes, *log_odds.shape), dtype=np.float32)
     np.clip(log_odds, -LOG_ODDS_LIMIT, LOG_ODDS_LIMIT, out=planes[0])
     guess = 1 / (1 + np.exp(-planes[0]))
     average_around(guess, AVERAGES, PLACES, planes[1:N_LOCAL])
-    if is_local:
+    if n_planes == N_LOCAL:
         return planes
-    if place_within is None:
-        by_row = np.asarray(guess.sum(axis=1, dtype=np.float64))
-        by_column = np.asarray(guess.sum(axis=0, dtype=np.float64))
-        place_within = GuessPlace.of_sums(by_row, by_column)
-    _fill_place_within(place_within, planes[-3:])
+    if whole is None:
+        count = GuessCount((log_odds.shape[0], log_odds.shape[1]))
+        count.add(0, 0, log_odds, filters)
+        whole = count.whole()
+    _fill_place_within(whole.place, planes[N_LOCAL:N_PLACED])
+    if n_planes == N_CONTEXT:
+        fill_colours(whole.colours, filters, planes[N_PLACED:])
     return planes
 
 
@@ -179,8 +221,8 @@ def n_context(n_outputs: int, *, is_local: bool = False) -> int:
     return n_outputs * (1 + len(AVERAGES) + len(CLASS_PLACES))
 
 
-def context_of(scores: FloatPlanes, *, is_local: bool = False) -> FloatPlanes:
+def context_of(scores: FloatPlanes, filters: FloatPlanes, n_planes: int) -> FloatPlanes:
     """Return the context of log-odds, (rows, columns, 1), or of scores of classes."""
     if scores.shape[2] == 1:
-        return compute_context(scores[:, :, 0], is_local=is_local)
+        return compute_context(scores[:, :, 0], filters, n_planes)
     return compute_class_context(scores)

@@ -1,4 +1,4 @@
-"""A multiscale filter bank: what a pixel and its surroundings look like, 78 numbers a pixel.
+"""A multiscale filter bank: what a pixel and its surroundings look like, 72 numbers a pixel.
 
 Of the lightness at six scales: Gaussian, Laplacian, length of the gradient, difference of
 Gaussians, eigenvalues of the structure tensor and of the Hessian (the set that ilastik and
@@ -34,6 +34,19 @@ INNER_SCALE = 0.5
 """The structure tensor averages over a scale products of gradients at this share of it."""
 
 
+def plane_names() -> tuple[str, ...]:
+    """What the planes are that every bank has, in their order."""
+    of_lightness = (
+        *("Gaussian", "Laplacian", "gradient", "difference of Gaussians"),
+        *("structure tensor, larger", "structure tensor, smaller"),
+        *("Hessian, larger", "Hessian, smaller"),
+    )
+    scaled = [f"{name} at {scale}" for scale in SCALES for name in of_lightness]
+    scaled += [f"{axis} at {scale}" for scale in SCALES for axis in ("green-red", "blue-yellow")]
+    plain = ("red", "green", "blue", "lightness", "green-red", "blue-yellow")
+    return (*scaled, *plain, "hue across", "hue along", "saturation")
+
+
 class Frame(NamedTuple):
     """Where a window lies in a whole picture: its first row and column, the size of the whole."""
 
@@ -52,19 +65,8 @@ class FilterBank:
     @property
     def names(self) -> tuple[str, ...]:
         """What each feature is, in their order."""
-        of_lightness = (
-            *("Gaussian", "Laplacian", "gradient", "difference of Gaussians"),
-            *("structure tensor, larger", "structure tensor, smaller"),
-            *("Hessian, larger", "Hessian, smaller"),
-        )
-        scaled = [f"{name} at {scale}" for scale in SCALES for name in of_lightness]
-        scaled += [
-            f"{axis} at {scale}" for scale in SCALES for axis in ("green-red", "blue-yellow")
-        ]
-        plain = ["red", "green", "blue", "lightness", "green-red", "blue-yellow"]
-        plain += ["hue across", "hue along", "saturation"]
-        place = ["from the top", "from the left", "from the middle"] if self.position else []
-        return (*scaled, *plain, *place)
+        place = ("from the top", "from the left", "from the middle") if self.position else ()
+        return (*plane_names(), *place)
 
     @property
     def n_features(self) -> int:

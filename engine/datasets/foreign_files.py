@@ -18,9 +18,10 @@ _RAW_HEAD = b"P6"
 MOST_CHANNELS = 32
 MOST_UNPACKED_BYTES = 800_000_000
 _DEEPEST = 65535
+_HEIC_ERRORS = (ValueError, RuntimeError, OSError, EOFError, SyntaxError, LookupError, TypeError)
 _TARGA_HEAD = struct.Struct("<BBBHHBHHHHBB")
 
-JPEG_2000, NUMPY = "JPEG2000", "NPY"
+JPEG_2000, NUMPY, HEIC = "JPEG2000", "NPY", "HEIC"
 """Kinds of `foreign_kind` that are read, and are no pictures to other decoders."""
 
 
@@ -39,11 +40,11 @@ class _Stranger:
 
 _EXPORT = "open it in Fiji (Bio-Formats) and save it as TIFF"
 _FLAT = "export it as PNG or TIFF"
-_HEIC = tuple(b"ftyp" + brand for brand in (b"heic", b"heix", b"hevc", b"heim", b"heis", b"mif1"))
+_HEIC_BRANDS = frozenset({b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx"})
 _STRANGERS = (
     _Stranger(
-        (*_HEIC, b"ftypmsf1", b"ftyphevx"),
-        "HEIC pictures cannot be read here (no freely licensed program unpacks them)",
+        tuple(b"ftyp" + brand for brand in (*sorted(_HEIC_BRANDS), b"mif1", b"msf1")),
+        "HEIC pictures are read only where the package pi-heif-decoder is installed",
         "save it as JPEG or PNG; iPhones write JPEG by Settings, Camera, Formats, Most Compatible",
         4,
     ),
@@ -168,14 +169,20 @@ def refuse_stranger(content: bytes, label: str) -> None:
 
 
 def foreign_kind(content: bytes) -> str:
-    """Return JPEG_2000 or NUMPY where the first bytes say so, else nothing."""
+    """Return JPEG_2000, NUMPY or HEIC where the first 64 bytes say so, else nothing."""
     if content.startswith((JPEG_2000_HEAD, _CODESTREAM_HEAD)):
         return JPEG_2000
-    return NUMPY if content.startswith(_NUMPY_HEAD) else ""
+    if content.startswith(_NUMPY_HEAD):
+        return NUMPY
+    if content[4:8] == b"ftyp":  # the brand of the file, its version, and brands that it is too
+        brands = content[8:12] + content[16 : min(int.from_bytes(content[:4]), 64)]
+        if _HEIC_BRANDS & {brands[k : k + 4] for k in range(0, len(brands), 4)}:
+            return HEIC
+    return ""
 
 
 def unwrapped(content: bytes, label: str, max_pixels: int) -> bytes:
-    """Return JPEG 2000, arrays of NumPy and deep colour PPM as TIFF, all other bytes as they are.
+    """Return JPEG 2000, HEIC, arrays of NumPy and deep colour PPM as TIFF, other bytes as they are.
 
     One kind of file then goes through everything that knows depths, channels and masks.
 
@@ -187,6 +194,7 @@ def unwrapped(content: bytes, label: str, max_pixels: int) -> bytes:
     readers: dict[str, Callable[[bytes, str, int], NDArray[Any]]] = {
         JPEG_2000: _read_jpeg_2000,
         NUMPY: _read_numpy,
+        HEIC: _read_heic,
     }
     reader = readers.get(foreign_kind(content))
     if reader is not None:
@@ -254,6 +262,24 @@ def _codestream(content: bytes) -> int:
             return len(content)
         place += length
     return place
+
+
+def _read_heic(content: bytes, label: str, max_pixels: int) -> NDArray[Any]:
+    """The picture that the file is about, upright, with eight bits a colour."""
+    try:
+        from pi_heif.heif import open_heif  # an extra; slow to import
+    except ImportError:
+        refuse_stranger(content, label)
+        raise
+    try:
+        picture = open_heif(io.BytesIO(content))
+        width, height = picture.size
+        _check_pixels(height, width, label, max_pixels)
+        return np.asarray(picture)
+    except InvalidProblemError:
+        raise
+    except (*_HEIC_ERRORS, MemoryError) as error:
+        raise _damaged(label) from error
 
 
 def _read_numpy(content: bytes, label: str, max_pixels: int) -> NDArray[Any]:

@@ -1,26 +1,38 @@
 """Which file is a picture and which is its mask, told from the names in a folder."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from engine.core.arguments import ByteImage
 from engine.core.errors import InvalidProblemError
 from engine.datasets.image_names import EXTENSIONS, MASK_WORD, is_lossy, mask_stem, picture_stem
+from engine.datasets.image_stacks import ImageStack
+from engine.datasets.large_pictures import is_large
 from engine.datasets.masks import MaskArray, match_mask, read_mask
-from engine.datasets.picture_view import read_image
+from engine.datasets.picture_view import PictureView, read_deep, read_image, set_view
+
+MOST_VIEWED = 24
+"""Pictures of a set whose values say how all are shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImageFile:
-    """A picture, the name shared with its results, and the files named as its mask: one at best."""
+    """A picture, the name shared with its results, and the files named as its mask: one at best.
+
+    ``view`` says how it is shown where it is deep; by default by its own range. ``annotations`` is
+    a JSON file beside it, its own or that of all.
+    """
 
     name: str
     image_path: Path
     mask_paths: tuple[Path, ...]
+    view: PictureView | None = None
+    annotations: Path | None = None
 
     def read_image(self) -> ByteImage:
         """The picture, shape (height, width, 3); see `engine.datasets.picture_view.read_image`."""
-        return read_image(self.image_path)
+        return read_image(self.image_path, view=self.view)
 
     @property
     def mask_path(self) -> Path:
@@ -32,7 +44,13 @@ class ImageFile:
             If there is none or a second one.
         """
         if not self.mask_paths:
-            raise InvalidProblemError(f"{self.image_path.name}: no mask was found for it.")
+            instead = "."
+            if self.annotations is not None:
+                instead = (
+                    f"; {self.annotations.name} is not read here: the pages take COCO and labelme,"
+                    " or turn it into mask pictures."
+                )
+            raise InvalidProblemError(f"{self.image_path.name}: no mask was found for it{instead}")
         path, *others = self.mask_paths
         if others:
             raise InvalidProblemError(
@@ -74,6 +92,8 @@ def list_images(folder: Path, masks: Path | None = None) -> tuple[ImageFile, ...
     if masks is not None and masks.resolve() != folder.resolve():
         elsewhere = _picture_files(masks)
     choices = [_by_stem(paths) for paths in (elsewhere, named, beside)]
+    notes = sorted(path for path in _visible(folder) if path.suffix.casefold() == ".json")
+    own = {path.stem: path for path in notes}
     listed = []
     for stem, (path, *twins) in _by_stem(pictures).items():
         if twins:
@@ -81,8 +101,35 @@ def list_images(folder: Path, masks: Path | None = None) -> tuple[ImageFile, ...
                 f"{path.name} and {twins[0].name} have the same name; rename one."
             )
         found = next((masks_of[stem] for masks_of in choices if stem in masks_of), [])
-        listed.append(ImageFile(path.stem, path, tuple(_named_plainest(found))))
+        annotations = own.get(path.stem, notes[0] if notes else None)
+        masks_found = tuple(_named_plainest(found))
+        listed.append(ImageFile(path.stem, path, masks_found, annotations=annotations))
     return tuple(sorted(listed, key=lambda file: file.name))
+
+
+def view_of_set(files: Sequence[ImageFile]) -> PictureView | None:
+    """Return one view of the deep pictures among some files, from evenly chosen ones of these.
+
+    None if there are none; what cannot be read, or holds no numbers, says nothing.
+    """
+    try:
+        return set_view(_deep(files))
+    except InvalidProblemError:
+        return None
+
+
+def _deep(files: Sequence[ImageFile]) -> Iterator[ImageStack]:
+    """The numbers of evenly chosen deep pictures, one at a time."""
+    for file in files[:: max(1, -(-len(files) // MOST_VIEWED))]:
+        if is_large(file.image_path):
+            continue
+        try:
+            stack = read_deep(file.image_path)
+            if stack is not None:
+                set_view([stack])  # a picture that has no view has no part in that of the set
+                yield stack
+        except InvalidProblemError:
+            continue
 
 
 def _tell_apart(files: list[Path]) -> tuple[list[Path], list[Path], list[Path]]:

@@ -3,7 +3,10 @@
 from pathlib import PurePath
 
 LOSSY_EXTENSIONS = frozenset(
-    {".jpg", ".jpeg", ".jpe", ".jfif", ".webp", ".avif", ".jp2", ".j2k", ".jpf", ".jpx"}
+    {
+        *(".jpg", ".jpeg", ".jpe", ".jfif", ".webp", ".avif", ".heic", ".heif", ".hif"),
+        *(".jp2", ".j2k", ".jpf", ".jpx"),
+    }
 )
 EXTENSIONS = LOSSY_EXTENSIONS | {
     *(".png", ".bmp", ".tif", ".tiff", ".gif"),

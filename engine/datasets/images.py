@@ -131,7 +131,7 @@ def open_picture(source: str | Path | bytes, label: str, max_pixels: int) -> Ima
         refuse_stranger(stream.getvalue(), label)
         raise InvalidProblemError(
             f"{label}: this is not a picture in a format that can be read "
-            "(JPEG, JPEG 2000, PNG, WebP, AVIF, BMP, TIFF, GIF, PNM or NPY)."
+            "(JPEG, JPEG 2000, HEIC, PNG, WebP, AVIF, BMP, TIFF, GIF, PNM or NPY)."
         ) from error
     width, height = picture.size
     if width * height > max_pixels:

@@ -12,6 +12,7 @@ from engine.core.arguments import ByteImage
 from engine.core.errors import InvalidProblemError
 from engine.datasets.damage import unreadable_tiff
 from engine.datasets.images import FULL_RANGE, MAX_BYTES, MAX_PIXELS, TAIL, TIFF_ENDINGS
+from engine.datasets.picture_view import PictureView
 
 MOST_PIXELS = 4_000_000_000
 """Larger pictures are refused: their probabilities alone would take 16 GB of disk."""
@@ -34,7 +35,8 @@ class LargeTiff:
     """A TIFF picture of one page that gives any rectangle of itself as 8-bit RGB.
 
     Grey or colour of 8 bits, and grey of 16 bits, the latter stretched as
-    `engine.datasets.images.deep_tiles` says by the values of some pieces of it.
+    `engine.datasets.images.deep_tiles` says by the values of some pieces of it, or by the first
+    channel of a ``view``.
 
     Raises
     ------
@@ -43,7 +45,7 @@ class LargeTiff:
         read in parts. One sentence, naming the file.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, view: PictureView | None = None) -> None:
         from tifffile import TiffFile  # slow to import
 
         self._name = path.name
@@ -58,7 +60,7 @@ class LargeTiff:
             self._check()
             self._kept: OrderedDict[int, NDArray[Any]] = OrderedDict()
             self._kept_bytes = 0
-            self._range = self._stretch() if self._page.bitspersample == _DEEP else None
+            self._range = self._stretch(view) if self._page.bitspersample == _DEEP else None
         except BaseException as error:
             self.close()
             is_told = isinstance(error, InvalidProblemError)
@@ -116,9 +118,13 @@ class LargeTiff:
     def _check(self) -> None:
         page, name = self._page, self._name
         height, width = self.shape
-        if height * width > MOST_PIXELS or not height * width:
+        if not height * width:
             raise InvalidProblemError(
-                f"{name}: {width} x {height} pixels; from 1 to {MOST_PIXELS / 1e9:.3g} "
+                f"{name}: the file is damaged or cut off before the picture begins."
+            )
+        if height * width > MOST_PIXELS:
+            raise InvalidProblemError(
+                f"{name}: {width} x {height} pixels; at most {MOST_PIXELS / 1e9:.3g} "
                 "gigapixels are accepted."
             )
         if len(self._file.pages) > 1 and not self._is_pyramid():
@@ -195,8 +201,10 @@ class LargeTiff:
         columns = self.shape[1] - index % self._across * wide
         return np.asarray(found[0][:rows, :columns])
 
-    def _stretch(self) -> tuple[float, float]:
+    def _stretch(self, view: PictureView | None) -> tuple[float, float]:
         """The values that are shown black and white."""
+        if view is not None:
+            return view.channels[0].low, view.channels[0].high
         count = len(self._page.dataoffsets)
         chosen = np.unique(np.linspace(0, count - 1, min(count, SAMPLED_PIECES)).astype(int))
         stride = max(1, len(chosen) * math.prod(self._piece) // SAMPLED_VALUES)

@@ -1,7 +1,7 @@
 """How deep pictures are looked at: which page, each channel's colour and range of values."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -243,17 +243,46 @@ def show_stack(stack: ImageStack, view: PictureView | None = None) -> ByteImage:
 
 
 def own_view(stack: ImageStack) -> PictureView:
-    """The view of a picture that belongs to no set: bytes as they are, all else stretched."""
-    if stack.planes.dtype.kind == "f" or stack.planes.max() > 255 or stack.planes.min() < 0:
-        chosen = choose_view([stack])
-        whole = float(np.iinfo(np.uint16).max)
-        is_full = stack.planes.dtype == np.uint16 and stack.planes.max() > FULL_RANGE * whole
-        if not is_full:
-            return chosen
-        channels = tuple(ChannelView(c.colour, 0.0, whole) for c in chosen.channels)
-        return PictureView(channels)
-    names = default_colours(stack.planes.shape[1], is_colour=stack.is_colour)
-    return PictureView(tuple(ChannelView(name, 0.0, 255.0) for name in names))
+    """The view of a picture that belongs to no set; see `set_view`."""
+    return set_view([stack])
+
+
+def set_view(stacks: Iterable[ImageStack]) -> PictureView:
+    """The view of pictures of which nobody said how to show them.
+
+    Bytes as they are, sixteen bits that are used in full likewise, all else stretched: as
+    `choose_view` does, by the values of all of them, so that a dark picture stays the darker one.
+
+    Raises
+    ------
+    InvalidProblemError
+        As for `choose_view`.
+    """
+    most = 0.0
+
+    def noted() -> Iterator[ImageStack]:
+        nonlocal most
+        for stack in stacks:
+            most = max(most, _most_of_range(stack))
+            yield stack
+
+    view = choose_view(noted())
+    if most == np.inf:
+        return view
+    return replace(view, channels=tuple(ChannelView(c.colour, 0.0, most) for c in view.channels))
+
+
+def _most_of_range(stack: ImageStack) -> float:
+    """The largest value that a picture's numbers may have; infinite where they tell none."""
+    planes = stack.planes
+    if planes.dtype.kind == "f" or planes.min() < 0:
+        return np.inf
+    if planes.max() <= 255:
+        return 255.0
+    whole = np.iinfo(np.uint16).max
+    return (
+        float(whole) if planes.dtype == np.uint16 and planes.max() > FULL_RANGE * whole else np.inf
+    )
 
 
 def read_image(

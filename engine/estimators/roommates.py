@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 from engine.core.arguments import FloatArray, IntArray
 from engine.core.errors import InvalidProblemError
 from engine.crf.survey import Survey, check_pairs, partners_of
-from engine.learning.roommate_proposal import propose_pairs
-from engine.learning.roommates import train_roommates
+from engine.learning.roommates.proposal import propose_pairs
+from engine.learning.roommates.training import train_roommates
 from engine.metrics.matching_error import hamming_error
 
 

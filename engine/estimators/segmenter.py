@@ -9,8 +9,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from engine.core.arguments import BoolArray
-from engine.learning.segmentation import train_segmentation
-from engine.learning.segmentation_prediction import Prediction, predict_segmentation
+from engine.learning.segmentation.mask_learning import train_segmentation
+from engine.learning.segmentation.mask_prediction import Prediction, predict_segmentation
 
 Image = NDArray[np.uint8]
 

@@ -33,7 +33,7 @@ from engine.inference.matching.odd_sets import (
     examine_cheaply,
     examine_odd_sets,
 )
-from engine.inference.matching.polytope import solve_over_polytope
+from engine.inference.matching.polytope import solve_inside_polytope, solve_over_polytope
 from engine.inference.matching.polytope_bound import ROUNDING
 from engine.inference.matching.potentials import PotentialSolution, solve_potentials
 from engine.kernels.sparse_rows import add_outer_products
@@ -224,39 +224,48 @@ class SurveyStructure:
         self, theta: FloatArray, state: WarmStart | None, exact_up_to: int, *, holds_new: bool
     ) -> InnerSolution:
         """Solve where a marginal exceeds 1/2, or an odd set binds."""
-        n, rho = self.n_students, np.full(self.n_students, self.rho)
-        if state is None:
-            start = uniform_point(n, rho)
-        elif "likely" in state:
-            start = unpack_point(state, self._dense_scores(state["theta"]))
+        rho, values = np.full(self.n_students, self.rho), self._dense_scores(theta)
+        if state is not None and "marginals" in state:  # the way from there had ended
+            solution = solve_inside_polytope(
+                values,
+                rho,
+                unpack_point(state, values).sets,
+                exact_up_to=exact_up_to,
+                should_stop=self.should_stop,
+            )
         else:
-            start = NewtonPoint(self._dense_scores(state["theta"]), state["potentials"])
-        values = self._dense_scores(theta)
-        solution = solve_over_polytope(
-            start,
-            values,
-            rho,
-            exact_up_to=exact_up_to,
-            holds_new=holds_new,
-            should_stop=self.should_stop,
-        )
+            solution = solve_over_polytope(
+                self._start_of_way(rho, state),
+                values,
+                rho,
+                exact_up_to=exact_up_to,
+                holds_new=holds_new,
+                should_stop=self.should_stop,
+            )
         expected = solution.tau @ self._one_hot
         statistics = self.features.statistics(self._one_hot.T @ expected)
         entropy = solution.value - float(theta @ statistics)
-        if solution.point.scores is values:
-            following = pack_point(solution.point) | {"theta": theta}
-        else:  # the next solve starts from where this one did
-            at = np.zeros(len(theta)) if state is None else state["theta"]
-            following = pack_point(start) | {"theta": at, "marginals": solution.tau}
+        following = pack_point(solution.point) | {"theta": theta, "expected": expected}
+        if solution.is_from_inside:
+            following["marginals"] = solution.tau
         return InnerSolution(
             log_partition=solution.upper_bound,
             statistics=statistics,
             entropy=entropy,
             sweeps=solution.steps,
             is_feasible=solution.proof.holds,
-            state=following | {"expected": expected},
+            state=following,
             proved=self._mixture(solution.proof, statistics, entropy),
         )
+
+    def _start_of_way(self, rho: FloatArray, state: WarmStart | None) -> NewtonPoint:
+        """Return the solution that a state is, of equal scores by default."""
+        if state is None:
+            return uniform_point(self.n_students, rho)
+        scores = self._dense_scores(state["theta"])
+        if "likely" in state:
+            return unpack_point(state, scores)
+        return NewtonPoint(scores, state["potentials"])
 
     def _mixture(
         self, proof: OddSetProof, statistics: FloatArray, entropy: float
@@ -305,16 +314,13 @@ class SurveyStructure:
 
     def information(self, theta: FloatArray, state: WarmStart) -> FloatArray:
         """Return the Hessian of log Z, (K, K), exact at a solution: O(n^2 Q^2 / 4 + n^3)."""
-        if "marginals" in state:  # the state's point solves other scores
-            tau, count = state["marginals"], np.array(2.0 * self.rho - 1.0)
-            rates = inverse_curvature(tau, 1.0 - tau, count)
-            return pair_information(self.features, self._codes, rates)
-        scores = self._dense_scores(theta)
-        if "likely" in state:
-            point = unpack_point(state, scores)
+        rho = np.full(self.n_students, self.rho)
+        point = self._start_of_way(rho, state)
+        if "marginals" in state:  # from inside: the potentials are only near
+            tau = state["marginals"]
+            rates = inverse_curvature(tau, 1.0 - tau, np.array(2.0 * self.rho - 1.0))
         else:
-            point = NewtonPoint(scores, state["potentials"])
-        rates = newton_rates(point, np.full(self.n_students, self.rho))
+            rates = newton_rates(point, rho)
         return pair_information(self.features, self._codes, rates, point.sets)
 
     def _curvature_by_question(self, expected: FloatArray) -> FloatArray:

@@ -10,7 +10,7 @@ import pytest
 from engine.cli.main import main
 from engine.datasets.practice_pairs import simulate_pairs
 from engine.datasets.roommate_files import write_survey_csv
-from tests.learning.roommate_cohorts import random_survey
+from tests.learning.roommates.cohorts import random_survey
 
 
 def call(capsys, *words):

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tifffile
+from numpy.testing import assert_array_equal
 from PIL import Image
 
 from engine.cli.main import main
@@ -241,3 +243,33 @@ def test_bad_input_is_one_line_and_exit_code_two(
     errors = [x for x in capsys.readouterr().err.splitlines() if x.startswith("error:")]
     assert len(errors) == 1
     assert sentence in errors[0]
+
+
+def test_deep_pictures_are_shown_as_those_that_were_learned_from(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A dim picture alone is no brighter than in the company that the model learned from."""
+    many, one = tmp_path / "many", tmp_path / "one"
+    many.mkdir()
+    one.mkdir()
+    pictures = generate_leaf_images(3, rng=np.random.default_rng(2), shape=(40, 56))
+    for k, picture in enumerate(pictures):
+        values = picture.image.mean(axis=2) * (16, 12, 3)[k]
+        tifffile.imwrite(many / f"p{k}.tif", values.astype(np.uint16))
+        write_mask(many / f"p{k}_mask.png", picture.mask)
+    (one / "p2.tif").write_bytes((many / "p2.tif").read_bytes())
+    model = tmp_path / "model.npz"
+    words = ("--images", str(many), "--out", str(model), "--loss", "trees", "--max-seconds", "9")
+    assert run(capsys, "train", *words)[0] == 0
+    for folder in (many, one):
+        out = ("--model", str(model), "--out", str(tmp_path / f"{folder.name}_out"))
+        assert run(capsys, "predict", "--images", str(folder), *out)[0] == 0
+    found = [np.load(tmp_path / f"{name}_out" / "p2.marginals.npy") for name in ("many", "one")]
+    assert_array_equal(*found)
+    with np.load(model) as parts:
+        arrays = dict(parts) | {"view": np.array("{}")}
+    np.savez(model, **arrays)
+    words = ("--images", str(one), "--model", str(model), "--out", str(tmp_path / "not_written"))
+    assert main(["segment", "predict", *words]) == 2
+    assert "damaged" in capsys.readouterr().err
+    assert not (tmp_path / "not_written").exists()

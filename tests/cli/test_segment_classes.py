@@ -1,5 +1,6 @@
 """`segment` with label maps, scribbles and maps of other programs."""
 
+import argparse
 import json
 from pathlib import Path
 from typing import Any
@@ -8,12 +9,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from engine.cli.label_codes import label_code
 from engine.cli.main import main
+from engine.datasets.image_folder import list_images
 from engine.datasets.label_maps import read_values
-from engine.learning import class_segmentation, detail_choice, tree_learning
-from engine.learning.class_model import load_class_model
-from engine.learning.tree_options import TreeOptions
-from tests.learning.class_pictures import CLASSES, class_pictures
+from engine.learning.segmentation import class_learning, detail_choice, tree_learning
+from engine.learning.segmentation.class_model import load_class_model
+from engine.learning.segmentation.tree_options import TreeOptions
+from tests.learning.segmentation.class_pictures import CLASSES, class_pictures
 
 SMALL = TreeOptions(n_trees=12, n_leaves=8, rate=0.3, min_leaf=10)
 
@@ -23,7 +26,7 @@ def small_trees():  # type: ignore[no-untyped-def]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tree_learning, "FIRST", SMALL)
         patch.setattr(tree_learning, "SECOND", SMALL)
-        patch.setattr(class_segmentation, "EDGE_LABELS", 10_000)
+        patch.setattr(class_learning, "EDGE_LABELS", 10_000)
         yield
 
 
@@ -121,6 +124,36 @@ def test_scribbles_and_maps_of_another_program_are_learned_from(
     code = main(["segment", "predict", "--images", str(tmp_path), "--model", out, "--out", answer])
     assert code == 2
     assert "learned with 3 maps" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("classes", "map_values", "values", "unknown"),
+    [
+        ("table", (0, 10, 20, 255), (0, 10, 20), (255,)),
+        ("bright", (0, 255), (0, 255), ()),
+        ("a,b", (0, 1, 255), (0, 1), (255,)),
+        ("auto", (0, 7, 255), (0, 7), (255,)),
+        ("auto", (0, 255), (0, 255), ()),
+    ],
+)
+def test_255_is_unknown_unless_it_is_a_class(
+    classes: str,
+    map_values: tuple[int, ...],
+    values: tuple[int, ...],
+    unknown: tuple[int, ...],
+    tmp_path: Path,
+) -> None:
+    Image.new("RGB", (20, 20)).save(tmp_path / "a.png")
+    drawn = np.resize(np.array(map_values, np.uint8), (20, 20))
+    Image.fromarray(drawn).save(tmp_path / "a_mask.png")
+    tables = {"table": "0,ground\n10,water\n20,wood\n", "bright": "0,dark\n255,light\n"}
+    if classes in tables:
+        (tmp_path / f"{classes}.csv").write_text("value,class\n" + tables[classes])
+        classes = str(tmp_path / f"{classes}.csv")
+    args = argparse.Namespace(classes=classes, unknown=())
+    code = label_code(args, list_images(tmp_path))
+    assert (code.values, code.unknown) == (values, unknown)
+    assert set(np.unique(code.labels(drawn.astype(np.int64), "a"))) <= {0, 1, 2, 255}
 
 
 @pytest.mark.parametrize(

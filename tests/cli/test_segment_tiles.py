@@ -12,12 +12,12 @@ from engine.cli.main import main
 from engine.core.errors import InvalidProblemError
 from engine.datasets import large_pictures
 from engine.datasets.large_pictures import LargeTiff, is_large
-from engine.learning import class_segmentation, tree_learning
-from engine.learning.class_model import Detail
-from engine.learning.class_segmentation import train_class_segmentation
-from engine.learning.segmentation_model import N_PARAMETERS, make_segmentation_model
-from engine.learning.tree_options import TreeOptions
-from tests.learning.class_pictures import CLASSES, class_pictures
+from engine.learning.segmentation import class_learning, tree_learning
+from engine.learning.segmentation.class_learning import train_class_segmentation
+from engine.learning.segmentation.class_model import Detail
+from engine.learning.segmentation.mask_model import N_PARAMETERS, make_segmentation_model
+from engine.learning.segmentation.tree_options import TreeOptions
+from tests.learning.segmentation.class_pictures import CLASSES, class_pictures
 
 RNG = np.random.default_rng(0)
 
@@ -108,6 +108,16 @@ def test_damage_and_single_strips_are_refused(
         LargeTiff(path)
 
 
+def test_a_file_whose_size_was_never_written_is_called_damaged(tmp_path: Path) -> None:
+    """As of a program that was stopped: it asked for "1 to 4 gigapixels"."""
+    path = tmp_path / "a.tif"
+    tifffile.imwrite(path, np.zeros((8, 8), np.uint8))
+    with tifffile.TiffFile(path, mode="r+") as file:
+        file.pages[0].tags["ImageLength"].overwrite(0)
+    with pytest.raises(InvalidProblemError, match=r"a\.tif: the file is damaged"):
+        LargeTiff(path)
+
+
 @pytest.mark.usefixtures("large")
 def test_a_large_picture_is_segmented_like_a_small_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -142,7 +152,7 @@ def test_classes_in_tiles_on_the_command_line(
     few = TreeOptions(n_trees=8, n_leaves=8, rate=0.3, min_leaf=10)
     monkeypatch.setattr(tree_learning, "FIRST", few)
     monkeypatch.setattr(tree_learning, "SECOND", few)
-    monkeypatch.setattr(class_segmentation, "EDGE_LABELS", 10_000)
+    monkeypatch.setattr(class_learning, "EDGE_LABELS", 10_000)
     images, labels = class_pictures(4)
     options = {"detail": Detail(scale=1.0), "loss": "trees", "values": (10, 20, 30)}
     train_class_segmentation(images, labels, CLASSES, **options).model.save(tmp_path / "m.npz")  # type: ignore[arg-type]

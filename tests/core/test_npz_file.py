@@ -14,14 +14,14 @@ from engine.core.checkpoint import FileCheckpoint
 from engine.core.errors import InvalidProblemError
 from engine.core.npz_file import read_npz, write_npz
 from engine.crf.survey_features import make_survey_features
-from engine.learning.example_store import StoredFeatures
-from engine.learning.roommate_model import load_roommate_model, make_roommate_model
-from engine.learning.segmentation_model import (
+from engine.learning.roommates.model import load_roommate_model, make_roommate_model
+from engine.learning.segmentation.example_store import StoredFeatures
+from engine.learning.segmentation.mask_model import (
     N_PARAMETERS,
     load_segmentation_model,
     make_segmentation_model,
 )
-from tests.learning.roommate_cohorts import random_survey
+from tests.learning.roommates.cohorts import random_survey
 
 
 def roommate_model(weight):

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.ndimage import gaussian_filter
 
-from engine.crf.context import N_CONTEXT, compute_context
+from engine.crf.context import N_CONTEXT, N_LOCAL, N_PLACED, GuessCount, compute_context
 from engine.crf.filter_bank import REACH, SCALES, FilterBank, blur_into
 
 
@@ -63,17 +63,51 @@ def test_a_part_with_its_surroundings_has_the_features_of_the_whole() -> None:
 def test_context_says_where_a_pixel_lies_within_the_guess() -> None:
     log_odds = np.full((40, 60), -5.0, np.float32)
     log_odds[10:20, 30:50] = 5.0
-    planes = compute_context(log_odds)
+    planes = compute_context(log_odds, FilterBank().compute(picture((40, 60))))
     assert planes.shape == (N_CONTEXT, 40, 60)
     assert np.isfinite(planes).all()
     assert planes[0, 15, 40] == 5.0
-    down, across, share = planes[-3:]
+    down, across, share = planes[N_LOCAL:N_PLACED]
     assert abs(down[15, 40]) < 0.6
     assert abs(across[15, 40]) < 0.6
     assert down[0, 40] < -1
     assert share[0, 0] == pytest.approx(200 / 2400, rel=0.2)
 
 
+def test_colours_of_a_guess_find_what_it_left_out() -> None:
+    """A red thing half of which was guessed: all red pixels stand out, and no others."""
+    colours = np.full((40, 60, 3), (30, 90, 30), np.uint8)
+    colours[10:30, 10:50] = (200, 40, 40)
+    log_odds = np.full((40, 60), -4.0, np.float32)
+    log_odds[10:30, 10:30] = 4.0
+    exact, coarse, *averaged = compute_context(log_odds, FilterBank().compute(colours))[N_PLACED:]
+    assert exact[20, 45] == exact[20, 15] > 1.0  # as much where it was guessed as where it was not
+    assert exact[5, 5] < -1.0
+    assert coarse[20, 45] > 1.0 > -1.0 > coarse[3, 55]
+    assert all(plane[20, 40] > 0.9 > -0.9 > plane[3, 3] for plane in averaged)
+
+
+def test_a_guess_without_marks_or_without_differences_tells_nothing_of_colours() -> None:
+    filters = FilterBank().compute(picture((40, 60)))
+    for value in (-1e9, -3.0, 1e9):
+        planes = compute_context(np.full((40, 60), value, np.float32), filters)
+        assert_allclose(planes[N_PLACED:], 0.0, atol=1e-3)
+
+
+def test_tiles_of_a_guess_tell_what_the_whole_tells() -> None:
+    filters = FilterBank().compute(picture((300, 70)))
+    log_odds = np.random.default_rng(3).normal(0, 3, (300, 70)).astype(np.float32)
+    count = GuessCount((300, 70))
+    for top in (0, 100, 200):
+        rows = slice(top, top + 100)
+        count.add(top, 0, log_odds[rows], filters[:, rows])
+    part = compute_context(log_odds[100:], filters[:, 100:], whole=count.whole().seen_from(100, 0))
+    whole = compute_context(log_odds, filters)
+    assert_allclose(part[:, 100:], whole[:, 200:], atol=2e-3)
+    assert_allclose(part[N_LOCAL:-2], whole[N_LOCAL:-2, 100:], atol=1e-5)
+
+
 def test_context_of_one_pixel_and_of_certainty_is_finite() -> None:
     for value in (-1e9, 0.0, 1e9):
-        assert np.isfinite(compute_context(np.full((1, 1), value, np.float32))).all()
+        filters = FilterBank().compute(picture((1, 1)))
+        assert np.isfinite(compute_context(np.full((1, 1), value, np.float32), filters)).all()

@@ -8,7 +8,7 @@ from engine.crf.pair_features import pair_features
 from engine.crf.questionnaire import Question, Questionnaire
 from engine.crf.survey import Survey, check_pairs
 from engine.crf.survey_features import SurveyFeatures, make_survey_features
-from tests.learning.roommate_cohorts import SMALL, random_pairs, random_survey, standard_form
+from tests.learning.roommates.cohorts import SMALL, random_pairs, random_survey, standard_form
 
 
 def explicit_features(survey, features, i, j):

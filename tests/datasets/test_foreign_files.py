@@ -117,7 +117,6 @@ def test_arrays_that_are_too_large_or_cut_off_are_refused() -> None:
 
 
 HEADS = {
-    "HEIC": b"\x00\x00\x00\x18ftypheic",
     "DICOM": bytes(128) + b"DICM",
     "SVG": b'<?xml version="1.0"?>\n<svg xmlns="http://www.w3.org/2000/svg"/>',
     "VOC annotation": b"<annotation><object><bndbox/></object></annotation>",

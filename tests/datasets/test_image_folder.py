@@ -1,13 +1,16 @@
 """Which file is a picture and which is its mask."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+import tifffile
+from numpy.testing import assert_array_equal
 from PIL import Image
 
 from engine.core.errors import InvalidProblemError
-from engine.datasets.image_folder import list_images
+from engine.datasets.image_folder import list_images, view_of_set
 from engine.datasets.image_names import mask_stem
 from tests.shared_data import shared_data
 
@@ -89,8 +92,8 @@ def test_two_pictures_of_one_name_are_refused(tmp_path: Path) -> None:
 def test_no_pictures_and_no_folder_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidProblemError, match=r"no pictures .*\.jpeg, .*\.webp\)"):
         list_images(touch(tmp_path / "empty"))
-    (tmp_path / "empty" / "IMG_1.heic").write_bytes(b"no decoder")
-    with pytest.raises(InvalidProblemError, match=r"passed over 1, such as IMG_1\.heic"):
+    (tmp_path / "empty" / "IMG_1.dng").write_bytes(b"no decoder")
+    with pytest.raises(InvalidProblemError, match=r"passed over 1, such as IMG_1\.dng"):
         list_images(tmp_path / "empty")
     with pytest.raises(InvalidProblemError, match="no such folder"):
         list_images(tmp_path / "nowhere")
@@ -122,3 +125,42 @@ def test_a_mask_goes_before_the_map_of_instances_of_the_same_picture(tmp_path: P
         Image.new("L", (9, 9)).save(tmp_path / name)
     (file,) = list_images(tmp_path)
     assert [path.name for path in file.mask_paths] == ["a_mask.png"]
+
+
+def test_annotations_without_masks_are_named(tmp_path: Path) -> None:
+    for name in ("a.png", "b.png"):
+        Image.new("RGB", (9, 9)).save(tmp_path / name)
+    for name in ("a.json", "all.json"):
+        (tmp_path / name).write_text("{}")
+    for file, note in zip(list_images(tmp_path), ("a.json", "a.json"), strict=True):
+        with pytest.raises(InvalidProblemError, match=rf"no mask was found.*{note} is not read"):
+            file.read_mask((9, 9))
+
+
+def test_deep_pictures_of_a_folder_share_one_view(tmp_path: Path) -> None:
+    """What is half as bright in the file is half as bright in the picture."""
+    values = np.linspace(0, 4000, 2400).reshape(40, 60)
+    tifffile.imwrite(tmp_path / "bright.tif", values.astype(np.uint16))
+    tifffile.imwrite(tmp_path / "dim.tif", (values / 2).astype(np.uint16))
+    tifffile.imwrite(tmp_path / "nothing.tif", np.full((40, 60), np.nan, np.float32))
+    (tmp_path / "broken.tif").write_bytes(b"II*\0\x08\0\0\0")
+    Image.new("RGB", (9, 9), "red").save(tmp_path / "plain.png")
+    files = list_images(tmp_path)
+    view = view_of_set(files)
+    shown = {f.name: replace(f, view=view) for f in files}
+    bright, dim = (shown[name].read_image().astype(int) for name in ("bright", "dim"))
+    assert bright.max() == 255
+    assert np.abs(dim - bright / 2).max() <= 1
+    assert shown["plain"].read_image()[0, 0].tolist() == [255, 0, 0]
+    assert view_of_set([shown["plain"]]) is None
+
+
+def test_sixteen_bits_used_in_full_and_bytes_in_pages_are_shown_as_they_are(tmp_path: Path) -> None:
+    for name, most, kind in (("full", 60000, np.uint16), ("bytes", 200, np.uint8)):
+        folder = tmp_path / name
+        folder.mkdir()
+        pages = np.linspace(50, most, 4800).reshape(2, 40, 60).astype(kind)
+        tifffile.imwrite(folder / "a.tif", pages)
+        files = list_images(folder)
+        alone = files[0].read_image()
+        assert_array_equal(replace(files[0], view=view_of_set(files)).read_image(), alone)

@@ -1,6 +1,6 @@
 """Decoding stays within what the limit on pixels promises, whatever a picture's mode.
 
-The peak is VmHWM of a fresh process, as in ``tests/learning/test_segmentation_memory.py``.
+The peak is VmHWM of a fresh process, as in ``tests/learning/segmentation/test_mask_memory.py``.
 """
 
 import subprocess

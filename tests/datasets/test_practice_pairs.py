@@ -5,7 +5,7 @@ import pytest
 
 from engine.core.errors import StoppedError
 from engine.datasets.practice_pairs import simulate_pairs
-from tests.learning.roommate_cohorts import random_survey
+from tests.learning.roommates.cohorts import random_survey
 
 
 def test_a_stop_between_groups_gives_no_part_of_the_pairs() -> None:

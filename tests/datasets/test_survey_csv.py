@@ -16,7 +16,7 @@ from engine.datasets.survey_csv import (
     read_rules_csv,
     read_survey_csv,
 )
-from tests.learning.roommate_cohorts import SMALL, random_pairs, random_survey
+from tests.learning.roommates.cohorts import SMALL, random_pairs, random_survey
 
 HEADER = "id,Quiet,Bedtime,Music\n"
 GOOD = HEADER + "A,No,Early,Jazz\nB,Yes,Late,Folk\nC,No,,Rock\nD,Yes,Normal,Jazz\n"

@@ -9,8 +9,8 @@ import pytest
 from engine.core.errors import InvalidProblemError
 from engine.datasets.matching_sampler import sample_matching
 from engine.datasets.university import simulate_university
-from engine.learning.roommate_explanation import question_weights
-from engine.learning.roommates import train_roommates
+from engine.learning.roommates.explanation import question_weights
+from engine.learning.roommates.training import train_roommates
 from tests.reference import perfect_matchings as reference
 
 

@@ -12,7 +12,7 @@ from engine.crf.bipartite import BipartiteItems
 from engine.datasets.synthetic_images import generate_leaf_images
 from engine.estimators import Roommates, Segmenter, StructuredModel
 from engine.structures import BipartiteStructure
-from tests.learning.roommate_cohorts import random_cohorts
+from tests.learning.roommates.cohorts import random_cohorts
 
 ALL = (Roommates, Segmenter, StructuredModel)
 THEIR_CHECKS = (

@@ -2,8 +2,8 @@
 
 import pytest
 
-from engine.learning.segmentation import TrainedSegmentation, train_segmentation
-from tests.learning.leaf_pictures import leaves
+from engine.learning.segmentation.mask_learning import TrainedSegmentation, train_segmentation
+from tests.learning.segmentation.leaf_pictures import leaves
 
 
 @pytest.fixture(scope="session")

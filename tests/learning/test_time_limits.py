@@ -8,20 +8,20 @@ import pytest
 
 from engine.core.status import Status
 from engine.crf.filter_bank import Frame
-from engine.learning import clock as clock_module
-from engine.learning import mask_weights, tree_learning
-from engine.learning.boosted_segmentation import train_boosted_segmentation
-from engine.learning.boosted_trees import fit_forest
-from engine.learning.class_model import Detail
-from engine.learning.class_segmentation import train_class_segmentation
-from engine.learning.clock import Clock
-from engine.learning.detail_choice import choose_detail
-from engine.learning.folds import FOLDS
-from engine.learning.training_pictures import deal_pictures
-from engine.learning.tree_learning import TreeLearning
-from engine.learning.tree_options import TreeOptions
-from tests.learning.class_pictures import CLASSES, class_pictures
-from tests.learning.leaf_pictures import leaves
+from engine.learning.segmentation import clock as clock_module
+from engine.learning.segmentation import mask_weights, tree_learning
+from engine.learning.segmentation.boosted_learning import train_boosted_segmentation
+from engine.learning.segmentation.boosted_trees import fit_forest
+from engine.learning.segmentation.class_learning import train_class_segmentation
+from engine.learning.segmentation.class_model import Detail
+from engine.learning.segmentation.clock import Clock
+from engine.learning.segmentation.detail_choice import choose_detail
+from engine.learning.segmentation.folds import FOLDS
+from engine.learning.segmentation.training_pictures import deal_pictures
+from engine.learning.segmentation.tree_learning import TreeLearning
+from engine.learning.segmentation.tree_options import TreeOptions
+from tests.learning.segmentation.class_pictures import CLASSES, class_pictures
+from tests.learning.segmentation.leaf_pictures import leaves
 
 SMALL = TreeOptions(n_trees=40, n_leaves=8, rate=0.2)
 LIMIT = 150.0

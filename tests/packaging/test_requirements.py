@@ -42,7 +42,7 @@ def imported(folder: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("folders", "extras"), [(("engine",), ("hosts",)), (("webapp", "tasks"), ("web",))]
+    ("folders", "extras"), [(("engine",), ("hosts", "heic")), (("webapp", "tasks"), ("web",))]
 )
 def test_every_import_is_asked_for(folders: tuple[str, ...], extras: tuple[str, ...]) -> None:
     asked = [*PROJECT["dependencies"]]

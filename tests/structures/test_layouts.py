@@ -12,7 +12,7 @@ from engine.solvers.iterate import find_direction
 from engine.structures.bipartite import BipartiteStructure
 from engine.structures.graph import GraphStructure
 from engine.structures.survey import SurveyStructure
-from tests.learning.roommate_cohorts import random_cohorts
+from tests.learning.roommates.cohorts import random_cohorts
 
 
 def bipartite_structures(rho):

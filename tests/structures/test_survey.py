@@ -11,7 +11,7 @@ from engine.solvers.control import Limits
 from engine.solvers.theta_ascent import ThetaAscent
 from engine.structures import survey as survey_structure
 from engine.structures.survey import SurveyStructure
-from tests.learning.roommate_cohorts import random_cohorts, simulated_years
+from tests.learning.roommates.cohorts import random_cohorts, simulated_years
 
 
 @pytest.mark.parametrize("largest_sampled", [600, 0])

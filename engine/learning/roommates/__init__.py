@@ -1,0 +1,1 @@
+"""What makes roommates: learning from past years, its weights explained, and pairs proposed."""

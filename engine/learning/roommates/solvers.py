@@ -1,0 +1,150 @@
+"""Which solver learns, by name; all share the objective, the entropy and the certificate."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from engine.core.arguments import IntArray, read_only
+from engine.core.checkpoint import Checkpoint, SavedState, State
+from engine.core.status import Status
+from engine.crf.survey import Survey
+from engine.crf.survey_features import SurveyFeatures
+from engine.inference.matching.compilation import compile_for_matchings
+from engine.objectives.learning_dual import make_learning_dual
+from engine.solvers.block_orders import AllTogether, BlockOrder, ShuffledOrder
+from engine.solvers.control import Callbacks, Limits, solver_of
+from engine.solvers.frank_wolfe import FrankWolfe
+from engine.solvers.fully_corrective_frank_wolfe import FullyCorrectiveFrankWolfe
+from engine.solvers.result import LearningResult
+from engine.solvers.theta_ascent import ThetaAscent
+from engine.structures.survey import SurveyStructure
+
+AS_CLOSE_AS_PROOFS = 1e-7
+"""Relative gap below which a certified solution that stalled is as good as it can be.
+
+Odd sets are proved to 1e-9, a point is mixed with the uniform one by that much, and the value that
+this costs can be that of 100 times a sharp year's likelihood. Frank-Wolfe would go on for ever.
+"""
+
+_CALLERS_WISH = (Status.CANCELLED, Status.TIME_LIMIT)
+SOLVERS = ("auto", "frank-wolfe", "block-coordinate", "theta", "fully-corrective")
+
+
+def solve_roommates(
+    cohorts: Sequence[tuple[Survey, IntArray]],
+    features: SurveyFeatures,
+    *,
+    ridge: float,
+    rho: float,
+    solver: str,
+    limits: Limits,
+    callbacks: Callbacks,
+    rng: np.random.Generator,
+) -> LearningResult:
+    """Learn theta with the named solver; ``auto`` is `_solve_in_theta_first`.
+
+    Time limits begin where everything is compiled.
+
+    Raises
+    ------
+    MemoryError
+        If there is no room for the scores and marginals of the largest year: before anything else.
+    """
+    largest = max(survey.n_students for survey, _ in cohorts)
+    np.empty((2, largest, largest))
+    compile_for_matchings()
+    structures = [SurveyStructure(survey, pairs, features, rho) for survey, pairs in cohorts]
+    dual = make_learning_dual([structure.observed for structure in structures], ridge)
+
+    def solve_in_theta(callbacks: Callbacks) -> LearningResult:
+        return ThetaAscent(structures, ridge, limits, callbacks).solve()
+
+    def step_in_polytopes(order: BlockOrder, callbacks: Callbacks) -> LearningResult:
+        return FrankWolfe(
+            structures, dual, order, rng=rng, limits=limits, callbacks=callbacks
+        ).solve()
+
+    def solve_by_blocks(callbacks: Callbacks) -> LearningResult:
+        return step_in_polytopes(ShuffledOrder(), callbacks)
+
+    if solver == "theta":
+        return solve_in_theta(callbacks)
+    if solver == "block-coordinate":
+        return solve_by_blocks(callbacks)
+    if solver == "frank-wolfe":
+        return step_in_polytopes(AllTogether(), callbacks)
+    if solver == "fully-corrective":
+        return FullyCorrectiveFrankWolfe(structures, ridge, limits, callbacks).solve()
+    return _solve_in_theta_first(solve_in_theta, solve_by_blocks, callbacks)
+
+
+def _solve_in_theta_first(
+    solve_in_theta: Callable[[Callbacks], LearningResult],
+    solve_by_blocks: Callable[[Callbacks], LearningResult],
+    callbacks: Callbacks,
+) -> LearningResult:
+    """Solve in theta, which measured faster at every size (``benchmarks/bench_training.py``).
+
+    Where that stalls before the wanted gap, because a marginal left the range of its inner solver
+    or an odd-set inequality could not be proved, go on with block-coordinate Frank-Wolfe, whose
+    oracle knows the whole matching polytope, and return the better of the two certified solutions.
+    """
+    saved = None if callbacks.checkpoint is None else callbacks.checkpoint.load()
+    if saved is not None and solver_of(saved) == ShuffledOrder.__name__:
+        in_theta = _solution_beside(saved)
+    else:
+        in_theta = solve_in_theta(callbacks)
+        if _is_final(in_theta):
+            return in_theta
+        callbacks = replace(callbacks, seconds_before=in_theta.seconds)
+        in_theta = in_theta if in_theta.is_certified else None
+    if callbacks.checkpoint is not None and in_theta is not None:
+        callbacks = replace(callbacks, checkpoint=_Beside(callbacks.checkpoint, in_theta))
+    by_blocks = solve_by_blocks(callbacks)
+    if in_theta is None or by_blocks.relative_gap <= in_theta.relative_gap:
+        return by_blocks
+    return replace(in_theta, seconds=by_blocks.seconds, status=by_blocks.status)
+
+
+def _is_final(in_theta: LearningResult) -> bool:
+    """Whether nothing is to be gained, or wanted, beyond the solution in theta."""
+    solved = in_theta.status is Status.CONVERGED or in_theta.relative_gap <= AS_CLOSE_AS_PROOFS
+    return (in_theta.is_certified and solved) or in_theta.status in _CALLERS_WISH
+
+
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    """A checkpoint of the walk that keeps the certified solution in theta beside it."""
+
+    place: Checkpoint
+    in_theta: LearningResult
+
+    def load(self) -> SavedState | None:
+        """Return the saved state."""
+        return self.place.load()
+
+    def save(self, state: State) -> None:
+        """Save the walk's state with the solution."""
+        known = self.in_theta
+        effort = (known.objective, known.lower_bound, known.iterations, known.oracle_calls)
+        solution: State = {"in_theta": known.theta, "in_theta_figures": np.array(effort)}
+        self.place.save(state | solution)
+
+
+def _solution_beside(saved: SavedState) -> LearningResult | None:
+    """The solution in theta that a walk's checkpoint keeps, if there was a certified one."""
+    if "in_theta" not in saved:
+        return None
+    objective, lower, iterations, calls = (float(x) for x in saved["in_theta_figures"])
+    return LearningResult(
+        theta=read_only(saved["in_theta"]),
+        objective=objective,
+        lower_bound=lower,
+        is_certified=True,
+        iterations=int(iterations),
+        oracle_calls=int(calls),
+        seconds=0.0,  # those of the walk go on from it
+        status=Status.STALLED,
+        trajectory=(),
+    )

@@ -1,0 +1,1 @@
+"""Masks and label maps: learning from pictures, and prediction of others."""

@@ -1,0 +1,357 @@
+"""Learning to segment with boosted trees as unaries, and weights of them and of edges on top."""
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from itertools import takewhile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.core.arguments import FloatArray, check_positive, check_seconds
+from engine.core.errors import InvalidProblemError
+from engine.core.progress import (
+    ProgressCallback,
+    StopCallback,
+    ignore_progress,
+    never_stop,
+)
+from engine.core.status import Status
+from engine.crf.class_features import UNKNOWN
+from engine.crf.grid_features import GridExample
+from engine.kernels.threads import count_threads, one_blas_thread
+from engine.learning.segmentation.boosted_model import (
+    LOSSES,
+    BoostedSegmentationModel,
+    boosted_features,
+    make_boosted_model,
+    said_of_trees,
+)
+from engine.learning.segmentation.class_pictures import ReadPicture
+from engine.learning.segmentation.clock import Clock
+from engine.learning.segmentation.folds import Folds
+from engine.learning.segmentation.grid_readout import predict_marginals
+from engine.learning.segmentation.held_out_choice import is_clearly_less
+from engine.learning.segmentation.labelled_pictures import (
+    Images,
+    Masks,
+    check_labels,
+    labelled_pictures,
+)
+from engine.learning.segmentation.mask_progress import HeldOutPictures, SegmentationProgress
+from engine.learning.segmentation.mask_weights import MaskWeights
+from engine.learning.segmentation.picture_window import (
+    WindowDraw,
+    core_of,
+    cut_windows,
+    is_cut,
+    windows_each,
+)
+from engine.learning.segmentation.refits import has_fallen, is_refit_tried, slope_of
+from engine.learning.segmentation.training_pictures import TrainingPicture, deal_pictures
+from engine.learning.segmentation.tree_learning import (
+    MASK_SAMPLES,
+    SAID,
+    SAMPLES,
+    SAMPLES_A_PICTURE,
+    TreeLearning,
+)
+from engine.learning.segmentation.tree_unaries import TreeUnaries
+from engine.objectives.grid_inner import check_rho
+from engine.solvers.result import LearningResult
+
+EDGE_PICTURES = 45
+"""The 174 weights are learned from so many pictures at most: more of them change the error by less
+than the draw of the pictures does. As many others judge them, where there are."""
+
+LOOKED_AT = 600_000
+"""Pixels that the trees may look at at a time, while weights are learned: a kilobyte each."""
+
+LEAST_PROBABILITY = 1e-5
+"""Marginals below count as this in their logarithms."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainedBoosted:
+    """A learned model and how its weights were found.
+
+    ``errors`` has the share of wrong pixels on pictures kept from the weights, for every loss that
+    was compared; none where the caller chose.
+    """
+
+    model: BoostedSegmentationModel
+    result: LearningResult
+    n_pixels: int
+    errors: Mapping[str, float]
+
+    @property
+    def loss(self) -> str:
+        """The loss that the weights were learned by."""
+        return self.model.loss
+
+
+def train_boosted_segmentation(
+    images: Images,
+    masks: Masks,
+    *,
+    loss: str | None = None,
+    position: bool = True,
+    ridge: float | None = None,
+    ridge_factor: float = 1.0,
+    rho: float = 0.5,
+    max_side: int = 200,
+    relative_gap: float = 1e-3,
+    max_seconds: float | None = None,
+    holdout: tuple[Images, Masks] | None = None,
+    on_progress: ProgressCallback = ignore_progress,
+    should_stop: StopCallback = never_stop,
+    rng: np.random.Generator | None = None,
+) -> TrainedBoosted:
+    """Learn trees of two stages out of fold, then the weights of their log-odds and of edges.
+
+    Parameters
+    ----------
+    images : iterable of ndarray, each (H, W, 3) uint8
+    masks : iterable of ndarray, each (H, W) bool, the size of its image
+        Both are gone through once, in step; pictures are kept at the size of their models, of
+        larger ones than 1,000 pixels a side windows of 512.
+    loss : "likelihood", "univariate", "clique" or "trees" (no edges), optional
+        The surrogate likelihood has a certificate, the others have none. By default "trees", or
+        whichever of "univariate" and "likelihood" makes clearly fewer mistakes on pictures kept
+        from the weights.
+    position : bool
+        Whether the place within the picture may speak: it helps where pictures are framed alike.
+    ridge, ridge_factor : as for `train_segmentation`; by default .001 times the pixels.
+    rho, max_side : as for `train_segmentation`
+    relative_gap : float, of "likelihood"
+    max_seconds : float, optional
+        Of all, reading included. Where it is short, pictures that half of it does not suffice to
+        read are left out, trees are fewer, and weights stop at the limit with what they have.
+    holdout : (images, masks), optional
+        Pictures not learned from; the last report carries a `SegmentationPreview` of them.
+    on_progress, should_stop
+        See `engine.core`.
+    rng : numpy.random.Generator, optional
+        Folds and sampled pixels; a fixed seed by default.
+
+    Returns
+    -------
+    TrainedBoosted
+
+    Raises
+    ------
+    InvalidProblemError
+        As for `train_segmentation`.
+    StoppedError
+        If asked to stop.
+
+    Examples
+    --------
+    >>> from engine import generate_leaf_images
+    >>> leaves = generate_leaf_images(3, rng=np.random.default_rng(0), shape=(24, 32))
+    >>> pictures, masks = [leaf.image for leaf in leaves], [leaf.mask for leaf in leaves]
+    >>> train_boosted_segmentation(pictures, masks, loss="trees").n_pixels
+    2304
+    """
+    if loss is not None and loss not in LOSSES:
+        raise InvalidProblemError(f"loss: expected one of {', '.join(LOSSES)}, received {loss!r}.")
+    check_rho(rho)
+    check_positive("relative_gap", relative_gap)
+    check_positive("ridge_factor", ridge_factor)
+    check_seconds("max_seconds", max_seconds)
+    clock = Clock(on_progress, max_seconds)
+    order = np.random.default_rng(0) if rng is None else rng
+    read = _read(images, masks, max_side, order, clock)
+    pictures = read.pictures
+    held_out = [] if holdout is None else _held_out(*holdout, max_side, clock)
+    clock.begin(sum(picture.labels.size for picture in pictures))
+    with one_blas_thread():
+        how = TreeLearning(
+            *(1, None, position, clock.report, should_stop),
+            thinned_from=0,
+            most=MASK_SAMPLES,
+            passed=clock.passed,
+            is_local=read.is_local,
+        )
+        unaries = how.learn(pictures)
+        clock.report("Looking at what the second trees say", 0.78)
+        chosen = [pictures[k] for k in order.permutation(len(pictures))[: 2 * EDGE_PICTURES]]
+        examples = _guessed(unaries, chosen, how)
+        taught, others = examples[:EDGE_PICTURES], examples[EDGE_PICTURES:]
+        weights = MaskWeights(
+            taught, ridge, ridge_factor, rho, relative_gap, clock, should_stop, others
+        )
+        clock.report("Learning weights", 0.84)
+        found = weights.learn(loss, order)
+        used, result = found.loss, found.result
+        errors = {name: float(each.mean()) for name, each in found.errors.items()}
+        if is_refit_tried(errors, used, clock):
+            more = _refitted(how, unaries, chosen, weights, result.theta)
+            n_examples = len(examples)
+            examples = [] if more is unaries else _guessed(more, chosen[:n_examples], how)
+            if len(examples) == n_examples:  # else it failed, or there was no time
+                taught, others = examples[:EDGE_PICTURES], examples[EDGE_PICTURES:]
+                weights = replace(weights, examples=taught, others=others)
+                before = found.errors[used]
+                anew, again = weights.judge(used, order, before=before)
+                errors[f"{used}, refitted"] = float(again.mean())
+                has_paid = has_fallen(errors[used], float(again.mean()))
+                if has_paid and is_clearly_less(again, before):
+                    unaries, result = more, weights.finish(used, anew, order)
+        model = make_boosted_model(
+            unaries, result.theta, loss=used, ridge=weights.ridge, rho=rho, max_side=max_side
+        )
+        _show(clock, held_out, model, result, should_stop)
+    n_pixels = sum(int(np.count_nonzero(p.labels != UNKNOWN)) for p in pictures)
+    is_short = how.is_short or not read.are_all
+    status = Status.TIME_LIMIT if is_short and result.status.is_converged else result.status
+    result = replace(result, seconds=clock.seconds, status=status)
+    return TrainedBoosted(model, result, n_pixels, errors)
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """Pictures dealt, whether some are windows, and whether there was time for all."""
+
+    pictures: list[TrainingPicture]
+    is_local: bool
+    are_all: bool
+
+
+def _read(
+    images: Images, masks: Masks, max_side: int, rng: np.random.Generator, clock: Clock
+) -> _Read:
+    """Read pictures at the size of their models, refuse what says nothing, and deal them."""
+    cut: list[list[ReadPicture]] = []
+    counts: list[int] = []
+    sizes: list[int] = []
+    is_any_marked, is_local, are_all = False, False, True
+    draw = WindowDraw(rng)
+    for picture in labelled_pictures(images, masks, max_side):
+        cut.append(cut_windows(picture.colours, picture.labels, windows_each(len(cut) + 1), draw))
+        counts.append(int(picture.labels.sum()))
+        sizes.append(picture.labels.size)
+        is_any_marked |= picture.is_marked
+        is_local |= is_cut(picture.labels.shape)
+        is_enough = any(0 < counts[k] < sizes[k] for k in (0, -1))
+        if is_enough and clock.is_reading_over():
+            are_all = False
+            break
+    check_labels(counts, sizes, max_side, is_any_marked=is_any_marked)
+    dealt = [(k, window) for k, own in enumerate(cut) for window in own[: windows_each(len(cut))]]
+    each = min(SAMPLES // len(dealt), SAMPLES_A_PICTURE)
+    windows, owners = [window for _, window in dealt], [k for k, _ in dealt]
+    return _Read(deal_pictures(windows, 2, each, rng, owners=owners), is_local, are_all)
+
+
+def _held_out(images: Images, masks: Masks, max_side: int, clock: Clock) -> list[ReadPicture]:
+    """Read the pictures that are not learned from, as long as there is time for it."""
+    read = []
+    draw = WindowDraw(np.random.default_rng(0))
+    for picture in labelled_pictures(images, masks, max_side):
+        read += cut_windows(picture.colours, picture.labels, 1, draw)
+        if clock.is_reading_over():
+            break
+    return read
+
+
+def _refitted(
+    how: TreeLearning,
+    unaries: TreeUnaries,
+    pictures: Sequence[TrainingPicture],
+    weights: MaskWeights,
+    theta: FloatArray,
+) -> TreeUnaries:
+    """Fit the second trees anew beside the messages that their own log-odds led to.
+
+    The same trees are returned where the first to be fitted explain nothing of other pictures.
+    """
+    weights.clock.report("Refitting the trees beside their messages", 0.96)
+    own = pictures[: len(weights.examples)]
+    with ThreadPoolExecutor(count_threads()) as pool:
+        said = list(
+            pool.map(
+                lambda example, picture: _log_marginals(example, theta, weights.rho, picture),
+                weights.examples,
+                own,
+            )
+        )
+    slope = slope_of(
+        [said_of_trees(example.features) for example in weights.examples],
+        [example.features.scores(theta).node for example in weights.examples],
+    )
+    return how.refit(unaries, own, said, slope)
+
+
+def _guessed(
+    unaries: TreeUnaries, pictures: Sequence[TrainingPicture], how: TreeLearning
+) -> list[GridExample]:
+    """Examples whose log-odds come from trees that never saw their pixels, while there is time.
+
+    Several pictures at a time, as many as there is room for what the trees look at.
+    """
+
+    def one(place: int, picture: TrainingPicture) -> GridExample | None:
+        if place and how.is_late(SAID):
+            return None
+        return _example(unaries, picture, picture.folds)
+
+    largest = max(picture.labels.size for picture in pictures)
+    n_threads = max(1, min(count_threads(), LOOKED_AT // largest))
+    with ThreadPoolExecutor(n_threads) as pool:
+        found = pool.map(one, range(len(pictures)), pictures)
+        known = takewhile(lambda example: example is not None, found)
+        return [example for example in known if example is not None]
+
+
+def _example(
+    unaries: TreeUnaries, picture: TrainingPicture | ReadPicture, folds: Folds | None = None
+) -> GridExample:
+    """What is known of a picture: all of it, or the core of a window."""
+    core = core_of(picture.labels)
+    log_odds = unaries.scores(picture.colours, frame=picture.frame, folds=folds)[:, :, 0]
+    features = boosted_features(picture.colours[core], log_odds[core])
+    return GridExample(features, np.ascontiguousarray(picture.labels[core]).view(np.bool_))
+
+
+def _log_marginals(
+    example: GridExample, theta: FloatArray, rho: float, picture: TrainingPicture
+) -> NDArray[np.float32]:
+    """What trees and messages say together of background and foreground, nats; 0 around a core."""
+    marked, _ = predict_marginals(example.features, theta, rho)
+    both = np.stack([1 - marked, marked], axis=2)
+    said = np.zeros((*picture.labels.shape, 2), dtype=np.float32)
+    said[core_of(picture.labels)] = np.log(np.maximum(both, LEAST_PROBABILITY))
+    return said
+
+
+def _show(
+    clock: Clock,
+    pictures: Sequence[ReadPicture],
+    model: BoostedSegmentationModel,
+    result: LearningResult,
+    should_stop: StopCallback,
+) -> None:
+    """Report how held-out pictures fare, if there are any, as many as there is time for.
+
+    Of large ones that is a window each, without a picture of it.
+    """
+    examples: list[GridExample] = []
+    for picture in pictures:
+        if examples and clock.left == 0.0:
+            break
+        examples.append(_example(model.unaries, picture))
+    if not examples:
+        return
+    preview = HeldOutPictures(examples, model.rho, should_stop=should_stop).look(result.theta)
+    if model.unaries.is_local:  # what windows show is not the picture that stands beside it
+        preview = replace(preview, marginals=())
+    clock.on_progress(
+        SegmentationProgress(
+            "Looking at the held-out images",
+            fraction=0.99,
+            iteration=result.iterations,
+            seconds=clock.seconds,
+            preview=preview,
+        )
+    )

@@ -1,0 +1,179 @@
+"""A segmentation model whose unaries are boosted trees, and its file."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.core.arguments import FloatArray, as_finite_array, check_positive, read_only
+from engine.core.errors import InvalidProblemError
+from engine.core.npz_file import write_npz
+from engine.crf.filter_bank import SCALES
+from engine.crf.grid_features import DenseNodeFeatures, GridFeatures
+from engine.crf.image_features import (
+    COLOUR_THRESHOLDS,
+    N_EDGE_FEATURES,
+    SOBEL_THRESHOLDS,
+    code_edges,
+)
+from engine.crf.image_grid import MIN_SIDE, model_shape, shrink_image
+from engine.datasets.picture_view import PictureView
+from engine.learning.segmentation.model_parts import check_model_parts, view_parts
+from engine.learning.segmentation.tree_unaries import PARTS as TREE_PARTS
+from engine.learning.segmentation.tree_unaries import TreeUnaries, unaries_from_arrays
+from engine.objectives.grid_inner import check_rho
+
+FORMAT = "bethe-hall boosted segmentation model 1"
+LOSSES = ("likelihood", "univariate", "clique", "trees")
+N_NODE_FEATURES = 3
+N_PARAMETERS = 2 * N_NODE_FEATURES + 4 * N_EDGE_FEATURES
+
+SMALL_ODDS = 1.5
+"""Log-odds within this have a weight of their own: trees are bolder in doubt than when sure."""
+
+_NUMBERS = ("theta", "ridge", "rho", "max_side", "position")
+_SETTINGS = {
+    "scales": np.array(SCALES),
+    "colour_thresholds": COLOUR_THRESHOLDS,
+    "sobel_thresholds": SOBEL_THRESHOLDS,
+}
+_WANTED = ("format", "loss", *_NUMBERS, *_SETTINGS)
+PARTS = (*_WANTED, *TREE_PARTS)
+"""The arrays of a model file."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoostedSegmentationModel:
+    """Trees, weights of their log-odds and of edges, and what is needed to apply them.
+
+    Parameters
+    ----------
+    unaries : TreeUnaries
+    theta : ndarray, shape (174,), nats, read-only; see `engine.crf.grid_features`.
+    loss : the loss that theta was learned by, one of `LOSSES`.
+    ridge : float, lambda that theta was learned with.
+    rho : float, edge appearance probability in (0, 1/2].
+    max_side : int, pixels; larger pictures are shrunk to this.
+    """
+
+    unaries: TreeUnaries
+    theta: FloatArray
+    loss: str
+    ridge: float
+    rho: float
+    max_side: int
+
+    def grid_shape(self, height: int, width: int) -> tuple[int, int]:
+        """Rows and columns of the model of a picture."""
+        return model_shape((height, width), self.max_side)
+
+    def features(self, image: NDArray[np.uint8]) -> GridFeatures:
+        """Shrink a picture, (H, W, 3) uint8, to the size of its model and compute its features."""
+        shape = self.grid_shape(image.shape[0], image.shape[1])
+        colours = shrink_image(image, shape)
+        return boosted_features(colours, self.unaries.scores(colours)[:, :, 0])
+
+    def save(self, path: Path | str, view: PictureView | None = None) -> None:
+        """Write the model, whole or not at all, as an ``.npz`` of numbers and text without code.
+
+        ``view`` is how the deep pictures were shown that it learned from.
+        """
+        arrays: dict[str, NDArray[Any]] = {
+            "format": np.array(FORMAT),
+            "loss": np.array(self.loss),
+            "theta": self.theta,
+            "ridge": np.array(self.ridge),
+            "rho": np.array(self.rho),
+            "max_side": np.array(self.max_side),
+            **_SETTINGS,
+            **self.unaries.arrays(),
+            **view_parts(view),
+        }
+        write_npz(path, arrays)
+
+
+def boosted_features(colours: NDArray[np.uint8], log_odds: NDArray[np.float32]) -> GridFeatures:
+    """Node features of log-odds (one, they, they within bounds) and the edge features of a picture.
+
+    Parameters
+    ----------
+    colours : ndarray, shape (rows, columns, 3), uint8
+    log_odds : ndarray, shape (rows, columns)
+    """
+    values = np.ones((*log_odds.shape, N_NODE_FEATURES))
+    values[:, :, 1] = log_odds
+    np.clip(log_odds, -SMALL_ODDS, SMALL_ODDS, out=values[:, :, 2])
+    return GridFeatures(DenseNodeFeatures(values), code_edges(colours / 255.0))
+
+
+def said_of_trees(features: GridFeatures) -> FloatArray:
+    """Return the log-odds that such features were made of, (rows, columns)."""
+    if not isinstance(features.nodes, DenseNodeFeatures):
+        raise InvalidProblemError("features: expected those of trees.")
+    return features.nodes.values[:, :, 1]
+
+
+def trees_alone() -> FloatArray:
+    """Return the weights that say what the trees say, pixel by pixel."""
+    theta = np.zeros(N_PARAMETERS)
+    theta[N_NODE_FEATURES + 1] = 1.0
+    return theta
+
+
+def make_boosted_model(
+    unaries: TreeUnaries,
+    theta: FloatArray,
+    *,
+    loss: str,
+    ridge: float,
+    rho: float,
+    max_side: int,
+) -> BoostedSegmentationModel:
+    """Build a model that owns a checked, read-only copy of theta.
+
+    Raises
+    ------
+    InvalidProblemError
+        If theta has another length or is not finite, or another part is out of range.
+    """
+    values = as_finite_array("theta", np.array(theta, dtype=np.float64), shape=(N_PARAMETERS,))
+    if loss not in LOSSES:
+        raise InvalidProblemError(f"loss: expected one of {', '.join(LOSSES)}, received {loss!r}.")
+    if max_side < MIN_SIDE:
+        raise InvalidProblemError(f"max_side: expected at least {MIN_SIDE}, received {max_side}.")
+    unaries.check(1)
+    return BoostedSegmentationModel(
+        unaries,
+        read_only(values),
+        loss,
+        check_positive("ridge", ridge),
+        check_rho(rho),
+        int(max_side),
+    )
+
+
+def assemble_boosted_model(
+    parts: Mapping[str, NDArray[Any]], name: str
+) -> BoostedSegmentationModel:
+    """Check everything in a model file.
+
+    Raises
+    ------
+    InvalidProblemError
+        If a part is missing, learned with other features, or does not fit the rest.
+    """
+    check_model_parts(parts, name, wanted=_WANTED, settings=_SETTINGS, numbers=_NUMBERS)
+    try:
+        return make_boosted_model(
+            unaries_from_arrays(parts),
+            parts["theta"],
+            loss=str(parts["loss"]),
+            ridge=float(parts["ridge"]),
+            rho=float(parts["rho"]),
+            max_side=int(parts["max_side"]),
+        )
+    except InvalidProblemError as error:
+        raise InvalidProblemError(f"{name} is damaged: {error}") from error

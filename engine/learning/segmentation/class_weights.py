@@ -1,0 +1,257 @@
+"""Weights of what trees say, of maps and of edges, for several classes, by a chosen loss."""
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from itertools import repeat
+
+import numpy as np
+from scipy.linalg import block_diag
+
+from engine.core.arguments import FloatArray, IntArray, read_only
+from engine.core.errors import StoppedError
+from engine.core.progress import StopCallback, ignore_progress
+from engine.core.status import Status
+from engine.crf.class_features import ClassExample, ClassLayout
+from engine.kernels.threads import count_threads, one_blas_thread
+from engine.metrics.classes import Confusion, confusion
+from engine.objectives.class_batches import batch_loss_and_gradient, in_batches
+from engine.objectives.class_inner import ClassSetInnerProblem, expected_statistics
+from engine.objectives.class_losses import ClassLoss
+from engine.objectives.class_messages import ClassMessages
+from engine.solvers.control import Callbacks, Limits
+from engine.solvers.lbfgs import minimise_by_lbfgs
+from engine.solvers.result import LearningResult
+from engine.solvers.theta_ascent import ThetaAscent
+
+SWEEPS = 4
+"""Sweeps behind the univariate loss: with good unaries messages are nearly at rest by then."""
+
+TOLERANCE = 5e-4
+"""Decrease of the loss over its size that counts as converged: held-out error moves no more."""
+
+MAX_STEPS = 30
+
+MEMORY = 30
+"""Steps that L-BFGS remembers."""
+
+EM_ROUNDS = 4
+"""Times that hidden labels are guessed anew: later rounds move the weights little."""
+
+INNER_RISE = 0.3
+"""Part of a step's promised rise that unfinished messages may use up; they go on at the next."""
+
+EDGE_VARIANCE = 0.05
+"""Variance of an edge's agreement in the estimate of the curvature: any of its size would do."""
+
+
+def fit_loss(
+    examples: Sequence[ClassExample],
+    options: ClassLoss,
+    *,
+    ridge: float,
+    centre: FloatArray | None = None,
+    start: FloatArray | None = None,
+    max_steps: int = MAX_STEPS,
+    tolerance: float = TOLERANCE,
+    max_seconds: float | None = None,
+    should_stop: StopCallback,
+) -> LearningResult:
+    """Minimise a loss of the known pixels, plus lambda/2 ||theta - centre||^2.
+
+    Parameters
+    ----------
+    examples : sequence of ClassExample
+    options : ClassLoss; Potts edges may only agree or not, without a weight for pairs of classes.
+    ridge : float, lambda > 0 of the whole loss
+    centre : ndarray, shape (K,), where the ridge draws to; by default what the trees say alone.
+    start : ndarray, shape (K,), optional; the centre by default
+    max_steps : int, of L-BFGS
+    tolerance : float, decrease of the loss over its size that counts as converged
+    max_seconds : float, optional; all pictures are looked at once even if none are left.
+    should_stop : StopCallback
+
+    Returns
+    -------
+    LearningResult
+        Without a certificate: the loss is not convex.
+
+    Raises
+    ------
+    StoppedError
+        If stopped before all pictures had been looked at.
+    """
+    layout = examples[0].features.layout
+    plain = layout.plain() if centre is None else centre
+    theta = plain if start is None else start
+    free = free_parameters(layout, is_potts=options.is_potts)
+    metric = estimate_curvature(examples, ridge)[np.ix_(free, free)]
+    batches = in_batches(examples, options)
+
+    def whole(change: FloatArray) -> FloatArray:
+        theta = plain.copy()
+        theta[free] += change
+        return theta
+
+    with ThreadPoolExecutor(count_threads()) as pool, one_blas_thread():
+
+        def objective(change: FloatArray) -> tuple[float, FloatArray]:
+            theta = whole(change)
+            away = theta - plain
+            value, gradient = 0.5 * ridge * float(away @ away), ridge * away
+            parts = pool.map(lambda some: batch_loss_and_gradient(some, theta, options), batches)
+            for part, slope in parts:
+                value, gradient = value + part, gradient + slope
+            return value, gradient[free]
+
+        fit = minimise_by_lbfgs(
+            objective,
+            (theta - plain)[free],
+            metric=metric,
+            memory=MEMORY,
+            tolerance=tolerance,
+            max_iterations=max_steps,
+            max_seconds=max_seconds,
+            should_stop=should_stop,
+        )
+    if fit.status is Status.CANCELLED:
+        raise StoppedError("Learning was stopped.")
+    return replace(fit, theta=read_only(whole(fit.theta))).as_result()
+
+
+def fit_likelihood(
+    examples: Sequence[ClassExample],
+    *,
+    ridge: float,
+    relative_gap: float,
+    start: FloatArray | None = None,
+    max_seconds: float | None = None,
+    should_stop: StopCallback,
+) -> LearningResult:
+    """Maximise the surrogate likelihood of the known labels, less lambda/2 ||theta||^2.
+
+    Where some pixels are hidden, surrogate EM: their expected statistics are fixed at the present
+    weights, then the weights are learned as from full labels, and so on. The certificate is that of
+    the last of these problems; the whole only descends.
+
+    Parameters
+    ----------
+    examples, ridge, start, max_seconds, should_stop : as for `fit_loss`
+    relative_gap : float, certified gap over the size of the objective at which to stop
+
+    References
+    ----------
+    Domke 2013, section 4.
+    """
+    started = time.perf_counter()
+    layout = examples[0].features.layout
+    theta = layout.plain() if start is None else start
+    curvature = estimate_curvature(examples, ridge)
+    is_whole = all(example.n_known == example.labels.size for example in examples)
+    rounds = 1 if is_whole else EM_ROUNDS
+    for step in range(rounds):
+        with ThreadPoolExecutor(count_threads()) as pool:
+            parts = pool.map(expected_statistics, examples, repeat(theta))
+            observed = np.asarray(np.sum(list(parts), axis=0))
+        problem = ClassSetInnerProblem(examples, observed, curvature)
+        left = None
+        if max_seconds is not None:
+            left = max(max_seconds - (time.perf_counter() - started), 0.0) / (rounds - step)
+        result = ThetaAscent(
+            [problem],
+            ridge,
+            Limits(relative_gap=relative_gap, max_iterations=MAX_STEPS, max_seconds=left),
+            Callbacks(ignore_progress, should_stop),
+            memory=MEMORY,
+            refresh_ratio=float("inf"),
+            inner_rise=INNER_RISE,
+        ).solve(theta)
+        theta = result.theta
+        if result.status is Status.CANCELLED:
+            raise StoppedError("Learning was stopped.")
+    return replace(result, seconds=time.perf_counter() - started)
+
+
+def free_parameters(layout: ClassLayout, *, is_potts: bool) -> IntArray:
+    """Places in theta of what is learned: all, or all but the weights of label pairs."""
+    return np.arange(layout.size - (2 * layout.n_classes**2 if is_potts else 0))
+
+
+def estimate_curvature(examples: Sequence[ClassExample], ridge: float) -> FloatArray:
+    """Estimate the Hessian of a loss, (K, K), pixels and edges counted as independent.
+
+    It only shapes the steps: a poor estimate costs iterations, never correctness.
+    """
+    layout = examples[0].features.layout
+    n = layout.n_classes
+    nodes = np.zeros((n, layout.n_node, layout.n_node))
+    edges: FloatArray = np.zeros((1, 1))
+    counts = np.zeros((2, n, n))
+    for example in examples:
+        features, known = example.features, example.n_known
+        stride = max(1, example.labels.size // 2000)
+        trees = features.trees.reshape(-1, n)[::stride].astype(np.float64)
+        maps = features.maps.reshape(example.labels.size, layout.n_maps)[::stride].astype(
+            np.float64
+        )
+        share = np.exp(trees - trees.max(axis=1, keepdims=True))
+        share /= share.sum(axis=1, keepdims=True)
+        scale = known / max(len(trees), 1)
+        for x in range(n):
+            own = trees[:, x]
+            rows = np.column_stack([np.ones(len(own)), own, np.clip(own, -1.5, 1.5), maps])
+            variance = share[:, x] * (1 - share[:, x]) * scale
+            nodes[x] += (rows * variance[:, None]).T @ rows
+        mean = share.mean(axis=0)
+        for way, (codes, basis) in enumerate(
+            zip(
+                features.codes,
+                (features.edges.horizontal_basis, features.edges.vertical_basis),
+                strict=True,
+            )
+        ):
+            often = np.bincount(codes.ravel(), minlength=len(basis)) * (known / example.labels.size)
+            edges = edges + EDGE_VARIANCE * (basis * often[:, None]).T @ basis
+            counts[way] += known * (EDGE_VARIANCE * np.outer(mean, mean) + 1e-3 * np.diag(mean))
+    matrix = block_diag(*nodes, edges, np.diag(counts.ravel()))
+    return np.asarray(
+        matrix + (ridge + 1e-6 * np.trace(matrix) / len(matrix)) * np.eye(len(matrix))
+    )
+
+
+MESSAGE_TOLERANCE = 1e-3
+MAX_SWEEPS = 60
+
+
+def rest_messages(chains: ClassMessages) -> bool:
+    """Sweep until no message changes by a thousandth; return whether they came to rest."""
+    change, sweeps = float("inf"), 0
+    while change > MESSAGE_TOLERANCE and sweeps < MAX_SWEEPS:
+        change = chains.sweep(2)
+        sweeps += 2
+    return change <= MESSAGE_TOLERANCE
+
+
+def judge_classes(
+    examples: Sequence[ClassExample], theta: FloatArray, should_stop: StopCallback
+) -> list[Confusion]:
+    """Count, of each picture, known pixels by their label and the most probable one."""
+
+    def one(example: ClassExample) -> Confusion:
+        if should_stop():
+            raise StoppedError("Learning was stopped.")
+        chains = ClassMessages(example.features, theta)
+        rest_messages(chains)
+        predicted = chains.marginals().argmax(axis=2).astype(np.uint8)
+        return confusion(predicted, example.labels, example.features.layout.n_classes)
+
+    with ThreadPoolExecutor(count_threads()) as pool, one_blas_thread():
+        return list(pool.map(one, examples))
+
+
+def trees_alone(layout: ClassLayout) -> FloatArray:
+    """Parameters that say what the trees say, pixel by pixel."""
+    theta = np.zeros(layout.size)
+    layout.split(theta)[0][:, 1] = 1.0
+    return theta

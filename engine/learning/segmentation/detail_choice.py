@@ -1,0 +1,305 @@
+"""The size of models that pays: tried from coarse to fine on pictures kept from the trees.
+
+Trees of two stages learn from windows of some pictures at each size, fold by fold, and are judged
+on the pictures' own pixels, all on the same region: the finest window. A finer size is taken only
+where it makes clearly fewer mistakes, for it costs time with the square of its side. Of large
+pictures the finest size is tried in any case: what is two pixels wide shows at no other.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.core.errors import InvalidProblemError, StoppedError
+from engine.core.progress import (
+    Progress,
+    ProgressCallback,
+    StopCallback,
+    ignore_progress,
+    never_stop,
+)
+from engine.crf.class_features import ClassLabels
+from engine.crf.filter_bank import Frame
+from engine.crf.image_grid import enlarge, shrink_image, shrink_labels
+from engine.kernels.threads import one_blas_thread
+from engine.learning.segmentation.class_model import Detail
+from engine.learning.segmentation.class_pictures import best_window
+from engine.learning.segmentation.clock import Clock
+from engine.learning.segmentation.picture_window import WindowDraw, is_cut
+from engine.learning.segmentation.training_pictures import deal_pictures
+from engine.learning.segmentation.tree_learning import TreeLearning
+from engine.learning.segmentation.tree_options import FIRST, SECOND
+
+MOST_SIDE = 20_000
+"""Longest side of models with trees that is tried: all there is of nearly any picture."""
+
+MOST_LINEAR_SIDE = 1000
+"""The same of models with linear weights: they are learned from whole, in memory."""
+
+MOST_PICTURES = 16
+"""Pictures that sizes are tried on."""
+
+WINDOW = 224
+"""Pixels a side of the windows that are learned from."""
+
+SAMPLES = 40_000
+"""Pixels of all pictures together that the trees of a trial learn from."""
+
+TREES = 40
+
+TRIED = 0.95
+"""Share of its time after which a trial judges no more pictures."""
+
+PAYS, LEAST_FALL = 0.03, 0.002
+"""By this share of the mistakes, and of all pixels, they must fall for a finer size to be taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class DetailChoice:
+    """The size that pays, and the share of wrong pixels by size tried, coarse to fine.
+
+    Sizes beyond the first that did not pay were not tried, save the finest of large pictures.
+    """
+
+    detail: Detail
+    tried: tuple[Detail, ...]
+    errors: tuple[float, ...]
+
+    @property
+    def by_side(self) -> dict[int, float]:
+        """The errors by the longest side of the models."""
+        sides = (detail.max_side for detail in self.tried)
+        return dict(zip(sides, self.errors, strict=True))
+
+
+def choose_detail(
+    images: Iterable[NDArray[np.uint8]],
+    labels: Iterable[ClassLabels],
+    n_classes: int,
+    details: Sequence[Detail],
+    *,
+    position: bool = True,
+    max_seconds: float | None = None,
+    on_progress: ProgressCallback = ignore_progress,
+    should_stop: StopCallback = never_stop,
+    rng: np.random.Generator | None = None,
+) -> DetailChoice:
+    """Try sizes of models from coarse to fine until a finer one does not pay.
+
+    Parameters
+    ----------
+    images, labels : pictures (H, W, 3) uint8 and their labels (H, W) uint8, unknown from
+        ``n_classes`` on; of masks 0 and 1. The first `MOST_PICTURES` are used.
+    n_classes : int
+    details : the sizes, coarse to fine; at least one
+    position : whether the place within the picture may speak
+    max_seconds : float, optional
+        Of all, reading included; a size whose trial it does not suffice for is not taken.
+    on_progress, should_stop : see `engine.core`
+    rng : numpy.random.Generator, optional; a fixed seed by default
+
+    Raises
+    ------
+    InvalidProblemError
+        If there is no size to try, or no picture with two known classes among them.
+    StoppedError
+        If asked to stop.
+    """
+    if not details:
+        raise InvalidProblemError("details: expected at least one size of models.")
+    order = np.random.default_rng(0) if rng is None else rng
+    clock = Clock(on_progress, max_seconds)
+    draw = WindowDraw(order)
+    tried: list[_Tried] = []
+    known: set[int] = set()
+    for image, label in islice(zip(images, labels, strict=False), MOST_PICTURES):
+        tried.append(_tried(image, label, n_classes, details, draw))
+        known |= {value for value in tried[-1].known if value < n_classes}
+        if len(known) > 1 and clock.is_reading_over():
+            break
+    if len(known) < 2:
+        raise InvalidProblemError("There are no pictures with two known classes to try sizes on.")
+    errors: dict[int, float] = {}
+    chosen = place = 0
+    while place < len(details):
+        on_progress(Progress(f"Trying models of {_words(details[place])}", place / len(details)))
+        if should_stop():
+            raise StoppedError("Learning was stopped.")
+        own = Clock(ignore_progress, clock.left)
+        with one_blas_thread():
+            error, is_short = _trial(tried, place, n_classes, position, own, should_stop, order)
+        if place and is_short:
+            break
+        best = min(errors.values(), default=1.0)
+        errors[place] = error
+        if place == 0 or best - error >= max(PAYS * best, LEAST_FALL):
+            chosen = place
+            place += 1
+        elif place + 1 < len(details) and any(one.is_cut(-1) for one in tried):
+            place = len(details) - 1
+        else:
+            break
+    done = tuple(details[place] for place in errors)
+    return DetailChoice(details[chosen], done, tuple(errors.values()))
+
+
+def sides_to_try(shapes: Sequence[tuple[int, int]], *, most: int) -> list[int]:
+    """Longest sides of models, coarse to fine: doubled from 100 on, up to the pictures' own.
+
+    Never above ``most``; half of the pictures are at least as large as the last.
+    """
+    own = int(np.median([max(shape) for shape in shapes])) if shapes else most
+    finest = min(own, most)
+    sides = [side for side in (100, 200, 400, 800, 1600, 3200) if side < 0.8 * finest]
+    return [*sides, max(finest, 16)]
+
+
+Region = tuple[int, int, int, int]
+"""First row and column, rows and columns, in the picture's pixels."""
+
+
+Window = tuple[NDArray[np.uint8], ClassLabels, Frame]
+"""Colours and labels of a window at the size of a model, and where it lies."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Tried:
+    """What is kept of a picture: its windows at every size, and the truth of its region."""
+
+    shape: tuple[int, int]
+    known: frozenset[int]
+    region: Region
+    truth: ClassLabels
+    windows: tuple[Window, ...]
+
+    def is_cut(self, place: int) -> bool:
+        """Whether a model of this size is learned from by windows."""
+        frame = self.windows[place][2]
+        return is_cut((frame.rows, frame.columns))
+
+
+def _tried(
+    image: NDArray[np.uint8],
+    label: ClassLabels,
+    n_classes: int,
+    details: Sequence[Detail],
+    draw: WindowDraw,
+) -> _Tried:
+    """Cut a picture down: of large ones, all together would not fit in memory."""
+    region = _region(label, n_classes, details[-1], draw)
+    top, left, rows, columns = region
+    return _Tried(
+        (int(label.shape[0]), int(label.shape[1])),
+        frozenset(np.unique(label).tolist()),
+        region,
+        label[top : top + rows, left : left + columns].copy(),
+        tuple(_window(image, label, region, n_classes, detail) for detail in details),
+    )
+
+
+def _words(detail: Detail) -> str:
+    return f"{detail.scale:.0%} of the size" if detail.scale else f"{detail.max_side} pixels a side"
+
+
+def _region(label: ClassLabels, n_classes: int, finest: Detail, draw: WindowDraw) -> Region:
+    """What the window of the finest size covers: where most labels are known, or all, drawn."""
+    height, width = label.shape
+    rows, columns = finest.shape(height, width)
+    down, across = height / rows, width / columns
+    small = shrink_labels(label, (rows, columns), n_classes) < n_classes
+    if is_cut((rows, columns)) and small.all():
+        top, left = draw.corner(label, round(WINDOW * max(down, across)))
+        top, left = int(top / down), int(left / across)
+    else:
+        top, left = best_window(small, WINDOW)
+    first, begin = int(top * down), int(left * across)
+    last = min(int(np.ceil((top + WINDOW) * down)), height)
+    end = min(int(np.ceil((left + WINDOW) * across)), width)
+    return first, begin, last - first, end - begin
+
+
+def _trial(
+    tried: Sequence[_Tried],
+    place: int,
+    n_classes: int,
+    position: bool,
+    clock: Clock,
+    should_stop: StopCallback,
+    rng: np.random.Generator,
+) -> tuple[float, bool]:
+    """Share of wrong known pixels in the regions, each guessed by trees that never saw it.
+
+    Also returned is whether time was too short for what a trial is.
+    """
+    read = [
+        (colours, np.zeros((*labels.shape, 0), np.float32), labels, frame)
+        for colours, labels, frame in (one.windows[place] for one in tried)
+    ]
+    pictures = deal_pictures(read, n_classes, SAMPLES // len(read), rng)
+    how = TreeLearning(
+        n_classes,
+        np.ones(n_classes),
+        position and not any(one.is_cut(place) for one in tried),
+        lambda sentence, share: None,
+        should_stop,
+        first=replace(FIRST, n_trees=TREES),
+        second=replace(SECOND, n_trees=TREES),
+        passed=clock.passed,
+    )
+    unaries = how.learn(pictures)
+    wrong = total = 0
+    for picture, one in zip(pictures, tried, strict=True):
+        if total and how.is_late(TRIED):
+            break
+        scores = unaries.scores(
+            picture.colours, picture.maps, frame=picture.frame, folds=picture.folds
+        )
+        guess, truth = _at_region(scores, picture.frame, one)
+        is_known = truth < n_classes
+        wrong += int(np.count_nonzero((guess != truth) & is_known))
+        total += int(np.count_nonzero(is_known))
+    return wrong / max(total, 1), how.is_short
+
+
+def _window(
+    image: NDArray[np.uint8],
+    label: ClassLabels,
+    region: Region,
+    n_classes: int,
+    detail: Detail,
+) -> Window:
+    """The window of a size around the middle of the region: it holds all of it."""
+    height, width = label.shape
+    rows, columns = detail.shape(height, width)
+    colours, small = (
+        shrink_image(image, (rows, columns)),
+        shrink_labels(label, (rows, columns), n_classes),
+    )
+    middle = (
+        (region[0] + region[2] / 2) * rows / height,
+        (region[1] + region[3] / 2) * columns / width,
+    )
+    top = int(np.clip(round(middle[0] - WINDOW / 2), 0, max(rows - WINDOW, 0)))
+    left = int(np.clip(round(middle[1] - WINDOW / 2), 0, max(columns - WINDOW, 0)))
+    place = slice(top, top + WINDOW), slice(left, left + WINDOW)
+    frame = Frame(top, left, rows, columns)
+    return np.ascontiguousarray(colours[place]), np.ascontiguousarray(small[place]), frame
+
+
+def _at_region(
+    scores: NDArray[np.float32], frame: Frame, picture: _Tried
+) -> tuple[ClassLabels, ClassLabels]:
+    """Guess and truth of the region, at the picture's own pixels."""
+    (height, width), region = picture.shape, picture.region
+    down, across = height / frame.rows, width / frame.columns
+    shape = round(scores.shape[0] * down), round(scores.shape[1] * across)
+    planes = [enlarge(scores[:, :, k].astype(np.float64), shape) for k in range(scores.shape[2])]
+    guess = np.argmax(planes, axis=0).astype(np.uint8)
+    top, left = region[0] - round(frame.top * down), region[1] - round(frame.left * across)
+    top, left = max(top, 0), max(left, 0)
+    found = guess[top : top + region[2], left : left + region[3]]
+    rows, columns = min(len(found), len(picture.truth)), min(found.shape[1], picture.truth.shape[1])
+    return found[:rows, :columns], picture.truth[:rows, :columns]

@@ -1,0 +1,80 @@
+"""Pictures and masks gone through in step, checked and shrunk to the size of their models."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.core.errors import InvalidProblemError
+from engine.crf.image_grid import model_shape, shrink_image, shrink_mask
+from engine.learning.segmentation.mask_prediction import check_image
+
+Images = Iterable[NDArray[np.uint8]]
+Masks = Iterable[NDArray[np.bool_]]
+
+
+class LabelledPicture(NamedTuple):
+    """A picture (rows, columns, 3) uint8 at the size of its model, and its labels.
+
+    ``is_marked`` says whether the mask marked anything before it was shrunk.
+    """
+
+    colours: NDArray[np.uint8]
+    labels: NDArray[np.bool_]
+    is_marked: bool
+
+
+def labelled_pictures(images: Images, masks: Masks, max_side: int) -> Iterator[LabelledPicture]:
+    """Yield pictures with masks, one at a time.
+
+    Raises
+    ------
+    InvalidProblemError
+        If the numbers differ, an image is not (H, W, 3) uint8, or an image and its mask differ in
+        size.
+    """
+    for number, (image, mask) in enumerate(zip_longest(images, masks), start=1):
+        if image is None or mask is None:
+            lone, other = ("image", "mask") if mask is None else ("mask", "image")
+            raise InvalidProblemError(f"{lone} {number} has no {other}.")
+        check_image(f"image {number}", image)
+        rows, columns = int(image.shape[0]), int(image.shape[1])
+        if mask.shape != (rows, columns) or mask.dtype != np.bool_:
+            raise InvalidProblemError(
+                f"image {number}: expected a mask of booleans of shape {(rows, columns)}, "
+                f"received {mask.dtype} of shape {mask.shape}."
+            )
+        shape = model_shape((rows, columns), max_side)
+        yield LabelledPicture(
+            shrink_image(image, shape), shrink_mask(mask, shape), bool(mask.any())
+        )
+
+
+def check_some(count: int) -> None:
+    """Raise InvalidProblemError if there are no pictures."""
+    if count == 0:
+        raise InvalidProblemError("There are no labelled images to learn from.")
+
+
+def check_labels(
+    counts: Sequence[int], sizes: Sequence[int], max_side: int, *, is_any_marked: bool
+) -> None:
+    """Refuse masks from which nothing can be told apart.
+
+    Parameters
+    ----------
+    counts, sizes : marked pixels and all pixels of each picture at the size of its model.
+    is_any_marked : whether any mask marked anything at its own size.
+    """
+    check_some(len(sizes))
+    if not is_any_marked:
+        raise InvalidProblemError("No mask marks any pixel; there is nothing to learn.")
+    if not any(counts):
+        raise InvalidProblemError(
+            f"What the masks mark is too small to be seen once images are shrunk to {max_side} "
+            "pixels a side; learn at more pixels a side (max_side)."
+        )
+    if list(counts) == list(sizes):
+        raise InvalidProblemError("The masks mark every pixel; there is nothing to learn.")

@@ -1,0 +1,189 @@
+"""Reports of learning to segment: bounds, and how held-out pictures fare meanwhile."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+
+from engine.core.arguments import FloatArray
+from engine.core.array_store import MEMORY_BYTES, ArrayStore
+from engine.core.errors import StoppedError
+from engine.core.progress import Progress, ProgressCallback, StopCallback, never_stop
+from engine.core.status import Status
+from engine.crf.grid_features import GridExample
+from engine.kernels.threads import count_threads
+from engine.learning.segmentation.grid_readout import predict_marginals
+from engine.solvers.result import LearningResult
+
+MAX_PREVIEWS = 2
+"""Held-out pictures whose marginals travel with the progress."""
+
+PREVIEW_PATIENCE = 4.0
+"""Held-out pictures rest for so many times the time that the last look at them took: they may
+have a fifth of the time for learning, which they count towards."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SegmentationPreview:
+    """How the current parameters do on held-out pictures.
+
+    ``error`` is the mean share of wrong pixels (MPM) over all of them; ``marginals`` are the
+    first two pictures' tau_i(1) at the size of their models, float64.
+    """
+
+    error: float
+    marginals: tuple[FloatArray, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SegmentationProgress(Progress):
+    """A report of learning; ``preview`` is None without held-out pictures, and while they rest."""
+
+    preview: SegmentationPreview | None = None
+
+
+class HeldOutPictures:
+    """Pictures not learned from, looked at again and again, each time from their last messages.
+
+    Parameters
+    ----------
+    examples : Sequence of GridExample
+    rho : float, in (0, 1/2]
+    threads : int, pictures looked at at the same time.
+    should_stop : StopCallback, asked before every picture.
+    """
+
+    def __init__(
+        self,
+        examples: Sequence[GridExample],
+        rho: float,
+        *,
+        threads: int | None = None,
+        should_stop: StopCallback = never_stop,
+    ) -> None:
+        self._examples, self._rho, self._should_stop = examples, rho, should_stop
+        self._threads = threads or count_threads()
+        store = ArrayStore(MEMORY_BYTES // 4)  # beside the messages of what is learned from
+        self._messages = [store.keep(np.ones((4, *e.features.shape))) for e in examples]
+
+    def __len__(self) -> int:
+        """Return the number of pictures."""
+        return len(self._examples)
+
+    def look(self, theta: FloatArray) -> SegmentationPreview:
+        """Return the mean MPM error of the parameters, and the marginals of the first pictures.
+
+        Raises
+        ------
+        StoppedError
+            If asked to stop.
+        """
+        errors, shown = zip(*self._look_at_all(theta), strict=True)
+        return SegmentationPreview(
+            float(np.mean(errors)), tuple(nodes for nodes in shown if nodes is not None)
+        )
+
+    def errors(self, theta: FloatArray) -> FloatArray:
+        """Return the MPM error of each picture, shape (M,).
+
+        Raises
+        ------
+        StoppedError
+            If asked to stop.
+        """
+        return np.array([error for error, _ in self._look_at_all(theta)])
+
+    def _look_at_all(self, theta: FloatArray) -> list[tuple[float, FloatArray | None]]:
+        with ThreadPoolExecutor(self._threads) as pool:
+            return list(pool.map(lambda m: self._look_at(m, theta), range(len(self))))
+
+    def _look_at(self, index: int, theta: FloatArray) -> tuple[float, FloatArray | None]:
+        if self._should_stop():
+            raise StoppedError("Learning was stopped.")
+        example = self._examples[index]
+        nodes, _ = predict_marginals(example.features, theta, self._rho, self._messages[index])
+        error = float(np.mean((nodes > 0.5) != example.labels))
+        return error, nodes if index < MAX_PREVIEWS else None
+
+
+class SegmentationReporter:
+    """Passes reports on, now and then with the held-out error and marginals.
+
+    ``theta`` holds the current parameters. The bounds of a rehearsal belong to another problem (a
+    subset of the pictures) and are therefore left out.
+    """
+
+    def __init__(
+        self,
+        held_out: Sequence[GridExample],
+        rho: float,
+        on_progress: ProgressCallback,
+        should_stop: StopCallback = never_stop,
+    ) -> None:
+        self._held_out = HeldOutPictures(held_out, rho, should_stop=should_stop)
+        self._on_progress = on_progress
+        self._ready = float("-inf")  # when the held-out pictures have rested
+        self._seconds = 0.0  # of the last report
+        self._looked_at: FloatArray | None = None  # the parameters of the last preview
+        self.theta: FloatArray | None = None
+        self.sentence = "Learning"
+        self.is_rehearsal = False
+        self.seconds_before = 0.0
+        self._iterations_before = 0
+        self._last_iteration = -1
+
+    def begin_stage(self, sentence: str, seconds_before: float, *, is_rehearsal: bool) -> None:
+        """Count iterations and seconds on from those of the stages before."""
+        self.sentence, self.is_rehearsal = sentence, is_rehearsal
+        self.seconds_before = seconds_before
+        self._iterations_before = self._last_iteration + 1
+
+    def __call__(self, progress: Progress) -> None:
+        """Report, with a preview if the held-out pictures have rested."""
+        preview = None
+        if self.theta is not None and perf_counter() >= self._ready:
+            preview = self._preview(self.theta)
+        self._seconds = progress.seconds + self.seconds_before
+        fields = {name: getattr(progress, name) for name in Progress.__slots__}
+        self._last_iteration = self._iterations_before + progress.iteration
+        fields |= {
+            "iteration": self._last_iteration,
+            "seconds": self._seconds,
+            "sentence": self.sentence,
+        }
+        if self.is_rehearsal:
+            unknown = ("objective", "lower_bound", "gap", "relative_gap", "seconds_left")
+            fields |= dict.fromkeys((*unknown, "fraction"))
+        self._on_progress(SegmentationProgress(**fields, preview=preview))
+
+    def finish(self, result: LearningResult) -> None:
+        """Report how the final parameters do, unless a report did or nobody waits for it."""
+        is_known = self._looked_at is not None and np.array_equal(self._looked_at, result.theta)
+        if is_known or result.status is Status.CANCELLED:
+            return
+        preview = self._preview(result.theta)
+        if preview is not None:
+            self._on_progress(
+                SegmentationProgress(
+                    sentence="Looking at the held-out images",
+                    iteration=self._last_iteration,
+                    seconds=self._seconds,
+                    preview=preview,
+                )
+            )
+
+    def _preview(self, theta: FloatArray) -> SegmentationPreview | None:
+        """Look at the held-out pictures; None without any, or if asked to stop meanwhile."""
+        if len(self._held_out) == 0:
+            return None
+        started = perf_counter()
+        try:
+            preview = self._held_out.look(theta)
+        except StoppedError:
+            return None
+        ended = perf_counter()
+        self._ready = ended + PREVIEW_PATIENCE * (ended - started)
+        self._looked_at = np.array(theta)
+        return preview

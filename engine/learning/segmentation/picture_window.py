@@ -1,0 +1,119 @@
+"""Windows of pictures whose models are too large to be learned from whole.
+
+Trees learn from pixels of a window's core, weights from all of it; around the core lies what the
+filters look at, so that a window says of it what the whole picture would.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.crf.class_features import UNKNOWN, ClassLabels
+from engine.crf.filter_bank import Frame
+from engine.crf.picture_windows import tile_of
+from engine.learning.segmentation.class_pictures import ReadPicture
+
+WHOLE_SIDE = 1000
+"""Pictures whose models have longer sides are learned from window by window."""
+
+CORE = 288
+"""Pixels a side of a window's core; with its margins 512."""
+
+WINDOWS = 16
+"""Of fewer pictures each gives more windows, up to so many together."""
+
+
+def windows_each(n_pictures: int) -> int:
+    """How many windows each of so many pictures gives."""
+    return max(1, WINDOWS // n_pictures)
+
+
+@dataclass(slots=True)
+class WindowDraw:
+    """Draws places to look at: in turns around a border of what is marked, and anywhere.
+
+    What is marked may be small, and places anywhere might all miss it; borders alone would make it
+    seem more common than it is.
+    """
+
+    rng: np.random.Generator
+    is_border_next: bool = True
+
+    def corner(self, labels: NDArray[np.generic], side: int) -> tuple[int, int]:
+        """Return the first row and column of a square of ``side`` pixels within labels, (H, W)."""
+        rows, columns = labels.shape
+        middle = self._border(labels) if self.is_border_next else None
+        if middle is None:
+            middle = int(self.rng.integers(rows)), int(self.rng.integers(columns))
+            self.is_border_next = True
+        else:
+            self.is_border_next = False
+        top, left = middle[0] - side // 2, middle[1] - side // 2
+        return min(max(top, 0), max(rows - side, 0)), min(max(left, 0), max(columns - side, 0))
+
+    def _border(self, labels: NDArray[np.generic]) -> tuple[int, int] | None:
+        """A pixel drawn among those whose right neighbour (or else lower one) is labelled other."""
+        for ends in (labels, labels.T):
+            by_row = np.array([np.count_nonzero(row[1:] != row[:-1]) for row in ends])
+            if by_row.any():
+                row = int(self.rng.choice(len(by_row), p=by_row / by_row.sum()))
+                places = np.flatnonzero(ends[row, 1:] != ends[row, :-1])
+                column = int(self.rng.choice(places))
+                return (row, column) if ends is labels else (column, row)
+        return None
+
+
+def is_cut(shape: Sequence[int]) -> bool:
+    """Whether a model of this shape is learned from by windows."""
+    return max(shape) > WHOLE_SIDE
+
+
+def cut_windows(
+    colours: NDArray[np.uint8], labels: NDArray[np.bool_], count: int, draw: WindowDraw
+) -> list[ReadPicture]:
+    """Return ``count`` windows of a large picture, and any other whole.
+
+    Parameters
+    ----------
+    colours : ndarray, shape (rows, columns, 3), uint8, of the size of its model
+    labels : ndarray, shape (rows, columns)
+    count : int
+    draw : where windows lie
+
+    Returns
+    -------
+    list of ReadPicture
+        Labels outside a window's core are unknown.
+    """
+    rows, columns = labels.shape
+    if not is_cut(labels.shape):
+        return [_whole(colours, labels.view(np.uint8))]
+    windows = []
+    for _ in range(count):
+        top, left = draw.corner(labels, CORE)
+        core = top, left, min(CORE, rows), min(CORE, columns)
+        tile = tile_of(core, (rows, columns))
+        known = np.full(tile.window[2:], UNKNOWN, dtype=np.uint8)
+        known[tile.inside] = labels[tile.place][tile.inside]
+        cut = colours[tile.place].copy()  # a view would hold the whole picture
+        frame = Frame(*tile.window[:2], rows, columns)
+        windows.append(ReadPicture(cut, _no_maps(known), known, frame))
+    return windows
+
+
+def core_of(labels: ClassLabels) -> tuple[slice, slice]:
+    """Where the known labels of a window, or of a whole picture, lie."""
+    known = labels != UNKNOWN
+    places = (np.flatnonzero(known.any(axis=axis)) for axis in (1, 0))
+    rows, columns = (slice(int(one[0]), int(one[-1]) + 1) for one in places)
+    return rows, columns
+
+
+def _whole(colours: NDArray[np.uint8], labels: ClassLabels) -> ReadPicture:
+    return ReadPicture(colours, _no_maps(labels), labels, Frame(0, 0, *labels.shape))
+
+
+def _no_maps(labels: ClassLabels) -> NDArray[np.float32]:
+    return np.zeros((*labels.shape, 0), np.float32)

@@ -1,0 +1,184 @@
+"""Labelled pictures spread over hosts, each of which keeps its own with their messages."""
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.core.arguments import FloatArray
+from engine.core.hosts import HostRequest, Hosts
+from engine.core.progress import StopCallback
+from engine.kernels.threads import count_threads, one_blas_thread
+from engine.learning.segmentation.example_store import ExampleStore, ExampleView, PictureDigest
+from engine.objectives.grid_inner import LocalPictures
+from engine.objectives.protocol import InnerSolution
+
+SENT_PIXELS = 4_000_000
+"""Pictures go to a host together until they have so many pixels: 12 MB of colours."""
+
+Sent = tuple[NDArray[np.uint8], NDArray[np.uint8]]  # colours, and labels eight to a byte
+Solved = tuple[FloatArray, FloatArray, FloatArray, NDArray[np.int64]]
+
+
+class PicturesHere:
+    """What one host keeps: features, labels and messages of its pictures."""
+
+    def __init__(self) -> None:
+        self._examples = ExampleStore()
+        self._stopping = threading.Event()
+        self._group: LocalPictures | None = None
+
+    def append(self, pictures: Sequence[Sent]) -> None:
+        """Compute and keep the features of some pictures."""
+        for colours, packed in pictures:
+            rows, columns = colours.shape[:2]
+            bits = np.unpackbits(packed, count=rows * columns)
+            with one_blas_thread():
+                self._examples.append(colours, bits.reshape(rows, columns).astype(np.bool_))
+
+    def begin(
+        self, chosen: Sequence[int], places: Sequence[int], rho: float
+    ) -> tuple[FloatArray, NDArray[np.int64]]:
+        """Choose some of the pictures, at these places among all; return phi(Y) and pixels."""
+        self._stopping.clear()
+        self._group = LocalPictures(
+            ExampleView(self._examples, chosen),
+            rho,
+            threads=count_threads(),
+            should_stop=self._stopping.is_set,
+            places=places,
+        )
+        with one_blas_thread():
+            observed = self._group.observe()
+        return np.array([phi for phi, _ in observed]), np.array([size for _, size in observed])
+
+    def solve(self, theta: FloatArray, share: float) -> Solved:
+        """Solve the chosen pictures: bounds, statistics, entropies and sweeps."""
+        with one_blas_thread():
+            parts = self._chosen.solve(theta, share)
+        return (
+            np.array([part.log_partition for part in parts]),
+            np.array([part.statistics for part in parts]),
+            np.array([part.entropy for part in parts]),
+            np.array([part.sweeps for part in parts]),
+        )
+
+    def curvature(self, theta: FloatArray) -> FloatArray:
+        """Return an estimate of the Hessian of each chosen picture, shape (n, K, K)."""
+        with one_blas_thread():
+            return np.array(self._chosen.curvature(theta))
+
+    async def stop(self) -> None:
+        """End a solve before its next picture; a coroutine, which need not wait for the solve."""
+        self._stopping.set()
+
+    @property
+    def _chosen(self) -> LocalPictures:
+        if self._group is None:
+            raise RuntimeError("begin comes before solve")
+        return self._group
+
+
+class SpreadPictures:
+    """Pictures sent to hosts as they are read; here remain their sizes.
+
+    Each goes to the host that has fewest pixels so far, and stays there with its messages.
+    """
+
+    def __init__(self, hosts: Hosts, should_stop: StopCallback) -> None:
+        self._hosts, self._should_stop = hosts, should_stop
+        self._pixels = [0] * hosts.count
+        self._counts = [0] * hosts.count
+        self._waiting: list[list[Sent]] = [[] for _ in range(hosts.count)]
+        self._waiting_pixels = 0
+        self._home: list[tuple[int, int]] = []  # host, and which of its pictures
+        self._digest = PictureDigest()
+        self.sizes: list[int] = []
+        hosts.place(PicturesHere)
+
+    def append(self, colours: NDArray[np.uint8], labels: NDArray[np.bool_]) -> None:
+        """Add a picture that already has the size of its model."""
+        host = int(np.argmin(self._pixels))
+        self._home.append((host, self._counts[host]))
+        self._counts[host] += 1
+        self._pixels[host] += labels.size
+        packed = np.packbits(labels)
+        self._digest.update(labels.shape, colours, packed)
+        self.sizes.append(labels.size)
+        self._waiting[host].append((colours, packed))
+        self._waiting_pixels += labels.size
+        if self._waiting_pixels >= SENT_PIXELS * self._hosts.count:
+            self._send()
+
+    def __len__(self) -> int:
+        """Number of pictures."""
+        return len(self.sizes)
+
+    @property
+    def digest(self) -> str:
+        """As `ExampleStore.digest` of the same pictures."""
+        return self._digest.hexdigest()
+
+    def group(self, chosen: Sequence[int], rho: float) -> "SpreadGroup":
+        """Return some of the pictures as a `PictureGroup`; one before it is over then."""
+        self._send()
+        return SpreadGroup(self._hosts, [self._home[k] for k in chosen], rho, self._should_stop)
+
+    def _send(self) -> None:
+        requests = [
+            HostRequest(k, "append", (sent,)) for k, sent in enumerate(self._waiting) if sent
+        ]
+        self._waiting = [[] for _ in self._waiting]
+        self._waiting_pixels = 0
+        if requests:
+            self._hosts.ask(requests, self._should_stop)
+
+
+class SpreadGroup:
+    """A `PictureGroup` on several hosts."""
+
+    def __init__(
+        self, hosts: Hosts, homes: Sequence[tuple[int, int]], rho: float, should_stop: StopCallback
+    ) -> None:
+        self._hosts, self._rho, self._should_stop = hosts, rho, should_stop
+        self._chosen: list[list[int]] = [[] for _ in range(hosts.count)]
+        self._places: list[list[int]] = [[] for _ in range(hosts.count)]
+        for place, (host, index) in enumerate(homes):
+            self._chosen[host].append(index)
+            self._places[host].append(place)
+
+    def observe(self) -> list[tuple[FloatArray, int]]:
+        """See `PictureGroup.observe`."""
+        answers = self._ask("begin", lambda k: (self._chosen[k], self._places[k], self._rho))
+        return [(phi, int(size)) for phi, size in self._in_order(answers)]
+
+    def solve(self, theta: FloatArray, share: float) -> list[InnerSolution]:
+        """See `PictureGroup.solve`."""
+        answers = self._ask("solve", lambda k: (theta, share))
+        return [
+            InnerSolution(
+                float(bound), phi, float(entropy), int(sweeps), is_feasible=True, state={}
+            )
+            for bound, phi, entropy, sweeps in self._in_order(answers)
+        ]
+
+    def curvature(self, theta: FloatArray) -> list[FloatArray]:
+        """See `PictureGroup.curvature`."""
+        answers = self._ask("curvature", lambda k: (theta,))
+        return [matrix for (matrix,) in self._in_order([(matrices,) for matrices in answers])]
+
+    def _ask(self, method: str, arguments: Callable[[int], tuple[Any, ...]]) -> list[Any]:
+        used = [k for k, chosen in enumerate(self._chosen) if chosen]
+        requests = [HostRequest(k, method, arguments(k)) for k in used]
+        return self._hosts.ask(requests, self._should_stop)
+
+    def _in_order(self, answers: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
+        """Deal the rows of the hosts' answers out to the places of their pictures."""
+        rows: list[tuple[Any, ...]] = [()] * sum(map(len, self._places))
+        used = [places for places in self._places if places]
+        for places, columns in zip(used, answers, strict=True):
+            for place, row in zip(places, zip(*columns, strict=True), strict=True):
+                rows[place] = row
+        return rows

@@ -1,0 +1,291 @@
+"""Prediction in tiles that overlap, in flat memory: for models and pictures of any size.
+
+Every tile sees a margin of its surroundings. Filters and context look less far than that, so what
+the trees say is what they say of the whole picture (the widest Gaussian beyond a few of its
+scales apart); messages come to rest from the margin inwards. Of each tile the core is kept.
+"""
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from engine.core.arguments import ByteImage
+from engine.core.array_file import ArrayFile
+from engine.core.errors import StoppedError
+from engine.core.progress import StopCallback, never_stop
+from engine.core.spill_folder import spill_folder
+from engine.crf.class_features import Scores
+from engine.crf.context import GuessCount, compute_context
+from engine.crf.filter_bank import Frame
+from engine.crf.picture_windows import MARGIN, PictureSource, ShrunkPicture, Tile, cut_tiles
+from engine.learning.segmentation.boosted_model import BoostedSegmentationModel, boosted_features
+from engine.learning.segmentation.class_model import ClassSegmentationModel
+from engine.learning.segmentation.class_weights import rest_messages
+from engine.learning.segmentation.grid_readout import best_labelling, predict_marginals
+from engine.learning.segmentation.mask_model import AnySegmentationModel
+from engine.learning.segmentation.tree_unaries import ask
+from engine.objectives.class_messages import ClassMessages
+
+TILE_BYTES = 1_000_000_000
+"""Memory that a tile may take; with more classes tiles are smaller."""
+
+BYTES_A_PIXEL, BYTES_A_CLASS = 600, 100
+"""What a pixel of a tile takes at its peak: filters, context, edges; and of each class."""
+
+LEAST_CORE = 128
+"""Pixels a side of the smallest core: below, nearly all of a tile would be margin."""
+
+WHOLE_PIXELS = 1_200_000
+"""Models of fewer pixels are predicted at once."""
+
+BAND_PIXELS = 4_000_000
+"""Pixels of the picture that are enlarged at once."""
+
+Probabilities = NDArray[np.float32]
+
+
+class Sink(Protocol):
+    """Takes the marginals of a rectangle: its first row and column, and its values."""
+
+    def __call__(self, top: int, left: int, values: Probabilities, /) -> None: ...
+
+
+def core_side(n_classes: int, tile_bytes: int = TILE_BYTES) -> int:
+    """Return how many pixels a side of a core fit the memory of a tile."""
+    pixels = tile_bytes / (BYTES_A_PIXEL + BYTES_A_CLASS * n_classes)
+    return max(int(np.sqrt(pixels)) - 2 * MARGIN, LEAST_CORE)
+
+
+def sink_of(array: NDArray[np.float32]) -> Sink:
+    """Return what writes rectangles into an array."""
+
+    def write(top: int, left: int, values: Probabilities) -> None:
+        array[top : top + values.shape[0], left : left + values.shape[1]] = values
+
+    return write
+
+
+@dataclass(frozen=True, slots=True)
+class TileReport:
+    """Grid of the model, number of tiles, and whether all messages came to rest."""
+
+    grid_shape: tuple[int, int]
+    n_tiles: int
+    is_converged: bool
+
+
+@dataclass(slots=True)
+class TiledPrediction:
+    """Predicts the marginals of a picture that need not fit in memory.
+
+    Parameters
+    ----------
+    model : a model of classes, or one of a mask with boosted trees or linear weights
+    source : PictureSource
+    core : pixels a side of a tile's core; by default what `TILE_BYTES` allow
+    should_stop : asked before every tile
+    on_tile : called after every tile with how many are done, and of how many
+    folder : where what lies between is left meanwhile; `spill_folder` by default
+    write_best : of masks, gets the best single labelling of every tile, at the model's size
+    """
+
+    model: ClassSegmentationModel | AnySegmentationModel
+    source: PictureSource
+    core: int | None = None
+    should_stop: StopCallback = never_stop
+    on_tile: Callable[[int, int], None] = lambda done, total: None
+    folder: Path | None = None
+    write_best: Sink | None = None
+
+    def run(self, write: Sink) -> TileReport:
+        """Hand the marginals of the whole picture, float32, to ``write``, rectangle by rectangle.
+
+        Shape (rows, columns) of "foreground", or (rows, columns, L) of classes.
+
+        Raises
+        ------
+        StoppedError
+            If asked to stop.
+        """
+        shape = self.grid_shape
+        if shape == self.source.shape:
+            return self._tiles(write)
+        depth = () if self.n_classes == 0 else (self.n_classes,)
+        with self._between("grid.npy", (*shape, *depth)) as grid:
+            report = self._tiles(grid.write)
+            self._enlarge(grid, write)
+        return report
+
+    @contextmanager
+    def _between(self, name: str, shape: tuple[int, ...]) -> Iterator[ArrayFile]:
+        """An array that is there only meanwhile."""
+        where = self.folder or spill_folder()
+        with (
+            tempfile.TemporaryDirectory(dir=where) as folder,
+            ArrayFile(Path(folder) / name, shape) as array,
+        ):
+            yield array
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes; 0 of a mask."""
+        return self.model.n_classes if isinstance(self.model, ClassSegmentationModel) else 0
+
+    @property
+    def grid_shape(self) -> tuple[int, int]:
+        """Rows and columns of the model."""
+        return self.model.grid_shape(*self.source.shape)
+
+    def _tiles(self, write: Sink) -> TileReport:
+        shape = self.grid_shape
+        picture = ShrunkPicture(self.source, shape)
+        model = self.model
+        is_small = shape[0] * shape[1] <= WHOLE_PIXELS and self.core is None
+        is_whole = is_small or not isinstance(
+            model, BoostedSegmentationModel | ClassSegmentationModel
+        )
+        side = max(shape) if is_whole else self.core or core_side(self.n_classes)
+        tiles = cut_tiles(shape, side)
+        if isinstance(model, ClassSegmentationModel):
+            steps = self._classes(model, picture, tiles, write)
+        elif isinstance(model, BoostedSegmentationModel):
+            way = self._placed_masks if _knows_place(model) else self._masks
+            steps = way(model, picture, tiles, write)
+        else:
+            steps = self._linear(model, picture, write)
+        rested = []
+        total = len(tiles) * (2 if _knows_place(model) else 1)
+        for done, is_converged in enumerate(steps, start=1):
+            rested.append(is_converged)
+            self.on_tile(done, total)
+        return TileReport(shape, len(tiles), all(rested))
+
+    def _linear(
+        self, model: AnySegmentationModel, picture: ShrunkPicture, write: Sink
+    ) -> Iterator[bool]:
+        features = model.features(picture.window(0, 0, *picture.shape))
+        nodes, is_converged = predict_marginals(features, model.theta, model.rho)
+        write(0, 0, nodes.astype(np.float32))
+        yield is_converged
+
+    def _classes(
+        self,
+        model: ClassSegmentationModel,
+        picture: ShrunkPicture,
+        tiles: list[Tile],
+        write: Sink,
+    ) -> Iterator[bool]:
+        for tile in tiles:
+            self._stop_if_asked()
+            colours = picture.window(*tile.window)
+            none: Scores = np.zeros((*colours.shape[:2], 0), dtype=np.float32)
+            features = model.features(colours, none, _frame(tile, picture))
+            chains = ClassMessages(features, model.theta, is_shared=True)
+            is_converged = rest_messages(chains)
+            write(tile.top, tile.left, chains.marginals()[tile.inside])
+            yield is_converged
+
+    def _masks(
+        self,
+        model: BoostedSegmentationModel,
+        picture: ShrunkPicture,
+        tiles: list[Tile],
+        write: Sink,
+    ) -> Iterator[bool]:
+        for tile in tiles:
+            self._stop_if_asked()
+            colours = picture.window(*tile.window)
+            odds = model.unaries.scores(colours, frame=_frame(tile, picture))[:, :, 0]
+            yield self._write_mask(model, tile, colours, odds, write)
+
+    def _placed_masks(
+        self,
+        model: BoostedSegmentationModel,
+        picture: ShrunkPicture,
+        tiles: list[Tile],
+        write: Sink,
+    ) -> Iterator[bool]:
+        """First guesses of all tiles, which tell where the thing lies; then the second ones."""
+        unaries, count = model.unaries, GuessCount(picture.shape)
+        with self._between("guess.npy", picture.shape) as guesses:
+            for tile in tiles:
+                self._stop_if_asked()
+                colours = picture.window(*tile.window)
+                planes = unaries.bank.compute(colours, _frame(tile, picture), is_shared=True)
+                guess = ask(unaries.first, planes, None)[:, :, 0]
+                guesses.write(tile.top, tile.left, guess[tile.inside])
+                core = (slice(None), *tile.inside)
+                count.add(tile.top, tile.left, guess[tile.inside], planes[core])
+                yield True
+            whole = count.whole()
+            for tile in tiles:
+                self._stop_if_asked()
+                colours = picture.window(*tile.window)
+                planes = unaries.bank.compute(colours, _frame(tile, picture), is_shared=True)
+                guess = np.asarray(guesses.read(*tile.window), dtype=np.float32)
+                seen = whole.seen_from(*tile.window[:2])
+                context = compute_context(guess, planes, unaries.n_context, seen)
+                odds = ask(unaries.second, np.concatenate([planes, context]), None)[:, :, 0]
+                yield self._write_mask(model, tile, colours, odds, write)
+
+    def _write_mask(
+        self,
+        model: BoostedSegmentationModel,
+        tile: Tile,
+        colours: ByteImage,
+        odds: NDArray[np.float32],
+        write: Sink,
+    ) -> bool:
+        """Write the core of a tile; whether its messages came to rest."""
+        features = boosted_features(colours, odds)
+        nodes, is_converged = predict_marginals(features, model.theta, model.rho)
+        write(tile.top, tile.left, nodes[tile.inside].astype(np.float32))
+        if self.write_best is not None:
+            labels, _, _ = best_labelling(features, model.theta)
+            self.write_best(tile.top, tile.left, labels[tile.inside].astype(np.float32))
+        return is_converged
+
+    def _stop_if_asked(self) -> None:
+        if self.should_stop():
+            raise StoppedError("The prediction was stopped.")
+
+    def _enlarge(self, grid: ArrayFile, write: Sink) -> None:
+        """Interpolate the marginals of the grid at the picture's pixels, band by band."""
+        height, width = self.source.shape
+        down = grid.shape[0] / height
+        step = max(1, BAND_PIXELS // (width * max(self.n_classes, 1)))
+        for top in range(0, height, step):
+            self._stop_if_asked()
+            bottom = min(top + step, height)
+            first = max(int(top * down) - 2, 0)
+            last = min(int(np.ceil(bottom * down)) + 2, grid.shape[0])
+            part = grid.read(first, 0, last - first, grid.shape[1])
+            layers = part[:, :, np.newaxis] if part.ndim == 2 else part
+            box = (0.0, top * down - first, float(grid.shape[1]), bottom * down - first)
+            size = (width, bottom - top)
+            out = [
+                np.asarray(
+                    Image.fromarray(np.ascontiguousarray(layers[:, :, k])).resize(
+                        size, Image.Resampling.BILINEAR, box=box
+                    )
+                )
+                for k in range(layers.shape[2])
+            ]
+            values = np.clip(np.stack(out, axis=2), 0.0, 1.0)
+            write(top, 0, values if part.ndim == 3 else values[:, :, 0])
+
+
+def _knows_place(model: ClassSegmentationModel | AnySegmentationModel) -> bool:
+    """Whether trees ask where a pixel lies within all that was guessed."""
+    return isinstance(model, BoostedSegmentationModel) and not model.unaries.is_local
+
+
+def _frame(tile: Tile, picture: ShrunkPicture) -> Frame:
+    return Frame(*tile.window[:2], *picture.shape)

@@ -1,0 +1,227 @@
+"""Boosted trees as unaries: their sums, their files, and what learning makes of them."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from engine.core.errors import InvalidProblemError, StoppedError
+from engine.core.progress import Progress
+from engine.crf.filter_bank import Frame
+from engine.crf.forest import Forest, forest_from_arrays
+from engine.crf.image_grid import enlarge
+from engine.learning.segmentation import mask_weights, tree_learning
+from engine.learning.segmentation.boosted_learning import TrainedBoosted, train_boosted_segmentation
+from engine.learning.segmentation.boosted_model import BoostedSegmentationModel, trees_alone
+from engine.learning.segmentation.boosted_trees import fit_forest
+from engine.learning.segmentation.folds import FOLDS
+from engine.learning.segmentation.mask_model import load_segmentation_model
+from engine.learning.segmentation.mask_prediction import evaluate_mask, predict_segmentation
+from engine.learning.segmentation.training_pictures import deal_pictures
+from engine.learning.segmentation.tree_options import TreeOptions
+from tests.learning.segmentation.leaf_pictures import leaves
+
+SMALL = TreeOptions(n_trees=20, n_leaves=8, rate=0.2)
+
+
+@pytest.fixture(scope="module")
+def trained() -> TrainedBoosted:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tree_learning, "FIRST", SMALL)
+        patch.setattr(tree_learning, "SECOND", SMALL)
+        return train_boosted_segmentation(*leaves(6), max_side=64, holdout=leaves(2, seed=5))
+
+
+@pytest.fixture
+def small_trees(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree_learning, "FIRST", SMALL)
+    monkeypatch.setattr(tree_learning, "SECOND", SMALL)
+
+
+def test_a_forest_adds_up_what_scikit_learn_adds_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    kept = []
+    fit = HistGradientBoostingClassifier.fit
+    monkeypatch.setattr(
+        HistGradientBoostingClassifier,
+        "fit",
+        lambda self, x, y: kept.append(fit(self, x, y)) or kept[0],
+    )
+    rng = np.random.default_rng(0)
+    samples = rng.normal(size=(1500, 7)).astype(np.float32)
+    labels = samples[:, 0] * samples[:, 1] + 0.3 * rng.normal(size=1500) > 0
+    forest = fit_forest(samples, labels, TreeOptions(30, 15, 0.2), seed=0)
+    fresh = rng.normal(size=(7, 11, 40)).astype(np.float32)
+    fresh[0, 0, :5] = samples[:5, 0]  # values that a threshold may fall on
+    expected = kept[0].decision_function(fresh.reshape(7, -1).T).reshape(11, 40)
+    assert_allclose(forest.scores(fresh)[:, :, 0], expected, atol=1e-5)
+
+
+def test_older_files_of_forests_have_one_offset_and_say_the_same() -> None:
+    rng = np.random.default_rng(0)
+    samples = rng.normal(size=(300, 3)).astype(np.float32)
+    forest = fit_forest(samples, samples[:, 0] > 0, SMALL, seed=0)
+    older = forest.arrays()
+    older["offset"] = older.pop("offsets")[0]
+    older["values"] = older["values"][:, 0]
+    read = forest_from_arrays(older)
+    assert_array_equal(read.scores(samples.T), forest.scores(samples.T))
+    assert read.n_outputs == 1
+    with pytest.raises(InvalidProblemError):
+        forest_from_arrays(older | {"offset": np.zeros((2, 2))})
+
+
+def test_one_label_alone_gives_no_trees_and_no_certainty() -> None:
+    forest = fit_forest(np.zeros((10, 3), np.float32), np.zeros(10, bool), SMALL, seed=0)
+    assert_allclose(forest.scores(np.ones((3, 2, 2), np.float32)), np.log(1 / 11))
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("children", lambda a: a + 10_000),
+        ("children", lambda a: -a - 1),
+        ("features", lambda a: a + 100),
+        ("starts", lambda a: a + 10_000),
+        ("depths", lambda a: a + 1000),
+        ("values", lambda a: a * np.nan),
+        ("thresholds", lambda a: a[:-1]),
+    ],
+)
+def test_arrays_that_would_lead_astray_are_refused(name, change) -> None:  # type: ignore[no-untyped-def]
+    rng = np.random.default_rng(0)
+    samples = rng.normal(size=(300, 3)).astype(np.float32)
+    arrays = fit_forest(samples, samples[:, 0] > 0, SMALL, seed=0).arrays()
+    assert isinstance(forest_from_arrays(arrays), Forest)
+    with pytest.raises(InvalidProblemError):
+        forest_from_arrays(arrays | {name: change(arrays[name])})
+    with pytest.raises(InvalidProblemError, match="lack"):
+        forest_from_arrays({key: value for key, value in arrays.items() if key != name})
+
+
+def test_it_learns_leaves_and_reads_back_what_it_wrote(
+    trained: TrainedBoosted, tmp_path: Path
+) -> None:
+    (image,), (mask,) = leaves(1, seed=9)
+    before = predict_segmentation(trained.model, image)
+    assert evaluate_mask(before, mask).error_mpm < 0.15
+    compared = {k: v for k, v in trained.errors.items() if not k.endswith("refitted")}
+    assert set(compared) == {"univariate", "likelihood", "trees"}
+    assert compared[trained.loss] <= compared["trees"]
+    trained.model.save(tmp_path / "model.npz")
+    read = load_segmentation_model(tmp_path / "model.npz")
+    assert isinstance(read, BoostedSegmentationModel)
+    after = predict_segmentation(read, image)
+    assert_array_equal(after.marginals, before.marginals)
+    assert_array_equal(after.mask, before.mask)
+
+
+def test_the_readout_is_the_larger_marginal_unless_asked(trained: TrainedBoosted) -> None:
+    (image,), _ = leaves(1, seed=3)
+    prediction = predict_segmentation(trained.model, image)
+    assert_array_equal(prediction.read_out("marginal"), prediction.marginals > 0.5)
+    assert_array_equal(prediction.read_out("map"), prediction.mask)
+    with pytest.raises(InvalidProblemError, match="readout"):
+        prediction.read_out("best")
+
+
+def test_a_damaged_file_is_refused(trained: TrainedBoosted, tmp_path: Path) -> None:
+    path = tmp_path / "model.npz"
+    trained.model.save(path)
+    parts = dict(np.load(path))
+    for name, value in (
+        ("theta", np.full(174, np.nan)),
+        ("loss", np.array("other")),
+        ("scales", np.ones(6)),
+        ("first_2_children", np.full(parts["first_2_children"].shape, 10**6)),
+        ("second_0_n_features", np.array(7)),
+    ):
+        np.savez(path, **(parts | {name: value}))
+        with pytest.raises(InvalidProblemError, match=r"model\.npz"):
+            load_segmentation_model(path)
+
+
+@pytest.mark.usefixtures("small_trees")
+def test_the_likelihood_has_a_certificate_and_the_others_say_that_they_have_none() -> None:
+    images, masks = leaves(4)
+    certified = train_boosted_segmentation(images, masks, max_side=48, loss="likelihood")
+    assert certified.result.is_certified
+    assert certified.result.relative_gap <= 1e-3
+    for loss in ("univariate", "clique"):
+        result = train_boosted_segmentation(images, masks, max_side=48, loss=loss).result
+        assert not result.is_certified
+        assert result.relative_gap == float("inf")
+
+
+@pytest.mark.usefixtures("small_trees")
+def test_one_picture_is_enough_and_its_pixels_are_not_judged_by_trees_that_saw_them() -> None:
+    images, masks = leaves(1)
+    trained = train_boosted_segmentation(images, masks, max_side=64)
+    assert set(trained.errors) >= {"trees", "univariate", "likelihood"}
+    labels = masks[0].view(np.uint8)
+    read = [(images[0], np.zeros((*labels.shape, 0)), labels, Frame(0, 0, *labels.shape))]
+    (dealt,) = deal_pictures(read, 2, 4000, np.random.default_rng(0))
+    assert dealt.folds.shape == masks[0].shape
+    assert set(np.unique(dealt.folds)) == set(range(FOLDS))
+
+
+@pytest.mark.parametrize(("count", "n_leaves"), [(1, 15), (5, 15), (8, 24)])
+def test_second_trees_of_few_pictures_have_few_leaves(
+    count: int, n_leaves: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the leaves that 200 pictures bear they took half as long again, and did no better."""
+    grown: list[int] = []
+
+    def fit_two(samples, labels, options, **more):  # type: ignore[no-untyped-def]
+        grown.append(options.n_leaves)
+        return fit_forest(samples, labels, replace(options, n_trees=2), **more)
+
+    monkeypatch.setattr(tree_learning, "fit_forest", fit_two)
+    train_boosted_segmentation(*leaves(count), max_side=32, loss="trees")
+    assert set(grown[FOLDS:]) == {n_leaves}
+
+
+@pytest.mark.usefixtures("small_trees")
+def test_time_left_is_told_from_the_first_trees_on_and_stopping_stops() -> None:
+    reports: list[Progress] = []
+    train_boosted_segmentation(
+        *leaves(4), max_side=32, on_progress=reports.append, holdout=leaves(1, seed=2)
+    )
+    fractions = [report.fraction for report in reports]
+    assert fractions == sorted(fractions)
+    assert all(report.seconds_left is not None for report in reports[1:-1])
+    assert reports[-1].preview.marginals[0].shape == (24, 32)  # type: ignore[attr-defined]
+    with pytest.raises(StoppedError):
+        train_boosted_segmentation(*leaves(4), max_side=32, should_stop=lambda: True)
+
+
+@pytest.mark.usefixtures("small_trees")
+def test_trees_stand_alone_where_no_weights_do_better(monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    real = mask_weights.held_out_errors
+    plain = trees_alone()
+
+    def worse(examples, theta, rho, should_stop):  # type: ignore[no-untyped-def]
+        better = np.array_equal(theta, plain)
+        return real(examples, theta, rho, should_stop) - float(better)
+
+    monkeypatch.setattr(mask_weights, "held_out_errors", worse)
+    trained = train_boosted_segmentation(*leaves(4), max_side=32)
+    assert trained.loss == "trees"
+    assert set(trained.errors) == {"univariate", "likelihood", "trees"}
+    image = leaves(1)[0][0]
+    found = predict_segmentation(trained.model, image)
+    odds = trained.model.features(image).nodes.values[:, :, 1]
+    assert np.mean((found.mpm) == (enlarge(odds, found.mpm.shape) > 0)) > 0.99
+
+
+def test_bad_options_are_refused_before_anything_is_read() -> None:
+    def never() -> None:
+        raise AssertionError("read")
+        yield
+
+    for options in ({"loss": "hinge"}, {"rho": 0.7}, {"max_seconds": -1.0}, {"ridge_factor": 0}):
+        with pytest.raises(InvalidProblemError):
+            train_boosted_segmentation(never(), never(), **options)  # type: ignore[arg-type]

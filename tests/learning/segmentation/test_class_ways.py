@@ -1,0 +1,156 @@
+"""Ways to learn the weights of classes: the best on pictures kept from them, and how it does."""
+
+import numpy as np
+import pytest
+
+from engine.learning.segmentation import class_learning, class_ways, tree_learning
+from engine.learning.segmentation.class_learning import train_class_segmentation
+from engine.learning.segmentation.class_prediction import predict_classes
+from engine.learning.segmentation.class_weights import fit_loss, trees_alone
+from engine.learning.segmentation.tree_options import TreeOptions
+from engine.metrics.classes import Confusion, class_figures, confusion
+from tests.learning.segmentation.class_pictures import CLASSES, class_pictures
+
+SMALL = TreeOptions(n_trees=12, n_leaves=8, rate=0.3, min_leaf=10)
+
+
+@pytest.fixture(autouse=True)
+def small_trees(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree_learning, "FIRST", SMALL)
+    monkeypatch.setattr(tree_learning, "SECOND", SMALL)
+    monkeypatch.setattr(class_learning, "EDGE_LABELS", 10_000)
+
+
+def test_every_picture_is_judged_by_what_never_saw_it() -> None:
+    trained = train_class_segmentation(*class_pictures(5), CLASSES, loss="univariate")
+    assert len(trained.kept) >= 3
+    figures = class_figures(trained.kept)
+    assert figures is not None
+    assert figures.error < 0.08
+    assert min(row["iou"] for row in figures.classes) > 0.8
+    assert "trees alone" in trained.errors
+
+
+def test_trees_stand_alone_where_every_way_of_weights_does_worse(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def spoilt(examples, loss, **options):  # type: ignore[no-untyped-def]
+        result = fit_loss(examples, loss, **options)
+        object.__setattr__(result, "theta", -result.theta)
+        return result
+
+    monkeypatch.setattr(class_ways, "fit_loss", spoilt)
+    monkeypatch.setattr(class_ways, "MOST_COMPARED_BY_LIKELIHOOD", 1)
+    trained = train_class_segmentation(*class_pictures(4), CLASSES)
+    assert trained.loss == "trees"
+    layout = class_ways.ClassLayout(3)
+    assert np.array_equal(trained.model.theta, trees_alone(layout))
+    assert trained.errors["trees alone"] == min(trained.errors.values())
+
+
+def test_a_lone_picture_is_judged_block_by_block() -> None:
+    images, labels = class_pictures(1, side=64)
+    rng = np.random.default_rng(1)
+    painted = np.where(rng.random(labels[0].shape) < 0.1, labels[0], 255).astype(np.uint8)
+    trained = train_class_segmentation(images, [painted], CLASSES, loss="univariate")
+    (counts,) = trained.kept
+    window = 64 * 64
+    assert 0 < counts.counts.sum() <= min(int((painted < 3).sum()), window)
+    assert counts.error < 0.3
+
+
+def test_no_half_of_a_stroke_judges_the_other() -> None:
+    """A short stroke over a border between blocks was once judged by its own other half: 100 %."""
+    painted = np.full((60, 60), 255, dtype=np.uint8)
+    painted[17:24, 30] = 0  # over the border at 20, within the size of a block
+    painted[5:50, 10] = 1
+    painted[40, 20:26] = 2
+    assert class_ways.classes_in_one_place([painted], 3) == [0, 2]
+    elsewhere = np.full((60, 60), 255, dtype=np.uint8)
+    elsewhere[3, 3] = 2
+    assert class_ways.classes_in_one_place([painted, elsewhere], 3) == [0]
+
+
+def _strokes(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Two level strokes a class within a label map, 3 pixels wide."""
+    painted = np.full_like(labels, 255)
+    for label in (0, 1, 2, 0, 1, 2):
+        inside = (labels[1:-1, :-12] == label) & (labels[1:-1, 12:] == label)
+        places = np.argwhere(inside & (labels[1:-1, 6:-6] == label))
+        if len(places):
+            row, left = places[rng.integers(len(places))]
+            some = painted[row : row + 3, left : left + 12]
+            some[labels[row : row + 3, left : left + 12] == label] = label
+    return painted
+
+
+def test_edges_learned_from_strokes_do_not_smooth_things_away() -> None:
+    rng = np.random.default_rng(3)
+    images, labels = class_pictures(6, side=64, seed=5)
+    painted = [_strokes(label, rng) for label in labels]
+    trained = train_class_segmentation(images, painted, CLASSES, position=False)
+    assert "likelihood" not in trained.errors
+    pictures, truths = class_pictures(3, side=64, seed=8)
+    wrong = [
+        np.mean(predict_classes(trained.model, picture).labels != truth)
+        for picture, truth in zip(pictures, truths, strict=True)
+    ]
+    alone = [
+        np.mean(trained.model.unaries.scores(picture).argmax(axis=2) != truth)
+        for picture, truth in zip(pictures, truths, strict=True)
+    ]
+    assert np.mean(wrong) < 1.1 * np.mean(alone)  # learned freely, some times as many
+
+
+def test_of_strokes_another_way_must_be_clearly_better() -> None:
+    first, other = class_ways.WAYS_OF_STROKES[:2]
+
+    def counts(wrong: list[int]) -> list[Confusion]:
+        return [Confusion(np.array([[100 - n, n], [0, 100]])) for n in wrong]
+
+    def best(wrong: list[int], *, are_strokes: bool = True) -> class_ways.Way:
+        both = {first: counts([20] * 4), other: counts(wrong)}
+        return class_ways.best_way(both, are_strokes=are_strokes)
+
+    assert best([2, 3, 2, 1]) is other
+    assert best([0, 20, 38, 20]) is first
+    assert best([0, 20, 38, 20], are_strokes=False) is other
+
+
+def test_at_the_limit_weights_of_the_halves_are_averaged_and_ways_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = []
+
+    def watched(examples, loss, **options):  # type: ignore[no-untyped-def]
+        found.append((fit_loss(examples, loss, **options), options))
+        return found[-1][0]
+
+    monkeypatch.setattr(class_ways, "fit_loss", watched)
+    with monkeypatch.context() as patch:
+        patch.setattr(class_ways.WayLearning, "_judge_wholes", None)  # that would take its time
+        trained = train_class_segmentation(*class_pictures(4), CLASSES, max_seconds=0.01)
+    assert len(trained.kept) == 2
+    assert set(trained.errors) == {"univariate, pairs of classes", "trees alone"}
+    if trained.loss == "univariate":
+        (one, _), (other, _), (_, options) = found
+        assert np.array_equal(options["start"], (one.theta + other.theta) / 2)
+        assert np.array_equal(trained.model.theta, options["start"])
+    found.clear()
+    train_class_segmentation(*class_pictures(4), CLASSES, max_seconds=900.0, loss="univariate")
+    assert all(options["max_seconds"] < 301 for _, options in found[:2])
+
+
+def test_figures_are_means_over_pictures_and_rows_over_all_pixels() -> None:
+    truth = np.array([[0, 0, 1, 255]], dtype=np.uint8)
+    right = confusion(truth.clip(0, 1), truth, 3)
+    wrong = confusion(np.array([[0, 1, 1, 2]], dtype=np.uint8), truth, 3)
+    empty = confusion(truth.clip(0, 1), np.full_like(truth, 255), 3)
+    figures = class_figures([right, wrong, empty])
+    assert figures is not None
+    assert figures.n_pictures == 2
+    assert figures.error == pytest.approx((0 + 1 / 3) / 2)
+    assert figures.overlap == pytest.approx((1 + 0.5) / 2)
+    assert figures.classes[0] == {"pixels": 4, "iou": 0.75, "found": 0.75, "right": 1.0}
+    assert np.isnan(figures.classes[2]["iou"])
+    assert class_figures([empty]) is None
