@@ -14,6 +14,9 @@ find_python() {
   return 1
 }
 
+# Python keeps what it compiled, even where the environment of containers tells it not to: every process
+# of the product would compile its libraries anew, six processor seconds each.
+unset PYTHONDONTWRITEBYTECODE
 venv=${VENV:-$PWD/.venv}
 python=$venv/bin/python
 instance=${BETHE_HALL_INSTANCE:-$PWD/instance}
@@ -28,7 +31,8 @@ for file in "$@"; do
   wanted=$(cat requirements*.txt | cksum)
   if [ "$(cat "$stamp" 2> /dev/null)" != "$wanted" ]; then
     say "Installing $file"
-    "$python" -m pip install --quiet --quiet --disable-pip-version-check --requirement "$file"
+    # Python compiles what is used at its first import: compiling all of it takes pip as long as the rest.
+    "$python" -m pip install --quiet --quiet --no-compile --disable-pip-version-check --requirement "$file"
     printf '%s' "$wanted" > "$stamp"
   fi
 done

@@ -23,7 +23,8 @@ def read_or_create_secret(folder: Path) -> str:
         temporary = folder / f".secret_key.{os.getpid()}.{secrets.token_hex(4)}"
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "w", encoding="ascii") as file:
-            file.write(secrets.token_urlsafe(64))
+            # Hexadecimal digits: letters may spell a word for which a key is refused.
+            file.write(secrets.token_hex(48))
         try:
             os.link(temporary, path)
         finally:

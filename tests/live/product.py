@@ -1,6 +1,8 @@
 """The real product for tests: supervisor, broker, worker and web server on a free port."""
 
 import atexit
+import contextlib
+import fcntl
 import os
 import shutil
 import signal
@@ -23,8 +25,11 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 _OF_THE_INSTALLATION = {"REDIS_URL", "SECRET_KEY", "DEBUG", "DATABASE_URL", "ALLOWED_HOSTS"}
 PASSWORD = "quiet-lamp-orbit-42"
 
-_PEOPLE = f"""
+_PREPARE = f"""
+from django.core.management import call_command
 from webapp.accounts.models import Organisation, User
+call_command("migrate", verbosity=0)
+call_command("collectstatic", interactive=False, verbosity=0)
 make = Organisation.objects.get_or_create
 north, _ = make(name="Northfield University", department="Residential Life")
 south, _ = make(name="Southgate College", department="Housing")
@@ -103,6 +108,10 @@ class Product:
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 
+    def prepare(self) -> None:
+        """Make the database, the static files and the people of two organisations."""
+        self.run(_PREPARE, timeout=600)
+
     def manage(self, *arguments: str) -> str:
         """Run a management command of the product; return what it printed."""
         done = subprocess.run(
@@ -150,21 +159,31 @@ class Product:
 
 
 @cache
-def _prepared(settings: str) -> Path:
-    """A folder with database, static files and people, made once: the rest are copies."""
-    folder = Path(tempfile.mkdtemp(prefix="bethe-hall-prepared-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    environment = {
-        name: value for name, value in os.environ.items() if name not in _OF_THE_INSTALLATION
-    } | {"DJANGO_SETTINGS_MODULE": settings, "BETHE_HALL_INSTANCE": str(folder)}
-    _prepare(Product(instance=folder, port=0, environment=environment))
-    return folder
+def _prepared() -> Path:
+    """A folder with database, static files and people, made once in a run: the rest are copies.
 
+    The processes of a run share it; the last that leaves takes it away.
+    """
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
+    folder = Path(tempfile.gettempdir(), f"bethe-hall-prepared-{run}")
+    folder.mkdir(mode=0o700, exist_ok=True)
+    instance = folder / "instance"
+    users = (folder / "users").open("w")  # each has a share of it till it ends
+    fcntl.flock(users, fcntl.LOCK_SH)
+    with (folder / "maker").open("w") as maker:
+        fcntl.flock(maker, fcntl.LOCK_EX)
+        if not instance.exists():
+            unfinished = Path(tempfile.mkdtemp(dir=folder))
+            Product(unfinished, port=0, environment=_environment(unfinished)).prepare()
+            unfinished.rename(instance)
 
-def _prepare(product: Product) -> None:
-    product.manage("migrate", "--verbosity", "0")
-    product.manage("collectstatic", "--noinput", "--verbosity", "0")
-    product.run(_PEOPLE)
+    def leave() -> None:
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(leave)
+    return instance
 
 
 def children_of(pid: int) -> list[int]:
@@ -209,25 +228,27 @@ def _command_line(pid: int) -> str:
         return ""
 
 
+def _environment(instance: Path) -> dict[str, str]:
+    """The variables of an installation in a folder, with nothing of another one's."""
+    kept = {name: value for name, value in os.environ.items() if name not in _OF_THE_INSTALLATION}
+    return kept | {
+        "DJANGO_SETTINGS_MODULE": "webapp.settings",
+        "BETHE_HALL_INSTANCE": str(instance),
+        "SECURE_COOKIES": "0",
+    }
+
+
 def new_product(instance: Path, **environment: str) -> Product:
     """Prepare an installation in a folder: database, static files, people of two organisations."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
-    kept = {name: value for name, value in os.environ.items() if name not in _OF_THE_INSTALLATION}
-    values = {
-        **kept,
-        "DJANGO_SETTINGS_MODULE": "webapp.settings",
-        "BETHE_HALL_INSTANCE": str(instance),
-        "SECURE_COOKIES": "0",
-        **environment,
-    }
-    product = Product(instance=instance, port=port, environment=values)
+    product = Product(instance, port, _environment(instance) | environment)
     if "DATABASE_URL" in environment:
-        _prepare(product)
+        product.prepare()
     elif not (instance / "bethe_hall.sqlite3").exists():  # one that was kept stays as it is
         shutil.copytree(
-            _prepared(values["DJANGO_SETTINGS_MODULE"]),
+            _prepared(),
             instance,
             ignore=shutil.ignore_patterns("secret_key"),  # each installation makes its own
             dirs_exist_ok=True,

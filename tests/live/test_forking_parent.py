@@ -1,6 +1,7 @@
-"""The worker forks: no database file may be open in the process that does."""
+"""Worker and web server fork: no database file may be open in the process that does."""
 
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 
 from tests.live.product import Product, children_of
 from tests.live.test_job_life_cycle import enqueue, is_over, wait
+from tests.patience import wait_for
 from tests.webapp.live_settings import JOB_SWEEP_SECONDS
 
 pytestmark = [
@@ -104,8 +106,8 @@ class Watch:
 
 def test_the_process_that_forks_never_has_the_database_open(product: Product) -> None:
     """The sweep was a thread of that process: a finished job's commit vanished, it ran twice."""
-    worker, sweep = product.pid_of("worker"), product.pid_of("sweep")
-    with Watch(worker) as parent:
+    worker, sweep, web = (product.pid_of(name) for name in ("worker", "sweep", "web"))
+    with Watch(worker) as parent, Watch(web) as server:
         running = enqueue(product, "counting.sum", count=4, steps=5, seconds_a_step=0.2)
         deaf = enqueue(product, "counting.deaf", seconds=60)[0]
         wait(product, deaf, lambda job: job["state"] == "running")
@@ -116,9 +118,13 @@ def test_the_process_that_forks_never_has_the_database_open(product: Product) ->
         )  # it does not listen: its process is ended, and the parent forks another
         for pk in [*running, deaf]:
             assert is_over(wait(product, pk, is_over))
+        before = children_of(web)
+        os.kill(before[0], signal.SIGKILL)  # the web server forks another
+        wait_for(lambda: len(children_of(web)) == len(before) and before[0] not in children_of(web))
         time.sleep(2 * JOB_SWEEP_SECONDS)
     assert parent.looks > 500
     assert parent.found == set()
+    assert server.found == set()
     with Watch(sweep) as sweeper:
         time.sleep(0.1)
     assert sweeper.found, "the watch sees an open database where there is one"

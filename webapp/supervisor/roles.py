@@ -30,6 +30,7 @@ def web_command(bind: str, size: Sizes) -> tuple[str, ...]:
     return (
         sys.executable, "-m", "gunicorn", "webapp.wsgi:application",
         "--config", "python:webapp.supervisor.web_hooks",
+        "--preload",
         "--bind", bind,
         "--workers", str(size.web_workers),
         "--threads", str(size.web_threads),

@@ -15,7 +15,7 @@ import numpy as np
 from PIL import Image
 
 from engine import generate_leaf_images, predict_classes, train_class_segmentation
-from engine.learning.live_segmenter import LiveSegmenter
+from engine.learning.segmentation.live_segmenter import LiveSegmenter
 from webapp.instance import BASE_DIR
 from webapp.supervisor.child import die_with_parent
 

@@ -12,7 +12,8 @@ from django.core.checks import run_checks
 from django.test import Client, override_settings
 
 from webapp.accounts.models import User
-from webapp.instance import BASE_DIR
+from webapp.common.checks import _WEAK_SECRETS
+from webapp.instance import BASE_DIR, read_or_create_secret
 
 ClientOf = Callable[[User], Client]
 
@@ -87,6 +88,16 @@ def test_healthz_needs_no_sign_in_and_tells_nothing(client: Client, db: None) ->
 def test_a_weak_secret_is_refused_outside_debug(key: str) -> None:
     with override_settings(SECRET_KEY=key, DEBUG=False):
         assert "bethe_hall.E001" in {message.id for message in run_checks()}
+
+
+def test_no_secret_that_an_installation_makes_spells_a_refused_word(tmp_path: Path) -> None:
+    """One installation in 30,000 made a key that began with "dev", and never started."""
+    keys = ""
+    for number in range(20):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        keys += read_or_create_secret(folder)
+    assert not [word for word in _WEAK_SECRETS if set(word) <= set(keys.lower())]
 
 
 def test_a_visibility_timeout_below_the_time_limit_is_refused() -> None:

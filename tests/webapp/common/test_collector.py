@@ -13,9 +13,7 @@ from webapp.supervisor.roles import web_command
 @pytest.fixture
 def collector() -> Iterator[None]:
     """Leave the collector of the tests as it was."""
-    thresholds = gc.get_threshold()
     yield
-    gc.set_threshold(*thresholds)
     gc.unfreeze()
 
 
@@ -23,6 +21,6 @@ def collector() -> Iterator[None]:
 def test_what_a_web_process_loads_is_left_out_of_collections() -> None:
     command = web_command("127.0.0.1:8000", sizes())
     (module,) = [word.removeprefix("python:") for word in command if word.startswith("python:")]
-    importlib.import_module(module).post_worker_init(None)
+    importlib.import_module(module).when_ready(None)
     assert gc.get_freeze_count() > 50_000
     assert len(gc.get_objects()) < 5_000
