@@ -3,16 +3,17 @@
 import { openDialog } from "../js/dialogs.js";
 import { showToast } from "../js/toasts.js";
 import { packed, probabilityColours } from "./colour.js";
+import { PaintKeys } from "./paint_keys.js";
 import { PaintPanel } from "./paint_panel.js";
+import { PaintPointers } from "./paint_pointers.js";
 import { Answer, PaintStage } from "./paint_stage.js";
+import { StrokeQueue } from "./stroke_queue.js";
 import { floodRuns } from "./strokes.js";
 import { Viewport } from "./viewport.js";
 
 const PALETTE = ["#3b82f6", "#f28c1a", "#b9c2be", "#2fb344", "#d6336c", "#9b5de5", "#12b5b0", "#c9a400"];
 const MOST_CLASSES = 32;
-const SHIFT_STEP = 10;
 const SLOW_SECONDS = 2;
-const MOST_KEPT_ALIVE = 30_000; // letters; browsers allow 64 KB in all while a page is left
 
 class Paint {
   constructor(root) {
@@ -38,14 +39,18 @@ class Paint {
       current: null,
       cursor: null,
     };
-    this.pointers = new Map();
     this.answer = null;
     this.stageBox = this.find("[data-stage]");
-    this.ring = this.find("[data-brush]");
-    this.tip = this.find("[data-tip]");
-    this.saving = Promise.resolve();
-    this.unsent = [];
     this.panel = new PaintPanel(this);
+    this.pointers = new PaintPointers(this);
+    this.queue = new StrokeQueue({
+      person: root.dataset.person,
+      url: this.given.urls.strokes,
+      send: (...request) => this.post(...request),
+      onKept: () => this.onKept(),
+      onRefused: (stroke, sentence) => this.onRefused(stroke, sentence),
+      onDelay: (sentence) => showToast(`${sentence} Strokes wait in this browser until they are kept.`, { error: true }),
+    });
   }
 
   async start() {
@@ -62,8 +67,22 @@ class Paint {
     this.root.dataset.ready = "true";
     this.panel.showAll();
     if (this.isLooking) await this.takeLayers();
+    else this.begin();
+  }
+
+  /** Take up strokes that an earlier page could not have confirmed, and ask for the first answer. */
+  begin() {
+    const { strokes, isAny } = this.queue.takeLeft(new Set(this.state.strokes.map(({ id }) => id)));
+    this.state.strokes.push(...strokes);
+    if (strokes.length > 0) this.state.canRedo = false;
+    this.panel.showCounts();
+    this.refresh();
+    if (isAny) this.queue.then(() => void this.learn());
     else if (this.state.strokes.length > 0 || Object.keys(this.given.elsewhere).length > 0) this.learn();
-    else this.post(`${urls.answer}?warm=1`).catch(() => {});
+    else {
+      this.panel.setBadge("waiting");
+      this.post(`${this.given.urls.answer}?warm=1`).catch(() => {});
+    }
   }
 
   /** What was predicted: a header as JSON after its length, then the planes of an answer. */
@@ -94,66 +113,73 @@ class Paint {
 
   // -- The server --------------------------------------------------------------------------------
 
-  /** POST JSON; throws with the server's sentence. Small ones arrive even if the page is left. */
-  async post(url, content = {}) {
-    const body = JSON.stringify(content);
+  /** POST JSON; throws with the server's sentence and status. */
+  async post(url, content = {}, { keepalive = false } = {}) {
     let response;
     try {
       response = await fetch(url, {
         method: "POST",
         credentials: "same-origin",
-        keepalive: content.points !== undefined && body.length < MOST_KEPT_ALIVE,
+        redirect: "manual", // to the page where one signs in
+        keepalive,
         headers: { "X-CSRFToken": this.root.dataset.csrf, "Content-Type": "application/json" },
-        body,
+        body: JSON.stringify(content),
       });
     } catch {
       throw new Error("The server does not answer. Try again in a moment.");
     }
     if (response.ok) return response;
+    if (response.type === "opaqueredirect") throw new Error("You are signed out. Sign in and load the page again.");
     const sentence = await response.json().then((body) => body.sentence, () => null);
-    throw new Error(sentence ?? "The server could not do this. Load the page again.");
+    const error = new Error(sentence ?? "The server could not do this. Load the page again.");
+    throw Object.assign(error, { status: response.status });
   }
 
   /** Keep a stroke: shown at once, taken away again if the server refuses it. */
   keep(stroke) {
     this.state.strokes.push(stroke);
     this.state.canRedo = false;
+    this.queue.add(stroke);
     this.panel.showCounts();
-    this.unsent.push(stroke);
-    this.saving = this.saving
-      .then(async () => {
-        if (!this.unsent.includes(stroke)) return; // the page is being left, see sendAll
-        this.unsent = this.unsent.filter((other) => other !== stroke);
-        const response = await this.post(this.given.urls.strokes, stroke);
-        Object.assign(stroke, await response.json());
-        this.panel.showCounts();
-      })
-      .catch((error) => {
-        this.state.strokes = this.state.strokes.filter((other) => other !== stroke);
-        showToast(`${error.message} The stroke was not kept.`, { error: true });
-        this.panel.showCounts();
-        this.refresh();
-      })
-      .then(() => void this.learn()); // the next stroke is kept before this one is answered
     this.refresh();
   }
 
-  /** Send what still waits for strokes before it, when somebody goes to another page. */
-  sendAll() {
-    for (const stroke of this.unsent.splice(0)) this.post(this.given.urls.strokes, stroke).catch(() => {});
+  onKept() {
+    this.panel.showCounts();
+    this.learn(); // not awaited: the next stroke is kept before this one is answered
+  }
+
+  onRefused(stroke, sentence) {
+    this.state.strokes = this.state.strokes.filter((other) => other !== stroke);
+    showToast(`${sentence} The stroke was not kept.`, { error: true });
+    this.panel.showCounts();
+    this.refresh();
+    this.learn();
   }
 
   undo(redo) {
-    this.saving = this.saving
-      .then(() => this.post(`${this.given.urls.undo}${redo ? "?redo=1" : ""}`))
-      .then((response) => response.json())
-      .then((kept) => {
-        Object.assign(this.state, kept);
+    this.queue.then(async () => {
+      try {
+        const response = await this.post(`${this.given.urls.undo}${redo ? "?redo=1" : ""}`);
+        const { strokes, canRedo } = await response.json();
+        const isNew = this.queue.strokes.length > 0; // painted meanwhile
+        Object.assign(this.state, { strokes: [...strokes, ...this.queue.strokes], canRedo: canRedo && !isNew });
         this.panel.showCounts();
         this.refresh();
         this.learn();
-      })
-      .catch((error) => showToast(error.message, { error: true }));
+      } catch (error) {
+        showToast(error.message, { error: true });
+      }
+    });
+  }
+
+  /** Learn from every stroke: a form goes when the server has them all. */
+  submitWhenKept(event) {
+    if (this.queue.strokes.length === 0) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const { target, submitter } = event;
+    this.queue.then(() => target.requestSubmit(submitter));
   }
 
   /** Ask for an answer; what comes meanwhile is asked for once more when it is there. */
@@ -188,6 +214,7 @@ class Paint {
 
   take(header, bytes, seconds) {
     this.header = header;
+    this.given.elsewhere = header.elsewhere ?? this.given.elsewhere;
     for (const stroke of this.state.strokes) {
       if (stroke.id in header.right) stroke.right = header.right[stroke.id];
     }
@@ -279,12 +306,12 @@ class Paint {
     if (this.state.tool === "fill") this.state.tolerance = Math.min(100, Math.max(1, Math.round(size)));
     else this.state.size = Math.min(200, Math.max(1, Math.round(size)));
     this.panel.showTools();
-    this.showRing();
+    this.pointers.showRing();
   }
 
   newStroke(points, tool = "brush") {
     const value = this.state.tool === "eraser" ? 0 : this.state.value;
-    return { id: "", tool, value, radius: this.state.size / 2, points, radii: [], right: null };
+    return { tool, value, radius: this.state.size / 2, points, radii: [], right: null };
   }
 
   fill([x, y]) {
@@ -315,9 +342,7 @@ class Paint {
     if (!place || !this.answer) return;
     const { factor } = this.answer;
     this.state.cursor = [(place[0] + 0.5) * factor, (place[1] + 0.5) * factor];
-    this.viewport.zoom = Math.max(this.viewport.scale, 1.2);
-    this.viewport.centre = [...this.state.cursor];
-    this.viewport.keepInside();
+    this.viewport.show(...this.state.cursor, Math.max(this.viewport.scale, 1.2));
     this.stageBox.focus();
     this.refresh();
   }
@@ -344,10 +369,15 @@ class Paint {
     this.find("[data-redo]").addEventListener("click", () => this.undo(true));
     this.find("[data-next]").addEventListener("click", () => this.goToNext());
     this.find("[data-again]").addEventListener("click", () => this.learn());
-    window.addEventListener("pagehide", () => this.sendAll());
-    this.listenToStage();
-    document.addEventListener("keydown", (event) => this.onKey(event, true), true);
-    document.addEventListener("keyup", (event) => this.onKey(event, false), true);
+    window.addEventListener("pagehide", () => {
+      this.pointers.endStroke();
+      this.queue.sendLeaving();
+    });
+    for (const button of this.all("[data-needs-two]")) {
+      button.form.addEventListener("submit", (event) => this.submitWhenKept(event));
+    }
+    this.pointers.listen();
+    new PaintKeys(this).listen();
   }
 
   setShow(show) {
@@ -375,220 +405,6 @@ class Paint {
     if (action === "fit") this.viewport.fit();
     else this.viewport.zoomStep(action === "in" ? 1 : -1);
     this.refresh();
-  }
-
-  listenToStage() {
-    const box = this.stageBox;
-    box.addEventListener("contextmenu", (event) => event.preventDefault());
-    box.addEventListener("pointerdown", (event) => this.onDown(event));
-    box.addEventListener("pointermove", (event) => this.onMove(event));
-    for (const name of ["pointerup", "pointercancel"]) box.addEventListener(name, (event) => this.onUp(event));
-    box.addEventListener("dblclick", () => this.endPolygon());
-    box.addEventListener("pointerleave", () => {
-      this.ring.hidden = true;
-      this.tip.hidden = true;
-    });
-    box.addEventListener(
-      "wheel",
-      (event) => {
-        event.preventDefault();
-        const [x, y] = this.position(event);
-        this.viewport.zoomAt(Math.exp(-event.deltaY * (event.ctrlKey ? 0.01 : 0.0016)), x, y);
-        this.refresh();
-      },
-      { passive: false },
-    );
-  }
-
-  position(event) {
-    const box = this.find("[data-canvas]").getBoundingClientRect();
-    return [event.clientX - box.left, event.clientY - box.top];
-  }
-
-  place(event) {
-    return this.viewport.toLayer(...this.position(event)).map((value) => Math.round(10 * value) / 10);
-  }
-
-  get isMoving() {
-    return this.state.tool === "move" || this.isSpace;
-  }
-
-  onDown(event) {
-    if (event.target.closest("[data-overlay]")) return;
-    this.pointers.set(event.pointerId, [event.clientX, event.clientY]);
-    this.stageBox.setPointerCapture(event.pointerId);
-    if (this.pointers.size === 2) {
-      this.state.current = null; // a second finger moves and zooms; the stroke that began is dropped
-      this.dragging = "picture";
-      return;
-    }
-    this.state.cursor = null;
-    const place = this.place(event);
-    if (event.button !== 0 || this.isMoving) this.dragging = "picture";
-    else if (this.state.tool === "fill") this.fill(place);
-    else if (this.state.tool === "polygon") this.addCorner(place);
-    else {
-      this.dragging = "stroke";
-      this.state.current = this.newStroke([...place]);
-      this.press(event);
-    }
-    this.refresh();
-  }
-
-  /** Add the width of a pen that presses. */
-  press(event) {
-    const { current } = this.state;
-    if (event.pointerType === "pen" && event.pressure > 0 && current.tool === "brush" && this.state.tool !== "line") {
-      current.radii.push(Math.round(10 * current.radius * Math.max(0.15, 1.6 * event.pressure)) / 10);
-    }
-  }
-
-  addCorner(place) {
-    const { current } = this.state;
-    if (current?.tool !== "polygon") {
-      this.state.current = this.newStroke([...place, ...place], "polygon");
-      return;
-    }
-    const [x, y] = current.points;
-    const near = Math.hypot(place[0] - x, place[1] - y) * this.viewport.scale < 10;
-    if (near && current.points.length >= 8) this.endPolygon();
-    else current.points.splice(-2, 2, ...place, ...place);
-  }
-
-  onMove(event) {
-    if (event.target.closest("[data-overlay]")) {
-      this.ring.hidden = true;
-      this.tip.hidden = true;
-      return;
-    }
-    const before = this.pointers.get(event.pointerId);
-    const place = this.place(event);
-    this.lastPosition = this.position(event);
-    this.showRing();
-    this.showTip(place);
-    const { current } = this.state;
-    if (current?.tool === "polygon") current.points.splice(-2, 2, ...place);
-    if (!before) {
-      if (current) this.refresh();
-      return;
-    }
-    const now = [event.clientX, event.clientY];
-    if (this.pointers.size === 2) this.pinch(event.pointerId, before, now);
-    else if (this.dragging === "picture") this.viewport.pan(now[0] - before[0], now[1] - before[1]);
-    else if (this.dragging === "stroke" && current) this.carryOn(event, place);
-    this.pointers.set(event.pointerId, now);
-    this.refresh();
-  }
-
-  carryOn(event, place) {
-    const { current } = this.state;
-    if (this.state.tool === "line") {
-      current.tool = "line";
-      current.points.splice(2, 2, ...place);
-      return;
-    }
-    const [x, y] = current.points.slice(-2);
-    if (Math.hypot(place[0] - x, place[1] - y) * this.viewport.scale < 1.5) return;
-    current.points.push(...place);
-    this.press(event);
-  }
-
-  pinch(id, before, now) {
-    const [other] = [...this.pointers].filter(([key]) => key !== id).map(([, place]) => place);
-    const box = this.find("[data-canvas]").getBoundingClientRect();
-    const apart = (place) => Math.max(1, Math.hypot(place[0] - other[0], place[1] - other[1]));
-    const [x, y] = [(now[0] + other[0]) / 2 - box.left, (now[1] + other[1]) / 2 - box.top];
-    this.viewport.zoomAt(apart(now) / apart(before), x, y);
-    this.viewport.pan((now[0] - before[0]) / 2, (now[1] - before[1]) / 2);
-  }
-
-  onUp(event) {
-    this.pointers.delete(event.pointerId);
-    const { current } = this.state;
-    if (this.dragging === "stroke" && current) {
-      this.state.current = null;
-      if (event.type === "pointerup") {
-        if (current.radii.length !== current.points.length / 2) current.radii = [];
-        this.keep(current);
-      }
-    }
-    if (this.pointers.size === 0) this.dragging = null;
-    this.refresh();
-  }
-
-  showRing() {
-    const isBrush = ["brush", "line", "eraser"].includes(this.state.tool) && !this.isMoving;
-    this.ring.hidden = !isBrush || !this.lastPosition;
-    if (this.ring.hidden) return;
-    const width = Math.max(4, this.state.size * this.viewport.scale);
-    const [x, y] = this.lastPosition;
-    this.ring.style.width = `${width}px`;
-    this.ring.style.height = `${width}px`;
-    this.ring.style.transform = `translate(${x - width / 2}px, ${y - width / 2}px)`;
-  }
-
-  showTip([x, y]) {
-    const { answer } = this;
-    const [column, row] = answer ? [x, y].map((value) => Math.floor(value / answer.factor)) : [-1, -1];
-    const inside = answer && column >= 0 && row >= 0 && column < answer.width && row < answer.height;
-    this.tip.hidden = !inside || this.dragging === "stroke";
-    if (this.tip.hidden) return;
-    this.panel.fillTip(answer, row * answer.width + column, x, y);
-    const [left, top] = this.lastPosition;
-    const flip = left > this.stage.size[0] - 230 ? -this.tip.offsetWidth - 18 : 18;
-    const drop = top > this.stage.size[1] - 80 ? -this.tip.offsetHeight - 12 : 14;
-    this.tip.style.transform = `translate(${left + flip}px, ${top + drop}px)`;
-  }
-
-  // -- Keys --------------------------------------------------------------------------------------
-
-  onKey(event, isDown) {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const typing = event.target.matches?.("input:not([type=range]), textarea, select");
-    if (typing || document.querySelector("dialog[open]")) return;
-    if (event.key === " " && !event.target.closest("button, a, summary")) {
-      this.isSpace = isDown;
-      this.showRing();
-    } else if (event.key.toLowerCase() === "d" && !event.repeat) {
-      if (isDown) this.before = this.state.show;
-      this.setShow(isDown ? "doubt" : (this.before ?? "classes"));
-    } else if (!isDown) return;
-    else if (/^[1-9]$/.test(event.key)) {
-      const chosen = this.state.classes[Number(event.key) - 1];
-      if (!chosen) return;
-      this.pick(chosen.value);
-    } else if (event.key === "+" || event.key === "-") {
-      const by = Math.max(1, Math.round(0.15 * this.state.size));
-      this.setSize(this.state.size + (event.key === "+" ? by : -by));
-    } else if (event.target === this.stageBox && this.onStageKey(event)) {
-      // taken
-    } else return;
-    event.preventDefault();
-    event.stopPropagation();
-  }
-
-  onStageKey(event) {
-    const by = event.shiftKey ? SHIFT_STEP : 1;
-    const step = { ArrowLeft: [-by, 0], ArrowRight: [by, 0], ArrowUp: [0, -by], ArrowDown: [0, by] }[event.key];
-    const { cursor } = this.state;
-    if (step) {
-      const [x, y] = cursor ?? this.viewport.centre;
-      const { width, height } = this.given;
-      this.state.cursor = [
-        Math.min(width - 0.5, Math.max(0.5, x + step[0])),
-        Math.min(height - 0.5, Math.max(0.5, y + step[1])),
-      ];
-      this.viewport.reveal(...this.state.cursor);
-    } else if (event.key === "Enter" && this.state.current?.tool === "polygon") this.endPolygon();
-    else if (event.key === "Enter" && cursor && !this.isLooking) {
-      if (this.state.tool === "fill") this.fill(cursor);
-      else this.keep(this.newStroke([...cursor]));
-    } else if (event.key === "Escape") {
-      this.endPolygon(false);
-      this.state.cursor = null;
-    } else return false;
-    this.refresh();
-    return true;
   }
 
   openClass(value) {

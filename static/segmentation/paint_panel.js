@@ -271,7 +271,8 @@ export class PaintPanel {
   }
 
   fillTip(answer, at, x, y) {
-    const { state, tip } = this.paint;
+    const { state } = this.paint;
+    const { tip } = this.paint.pointers;
     const { values } = answer.header;
     const hasAll = answer.planes.length > 1;
     const named = state.classes

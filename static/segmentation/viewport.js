@@ -59,6 +59,19 @@ export class Viewport {
     this.keepInside();
   }
 
+  /** Bring a layer point near the middle, as far as the picture still fills the pane. */
+  show(x, y, zoom) {
+    this.zoom = zoom;
+    this.centre = [
+      [x, this.width, this.pane[0]],
+      [y, this.height, this.pane[1]],
+    ].map(([at, size, pane]) => {
+      const half = Math.min(size, pane / zoom) / 2;
+      return Math.min(size - half, Math.max(half, at));
+    });
+    this.reveal(x, y); // at the very edge, with a margin
+  }
+
   /** Bring a layer point into sight if it is not. */
   reveal(x, y) {
     const [px, py] = this.toPane(x, y);

@@ -174,8 +174,15 @@ def assert_accessible() -> Callable[..., None]:
         before = page.viewport_size
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-            for violation in run_axe(page):
-                nodes = "; ".join(node["html"][:160] for node in violation["nodes"][:4])
+            violations = run_axe(page)
+            if violations:  # of a part that was just exchanged, perhaps, half in the old colours
+                page.wait_for_timeout(500)
+                violations = run_axe(page)
+            for violation in violations:
+                nodes = "; ".join(
+                    f"{node['html'][:160]} {node['failureSummary']}"
+                    for node in violation["nodes"][:4]
+                )
                 found.append(f"{scheme} {violation['id']}: {violation['help']}: {nodes}")
         page.emulate_media(color_scheme="light", reduced_motion="reduce")
         page.set_viewport_size({"width": 360, "height": 780})

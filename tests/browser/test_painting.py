@@ -1,7 +1,9 @@
 """Painting classes in Chromium: strokes, answers, doubt, undo, what stays after a reload."""
 
 import re
-from collections.abc import Callable
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +12,7 @@ import tifffile
 from playwright.sync_api import Page, expect
 
 from tests.browser.image_pages import make_set, upload, wait_till_learned
+from tests.live.product import Product
 
 
 @pytest.fixture
@@ -62,29 +65,79 @@ def look_at_each_layer(page: Page) -> None:
     assert len(seen) == 5
 
 
-def test_strokes_are_kept_while_an_answer_is_awaited(
-    page_as: Callable[..., Page], plate: list[Path]
-) -> None:
-    """Each once waited for the answer to the one before it: who went on at once lost it."""
-    page = page_as("bob")
-    make_set(page, "Painted in haste")
-    upload(page, *plate)
-    page.get_by_role("link", name="Paint classes").click()
-    page.wait_for_selector("[data-paint][data-ready=true]")
-    page.route("**/answer/", lambda route: None)  # the answer never comes
+def click_three_classes(page: Page) -> None:
+    """Paint a dot of class 1, of 2 and of 1, without waiting for anything."""
     box = page.locator("[data-canvas]").bounding_box()
     for k in range(3):
         page.keyboard.press(str(1 + k % 2))
         page.mouse.move(box["x"] + (0.3 + 0.1 * k) * box["width"], box["y"] + 0.5 * box["height"])
         page.mouse.down()
         page.mouse.up()
-    page.keyboard.press("j")
-    expect(page.locator("h1")).to_have_text("well_1.tif")
+
+
+def go(page: Page, key: str, name: str) -> None:
+    """Go to the picture before or after, whose name is given."""
+    page.keyboard.press(key)
+    expect(page.locator("h1")).to_have_text(name)
     page.wait_for_selector("[data-paint][data-ready=true]")
-    page.keyboard.press("k")
-    expect(page.locator("h1")).to_have_text("well_0.tif")
+
+
+@pytest.fixture
+def busy_database(product: Product) -> Iterator[sqlite3.Connection]:
+    """A writer that nobody passes until it is rolled back; pages are read all the same."""
+    database = product.instance / "bethe_hall.sqlite3"
+    with closing(sqlite3.connect(database, isolation_level=None, timeout=60)) as writer:
+        yield writer
+        if writer.in_transaction:
+            writer.execute("ROLLBACK")
+
+
+def test_no_stroke_is_lost_nor_overtaken_when_the_page_is_left_at_once(
+    page_as: Callable[..., Page],
+    plate: list[Path],
+    product: Product,
+    busy_database: sqlite3.Connection,
+) -> None:
+    """Requests of a page that went came in any order, and later than the page that showed them."""
+    page = page_as("bob")
+    make_set(page, "Painted in haste")
+    upload(page, *plate)
+    page.get_by_role("link", name="Paint classes").click()
     page.wait_for_selector("[data-paint][data-ready=true]")
+    page.route("**/answer/", lambda route: None)  # the answer never comes
+    key = page.url.rstrip("/").rpartition("/")[2].replace("-", "")
+    query = "SELECT value FROM segmentation_stroke WHERE file_id = ? ORDER BY number"
+    busy_database.execute("BEGIN IMMEDIATE")
+    click_three_classes(page)
+    go(page, "j", "well_1.tif")
+    go(page, "k", "well_0.tif")
     expect(page.locator("[data-n-strokes]")).to_have_text("3")
+    assert not product.rows(query, key)
+    busy_database.execute("ROLLBACK")
+    page.wait_for_function("() => !Object.keys(localStorage).some(k => k.startsWith('stroke:'))")
+    assert [row["value"] for row in product.rows(query, key)] == [1, 2, 1]
+
+
+def test_strokes_outlast_a_server_that_is_away(
+    page_as: Callable[..., Page], plate: list[Path]
+) -> None:
+    page = page_as("bob")
+    make_set(page, "Painted without a server")
+    upload(page, *plate)
+    page.get_by_role("link", name="Paint classes").click()
+    page.wait_for_selector("[data-paint][data-ready=true]")
+    page.route("**/strokes/", lambda route: route.abort())
+    click_three_classes(page)
+    expect(page.locator(".toast--error")).to_contain_text("Strokes wait in this browser")
+    expect(page.locator("[data-n-strokes]")).to_have_text("3")
+    go(page, "j", "well_1.tif")
+    page.unroute("**/strokes/")
+    page.reload()
+    expect(page.locator("[data-n-strokes]")).to_have_text("3")  # of the picture before
+    go(page, "k", "well_0.tif")
+    expect(page.locator("[data-badge]")).to_have_text(re.compile(r"Answered in [\d.]+ s"))
+    page.keyboard.press("z")
+    expect(page.locator("[data-n-strokes]")).to_have_text("2")
 
 
 def test_strokes_answers_and_a_reload(

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine import Survey, load_roommate_model
-from engine.learning.roommate_model import RoommateModel
+from engine.learning.roommates.model import RoommateModel
 from webapp.cohorts.selectors.surveys import (
     cohort_positions,
     cohort_survey,

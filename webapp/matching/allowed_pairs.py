@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine import Survey
-from engine.learning.roommate_model import RoommateModel
+from engine.learning.roommates.model import RoommateModel
 
 SAMPLED_PAIRS = 20_000  # as many as a picture can tell from all of them
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from engine import Rules, Survey
 from engine.inference import RuleConflict, check_rules
-from engine.learning.roommate_model import RoommateModel
+from engine.learning.roommates.model import RoommateModel
 from webapp.matching.models import Proposal
 from webapp.matching.rules import number_of, proposal_rules
 

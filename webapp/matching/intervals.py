@@ -5,7 +5,7 @@ from math import isfinite
 from typing import Any
 
 from engine import Survey
-from engine.learning.roommate_uncertainty import estimate_by_year, estimate_weights
+from engine.learning.roommates.uncertainty import estimate_by_year, estimate_weights
 
 SECONDS = 30.0  # at most for the intervals of all years, and as many for the drift
 NEAR = 0.1  # nats that an estimate may lack of its best: half a standard error in any direction

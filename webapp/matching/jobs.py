@@ -21,9 +21,9 @@ from engine import (
     train_roommates,
 )
 from engine.core.progress import ProgressCallback
-from engine.learning.partner_means import compute_partner_means
-from engine.learning.roommate_model import RoommateModel
-from engine.learning.roommate_proposal import Proposal as EngineProposal
+from engine.learning.roommates.model import RoommateModel
+from engine.learning.roommates.partner_means import compute_partner_means
+from engine.learning.roommates.proposal import Proposal as EngineProposal
 from webapp.cohorts.models import Cohort
 from webapp.cohorts.selectors.surveys import cohort_choices, cohort_survey, questionnaire_of
 from webapp.common import formats

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine import Rules, Survey, explain_pair, load_roommate_model
-from engine.learning.roommate_explanation import Explanation
-from engine.learning.roommate_model import RoommateModel
+from engine.learning.roommates.explanation import Explanation
+from engine.learning.roommates.model import RoommateModel
 from webapp.cohorts.selectors.surveys import cohort_positions, cohort_survey, questionnaire_of
 from webapp.files import store
 from webapp.files.storage import read_arrays

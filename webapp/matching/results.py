@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from engine import Status
-from engine.learning.roommate_evaluation import Evaluation
-from engine.learning.roommate_explanation import QuestionWeight
-from engine.learning.roommates import TrainedRoommates
+from engine.learning.roommates.evaluation import Evaluation
+from engine.learning.roommates.explanation import QuestionWeight
+from engine.learning.roommates.training import TrainedRoommates
 from engine.metrics import ReliabilityBin, RocCurve
 
 MAX_ROC_POINTS = 160

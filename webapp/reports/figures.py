@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine import InvalidProblemError, Status
-from engine.learning.roommate_model import RoommateModel
-from engine.learning.roommate_uncertainty import estimate_by_year
+from engine.learning.roommates.model import RoommateModel
+from engine.learning.roommates.uncertainty import estimate_by_year
 from engine.rooms.chain import share_probabilities
 from engine.rooms.explanation import doubt_of_scores
 from engine.rooms.parity import placement_parity

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from engine import InvalidProblemError
-from engine.learning.class_model import Detail
-from engine.learning.detail_choice import (
+from engine.learning.segmentation.class_model import Detail
+from engine.learning.segmentation.detail_choice import (
     MOST_LINEAR_SIDE,
     MOST_SIDE,
     DetailChoice,

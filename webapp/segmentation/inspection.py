@@ -10,7 +10,7 @@ from PIL import Image, UnidentifiedImageError
 
 from engine import InvalidProblemError
 from engine.datasets import read_image, read_mask
-from engine.datasets.foreign_files import JPEG_2000, NUMPY, foreign_kind
+from engine.datasets.foreign_files import HEIC, JPEG_2000, NUMPY, foreign_kind
 from engine.datasets.image_names import mask_stem
 from engine.datasets.picture_view import PictureView, picture_facts, read_deep, show_stack
 
@@ -26,10 +26,11 @@ MEDIA_TYPES = {
     "PPM": "image/x-portable-anymap",
     "AVIF": "image/avif",
     JPEG_2000: "image/jp2",
+    HEIC: "image/heic",
     NUMPY: "application/x-npy",
 }
 # MPO, several JPEGs in one file, is opened by the JPEG reader and has none of its own.
-OPENED_FORMATS = tuple(kind for kind in MEDIA_TYPES if kind not in {"MPO", JPEG_2000, NUMPY})
+OPENED_FORMATS = tuple(kind for kind in MEDIA_TYPES if kind not in {"MPO", JPEG_2000, NUMPY, HEIC})
 LOSSLESS_FORMATS = {"PNG", "GIF", "BMP", "TIFF", "PPM", NUMPY}
 
 
@@ -102,7 +103,7 @@ def picture_format(path: Path) -> str:
     A stack that only the reader of deep pictures could make something of is a TIFF.
     """
     with path.open("rb") as file:
-        foreign = foreign_kind(file.read(16))
+        foreign = foreign_kind(file.read(64))
     if foreign:
         return foreign
     try:

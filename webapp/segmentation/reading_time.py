@@ -3,7 +3,7 @@
 import time
 
 from engine import Progress
-from engine.learning.clock import expected_seconds
+from engine.learning.segmentation.clock import expected_seconds
 from webapp.jobs.context import JobContext
 from webapp.segmentation.models import Segmenter
 

@@ -8,7 +8,7 @@ from django.conf import settings
 
 from engine import train_segmentation
 from engine.core.hosts import HostLostError
-from engine.learning.dask_hosts import DaskHosts
+from engine.learning.segmentation.dask_hosts import DaskHosts
 from webapp.jobs.context import JobContext
 from webapp.segmentation.labelled_files import LabelledFiles
 from webapp.segmentation.models import ImageFile, Segmenter

@@ -8,7 +8,7 @@ import pytest
 
 from engine import simulate_university, train_roommates
 from engine.datasets.university import SimulatedUniversity
-from engine.learning.roommates import TrainedRoommates
+from engine.learning.roommates.training import TrainedRoommates
 from webapp.accounts.models import User
 from webapp.cohorts.models import Cohort, PairsOrigin, Student
 from webapp.cohorts.services.cohorts import cohort_set_pairs

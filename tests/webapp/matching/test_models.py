@@ -11,8 +11,8 @@ from django.urls import reverse
 from django.utils.module_loading import import_string
 
 from engine import Progress
-from engine.learning.roommate_solvers import SOLVERS
-from engine.learning.roommates import TrainedRoommates
+from engine.learning.roommates.solvers import SOLVERS
+from engine.learning.roommates.training import TrainedRoommates
 from tests.webapp.matching.conftest import run_waiting
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine

@@ -11,7 +11,7 @@ from django.conf import LazySettings
 from django.core.files.uploadedfile import SimpleUploadedFile
 from PIL import Image
 
-from engine.learning.segmentation_model import N_PARAMETERS, make_segmentation_model
+from engine.learning.segmentation.mask_model import N_PARAMETERS, make_segmentation_model
 from webapp.accounts.models import User
 from webapp.jobs.claims import job_claim
 from webapp.jobs.models import Job, JobState

@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import threading
+import uuid
 
 import numpy as np
 import pytest
@@ -50,26 +51,29 @@ def post(client: Client, address: str, content: object):
     return client.post(address, json.dumps(content), content_type="application/json")
 
 
+def post_strokes(client: Client, file: ImageFile, *strokes: dict):
+    return post(client, url(file, "strokes/"), {"strokes": strokes})
+
+
 class TestStrokes:
     def test_they_are_kept_at_once_and_the_page_brings_them_back(self, client_of, bob, file):
         client = client_of(bob)
-        answer = post(client, url(file, "strokes/"), INSIDE)
+        answer = post_strokes(client, file, INSIDE)
         assert answer.status_code == 201
-        assert answer.json()["pixels"] > 30
+        assert answer.json()["strokes"][0]["pixels"] > 30
         page = client.get(url(file, "")).content.decode()
         assert str(file.strokes.get().pk) in page
         assert ImageSet.objects.get(pk=file.image_set_id).classes[0]["name"] == "Cell"
 
     def test_undo_and_redo_and_a_new_stroke_ends_what_could_be_redone(self, client_of, bob, file):
         client = client_of(bob)
-        for one in (INSIDE, OUTSIDE):
-            post(client, url(file, "strokes/"), one)
+        post_strokes(client, file, INSIDE, OUTSIDE)
         undone = client.post(url(file, "undo/")).json()
         assert [s["value"] for s in undone["strokes"]] == [1]
         assert undone["canRedo"]
         assert len(client.post(url(file, "undo/") + "?redo=1").json()["strokes"]) == 2
         client.post(url(file, "undo/"))
-        post(client, url(file, "strokes/"), stroke(1, 5, 5))
+        post_strokes(client, file, stroke(1, 5, 5))
         assert list(file.strokes.values_list("value", flat=True)) == [1, 1]
         assert not client.post(url(file, "undo/") + "?redo=1").json()["canRedo"]
 
@@ -77,8 +81,6 @@ class TestStrokes:
         "nonsense",
         [
             {},
-            [],
-            "stroke",
             stroke(9, 3, 3),
             stroke(True, 3, 3),
             stroke(1),
@@ -93,18 +95,55 @@ class TestStrokes:
             stroke(1, *[1.0] * 70_000),
             {**INSIDE, "points": None},
             {**INSIDE, "radius": None},
+            {**INSIDE, "id": "17"},
+            {**INSIDE, "id": 17},
         ],
     )
     def test_nonsense_gets_a_sentence_and_keeps_nothing(self, client_of, bob, file, nonsense):
+        answer = post_strokes(client_of(bob), file, nonsense)
+        assert answer.status_code == 200
+        assert answer.json()["strokes"][0]["sentence"].endswith(".")
+        assert not Stroke.objects.exists()
+
+    @pytest.mark.parametrize(
+        "nonsense", [{}, [], "stroke", INSIDE, {"strokes": [1]}, {"strokes": [{}] * 201}]
+    )
+    def test_what_is_no_list_of_strokes_is_refused(self, client_of, bob, file, nonsense):
         answer = post(client_of(bob), url(file, "strokes/"), nonsense)
         assert answer.status_code == 422
         assert answer.json()["sentence"].endswith(".")
-        assert not Stroke.objects.exists()
+
+    def test_a_stroke_that_arrives_twice_is_kept_once_and_the_order_stays(
+        self, client_of, bob, file
+    ):
+        """A page that goes away sends anew what was not confirmed, and may be overtaken by it."""
+        client = client_of(bob)
+        first, second, third = ({**stroke(k, 5, 5), "id": str(uuid.uuid4())} for k in (1, 2, 1))
+        post_strokes(client, file, first, second, third)
+        again = post_strokes(client, file, first, second)
+        assert [one["number"] for one in again.json()["strokes"]] == [1, 2]
+        kept = [str(key) for key in file.strokes.values_list("pk", flat=True)]
+        assert kept == [first["id"], second["id"], third["id"]]
+
+    def test_one_refused_stroke_keeps_none_of_the_others_away(self, client_of, bob, file):
+        answer = post_strokes(client_of(bob), file, INSIDE, {**stroke(9, 3, 3), "id": "x"}, OUTSIDE)
+        assert answer.status_code == 201
+        assert ["sentence" in one for one in answer.json()["strokes"]] == [False, True, False]
+        assert answer.json()["strokes"][1]["id"] == "x"
+        assert file.strokes.count() == 2
+
+    def test_a_key_of_a_stroke_on_another_picture_is_refused(self, client_of, bob, plain_set, file):
+        other = plain_set.files.get(name="well_1.png")
+        taken = {**INSIDE, "id": str(uuid.uuid4())}
+        post_strokes(client_of(bob), other, taken)
+        answer = post_strokes(client_of(bob), file, taken)
+        assert "another picture" in answer.json()["strokes"][0]["sentence"]
+        assert not file.strokes.exists()
 
     def test_viewers_and_strangers_paint_nothing(self, client_of, alice, mallory, file):
         for user, status in ((alice, 403), (mallory, 404)):
             client = client_of(user)
-            assert post(client, url(file, "strokes/"), INSIDE).status_code == status
+            assert post_strokes(client, file, INSIDE).status_code == status
             assert client.get(url(file, "")).status_code == status
             assert client.post(url(file, "undo/")).status_code == status
             assert client.post(url(file, "answer/")).status_code == status
@@ -127,7 +166,7 @@ class TestClasses:
 
     def test_a_class_with_strokes_stays(self, client_of, bob, file):
         client = client_of(bob)
-        post(client, url(file, "strokes/"), OUTSIDE)
+        post_strokes(client, file, OUTSIDE)
         left = painting.classes_of(file.image_set)[:1]
         answer = self.change(client, file.image_set, left)
         assert answer.status_code == 422

@@ -11,13 +11,13 @@ from django.urls import reverse
 from django.utils import timezone
 
 from engine import Progress, StoppedError, load_segmentation_model
-from engine.learning import clock, mask_weights, tree_learning
-from engine.learning.boosted_model import BoostedSegmentationModel
-from engine.learning.class_model import Detail
-from engine.learning.detail_choice import DetailChoice
-from engine.learning.segmentation import SOLVERS
-from engine.learning.segmentation_progress import SegmentationPreview, SegmentationProgress
-from engine.learning.tree_options import TreeOptions
+from engine.learning.segmentation import clock, mask_weights, tree_learning
+from engine.learning.segmentation.boosted_model import BoostedSegmentationModel
+from engine.learning.segmentation.class_model import Detail
+from engine.learning.segmentation.detail_choice import DetailChoice
+from engine.learning.segmentation.mask_learning import SOLVERS
+from engine.learning.segmentation.mask_progress import SegmentationPreview, SegmentationProgress
+from engine.learning.segmentation.tree_options import TreeOptions
 from tests.webapp.segmentation.conftest import block_mask, encoded, make_segmenter
 from webapp.common import formats
 from webapp.common.formats import duration

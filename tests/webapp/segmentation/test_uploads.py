@@ -18,6 +18,8 @@ from webapp.segmentation.services import removals, uploads
 from webapp.segmentation.services.image_sets import contents_release, mask_pair
 from webapp.segmentation.services.uploads import upload_take
 
+HEIC = Path(__file__).resolve().parents[2] / "datasets/data"
+
 
 def take(bob, image_set, name: str, content: bytes, **options):
     return list(
@@ -96,6 +98,7 @@ GOOD_FILES = {
     "renamed.png": (lambda: encoded(picture()), (36, 24)),
     "web.webp": (lambda: encoded(picture(), "WEBP"), (36, 24)),
     "scan.tif": (lambda: encoded(picture(), "TIFF"), (36, 24)),
+    "phone.heic": ((HEIC / "turned.heic").read_bytes, (48, 64)),
 }
 
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 from numpy.typing import NDArray
 
 from engine import InvalidProblemError
-from engine.learning.roommate_proposal import Proposal as EngineProposal
+from engine.learning.roommates.proposal import Proposal as EngineProposal
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort, Student

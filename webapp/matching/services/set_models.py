@@ -6,7 +6,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from engine import question_weights
-from engine.learning.set_weights import set_roommate_weights
+from engine.learning.roommates.set_weights import set_roommate_weights
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort

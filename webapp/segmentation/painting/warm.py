@@ -11,7 +11,7 @@ from PIL import Image
 
 from engine.datasets import read_image
 from engine.datasets.picture_view import view_from_json
-from engine.learning.live_segmenter import LiveSegmenter
+from engine.learning.segmentation.live_segmenter import LiveSegmenter
 from engine.metrics import measure_objects
 from webapp.segmentation.painting.raster import live_factor, live_size, paint_strokes
 

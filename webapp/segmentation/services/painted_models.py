@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from engine import InvalidProblemError, Progress, train_class_segmentation
 from engine.datasets import read_image
-from engine.learning.clock import expected_seconds
+from engine.learning.segmentation.clock import expected_seconds
 from webapp.accounts.models import User
 from webapp.common.errors import Refusal
 from webapp.files.quota import with_fresh_count

@@ -2,6 +2,7 @@
 
 import math
 import re
+import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -94,18 +95,27 @@ def _checked_classes(classes: Any) -> list[dict[str, Any]]:
 def stroke_add(*, user: User, file: ImageFile, stroke: Mapping[str, Any]) -> Stroke:
     """Keep one stroke; strokes that were taken back before it cannot come again.
 
+    A browser that heard no answer sends a stroke again, with the key ``id`` that it gave it: it is
+    kept once.
+
     Raises
     ------
     SegmentationError
         If it is no stroke on this picture.
     """
     fields = _checked_stroke(file, stroke)
+    key = _checked_key(stroke.get("id"))
     factor = live_factor(file.width, file.height)
     fields["pixels"] = factor**2 * int(
         (paint_strokes([fields | {"value": 1}], live_size(file.width, file.height), factor)).sum()
     )
     with transaction.atomic():
         ImageFile.objects.select_for_update().get(pk=file.pk)
+        known = Stroke.objects.filter(pk=key).first()
+        if known is not None and known.file_id != file.pk:
+            raise SegmentationError("This stroke lies on another picture.")
+        if known is not None:
+            return known
         file.strokes.filter(undone=True).delete()
         last = file.strokes.aggregate(last=Max("number"))["last"] or 0
         if last >= MOST_STROKES:
@@ -113,10 +123,20 @@ def stroke_add(*, user: User, file: ImageFile, stroke: Mapping[str, Any]) -> Str
         if not file.image_set.classes:
             file.image_set.classes = classes_of(file.image_set)
             file.image_set.save(update_fields=["classes"])
-        kept = Stroke.objects.create(file=file, number=last + 1, created_by=user, **fields)
+        kept = Stroke.objects.create(pk=key, file=file, number=last + 1, created_by=user, **fields)
         if last == 0:
             audit(user, "began to paint on", file, image_set=file.image_set.name)
     return kept
+
+
+def _checked_key(key: Any) -> uuid.UUID:
+    """Return the key that a browser gave a stroke, or a new one."""
+    if key is None:
+        return uuid.uuid4()
+    try:
+        return uuid.UUID(key)
+    except (ValueError, TypeError, AttributeError) as error:
+        raise SegmentationError("The stroke has no key of its own.") from error
 
 
 def _checked_stroke(file: ImageFile, stroke: Mapping[str, Any]) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from webapp.segmentation.services.thumbnails import view_picture_path
 from webapp.segmentation.views.set_views import view_words
 
 MOST_JSON_BYTES = 2 * 1024**2
+MOST_STROKES_AT_ONCE = 200
 MOST_OBJECTS = 500
 
 
@@ -140,17 +141,32 @@ def _refused(error: Refusal, status: int = 422) -> JsonResponse:
 @require_POST
 @staff_required
 def paint_strokes(request: HttpRequest, pk: str, file_pk: str) -> JsonResponse:
-    """Keep one stroke."""
+    """Keep strokes in their order; the answer says of each whether it was kept, or why not."""
     file = _painted_file(request, pk, file_pk)
     try:
-        fields = _body(request)
-        if not isinstance(fields, dict):
-            raise Refusal("This is not what the page sends.")
-        stroke = painting.stroke_add(user=request.user, file=file, stroke=fields)
+        strokes = _strokes_in(_body(request))
     except Refusal as error:
         return _refused(error)
-    kept = {"id": str(stroke.pk), "number": stroke.number, "pixels": stroke.pixels}
-    return JsonResponse(kept, status=201)
+    answers: list[dict[str, Any]] = []
+    for fields in strokes:
+        try:
+            stroke = painting.stroke_add(user=request.user, file=file, stroke=fields)
+        except Refusal as error:
+            answers.append({"id": fields.get("id"), "sentence": str(error)})
+        else:
+            kept = {"id": str(stroke.pk), "number": stroke.number, "pixels": stroke.pixels}
+            answers.append(kept)
+    are_kept = any("sentence" not in one for one in answers)
+    return JsonResponse({"strokes": answers}, status=201 if are_kept else 200)
+
+
+def _strokes_in(content: Any) -> list[dict[str, Any]]:
+    strokes = content.get("strokes") if isinstance(content, dict) else None
+    if not isinstance(strokes, list) or not all(isinstance(one, dict) for one in strokes):
+        raise Refusal("This is not what the page sends.")
+    if len(strokes) > MOST_STROKES_AT_ONCE:
+        raise Refusal("These are too many strokes at once.")
+    return strokes
 
 
 @require_POST
@@ -174,6 +190,7 @@ def paint_answer(request: HttpRequest, pk: str, file_pk: str) -> HttpResponseBas
             painting.warm_up(file)
             return JsonResponse({"ready": True})
         header, body = painting.answer(file)
+        header["elsewhere"] = _counts_elsewhere(file)
     except Refusal as error:
         return _refused(error, 503)
     response = HttpResponse(body, content_type="application/octet-stream")
