@@ -38,8 +38,8 @@ from benchmarks.segmentation_runs import (
 from benchmarks.table2 import TOLERANCE, fit_table_2
 from engine.core.gap import relative_gap
 from engine.crf.grid_features import GridExample
-from engine.learning.grid_readout import predict_marginals
-from engine.learning.segmentation_solvers import SegmentationTask
+from engine.learning.segmentation.grid_readout import predict_marginals
+from engine.learning.segmentation.mask_solvers import SegmentationTask
 
 PUBLISHED = (
     "published (Tang 2015): test error of image 207 .068 after 9.2 minutes, when truncated fitting "

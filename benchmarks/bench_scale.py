@@ -72,7 +72,7 @@ class TimedHosts:
 def learn(pictures: int, gap: float, scheduler: str) -> dict[str, Any]:
     """Learn once, here or on the hosts of a scheduler; the numbers as JSON can say them."""
     from engine import generate_leaf_images, train_segmentation
-    from engine.learning.dask_hosts import DaskHosts
+    from engine.learning.segmentation.dask_hosts import DaskHosts
 
     made = generate_leaf_images(pictures, rng=np.random.default_rng(0), shape=SHAPE)
     images, masks = [p.image for p in made], [p.mask for p in made]

@@ -1,7 +1,8 @@
 """Segmentation beside what a lab would use instead, in one run on the same pictures.
 
     python -m benchmarks.bench_segmentation [--data DIR] [--learn 1,5,20,200] [--test 64]
-                                            [--method ours,trees,potts,forest] [--out DIR]
+                                            [--method ours,trees,potts,forest] [--draws N]
+                                            [--out DIR]
 
 DIR holds ``train`` and ``test`` with pictures and masks (see `engine.datasets.image_folder`); by
 default the horses. Contestants: ours (trees of two stages, learned edges); the same library's trees
@@ -10,6 +11,9 @@ out-of-fold guesses; a random forest of the kind that ilastik has. All are compa
 the files. Processor seconds are of learning, all cores together; seconds beside them are those of
 the clock. Every row is kept as it comes in ``--out``: a run that was interrupted goes on, and one
 row is a command of its own (``--learn 200 --method ours``). The table stands there as table.json.
+
+``--draws 6`` draws so many times from ``train`` and judges on others of it, so that few pictures
+show more than their draw, and ``test`` is left out of what is chosen by it.
 """
 
 import argparse
@@ -29,10 +33,10 @@ from engine.crf.filter_bank import FilterBank
 from engine.crf.image_grid import enlarge, model_shape, shrink_image, shrink_mask
 from engine.datasets.image_folder import list_images
 from engine.graphs.grid import Grid
-from engine.learning.boosted_segmentation import train_boosted_segmentation
-from engine.learning.boosted_trees import fit_forest
-from engine.learning.segmentation_prediction import predict_segmentation
-from engine.learning.tree_options import TreeOptions
+from engine.learning.segmentation.boosted_learning import train_boosted_segmentation
+from engine.learning.segmentation.boosted_trees import fit_forest
+from engine.learning.segmentation.mask_prediction import predict_segmentation
+from engine.learning.segmentation.tree_options import TreeOptions
 from engine.metrics.segmentation import intersection_over_union, pixel_error
 from engine.oracles.grid_roof_duality import GridRoofDuality, decode_vertex
 
@@ -50,10 +54,10 @@ Guess = Callable[[np.ndarray], np.ndarray]
 """From a picture of its model's size to log-odds."""
 
 
-def read_pairs(folder: Path, count: int, seed: int) -> list[Pair]:
-    """Pictures and masks, ``count`` of them drawn at random."""
+def read_pairs(folder: Path, count: int, seed: int, after: int = 0) -> list[Pair]:
+    """Pictures and masks, ``count`` of them drawn at random, behind the first ``after`` drawn."""
     files = [file for file in list_images(folder) if file.mask_paths]
-    chosen = np.random.default_rng(seed).permutation(len(files))[:count]
+    chosen = np.random.default_rng(seed).permutation(len(files))[after : after + count]
     pairs = []
     for index in sorted(chosen):
         image = files[index].read_image()
@@ -202,16 +206,35 @@ def row(name: str, result: list[float], seconds: list[float], **more: Any) -> Ro
 def contest(kept: KeptResults, args: argparse.Namespace, count: int) -> list[Row]:
     """The rows of one number of pictures to learn from, each kept as it comes."""
 
-    def make(method: str) -> dict[str, Any]:
-        train = read_pairs(args.data / "train", count, seed=5)
-        test = read_pairs(args.data / "test", args.test, seed=0)
+    def make(method: str, draw: int | None) -> dict[str, Any]:
+        train = read_pairs(args.data / "train", count, seed=5 if draw is None else draw)
+        if draw is None:
+            test = read_pairs(args.data / "test", args.test, seed=0)
+        else:
+            test = read_pairs(args.data / "train", args.test, seed=draw, after=count)
         made = METHODS[method](train, test)
         return {"row": np.array(json.dumps({"learned_from": len(train)} | made))}
 
-    return [
-        json.loads(str(kept.remember(f"{count}_{method}", partial(make, method))["row"]))
-        for method in args.method.split(",")
-    ]
+    def found(method: str, draw: int | None = None) -> Row:
+        name = f"{count}_{method}" + ("" if draw is None else f"_draw_{draw}")
+        return dict(json.loads(str(kept.remember(name, partial(make, method, draw))["row"])))
+
+    methods = args.method.split(",")
+    if not args.draws:
+        return [found(method) for method in methods]
+    drawn = {method: [found(method, k) for k in range(args.draws)] for method in methods}
+    for k in range(args.draws):
+        rows = [drawn[method][k] for method in methods]
+        print(
+            f"draw {k}:", "; ".join(f"{r['method']} {r['error']:.4f} {r['iou']:.3f}" for r in rows)
+        )
+    return [mean_row(method, rows) for method, rows in drawn.items()]
+
+
+def mean_row(method: str, rows: Sequence[Row]) -> Row:
+    """The mean of the rows of several draws."""
+    means = {k: float(np.mean([r[k] for r in rows])) for k in rows[0] if k != "method"}
+    return {"learned_from": means.pop("learned_from"), "method": f"{method}, mean", **means}
 
 
 def main() -> None:
@@ -220,6 +243,7 @@ def main() -> None:
     parser.add_argument("--learn", default="1,5,20,200", help="numbers of pictures to learn from")
     parser.add_argument("--test", type=int, default=64)
     parser.add_argument("--method", default=",".join(METHODS), help="which rows, by commas")
+    parser.add_argument("--draws", type=int, default=0, help="of `train`, judged on others of it")
     parser.add_argument("--out", type=Path, default=RESULTS / "bench_segmentation")
     args = parser.parse_args()
     if strange := set(args.method.split(",")) - set(METHODS):

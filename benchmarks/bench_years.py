@@ -19,7 +19,7 @@ from engine.crf.questionnaire import Question, Questionnaire
 from engine.crf.survey import Survey
 from engine.crf.survey_features import make_survey_features
 from engine.datasets.university import housing_questionnaire, simulate_university
-from engine.learning.roommate_solvers import solve_roommates
+from engine.learning.roommates.solvers import solve_roommates
 from engine.solvers.control import Callbacks, Limits
 from engine.solvers.result import LearningResult
 

@@ -29,9 +29,9 @@ from benchmarks.segmentation_runs import mean_error, run_theta
 from engine.core.arguments import FloatArray
 from engine.crf.grid_features import DenseNodeFeatures, EdgeFeatures, GridExample, GridFeatures
 from engine.datasets.picture_view import read_image
-from engine.learning.grid_readout import predict_marginals
-from engine.learning.marginal_fitting import fit_marginals_on_growing_sets
-from engine.learning.segmentation_solvers import SegmentationTask
+from engine.learning.segmentation.grid_readout import predict_marginals
+from engine.learning.segmentation.marginal_fitting import fit_marginals_on_growing_sets
+from engine.learning.segmentation.mask_solvers import SegmentationTask
 from engine.objectives.grid_losses import LossOptions
 
 NOISE_LEVELS = (1.25, 1.5, 5.0)

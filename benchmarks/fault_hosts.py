@@ -155,13 +155,9 @@ class ThreeHosts:
         self._start_services()
         environment = self._environment(self.folder / "host-1")
         self.product = Product(self.folder / "host-1", 8000, environment)
-        for word in ("migrate", "collectstatic"):
-            self.product.manage(word, "--noinput", "--verbosity", "0")
+        self.product.prepare()
         for k in (2, 3):
             shutil.copytree(self.folder / "host-1" / "static", self.folder / f"host-{k}" / "static")
-        from tests.live.product import _PEOPLE
-
-        self.product.run(_PEOPLE, timeout=600)
         for k, host in enumerate(self.hosts, start=1):
             own = self._environment(self.folder / f"host-{k}")
             for role in ("web", "worker", "learner", "sweep"):

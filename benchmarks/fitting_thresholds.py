@@ -21,7 +21,7 @@ from engine.core.progress import never_stop
 from engine.core.status import Status
 from engine.crf.class_features import ClassExample
 from engine.kernels.threads import one_blas_thread
-from engine.learning.class_weights import estimate_curvature, fit_loss
+from engine.learning.segmentation.class_weights import estimate_curvature, fit_loss
 from engine.objectives.class_gradients import rest
 from engine.objectives.class_losses import ClassLoss, loss_and_gradient
 from engine.objectives.class_messages import ClassMessages

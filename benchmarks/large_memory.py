@@ -23,8 +23,8 @@ from engine import (
     train_boosted_segmentation,
     train_class_segmentation,
 )
-from engine.learning.boosted_model import BoostedSegmentationModel
-from engine.learning.class_model import ClassSegmentationModel, Detail
+from engine.learning.segmentation.boosted_model import BoostedSegmentationModel
+from engine.learning.segmentation.class_model import ClassSegmentationModel, Detail
 
 Model = ClassSegmentationModel | BoostedSegmentationModel
 

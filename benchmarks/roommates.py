@@ -25,10 +25,10 @@ from engine.crf.survey import Survey, partners_of
 from engine.crf.survey_features import SurveyFeatures, make_survey_features
 from engine.datasets.matching_sampler import sample_matching
 from engine.datasets.university import simulate_university
-from engine.learning.roommate_evaluation import Evaluation, evaluate_roommates
-from engine.learning.roommate_explanation import question_weights
-from engine.learning.roommate_model import RoommateModel, make_roommate_model
-from engine.learning.roommates import train_roommates
+from engine.learning.roommates.evaluation import Evaluation, evaluate_roommates
+from engine.learning.roommates.explanation import question_weights
+from engine.learning.roommates.model import RoommateModel, make_roommate_model
+from engine.learning.roommates.training import train_roommates
 from engine.metrics.calibration import ReliabilityBin
 from engine.metrics.matching_error import hamming_error
 from engine.metrics.roc import RocCurve, compute_roc

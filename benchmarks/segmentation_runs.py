@@ -17,10 +17,14 @@ from engine.crf.image_features import compute_image_features
 from engine.crf.image_grid import model_shape, shrink_image, shrink_mask
 from engine.datasets.image_folder import list_images
 from engine.kernels.threads import one_blas_thread
-from engine.learning.grid_readout import predict_marginals
-from engine.learning.marginal_fitting import LONG_MEMORY, estimate_metric, fit_marginals
-from engine.learning.segmentation_progress import SegmentationReporter
-from engine.learning.segmentation_solvers import (
+from engine.learning.segmentation.grid_readout import predict_marginals
+from engine.learning.segmentation.marginal_fitting import (
+    LONG_MEMORY,
+    estimate_metric,
+    fit_marginals,
+)
+from engine.learning.segmentation.mask_progress import SegmentationReporter
+from engine.learning.segmentation.mask_solvers import (
     SegmentationTask,
     solve_by_frank_wolfe,
     solve_in_theta,

@@ -29,8 +29,8 @@ from benchmarks.kept_results import Arrays, KeptResults, write_csv
 from benchmarks.reporting import print_machine, print_table
 from benchmarks.segmentation_runs import complete, horses_parser, load_horses, mean_error
 from engine.crf.grid_features import GridExample
-from engine.learning.marginal_fitting import fit_marginals_on_growing_sets
-from engine.learning.segmentation_solvers import SegmentationTask
+from engine.learning.segmentation.marginal_fitting import fit_marginals_on_growing_sets
+from engine.learning.segmentation.mask_solvers import SegmentationTask
 from engine.objectives.grid_losses import LossOptions
 
 LOCAL_RIDGE = 0.1

@@ -17,6 +17,7 @@ PICTURES = {
     "WEBP": "webp", "BMP": "bmp", "PPM": "ppm",
 }  # fmt: skip
 SHAPE = (24, 36)  # of every picture
+HEIC = Path(__file__).resolve().parents[1] / "tests/datasets/data/plain.heic"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,7 @@ def _images() -> list[Kind]:
     files = {name: (f"a.{suffix}", _picture(pixels, name)) for name, suffix in PICTURES.items()}
     deep = (pixels[:, :, 0].astype(np.uint16) << 8) + 7
     files["16-bit TIFF"] = ("deep.tif", _picture(deep, "TIFF"))
+    files["HEIC"] = ("phone.heic", HEIC.read_bytes())
     files["stack"] = ("stack.tif", _stack(pixels))
     files["mask"] = ("a.mask.png", _picture((pixels[:, :, 0] > 128).astype(np.uint8), "PNG"))
     files["class map"] = ("a_labels.png", _picture(pixels[:, :, 0] // 80, "PNG"))
@@ -77,7 +79,7 @@ def _images() -> list[Kind]:
                "imageWidth": SHAPE[1], "imageHeight": SHAPE[0]}  # fmt: skip
     files["COCO"] = ("anno.json", json.dumps(coco).encode())
     files["labelme"] = ("a.json", json.dumps(labelme).encode())
-    stroke = {"tool": "brush", "value": 1, "radius": 3, "points": [4, 4, 10, 9], "id": ""}
+    stroke = {"tool": "brush", "value": 1, "radius": 3, "points": [4, 4, 10, 9]}
     classes = [{"value": 1, "name": "Leaf", "colour": "#aa3300"},
                {"value": 2, "name": "Soil", "colour": "#003399"}]  # fmt: skip
     corrected = _picture((pixels[:, :, 1] > 128).astype(np.uint8) * 255, "PNG")
@@ -86,7 +88,8 @@ def _images() -> list[Kind]:
         *(Kind(name, *file, *sets) for name, file in files.items()),
         Kind("corrected mask", "m.png", corrected,
              "/predictions/{prediction}/{predicted}/correct/", part="mask"),
-        Kind("stroke", "", json.dumps(stroke).encode(), painting + "{image}/strokes/", part=""),
+        Kind("stroke", "", json.dumps({"strokes": [stroke]}).encode(),
+             painting + "{image}/strokes/", part=""),
         Kind("classes", "", json.dumps(classes).encode(), painting + "classes/", part=""),
         Kind("model", "leaf.npz", _model(), "/image-models/import/",
              fields={"name": "Leaf", "foreground": "leaf", "digest": ""}),
@@ -185,7 +188,7 @@ def _zip(files: list[tuple[str, bytes]], packing: int) -> bytes:
 
 def _model() -> bytes:
     """A segmentation model whose weights are noise; its file is real."""
-    from engine.learning.segmentation_model import N_PARAMETERS, make_segmentation_model
+    from engine.learning.segmentation.mask_model import N_PARAMETERS, make_segmentation_model
 
     theta = np.random.default_rng(0).normal(0, 0.2, N_PARAMETERS)
     with TemporaryDirectory() as folder:

@@ -20,7 +20,7 @@ from django.utils import timezone
 
 from engine import question_weights, simulate_university, train_roommates
 from engine.datasets.university import SimulatedCohort
-from engine.learning.roommates import TrainedRoommates
+from engine.learning.roommates.training import TrainedRoommates
 from webapp.accounts.models import User
 from webapp.audit.models import AuditLine
 from webapp.cohorts.models import Cohort, PairsOrigin, PastPair, Student

@@ -7,9 +7,9 @@ import pytest
 from PIL import Image
 
 from benchmarks import bench_classes
-from engine.learning import class_segmentation, tree_learning
-from engine.learning.tree_options import TreeOptions
-from tests.learning.class_pictures import CLASSES, class_pictures
+from engine.learning.segmentation import class_learning, tree_learning
+from engine.learning.segmentation.tree_options import TreeOptions
+from tests.learning.segmentation.class_pictures import CLASSES, class_pictures
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     few = TreeOptions(n_trees=6, n_leaves=6, rate=0.3, min_leaf=5)
     monkeypatch.setattr(tree_learning, "FIRST", few)
     monkeypatch.setattr(tree_learning, "SECOND", few)
-    monkeypatch.setattr(class_segmentation, "EDGE_LABELS", 10_000)
+    monkeypatch.setattr(class_learning, "EDGE_LABELS", 10_000)
     for part, seed in (("train", 0), ("test", 1)):
         (tmp_path / part).mkdir()
         for k, (image, labels) in enumerate(zip(*class_pictures(2, seed=seed), strict=True)):

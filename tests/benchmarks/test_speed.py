@@ -126,7 +126,8 @@ def test_the_time_of_a_peer_that_disagrees_is_not_compared() -> None:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_rooms_of_every_shape_agree_with_every_peer(shape: str) -> None:
-    (table,) = bench_rooms.compare(SHAPES[shape](18), 60.0, 1e-6)
+    size = 12 if shape == "eights" else 18  # of 18, the whole model takes HiGHS minutes
+    (table,) = bench_rooms.compare(SHAPES[shape](size), 60.0, 1e-6)
     best = table.weights["ours"]
     assert table.weights["HiGHS, whole model"] == pytest.approx(best, abs=1e-4)
     for method, weight in table.weights.items():
