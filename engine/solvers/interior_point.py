@@ -7,6 +7,8 @@ import numpy as np
 import scipy  # its parts load when first used: a verb that needs no programme starts without
 
 from engine.core.arguments import FloatArray, IntArray
+from engine.solvers.core_factors import Factors, factorise
+from engine.solvers.saddle_factors import SaddleFactors, plan_saddle
 
 KEPT = 0.01  # share of the way to the nearest bound that a step leaves
 FIRST_BARRIER = 0.1  # of the largest slope at the start, times the mean entry
@@ -18,6 +20,8 @@ LONG_STEP = 0.9  # a shorter one, far from the optimum, has not met the slopes y
 # Of its own size, taken from the pivot of each equation: some depend on others, and their pivots
 # would be what rounding leaves.
 REGULARISED = 1e-14
+# Matrices that do not fall apart: of 30,000 rows they take some seconds.
+UNPLANNED = 540.0
 CORRECTIONS, EXACT = 10, 1e-14  # of what a direction leaves of the equations
 
 
@@ -82,11 +86,13 @@ class InteriorPoint:
     rows : sparse array, shape (m, n); rows that depend on others do no harm.
     right : ndarray, shape (m,)
     start : ndarray, shape (n,), above 0.
+    most_work : float, multiplications of a step beyond which ``work`` is infinite.
 
     Notes
     -----
-    A step factorises one symmetric matrix of m + (number of different b) rows: variables that are
-    no b have a diagonal Hessian and are eliminated before.
+    Variables that are no b have a diagonal Hessian and are eliminated first, then what equations
+    of few variables leave (`SaddleFactors`): a step factorises one matrix of as many rows as there
+    are different b, less one for each equation of theirs.
 
     References
     ----------
@@ -99,6 +105,7 @@ class InteriorPoint:
         rows: "scipy.sparse.csr_array",
         right: FloatArray,
         start: FloatArray,
+        most_work: float = np.inf,
     ) -> None:
         """Take the problem, and a barrier that fits its slopes."""
         self.terms, self.point, self.multipliers = terms, start.copy(), np.zeros(len(right))
@@ -112,16 +119,46 @@ class InteriorPoint:
         self._inner, self._outer = np.flatnonzero(is_second[:n]), np.flatnonzero(~is_second[:n])
         columns = rows.tocsc()
         self._inner_rows, self._outer_rows = columns[:, self._inner], columns[:, self._outer]
+        self._place = np.zeros(n + 1, dtype=np.int64)
+        self._place[self._inner] = np.arange(len(self._inner))
+        self._place[self._outer] = np.arange(len(self._outer))
+        self._is_inner = is_second
+        self._is_mixed = terms.second < n
+        square, below = self._joined(np.ones(len(terms.second)), np.ones(n))
+        blocks = _saddle(square, abs(self._inner_rows))
+        pattern = blocks + abs(below) @ abs(below).T
+        self._plan = plan_saddle(pattern, len(self._inner), most_work)
 
     @property
-    def size(self) -> int:
-        """Rows of the matrix that each step factorises."""
-        return len(self._inner) + len(self._right)
+    def work(self) -> float:
+        """Multiplications of a step's factorisation, predicted."""
+        if self._plan is None:
+            return float(len(self._inner) + len(self._right)) ** 3 / UNPLANNED
+        return self._plan.elimination.multiplications
 
     @property
     def infeasibility(self) -> float:
         """Largest error of an equation."""
         return float(np.abs(self._rows @ self.point - self._right).max(initial=0.0))
+
+    def _joined(self, mixed: FloatArray, diagonal: FloatArray) -> tuple[Any, Any]:
+        """Return the Hessian of the inner variables, and the rows below the outer ones' diagonal.
+
+        ``mixed`` has the Hessian's entry (a, b) of each term, ``diagonal`` its diagonal.
+        """
+        terms, place, sparse = self.terms, self._place, scipy.sparse
+        a, b = terms.first[self._is_mixed], terms.second[self._is_mixed]
+        values, both = mixed[self._is_mixed], self._is_inner[a]
+        n_inner, n_outer = len(self._inner), len(self._outer)
+        coupled = sparse.csr_array(
+            (values[~both], (place[b[~both]], place[a[~both]])), shape=(n_inner, n_outer)
+        )
+        rows, columns = place[b[both]], place[a[both]]
+        square = sparse.csr_array(
+            (np.tile(values[both], 2), (np.append(rows, columns), np.append(columns, rows))),
+            shape=(n_inner, n_inner),
+        ) + sparse.diags_array(diagonal[self._inner])
+        return square, sparse.vstack([coupled, self._outer_rows], format="csr")
 
     def step(self) -> bool:
         """Go on by one step; return False, and change nothing, where numbers end."""
@@ -157,37 +194,22 @@ class _NewtonSystem:
     """Newton's equations at the present point of a run, factorised."""
 
     def __init__(self, run: InteriorPoint) -> None:
-        terms, x = run.terms, run.point
-        n, inner, outer = len(x), run._inner, run._outer
-        self._inner, self._outer, self._n = inner, outer, n
-        diagonal, mixed = terms.curvature(x)
+        x, inner, outer = run.point, run._inner, run._outer
+        self._inner, self._outer, self._n, self._rows = inner, outer, len(x), run._rows
+        diagonal, mixed = run.terms.curvature(x)
         diagonal = diagonal + run._slack / x
-        place = np.zeros(n + 1, dtype=np.int64)
-        place[inner], place[outer] = np.arange(len(inner)), np.arange(len(outer))
-        is_inner = np.zeros(n + 1, dtype=bool)
-        is_inner[inner] = True
-        used = terms.second < n
-        a, b, mixed = terms.first[used], terms.second[used], mixed[used]
-        both = is_inner[a]
-        sparse = scipy.sparse
-        coupled = sparse.csr_array(
-            (mixed[~both], (place[b[~both]], place[a[~both]])), shape=(len(inner), len(outer))
-        )
-        rows, columns = place[b[both]], place[a[both]]
-        square = sparse.csr_array(
-            (np.tile(mixed[both], 2), (np.append(rows, columns), np.append(columns, rows))),
-            shape=(len(inner), len(inner)),
-        ) + sparse.diags_array(diagonal[inner])
-        self._below = sparse.vstack([coupled, run._outer_rows], format="csr")
+        square, self._below = run._joined(mixed, diagonal)
         self._inverse = 1.0 / diagonal[outer]
-        self._scaled = self._below @ sparse.diags_array(self._inverse)
-        blocks: list[list[Any]] = [[square, run._inner_rows.T], [run._inner_rows, None]]
-        whole = sparse.block_array(blocks)
-        self._matrix = sparse.csc_array(whole - self._scaled @ self._below.T)
-        lifted = np.zeros(self._matrix.shape[0])
-        lifted[len(inner) :] = REGULARISED * (run._squares @ (1.0 / diagonal))
-        self._factors = factorise(self._matrix - sparse.diags_array(lifted))
-        self._rows = run._rows
+        self._scaled = self._below @ scipy.sparse.diags_array(self._inverse)
+        whole = _saddle(square, run._inner_rows)
+        self._matrix = scipy.sparse.csc_array(whole - self._scaled @ self._below.T)
+        lifted = REGULARISED * (run._squares @ (1.0 / diagonal))
+        self._factors: Factors
+        if run._plan is None:
+            added = np.concatenate([np.zeros(len(inner)), lifted])
+            self._factors = factorise(self._matrix - scipy.sparse.diags_array(added))
+        else:
+            self._factors = SaddleFactors(self._matrix, lifted, run._plan, x[inner])
 
     def solve(self, first: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the directions of the point and of the multipliers, refined once.
@@ -213,17 +235,10 @@ class _NewtonSystem:
         return direction, found[len(self._inner) :]
 
 
-def factorise(matrix: Any) -> "scipy.sparse.linalg.SuperLU":
-    """Factorise a sparse symmetric matrix, pivots as they come: definite or quasi-definite.
-
-    Raises RuntimeError if it is singular to the last digit.
-    """
-    return scipy.sparse.linalg.splu(
-        scipy.sparse.csc_array(matrix),
-        permc_spec="MMD_AT_PLUS_A",
-        diag_pivot_thresh=0.0,
-        options={"SymmetricMode": True},
-    )
+def _saddle(square: Any, rows: Any) -> Any:
+    """Return the sparse array [[square, rows^T], [rows, 0]]."""
+    blocks: list[list[Any]] = [[square, rows.T], [rows, None]]
+    return scipy.sparse.block_array(blocks, format="csr")
 
 
 def _longest(values: FloatArray, direction: FloatArray) -> float:

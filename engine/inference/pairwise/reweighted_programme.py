@@ -11,12 +11,11 @@ from engine.graphs.local_polytope import local_polytope_rows
 from engine.graphs.pairwise import PairwiseGraph, PairwiseModel
 from engine.inference.marginals import CONSISTENT
 from engine.kernels.messages_pairwise import FARTHEST
-from engine.solvers.interior_point import REGULARISED, EntropyTerms, InteriorPoint, factorise
+from engine.solvers.core_factors import factorise
+from engine.solvers.interior_point import REGULARISED, EntropyTerms, InteriorPoint
 
-LARGEST_TABLES = 500_000  # possible entries
-# Rows of the matrix that is factorised. Random models of so many (2,700 factors of three) take
-# some seconds a step, grids of 60 x 60 a tenth of one.
-LARGEST_SYSTEM = 30_000
+LARGEST_TABLES = 2_000_000  # possible entries
+MOST_WORK = 5e10  # multiplications of a step, predicted; about 5 s of two cores
 MOST_STEPS = 100
 # Of the gap that counts as converged: marginals are wanted closer than it tells. Where rounding
 # forbids it, so many steps without halving the gap are the last.
@@ -73,7 +72,7 @@ class ReweightedProgramme:
         np.minimum.at(start, self._variable, _level(graph, is_possible)[self._possible])
         right = (self._used < graph.n_nodes).astype(np.float64)
         self.solver = InteriorPoint(
-            _joined(self._terms, self._variable, count), rows[self._used], right, start
+            _joined(self._terms, self._variable, count), rows[self._used], right, start, MOST_WORK
         )
 
     def close_gap(
@@ -153,7 +152,7 @@ def interior_programme(model: PairwiseModel, shares: FloatArray) -> ReweightedPr
         programme = ReweightedProgramme(model, shares)
     except RuntimeError:  # equations of single entries in a cycle whose last pivot is exactly 0
         return None
-    return programme if programme.solver.size <= LARGEST_SYSTEM else None
+    return programme if programme.solver.work <= MOST_WORK else None
 
 
 def _entropy_terms(

@@ -56,6 +56,20 @@ def test_strong_models_converge(graph):
     assert -1e-9 * abs(log_z) <= found.dual_gap <= 1e-5 * form.model.graph.n_nodes
 
 
+@pytest.mark.parametrize("kind", ["with a core", "in one piece"])
+@pytest.mark.parametrize("graph", strong_models()[2::2])
+def test_every_way_to_factorise_ends_at_one_gap(graph, kind, monkeypatch):
+    """Large graphs without structure have a core; equations in one piece are factorised whole."""
+    if kind == "with a core":
+        monkeypatch.setattr("engine.solvers.core_factors.LISTS_ALONE", 0.0)
+    else:
+        monkeypatch.setattr("engine.solvers.interior_point.plan_saddle", lambda *_: None)
+    form = to_pairwise(graph)
+    found = solver_of(form.model).solve(form.model, max_iterations=300)
+    assert found.is_converged
+    assert found.dual_gap <= 1e-5 * form.model.graph.n_nodes
+
+
 def test_messages_are_bounds_wherever_a_step_stops():
     """From the first on, and finite and centred."""
     graph = sparse_factors(10, 1.5, 30.0, seed=4)
@@ -83,7 +97,7 @@ def test_labels_that_no_point_of_the_polytope_has_do_no_harm():
 
 
 def test_models_that_are_too_large_are_swept_on(monkeypatch):
-    monkeypatch.setattr("engine.inference.pairwise.reweighted_programme.LARGEST_SYSTEM", 10)
+    monkeypatch.setattr("engine.inference.pairwise.reweighted_programme.MOST_WORK", 10)
     model = to_pairwise(sparse_factors(20, 1.5, 50.0, 1)).model
     answer = solver_of(model).solve(model, max_iterations=230)
     assert answer.status is Status.ITERATION_LIMIT

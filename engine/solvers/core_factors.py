@@ -1,0 +1,133 @@
+"""Factors of sparse symmetric matrices, of which elimination leaves a dense core."""
+
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import scipy  # its parts load when first used: a verb that needs no programme starts without
+
+from engine.core.arguments import FloatArray, IntArray
+from engine.kernels.minimum_degree import eliminate_least_degrees
+
+DENSE = 0.3  # share of what is left that all degrees reach in a core
+# Multiplications: below, lists take a second at most, and no core is worth its copies.
+LISTS_ALONE = 3e8
+MOST_BESIDE = 50_000_000  # entries of what is eliminated times the core's rows, 400 MB
+
+
+class Factors(Protocol):
+    """What solves equations with one matrix."""
+
+    def solve(self, right: FloatArray) -> FloatArray:
+        """Return the matrix's inverse times a vector, or times the columns of an array."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EliminationPlan:
+    """In which order rows are eliminated.
+
+    Parameters
+    ----------
+    first : ndarray of int, rows that are eliminated one by one.
+    core : ndarray of int, the others, as one dense matrix.
+    multiplications : float, of a factorisation, predicted.
+    """
+
+    first: IntArray
+    core: IntArray
+    multiplications: float
+
+    @property
+    def has_core(self) -> bool:
+        """Whether the rest is worth a dense matrix, and its copies fit."""
+        return (
+            self.multiplications > LISTS_ALONE and len(self.first) * len(self.core) <= MOST_BESIDE
+        )
+
+
+def plan_elimination(
+    pattern: Any, group: IntArray, weights: FloatArray, most: float = np.inf
+) -> EliminationPlan:
+    """Choose an order by least degree, and where lists end.
+
+    Parameters
+    ----------
+    pattern : sparse array, shape (n_groups, n_groups), symmetric
+    group : ndarray of int, shape (n,), of each row: rows of a group have the same neighbours.
+    weights : ndarray, shape (n_groups,)
+        How many rows each stands for: fewer than it has where some will be left out.
+    most : float, multiplications beyond which the search ends; its prediction is then infinite.
+    """
+    graph = scipy.sparse.csr_array(pattern, copy=True)
+    graph.setdiag(0.0)
+    graph.eliminate_zeros()
+    starts, neighbours = graph.indptr.astype(np.int64), graph.indices.astype(np.int64)
+    first, core, beside = eliminate_least_degrees(starts, neighbours, weights, DENSE, most)
+    by_group = np.argsort(group, kind="stable")
+    place = np.empty(len(weights), dtype=np.int64)
+    place[first] = np.arange(len(first))
+    is_core = np.zeros(len(weights), dtype=bool)
+    is_core[core] = True
+    work = beside + float(weights[core].sum()) ** 3 / 3.0
+    rows = by_group[~is_core[group[by_group]]]
+    ordered = rows[np.argsort(place[group[rows]], kind="stable")]
+    return EliminationPlan(
+        ordered, np.flatnonzero(is_core[group]), work if work <= most else np.inf
+    )
+
+
+class CoreFactors:
+    """A symmetric matrix whose pivots need no exchanges: definite, or nearly.
+
+    Parameters
+    ----------
+    matrix : sparse array, shape (n, n)
+    plan : EliminationPlan, of a pattern that contains the matrix's.
+
+    Raises
+    ------
+    RuntimeError
+        If it is singular to the last digit.
+    """
+
+    def __init__(self, matrix: Any, plan: EliminationPlan) -> None:
+        """Eliminate the first rows, then factorise what they leave."""
+        matrix = scipy.sparse.csr_array(matrix)
+        self._first, self._core = plan.first, plan.core
+        ahead = matrix[self._first]
+        self._beside = scipy.sparse.csr_array(ahead[:, self._core])
+        self._sparse = factorise(ahead[:, self._first], order="NATURAL")
+        reduced = matrix[self._core][:, self._core].toarray()
+        reduced -= self._beside.T @ self._sparse.solve(self._beside.toarray())
+        try:
+            self._dense = scipy.linalg.cho_factor(
+                reduced, lower=True, overwrite_a=True, check_finite=False
+            )
+        except scipy.linalg.LinAlgError as error:
+            raise RuntimeError("The core is not definite.") from error
+
+    def solve(self, right: FloatArray) -> FloatArray:
+        """Return the matrix's inverse times a vector."""
+        first = self._sparse.solve(right[self._first])
+        core = scipy.linalg.cho_solve(
+            self._dense, right[self._core] - self._beside.T @ first, check_finite=False
+        )
+        found = np.empty_like(right)
+        found[self._core] = core
+        found[self._first] = self._sparse.solve(right[self._first] - self._beside @ core)
+        return found
+
+
+def factorise(matrix: Any, order: Literal["MMD_AT_PLUS_A", "NATURAL"] = "MMD_AT_PLUS_A") -> Factors:
+    """Factorise a sparse symmetric matrix, pivots as they come: definite or quasi-definite.
+
+    Raises RuntimeError if it is singular to the last digit.
+    """
+    factors: Factors = scipy.sparse.linalg.splu(
+        scipy.sparse.csc_array(matrix),
+        permc_spec=order,
+        diag_pivot_thresh=0.0,
+        options={"SymmetricMode": True},
+    )
+    return factors
