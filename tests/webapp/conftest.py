@@ -8,12 +8,29 @@ from pathlib import Path
 
 import pytest
 from django.conf import LazySettings
+from django.db import connection
 from django.test import Client
 
 from tests.webapp.reader import Reader
 from webapp.accounts.models import Organisation, Role, User
 
 PASSWORD = "quiet-lamp-orbit-42"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """On another database than the usual one, leave out tests that touch none."""
+    if connection.vendor == "sqlite":
+        return
+    left_out = [item for item in items if not _touches_database(item)]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if _touches_database(item)]
+
+
+def _touches_database(item: pytest.Item) -> bool:
+    fixtures = set(getattr(item, "fixturenames", ()))
+    return bool(
+        item.get_closest_marker("django_db") or fixtures & {"db", "transactional_db", "live_server"}
+    )
 
 
 @pytest.fixture(autouse=True)
