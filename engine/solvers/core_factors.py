@@ -1,5 +1,6 @@
 """Factors of sparse symmetric matrices, of which elimination leaves a dense core."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -100,23 +101,36 @@ class CoreFactors:
         self._sparse = factorise(ahead[:, self._first], order="NATURAL")
         reduced = matrix[self._core][:, self._core].toarray()
         reduced -= self._beside.T @ self._sparse.solve(self._beside.toarray())
-        try:
-            self._dense = scipy.linalg.cho_factor(
-                reduced, lower=True, overwrite_a=True, check_finite=False
-            )
-        except scipy.linalg.LinAlgError as error:
-            raise RuntimeError("The core is not definite.") from error
+        self._core_solve = _dense_solve(reduced)
 
     def solve(self, right: FloatArray) -> FloatArray:
         """Return the matrix's inverse times a vector."""
         first = self._sparse.solve(right[self._first])
-        core = scipy.linalg.cho_solve(
-            self._dense, right[self._core] - self._beside.T @ first, check_finite=False
-        )
+        core = self._core_solve(right[self._core] - self._beside.T @ first)
         found = np.empty_like(right)
         found[self._core] = core
         found[self._first] = self._sparse.solve(right[self._first] - self._beside @ core)
         return found
+
+
+def _dense_solve(matrix: FloatArray) -> Callable[[FloatArray], FloatArray]:
+    """Return the inverse of a dense symmetric matrix, as a function; the matrix is overwritten.
+
+    Near the end of interior points rounding leaves pivots below 0: these need exchanges, among
+    rows of one scale.
+    """
+    diagonal = np.abs(np.diagonal(matrix))
+    scale = 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
+    matrix *= scale[:, None]
+    matrix *= scale
+    try:
+        lower = scipy.linalg.cho_factor(matrix, lower=True, check_finite=False)
+    except scipy.linalg.LinAlgError:
+        factors, pivots, info = scipy.linalg.lapack.dgetrf(matrix, overwrite_a=True)
+        if info > 0:
+            raise RuntimeError("The core is singular.") from None
+        return lambda right: scale * scipy.linalg.lapack.dgetrs(factors, pivots, scale * right)[0]
+    return lambda right: scale * scipy.linalg.cho_solve(lower, scale * right, check_finite=False)
 
 
 def factorise(matrix: Any, order: Literal["MMD_AT_PLUS_A", "NATURAL"] = "MMD_AT_PLUS_A") -> Factors:

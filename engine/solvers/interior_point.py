@@ -22,6 +22,7 @@ LONG_STEP = 0.9  # a shorter one, far from the optimum, has not met the slopes y
 REGULARISED = 1e-14
 # Matrices that do not fall apart: of 30,000 rows they take some seconds.
 UNPLANNED = 540.0
+REFINEMENTS = 2  # of what factors answer: theirs lose digits beside nearly integral points
 CORRECTIONS, EXACT = 10, 1e-14  # of what a direction leaves of the equations
 
 
@@ -228,7 +229,8 @@ class _NewtonSystem:
     def _reduce(self, first: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray]:
         right = np.concatenate([first[self._inner], second]) - self._scaled @ first[self._outer]
         found = self._factors.solve(right)
-        found += self._factors.solve(right - self._matrix @ found)
+        for _ in range(REFINEMENTS):
+            found += self._factors.solve(right - self._matrix @ found)
         direction = np.empty(self._n)
         direction[self._inner] = found[: len(self._inner)]
         direction[self._outer] = self._inverse * (first[self._outer] - self._below.T @ found)
