@@ -11,9 +11,10 @@ from engine.core.arguments import FloatArray, IntArray
 from engine.kernels.minimum_degree import eliminate_least_degrees
 
 DENSE = 0.3  # share of what is left that all degrees reach in a core
-# Multiplications: below, lists take a second at most, and no core is worth its copies.
-LISTS_ALONE = 3e8
-MOST_BESIDE = 50_000_000  # entries of what is eliminated times the core's rows, 400 MB
+# A core is worth its dense matrix where lists would take a second or more, and where it is not so
+# small beside what is eliminated that carrying that over to it takes longer.
+LISTS_ALONE, BESIDE = 3e8, 150.0
+COLUMNS = 500  # of a core that are carried over at once
 
 
 class Factors(Protocol):
@@ -41,10 +42,9 @@ class EliminationPlan:
 
     @property
     def has_core(self) -> bool:
-        """Whether the rest is worth a dense matrix, and its copies fit."""
-        return (
-            self.multiplications > LISTS_ALONE and len(self.first) * len(self.core) <= MOST_BESIDE
-        )
+        """Whether the rest is worth a dense matrix."""
+        is_wide = float(len(self.core)) ** 2 > BESIDE * len(self.first)
+        return self.multiplications > LISTS_ALONE and is_wide
 
 
 def plan_elimination(
@@ -100,7 +100,10 @@ class CoreFactors:
         self._beside = scipy.sparse.csr_array(ahead[:, self._core])
         self._sparse = factorise(ahead[:, self._first], order="NATURAL")
         reduced = matrix[self._core][:, self._core].toarray()
-        reduced -= self._beside.T @ self._sparse.solve(self._beside.toarray())
+        for start in range(0, len(self._core), COLUMNS):
+            some = slice(start, start + COLUMNS)
+            beside = self._beside[:, some].toarray()
+            reduced[:, some] -= self._beside.T @ self._sparse.solve(beside)
         self._core_solve = _dense_solve(reduced)
 
     def solve(self, right: FloatArray) -> FloatArray:

@@ -14,7 +14,8 @@ def sparse(matrix: np.ndarray) -> scipy.sparse.csr_array:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_a_core_is_solved_as_the_whole(seed):
+def test_a_core_is_solved_as_the_whole(seed, monkeypatch):
+    monkeypatch.setattr(core_factors, "COLUMNS", 3)
     rng = np.random.default_rng(seed)
     n = 60
     root = scipy.sparse.random_array((n, n), density=0.04, rng=rng).toarray()
@@ -64,6 +65,7 @@ def saddle(seed: int, n_inner: int = 12) -> tuple[np.ndarray, int]:
 def test_saddles_are_solved_from_the_inside_out(seed, has_core, monkeypatch):
     if has_core:
         monkeypatch.setattr(core_factors, "LISTS_ALONE", 0.0)
+        monkeypatch.setattr(core_factors, "BESIDE", 0.0)
     matrix, n = saddle(seed)
     plan = plan_saddle(sparse(np.abs(matrix)), n)
     assert plan.sizes == [(1, 2), (2, 1), (3, 2)]

@@ -15,7 +15,7 @@ from engine.solvers.core_factors import factorise
 from engine.solvers.interior_point import REGULARISED, EntropyTerms, InteriorPoint
 
 LARGEST_TABLES = 2_000_000  # possible entries
-MOST_WORK = 5e10  # multiplications of a step, predicted; about 5 s of two cores
+MOST_WORK = 1e11  # multiplications of a step, predicted; 5 to 10 s of two cores
 MOST_STEPS = 100
 # Of the gap that counts as converged: marginals are wanted closer than it tells. Where rounding
 # forbids it, so many steps without halving the gap are the last.

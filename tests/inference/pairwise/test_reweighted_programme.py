@@ -62,6 +62,7 @@ def test_every_way_to_factorise_ends_at_one_gap(graph, kind, monkeypatch):
     """Large graphs without structure have a core; equations in one piece are factorised whole."""
     if kind == "with a core":
         monkeypatch.setattr("engine.solvers.core_factors.LISTS_ALONE", 0.0)
+        monkeypatch.setattr("engine.solvers.core_factors.BESIDE", 0.0)
     else:
         monkeypatch.setattr("engine.solvers.interior_point.plan_saddle", lambda *_: None)
     form = to_pairwise(graph)
