@@ -126,18 +126,18 @@ def maximise(
     StoppedError
         If ``should_stop`` answered True.
     """
-    best = _ascend(problem, start, tolerance, max_steps, should_stop)
+    best = ascend(problem, start, tolerance, max_steps, should_stop)
     if best.status.is_converged:
         return best
     return _follow_path(problem, best, centre, tolerance, max_steps, should_stop)
 
 
-def _ascend(
+def ascend(
     problem: InteriorProblem,
     x: FloatArray,
     tolerance: float,
     max_steps: int,
-    should_stop: StopCallback,
+    should_stop: StopCallback = never_stop,
 ) -> Ascent:
     """Take Newton steps until the gap is closed or rounding stops the rise."""
     value, bound, steps = problem.value(x), np.inf, 0
@@ -195,7 +195,7 @@ def _follow_path(
     """
     inner = centre
     for cut in PATH:
-        eased = _ascend(problem.eased(cut), inner, 0.1 * tolerance, max_steps, should_stop)
+        eased = ascend(problem.eased(cut), inner, 0.1 * tolerance, max_steps, should_stop)
         inner = eased.point
         if (value := problem.value(inner)) > best.value:
             best = replace(best, point=inner, value=value)
