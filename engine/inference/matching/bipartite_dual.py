@@ -93,10 +93,11 @@ def minimise_bound(scores: FloatArray, counts: FloatArray) -> tuple[Dual, int]:
 def evaluate_bound(
     scores: FloatArray, counts: FloatArray, rows: FloatArray, columns: FloatArray
 ) -> Dual:
-    """Return the bound at multipliers of rows and columns, each shape (n,)."""
-    tau, rest, best = _best_entries(scores - rows[:, None] - columns, counts)
-    size = float(np.abs(rows).sum() + np.abs(columns).sum() + np.abs(best).sum())
-    value = float(rows.sum() + columns.sum() + best.sum())
+    """Return the bound at multipliers of rows and columns, each shape (n,); far away it is inf."""
+    with np.errstate(over="ignore"):
+        tau, rest, best = _best_entries(scores - rows[:, None] - columns, counts)
+        size = float(np.abs(rows).sum() + np.abs(columns).sum() + np.abs(best).sum())
+        value = float(rows.sum() + columns.sum() + best.sum())
     return Dual(rows, columns, value, size, tau, rest)
 
 
@@ -122,8 +123,7 @@ def _best_entries(
             break
     tau, rest = expit(odds), expit(-odds)
     best = scores * tau + counts * rest * log_expit(-odds) - tau * log_expit(odds)
-    with np.errstate(over="ignore"):
-        free = np.exp(target)
+    free = np.exp(target)
     return (
         np.where(is_free, free, tau),
         np.where(is_free, 1.0 - free, rest),
@@ -143,10 +143,10 @@ def _descend(
         hessian = _hessian(now, counts)
         following = None
         while following is None and damping <= MOST_DAMPING:
-            step = -np.linalg.solve(hessian + damping * np.eye(2 * n), gradient)
+            step = _damped_step(hessian, damping, gradient)
             tried = evaluate_bound(scores, counts, now.rows + step[:n], now.columns + step[n:])
             allowed = ARMIJO * float(gradient @ step) + NOISE * now.size
-            if tried.value <= now.value + allowed:
+            if tried.value <= now.value + allowed:  # not if NaN, from a singular system
                 following = tried
             else:
                 damping = max(10.0 * damping, 1e-6)
@@ -164,3 +164,11 @@ def _hessian(now: Dual, counts: FloatArray) -> FloatArray:
     total[: len(rates), len(rates) :] = rates
     total[len(rates) :, : len(rates)] = rates.T
     return np.asarray(total)
+
+
+def _damped_step(hessian: FloatArray, damping: float, gradient: FloatArray) -> FloatArray:
+    """Return the Newton step, NaN where the system is singular in floating point."""
+    try:
+        return np.asarray(-np.linalg.solve(hessian + damping * np.eye(len(hessian)), gradient))
+    except np.linalg.LinAlgError:
+        return np.full(len(hessian), np.nan)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from engine.core.arguments import FloatArray
+from engine.inference.matching import bipartite_dual
 from engine.inference.matching.bipartite_bethe import compute_bethe_marginals
 from engine.inference.matching.bipartite_dual import evaluate_bound, minimise_bound
 from engine.inference.matching.bipartite_newton import (
@@ -80,3 +81,17 @@ def test_messages_of_sharp_repeated_rows_begin_at_multipliers(seed: int) -> None
     assert solution.gap <= 1e-3
     assert solution.value <= solution.upper_bound
     assert beliefs.marginals.shape == (25, 25)
+
+
+def test_a_singular_system_is_damped_further() -> None:
+    """Where every pair is sure nothing curves: it was an exception of linear algebra."""
+    system, gradient = np.zeros((2, 2)), np.ones(2)
+    assert np.isnan(bipartite_dual._damped_step(system, 0.0, gradient)).all()
+    scores = 1e4 * np.eye(6)
+    dual, _ = minimise_bound(scores, np.full((6, 6), -1.0))
+    assert dual.value == pytest.approx(6e4)
+
+
+def test_a_step_far_too_long_is_no_warning() -> None:
+    bound = evaluate_bound(np.full((2, 2), 1e3), np.zeros((2, 2)), *np.full((2, 2), -1e3))
+    assert bound.value == np.inf
