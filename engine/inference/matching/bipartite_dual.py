@@ -36,6 +36,9 @@ NOISE = 1e-14
 LEAST_DAMPING, MOST_DAMPING = 1e-14, 1e6
 """Added to the diagonal of the Hessian, which is flat where a pair is sure."""
 
+LARGEST = 20.0
+"""Log tau, where c = 0, beyond which the bound goes on by straight lines, far from its minimum."""
+
 ROUNDS = 60
 """Of Newton's method for one entry, in its log odds; they converge in ten."""
 
@@ -93,11 +96,10 @@ def minimise_bound(scores: FloatArray, counts: FloatArray) -> tuple[Dual, int]:
 def evaluate_bound(
     scores: FloatArray, counts: FloatArray, rows: FloatArray, columns: FloatArray
 ) -> Dual:
-    """Return the bound at multipliers of rows and columns, each shape (n,); far away it is inf."""
-    with np.errstate(over="ignore"):
-        tau, rest, best = _best_entries(scores - rows[:, None] - columns, counts)
-        size = float(np.abs(rows).sum() + np.abs(columns).sum() + np.abs(best).sum())
-        value = float(rows.sum() + columns.sum() + best.sum())
+    """Return the bound at multipliers of rows and columns, each shape (n,)."""
+    tau, rest, best = _best_entries(scores - rows[:, None] - columns, counts)
+    size = float(np.abs(rows).sum() + np.abs(columns).sum() + np.abs(best).sum())
+    value = float(rows.sum() + columns.sum() + best.sum())
     return Dual(rows, columns, value, size, tau, rest)
 
 
@@ -107,8 +109,8 @@ def _best_entries(
     """Return tau, 1 - tau and h*(s) of every entry.
 
     The derivative vanishes where log tau + c log(1 - tau) = s - 1 - c: Newton's method in the log
-    odds. Where c = 0 tau = exp(s - 1) may exceed 1:
-    the bound is then one of a larger set, which its minimum does not reach.
+    odds. Where c = 0 that is tau = exp(s - 1), which may exceed 1: the bound is then one of a
+    larger set, which its minimum does not reach, and curves beyond 1 too.
     """
     target = scores - 1.0 - counts
     odds = np.where(target < 0.0, target, target / np.maximum(-counts, 0.1))
@@ -123,11 +125,11 @@ def _best_entries(
             break
     tau, rest = expit(odds), expit(-odds)
     best = scores * tau + counts * rest * log_expit(-odds) - tau * log_expit(odds)
-    free = np.exp(target)
+    free = np.exp(np.minimum(target, LARGEST))
     return (
         np.where(is_free, free, tau),
         np.where(is_free, 1.0 - free, rest),
-        np.where(is_free, free, best),
+        np.where(is_free, free * (1.0 + np.maximum(target - LARGEST, 0.0)), best),
     )
 
 
