@@ -174,9 +174,19 @@ class _Case:
             return not bool(trial.choices[:, atoms].any(axis=0).all())
 
         needed = shrink(entries, is_stuck)
-        names = _few([self.ids[s] for s in members])
+        found = self._lay_out(keep_only(rules, needed))
+        atoms = np.unique(found.atom_of[members])
+        atom = atoms[~found.choices[:, atoms].any(axis=0)][0]
+        group = np.flatnonzero(found.atom_of == atom)
+        names = _few([self.ids[s] for s in group])
         text = f"No room fits {names}: {self._describe(needed)}."
-        return RoomConflict("contradiction", text, tuple(sorted(mine)), (), tuple(needed))
+        largest = int(found.capacity.max(initial=0))
+        if len(group) > largest > 0:
+            text = (
+                f"{len(group)} are to share a room, and the largest takes {largest}: "
+                f"{names} ({self._describe(needed)})."
+            )
+        return RoomConflict("contradiction", text, tuple(group.tolist()), (), tuple(needed))
 
     def count(self, rules: RoomRules) -> BedCount:
         """Count for how many there are beds."""
@@ -206,13 +216,16 @@ class _Case:
         text = f"{len(who):,} students need a bed, and the rooms that they may have hold {beds:,}"
         if kind == "too_many_beds":
             text = f"{count.n_left:,} of {self.n:,} students cannot be part of a full room"
+        elif len(who) <= beds:  # beds that nobody else may use, or that are never filled by some
+            text = f"At most {self.n - count.n_left:,} of {self.n:,} students can have a bed"
         because = f": {self._describe(needed)}" if needed else ""
+        rooms = np.flatnonzero(np.isin(self._lay_out(rules).kind_of, count.short_kinds))
         left = "1 is" if count.n_left == 1 else f"{count.n_left:,} are"
         return RoomConflict(
             kind,
             f"{text}{because}; at least {left} left without a room.",
             tuple(who),
-            tuple(np.flatnonzero(np.isin(self._lay_out(rules).kind_of, count.short_kinds))),
+            tuple(rooms.tolist()),
             tuple(needed),
             count.n_left,
         )
@@ -274,9 +287,11 @@ class _Case:
         if field in {"closed", "kept"}:
             shown = _few([self.rooms.ids[r] for r in rows])
             return f"{n} {_word(n, 'room')} {'offline' if field == 'closed' else 'kept'} ({shown})"
+        if field == "single":
+            return f"{_few([self.ids[k] for k in rows])} {'lives' if n == 1 else 'live'} alone"
         if field == "must_fill":
             return "no room may have a free bed"
-        words = {"locks": "lock", "requests": "request", "single": "person living alone"}
+        words = {"locks": "lock", "requests": "request"}
         return f"{n} {_word(n, words.get(field, field))}"
 
 

@@ -1,5 +1,7 @@
 """Whether rules leave somebody without a bed when who may share with whom is looked at too."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from engine.core.progress import StopCallback
@@ -18,10 +20,12 @@ def leaves_somebody_out(
 ) -> bool:
     """Return whether it is proved that no placement gives everybody a bed.
 
-    Nobody scores anything, and each person who is left out costs one: the bound of the search says
-    how many there are at least. False also where a few seconds were not enough.
+    Nobody scores anything, wishes add nothing, and each person who is left out costs one: the bound
+    of the search says how many there are at least. False also where a few seconds were not enough.
     """
-    problem = formulate(np.zeros((n, n)), attributes, rooms, rules).problem
+    musts = tuple(request for request in rules.requests if request.is_must)
+    hard = replace(rules, requests=musts, preferences=(), alike=())
+    problem = formulate(np.zeros((n, n)), attributes, rooms, hard).problem
     search = Search(
         problem,
         penalty=1.0,

@@ -61,6 +61,11 @@ class Exchange:
         """Total, penalties of the unplaced included."""
         return float(self._worth(self._scored, self._liked, self._people).sum())
 
+    @property
+    def value_outside(self) -> float:
+        """What the unplaced add to the total: minus their penalties."""
+        return float(self._likes[-1, self.room_of == self.outside].sum())
+
     def tables(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return scores (n, n), bonuses and likes (rooms, n) with finite numbers for never."""
         return self._scores, self.problem.bonus, self._likes

@@ -183,16 +183,16 @@ def place_in_rooms(
     if conflicts and not (allow_unplaced and all(c.is_lack_of_beds for c in conflicts)):
         raise InfeasibleError(conflicts[0].sentence, conflicts=conflicts)
     formulation = formulate(matrix, attributes or {}, rooms, rules, previous, move_cost)
-    penalty = _penalty(formulation)
     keeper = _Keeper(_own(checkpoint, formulation), clock)
     search = Search(
         formulation.problem,
-        penalty=penalty,
+        penalty=_penalty(formulation),
         gap=gap,
         rng=rng or np.random.default_rng(0),
         clock=clock,
-        report=_reporter(on_progress, clock, formulation),
+        report=_reporter(on_progress, clock),
         on_round=keeper.keep,
+        offset=formulation.offset,
     )
     start = None
     if previous is not None and n:
@@ -205,7 +205,7 @@ def place_in_rooms(
         conflicts = (_name_crowding(left, rooms, rules, attributes or {}, ids, should_stop),)
         if not allow_unplaced and conflicts[0].kind == "clash":
             raise InfeasibleError(conflicts[0].sentence, conflicts=conflicts)
-    return _finish(search, formulation, matrix, rules, previous, penalty, clock, conflicts, gap)
+    return _finish(search, formulation, matrix, rules, previous, clock, conflicts, gap)
 
 
 def _name_crowding(
@@ -281,11 +281,8 @@ def _penalty(formulation: Formulation) -> float:
     return float(2.0 * most + 1.0)
 
 
-def _reporter(
-    on_progress: ProgressCallback, clock: SearchClock, formulation: Formulation
-) -> Report:
-    def report(sentence: str, value: float, bound: float) -> None:
-        low, high = value + formulation.offset, bound + formulation.offset
+def _reporter(on_progress: ProgressCallback, clock: SearchClock) -> Report:
+    def report(sentence: str, low: float, high: float) -> None:
         on_progress(
             Progress(
                 sentence,
@@ -316,7 +313,6 @@ def _finish(
     scores: FloatArray,
     rules: RoomRules,
     previous: IntArray | None,
-    penalty: float,
     clock: SearchClock,
     conflicts: tuple[RoomConflict, ...],
     gap: float,
@@ -326,12 +322,10 @@ def _finish(
     room = rooms_of_groups(formulation, *groups, previous)
     student_scores = mean_scores(scores, room)
     score = float(np.nansum(student_scores) / 2.0)
-    unplaced = int((room < 0).sum())
     n_moved = 0
     if previous is not None:
         n_moved = int(((previous >= 0) & (room != previous)).sum())
-    value = search.best.value + penalty * unplaced + formulation.offset
-    bound = search.best.bound + penalty * unplaced + formulation.offset
+    value, bound = (search.best.as_told(x) for x in (search.best.value, search.best.bound))
     extras = value - score
     if len(room) == 0:
         extras, bound = 0.0, 0.0

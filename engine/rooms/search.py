@@ -48,16 +48,22 @@ IDLE_STEPS = 25  # fillings in a row that gain nothing, at least
 IDLE_SHARE = 0.05  # of the atoms, where they are many: some rooms were not looked at by then
 QUIET_DIVES = 3  # dives without a better placement before the search gives up
 
-Report = Callable[[str, float, float], None]  # sentence, value of the best placement, bound
+Report = Callable[[str, float, float], None]  # sentence, value of the best placement, bound: told
 
 
 @dataclass(slots=True)
 class Best:
-    """The best whole placement so far, and the bound: values of the problem, penalties included."""
+    """The best whole placement so far, and the bound: values of the problem, penalties included.
+
+    Gaps are told without them: ``outside`` is what those without a room cost (at most 0), and
+    ``offset`` what is added to the value of every placement, minus the price of all moves.
+    """
 
     room_of: IntArray
     value: float
     bound: float = np.inf
+    outside: float = 0.0
+    offset: float = 0.0
 
     def take(self, exchange: Exchange) -> bool:
         """Keep a placement that is better; whether it was.
@@ -71,12 +77,21 @@ class Best:
         if value <= self.value:
             return False
         self.room_of, self.value = exchange.room_of.copy(), value
+        self.outside = exchange.value_outside
         return True
 
     @property
     def gap(self) -> float:
         """Relative gap between the two."""
-        return relative_gap(self.bound, self.value)
+        return self.gap_to(self.value)
+
+    def gap_to(self, value: float) -> float:
+        """Relative gap between the bound and a value, both as they are told."""
+        return relative_gap(self.as_told(self.bound), self.as_told(value))
+
+    def as_told(self, value: float) -> float:
+        """Return a value without what those outside cost, and with the price of moves."""
+        return value - self.outside + self.offset
 
 
 class Search:
@@ -92,6 +107,7 @@ class Search:
         clock: SearchClock,
         report: Report,
         on_round: Callable[["Search"], None] = lambda search: None,
+        offset: float = 0.0,
     ) -> None:
         self._on_round = on_round
         self.problem, self._rng, self._clock, self._report = problem, rng, clock, report
@@ -103,7 +119,12 @@ class Search:
         self._pricer = Pricer(problem)
         self._master = Master(problem, self.columns, penalty)
         self._cuts = NONE
-        self.best = Best(self.exchange.room_of.copy(), self.exchange.value)
+        self.best = Best(
+            self.exchange.room_of.copy(),
+            self.exchange.value,
+            outside=self.exchange.value_outside,
+            offset=offset,
+        )
         self.prices = Prices.zero(problem)
         self._duals = self.prices  # of the last master that was solved
         self._work = MOST_WORK  # of one exact search; more where less proved nothing
@@ -112,6 +133,11 @@ class Search:
     def is_done(self) -> bool:
         """Whether the gap is small enough."""
         return self.best.gap <= self._wanted
+
+    @property
+    def _size_told(self) -> float:
+        """What relative gaps are shares of, nats."""
+        return max(abs(self.best.as_told(self.best.value)), 1.0)
 
     def run(self, start: IntArray | None = None, saved: SavedState | None = None) -> None:
         """Search until the gap is reached, nothing more is found, or time is up.
@@ -253,15 +279,15 @@ class Search:
         smoothing, is_near, is_barren = SMOOTHING, True, False
         while not self._clock.is_over():
             self._master.add_new_columns()
-            at_corner = target < 10.0 * INTERIOR_TOLERANCE
+            at_corner = target * self._size_told < 10.0 * INTERIOR_TOLERANCE * abs(self.best.value)
             if not self._master.solve(self._clock.left, self._clock.is_over, at_corner=at_corner):
                 return False
             value, self._duals = self._master.value, self._master.prices()
-            if relative_gap(self.best.bound, value) <= target or self.is_done:
+            if self.best.gap_to(value) <= target or self.is_done:
                 return True
             self._drop_poor_columns()
             prices = self._duals.toward(self.prices, smoothing)
-            floor = target * max(abs(value), 1.0) / (4.0 * max(self.problem.n_atoms, 1))
+            floor = target * self._size_told / (4.0 * max(self.problem.n_atoms, 1))
             found = self._price(prices, floor, is_exact=is_near)
             added = self._add_best(found)
             self._tell("Proving how good a placement can be")
@@ -412,5 +438,6 @@ class Search:
         self.exchange.start(room_of)
 
     def _tell(self, sentence: str) -> None:
-        self._report(sentence, self.best.value, self.best.bound)
+        best = self.best
+        self._report(sentence, best.as_told(best.value), best.as_told(best.bound))
         self._on_round(self)

@@ -11,6 +11,7 @@ import warnings
 
 import numpy as np
 from scipy.linalg import LinAlgError, LinAlgWarning, lstsq, solve
+from scipy.sparse import csr_array
 
 from engine.core.arguments import FloatArray, IntArray
 from engine.crf.pair_features import question_features
@@ -98,20 +99,21 @@ def _outer_products(features: SurveyFeatures, codes: IntArray, rates: FloatArray
     upper = np.triu(counts, 1)
     counts = upper + upper.T + np.diag(np.diag(counts))
     maps = _cell_features(features, starts)
-    return np.asarray(maps.T @ counts @ maps)
+    return np.asarray((maps.T @ (maps.T @ counts).T).T)
 
 
-def _cell_features(features: SurveyFeatures, starts: IntArray) -> FloatArray:
-    """Return the features of every unordered pair of answers, shape (cells, K)."""
-    maps = np.zeros((starts[-1], features.n_features))
+def _cell_features(features: SurveyFeatures, starts: IntArray) -> csr_array:
+    """Return the features of every unordered pair of answers, (cells, K), two numbers a row."""
+    columns, numbers = [], []
     for q in range(len(starts) - 1):
         base = features.column_offsets[q]
         low, high = upper_triangle(int(features.column_offsets[q + 1] - base))
         places, values = question_features(features, q, base + low, base + high)
-        rows = np.arange(starts[q], starts[q + 1])
-        for k in range(2):
-            maps[rows, places[:, k]] += values[:, k]
-    return maps
+        columns.append(places)
+        numbers.append(values)
+    rows = np.repeat(np.arange(starts[-1]), 2)
+    entries = np.concatenate(numbers).ravel(), (rows, np.concatenate(columns).ravel())
+    return csr_array(entries, shape=(int(starts[-1]), features.n_features))
 
 
 def _row_statistics(features: SurveyFeatures, codes: IntArray, rates: FloatArray) -> FloatArray:

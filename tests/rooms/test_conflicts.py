@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from engine.core.errors import InfeasibleError, InvalidProblemError
+from engine.core.progress import never_stop
 from engine.crf.room_rules import Designation, Need, Request, RoomRules
 from engine.crf.rooms import Rooms
 from engine.rooms.conflicts import RoomConflict, check_room_rules
+from engine.rooms.crowding import leaves_somebody_out
 from engine.rooms.placement import place_in_rooms
 
 GENDER = {"Gender": ("F", "F", "F", "F", "M", "M", "M", "M")}
@@ -83,7 +85,35 @@ def test_a_sentence_that_names_a_few_says_how_many_more_there_are() -> None:
     rooms = Rooms(("A", "B"), np.array([6, 6]))
     locks = tuple((k, k + 1) for k in range(6))
     conflict = check(RoomRules(locks=locks), rooms)[0]
-    assert conflict.sentence == "No room fits S-0, S-1, S-2, S-3, S-4, S-5 and 1 more: 6 locks."
+    assert conflict.sentence == (
+        "7 are to share a room, and the largest takes 6: "
+        "S-0, S-1, S-2, S-3, S-4, S-5 and 1 more (6 locks)."
+    )
+
+
+def test_only_those_whom_no_room_fits_are_named() -> None:
+    """Everybody locked to the one with the need was named, though the need alone cannot be met."""
+    rules = RoomRules(locks=((0, 1), (1, 2)), needs=(Need(1, "capacity", "1"),))
+    (conflict,) = check(rules, Rooms(("A", "B"), np.array([4, 4])))
+    assert conflict.sentence == "No room fits S-1: 1 need capacity = 1."
+    assert conflict.students == (1,)
+
+
+def test_a_ring_of_requests_longer_than_any_room_says_by_how_many() -> None:
+    ring = tuple(Request(k, (k + 1) % 5, is_must=True) for k in range(5))
+    (conflict,) = check(RoomRules(requests=ring), Rooms(("A", "B"), np.array([4, 4])))
+    assert conflict.sentence == (
+        "5 are to share a room, and the largest takes 4: S-0, S-1, S-2, S-3, S-4 (4 requests)."
+    )
+
+
+def test_beds_that_nobody_may_share_are_not_said_to_be_too_few_for_fewer_people() -> None:
+    """ "1 students need a bed, and the rooms that they may have hold 6", it said."""
+    (conflict,) = check(RoomRules(single=(2,)), Rooms(("A",), np.array([6])), n=3)
+    assert conflict.sentence == (
+        "At most 2 of 3 students can have a bed: S-2 lives alone; "
+        "at least 1 is left without a room."
+    )
 
 
 def test_someone_assigned_to_two_rooms_is_told_both() -> None:
@@ -142,10 +172,12 @@ def test_too_many_beds_are_said_when_rooms_must_be_full() -> None:
     assert error.value.conflicts == (conflict,) or error.value.conflicts[0].n_left == 2
 
 
-def test_never_pairs_that_leave_somebody_out_are_named_and_no_others() -> None:
+@pytest.mark.parametrize("weight", [0.1, -0.5])
+def test_never_pairs_that_leave_somebody_out_are_named_and_no_others(weight: float) -> None:
+    """Where likeness was to be spread, no rule at all was named."""
     rooms = Rooms(("A", "B"), np.array([2, 2]))
     # Beds for four by number, but 0 may share with nobody.
-    rules = RoomRules(forbids=((0, 1), (0, 2), (0, 3)), alike=(("Gender", 0.1),))
+    rules = RoomRules(forbids=((0, 1), (0, 2), (0, 3)), alike=(("Gender", weight),))
     attributes = {"Gender": ("F", "M", "F", "M")}
     ids = ("Ann", "Bob", "Cat", "Dan")
     with pytest.raises(InfeasibleError, match="never together: Ann and Bob") as error:
@@ -193,3 +225,13 @@ def test_two_locked_into_one_room_who_are_never_to_share_it_are_named_at_once() 
     )
     assert ("forbids", (1, 2)) in conflict.rules
     assert {entry for field, entry in conflict.rules if field == "assigned"} == set(rules.assigned)
+
+
+def test_what_wishes_cost_is_not_taken_for_a_lack_of_beds() -> None:
+    """A placement that was only not found yet was called impossible where likeness costs."""
+    rules = RoomRules(alike=(("Gender", -0.5),), requests=(Request(0, 1, weight=-2.0),))
+    rooms = Rooms(("A", "B"), np.array([2, 2]))
+    attributes = {"Gender": ("F",) * 4}
+    assert not leaves_somebody_out(4, attributes, rooms, rules, never_stop)
+    alone = RoomRules(forbids=((0, 1), (0, 2), (0, 3)), requests=(Request(1, 2, weight=9.0),))
+    assert leaves_somebody_out(4, attributes, rooms, alone, never_stop)

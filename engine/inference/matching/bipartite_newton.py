@@ -7,7 +7,8 @@ step costs one linear system in the 2n multipliers of rows and columns. An h may
 above 1/(1 + c)); the objective is concave on the constraints all the same (Tang et al. 2015,
 theorem 4.1), which is all that the step needs. Where messages crawl, or never stop growing because
 the optimum is a vertex, this takes tens of steps and proves its answer by one assignment. Scores of
-a deviation above 30 nats or so may use up all steps before the gap is closed; the status tells.
+a deviation above 30 nats or so may use up all steps before the gap is closed: with every rho at
+most 1/2 the multipliers are solved for instead (``bipartite_dual``), otherwise the status tells.
 """
 
 from dataclasses import dataclass, replace
@@ -22,7 +23,14 @@ from engine.core.arguments import FloatArray, as_finite_array, check_shape, read
 from engine.core.errors import InvalidProblemError
 from engine.core.status import Status
 from engine.entropies.matching import node_weights
-from engine.inference.matching.newton_path import NewtonStep, inverse_curvature, maximise
+from engine.inference.matching.bipartite_dual import minimise_bound
+from engine.inference.matching.newton_path import (
+    Ascent,
+    NewtonStep,
+    ascend,
+    inverse_curvature,
+    maximise,
+)
 from engine.kernels.threads import one_blas_thread
 
 MAX_STEPS = 100
@@ -120,13 +128,30 @@ def compute_bipartite_pseudomarginals(
     problem = _Problem(scores, counts)
     centre = np.full((n, n), 1.0 / n)
     with one_blas_thread():
-        found = maximise(problem, _inside(start, centre), centre, tolerance, max_iterations)
+        if counts.max() <= 0.0:
+            found = ascend(problem, _inside(start, centre), tolerance, max_iterations)
+            if not found.status.is_converged:
+                found = _by_multipliers(problem, found)
+        else:
+            found = maximise(problem, _inside(start, centre), centre, tolerance, max_iterations)
     tau = round_to_doubly_stochastic(found.point)
     value, _ = bracket_value(scores, counts, tau)
     status = found.status
-    if found.upper_bound - value > tolerance and status.is_converged:
+    if found.upper_bound - value <= tolerance:
+        status = Status.CONVERGED
+    elif status.is_converged:
         status = Status.STALLED
     return BipartiteSolution(read_only(tau), value, found.upper_bound, found.steps, status)
+
+
+def _by_multipliers(problem: "_Problem", ascent: Ascent) -> Ascent:
+    """Return the better point and the better bound of an ascent and of the dual problem."""
+    dual, steps = minimise_bound(problem.scores, problem.counts)
+    bound = min(ascent.upper_bound, dual.value + ROUNDING * dual.size)
+    point = np.maximum(round_to_doubly_stochastic(dual.tau), TINY)
+    better = replace(ascent, upper_bound=bound, steps=ascent.steps + steps, status=Status.STALLED)
+    value = problem.value(point)
+    return replace(better, point=point, value=value) if value > ascent.value else better
 
 
 def counting_numbers(rho: Any, n: int) -> FloatArray:
@@ -201,7 +226,7 @@ class _Problem:
 
     def room(self, tau: FloatArray, direction: FloatArray) -> float:
         """Return the largest step that keeps every entry between 0 and 1."""
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             room = np.where(direction < 0.0, tau, complement(tau)) / np.abs(direction)
         return float(np.nanmin(room))
 

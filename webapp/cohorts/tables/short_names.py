@@ -7,6 +7,8 @@ from collections.abc import Sequence
 MAX_LETTERS = 16
 LONG = 40  # a header of more letters than this is a wording, not a name
 _CODE = re.compile(r"^(?:Q|VAR|V|QID|X|Item)_?\d+(?:[._]\d+)*(?:_TEXT)?(?: \(\d+\))?$", re.I)
+# Qualtrics says so of a question with a list of answers, and of a field for text.
+_NO_PART = re.compile(r"(?: - (?:Selected Choice|Text))+$", re.I)
 # What housing surveys ask everywhere; the first that fits names the question.
 _TOPICS = (
     (r"\bgender\b|geschlecht|género|\bsexo\b", "Gender"),
@@ -61,6 +63,7 @@ def own_part(wording: str) -> str:
     bracket = re.fullmatch(r".*\S\s*\[([^\[\]]{2,120})\]", wording)  # Google Forms
     if bracket:
         return bracket[1].strip()
+    wording = _NO_PART.sub("", wording)
     head, dash, tail = wording.rpartition(" - ")  # Qualtrics
     if dash and 2 <= len(tail) <= 120 and len(head) >= 8:
         return tail.strip()
