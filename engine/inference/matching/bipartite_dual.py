@@ -117,7 +117,7 @@ def _best_entries(
     is_free = counts == 0.0
     odds[is_free] = 0.0
     for _ in range(ROUNDS):
-        error = log_expit(odds) + counts * log_expit(-odds) - target
+        error = _slope_missing(odds, counts, target)
         error[is_free] = 0.0
         step = error / (expit(-odds) - counts * expit(odds))
         odds -= step
@@ -125,12 +125,19 @@ def _best_entries(
             break
     tau, rest = expit(odds), expit(-odds)
     best = scores * tau + counts * rest * log_expit(-odds) - tau * log_expit(odds)
+    # The tangent's largest value: a bound whether the odds have converged or not.
+    best += np.abs(_slope_missing(odds, counts, target)) * np.maximum(tau, rest)
     free = np.exp(np.minimum(target, LARGEST))
     return (
         np.where(is_free, free, tau),
         np.where(is_free, 1.0 - free, rest),
         np.where(is_free, free * (1.0 + np.maximum(target - LARGEST, 0.0)), best),
     )
+
+
+def _slope_missing(odds: FloatArray, counts: FloatArray, target: FloatArray) -> FloatArray:
+    """Return minus the derivative at the odds of what an entry's best value maximises."""
+    return np.asarray(log_expit(odds) + counts * log_expit(-odds) - target)
 
 
 def _descend(
