@@ -14,10 +14,10 @@ from engine.datasets.images import (
     deep_tiles,
     has_opacity,
     is_deep,
-    open_picture,
     picture_label,
     tiles,
 )
+from engine.datasets.map_numbers import open_map
 
 MaskArray = NDArray[np.bool_]
 
@@ -41,6 +41,14 @@ MOST_GAPS = 4
 
 WHOLE_INSTANCES = 0.9
 """Share of the numbers of a map of instances that lie in one piece."""
+
+LOSSY_FORMATS = frozenset({"JPEG", "MPO", "WEBP", "AVIF"})
+
+LEAST_CONTRAST = 64
+"""Levels between the darkest and the lightest pixel of a mask in a lossy format."""
+
+PLAIN_MIDDLE_SHARE = 0.01
+"""A mask in a lossy format with a larger share of even mid-grey is a map of labels."""
 
 MIN_MASK_SIDE = 8
 """A mask with a shorter side is resized only if its picture has so short a side too, pixels."""
@@ -85,7 +93,7 @@ def read_mask(
     [[True, False]]
     """
     label = picture_label(source, name)
-    picture = open_picture(source, label, max_pixels)
+    picture = open_map(source, label, max_pixels)
     with damage_in_words(label):
         objects = _instances(picture)
         if objects is not None:
@@ -107,6 +115,8 @@ def read_mask(
         )
     if 2 < len(used) <= FEW_VALUES:
         _check_two_values(values, counts, label)
+    if picture.format in LOSSY_FORMATS:
+        _check_lossy(values, (low, high), label)
     return np.asarray(values >= (low + high + 1) // 2)
 
 
@@ -254,4 +264,24 @@ def _check_two_values(values: ByteImage, counts: IntArray, label: str) -> None:
         raise InvalidProblemError(
             f"{label}: a mask has two values, but areas of this one have {len(areas) + 2}; draw "
             "what is to be found in white and all else in black."
+        )
+
+
+def _check_lossy(values: ByteImage, ends: tuple[int, int], label: str) -> None:
+    """Refuse labels in a lossy file: small numbers it changes, and of areas it blurs the edges."""
+    low, high = ends
+    if high - low < LEAST_CONTRAST:
+        raise InvalidProblemError(
+            f"{label}: its values lie between {low} and {high}, and this format changes them; save "
+            "masks and labels as PNG or TIFF."
+        )
+    numbers = values.astype(np.int16)
+    inner = numbers[1:-1, 1:-1]
+    is_even = (4 * (inner - low) > high - low) & (4 * (inner - low) < 3 * (high - low))
+    for other in (numbers[:-2, 1:-1], numbers[2:, 1:-1], numbers[1:-1, :-2], numbers[1:-1, 2:]):
+        is_even &= np.abs(inner - other) < NOISE
+    if is_even.size and is_even.mean() > PLAIN_MIDDLE_SHARE:
+        raise InvalidProblemError(
+            f"{label}: a mask has two values, but {is_even.mean():.0%} of this one is evenly grey; "
+            "draw what is to be found in white and all else in black, or save labels as PNG."
         )

@@ -64,12 +64,16 @@ def inspect_file(path: Path, name: str, choose: ChooseView = lambda stack: None)
     """
     width, height, thumbnail, facts = _size_and_thumbnail(path, name, choose)
     kind = picture_format(path)
+    is_named_so = mask_stem(name) is not None
+    may_be = kind in LOSSLESS_FORMATS or is_named_so
+    reason = _no_mask(path, name) if may_be else ""
+    if is_named_so and reason:
+        facts["not_mask"] = reason
     return FileFacts(
         width=width,
         height=height,
         media_type=MEDIA_TYPES.get(kind, "application/octet-stream"),
-        mask_like=(kind in LOSSLESS_FORMATS or mask_stem(name) is not None)
-        and _reads_as_mask(path, name),
+        mask_like=may_be and not reason,
         thumbnail=thumbnail,
         facts=facts,
     )
@@ -126,9 +130,11 @@ def jpeg_bytes(picture: Image.Image, *, quality: int) -> bytes:
     return buffer.getvalue()
 
 
-def _reads_as_mask(path: Path, name: str) -> bool:
+def _no_mask(path: Path, name: str) -> str:
+    """Why a file cannot be read as a mask, without its name; nothing if it can."""
     try:
         read_mask(path, name=name)
-    except InvalidProblemError:
-        return False
-    return True
+    except InvalidProblemError as error:
+        reason = str(error).removeprefix(f"{name}: ")
+        return reason[:1].upper() + reason[1:]
+    return ""
