@@ -1,6 +1,6 @@
 """Which file is a picture and which is its mask, told from the names in a folder."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Container, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +19,9 @@ from engine.datasets.image_stacks import ImageStack
 from engine.datasets.large_pictures import is_large
 from engine.datasets.masks import MaskArray, match_mask, read_mask
 from engine.datasets.picture_view import PictureView, read_deep, read_image, set_view
+
+NUMPY_MASKS = ".npy"
+"""Ending of masks that scripts leave; other arrays of a folder are no pictures but results."""
 
 MOST_VIEWED = 24
 """Pictures of a set whose values say how all are shown."""
@@ -94,12 +97,12 @@ def list_images(folder: Path, masks: Path | None = None) -> tuple[ImageFile, ...
     InvalidProblemError
         If a folder does not exist, holds no pictures, or holds two pictures of one name.
     """
-    pictures, named, beside = _tell_apart(_picture_files(folder))
+    pictures, named, beside = _tell_apart(_picture_files(folder, {*EXTENSIONS, NUMPY_MASKS}))
     if not pictures:
         raise InvalidProblemError(_nothing_found(folder))
     elsewhere = []
     if masks is not None and masks.resolve() != folder.resolve():
-        elsewhere = _picture_files(masks)
+        elsewhere = _picture_files(masks, {*EXTENSIONS, NUMPY_MASKS})
     stems = {picture_stem(path.name) for path in pictures}
     choices = [_by_stem(paths, stems) for paths in (elsewhere, named, beside)]
     notes = sorted(path for path in _visible(folder) if path.suffix.casefold() == ".json")
@@ -147,11 +150,15 @@ def _deep(files: Sequence[ImageFile]) -> Iterator[ImageStack]:
 def _tell_apart(files: list[Path]) -> tuple[list[Path], list[Path], list[Path]]:
     """Pictures, files named as masks, and lossless files beside a photograph of their name."""
     photographs = {picture_stem(path.name) for path in files if is_lossy(path.name)}
-    stems = {picture_stem(path.name) for path in files if mask_stem(path.name) is None}
+    arrays = [path for path in files if path.suffix.casefold() == NUMPY_MASKS]
+    others = {path.name for path in files if path not in arrays}
+    stems = {picture_stem(name) for name in others if mask_stem(name) is None}
     pictures, named, beside = [], [], []
     for path in files:
         if mask_stem(path.name) is not None or prefixed_stem(path.name, stems) is not None:
             named.append(path)
+        elif path in arrays:
+            continue
         elif not is_lossy(path.name) and picture_stem(path.name) in photographs:
             beside.append(path)
         else:
@@ -179,11 +186,11 @@ def _named_plainest(masks: list[Path]) -> list[Path]:
     return plain or masks
 
 
-def _picture_files(folder: Path) -> list[Path]:
-    """Visible files of a picture's ending, sorted."""
+def _picture_files(folder: Path, endings: Container[str]) -> list[Path]:
+    """Visible files of some endings, sorted."""
     if not folder.is_dir():
         raise InvalidProblemError(f"{folder}: there is no such folder.")
-    return sorted(path for path in _visible(folder) if path.suffix.casefold() in EXTENSIONS)
+    return sorted(path for path in _visible(folder) if path.suffix.casefold() in endings)
 
 
 def _visible(folder: Path) -> list[Path]:

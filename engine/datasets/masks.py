@@ -42,6 +42,9 @@ MOST_GAPS = 4
 WHOLE_INSTANCES = 0.9
 """Share of the numbers of a map of instances that lie in one piece."""
 
+NO_TWO_VALUES = "a mask has two values, but"
+"""What is said of every map of labels that stands in place of a mask."""
+
 LOSSY_FORMATS = frozenset({"JPEG", "MPO", "WEBP", "AVIF"})
 
 LEAST_CONTRAST = 64
@@ -113,10 +116,10 @@ def read_mask(
             f"{label}: this does not look like a mask, since {middle:.0%} of its pixels are "
             "neither dark nor light."
         )
-    if 2 < len(used) <= FEW_VALUES:
-        _check_two_values(values, counts, label)
     if picture.format in LOSSY_FORMATS:
         _check_lossy(values, (low, high), label)
+    if 2 < len(used) <= FEW_VALUES:
+        _check_two_values(values, counts, label)
     return np.asarray(values >= (low + high + 1) // 2)
 
 
@@ -153,7 +156,7 @@ def _check_colours(picture: Image.Image, label: str) -> None:
     is_coloured = np.ptp(colours[used], axis=1).max(initial=0) > NOISE
     if is_coloured and len(used) > 2:
         raise InvalidProblemError(
-            f"{label}: a mask has two values, but this one has {len(used)} colours; draw what is "
+            f"{label}: {NO_TWO_VALUES} this one has {len(used)} colours; draw what is "
             "to be found in white and all else in black."
         )
 
@@ -260,9 +263,11 @@ def _check_two_values(values: ByteImage, counts: IntArray, label: str) -> None:
         is_plain &= inner == neighbours
     low, *between, high = np.flatnonzero(counts).tolist()
     areas = [v for v in between if 2 * np.count_nonzero(is_plain & (inner == v)) > counts[v]]
+    if high < FEW_VALUES:
+        areas = between  # small numbers are labels, however small their areas
     if areas == between or any(low + NOISE < value < high - NOISE for value in areas):
         raise InvalidProblemError(
-            f"{label}: a mask has two values, but areas of this one have {len(areas) + 2}; draw "
+            f"{label}: {NO_TWO_VALUES} areas of this one have {len(areas) + 2}; draw "
             "what is to be found in white and all else in black."
         )
 
@@ -282,6 +287,6 @@ def _check_lossy(values: ByteImage, ends: tuple[int, int], label: str) -> None:
         is_even &= np.abs(inner - other) < NOISE
     if is_even.size and is_even.mean() > PLAIN_MIDDLE_SHARE:
         raise InvalidProblemError(
-            f"{label}: a mask has two values, but {is_even.mean():.0%} of this one is evenly grey; "
+            f"{label}: {NO_TWO_VALUES} {is_even.mean():.0%} of this one is evenly grey; "
             "draw what is to be found in white and all else in black, or save labels as PNG."
         )

@@ -211,6 +211,15 @@ def test_objects_of_imagej_are_255_however_they_are_shown(kind: type) -> None:
         assert_array_equal(read_mask(of_a_scanner), numbers == 0)
 
 
+def test_small_areas_of_small_numbers_are_labels_too() -> None:
+    """Spots of two kinds, six pixels across, were taken for smooth edges and became one kind."""
+    values = np.zeros((40, 60), dtype=np.uint8)
+    for k in range(6):
+        values[4 : 9 - k % 2, 4 + 9 * k : 9 + 9 * k - k % 2] = 1 + k % 2
+    with pytest.raises(InvalidProblemError, match="areas of this one have 3"):
+        read_mask(encode(Image.fromarray(values)))
+
+
 @pytest.mark.parametrize("values", [(0, 127, 254), (0, 85, 170, 255)])
 def test_a_map_of_labels_in_a_lossy_file_is_no_mask(values: tuple[int, ...]) -> None:
     """The middle class, a tenth of the picture, went to whichever side was nearer."""
