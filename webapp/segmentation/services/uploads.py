@@ -228,7 +228,9 @@ def _take(
         "replaced": f"Replaced the earlier {name}",
         "same": "Already here, unchanged",
     }
-    return FileResult(name, outcome, sentences[outcome], str(file.pk))
+    plain = file.facts.get("plain") if outcome != "same" and file.mask_of_id is None else ""
+    note = f". All {plain} in this set’s range of values: see Display and scale" if plain else ""
+    return FileResult(name, outcome, sentences[outcome] + note, str(file.pk))
 
 
 @with_fresh_count
@@ -259,7 +261,8 @@ def image_file_add(
             name,
             lambda stack: view_for(image_set, stack, is_mask=is_mask),
         )
-        mark = view_mark(image_set.picture_view) if facts.facts.get("kind") else ""
+        is_shown_deep = facts.facts.get("kind") and not is_mask
+        mark = view_mark(image_set.picture_view) if is_shown_deep else ""
         FileStore(image_set.organisation_id, "derived").put_derived(
             content.digest, f"{mark}.thumb.jpg", facts.thumbnail
         )
