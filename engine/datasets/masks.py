@@ -36,8 +36,9 @@ FEWEST_INSTANCES, FEWEST_DEEP_INSTANCES = 6, 2
 MOST_INSTANCES = 20_000
 """Maps of more numbers are taken for photographs."""
 
-MOST_GAPS = 4
-"""The largest number of a map of instances is at most so many times as large as their count."""
+MOST_GAPS, MOST_CLASS_NUMBER = 4, 255
+"""The largest number of a map of instances is at most so many times as large as their count, unless
+it is too large for a class: what is cut from a larger map keeps its numbers."""
 
 WHOLE_INSTANCES = 0.9
 """Share of the numbers of a map of instances that lie in one piece."""
@@ -127,7 +128,7 @@ def _instances(picture: Image.Image) -> MaskArray | None:
     """Where a map of instances has objects; None for all other pictures.
 
     What tells it from a photograph and from a map of classes: whole numbers from 0 without large
-    gaps, several of them, and nearly every number in one piece.
+    gaps or too large for classes, several of them, and nearly every number in one piece.
     """
     if picture.mode not in {"L", "P", "I", "I;16", "I;16B", "I;16L"} or has_opacity(picture):
         return None
@@ -137,7 +138,9 @@ def _instances(picture: Image.Image) -> MaskArray | None:
     values, places = np.unique(numbers, return_inverse=True)
     fewest = FEWEST_DEEP_INSTANCES if is_deep(picture) else FEWEST_INSTANCES
     is_count_plausible = fewest < len(values) <= MOST_INSTANCES
-    if not is_count_plausible or values[-1] > MOST_GAPS * len(values):
+    is_of_classes = values[-1] <= MOST_CLASS_NUMBER or len(values) <= FEWEST_INSTANCES
+    has_gaps = is_of_classes and values[-1] > MOST_GAPS * len(values)
+    if not is_count_plausible or has_gaps:
         return None
     labels = places.reshape(numbers.shape).astype(np.int32)  # 0 stays 0: it is the least
     starts = _pieces(labels)

@@ -166,6 +166,16 @@ def test_a_map_of_instances_marks_all_objects(kind: type, step: int) -> None:
     assert_array_equal(read_mask(encode(Image.fromarray(numbers), "TIFF")), numbers > 0)
 
 
+def test_objects_cut_from_a_larger_map_keep_their_numbers() -> None:
+    """Numbers from 4,000 on were called areas of a mask, of which it has two."""
+    numbers = discs()
+    numbers[numbers > 0] += 4_000
+    assert_array_equal(read_mask(encode(Image.fromarray(numbers), "TIFF")), numbers > 0)
+    scaled = discs(count=2) * np.uint16(30_000)
+    with pytest.raises(InvalidProblemError, match="a mask has two values"):
+        read_mask(encode(Image.fromarray(scaled), "TIFF"))
+
+
 def test_a_map_of_classes_in_many_pieces_is_still_refused() -> None:
     numbers = discs(kind=np.uint8)
     numbers[numbers > 0] = 1 + (numbers[numbers > 0] % 3)
@@ -186,6 +196,12 @@ def test_numbers_of_objects_may_have_any_kind(kind: type) -> None:
     numbers = discs(count=4).astype(kind)
     assert_array_equal(read_mask(tiff(numbers)), numbers > 0)
     assert_array_equal(read_mask(tiff((numbers > 0).astype(kind))), numbers > 0)
+
+
+def test_an_array_with_one_channel_last_is_a_mask() -> None:
+    truth = discs() > 0
+    for kind in (np.uint8, np.uint16, np.bool_):
+        assert_array_equal(read_mask(tiff(truth.astype(kind)[:, :, np.newaxis])), truth)
 
 
 def test_probabilities_of_64_bits_are_split_at_half() -> None:
