@@ -174,7 +174,7 @@ def parse(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--side", type=int, default=200, help="longest side of a model, pixels")
     parser.add_argument("--test", type=int, default=20)
     parser.add_argument("--out", type=Path, default=Path("results/classes"))
-    parser.add_argument("--quick", action="store_true", help="2 pictures, 1 % and all, 2 to test")
+    parser.add_argument("--quick", action="store_true", help="2 pictures, 1 %% and all, 2 to test")
     args = parser.parse_args(words)
     if strange := set(args.method.split(";")) - set(CONTESTANTS):
         parser.error(f"--method: expected some of {', '.join(CONTESTANTS)}, not {strange.pop()}")

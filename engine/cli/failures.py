@@ -3,6 +3,8 @@
 import sys
 from collections.abc import Sequence
 
+from engine.datasets.masks import NO_TWO_VALUES
+
 Failures = list[dict[str, str]]
 """Name and reason of every file passed over."""
 
@@ -11,7 +13,8 @@ def nothing_left(skipped: Sequence[dict[str, str]]) -> str:
     """One sentence when no file could be used."""
     reason = skipped[0]["reason"].rstrip(".")
     others = f" ({len(skipped) - 1} more likewise)" if len(skipped) > 1 else ""
-    return f"None of the images can be used: {reason}{others}."
+    hint = " Maps of labels are learned from with --classes." if NO_TWO_VALUES in reason else ""
+    return f"None of the images can be used: {reason}{others}.{hint}"
 
 
 def name_skipped(skipped: Sequence[dict[str, str]]) -> Sequence[dict[str, str]]:

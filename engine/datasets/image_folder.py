@@ -1,16 +1,27 @@
 """Which file is a picture and which is its mask, told from the names in a folder."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Container, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from engine.core.arguments import ByteImage
 from engine.core.errors import InvalidProblemError
-from engine.datasets.image_names import EXTENSIONS, MASK_WORD, is_lossy, mask_stem, picture_stem
+from engine.datasets.image_names import (
+    EXTENSIONS,
+    MASK_WORD,
+    is_lossy,
+    mask_stem,
+    picture_stem,
+    picture_stems,
+    prefixed_stem,
+)
 from engine.datasets.image_stacks import ImageStack
 from engine.datasets.large_pictures import is_large
 from engine.datasets.masks import MaskArray, match_mask, read_mask
 from engine.datasets.picture_view import PictureView, read_deep, read_image, set_view
+
+NUMPY_MASKS = ".npy"
+"""Ending of masks that scripts leave; other arrays of a folder are no pictures but results."""
 
 MOST_VIEWED = 24
 """Pictures of a set whose values say how all are shown."""
@@ -77,30 +88,34 @@ def list_images(folder: Path, masks: Path | None = None) -> tuple[ImageFile, ...
     A mask is NAME.mask.png (also NAME_mask.png, NAME-mask.png) beside NAME.jpg, or carries the same
     NAME in the folder ``masks``, with or without ``.mask``. NAME_seg.png, NAME_labels.tif and other
     endings of `MASK_SUFFIXES` are masks too, where none is called so. Without any of these, a
-    lossless NAME.png beside a photograph NAME.jpg is taken for its mask. Case does not matter.
-    Hidden files, folders and files of other kinds are passed over.
+    lossless NAME.png beside a photograph NAME.jpg is taken for its mask; mask_NAME.png is one where
+    there is a picture of that NAME. Case does not matter. Hidden files, folders and files of other
+    kinds are passed over.
 
     Raises
     ------
     InvalidProblemError
         If a folder does not exist, holds no pictures, or holds two pictures of one name.
     """
-    pictures, named, beside = _tell_apart(_picture_files(folder))
+    pictures, named, beside = _tell_apart(_picture_files(folder, {*EXTENSIONS, NUMPY_MASKS}))
     if not pictures:
         raise InvalidProblemError(_nothing_found(folder))
     elsewhere = []
     if masks is not None and masks.resolve() != folder.resolve():
-        elsewhere = _picture_files(masks)
-    choices = [_by_stem(paths) for paths in (elsewhere, named, beside)]
+        elsewhere = _picture_files(masks, {*EXTENSIONS, NUMPY_MASKS})
+    stems = {picture_stem(path.name) for path in pictures}
+    choices = [_by_stem(paths, stems) for paths in (elsewhere, named, beside)]
     notes = sorted(path for path in _visible(folder) if path.suffix.casefold() == ".json")
     own = {path.stem: path for path in notes}
     listed = []
-    for stem, (path, *twins) in _by_stem(pictures).items():
+    for path, *twins in _by_stem(pictures).values():
         if twins:
             raise InvalidProblemError(
                 f"{path.name} and {twins[0].name} have the same name; rename one."
             )
-        found = next((masks_of[stem] for masks_of in choices if stem in masks_of), [])
+        names = picture_stems(path.name)
+        lists = (masks_of[name] for masks_of in choices for name in names if name in masks_of)
+        found = next(lists, [])
         annotations = own.get(path.stem, notes[0] if notes else None)
         masks_found = tuple(_named_plainest(found))
         listed.append(ImageFile(path.stem, path, masks_found, annotations=annotations))
@@ -135,10 +150,15 @@ def _deep(files: Sequence[ImageFile]) -> Iterator[ImageStack]:
 def _tell_apart(files: list[Path]) -> tuple[list[Path], list[Path], list[Path]]:
     """Pictures, files named as masks, and lossless files beside a photograph of their name."""
     photographs = {picture_stem(path.name) for path in files if is_lossy(path.name)}
+    arrays = [path for path in files if path.suffix.casefold() == NUMPY_MASKS]
+    others = {path.name for path in files if path not in arrays}
+    stems = {picture_stem(name) for name in others if mask_stem(name) is None}
     pictures, named, beside = [], [], []
     for path in files:
-        if mask_stem(path.name) is not None:
+        if mask_stem(path.name) is not None or prefixed_stem(path.name, stems) is not None:
             named.append(path)
+        elif path in arrays:
+            continue
         elif not is_lossy(path.name) and picture_stem(path.name) in photographs:
             beside.append(path)
         else:
@@ -146,11 +166,13 @@ def _tell_apart(files: list[Path]) -> tuple[list[Path], list[Path], list[Path]]:
     return pictures, named, beside
 
 
-def _by_stem(paths: list[Path]) -> dict[str, list[Path]]:
-    """Files by the stem that a picture shares with its mask."""
+def _by_stem(paths: list[Path], pictures: Collection[str] = ()) -> dict[str, list[Path]]:
+    """Files by the stem that a picture shares with its mask; some name theirs by a prefix."""
     found: dict[str, list[Path]] = {}
     for path in paths:
-        found.setdefault(mask_stem(path.name) or picture_stem(path.name), []).append(path)
+        own = picture_stem(path.name)
+        prefixed = None if own in pictures else prefixed_stem(path.name, pictures)
+        found.setdefault(mask_stem(path.name) or prefixed or own, []).append(path)
     return found
 
 
@@ -164,11 +186,11 @@ def _named_plainest(masks: list[Path]) -> list[Path]:
     return plain or masks
 
 
-def _picture_files(folder: Path) -> list[Path]:
-    """Visible files of a picture's ending, sorted."""
+def _picture_files(folder: Path, endings: Container[str]) -> list[Path]:
+    """Visible files of some endings, sorted."""
     if not folder.is_dir():
         raise InvalidProblemError(f"{folder}: there is no such folder.")
-    return sorted(path for path in _visible(folder) if path.suffix.casefold() in EXTENSIONS)
+    return sorted(path for path in _visible(folder) if path.suffix.casefold() in endings)
 
 
 def _visible(folder: Path) -> list[Path]:

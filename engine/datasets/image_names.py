@@ -1,5 +1,7 @@
 """What a file's name says: a picture's format, and whose mask it is."""
 
+import unicodedata
+from collections.abc import Container
 from pathlib import PurePath
 
 LOSSY_EXTENSIONS = frozenset(
@@ -16,12 +18,30 @@ EXTENSIONS = LOSSY_EXTENSIONS | {
 
 MASK_WORD = "mask"
 MASK_SUFFIX = f".{MASK_WORD}"
+ILASTIK_MAP = "simple segmentation"
+OBJECT_WORDS = ("instances", "cp_masks")
+"""Words of masks whose numbers are of objects, however few; the second is Cellpose's."""
+
+_MASK_WORDS = (
+    *("mask", "masks", "seg", "segmentation", "label", "labels", "labelled", "labeled", "gt"),
+    *("groundtruth", "ground_truth", "annotation", "annotations", "binary", ILASTIK_MAP),
+    *OBJECT_WORDS,
+)
 MASK_SUFFIXES = tuple(
     f"{separator}{word}"
-    for word in ("mask", "masks", "seg", "segmentation", "label", "labels", "instances", "gt")
+    for word in sorted(_MASK_WORDS, key=len, reverse=True)  # a_cp_masks is not of a picture a_cp
     for separator in "._-"
 )
 """What other programs put behind a picture's name to name its mask."""
+
+MASK_PREFIXES = (
+    *(f"{word}{sign}" for word in ("mask", "label", "labels", "seg", "gt") for sign in "._-"),
+    "mask of ",
+)
+"""What other programs put before it; pictures may begin so too."""
+
+_PICTURE_PREFIXES = ("", "image_", "img_", "image-", "img-")
+_FIRST_CHANNEL = "_0000"
 
 MASK_FOLDERS = frozenset(
     {
@@ -34,8 +54,24 @@ MASK_FOLDERS = frozenset(
 
 
 def picture_stem(name: str) -> str:
-    """Return what names of a picture and of its mask share: "leaf" of "Leaf.JPG"."""
-    return PurePath(name).stem.casefold()
+    """Return what names of a picture and of its mask share: "leaf" of "Leaf.JPG".
+
+    Letters with accents are one sign or two, depending on the system that wrote the name.
+    """
+    return unicodedata.normalize("NFC", PurePath(name).stem).casefold()
+
+
+def picture_stems(name: str) -> tuple[str, ...]:
+    """Return the stems by which masks may name a picture: nnU-Net numbers its channels too.
+
+    Examples
+    --------
+    >>> picture_stems("a.png"), picture_stems("a_0000.png")
+    (('a',), ('a_0000', 'a'))
+    """
+    stem = picture_stem(name)
+    shorter = stem.removesuffix(_FIRST_CHANNEL)
+    return (stem,) if shorter in ("", stem) else (stem, shorter)
 
 
 def mask_stem(name: str) -> str | None:
@@ -53,6 +89,34 @@ def mask_stem(name: str) -> str | None:
     return None
 
 
+def prefixed_stem(name: str, stems: Container[str]) -> str | None:
+    """Return which of some pictures a name like mask_a.png points to; None if to none of them.
+
+    Examples
+    --------
+    >>> prefixed_stem("mask_1.png", {"image_1"}), prefixed_stem("Mask of a.tif", {"a"})
+    ('image_1', 'a')
+    >>> prefixed_stem("mask_1.png", {"mask_1"}) is None
+    True
+    """
+    own = mask_stem(name) or picture_stem(name)
+    rests = (own.removeprefix(prefix) for prefix in MASK_PREFIXES if own.startswith(prefix))
+    named = (f"{prefix}{rest}" for rest in rests for prefix in _PICTURE_PREFIXES)
+    return next((stem for stem in named if stem in stems and stem != own), None)
+
+
+def numbers_objects(name: str) -> bool:
+    """Whether a mask's name says that its numbers are of objects: a_instances.tif, a_cp_masks.png.
+
+    Examples
+    --------
+    >>> numbers_objects("a_instances.tif"), numbers_objects("instances.tif")
+    (True, False)
+    """
+    ending = picture_stem(name).removesuffix(MASK_SUFFIX)
+    return any(ending.endswith(f"{sign}{word}") for word in OBJECT_WORDS for sign in "._-")
+
+
 def name_in_set(path: str) -> str:
     """Return the name that a file of an archive has in one folder for all.
 
@@ -66,7 +130,8 @@ def name_in_set(path: str) -> str:
     """
     *folders, name = path.replace("\\", "/").split("/")
     is_mask = any(folder.casefold() in MASK_FOLDERS for folder in folders)
-    if not is_mask or mask_stem(name) is not None:
+    is_picture = PurePath(name).suffix.casefold() in {*EXTENSIONS, ".npy"}
+    if not is_mask or not is_picture or mask_stem(name) is not None:
         return name
     return f"{PurePath(name).stem}{MASK_SUFFIX}{PurePath(name).suffix}"
 

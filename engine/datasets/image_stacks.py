@@ -20,6 +20,9 @@ _PNG_COLOURS = {2: 3, 6: 4}
 MAX_STACK_BYTES = 800_000_000
 """Stacks that unpack to more are refused: one process must not take the memory of all."""
 
+MOST_CHANNELS_LAST, NARROWEST = 8, 4
+"""What is last of an array counts channels if it is so few, and both sides are so many times it."""
+
 MAX_CHANNELS = 32
 FEWEST_COLOUR_SAMPLES = 3
 _MOST_COLOUR_SAMPLES = 4
@@ -112,7 +115,7 @@ def _read_tiff(content: bytes, label: str, max_pixels: int) -> ImageStack | None
                 )
             if int(series.keyframe.compression) not in _PACKED:
                 raise _unpacked_nowhere(series, label)
-            _check_size(series.shape, series.axes, series.dtype.itemsize, label, max_pixels)
+            _check_size(series.shape, meant_axes(series), series.dtype.itemsize, label, max_pixels)
             planes = _as_meant(series.keyframe, _planes(series, _numbers(series, label)))
             return ImageStack(planes, _pixel_size(file, series), _is_colour(series))
     except InvalidProblemError:
@@ -130,6 +133,18 @@ def tiff_pixel_size(content: bytes) -> float | None:
             return _pixel_size(file, file.series[0])
     except unreadable_tiff():
         return None
+
+
+def meant_axes(series: Any) -> str:
+    """Return the axes of a series of tifffile's.
+
+    Of an array (height, width, few) it makes a page of each row; the last are channels.
+    """
+    if series.kind != "shaped" or series.axes != "QYX":
+        return str(series.axes)
+    *sides, last = series.shape
+    is_channel = last <= MOST_CHANNELS_LAST and min(sides) >= NARROWEST * last
+    return "YXC" if is_channel else "QYX"
 
 
 def _is_plain(series: Any) -> bool:
@@ -223,7 +238,7 @@ def _of_cielab(planes: NDArray[Any]) -> NDArray[Any]:
 
 def _planes(series: Any, given: NDArray[Any]) -> NDArray[Any]:
     """All numbers, in the order pages, channels, rows, columns."""
-    axes = series.axes
+    axes = meant_axes(series)
     numbers = given.reshape(series.shape)
     pages = [k for k, axis in enumerate(axes) if axis not in "CSYX"]
     channels = [k for k, axis in enumerate(axes) if axis in "CS"]

@@ -12,7 +12,8 @@ from PIL import Image
 from engine.core.errors import InvalidProblemError
 from engine.crf.class_features import MOST_CLASSES, UNKNOWN
 from engine.datasets.damage import unreadable_tiff
-from engine.datasets.images import MAX_PIXELS, damage_in_words, open_picture, picture_label
+from engine.datasets.images import MAX_PIXELS, damage_in_words, picture_label
+from engine.datasets.map_numbers import open_map
 from engine.datasets.masks import mask_fits
 
 ValueMap = NDArray[np.int64]
@@ -85,7 +86,7 @@ def read_values(
         As for `read_image`, or if the numbers are fractions.
     """
     label = picture_label(source, name)
-    picture = open_picture(source, label, max_pixels)
+    picture = open_map(source, label, max_pixels)
     with damage_in_words(label):
         if picture.mode in WHOLE_NUMBERS:
             return np.asarray(picture).astype(np.int64)

@@ -14,10 +14,10 @@ from engine.datasets.images import (
     deep_tiles,
     has_opacity,
     is_deep,
-    open_picture,
     picture_label,
     tiles,
 )
+from engine.datasets.map_numbers import open_map
 
 MaskArray = NDArray[np.bool_]
 
@@ -36,11 +36,23 @@ FEWEST_INSTANCES, FEWEST_DEEP_INSTANCES = 6, 2
 MOST_INSTANCES = 20_000
 """Maps of more numbers are taken for photographs."""
 
-MOST_GAPS = 4
-"""The largest number of a map of instances is at most so many times as large as their count."""
+MOST_GAPS, MOST_CLASS_NUMBER = 4, 255
+"""The largest number of a map of instances is at most so many times as large as their count, unless
+it is too large for a class: what is cut from a larger map keeps its numbers."""
 
 WHOLE_INSTANCES = 0.9
 """Share of the numbers of a map of instances that lie in one piece."""
+
+NO_TWO_VALUES = "a mask has two values, but"
+"""What is said of every map of labels that stands in place of a mask."""
+
+LOSSY_FORMATS = frozenset({"JPEG", "MPO", "WEBP", "AVIF"})
+
+LEAST_CONTRAST = 64
+"""Levels between the darkest and the lightest pixel of a mask in a lossy format."""
+
+PLAIN_MIDDLE_SHARE = 0.01
+"""A mask in a lossy format with a larger share of even mid-grey is a map of labels."""
 
 MIN_MASK_SIDE = 8
 """A mask with a shorter side is resized only if its picture has so short a side too, pixels."""
@@ -85,7 +97,7 @@ def read_mask(
     [[True, False]]
     """
     label = picture_label(source, name)
-    picture = open_picture(source, label, max_pixels)
+    picture = open_map(source, label, max_pixels)
     with damage_in_words(label):
         objects = _instances(picture)
         if objects is not None:
@@ -105,6 +117,8 @@ def read_mask(
             f"{label}: this does not look like a mask, since {middle:.0%} of its pixels are "
             "neither dark nor light."
         )
+    if picture.format in LOSSY_FORMATS:
+        _check_lossy(values, (low, high), label)
     if 2 < len(used) <= FEW_VALUES:
         _check_two_values(values, counts, label)
     return np.asarray(values >= (low + high + 1) // 2)
@@ -114,7 +128,7 @@ def _instances(picture: Image.Image) -> MaskArray | None:
     """Where a map of instances has objects; None for all other pictures.
 
     What tells it from a photograph and from a map of classes: whole numbers from 0 without large
-    gaps, several of them, and nearly every number in one piece.
+    gaps or too large for classes, several of them, and nearly every number in one piece.
     """
     if picture.mode not in {"L", "P", "I", "I;16", "I;16B", "I;16L"} or has_opacity(picture):
         return None
@@ -124,7 +138,9 @@ def _instances(picture: Image.Image) -> MaskArray | None:
     values, places = np.unique(numbers, return_inverse=True)
     fewest = FEWEST_DEEP_INSTANCES if is_deep(picture) else FEWEST_INSTANCES
     is_count_plausible = fewest < len(values) <= MOST_INSTANCES
-    if not is_count_plausible or values[-1] > MOST_GAPS * len(values):
+    is_of_classes = values[-1] <= MOST_CLASS_NUMBER or len(values) <= FEWEST_INSTANCES
+    has_gaps = is_of_classes and values[-1] > MOST_GAPS * len(values)
+    if not is_count_plausible or has_gaps:
         return None
     labels = places.reshape(numbers.shape).astype(np.int32)  # 0 stays 0: it is the least
     starts = _pieces(labels)
@@ -143,7 +159,7 @@ def _check_colours(picture: Image.Image, label: str) -> None:
     is_coloured = np.ptp(colours[used], axis=1).max(initial=0) > NOISE
     if is_coloured and len(used) > 2:
         raise InvalidProblemError(
-            f"{label}: a mask has two values, but this one has {len(used)} colours; draw what is "
+            f"{label}: {NO_TWO_VALUES} this one has {len(used)} colours; draw what is "
             "to be found in white and all else in black."
         )
 
@@ -250,8 +266,30 @@ def _check_two_values(values: ByteImage, counts: IntArray, label: str) -> None:
         is_plain &= inner == neighbours
     low, *between, high = np.flatnonzero(counts).tolist()
     areas = [v for v in between if 2 * np.count_nonzero(is_plain & (inner == v)) > counts[v]]
+    if high < FEW_VALUES:
+        areas = between  # small numbers are labels, however small their areas
     if areas == between or any(low + NOISE < value < high - NOISE for value in areas):
         raise InvalidProblemError(
-            f"{label}: a mask has two values, but areas of this one have {len(areas) + 2}; draw "
+            f"{label}: {NO_TWO_VALUES} areas of this one have {len(areas) + 2}; draw "
             "what is to be found in white and all else in black."
+        )
+
+
+def _check_lossy(values: ByteImage, ends: tuple[int, int], label: str) -> None:
+    """Refuse labels in a lossy file: small numbers it changes, and of areas it blurs the edges."""
+    low, high = ends
+    if high - low < LEAST_CONTRAST:
+        raise InvalidProblemError(
+            f"{label}: its values lie between {low} and {high}, and this format changes them; save "
+            "masks and labels as PNG or TIFF."
+        )
+    numbers = values.astype(np.int16)
+    inner = numbers[1:-1, 1:-1]
+    is_even = (4 * (inner - low) > high - low) & (4 * (inner - low) < 3 * (high - low))
+    for other in (numbers[:-2, 1:-1], numbers[2:, 1:-1], numbers[1:-1, :-2], numbers[1:-1, 2:]):
+        is_even &= np.abs(inner - other) < NOISE
+    if is_even.size and is_even.mean() > PLAIN_MIDDLE_SHARE:
+        raise InvalidProblemError(
+            f"{label}: {NO_TWO_VALUES} {is_even.mean():.0%} of this one is evenly grey; "
+            "draw what is to be found in white and all else in black, or save labels as PNG."
         )

@@ -4,6 +4,8 @@
 // When all are settled, #set-files hears "uploads-over" and reads itself again.
 
 const AT_ONCE = 2;
+// What may be painted on another picture, which has to be there first.
+const ABOUT_ANOTHER = /\.(json|geojson|roi)$|mask|label|seg|scribble|truth|annot|instance|[._-]gt[._-]/i;
 const WORDS = { added: "Saved", replaced: "Replaced", same: "Already here", refused: "Not saved" };
 
 class Uploads {
@@ -56,9 +58,11 @@ class Uploads {
     this.part("title").textContent = "Uploading";
     this.part("close").hidden = true;
     this.part("stop").hidden = false;
-    for (const file of files) {
+    const byTurn = files.map((file) => ({ file, isAbout: ABOUT_ANOTHER.test(file.name) }));
+    byTurn.sort((first, second) => first.isAbout - second.isAbout);
+    for (const { file, isAbout } of byTurn) {
       this.bytes.total += file.size;
-      this.waiting.push({ file, name: name && files.length === 1 ? name : null, row: this.row(file.name) });
+      this.waiting.push({ file, isAbout, name: name && files.length === 1 ? name : null, row: this.row(file.name) });
     }
     this.panel.scrollIntoView({ block: "nearest" });
     this.next();
@@ -80,7 +84,11 @@ class Uploads {
   }
 
   next() {
-    while (this.running.size < AT_ONCE && this.waiting.length > 0) this.send(this.waiting.shift());
+    while (this.running.size < AT_ONCE && this.waiting.length > 0) {
+      const isEarly = this.waiting[0].isAbout && [...this.running].some((upload) => !upload.isAbout);
+      if (isEarly) break;
+      this.send(this.waiting.shift());
+    }
     this.showTotal();
     if (this.running.size === 0 && this.waiting.length === 0) this.finish();
   }

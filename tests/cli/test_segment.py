@@ -273,3 +273,18 @@ def test_deep_pictures_are_shown_as_those_that_were_learned_from(
     assert main(["segment", "predict", *words]) == 2
     assert "damaged" in capsys.readouterr().err
     assert not (tmp_path / "not_written").exists()
+
+
+def test_maps_of_labels_in_place_of_masks_get_a_hint(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Whoever had classes was told to draw in black and white."""
+    values = np.zeros((20, 30), dtype=np.uint8)
+    values[4:10, 4:10], values[4:10, 14:24] = 1, 2
+    values[14:18, 4:10] = 1
+    Image.fromarray(values * 60).save(tmp_path / "a.png")
+    Image.fromarray(values).save(tmp_path / "a_labels.png")
+    words = ("--images", str(tmp_path), "--out", str(tmp_path / "m.npz"))
+    code, answer = run(capsys, "train", *words)
+    assert code == 2
+    assert answer["error"].endswith("in black. Maps of labels are learned from with --classes.")

@@ -54,6 +54,19 @@ def test_five_channels_of_bytes_are_channels() -> None:
     assert stack.planes.shape == (1, 5, 24, 32)
 
 
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_channels_last_of_a_script_are_channels(count: int) -> None:
+    """tifffile makes a page of every row: the picture was as wide as it had channels."""
+    numbers = np.stack([DEEP[:, :, 0] // (k + 1) for k in range(count)], axis=2)
+    stack = read_deep(tiff(numbers))
+    assert stack is not None
+    assert stack.planes.shape == (1, count, 24, 32)
+    assert np.array_equal(stack.planes[0, -1], numbers[:, :, -1])
+    pages = read_deep(tiff(np.stack([DEEP[:, :, 0]] * 6)))
+    assert pages is not None
+    assert pages.planes.shape == (6, 1, 24, 32)
+
+
 def test_deep_whites_noted_as_zero_are_light() -> None:
     content = tiff(65535 - DEEP[:, :, 0], photometric="miniswhite")
     assert np.array_equal(read_image(content), read_image(tiff(DEEP[:, :, 0])))

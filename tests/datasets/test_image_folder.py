@@ -56,6 +56,32 @@ def test_masks_may_be_called_as_on_the_pages(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+def test_masks_may_be_called_as_other_programs_call_them(tmp_path: Path) -> None:
+    """Cellpose's masks had no picture, and those with a word before the name were pictures."""
+    folder = touch(tmp_path / "a", "a.png", "a_cp_masks.png", "image_1.png", "mask_1.png")
+    touch(folder, "Mask of b.tif", "b.png", "c_0000.png", "c.mask.png", "mask_9.png")
+    touch(folder, "Gro\u0308ße.png", "Größe_mask.png")
+    assert pairs(folder) == {
+        "a.png": "a_cp_masks.png", "image_1.png": "mask_1.png", "b.png": "Mask of b.tif",
+        "c_0000.png": "c.mask.png", "mask_9.png": None, "Gro\u0308ße.png": "Größe_mask.png",
+    }  # fmt: skip
+    masks = touch(tmp_path / "m", "mask_9.png", "label_1.png")
+    assert pairs(folder, masks)["mask_9.png"] == "mask_9.png"
+    assert pairs(folder, masks)["image_1.png"] == "label_1.png"
+
+
+def test_masks_may_be_arrays_of_numpy(tmp_path: Path) -> None:
+    """They were passed over; arrays that are no masks are results, and no pictures."""
+    folder = touch(tmp_path / "a", "x.png", "y.png", "mask_z.png")
+    for name in ("x_mask.npy", "y.marginals.npy", "z.npy"):
+        np.save(folder / name, np.eye(4, dtype=bool))
+    assert pairs(folder) == {"x.png": "x_mask.npy", "y.png": None, "mask_z.png": None}
+    (masks := tmp_path / "m").mkdir()
+    np.save(masks / "y.npy", np.eye(4, dtype=bool))
+    files = {file.name: file for file in list_images(folder, masks)}
+    assert_array_equal(files["y"].read_mask((4, 4)), np.eye(4, dtype=bool))
+
+
 def test_a_second_mask_is_named_when_a_mask_is_wanted(tmp_path: Path) -> None:
     """The last one used to win without a word; whoever only predicts needs neither."""
     folder = touch(tmp_path / "a", "x.jpg", "x.mask.png", "x_mask.png")

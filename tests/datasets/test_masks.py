@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tifffile
 from numpy.testing import assert_array_equal
 from PIL import Image, ImageDraw
 
@@ -165,9 +166,90 @@ def test_a_map_of_instances_marks_all_objects(kind: type, step: int) -> None:
     assert_array_equal(read_mask(encode(Image.fromarray(numbers), "TIFF")), numbers > 0)
 
 
+def test_objects_cut_from_a_larger_map_keep_their_numbers() -> None:
+    """Numbers from 4,000 on were called areas of a mask, of which it has two."""
+    numbers = discs()
+    numbers[numbers > 0] += 4_000
+    assert_array_equal(read_mask(encode(Image.fromarray(numbers), "TIFF")), numbers > 0)
+    scaled = discs(count=2) * np.uint16(30_000)
+    with pytest.raises(InvalidProblemError, match="a mask has two values"):
+        read_mask(encode(Image.fromarray(scaled), "TIFF"))
+
+
 def test_a_map_of_classes_in_many_pieces_is_still_refused() -> None:
     numbers = discs(kind=np.uint8)
     numbers[numbers > 0] = 1 + (numbers[numbers > 0] % 3)
     numbers[30:38, 40:58] = 4
     with pytest.raises(InvalidProblemError, match="a mask has two values"):
         read_mask(encode(Image.fromarray(numbers * 60)))
+
+
+def tiff(numbers: np.ndarray, **options: object) -> bytes:
+    stream = io.BytesIO()
+    tifffile.imwrite(stream, numbers, **options)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.uint64, np.float32, np.float64])
+def test_numbers_of_objects_may_have_any_kind(kind: type) -> None:
+    """Labels of scripts have 64 bits, those of ImageJ's plugins are floats: both were refused."""
+    numbers = discs(count=4).astype(kind)
+    assert_array_equal(read_mask(tiff(numbers)), numbers > 0)
+    assert_array_equal(read_mask(tiff((numbers > 0).astype(kind))), numbers > 0)
+
+
+def test_an_array_with_one_channel_last_is_a_mask() -> None:
+    truth = discs() > 0
+    for kind in (np.uint8, np.uint16, np.bool_):
+        assert_array_equal(read_mask(tiff(truth.astype(kind)[:, :, np.newaxis])), truth)
+
+
+def test_probabilities_of_64_bits_are_split_at_half() -> None:
+    values = np.tile(np.linspace(0, 1, 50) ** 9, (20, 1))
+    values[:, -6:] = 1.0
+    assert_array_equal(read_mask(tiff(values)), values >= 0.5)
+
+
+def test_a_mask_of_yes_and_no_that_tifffile_wrote_is_not_turned_over() -> None:
+    """It notes that 0 is white, and reads it back as it was: so did nobody else."""
+    truth = discs() > 0
+    assert_array_equal(read_mask(tiff(truth)), truth)
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.uint16])
+def test_objects_of_imagej_are_255_however_they_are_shown(kind: type) -> None:
+    """Made while "Black background" is off, a mask is shown black on white."""
+    numbers = np.where(discs() > 0, np.iinfo(kind).max, 0).astype(kind)
+    content = tiff(numbers, photometric="miniswhite", description="ImageJ=1.54f\n", software=False)
+    assert_array_equal(read_mask(content), numbers > 0)
+    of_a_scanner = tiff(numbers, photometric="miniswhite", software="Scan")
+    if kind is np.uint8:
+        assert_array_equal(read_mask(of_a_scanner), numbers == 0)
+
+
+def test_small_areas_of_small_numbers_are_labels_too() -> None:
+    """Spots of two kinds, six pixels across, were taken for smooth edges and became one kind."""
+    values = np.zeros((40, 60), dtype=np.uint8)
+    for k in range(6):
+        values[4 : 9 - k % 2, 4 + 9 * k : 9 + 9 * k - k % 2] = 1 + k % 2
+    with pytest.raises(InvalidProblemError, match="areas of this one have 3"):
+        read_mask(encode(Image.fromarray(values)))
+
+
+@pytest.mark.parametrize("values", [(0, 127, 254), (0, 85, 170, 255)])
+def test_a_map_of_labels_in_a_lossy_file_is_no_mask(values: tuple[int, ...]) -> None:
+    """The middle class, a tenth of the picture, went to whichever side was nearer."""
+    picture = np.zeros((120, 160), dtype=np.uint8)
+    for number, value in enumerate(values[1:]):
+        picture[20:60, 10 + 45 * number : 45 + 45 * number] = value
+    for quality in (60, 90):
+        content = encode(Image.fromarray(picture), "JPEG", quality=quality)
+        with pytest.raises(InvalidProblemError, match=r"x\.jpg: .*(two values|neither dark)"):
+            read_mask(content, name="x.jpg")
+
+
+def test_small_numbers_in_a_lossy_file_are_lost() -> None:
+    """They were split in their middle, which cut through classes."""
+    content = encode(Image.fromarray(discs(count=4, kind=np.uint8)), "JPEG", quality=90)
+    with pytest.raises(InvalidProblemError, match=r"x\.jpg: .*changes.*PNG or TIFF"):
+        read_mask(content, name="x.jpg")

@@ -56,6 +56,7 @@ def pieces_deal(*, job: Job, outcome: registry.Pieces) -> list[uuid.UUID]:
             stores_bytes=0,
             sentence=_sentence(done, total, 0),
             progress=done / max(total, 1),
+            seconds_left=outcome.seconds_left,
             heartbeat_at=Now(),
             result={"done_before": done},
         )
@@ -73,14 +74,12 @@ def spread_report(*, job_id: uuid.UUID) -> None:
         return
     done, total = _standing(job)
     done_here = done - job.result.get("done_before", 0)
-    left = None
+    told: dict[str, float] = {}
     if done_here > 0 and job.attempt_started_at is not None:
         seconds = (timezone.now() - job.attempt_started_at).total_seconds()
-        left = max(seconds, 0.0) / done_here * (total - done)
+        told["seconds_left"] = max(seconds, 0.0) / done_here * (total - done)
     running = job.pieces.filter(state=JobState.RUNNING).count()
-    whole.update(
-        sentence=_sentence(done, total, running), progress=done / max(total, 1), seconds_left=left
-    )
+    whole.update(sentence=_sentence(done, total, running), progress=done / max(total, 1), **told)
 
 
 def spread_advance(*, job_id: uuid.UUID) -> None:

@@ -20,10 +20,14 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """What a function returns whose work goes on in pieces; ``kind`` names their function."""
+    """What a function returns whose work goes on in pieces; ``kind`` names their function.
+
+    ``seconds_left`` is what all of it is expected to take, until some of it is done.
+    """
 
     kind: str
     pieces: list[Piece]
+    seconds_left: float | None = None
 
 
 Outcome = dict[str, Any] | Callable[[], dict[str, Any] | None] | Pieces | None

@@ -14,7 +14,7 @@ from PIL import Image
 from skimage.draw import polygon
 
 from engine import InvalidProblemError
-from engine.datasets.images import open_picture
+from engine.datasets.map_numbers import open_map
 from webapp.common.json_text import read_json
 from webapp.segmentation.errors import SegmentationError
 
@@ -30,6 +30,7 @@ VOC = (
     "Cow", "Dining table", "Dog", "Horse", "Motorbike", "Person", "Potted plant", "Sheep", "Sofa",
     "Train", "TV monitor",
 )  # fmt: skip
+_VOC_BORDER = 0xE0E0C0
 _VOC_COLOURS = [[0, 0, 0], [128, 0, 0], [0, 128, 0], [128, 128, 0]]
 
 
@@ -105,13 +106,18 @@ def _of_coco(tree: Mapping[str, Any], name: str) -> Iterator[Annotation]:
     found = {
         one["id"]: Annotation(
             PurePosixPath(str(one["file_name"]).replace("\\", "/")).name,
-            (int(one["width"]), int(one["height"])),
+            _size_said(one.get("width"), one.get("height")),
         )
         for one in tree["images"]
     }
     if len(tree["annotations"]) > MOST_SHAPES:
         raise SegmentationError(f"{name} has more than {MOST_SHAPES:,} annotations.")
     for one in tree["annotations"]:
+        if one["image_id"] not in found:
+            raise SegmentationError(
+                f"{name}: annotation {one.get('id')} is of image {one['image_id']}, which is not "
+                "in its list of images."
+            )
         annotation = found[one["image_id"]]
         kind = names.get(one["category_id"], f"Class {one['category_id']}")
         drawn = one.get("segmentation")
@@ -160,9 +166,13 @@ def _unpacked_runs(packed: str, name: str) -> list[int]:
     return lengths
 
 
+def _size_said(width: Any, height: Any) -> tuple[int, int] | None:
+    """What a file says of an image's size; some programs leave it out."""
+    return (int(width), int(height)) if width and height else None
+
+
 def _of_labelme(tree: Mapping[str, Any], name: str) -> Annotation:
-    size = tree.get("imageWidth"), tree.get("imageHeight")
-    known = (int(size[0]), int(size[1])) if all(size) else None
+    known = _size_said(tree.get("imageWidth"), tree.get("imageHeight"))
     path = str(tree.get("imagePath") or f"{PurePosixPath(name).stem}.png").replace("\\", "/")
     annotation = Annotation(PurePosixPath(path).name, known)
     for one in tree["shapes"][:MOST_SHAPES]:
@@ -211,23 +221,22 @@ def _numbers(values: Any) -> list[float]:
 
 
 def read_class_map(path: Path, name: str, *, is_of_objects: bool = False) -> Annotation | None:
-    """Read a map of classes: few whole numbers, 255 unknown; None where the file is none.
+    """Read a map of classes: few whole numbers, 255 unknown, or few colours, black the background.
 
-    In a file named as scribbles 0 is not painted, in all others it is the background. Where the
-    numbers count objects, all of these are one class.
+    None where the file is neither. In a file named as scribbles 0 is not painted, in all others it
+    is the background. Where the numbers count objects, all of these are one class.
     """
     try:
-        picture = open_picture(path, name, MOST_AREA)
+        picture = open_map(path, name, MOST_AREA)
     except InvalidProblemError:
         return None
-    is_whole = picture.format in {"PNG", "TIFF", "BMP", "GIF"}
-    if not is_whole or picture.mode not in {"L", "P", "I;16", "I"}:
+    is_whole = picture.format in {"PNG", "TIFF", "BMP", "GIF", None}  # None: opened by its numbers
+    found = _numbers_and_colours(picture) if is_whole else None
+    if found is None:
         return None
-    values, palette = np.asarray(picture), picture.getpalette() or []
-    is_indexed = picture.mode == "P"
+    values, colours, is_by_colour = found
     present = [int(value) for value in np.unique(values) if value != UNKNOWN]
-    colours = np.array(palette[: 3 * 256], dtype=int).reshape(-1, 3).tolist() if is_indexed else []
-    is_voc = colours[:4] == _VOC_COLOURS
+    is_voc = colours[:4] == _VOC_COLOURS and not is_by_colour
     if is_of_objects or (is_voc and _counts_objects(present)):
         values = np.where((values == 0) | (values == UNKNOWN), values, 1)
         present, is_of_objects = [value for value in (0, 1) if (values == value).any()], True
@@ -246,8 +255,33 @@ def read_class_map(path: Path, name: str, *, is_of_objects: bool = False) -> Ann
             kind = VOC[value]
         known = value < len(colours) and any(colours[value])
         colour = "#{:02x}{:02x}{:02x}".format(*colours[value]) if known else ""
+        if is_by_colour and kind.startswith("Class"):
+            kind = f"Colour {colour}"  # numbers would differ from picture to picture
         annotation.shapes += _filled(values == value, kind, colour)
     return annotation if annotation.shapes else None
+
+
+def _numbers_and_colours(
+    picture: Image.Image,
+) -> tuple[NDArray[Any], list[list[int]], bool] | None:
+    """Numbers of a map, their colours where it has some, and whether only these tell.
+
+    None for photographs.
+    """
+    if picture.mode in {"L", "I;16", "I"}:
+        return np.asarray(picture), [], False
+    if picture.mode == "P":
+        palette = np.array((picture.getpalette() or [])[: 3 * 256], dtype=int)
+        return np.asarray(picture), palette.reshape(-1, 3).tolist(), False
+    if picture.mode not in {"RGB", "RGBA"}:
+        return None
+    packed = np.asarray(picture.convert("RGB")).astype(np.int32) @ np.array([65536, 256, 1])
+    used = sorted({0, *np.unique(packed).tolist()} - {_VOC_BORDER})
+    if len(used) > MOST_CLASSES + 1:
+        return None
+    numbers = np.searchsorted(used, packed).astype(np.uint8)
+    numbers[packed == _VOC_BORDER] = UNKNOWN
+    return numbers, [[one >> 16, one >> 8 & 255, one & 255] for one in used], True
 
 
 def _counts_objects(present: list[int]) -> bool:

@@ -8,6 +8,7 @@ or an archive with too many entries, is refused whole, before anything is read.
 import errno
 import stat
 import struct
+import unicodedata
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -25,6 +26,9 @@ MAX_TOTAL_BYTES = 4 * 1024**3
 # Photographs do not compress at all and masks by a factor of some hundreds; DEFLATE stops at 1,032.
 MAX_RATIO = 600
 RATIO_MATTERS_ABOVE_BYTES = 1024**2
+_CLASSES, _OBJECTS = "segmentationclass/", "segmentationobject/"
+_OF_OBJECTS = "It numbers objects whose classes SegmentationClass has, which were taken instead."
+SYSTEM_FILES = {"thumbs.db", "desktop.ini"}  # that Windows leaves in folders
 SUPPORTED = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 # Read errors of a damaged entry: from the container, from DEFLATE, from the end of the file, and
 # from a directory that points before the beginning or beyond all ends.
@@ -54,8 +58,12 @@ class ArchiveEntry:
 
 
 def display_name(raw: str) -> str:
-    """Return the last part of a path of any system, without control characters."""
-    last = PurePosixPath(raw.replace("\\", "/")).name
+    """Return the last part of a path of any system, without control characters.
+
+    macOS writes letters with accents as two signs: they are joined, so that files of one name on
+    two systems have one name here.
+    """
+    last = unicodedata.normalize("NFC", PurePosixPath(raw.replace("\\", "/")).name)
     return "".join(c for c in last if c.isprintable()).strip()[:200]
 
 
@@ -118,7 +126,8 @@ def _too_many(count: int) -> str:
 
 def archive_entries(archive: zipfile.ZipFile) -> Iterator[ArchiveEntry]:
     """Yield every file of the archive with its refusal, if any; folders and system files are
-    passed over in silence. Files of one name are refused all: one would take the others' place."""
+    passed over in silence. Files of one name are refused all: one would take the others' place.
+    Of VOC's two maps of a picture, which have one name, that of classes is taken."""
     found = list(_visible_entries(archive))
     paths: dict[str, list[str]] = {}
     for entry in found:
@@ -126,7 +135,10 @@ def archive_entries(archive: zipfile.ZipFile) -> Iterator[ArchiveEntry]:
             paths.setdefault(entry.name, []).append(entry.info.filename)
     for entry in found:
         same = paths.get(entry.name, [])
-        if entry.refusal is None and len(same) > 1:
+        if _is_voc_pair(same):
+            is_refused = _OBJECTS in entry.info.filename.casefold()
+            yield replace(entry, refusal=_OF_OBJECTS) if is_refused else entry
+        elif entry.refusal is None and len(same) > 1:
             others = ", ".join(_shown(path) for path in same[:3])
             yield replace(
                 entry,
@@ -137,6 +149,13 @@ def archive_entries(archive: zipfile.ZipFile) -> Iterator[ArchiveEntry]:
             yield entry
 
 
+def _is_voc_pair(paths: list[str]) -> bool:
+    """Whether these are the maps of classes and of objects of one picture, as VOC has them."""
+    lower = [path.casefold() for path in paths]
+    counts = [sum(folder in path for path in lower) for folder in (_CLASSES, _OBJECTS)]
+    return len(paths) == 2 and counts == [1, 1]
+
+
 def _shown(path: str) -> str:
     """A path within an archive, without control characters."""
     return "".join(c for c in path if c.isprintable())[:120]
@@ -145,7 +164,9 @@ def _shown(path: str) -> str:
 def _visible_entries(archive: zipfile.ZipFile) -> Iterator[ArchiveEntry]:
     for info in archive.infolist():
         raw = info.filename
-        hidden = display_name(raw).startswith(".") and display_name(raw) not in {"..", "."}
+        name = display_name(raw)
+        hidden = name.startswith(".") and name not in {"..", "."}
+        hidden |= name.casefold() in SYSTEM_FILES
         if raw.endswith("/") or raw.startswith("__MACOSX/") or hidden:
             continue
         yield ArchiveEntry(display_name(name_in_set(raw)), info, entry_refusal(info))

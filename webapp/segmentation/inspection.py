@@ -6,12 +6,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 
 from engine import InvalidProblemError
 from engine.datasets import read_image, read_mask
 from engine.datasets.foreign_files import HEIC, JPEG_2000, NUMPY, foreign_kind
 from engine.datasets.image_names import mask_stem
+from engine.datasets.image_stacks import ImageStack
 from engine.datasets.picture_view import PictureView, picture_facts, read_deep, show_stack
 
 THUMBNAIL_SIDE = 320
@@ -64,12 +67,19 @@ def inspect_file(path: Path, name: str, choose: ChooseView = lambda stack: None)
     """
     width, height, thumbnail, facts = _size_and_thumbnail(path, name, choose)
     kind = picture_format(path)
+    is_named_so = mask_stem(name) is not None
+    mask, reason = None, ""
+    if kind in LOSSLESS_FORMATS or is_named_so:
+        mask, reason = _as_mask(path, name)
+    if is_named_so and mask is None:
+        facts["not_mask"] = reason
+    elif is_named_so:  # its numbers may be so small that all would be black
+        thumbnail = _thumbnail(mask.astype(np.uint8) * 255)
     return FileFacts(
         width=width,
         height=height,
         media_type=MEDIA_TYPES.get(kind, "application/octet-stream"),
-        mask_like=(kind in LOSSLESS_FORMATS or mask_stem(name) is not None)
-        and _reads_as_mask(path, name),
+        mask_like=mask is not None,
         thumbnail=thumbnail,
         facts=facts,
     )
@@ -91,10 +101,13 @@ def _size_and_thumbnail(
             "pages": found.n_pages,
             "pixel_size": found.pixel_size,
         }
+        if not np.isfinite(stack.planes).any():
+            raise InvalidProblemError(f"{name}: holds no finite number.")
         view = choose(stack)
         pixels = show_stack(stack, view) if view else read_image(path, name=name)
-    small = small_copy(Image.fromarray(pixels), THUMBNAIL_SIDE)
-    return pixels.shape[1], pixels.shape[0], jpeg_bytes(small, quality=82), facts
+        if plain := _plain_as(stack, pixels):
+            facts["plain"] = plain
+    return pixels.shape[1], pixels.shape[0], _thumbnail(pixels), facts
 
 
 def picture_format(path: Path) -> str:
@@ -126,9 +139,21 @@ def jpeg_bytes(picture: Image.Image, *, quality: int) -> bytes:
     return buffer.getvalue()
 
 
-def _reads_as_mask(path: Path, name: str) -> bool:
+def _as_mask(path: Path, name: str) -> tuple[NDArray[np.bool_] | None, str]:
+    """The mask that a file can be read as, or why not, without its name."""
     try:
-        read_mask(path, name=name)
-    except InvalidProblemError:
-        return False
-    return True
+        return read_mask(path, name=name), ""
+    except InvalidProblemError as error:
+        reason = str(error).removeprefix(f"{name}: ")
+        return None, reason[:1].upper() + reason[1:]
+
+
+def _plain_as(stack: ImageStack, pixels: NDArray[np.uint8]) -> str:
+    """What a deep picture is all of in the range of its set, though its values differ."""
+    if pixels.min() < pixels.max() or stack.planes.min() == stack.planes.max():
+        return ""
+    return "black" if pixels.max() < 128 else "white"
+
+
+def _thumbnail(pixels: NDArray[np.uint8]) -> bytes:
+    return jpeg_bytes(small_copy(Image.fromarray(pixels), THUMBNAIL_SIDE), quality=82)

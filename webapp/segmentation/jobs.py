@@ -208,7 +208,8 @@ def predict(context: JobContext) -> dict[str, Any] | Pieces:
     _list_images(context, batch)
     pieces = prediction_pieces(batch)
     if len(pieces) > 1:
-        return Pieces("segmentation.predict_piece", pieces)
+        n_waiting = batch.images.filter(state=PredictedImage.State.WAITING).count()
+        return Pieces("segmentation.predict_piece", pieces, USUAL_SECONDS * n_waiting)
     _predict(context, batch.images.all())
     return predicted(context.job)
 

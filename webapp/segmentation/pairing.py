@@ -1,14 +1,22 @@
 """Which file is a mask, and of which image: decided by name, corrected by people.
 
-``NAME.mask.png`` (also ``NAME_mask.png``, ``NAME-mask.png``) is the mask of ``NAME.*``. A lossless
+``NAME.mask.png`` (also ``NAME_mask.png``, ``NAME-mask.png``, and ``mask_NAME.png`` where there is
+such an image) is the mask of ``NAME.*``. A lossless
 ``NAME.png`` that looks like a mask, beside ``NAME.jpg``, is its mask as well. Proportions must
 agree. What a person has paired stays as long as the two fit each other.
 """
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
+from pathlib import PurePath
 
-from engine.datasets.image_names import is_lossy, mask_stem, picture_stem
+from engine.datasets.image_names import (
+    is_lossy,
+    mask_stem,
+    picture_stem,
+    picture_stems,
+    prefixed_stem,
+)
 from engine.datasets.masks import mask_fits
 
 NO_MASK = "It cannot be read as a mask: white for what is to be found, black for all else."
@@ -18,7 +26,8 @@ NO_MASK = "It cannot be read as a mask: white for what is to be found, black for
 class PairingFile:
     """What pairing needs to know of a file.
 
-    ``size`` is width and height in pixels. ``mask_like`` says that its pixels read as a mask.
+    ``size`` is width and height in pixels. ``mask_like`` says that its pixels read as a mask, else
+    ``not_mask`` may say why not.
     ``fixed_role`` and ``fixed_image`` hold what a person decided; ``fixed`` that the partner is not
     to be guessed.
     """
@@ -27,6 +36,7 @@ class PairingFile:
     name: str
     size: tuple[int, int]
     mask_like: bool
+    not_mask: str = ""
     fixed_role: str | None = None
     fixed: bool = False
     fixed_image: int | None = None
@@ -45,19 +55,21 @@ def pair_by_name(files: Iterable[PairingFile]) -> Pairing:
     """Decide roles and partners for the files of one set."""
     ordered = sorted(files, key=lambda file: (file.name.casefold(), file.key))
     roles = _roles(ordered)
-    images: dict[str, PairingFile] = {}
-    for file in ordered:
-        if roles[file.key] == "image":
-            images.setdefault(picture_stem(file.name), file)
+    images = _by_stem(file for file in ordered if roles[file.key] == "image")
     image_of, problems = _fixed_pairs(ordered, roles)
     taken = set(image_of.values())
     for file in ordered:
         if roles[file.key] != "mask" or file.fixed:
             continue
-        stem = mask_stem(file.name) or picture_stem(file.name)
-        image = images.get(stem)
-        if image is None:
+        stem = _stem_of_image(file.name, images)
+        named = _named_alike(file, images.get(stem, []))
+        image = named[0] if len(named) == 1 else None
+        if not named:
             problems[file.key] = f"No image is named {stem}."
+        elif image is None:
+            problems[file.key] = (
+                f"{len(named)} images have this name, {named[0].name} for one; pair it by hand."
+            )
         elif image.key in taken:
             problems[file.key] = f"{image.name} has another mask."
         elif problem := pair_problem(file, image):
@@ -68,10 +80,35 @@ def pair_by_name(files: Iterable[PairingFile]) -> Pairing:
     return Pairing(roles, image_of, problems)
 
 
+def _by_stem(files: Iterable[PairingFile]) -> dict[str, list[PairingFile]]:
+    """Images by the stems that masks may name them by; a shorter one only where it is nobody's."""
+    shorter, found = {}, {}
+    for file in files:
+        own, *others = picture_stems(file.name)
+        found.setdefault(own, []).append(file)
+        shorter |= {stem: [file] for stem in others}
+    return shorter | found
+
+
+def _stem_of_image(name: str, images: Container[str]) -> str:
+    """The stem of the image that a mask's name points to."""
+    own = mask_stem(name) or picture_stem(name)
+    return own if own in images else prefixed_stem(name, images) or own
+
+
+def _named_alike(mask: PairingFile, images: list[PairingFile]) -> list[PairingFile]:
+    """Those of some images that have the mask's name in small and capital letters too, or all.
+
+    Of several the one stays that the mask is paired with already.
+    """
+    alike = [file for file in images if mask.name.startswith(PurePath(file.name).stem)] or images
+    return [file for file in alike if file.key == mask.fixed_image] or alike
+
+
 def pair_problem(mask: PairingFile, image: PairingFile) -> str:
     """Say why a file cannot be the mask of an image; nothing if it can."""
     if not mask.mask_like:
-        return NO_MASK
+        return mask.not_mask or NO_MASK
     (columns, rows), (width, height) = mask.size, image.size
     if not mask_fits((rows, columns), (height, width)):
         return f"The mask is {columns} × {rows} pixels, but {image.name} is {width} × {height}."
@@ -84,10 +121,12 @@ def _roles(files: list[PairingFile]) -> dict[int, str]:
         for file in files
         if is_lossy(file.name) and file.fixed_role != "mask"
     }
+    pictures = {picture_stem(file.name) for file in files if mask_stem(file.name) is None}
     roles = {}
     for file in files:
         beside = not is_lossy(file.name) and picture_stem(file.name) in photographs
-        by_name = mask_stem(file.name) is not None or (beside and file.mask_like)
+        is_prefixed = prefixed_stem(file.name, pictures) is not None
+        by_name = mask_stem(file.name) is not None or (file.mask_like and (beside or is_prefixed))
         roles[file.key] = file.fixed_role or ("mask" if by_name else "image")
     return roles
 

@@ -47,6 +47,10 @@ FILTERED, FIRST_GROWN, LOOKED, SECOND_GROWN, SAID = 0.2, 0.4, 0.55, 0.8, 0.85
 """Shares of a limit after which the pictures that are filtered, the trees that are grown, the
 pictures that were looked at again, and those that weights are learned from have to do."""
 
+FEWEST_TREES, FEW_SAMPLES = 12, 20_000
+"""From so few samples so many trees of classes are grown before a limit is looked at: they take
+less than a second, and fewer mark all as what was painted most."""
+
 REFIT_LOOKED, REFIT_GROWN = 0.9, 0.95
 """The same of a refit."""
 
@@ -127,7 +131,7 @@ class TreeLearning:
             both = {k: np.concatenate([plain[k], context[k]]) for k in context}
             options = self.second or self._second(len(pictures))
             second = work.fit("second", both, options, 1, SECOND_GROWN)
-        return TreeUnaries(bank, n_maps, first, second)
+        return TreeUnaries(bank, n_maps, first, _grown_enough(second, first))
 
     def refit(
         self,
@@ -212,8 +216,13 @@ class TreeLearning:
         It ends after the share ``until`` of the time.
         """
 
+        asked = 0
+
         def should_end() -> bool:
-            return self.should_stop() or self.is_late(until)
+            nonlocal asked
+            asked += 1
+            may_be_late = len(labels) > FEW_SAMPLES or asked > FEWEST_TREES
+            return self.should_stop() or (may_be_late and self.is_late(until))
 
         is_mask = self.n_outputs == 1
         if is_mask and start is None:  # scikit-learn's know no offsets
@@ -230,6 +239,17 @@ class TreeLearning:
             should_stop=should_end,
         )
         return forest.of_log_odds() if is_mask else forest
+
+
+def _grown_enough(second: tuple[Forest, ...], first: tuple[Forest, ...]) -> tuple[Forest, ...]:
+    """The second forests, or the first in their place where time ended before they said as much.
+
+    Features of the first come first among those of the second.
+    """
+    n_second, n_first = (min(len(one.starts) for one in forests) for forests in (second, first))
+    if n_second >= min(FEWEST_TREES, n_first):
+        return second
+    return tuple(replace(one, n_features=second[0].n_features) for one in first)
 
 
 def _by_turns(pictures: Sequence[TrainingPicture]) -> list[int]:

@@ -170,13 +170,44 @@ def test_one_object_of_voc_is_told_by_its_folder(bob, image_set) -> None:
     assert (labels(image_set) == 2).sum() == 24
 
 
-def test_voc_with_classes_and_objects_of_one_picture_is_refused_by_name(bob, image_set) -> None:
-    folders = ("SegmentationClass", "SegmentationObject")
-    files = {f"{folder}/a.png": class_map(OBJECTS, "P") for folder in folders}
-    results = take(bob, image_set, "voc.zip", zipped(files))
-    assert {result.outcome for result in results} == {"refused"}
-    assert "SegmentationClass/a.png, SegmentationObject/a.png" in results[0].sentence
-    assert not Stroke.objects.exists()
+def test_of_classes_and_objects_of_one_picture_voc_s_classes_are_taken(bob, image_set) -> None:
+    """Both were refused, and so every export of VOC's and CVAT's layout."""
+    three = class_map(THREE)
+    files = {"SegmentationClass/a.png": three, "SegmentationObject/a.png": class_map(OBJECTS, "P")}
+    taken, refused = take(bob, image_set, "voc.zip", zipped(files))
+    assert (taken.outcome, refused.outcome) == ("added", "refused")
+    assert "SegmentationClass" in refused.sentence
+    assert names_of(image_set) == ["Background", "Class 1", "Class 2"]
+
+
+def test_colours_of_a_map_are_its_classes(bob, image_set) -> None:
+    """As CamVid and CVAT write them: they were called no mask."""
+    colours = np.array([(0, 0, 0), (128, 0, 0), (0, 200, 0)], dtype=np.uint8)[THREE % 3]
+    colours[:2] = (224, 224, 192)  # VOC's border
+    (result,) = take(bob, image_set, "a_label.png", encoded(colours, "PNG"))
+    assert result.sentence == "Recognised: 3 classes, painted on a.png"
+    assert names_of(image_set) == ["Background", "Colour #00c800", "Colour #800000"]
+    painted = labels(image_set)
+    assert not painted[:2].any()
+    assert np.array_equal(painted[2:] == 3, (THREE % 3 == 1)[2:])
+
+
+def test_a_name_says_that_numbers_are_of_objects(bob, image_set) -> None:
+    """Two numbers with a gap were called two classes."""
+    (result,) = take(bob, image_set, "a_instances.png", class_map(THREE * 40))
+    assert result.sentence == "Recognised: 2 classes, painted on a.png"
+    assert names_of(image_set) == ["Background", "Object"]
+
+
+def test_ilastik_numbers_its_classes_from_one(bob, image_set) -> None:
+    """They were an image of their own."""
+    take(bob, image_set, "a_Simple Segmentation.png", class_map(np.minimum(THREE, 1) + 1))
+    assert names_of(image_set) == ["Class 1", "Class 2"]
+
+
+def test_a_prefix_names_the_picture_of_a_map_too(bob, image_set) -> None:
+    (result,) = take(bob, image_set, "mask_a.png", class_map(THREE))
+    assert result.sentence == "Recognised: 3 classes, painted on a.png"
 
 
 def test_in_scribbles_nothing_is_not_the_background(bob, image_set) -> None:
@@ -185,6 +216,19 @@ def test_in_scribbles_nothing_is_not_the_background(bob, image_set) -> None:
     painted = labels(image_set)
     assert painted[22, 2] == 0
     assert painted[5, 5] == 1
+
+
+def test_coco_may_leave_out_how_large_its_images_are(bob, image_set) -> None:
+    tree = coco(images=[{"id": 7, "file_name": "a.png"}])
+    (result,) = take(bob, image_set, "anno.json", json.dumps(tree).encode())
+    assert result.sentence == "Recognised: 1 class, painted on a.png"
+
+
+def test_outlines_of_qupath_are_refused_by_name(bob, image_set) -> None:
+    """The ending geojson was taken for a picture's."""
+    content = json.dumps({"type": "FeatureCollection", "features": []}).encode()
+    (result,) = take(bob, image_set, "a.geojson", content)
+    assert "is GeoJSON (QuPath)" in result.sentence
 
 
 def test_a_zip_brings_pictures_before_what_is_about_them(bob, image_set) -> None:
@@ -202,8 +246,10 @@ def test_a_zip_brings_pictures_before_what_is_about_them(bob, image_set) -> None
         ([1], "neither COCO nor labelme"),
         (coco(images=[{"id": 7, "file_name": "z.png", "width": 36, "height": 24}]), "not in this"),
         (coco(images=[{"id": 7, "file_name": "a.png", "width": 99, "height": 24}]), "99 x 24"),
-        (coco(images=[]), "lacks a part"),
+        (coco(images=[]), "annotation 1 is of image 7, which is not in its list"),
         (coco(annotations=[]), "has no annotations"),
+        (labelme(shapes=[]), "has no annotations"),
+        (labelme(shapes=[{"label": " ", "points": [[1, 1]]}]), "A shape has no label"),
         (coco(annotations=[{"image_id": 7, "category_id": 3, "bbox": [1, 1, 2, 2]}]), "is a box"),
         (coco(annotations=[{"image_id": 7, "category_id": 3,
               "segmentation": {"counts": "PPYo0", "size": [24, 36]}}]), "do not fill"),

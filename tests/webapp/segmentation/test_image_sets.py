@@ -1,7 +1,10 @@
 """Pages of image sets."""
 
+import re
+
 import pytest
 
+from tests.webapp.segmentation.conftest import block_mask, encoded, picture, upload, zipped
 from webapp.audit.models import AuditLine
 from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.models import ImageFile, ImageSet, PredictedImage, PredictionBatch
@@ -11,6 +14,8 @@ from webapp.segmentation.services.image_sets import (
     image_set_purge,
     mask_pair,
 )
+from webapp.segmentation.services.painting import stroke_add, stroke_undo
+from webapp.segmentation.services.uploads import upload_take
 
 
 def files_in(folder):
@@ -79,6 +84,29 @@ def test_unpaired_masks_can_be_paired_by_hand(client_of, bob, image_set) -> None
     client.post(f"/image-sets/{image_set.pk}/files/{mask.pk}/pair/", {"image": str(other.pk)})
     mask.refresh_from_db()
     assert mask.mask_of == other
+
+
+def test_of_several_images_that_of_the_name_is_offered_first(client_of, bob, image_set) -> None:
+    """The first of the alphabet stood there, and one click paired the wrong two."""
+    files = {f"{name}.{end}": encoded(picture(9), "PNG") for name in "az" for end in ("png", "bmp")}
+    files["z_mask.png"] = encoded(block_mask(), "PNG")
+    content = upload("more.zip", zipped(files))
+    list(upload_take(user=bob, image_set=image_set, uploaded=content))
+    page = client_of(bob).get(f"/image-sets/{image_set.pk}/?show=unpaired").content.decode()
+    (chosen,) = re.findall(r"<option value=.[^>]* selected>([^<]*)<", page)
+    assert chosen in ("z.png", "z.bmp")
+
+
+def test_a_painted_image_is_called_painted(client_of, bob, image_set) -> None:
+    """It read "No mask", as if what was drawn elsewhere had not come."""
+    image = image_set.files.get(name="leaf_2.jpg")
+    address = f"/image-sets/{image_set.pk}/"
+    assert "Painted" not in client_of(bob).get(address).content.decode()
+    stroke = {"tool": "brush", "value": 1, "radius": 3, "points": [4, 4, 10, 9]}
+    stroke_add(user=bob, file=image, stroke=stroke)
+    assert "Painted" in client_of(bob).get(address).content.decode()
+    stroke_undo(file=image)
+    assert "Painted" not in client_of(bob).get(address).content.decode()
 
 
 def test_a_mask_of_another_shape_cannot_be_paired(bob, image_set, make_set) -> None:

@@ -112,3 +112,55 @@ def test_no_image_has_two_masks_and_no_mask_two_images(names) -> None:
         assert pairing.roles[image] == "image"
     masks = {key for key, role in pairing.roles.items() if role == "mask"}
     assert masks == set(pairing.image_of) | set(pairing.problems)
+
+
+def test_a_name_with_accents_is_one_on_all_systems() -> None:
+    """macOS writes them as two signs: masks made elsewhere found no image."""
+    pairing = pair_by_name([file(1, "Gro\u0308ße.png"), file(2, "Größe_mask.png")])
+    assert pairing.image_of == {2: 1}
+
+
+@pytest.mark.parametrize(
+    ("image", "mask"),
+    [
+        ("a.png", "a_cp_masks.tif"),
+        ("a.png", "a_Simple Segmentation.png"),
+        ("a.png", "a_groundtruth.png"),
+        ("a.png", "mask_a.png"),
+        ("a.png", "Mask of a.tif"),
+        ("image_1.png", "mask_1.png"),
+        ("img_001.tif", "label_001.tif"),
+        ("a_0000.png", "a.mask.png"),
+    ],
+)
+def test_names_of_other_programs_pair(image: str, mask: str) -> None:
+    """Cellpose's masks found no image, and those of ilastik and ImageJ were images themselves."""
+    assert pair_by_name([file(1, image), file(2, mask)]).image_of == {2: 1}
+
+
+def test_a_picture_may_be_called_as_a_mask() -> None:
+    pairing = pair_by_name([file(1, "mask_1.png"), file(2, "mask_2.png"), file(3, "seg_3.png")])
+    assert set(pairing.roles.values()) == {"image"}
+    photograph = file(2, "mask_a.png", mask_like=False)
+    assert pair_by_name([file(1, "a.png"), photograph]).roles[2] == "image"
+
+
+def test_small_and_capital_letters_tell_two_images_apart() -> None:
+    """The mask of the second went to the first."""
+    files = [file(1, "A.png"), file(2, "a.png"), file(3, "a_mask.png")]
+    assert pair_by_name(files).image_of == {3: 2}
+
+
+def test_a_mask_of_two_images_of_one_name_is_told() -> None:
+    """It went to whichever came first in the alphabet, without a word."""
+    files = [file(1, "a.png"), file(2, "a.tif"), file(3, "a_mask.png")]
+    pairing = pair_by_name(files)
+    assert not pairing.image_of
+    assert pairing.problems[3] == "2 images have this name, a.png for one; pair it by hand."
+    files[2] = file(3, "a_mask.png", fixed_image=2)
+    assert pair_by_name(files).image_of == {3: 2}
+
+
+def test_why_a_file_is_no_mask_is_said() -> None:
+    pairing = pair_by_name([file(1, "a.jpg"), file(2, "a_seg.png", mask_like=False, not_mask="B.")])
+    assert pairing.problems == {2: "B."}

@@ -49,6 +49,17 @@ def test_the_page_shows_layers_and_numbers(client_of, alice, row) -> None:
     assert "Correct the mask" not in page
 
 
+def test_one_image_is_not_called_images(client_of, alice, batch, row) -> None:
+    """The download read "All 1 images"."""
+    address = row.get_absolute_url()
+    count = batch.images.count()
+    assert f"All {count} images (ZIP)" in client_of(alice).get(address).content.decode()
+    batch.images.exclude(pk=row.pk).delete()
+    page = client_of(alice).get(address).content.decode()
+    assert "All of this image (ZIP)" in page
+    assert "1 images" not in page
+
+
 def test_without_a_mask_errors_are_switched_off(client_of, bob, batch) -> None:
     row = batch.images.get(name="leaf_2.jpg")
     page = client_of(bob).get(row.get_absolute_url()).content.decode()

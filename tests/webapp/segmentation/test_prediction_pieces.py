@@ -17,6 +17,7 @@ from webapp.files.contents import StorageFullError
 from webapp.jobs import runner
 from webapp.jobs.claims import ClaimLostError, job_claim_next
 from webapp.jobs.models import Job, JobState
+from webapp.jobs.pieces import spread_report
 from webapp.jobs.registry import Queue, kinds_of
 from webapp.jobs.runner import run_job
 from webapp.jobs.selectors import running_label
@@ -175,6 +176,17 @@ def test_progress_of_the_whole_is_told_by_its_pieces(spread: PredictionBatch) ->
     assert spread.job.sentence == "2 of 5 so far, 2 workers at it"
     assert spread.job.progress == pytest.approx(0.4)
     assert spread.job.seconds_left == pytest.approx(90, rel=0.1)
+
+
+def test_time_left_is_told_before_any_image_is_done(spread: PredictionBatch) -> None:
+    """Large predictions told none until the first piece had brought an image."""
+    assert spread.job.seconds_left == pytest.approx(5 * jobs.USUAL_SECONDS)
+    minute_ago = timezone.now() - timedelta(minutes=1)
+    Job.objects.filter(pk=spread.job_id).update(heartbeat_at=minute_ago)
+    spread_report(job_id=spread.job_id)
+    spread.job.refresh_from_db()
+    assert spread.job.heartbeat_at > minute_ago
+    assert spread.job.seconds_left == pytest.approx(5 * jobs.USUAL_SECONDS)
 
 
 def test_a_cancellation_ends_all_pieces_and_keeps_what_is_done(

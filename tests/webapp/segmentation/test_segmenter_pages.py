@@ -1,6 +1,9 @@
 """What the page of a model offers when learning has not come to its end."""
 
+import pytest
+
 from webapp.jobs.models import Job, JobState
+from webapp.segmentation.models import Segmenter
 from webapp.segmentation.services.segmenters import LearningChoices, segmenter_learn
 
 
@@ -27,3 +30,26 @@ def test_a_model_that_failed_waits_for_no_picture(client_of, bob, make_set) -> N
     page = client.get(model.get_absolute_url()).content.decode()
     assert "After the first steps" not in page
     assert "what it believed at the end" not in page
+
+
+@pytest.mark.parametrize("status", ["time limit", "converged"])
+def test_why_a_class_was_not_judged_is_said(client_of, bob, make_set, status) -> None:
+    """Where time was short the page said that it was painted in one place only, which was wrong."""
+    row = {"iou": None, "found": None, "right": None, "pixels": 0}
+    model = Segmenter.objects.create(
+        organisation=bob.organisation,
+        name="Painted",
+        foreground="cell",
+        solver=Segmenter.Solver.PAINTED,
+        classes=[{"value": 1, "name": "Cell", "colour": "#ff0000"}],
+        outcome={
+            "status": status, "loss": "univariate", "converged": status != "time limit",
+            "is_certified": False, "seconds": 300.0, "checked": {"n_images": 1, "classes": [row]},
+        },
+    )  # fmt: skip
+    page = " ".join(client_of(bob).get(model.get_absolute_url()).content.decode().split())
+    is_short = status == "time limit"
+    assert ("There was no time to judge Cell: the limit of 5 min came first." in page) == is_short
+    assert ("over the painted pixels that there was time to judge" in page) == is_short
+    assert ("painted in one place only" in page) != is_short
+    assert "Univariate loss" in page

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tifffile
 from PIL import Image
 
 from tests.webapp.segmentation.conftest import block_mask, encoded, picture, upload, zipped
@@ -121,6 +122,62 @@ def test_an_unusual_file_is_taken_upright(bob, image_set, name) -> None:
 def test_the_type_is_told_from_the_content(bob, image_set) -> None:
     take(bob, image_set, "renamed.png", encoded(picture()))
     assert image_set.files.get(name="renamed.png").media_type == "image/jpeg"
+
+
+def test_every_refusal_names_its_file(bob, image_set) -> None:
+    stream = io.BytesIO()
+    tifffile.imwrite(stream, np.full((24, 36), np.nan, dtype=np.float32))
+    (result,) = take(bob, image_set, "nan.tif", stream.getvalue())
+    assert result.sentence == "nan.tif: holds no finite number."
+
+
+def deep(values: np.ndarray) -> bytes:
+    stream = io.BytesIO()
+    tifffile.imwrite(stream, values)
+    return stream.getvalue()
+
+
+def test_a_deep_picture_that_its_set_shows_black_says_so(bob, image_set) -> None:
+    """Floats of 0 to 1 after counts of a camera were black without a word."""
+    counts = picture()[:, :, 0].astype(np.uint16) * 16
+    (first,) = take(bob, image_set, "counts.tif", deep(counts))
+    assert first.sentence == "36 × 24 pixels"
+    (second,) = take(bob, image_set, "share.tif", deep(counts.astype(np.float32) / 4095))
+    assert second.sentence.startswith("36 × 24 pixels. All black in this set’s range of values")
+    (plain,) = take(bob, image_set, "plain.tif", deep(np.zeros_like(counts)))
+    assert plain.sentence == "36 × 24 pixels"
+
+
+def test_a_mask_of_small_numbers_is_seen(bob, image_set) -> None:
+    """The picture of a map of four objects was black."""
+    numbers = np.zeros((24, 36), dtype=np.uint16)
+    numbers[2:8, 2:8], numbers[12:20, 20:30] = 1, 2
+    take(bob, image_set, "leaf_0.cp_masks.tif", deep(numbers))
+    file = image_set.files.get(name="leaf_0.cp_masks.tif")
+    derived = FileStore(image_set.organisation_id, "derived")
+    small = Image.open(derived.path(file.digest, ".thumb.jpg"))
+    assert np.asarray(small.convert("L")).max() > 200
+
+
+def test_why_a_mask_cannot_be_used_is_said(bob, image_set) -> None:
+    """All reasons were one sentence about black and white."""
+    take(bob, image_set, "a.jpg", encoded(picture()))
+    grey = np.tile(np.linspace(0, 255, 36).astype(np.uint8), (24, 1))
+    take(bob, image_set, "a_mask.png", encoded(grey, "PNG"))
+    problem = image_set.files.get(name="a_mask.png").problem
+    assert problem.startswith("This does not look like a mask, since")
+
+
+def test_what_systems_leave_in_folders_is_passed_over(bob, image_set) -> None:
+    files = {"a/new.png": encoded(picture(9), "PNG"), "a/Thumbs.db": b"x", "desktop.ini": b"x"}
+    results = take(bob, image_set, "all.zip", zipped(files))
+    assert [result.name for result in results] == ["new.png"]
+
+
+def test_json_in_a_folder_of_annotations_keeps_its_name(bob, image_set) -> None:
+    """It was called instances_default.mask.json in the list."""
+    (result,) = take(bob, image_set, "all.zip", zipped({"annotations/x.json": b"{}"}))
+    assert result.name == "x.json"
 
 
 def test_a_zip_brings_its_pictures_and_names_the_bad_ones(bob, image_set) -> None:

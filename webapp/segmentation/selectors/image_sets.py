@@ -9,7 +9,7 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 from webapp.accounts.models import User
 from webapp.common.listing import Listing, Tally, list_page
 from webapp.common.selectors import get_or_404, get_owned_or_404, owned_by
-from webapp.segmentation.models import ImageFile, ImageSet, PredictionBatch, Segmenter
+from webapp.segmentation.models import ImageFile, ImageSet, PredictionBatch, Segmenter, Stroke
 
 _IMAGE, _MASK = Q(role=ImageFile.Role.IMAGE), Q(role=ImageFile.Role.MASK)
 _HAS_MASK = _IMAGE & Q(mask__isnull=False)
@@ -89,11 +89,13 @@ def image_file_of(user: User, image_set_pk: Any, pk: Any) -> ImageFile:
 
 
 def files_shown(image_set: ImageSet, choice: str, query: str = "") -> QuerySet[ImageFile]:
-    """Return the files behind one tab of the set's page, by name."""
+    """Return the files behind one tab of the set's page, by name; each knows ``is_painted``."""
     _, condition = FILTERS.get(choice, FILTERS["all"])
+    strokes = Stroke.objects.filter(file=OuterRef("pk"), undone=False)
     return (
         _files_named(image_set, query)
         .filter(condition)
+        .annotate(is_painted=Exists(strokes))
         .select_related("mask", "mask_of")
         .prefetch_related("versions")
     )

@@ -1,10 +1,12 @@
 """Taking annotations of other programs into a set: they become strokes on its images."""
 
+import unicodedata
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from django.db import transaction
 
-from engine.datasets.image_names import mask_stem, picture_stem
+from engine.datasets.image_names import mask_stem, picture_stem, picture_stems, prefixed_stem
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.segmentation.annotations import Annotation, Shape
@@ -55,17 +57,18 @@ def annotations_take(
     SegmentationError
         If an image is not in the set, has another size, or there are too many classes.
     """
+    annotations = [one for one in annotations if one.shapes]
     if not annotations:
         raise SegmentationError(f"{name} has no annotations. Nothing was saved.")
     others = image_set.files.filter(role=ImageFile.Role.IMAGE).exclude(name=name)
     images = {file.name.casefold(): file for file in others}
-    stems = {picture_stem(file.name): file for file in images.values()}
+    stems = _by_stem(images.values())
     n_shapes, painted = 0, set()
     with transaction.atomic():
         image_set = ImageSet.objects.select_for_update().get(pk=image_set.pk)
         values = _values(image_set, annotations)
         for annotation in annotations:
-            file = images.get(annotation.image.casefold()) or stems.get(_stem(annotation.image))
+            file = _image_of(annotation.image, images, stems)
             _check_image(annotation, file, name)
             file.image_set = image_set
             painted.add(file.name)
@@ -77,6 +80,25 @@ def annotations_take(
     n_classes = len({shape.name for one in annotations for shape in one.shapes})
     where = painted.pop() if len(painted) == 1 else f"{len(painted)} images"
     return f"Recognised: {n_classes} class{'es'[: 2 * (n_classes != 1)]}, painted on {where}"
+
+
+def _by_stem(images: Iterable[ImageFile]) -> dict[str, ImageFile]:
+    """Images by the stems that annotations may name them by."""
+    found, shorter = {}, {}
+    for file in images:
+        own, *others = picture_stems(file.name)
+        found[own] = file
+        shorter |= dict.fromkeys(others, file)
+    return shorter | found
+
+
+def _image_of(
+    name: str, images: Mapping[str, ImageFile], stems: Mapping[str, ImageFile]
+) -> ImageFile | None:
+    """The image that a name in an annotation means, by all of it or by its stem."""
+    name = unicodedata.normalize("NFC", name)
+    prefixed = prefixed_stem(name, stems)
+    return images.get(name.casefold()) or stems.get(_stem(name)) or stems.get(prefixed or "")
 
 
 def _stem(name: str) -> str:
@@ -110,7 +132,9 @@ def _values(image_set: ImageSet, annotations: list[Annotation]) -> dict[str, int
             continue
         taken = set(values.values())
         free = [value for value in range(1, MOST_CLASSES + 1) if value not in taken]
-        if not free or not shape.name.strip():
+        if not shape.name.strip():
+            raise SegmentationError("A shape has no label. Name it where it was drawn.")
+        if not free:
             raise SegmentationError(f"A set has {MOST_CLASSES} named classes at most.")
         colour = shape.colour or COLOURS[(free[0] - 1) % len(COLOURS)]
         values[key] = free[0]
@@ -132,4 +156,4 @@ def _stroke(shape: Shape, value: int) -> dict[str, object]:
 
 def is_annotation(name: str) -> bool:
     """Whether a name is that of annotations, which are read after all pictures."""
-    return Path(name).suffix.casefold() in {".json", ROI_ENDING}
+    return Path(name).suffix.casefold() in {".json", ".geojson", ROI_ENDING}

@@ -178,6 +178,7 @@ def _pairing_file(file: ImageFile) -> PairingFile:
         name=file.name,
         size=(file.width, file.height),
         mask_like=file.mask_like,
+        not_mask=file.facts.get("not_mask", ""),
         fixed_role=file.role if file.role_fixed else None,
         fixed=file.fixed,
         fixed_image=file.mask_of_id,

@@ -7,7 +7,14 @@ from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
 
 from engine import InvalidProblemError
-from engine.datasets.image_names import mask_stem
+from engine.datasets.image_names import (
+    ILASTIK_MAP,
+    MASK_PREFIXES,
+    mask_stem,
+    numbers_objects,
+    picture_stem,
+    prefixed_stem,
+)
 from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.common.errors import Refusal
@@ -126,7 +133,9 @@ def _take_archive(user: User, image_set: ImageSet, uploaded: UploadedFile) -> It
 
 def _is_about_another(name: str) -> bool:
     """Whether a file belongs to a picture, which has to be there first."""
-    return is_annotation(name) or mask_stem(name) is not None or _is_scribble(name)
+    is_prefixed = picture_stem(name).startswith(MASK_PREFIXES)
+    is_mask = mask_stem(name) is not None or is_prefixed
+    return is_annotation(name) or is_mask or _is_scribble(name)
 
 
 def _is_scribble(name: str) -> bool:
@@ -147,12 +156,10 @@ def _take_annotations(
 
 def _painted_instead(user: User, file: ImageFile, *, is_of_objects: bool) -> FileResult | None:
     """Paint a map of classes on its picture, in whose place no mask of two values can stand."""
-    is_named_so = _is_scribble(file.name) or (
-        mask_stem(file.name) is not None and not file.mask_like
-    )
     path = file.store.fetch(file.digest)
     found = None
-    if is_named_so:
+    if _may_hold_classes(file):
+        is_of_objects |= numbers_objects(file.name)
         found = read_class_map(path, file.name, is_of_objects=is_of_objects)
     if found is None:
         return None
@@ -167,6 +174,25 @@ def _painted_instead(user: User, file: ImageFile, *, is_of_objects: bool) -> Fil
     finally:
         file.delete()
         contents_release(organisation_id=image_set.organisation_id, digests=[digest])
+
+
+def _may_hold_classes(file: ImageFile) -> bool:
+    """Whether a file's name is of a map of classes, or of a mask that it cannot be read as.
+
+    Of the two classes of ilastik nobody has said which is to be found.
+    """
+    if _is_scribble(file.name) or picture_stem(file.name).endswith(ILASTIK_MAP):
+        return True
+    return not file.mask_like and _is_named_as_mask(file)
+
+
+def _is_named_as_mask(file: ImageFile) -> bool:
+    if mask_stem(file.name) is not None:
+        return True
+    if not picture_stem(file.name).startswith(MASK_PREFIXES):
+        return False
+    others = file.image_set.files.exclude(pk=file.pk).values_list("name", flat=True)
+    return prefixed_stem(file.name, {picture_stem(name) for name in others}) is not None
 
 
 def _take(
@@ -190,14 +216,21 @@ def _take(
             return painted
     except (QuotaError, StorageFullError) as error:
         return FileResult(name, "refused", str(error), is_no_room=True)
-    except (InvalidProblemError, Refusal) as error:
+    except InvalidProblemError as error:
+        sentence = str(error)
+        if name not in sentence:
+            sentence = f"{name}: {sentence[:1].lower()}{sentence[1:]}"
+        return FileResult(name, "refused", sentence)
+    except Refusal as error:
         return FileResult(name, "refused", str(error))
     sentences = {
         "added": f"{file.width} × {file.height} pixels",
         "replaced": f"Replaced the earlier {name}",
         "same": "Already here, unchanged",
     }
-    return FileResult(name, outcome, sentences[outcome], str(file.pk))
+    plain = file.facts.get("plain") if outcome != "same" and file.mask_of_id is None else ""
+    note = f". All {plain} in this set’s range of values: see Display and scale" if plain else ""
+    return FileResult(name, outcome, sentences[outcome] + note, str(file.pk))
 
 
 @with_fresh_count
@@ -228,7 +261,8 @@ def image_file_add(
             name,
             lambda stack: view_for(image_set, stack, is_mask=is_mask),
         )
-        mark = view_mark(image_set.picture_view) if facts.facts.get("kind") else ""
+        is_shown_deep = facts.facts.get("kind") and not is_mask
+        mark = view_mark(image_set.picture_view) if is_shown_deep else ""
         FileStore(image_set.organisation_id, "derived").put_derived(
             content.digest, f"{mark}.thumb.jpg", facts.thumbnail
         )

@@ -5,7 +5,9 @@ from typing import Any
 from django import template
 from django.utils.html import format_html
 
+from engine.datasets.image_names import mask_stem, picture_stem, picture_stems
 from webapp.common import formats
+from webapp.segmentation.models import ImageFile
 from webapp.segmentation.selectors.predictions import Comparison
 from webapp.segmentation.uncertainty import Interval
 
@@ -75,6 +77,13 @@ def measures(comparison: Comparison) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+@register.filter
+def likely_image(mask: ImageFile, images: list[ImageFile]) -> int | None:
+    """Key of the first image that a mask's name is of: it is offered first."""
+    stem = mask_stem(mask.name) or picture_stem(mask.name)
+    return next((image.pk for image in images if stem in picture_stems(image.name)), None)
 
 
 @register.filter

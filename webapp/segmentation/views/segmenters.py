@@ -30,6 +30,8 @@ from webapp.segmentation.services.segmenters import (
     segmenter_learn,
 )
 
+TIME_LIMIT = "time limit"  # the engine's word for its status
+
 
 @require_GET
 @viewer_required
@@ -150,6 +152,7 @@ def _context(segmenter: Segmenter) -> dict[str, Any]:
         "n_copies": segmenter.job.parameters.get("copies", 0) if segmenter.job else 0,
         "sha256": _digest(segmenter),
         "stopped_by": _stopped_by(segmenter.outcome),
+        "weights_by": f"{segmenter.outcome.get('loss') or ''} loss".strip().capitalize(),
         "again_url": _again_url(segmenter),
         "learned_from": _learned_from(segmenter),
         "batches": segmenter.batches.select_related("image_set")[:10],
@@ -170,7 +173,8 @@ def _checked(segmenter: Segmenter) -> dict[str, Any]:
     rows = list(zip(segmenter.classes, checked.get("classes", []), strict=False))
     return {
         "checked": checked,
-        # Painted in one place only, which the model learned from: nothing is left to judge it by.
+        # Painted in one place only, which the model learned from, or left out for want of time.
+        "ran_out": segmenter.outcome.get("status") == TIME_LIMIT,
         "unjudged": [one["name"] for one, figures in rows if not figures["pixels"]],
         "checked_iou": interval_of(checked, "iou"),
         "checked_accuracy": accuracy_of(checked),
