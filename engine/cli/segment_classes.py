@@ -25,6 +25,7 @@ from engine.core.arguments import ByteImage
 from engine.core.errors import InvalidProblemError
 from engine.crf.class_features import UNKNOWN, ClassLabels
 from engine.datasets.image_folder import ImageFile, list_images
+from engine.datasets.image_names import MAP_ENDINGS
 from engine.datasets.label_maps import (
     LabelCode,
     match_values,
@@ -43,8 +44,6 @@ from engine.learning.segmentation.detail_choice import MOST_SIDE
 from engine.metrics.classes import Confusion, class_figures, confusion
 
 Labelled = tuple[ByteImage, NDArray[np.uint8], NDArray[np.float32] | None, str]
-
-MAP_ENDINGS = (".npy", ".tif", ".tiff")
 
 
 def add_training_options(parser: argparse.ArgumentParser) -> None:

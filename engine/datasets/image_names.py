@@ -40,6 +40,11 @@ MASK_PREFIXES = (
 )
 """What other programs put before it; pictures may begin so too."""
 
+_MAP_WORDS = ("probabilities", "probability", "probs", "prob")
+_MAP_SUFFIXES = tuple(f"{separator}{word}" for word in _MAP_WORDS for separator in "._-")
+MAP_ENDINGS = (".npy", ".tif", ".tiff")
+"""Endings of files that hold probabilities of another program."""
+
 _PICTURE_PREFIXES = ("", "image_", "img_", "image-", "img-")
 _FIRST_CHANNEL = "_0000"
 
@@ -51,6 +56,10 @@ MASK_FOLDERS = frozenset(
     }
 )
 """Folders whose pictures are masks of those of the same names elsewhere; in lower case."""
+
+
+MAP_FOLDERS = frozenset({"maps", *_MAP_WORDS})
+"""Folders whose files are probabilities of the pictures of the same names elsewhere."""
 
 
 def picture_stem(name: str) -> str:
@@ -89,6 +98,21 @@ def mask_stem(name: str) -> str | None:
     return None
 
 
+def map_stem(name: str) -> str | None:
+    """Return the stem of the picture whose probabilities a file's name says it holds, or None.
+
+    Examples
+    --------
+    >>> map_stem("Leaf_Probabilities.tif"), map_stem("leaf.prob.npy"), map_stem("leaf_prob.png")
+    ('leaf', 'leaf', None)
+    """
+    if PurePath(name).suffix.casefold() not in MAP_ENDINGS:
+        return None
+    stem = picture_stem(name)
+    named = (stem.removesuffix(suffix) for suffix in _MAP_SUFFIXES if stem.endswith(suffix))
+    return next((one for one in named if one), None)
+
+
 def prefixed_stem(name: str, stems: Container[str]) -> str | None:
     """Return which of some pictures a name like mask_a.png points to; None if to none of them.
 
@@ -120,20 +144,26 @@ def numbers_objects(name: str) -> bool:
 def name_in_set(path: str) -> str:
     """Return the name that a file of an archive has in one folder for all.
 
-    What lies in a folder of masks is named as the mask that it is, or it would take the place of
-    its own picture.
+    What lies in a folder of masks, or of probabilities, is named as what it is, or it would take
+    the place of its own picture.
 
     Examples
     --------
     >>> name_in_set("images/a.png"), name_in_set("masks/a.png"), name_in_set("Masks/a_mask.png")
     ('a.png', 'a.mask.png', 'a_mask.png')
+    >>> name_in_set("maps/a.npy")
+    'a.probabilities.npy'
     """
     *folders, name = path.replace("\\", "/").split("/")
-    is_mask = any(folder.casefold() in MASK_FOLDERS for folder in folders)
-    is_picture = PurePath(name).suffix.casefold() in {*EXTENSIONS, ".npy"}
+    lower = {folder.casefold() for folder in folders}
+    pure = PurePath(name)
+    if lower & MAP_FOLDERS and pure.suffix.casefold() in MAP_ENDINGS:
+        return name if map_stem(name) else f"{pure.stem}{_MAP_SUFFIXES[0]}{pure.suffix}"
+    is_mask = not lower.isdisjoint(MASK_FOLDERS)
+    is_picture = pure.suffix.casefold() in {*EXTENSIONS, ".npy"}
     if not is_mask or not is_picture or mask_stem(name) is not None:
         return name
-    return f"{PurePath(name).stem}{MASK_SUFFIX}{PurePath(name).suffix}"
+    return f"{pure.stem}{MASK_SUFFIX}{pure.suffix}"
 
 
 def is_lossy(name: str) -> bool:

@@ -204,11 +204,12 @@ def label_palette(values: Sequence[int]) -> NDArray[np.uint8]:
     return palette
 
 
-def read_map(path: Path) -> NDArray[np.float32]:
+def read_map(path: Path, *, ending: str = "") -> NDArray[np.float32]:
     """Read probabilities of another program, NPY or TIFF: (H, W, C), C being 1 for a plane alone.
 
-    Planes may come first or last: the axis that is much shorter holds them. Bytes and sixteen-bit
-    numbers count as shares of their largest value.
+    ``ending`` says which of the two it is where the path does not. Planes may come first or last:
+    the axis that is much shorter holds them. Bytes and sixteen-bit numbers count as shares of their
+    largest value.
 
     Raises
     ------
@@ -216,7 +217,7 @@ def read_map(path: Path) -> NDArray[np.float32]:
         If the file cannot be read or holds something else.
     """
     try:
-        if path.suffix.casefold() == ".npy":
+        if (ending or path.suffix).casefold() == ".npy":
             values = np.load(path, allow_pickle=False)
         else:
             import tifffile

@@ -4,8 +4,8 @@
 // When all are settled, #set-files hears "uploads-over" and reads itself again.
 
 const AT_ONCE = 2;
-// What may be painted on another picture, which has to be there first.
-const ABOUT_ANOTHER = /\.(json|geojson|roi)$|mask|label|seg|scribble|truth|annot|instance|[._-]gt[._-]/i;
+// What belongs to another picture, which has to be there first.
+const ABOUT_ANOTHER = /\.(json|geojson|roi)$|mask|label|seg|scribble|truth|annot|instance|[._-]prob|[._-]gt[._-]/i;
 const WORDS = { added: "Saved", replaced: "Replaced", same: "Already here", refused: "Not saved" };
 
 class Uploads {

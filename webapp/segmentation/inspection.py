@@ -15,6 +15,7 @@ from engine.datasets import read_image, read_mask
 from engine.datasets.foreign_files import HEIC, JPEG_2000, NUMPY, foreign_kind
 from engine.datasets.image_names import mask_stem
 from engine.datasets.image_stacks import ImageStack
+from engine.datasets.label_maps import read_map
 from engine.datasets.picture_view import PictureView, picture_facts, read_deep, show_stack
 
 THUMBNAIL_SIDE = 320
@@ -82,6 +83,30 @@ def inspect_file(path: Path, name: str, choose: ChooseView = lambda stack: None)
         mask_like=mask is not None,
         thumbnail=thumbnail,
         facts=facts,
+    )
+
+
+def inspect_map(path: Path, name: str) -> FileFacts:
+    """Read probabilities of another program whole; ``facts`` tell their planes.
+
+    Raises
+    ------
+    InvalidProblemError
+        If they are none; the sentence names the file.
+    """
+    try:
+        planes = read_map(path, ending=Path(name).suffix)
+    except InvalidProblemError as error:
+        raise InvalidProblemError(str(error).replace(path.name, name)) from error
+    height, width, n_planes = planes.shape
+    shown = planes[:, :, :3] if n_planes >= 3 else np.repeat(planes[:, :, -1:], 3, axis=2)
+    return FileFacts(
+        width=width,
+        height=height,
+        media_type="application/x-npy" if name.casefold().endswith(".npy") else "image/tiff",
+        mask_like=False,
+        thumbnail=_thumbnail(np.rint(255.0 * np.clip(shown, 0.0, 1.0)).astype(np.uint8)),
+        facts={"planes": n_planes},
     )
 
 

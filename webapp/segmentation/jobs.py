@@ -98,6 +98,7 @@ def learn_painted(context: JobContext, segmenter: Segmenter) -> Any:
             "n_held_out": 0,
             "left_out": [],
             "n_known": list(trained.n_known),
+            "n_maps": trained.model.n_maps,
             "errors": errors,
             "checked": check_classes(trained.kept),
             "sentence": f"Learned from strokes on {n} image{'s'[: n != 1]}.",

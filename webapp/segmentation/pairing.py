@@ -3,7 +3,8 @@
 ``NAME.mask.png`` (also ``NAME_mask.png``, ``NAME-mask.png``, and ``mask_NAME.png`` where there is
 such an image) is the mask of ``NAME.*``. A lossless
 ``NAME.png`` that looks like a mask, beside ``NAME.jpg``, is its mask as well. Proportions must
-agree. What a person has paired stays as long as the two fit each other.
+agree. What a person has paired stays as long as the two fit each other. Probabilities,
+``NAME_probabilities.npy``, belong to ``NAME.*`` by name alone.
 """
 
 from collections.abc import Container, Iterable
@@ -12,6 +13,7 @@ from pathlib import PurePath
 
 from engine.datasets.image_names import (
     is_lossy,
+    map_stem,
     mask_stem,
     picture_stem,
     picture_stems,
@@ -59,6 +61,8 @@ def pair_by_name(files: Iterable[PairingFile]) -> Pairing:
     image_of, problems = _fixed_pairs(ordered, roles)
     taken = set(image_of.values())
     for file in ordered:
+        if roles[file.key] == "map" and (problem := _map_problem(file, images)):
+            problems[file.key] = problem
         if roles[file.key] != "mask" or file.fixed:
             continue
         stem = _stem_of_image(file.name, images)
@@ -112,6 +116,20 @@ def pair_problem(mask: PairingFile, image: PairingFile) -> str:
     (columns, rows), (width, height) = mask.size, image.size
     if not mask_fits((rows, columns), (height, width)):
         return f"The mask is {columns} × {rows} pixels, but {image.name} is {width} × {height}."
+    return ""
+
+
+def _map_problem(file: PairingFile, images: dict[str, list[PairingFile]]) -> str:
+    """Say why a file cannot be the probabilities of an image; nothing if it can."""
+    stem = map_stem(file.name) or picture_stem(file.name)
+    named = images.get(stem, [])
+    if len(named) != 1:
+        return (
+            f"No image is named {stem}." if not named else f"{len(named)} images are named {stem}."
+        )
+    (columns, rows), (width, height) = file.size, named[0].size
+    if not mask_fits((rows, columns), (height, width)):
+        return f"The map is {columns} × {rows} pixels, but {named[0].name} is {width} × {height}."
     return ""
 
 

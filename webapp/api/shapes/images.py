@@ -37,7 +37,7 @@ class ImageFile(Answer):
 
     id: Key
     name: str
-    role: Literal["image", "mask"]
+    role: Literal["image", "mask", "map"]
     media_type: str
     bytes: int
     width: int
@@ -70,7 +70,7 @@ class ImageFile(Answer):
 class FileQuery(Paging):
     """Which files of a set."""
 
-    role: str = Field("", description="image or mask")
+    role: str = Field("", description="image, mask or map")
 
 
 class UploadResult(Answer):

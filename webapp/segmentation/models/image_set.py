@@ -43,18 +43,20 @@ class ImageSet(Removable, OrganisationOwned):
 
 
 class ImageFile(models.Model):
-    """One uploaded or painted file of a set: an image, or a mask of an image.
+    """One uploaded or painted file of a set: an image, its mask, or probabilities of its pixels.
 
     The bytes lie in the organisation's file store under ``digest``. ``fixed`` means that a person
     chose the partner, ``role_fixed`` the role; pairing by name then leaves them alone.
     ``mask_like`` means that its pixels can be read as a mask. ``facts`` tells of deep pictures
-    pages, channels, bits and pixel size; it is {"bits": 8} for all others and empty for files that
-    came before it was kept. ``version_of`` is the image whose mask a file was before a correction.
+    pages, channels, bits and pixel size, and of probabilities their planes; it is {"bits": 8} for
+    all others and empty for files that came before it was kept. ``version_of`` is the image whose
+    mask a file was before a correction.
     """
 
     class Role(models.TextChoices):
         IMAGE = "image", "Image"
         MASK = "mask", "Mask"
+        MAP = "map", "Probability map"
 
     class Origin(models.TextChoices):
         UPLOADED = "uploaded", "Uploaded"

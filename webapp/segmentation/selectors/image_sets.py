@@ -31,6 +31,7 @@ FILTERS = {
     "all": ("All", Q(role=ImageFile.Role.IMAGE)),
     "with-mask": ("With mask", Q(role=ImageFile.Role.IMAGE, mask__isnull=False)),
     "without-mask": ("Without mask", Q(role=ImageFile.Role.IMAGE, mask__isnull=True)),
+    "maps": ("Probability maps", Q(role=ImageFile.Role.MAP)),
     "unpaired": (
         "Masks to pair",
         Q(role=ImageFile.Role.MASK, mask_of__isnull=True, version_of__isnull=True),
@@ -113,6 +114,7 @@ def file_tabs(image_set: ImageSet, query: str = "") -> list[dict[str, Any]]:
     return [
         {"key": key, "label": label, "count": counts[key.replace("-", "_")]}
         for key, (label, _) in FILTERS.items()
+        if key != "maps" or counts["maps"]
     ]
 
 

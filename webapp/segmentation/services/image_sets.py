@@ -100,7 +100,7 @@ def image_file_remove(*, user: User, file: ImageFile, with_mask: str = "") -> No
 
 def image_file_set_role(*, user: User, file: ImageFile, role: str) -> None:
     """Say that a file is an image or a mask, whatever its name suggests."""
-    if role not in ImageFile.Role.values:
+    if role not in {ImageFile.Role.IMAGE, ImageFile.Role.MASK}:
         raise SegmentationError("Choose image or mask.")
     if role == ImageFile.Role.MASK and not file.mask_like:
         raise SegmentationError(f"{file.name} does not look like a mask.")

@@ -22,6 +22,7 @@ from webapp.segmentation.models import ImageFile, ImageSet, Segmenter, Stroke
 from webapp.segmentation.services.known_labels import painted_labels
 from webapp.segmentation.services.painting import classes_of
 from webapp.segmentation.services.predictions import prediction_start
+from webapp.segmentation.services.probability_maps import maps_beside, read_planes
 
 LEARNED_PIXELS = 512**2  # of a larger picture a window is learned from
 MODEL_BYTES = 12_000_000  # trees of two stages for some classes, from above
@@ -30,6 +31,8 @@ MODEL_BYTES = 12_000_000  # trees of two stages for some classes, from above
 @with_fresh_count
 def painting_learn(*, user: User, image_set: ImageSet, predict: bool) -> Segmenter:
     """Queue the learning of a model from all strokes of a set; then its prediction, if asked.
+
+    Where every image has a map of another program's probabilities, these are features, too.
 
     Raises
     ------
@@ -63,6 +66,7 @@ def painting_learn(*, user: User, image_set: ImageSet, predict: bool) -> Segment
             "held_out": [],
             "relative_gap": segmenter.relative_gap,
             "predict": predict,
+            "planes": maps_beside(image_set).n_planes,
         }
         segmenter.job = job_enqueue(
             user=user,
@@ -95,6 +99,7 @@ def train_painted(context: JobContext, segmenter: Segmenter) -> tuple[Any, list[
         _images(context, used),
         (painted_labels(file, segmenter.classes) for file in used),
         [one["name"] for one in segmenter.classes],
+        maps=map(read_planes, used) if context.parameters.get("planes") else None,
         detail=detail,
         position=False,
         max_seconds=max(segmenter.max_seconds - context.seconds, 0.0),

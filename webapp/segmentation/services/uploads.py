@@ -10,6 +10,7 @@ from engine import InvalidProblemError
 from engine.datasets.image_names import (
     ILASTIK_MAP,
     MASK_PREFIXES,
+    map_stem,
     mask_stem,
     numbers_objects,
     picture_stem,
@@ -30,7 +31,7 @@ from webapp.segmentation.archive import (
     open_archive,
 )
 from webapp.segmentation.imagej import read_roi
-from webapp.segmentation.inspection import FileFacts, inspect_file
+from webapp.segmentation.inspection import FileFacts, inspect_file, inspect_map
 from webapp.segmentation.models import ImageFile, ImageSet
 from webapp.segmentation.services.annotations import (
     ROI_ENDING,
@@ -135,7 +136,8 @@ def _is_about_another(name: str) -> bool:
     """Whether a file belongs to a picture, which has to be there first."""
     is_prefixed = picture_stem(name).startswith(MASK_PREFIXES)
     is_mask = mask_stem(name) is not None or is_prefixed
-    return is_annotation(name) or is_mask or _is_scribble(name)
+    is_map = map_stem(name) is not None
+    return is_annotation(name) or is_mask or is_map or _is_scribble(name)
 
 
 def _is_scribble(name: str) -> bool:
@@ -210,7 +212,7 @@ def _take(
             return _take_annotations(user, image_set, name, content, archive)
         file, outcome = image_file_add(user=user, image_set=image_set, name=name, chunks=chunks)
         painted = None
-        if outcome != "same":
+        if outcome != "same" and file.role != ImageFile.Role.MAP:
             painted = _painted_instead(user, file, is_of_objects=is_of_objects)
         if painted is not None:
             return painted
@@ -228,6 +230,11 @@ def _take(
         "replaced": f"Replaced the earlier {name}",
         "same": "Already here, unchanged",
     }
+    if file.role == ImageFile.Role.MAP and outcome != "same":
+        n_planes = file.facts["planes"]
+        return FileResult(
+            name, outcome, f"Probabilities, {n_planes} plane{'s'[: n_planes != 1]}", str(file.pk)
+        )
     plain = file.facts.get("plain") if outcome != "same" and file.mask_of_id is None else ""
     note = f". All {plain} in this set’s range of values: see Display and scale" if plain else ""
     return FileResult(name, outcome, sentences[outcome] + note, str(file.pk))
@@ -255,24 +262,35 @@ def image_file_add(
     if earlier is not None and earlier.digest == content.digest:
         return earlier, "same"
     try:
-        is_mask = mask_stem(name) is not None
-        facts = inspect_file(
-            store.path(content.digest),
-            name,
-            lambda stack: view_for(image_set, stack, is_mask=is_mask),
-        )
+        is_mask, is_map = mask_stem(name) is not None, _is_map(image_set, name)
+        path = store.path(content.digest)
+        if is_map:
+            facts = inspect_map(path, name)
+        else:
+            facts = inspect_file(
+                path, name, lambda stack: view_for(image_set, stack, is_mask=is_mask)
+            )
         is_shown_deep = facts.facts.get("kind") and not is_mask
         mark = view_mark(image_set.picture_view) if is_shown_deep else ""
         FileStore(image_set.organisation_id, "derived").put_derived(
             content.digest, f"{mark}.thumb.jpg", facts.thumbnail
         )
-        file = _save_row(user, image_set, name, content, facts)
+        file = _save_row(user, image_set, name, content, facts, is_map=is_map)
     except BaseException:
         contents_release(organisation_id=image_set.organisation_id, digests=[content.digest])
         raise
     if earlier is not None:
         contents_release(organisation_id=image_set.organisation_id, digests=[earlier.digest])
     return file, "replaced" if earlier is not None else "added"
+
+
+def _is_map(image_set: ImageSet, name: str) -> bool:
+    """Whether a file is named as the probabilities of an image of the set."""
+    stem = map_stem(name)
+    if stem is None:
+        return False
+    images = image_set.files.filter(role=ImageFile.Role.IMAGE, name__istartswith=stem[:3])
+    return any(picture_stem(one) == stem for one in images.values_list("name", flat=True))
 
 
 def _capped(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
@@ -289,8 +307,15 @@ def _capped(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
 
 
 def _save_row(
-    user: User, image_set: ImageSet, name: str, content: StoredContent, facts: FileFacts
+    user: User,
+    image_set: ImageSet,
+    name: str,
+    content: StoredContent,
+    facts: FileFacts,
+    *,
+    is_map: bool,
 ) -> ImageFile:
+    decided = {"role": ImageFile.Role.MAP, "role_fixed": True} if is_map else {}
     with transaction.atomic():
         if image_set.files.count() >= MAX_FILES:
             raise InvalidProblemError(
@@ -309,6 +334,7 @@ def _save_row(
                 "facts": facts.facts,
                 "origin": ImageFile.Origin.UPLOADED,
                 "created_by": user,
+                **decided,
             },
         )
         content_keep(

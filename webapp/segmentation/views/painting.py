@@ -23,6 +23,7 @@ from webapp.segmentation.painting.raster import live_factor
 from webapp.segmentation.selectors.image_sets import image_file_of
 from webapp.segmentation.services import painting
 from webapp.segmentation.services.painted_models import painting_learn
+from webapp.segmentation.services.probability_maps import maps_beside
 from webapp.segmentation.services.thumbnails import view_picture_path
 from webapp.segmentation.views.set_views import view_words
 
@@ -68,6 +69,7 @@ def paint_page(request: HttpRequest, pk: str, file_pk: str) -> HttpResponse:
         "previous": keys[place - 1] if place else None,
         "next": keys[place + 1] if place + 1 < len(keys) else None,
         "state": _state(file),
+        "maps": maps_beside(image_set),
         "view_words": view_words(image_set) if file.facts.get("kind") else "",
     }
     return render(request, "segmentation/paint.html", context)

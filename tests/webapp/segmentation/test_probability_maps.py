@@ -1,0 +1,146 @@
+"""Probabilities of another program beside images: uploaded, learned from, needed to predict."""
+
+import io
+
+import numpy as np
+import pytest
+import tifffile
+
+from tests.webapp.segmentation.conftest import encoded, upload, zipped
+from webapp.jobs.runner import run_job
+from webapp.segmentation.models import ImageFile, ImageSet, PredictionBatch, Segmenter
+from webapp.segmentation.services import painting
+from webapp.segmentation.services.image_sets import image_file_remove, image_set_create
+from webapp.segmentation.services.painted_models import painting_learn
+from webapp.segmentation.services.predictions import prediction_start
+from webapp.segmentation.services.uploads import upload_take
+
+HEIGHT, WIDTH = 64, 96
+
+
+def stroke(value: int, *points: float) -> dict:
+    return {"value": value, "tool": "brush", "radius": 3.0, "points": list(points), "radii": []}
+
+
+def right_half(seed: int) -> np.ndarray:
+    """What another program told of noise: its right half is of the first class, shape (., ., 2)."""
+    rng = np.random.default_rng(seed)
+    first = np.clip(
+        0.8 * (np.arange(WIDTH) >= WIDTH // 2) + 0.2 * rng.random((HEIGHT, WIDTH)), 0, 1
+    )
+    return np.stack([first, 1.0 - first], axis=2).astype(np.float32)
+
+
+def npy(values: np.ndarray) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, values)
+    return buffer.getvalue()
+
+
+def tiff(values: np.ndarray) -> bytes:
+    buffer = io.BytesIO()
+    tifffile.imwrite(buffer, values)
+    return buffer.getvalue()
+
+
+def take(bob, image_set: ImageSet, name: str, content: bytes) -> list:
+    return list(upload_take(user=bob, image_set=image_set, uploaded=upload(name, content)))
+
+
+@pytest.fixture
+def noise(bob) -> ImageSet:
+    """Two images of noise: their colours tell nothing."""
+    image_set = image_set_create(user=bob, name="Plate", foreground="cell")
+    rng = np.random.default_rng(0)
+    for k in range(2):
+        pixels = rng.integers(0, 255, (HEIGHT, WIDTH, 3), dtype=np.uint8)
+        take(bob, image_set, f"well_{k}.png", encoded(pixels, "PNG"))
+    return image_set
+
+
+def learned(bob, image_set: ImageSet) -> Segmenter:
+    """A model of one stroke in each half of the first image."""
+    first = image_set.files.get(name="well_0.png")
+    for one in (stroke(1, 60, 10, 90, 55), stroke(2, 8, 10, 40, 55)):
+        painting.stroke_add(user=bob, file=first, stroke=one)
+    segmenter = painting_learn(user=bob, image_set=image_set, predict=False)
+    run_job(segmenter.job_id, watched=False)
+    return Segmenter.objects.get(pk=segmenter.pk)
+
+
+def predicted(bob, segmenter: Segmenter, image_set: ImageSet) -> list:
+    batch = prediction_start(user=bob, segmenter=segmenter, image_set=image_set)
+    run_job(batch.job_id, watched=False)
+    return list(PredictionBatch.objects.get(pk=batch.pk).images.order_by("name"))
+
+
+def test_a_model_learns_from_maps_and_needs_them(client_of, bob, alice, noise) -> None:
+    (first,) = take(bob, noise, "well_0_Probabilities.tif", tiff(right_half(0)))
+    assert (first.outcome, first.sentence) == ("added", "Probabilities, 2 planes")
+    page = client_of(alice).get(noise.get_absolute_url()).content.decode()
+    assert "Probability maps" in page
+    painted = noise.files.get(name="well_0.png")
+    paint = f"/image-sets/{noise.pk}/paint/{painted.pk}/"
+    assert "1 of 2 images has a probability map" in client_of(bob).get(paint).content.decode()
+    take(bob, noise, "well_1.prob.npy", npy(right_half(1)))
+    assert "learns from the probability maps" in client_of(bob).get(paint).content.decode()
+    assert noise.files.filter(role=ImageFile.Role.IMAGE).count() == 2
+
+    segmenter = learned(bob, noise)
+    assert segmenter.outcome["n_maps"] == 2
+    words = client_of(alice).get(segmenter.get_absolute_url()).content.decode()
+    assert "each image to predict needs its own" in words
+    for row in predicted(bob, segmenter, noise):
+        assert row.state == "done", row.sentence
+        assert row.shares["1"]["share"] == pytest.approx(0.5, abs=0.03)
+
+    image_file_remove(user=bob, file=noise.files.get(name="well_1.prob.npy"))
+    rows = predicted(bob, segmenter, noise)
+    assert [row.state for row in rows] == ["done", "refused"]
+    assert "well_1.png has none" in rows[1].sentence
+
+
+def test_a_set_of_which_some_images_have_maps_is_learned_without(bob, noise) -> None:
+    take(bob, noise, "well_0_prob.npy", npy(right_half(0)))
+    assert learned(bob, noise).outcome["n_maps"] == 0
+
+
+def test_maps_of_different_planes_are_not_learned_from(client_of, bob, noise) -> None:
+    take(bob, noise, "well_0_prob.npy", npy(right_half(0)))
+    take(bob, noise, "well_1_prob.npy", npy(right_half(1)[:, :, 0]))
+    painted = noise.files.get(name="well_0.png")
+    page = client_of(bob).get(f"/image-sets/{noise.pk}/paint/{painted.pk}/").content.decode()
+    assert "different numbers of planes" in page
+
+
+def test_a_zip_has_a_folder_of_maps(bob, noise) -> None:
+    results = take(bob, noise, "maps.zip", zipped({"maps/well_1.npy": npy(right_half(1))}))
+    assert [(one.name, one.outcome) for one in results] == [("well_1.probabilities.npy", "added")]
+    assert noise.files.get(name="well_1.probabilities.npy").role == "map"
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        (2.0 * right_half(0), "must lie between 0 and 1"),
+        (np.zeros((HEIGHT, WIDTH, 2), dtype=complex), "expected numbers of shape"),
+    ],
+)
+def test_what_is_no_probability_is_refused(bob, noise, values, sentence) -> None:
+    (result,) = take(bob, noise, "well_0_prob.npy", npy(values))
+    assert result.outcome == "refused"
+    assert result.sentence.startswith("well_0_prob.npy")
+    assert sentence in result.sentence
+    assert noise.files.count() == 2
+
+
+def test_a_map_of_another_size_is_said_and_not_used(bob, noise) -> None:
+    take(bob, noise, "well_0_prob.npy", npy(right_half(0)[:, :40]))
+    file = noise.files.get(name="well_0_prob.npy")
+    assert file.problem == "The map is 40 × 64 pixels, but well_0.png is 96 × 64."
+
+
+def test_a_picture_that_is_only_named_as_a_map_stays_a_picture(bob, noise) -> None:
+    (result,) = take(bob, noise, "tissue_prob.tif", tiff(right_half(0)[:, :, 0]))
+    assert result.outcome == "added"
+    assert noise.files.get(name="tissue_prob.tif").role == "image"
