@@ -99,7 +99,7 @@ def inspect_map(path: Path, name: str) -> FileFacts:
     except InvalidProblemError as error:
         raise InvalidProblemError(str(error).replace(path.name, name)) from error
     height, width, n_planes = planes.shape
-    shown = planes[:, :, :3] if n_planes >= 3 else np.repeat(planes[:, :, -1:], 3, axis=2)
+    shown = planes[:, :, :3] if n_planes >= 3 else np.repeat(planes[:, :, :1], 3, axis=2)
     return FileFacts(
         width=width,
         height=height,
