@@ -18,7 +18,7 @@ from engine.learning.segmentation.clock import Clock
 from engine.learning.segmentation.detail_choice import choose_detail
 from engine.learning.segmentation.folds import FOLDS
 from engine.learning.segmentation.training_pictures import deal_pictures
-from engine.learning.segmentation.tree_learning import TreeLearning
+from engine.learning.segmentation.tree_learning import FEWEST_TREES, TreeLearning
 from engine.learning.segmentation.tree_options import TreeOptions
 from tests.learning.segmentation.class_pictures import CLASSES, class_pictures
 from tests.learning.segmentation.leaf_pictures import leaves
@@ -112,7 +112,7 @@ def test_without_any_time_one_picture_of_every_fold_is_looked_at() -> None:
     )
     unaries = how.learn(pictures)
     assert how.is_short
-    assert n_trees(unaries.first) == n_trees(unaries.second) == [1] * FOLDS
+    assert n_trees(unaries.first) == n_trees(unaries.second) == [FEWEST_TREES] * FOLDS
     assert len(seen) == 4
 
 

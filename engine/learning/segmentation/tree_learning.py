@@ -48,7 +48,7 @@ FILTERED, FIRST_GROWN, LOOKED, SECOND_GROWN, SAID = 0.2, 0.4, 0.55, 0.8, 0.85
 pictures that were looked at again, and those that weights are learned from have to do."""
 
 FEWEST_TREES, FEW_SAMPLES = 12, 20_000
-"""From so few samples so many trees of classes are grown before a limit is looked at: they take
+"""From so few samples so many trees are grown before a limit is looked at: they take
 less than a second, and fewer mark all as what was painted most."""
 
 REFIT_LOOKED, REFIT_GROWN = 0.9, 0.95
