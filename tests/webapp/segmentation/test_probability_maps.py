@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tifffile
 
+from engine import InvalidProblemError
 from tests.webapp.segmentation.conftest import encoded, upload, zipped
 from webapp.jobs.runner import run_job
 from webapp.segmentation.models import ImageFile, ImageSet, PredictionBatch, Segmenter
@@ -13,6 +14,7 @@ from webapp.segmentation.services import painting
 from webapp.segmentation.services.image_sets import image_file_remove, image_set_create
 from webapp.segmentation.services.painted_models import painting_learn
 from webapp.segmentation.services.predictions import prediction_start
+from webapp.segmentation.services.probability_maps import maps_beside, read_planes
 from webapp.segmentation.services.uploads import upload_take
 
 HEIGHT, WIDTH = 64, 96
@@ -119,9 +121,61 @@ def test_a_zip_has_a_folder_of_maps(bob, noise) -> None:
     assert noise.files.get(name="well_1.probabilities.npy").role == "map"
 
 
+def test_a_map_that_came_before_its_image_is_one_when_it_comes_again(bob, noise) -> None:
+    content = npy(right_half(0)[:, :, 0])
+    take(bob, noise, "late_prob.npy", content)
+    assert noise.files.get(name="late_prob.npy").role == "image"
+    take(bob, noise, "late.png", encoded(np.full((HEIGHT, WIDTH, 3), 9, dtype=np.uint8), "PNG"))
+    (result,) = take(bob, noise, "late_prob.npy", content)
+    assert (result.outcome, result.sentence) == ("replaced", "Probabilities, 1 plane")
+    (again,) = take(bob, noise, "late_prob.npy", content)
+    assert again.outcome == "same"
+
+
+def test_a_map_stays_one_while_its_image_is_away(client_of, bob, noise) -> None:
+    take(bob, noise, "well_0_prob.npy", npy(right_half(0)))
+    image_file_remove(user=bob, file=noise.files.get(name="well_0.png"))
+    take(bob, noise, "well_0_prob.npy", npy(right_half(1)))
+    file = noise.files.get(name="well_0_prob.npy")
+    assert (file.role, file.problem) == ("map", "No image is named well_0.")
+    take(bob, noise, "well_0.png", encoded(np.zeros((HEIGHT, WIDTH, 3), dtype=np.uint8), "PNG"))
+    assert maps_beside(noise).n_with == 1
+
+
+def test_letters_beyond_ascii_match_in_either_case(bob, noise) -> None:
+    black = encoded(np.zeros((HEIGHT, WIDTH, 3), dtype=np.uint8), "PNG")
+    take(bob, noise, "\u00c4pfel.png", black)
+    take(bob, noise, "a\u0308pfel_PROB.npy", npy(right_half(0)))  # two signs, as macOS writes it
+    image = noise.files.get(name="\u00c4pfel.png")
+    np.testing.assert_array_equal(read_planes(image), right_half(0))
+    with pytest.raises(InvalidProblemError, match=r"well_1\.png has none"):
+        read_planes(noise.files.get(name="well_1.png"))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.moveaxis(right_half(0), 2, 0),  # planes first
+        np.rint(255 * right_half(0)).astype(np.uint8),
+        right_half(0).astype(np.float16),
+        right_half(0).astype(">f8"),
+        np.repeat(right_half(0)[:, :, :1], 32, axis=2),
+    ],
+)
+def test_planes_come_in_many_ways(bob, noise, values) -> None:
+    (result,) = take(bob, noise, "well_0_prob.npy", npy(values))
+    assert result.outcome == "added", result.sentence
+    planes = read_planes(noise.files.get(name="well_0.png"))
+    np.testing.assert_allclose(planes[:, :, 0], right_half(0)[:, :, 0], atol=3e-3)
+
+
 @pytest.mark.parametrize(
     ("values", "sentence"),
     [
+        (np.full((HEIGHT, WIDTH), np.nan), "must lie between 0 and 1"),
+        (np.zeros((HEIGHT, WIDTH, 33)), "at most 32 planes"),
+        (np.zeros((HEIGHT, 0)), "expected numbers of shape"),
+        (np.array([{}]), "cannot be read"),  # objects: code would have to be run
         (2.0 * right_half(0), "must lie between 0 and 1"),
         (np.zeros((HEIGHT, WIDTH, 2), dtype=complex), "expected numbers of shape"),
     ],

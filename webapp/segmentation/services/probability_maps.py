@@ -1,8 +1,10 @@
 """Probabilities of another program beside the images of a set: whose they are, and reading them."""
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
+from django.db.models import QuerySet
 from numpy.typing import NDArray
 
 from engine import InvalidProblemError
@@ -28,12 +30,12 @@ class MapsBeside:
 
 def maps_beside(image_set: ImageSet) -> MapsBeside:
     """Count the maps of a set; without any, its images are not looked at."""
-    maps = _maps_by_stem(image_set)
+    maps = image_set.files.filter(role=ImageFile.Role.MAP, problem="")
+    planes_of = {map_stem(one.name): one.facts["planes"] for one in maps}
     images = image_set.files.filter(role=ImageFile.Role.IMAGE)
-    names = images.values_list("name", flat=True) if maps else ()
-    n_with = sum(picture_stem(name) in maps for name in names)
-    planes = {one.facts["planes"] for one in maps.values()}
-    return MapsBeside(n_with, len(names), tuple(sorted(planes)))
+    names = images.values_list("name", flat=True) if planes_of else ()
+    n_with = sum(picture_stem(name) in planes_of for name in names)
+    return MapsBeside(n_with, len(names), tuple(sorted(set(planes_of.values()))))
 
 
 def read_planes(file: ImageFile) -> NDArray[np.float32]:
@@ -44,7 +46,9 @@ def read_planes(file: ImageFile) -> NDArray[np.float32]:
     InvalidProblemError
         If there are none; the sentence names the image.
     """
-    found = _maps_by_stem(file.image_set, file.name).get(picture_stem(file.name))
+    stem = picture_stem(file.name)
+    maps = _begins_like(file.image_set.files.filter(role=ImageFile.Role.MAP, problem=""), stem)
+    found = next((one for one in maps if map_stem(one.name) == stem), None)
     if found is None:
         raise InvalidProblemError(
             f"The model needs a probability map beside each image: {file.name} has none."
@@ -52,9 +56,16 @@ def read_planes(file: ImageFile) -> NDArray[np.float32]:
     return read_map(found.store.fetch(found.digest), ending=found.name[found.name.rindex(".") :])
 
 
-def _maps_by_stem(image_set: ImageSet, of_image: str = "") -> dict[str, ImageFile]:
-    """Return the maps that fit an image, of a whole set or of one image, by the stem they name."""
-    maps = image_set.files.filter(role=ImageFile.Role.MAP, problem="")
-    if of_image:
-        maps = maps.filter(name__istartswith=of_image.rpartition(".")[0] or of_image)
-    return {map_stem(one.name) or picture_stem(one.name): one for one in maps}
+def is_map_of_image(image_set: ImageSet, name: str) -> bool:
+    """Whether a file is named as the probabilities of an image of the set."""
+    stem = map_stem(name)
+    if stem is None:
+        return False
+    images = _begins_like(image_set.files.filter(role=ImageFile.Role.IMAGE), stem)
+    return any(picture_stem(image.name) == stem for image in images.only("name"))
+
+
+def _begins_like(files: QuerySet[ImageFile], stem: str) -> QuerySet[ImageFile]:
+    """Return those that may have a stem: databases know small and capital letters of ASCII only."""
+    lead = "".join(itertools.takewhile(str.isascii, stem))
+    return files.filter(name__istartswith=lead)

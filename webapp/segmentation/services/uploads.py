@@ -44,6 +44,7 @@ from webapp.segmentation.services.image_sets import (
     contents_release,
     pairing_refresh,
 )
+from webapp.segmentation.services.probability_maps import is_map_of_image
 from webapp.segmentation.services.views import view_for, view_mark
 
 ZIP_HEADS = (b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")
@@ -259,10 +260,13 @@ def image_file_add(
     store = FileStore(image_set.organisation_id)
     content = store.put(_capped(chunks, name))
     earlier = image_set.files.filter(name=name).first()
-    if earlier is not None and earlier.digest == content.digest:
+    was_map = earlier is not None and earlier.role == ImageFile.Role.MAP
+    is_decided = earlier is not None and earlier.role_fixed
+    is_map = was_map if is_decided else is_map_of_image(image_set, name)
+    if earlier is not None and earlier.digest == content.digest and is_map == was_map:
         return earlier, "same"
     try:
-        is_mask, is_map = mask_stem(name) is not None, _is_map(image_set, name)
+        is_mask = mask_stem(name) is not None
         path = store.path(content.digest)
         if is_map:
             facts = inspect_map(path, name)
@@ -282,15 +286,6 @@ def image_file_add(
     if earlier is not None:
         contents_release(organisation_id=image_set.organisation_id, digests=[earlier.digest])
     return file, "replaced" if earlier is not None else "added"
-
-
-def _is_map(image_set: ImageSet, name: str) -> bool:
-    """Whether a file is named as the probabilities of an image of the set."""
-    stem = map_stem(name)
-    if stem is None:
-        return False
-    images = image_set.files.filter(role=ImageFile.Role.IMAGE, name__istartswith=stem[:3])
-    return any(picture_stem(one) == stem for one in images.values_list("name", flat=True))
 
 
 def _capped(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
