@@ -59,12 +59,8 @@ def split_and_simulate(page: Page) -> None:
 
 def propose_for_half_b(page: Page) -> None:
     page.get_by_role("link", name="Propose pairs").click()
-    label = next(
-        text.strip()
-        for text in page.locator("#cohort option").all_inner_texts()
-        if "half B" in text
-    )
-    page.select_option("#cohort", label=label)
+    half = page.locator("#cohort option", has_text="half B").first
+    page.select_option("#cohort", half.get_attribute("value"))  # waits for the page
     page.wait_for_url("**cohort=*")
     page.get_by_role("button", name="Propose pairs for").click()
     expect(page.locator("tr.pair").first).to_be_visible(timeout=JOB_MS)
