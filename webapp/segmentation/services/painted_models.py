@@ -94,12 +94,14 @@ def train_painted(context: JobContext, segmenter: Segmenter) -> tuple[Any, list[
         raise InvalidProblemError("The strokes were taken back meanwhile.")
     some = used[:: max(1, -(-len(used) // MOST_TRIED))]
     labels = (painted_labels(file, segmenter.classes) for file in some)
-    detail = painted_detail(context, segmenter, some, _images(context, some), labels)
+    has_maps = bool(context.parameters.get("planes"))
+    tried = (map(read_planes, each) if has_maps else None for each in (some, used))
+    detail = painted_detail(context, segmenter, some, _images(context, some), labels, next(tried))
     trained = train_class_segmentation(
         _images(context, used),
         (painted_labels(file, segmenter.classes) for file in used),
         [one["name"] for one in segmenter.classes],
-        maps=map(read_planes, used) if context.parameters.get("planes") else None,
+        maps=next(tried),
         detail=detail,
         position=False,
         max_seconds=max(segmenter.max_seconds - context.seconds, 0.0),
