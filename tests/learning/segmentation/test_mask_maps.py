@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
+from scipy.ndimage import gaussian_filter
 
 from engine.core.errors import InvalidProblemError
 from engine.crf.grid_features import DenseNodeFeatures, NodeFeaturesWithMaps
@@ -15,6 +16,7 @@ from engine.crf.image_features import N_NODE_FEATURES, compute_image_features
 from engine.crf.image_grid import shrink_maps
 from engine.crf.picture_windows import ArrayMaps, ArraySource, ShrunkMaps
 from engine.learning.segmentation import (
+    detail_choice,
     mask_prediction,
     mask_weights,
     picture_window,
@@ -200,6 +202,8 @@ def test_a_lone_picture_is_learned_from_with_its_map() -> None:
 
 
 def test_sizes_are_chosen_with_maps_and_they_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(detail_choice, "TREES", 8)
+    monkeypatch.setattr(detail_choice, "SAMPLES", 6000)
     images, masks, maps = TRAINING
     labels = [mask.view(np.uint8) for mask in masks]
     alone = choose_detail(images, labels, 2, [Detail(64)]).errors[0]
@@ -225,11 +229,12 @@ def tiled(model: Any, image: Map, maps: Map, core: int) -> Map:
 def test_masks_in_tiles_are_those_of_the_whole(
     is_local: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shape = (300, 400)
+    shape = (220, 300)
     if is_local:
-        monkeypatch.setattr(picture_window, "WHOLE_SIDE", 60)
-    images, masks, maps = told_leaves(4, shape=shape)
-    model = boosted(images, masks, maps=maps, max_side=400).model
+        monkeypatch.setattr(picture_window, "WHOLE_SIDE", 40)
+        monkeypatch.setattr(picture_window, "CORE", 40)
+    images, masks, maps = (part[:4] for part in TRAINING)
+    model = boosted(images, masks, maps=maps, max_side=400, loss="trees").model
     assert model.unaries.is_local == is_local
     (image,), _, (one,) = told_leaves(1, seed=5, shape=shape)
     whole = predict_segmentation(model, image, one)
@@ -247,25 +252,28 @@ def test_masks_in_tiles_are_those_of_the_whole(
 
 
 def test_classes_in_tiles_are_those_of_the_whole(tmp_path: Path) -> None:
-    images, masks, maps = told_leaves(4)
+    images, masks, maps = (part[:4] for part in TRAINING)
     labels = [mask.view(np.uint8) for mask in masks]
-    options: dict[str, Any] = {"detail": Detail(scale=1.0), "loss": "univariate"}
+    options: dict[str, Any] = {"detail": Detail(scale=1.0), "loss": "trees"}
     model = train_class_segmentation(images, labels, ["a", "b"], maps=maps, **options).model
     model.save(tmp_path / "model.npz")
     assert load_class_model(tmp_path / "model.npz").n_maps == 1
-    (image,), _, (one,) = told_leaves(1, seed=5, shape=(250, 300))
+    (image,), _, (one,) = told_leaves(1, seed=5, shape=(200, 260))
     whole = predict_classes(model, image, one).probabilities
-    parts = tiled(model, image, one[:, :, None], 120)
+    parts = tiled(model, image, one[:, :, None], 100)
     assert np.mean(parts.argmax(axis=2) != whole.argmax(axis=2)) < 1e-3
 
 
 @pytest.mark.parametrize("shape", [(33, 25), (101, 77), (50, 30), (130, 90)])
 def test_a_window_of_shrunk_maps_is_part_of_them(shape: tuple[int, int]) -> None:
-    maps = np.random.default_rng(0).random((101, 77, 2)).astype(np.float32)
+    noise = np.random.default_rng(0).normal(0.5, 2, (101, 77, 2))
+    maps = gaussian_filter(noise, (4, 4, 0)).clip(0, 1).astype(np.float32)
     whole = shrink_maps(maps, shape)
     part = ShrunkMaps(ArrayMaps(maps), shape).window(7, 3, 20, 15)
-    assert_allclose(part, whole[7:27, 3:18], atol=2e-2)
-    assert np.abs(part - whole[7:27, 3:18]).mean() < 1e-3
+    assert np.ptp(whole[:, :, 0]) > 1
+    apart = np.abs(part - whole[7:27, 3:18])
+    assert apart.mean() < 1e-2
+    assert np.mean(apart > 1e-3) < 0.2  # where a border halves a pixel, either side may have it
 
 
 def test_node_features_with_maps_are_those_without_and_the_maps() -> None:
@@ -313,13 +321,13 @@ def test_maps_are_kept_in_files_caches_and_on_other_hosts(tmp_path: Path) -> Non
 def test_a_model_of_windows_keeps_the_maps_of_its_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(picture_window, "WHOLE_SIDE", 60)
     monkeypatch.setattr(picture_window, "CORE", 40)
-    images, masks, maps = told_leaves(5, shape=(300, 400))
-    new = told_leaves(2, seed=5, shape=(300, 400))
-    alone = boosted(images, masks, max_side=400).model
-    model = boosted(images, masks, maps=maps, max_side=400, holdout=new).model
+    images, masks, maps = told_leaves(5, shape=(96, 128))
+    new = told_leaves(3, seed=5, shape=(96, 128))
+    alone = boosted(images, masks, loss="trees").model
+    model = boosted(images, masks, maps=maps, holdout=new, loss="trees").model
     assert isinstance(model, BoostedSegmentationModel)
     wrong = []
-    for found, beside in ((alone, [None] * 2), (model, new[2])):
+    for found, beside in ((alone, [None] * 3), (model, new[2])):
         pairs = zip(new[0], beside, strict=True)
         guessed = [predict_segmentation(found, *pair).mpm for pair in pairs]
         wrong.append(np.mean([a != b for a, b in zip(guessed, new[1], strict=True)]))
