@@ -1,7 +1,6 @@
 """Probabilities of another program beside the images of a set: whose they are, and reading them."""
 
 import itertools
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,16 +58,12 @@ def check_maps_beside(*, segmenter: Segmenter, image_set: ImageSet) -> None:
     there = maps_beside(image_set)
     if there.n_with and needed in there.planes:
         return
-    planes = f"{needed} plane{'s'[: needed != 1]}"
-    found = "has none" if not there.n_with else f"has maps of {_listed(there.planes)}"
+    kinds = " or ".join(f"{count}" for count in there.planes)
+    found = f"has maps of {kinds} plane{'s'[: kinds != '1']}" if there.n_with else "has none"
     raise SegmentationError(
-        f"{segmenter.name} needs a probability map of {planes} beside each image: "
-        f"{image_set.name} {found}."
+        f"{segmenter.name} needs a probability map of {needed} plane{'s'[: needed != 1]} beside "
+        f"each image: {image_set.name} {found}."
     )
-
-
-def _listed(numbers: Sequence[int]) -> str:
-    return " and ".join(str(number) for number in numbers)
 
 
 def read_planes(file: ImageFile) -> NDArray[np.float32]:
