@@ -44,7 +44,7 @@ class MapsInStep:
         planes = check_maps(name, given, shape)  # type: ignore[arg-type]
         if self.n_planes is not None and planes.shape[2] != self.n_planes:
             raise InvalidProblemError(
-                f"{name}: expected {self.n_planes} maps as of the others, got {planes.shape[2]}."
+                f"{name}: expected {_maps(self.n_planes)} as of the others, got {planes.shape[2]}."
             )
         self.n_planes = planes.shape[2]
         return planes
@@ -115,6 +115,10 @@ def check_count(n_maps: int, n_given: int) -> None:
     """Raise InvalidProblemError unless a picture comes with as many planes as a model needs."""
     if n_given != n_maps:
         raise InvalidProblemError(
-            f"The model learned with {n_maps} maps beside each image; this one comes with "
+            f"The model learned with {_maps(n_maps)} beside each image; this one comes with "
             f"{n_given}."
         )
+
+
+def _maps(count: int) -> str:
+    return f"{count} map{'s'[: count != 1]}"

@@ -143,22 +143,22 @@ def test_maps_that_do_not_fit_are_refused_in_a_sentence(train: Train) -> None:
     for wrong, sentence in (
         (maps[:-1], f"image {COUNT} has no map"),
         ([*maps, maps[0]], f"map {COUNT + 1} has no image"),
-        ([*maps[:-1], None], f"image {COUNT}: expected 1 maps as of the others, got 0"),
-        ([*maps[:-1], np.stack([maps[-1]] * 2, axis=2)], "expected 1 maps as of the others, got 2"),
+        ([*maps[:-1], None], f"image {COUNT}: expected 1 map as of the others, got 0"),
+        ([*maps[:-1], np.stack([maps[-1]] * 2, axis=2)], "expected 1 map as of the others, got 2"),
         ([*maps[:-1], maps[-1].T], "its maps are 48 x 64 pixels but it is 64 x 48"),
         ([nothing, *maps[1:]], "image 1: maps must hold probabilities"),
         ([200 * maps[0], *maps[1:]], "image 1: maps must hold probabilities"),
     ):
         with pytest.raises(InvalidProblemError, match=sentence):
             train(images, masks, maps=wrong)
-    with pytest.raises(InvalidProblemError, match="image 1: expected 1 maps as of the others"):
+    with pytest.raises(InvalidProblemError, match="image 1: expected 1 map as of the others"):
         train(images, masks, maps=maps, holdout=NEW[:2])
 
 
 def test_predictions_need_the_maps_that_were_learned_with(trained: TrainedBoosted) -> None:
     image, one = NEW[0][0], NEW[2][0]
     for wrong, sentence in (
-        (None, "learned with 1 maps beside each image; this one comes with 0"),
+        (None, "learned with 1 map beside each image; this one comes with 0"),
         (np.stack([one, one], axis=2), "this one comes with 2"),
         (one[:, :30], "its maps are 30 x 48 pixels but it is 64 x 48"),
         (one + np.float32(np.nan), "numbers from 0 to 1"),

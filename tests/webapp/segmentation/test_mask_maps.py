@@ -186,7 +186,7 @@ def test_images_without_their_map_are_refused_one_by_one(bob, model) -> None:
     run_job(batch.job_id, watched=False)
     rows = list(batch.images.order_by("name"))
     assert [row.state for row in rows] == ["done", "refused", "refused", "refused", "refused"]
-    assert "learned with 1 maps beside each image" in rows[1].sentence
+    assert "learned with 1 map beside each image" in rows[1].sentence
     assert "well_2.png has none" in rows[2].sentence
 
 
