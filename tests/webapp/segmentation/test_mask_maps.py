@@ -90,6 +90,9 @@ def test_a_model_learns_from_maps_beside_masks_and_needs_them(client_of, bob, so
     image_set = grainy_set(bob)
     page = client_of(bob).get(f"/image-models/new/?set={image_set.pk}").content.decode()
     assert "learns from their probability maps, too (1 plane)" in page
+    waiting = queued(bob, image_set, solver=solver)
+    words = client_of(bob).get(waiting.get_absolute_url()).content.decode()
+    assert "1 plane: each image to predict needs its own" in " ".join(words.split())
     segmenter = learned(bob, image_set, solver=solver)
     assert segmenter.outcome["n_maps"] == 1
     assert segmenter.outcome["checked"]["n_images"] == 1
