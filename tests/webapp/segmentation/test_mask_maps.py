@@ -10,6 +10,7 @@ from tests.webapp.segmentation.conftest import encoded, upload
 from tests.webapp.segmentation.test_probability_maps import npy, take, tiff
 from webapp.jobs.models import Job, JobState
 from webapp.jobs.runner import run_job
+from webapp.segmentation import jobs
 from webapp.segmentation.errors import SegmentationError
 from webapp.segmentation.models import ImageSet, PredictionBatch, Segmenter
 from webapp.segmentation.services.corrections import mask_correct
@@ -168,7 +169,7 @@ def test_where_all_maps_went_learning_fails_in_a_sentence(bob) -> None:
 
 def test_a_set_without_maps_is_refused_before_anything_is_queued(client_of, bob, model) -> None:
     bare = grainy_set(bob, maps=0, name="Bare")
-    jobs = Job.objects.count()
+    n_jobs = Job.objects.count()
     form = {"image_set": bare.pk, "segmenter": model.pk, "readout": "marginal"}
     answer = client_of(bob).post("/predictions/new/", form)
     assert answer.status_code == 422
@@ -177,7 +178,7 @@ def test_a_set_without_maps_is_refused_before_anything_is_queued(client_of, bob,
     take(bob, bare, "well_0_prob.npy", npy(np.stack([told(0)] * 2, axis=2)))
     with pytest.raises(SegmentationError, match="Bare has maps of 2 planes"):
         prediction_start(user=bob, segmenter=model, image_set=bare)
-    assert Job.objects.count() == jobs
+    assert Job.objects.count() == n_jobs
     assert not PredictionBatch.objects.exists()
 
 
@@ -242,3 +243,24 @@ def test_maps_of_bytes_in_a_tiff_are_learned_from(bob) -> None:
         planes = np.stack([told(k), 1 - told(k)], axis=2)
         take(bob, image_set, f"well_{k}.prob.tif", tiff(np.rint(255 * planes).astype(np.uint8)))
     assert learned(bob, image_set).outcome["n_maps"] == 2
+
+
+def test_a_map_that_goes_while_it_is_learned_only_leaves_its_image_unchecked(
+    bob, monkeypatch
+) -> None:
+    image_set = grainy_set(bob)
+    train = jobs.train_boosted_segmentation
+
+    def train_and_lose(*given, **options):
+        trained = train(*given, **options)
+        for file in image_set.files.filter(role="map"):
+            image_file_remove(user=bob, file=file)
+        return trained
+
+    monkeypatch.setattr(jobs, "train_boosted_segmentation", train_and_lose)
+    segmenter = learned(bob, image_set)
+    assert segmenter.outcome["n_maps"] == 1
+    assert segmenter.outcome["checked"] == {}
+    (left_out,) = segmenter.outcome["left_out"]
+    assert "has none" in left_out["reason"]
+    assert segmenter.is_ready
