@@ -29,7 +29,9 @@ MODEL_BYTES = 12_000_000  # trees of two stages for some classes, from above
 
 
 @with_fresh_count
-def painting_learn(*, user: User, image_set: ImageSet, predict: bool) -> Segmenter:
+def painting_learn(
+    *, user: User, image_set: ImageSet, predict: bool, max_seconds: int = 300
+) -> Segmenter:
     """Queue the learning of a model from all strokes of a set; then its prediction, if asked.
 
     Where every image has a map of another program's probabilities, these are features, too.
@@ -57,6 +59,7 @@ def painting_learn(*, user: User, image_set: ImageSet, predict: bool) -> Segment
             solver=Segmenter.Solver.PAINTED,
             classes=used,
             holdout_percent=0,
+            max_seconds=max_seconds,
             learned_digests=list(files.values_list("digest", flat=True)),
         )
         segmenter.image_sets.set([image_set])
