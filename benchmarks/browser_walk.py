@@ -42,6 +42,7 @@ class Walk:
         """Click, and wait for what shows that it worked."""
         self.steps[-1].clicks += 1
         begun = time.perf_counter()
+        self.page.wait_for_load_state()  # a button is seen before its script has come
         what.click()
         if until is not None:
             until.first.wait_for(timeout=timeout)

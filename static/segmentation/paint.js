@@ -373,9 +373,7 @@ class Paint {
       this.pointers.endStroke();
       this.queue.sendLeaving();
     });
-    for (const button of this.all("[data-needs-two]")) {
-      button.form.addEventListener("submit", (event) => this.submitWhenKept(event));
-    }
+    document.getElementById("learn-painted").addEventListener("submit", (event) => this.submitWhenKept(event));
     this.pointers.listen();
     new PaintKeys(this).listen();
   }

@@ -28,7 +28,7 @@ def test_it_moves_by_itself_and_ends_without_a_reload(
     screenshot: Callable[..., None],
 ) -> None:
     page = page_as("bob")  # before the job starts: on a busy machine signing in takes a while
-    pk = enqueue(product, "counting.sum", steps=60, seconds_a_step=0.15)
+    pk = enqueue(product, "counting.sum", steps=90, seconds_a_step=0.15)
     page.goto(f"/jobs/{pk}/")
     expect(page.get_by_text("Narrowing the gap")).to_be_visible()
     expect(page.get_by_role("img", name="Convergence").first).to_be_visible()
@@ -41,7 +41,7 @@ def test_it_moves_by_itself_and_ends_without_a_reload(
     expect(page.get_by_text("Steps", exact=True).first).to_be_visible()
     screenshot(page, "job-running")
     assert_accessible(page)
-    expect(page.get_by_text("Counted 60 steps")).to_be_visible()
+    expect(page.get_by_text("Counted 90 steps")).to_be_visible()
     expect(page.get_by_text("Ran for")).to_be_visible()
     screenshot(page, "job-done")
     assert_accessible(page)

@@ -196,6 +196,20 @@ def maps_in_words(image_set: ImageSet) -> str:
     )
 
 
+class PaintedForm(forms.Form):
+    """What the page of painting asks before the model is learned that is kept."""
+
+    max_seconds = forms.ChoiceField(
+        label="Learn for at most",
+        choices=TIMES,
+        initial="300",
+        required=False,
+        widget=forms.Select(attrs={"form": "learn-painted"}),
+        help_text="For the model that is kept; answers while you paint take no longer.",
+    )
+    predict = forms.BooleanField(required=False)
+
+
 class ImportForm(forms.Form):
     """A model file, and what its sender said of it."""
 

@@ -299,3 +299,16 @@ def test_a_model_needs_two_painted_classes(client_of, bob, file) -> None:
     answer = client_of(bob).post(f"/image-sets/{file.image_set_id}/paint/learn/")
     assert answer.status_code == 302
     assert not Segmenter.objects.exists()
+
+
+def test_a_model_of_strokes_learns_as_long_as_was_chosen(client_of, bob, file) -> None:
+    for stroke in (INSIDE, OUTSIDE):
+        painting.stroke_add(user=bob, file=file, stroke=stroke)
+    client, address = client_of(bob), f"/image-sets/{file.image_set_id}/paint/learn/"
+    assert client.post(address, {"max_seconds": "31"}).status_code == 302
+    assert not Segmenter.objects.exists()
+    for chosen, kept in (({}, 300), ({"max_seconds": "1800", "predict": "1"}, 1800)):
+        client.post(address, chosen)
+        segmenter = Segmenter.objects.latest("created_at")
+        assert segmenter.max_seconds == kept
+        assert segmenter.job.parameters["predict"] is ("predict" in chosen)

@@ -14,6 +14,7 @@ from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort, Student
 from webapp.cohorts.selectors.surveys import cohort_survey, questionnaire_of
 from webapp.common.formats import counted
+from webapp.common.free_names import free_name
 from webapp.files.quota import with_fresh_count
 from webapp.housing.errors import HousingError
 from webapp.housing.models import BuildingList, Place, Placement, Room
@@ -57,7 +58,7 @@ def placement_create(
     placement = Placement.objects.create(
         organisation=user.organisation,
         created_by=user,
-        name=" ".join(name.split())[:120] or cohort.name,
+        name=" ".join(name.split())[:120] or free_name(cohort.name, cohort.placements.all()),
         cohort=cohort,
         buildings=buildings,
         model=model,
@@ -136,13 +137,10 @@ def placement_copy(
 ) -> Placement:
     """Make another scenario of the same cohort and rooms under other rules, or another model."""
     check_rules(rules, placement.cohort)
-    taken = set(Placement.objects.filter(cohort=placement.cohort).values_list("name", flat=True))
-    stem = placement.name[:100]
-    name = next(n for k in range(2, 10_000) if (n := f"{stem} ({k})") not in taken)
     copy = Placement.objects.create(
         organisation=user.organisation,
         created_by=user,
-        name=name,
+        name=free_name(placement.name, placement.cohort.placements.all()),
         cohort=placement.cohort,
         buildings=placement.buildings,
         model=model or placement.model,

@@ -10,6 +10,7 @@ from webapp.cohorts.models import Cohort
 from webapp.cohorts.selectors.cohorts import cohort_choices
 from webapp.common.decorators import administrator_required, staff_required, viewer_required
 from webapp.common.errors import Refusal
+from webapp.common.free_names import free_name
 from webapp.common.listing import light
 from webapp.common.parameters import whole_number
 from webapp.common.selectors import get_or_none, get_owned_or_404, owned_by
@@ -101,10 +102,14 @@ def placement_new(request: HttpRequest) -> HttpResponse:
         "counts": COUNT_WORDS,
         "chosen_list": sent.get("buildings", ""),
         "chosen_model": sent.get("model", ""),
-        "name": sent.get("name") or (cohort.name if cohort else ""),
+        "name": sent.get("name") or (_suggested_name(cohort) if cohort else ""),
         "error": error,
     }
     return render(request, "housing/placement_new.html", context, status=422 if error else 200)
+
+
+def _suggested_name(cohort: Cohort) -> str:
+    return free_name(cohort.name, cohort.placements.all())
 
 
 def _chosen(objects: Any, key: str, noun: str) -> Any:

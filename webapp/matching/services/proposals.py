@@ -16,6 +16,7 @@ from webapp.accounts.models import User
 from webapp.audit.services import audit
 from webapp.cohorts.models import Cohort, Student
 from webapp.cohorts.selectors.surveys import cohort_survey, questionnaire_of
+from webapp.common.free_names import free_name
 from webapp.files import store
 from webapp.files.quota import with_fresh_count
 from webapp.files.storage import write_arrays
@@ -76,7 +77,7 @@ def _create(
     proposal = Proposal.objects.create(
         organisation=user.organisation,
         created_by=user,
-        name=" ".join(name.split())[:120] or cohort.name,
+        name=" ".join(name.split())[:120] or free_name(cohort.name, cohort.proposals.all()),
         cohort=cohort,
         model=model,
         same=list(same),

@@ -11,6 +11,7 @@ from webapp.cohorts.models import Cohort
 from webapp.cohorts.selectors.cohorts import cohort_choices, rule_groups
 from webapp.common.decorators import administrator_required, staff_required, viewer_required
 from webapp.common.errors import Refusal
+from webapp.common.free_names import free_name
 from webapp.common.listing import light
 from webapp.common.selectors import get_or_none, get_owned_or_404, owned_by
 from webapp.common.toasts import attempt
@@ -85,12 +86,16 @@ def proposal_new(request: HttpRequest) -> HttpResponse:
         "chosen_model": sent.get("model", ""),
         # A form that was refused comes back as it was sent: a rule that was left out stays out.
         "same": request.POST.getlist("same") if error else cohort and cohort.constraints,
-        "name": request.POST.get("name", "") if error else cohort and cohort.name,
+        "name": request.POST.get("name", "") if error else cohort and _suggested_name(cohort),
         "error": error,
         "groups": rule_groups(cohort)[:SHOWN_GROUPS] if cohort else [],
         "earlier": light(cohort.proposals.all())[:SHOWN_EARLIER] if cohort else [],
     }
     return render(request, "matching/proposal_new.html", context, status=422 if error else 200)
+
+
+def _suggested_name(cohort: Cohort) -> str:
+    return free_name(cohort.name, cohort.proposals.all())
 
 
 @require_GET

@@ -29,7 +29,9 @@ MODEL_BYTES = 12_000_000  # trees of two stages for some classes, from above
 
 
 @with_fresh_count
-def painting_learn(*, user: User, image_set: ImageSet, predict: bool) -> Segmenter:
+def painting_learn(
+    *, user: User, image_set: ImageSet, predict: bool, max_seconds: int = 300
+) -> Segmenter:
     """Queue the learning of a model from all strokes of a set; then its prediction, if asked.
 
     Where every image has a map of another program's probabilities, these are features, too.
@@ -57,6 +59,7 @@ def painting_learn(*, user: User, image_set: ImageSet, predict: bool) -> Segment
             solver=Segmenter.Solver.PAINTED,
             classes=used,
             holdout_percent=0,
+            max_seconds=max_seconds,
             learned_digests=list(files.values_list("digest", flat=True)),
         )
         segmenter.image_sets.set([image_set])
@@ -94,14 +97,13 @@ def train_painted(context: JobContext, segmenter: Segmenter) -> tuple[Any, list[
         raise InvalidProblemError("The strokes were taken back meanwhile.")
     some = used[:: max(1, -(-len(used) // MOST_TRIED))]
     labels = (painted_labels(file, segmenter.classes) for file in some)
-    has_maps = bool(context.parameters.get("planes"))
-    tried = (map(read_planes, each) if has_maps else None for each in (some, used))
-    detail = painted_detail(context, segmenter, some, _images(context, some), labels, next(tried))
+    maps = _maps(context, some)
+    detail = painted_detail(context, segmenter, some, _images(context, some), labels, maps)
     trained = train_class_segmentation(
         _images(context, used),
         (painted_labels(file, segmenter.classes) for file in used),
         [one["name"] for one in segmenter.classes],
-        maps=next(tried),
+        maps=_maps(context, used),
         detail=detail,
         position=False,
         max_seconds=max(segmenter.max_seconds - context.seconds, 0.0),
@@ -110,6 +112,11 @@ def train_painted(context: JobContext, segmenter: Segmenter) -> tuple[Any, list[
         rng=context.rng,
     )
     return trained, used[: trained.n_read]
+
+
+def _maps(context: JobContext, files: list[ImageFile]) -> Iterator[NDArray[np.float32]] | None:
+    """The probabilities beside images, if the job learns with them."""
+    return map(read_planes, files) if context.parameters.get("planes") else None
 
 
 def _images(context: JobContext, files: list[ImageFile]) -> Iterator[NDArray[np.uint8]]:

@@ -17,6 +17,8 @@ from webapp.common.selectors import get_owned_or_404
 from webapp.common.toasts import toast
 from webapp.files.file_headers import as_attachment
 from webapp.files.file_responses import file_response
+from webapp.segmentation.errors import SegmentationError
+from webapp.segmentation.forms import PaintedForm
 from webapp.segmentation.models import ImageFile, ImageSet, Stroke
 from webapp.segmentation.object_tables import objects_csv
 from webapp.segmentation.painting.raster import live_factor
@@ -69,6 +71,7 @@ def paint_page(request: HttpRequest, pk: str, file_pk: str) -> HttpResponse:
         "previous": keys[place - 1] if place else None,
         "next": keys[place + 1] if place + 1 < len(keys) else None,
         "state": _state(file),
+        "learning": PaintedForm(),
         "maps": maps_beside(image_set),
         "view_words": view_words(image_set) if file.facts.get("kind") else "",
     }
@@ -262,9 +265,14 @@ def paint_classes(request: HttpRequest, pk: str) -> JsonResponse:
 def paint_learn(request: HttpRequest, pk: str) -> HttpResponse:
     """Learn a model from all strokes of the set, and predict the whole set with it if asked."""
     image_set = get_owned_or_404(ImageSet, request.user, pk)
+    form = PaintedForm(request.POST)
     try:
-        predict = request.POST.get("predict") == "1"
-        return redirect(painting_learn(user=request.user, image_set=image_set, predict=predict))
+        if not form.is_valid():
+            raise SegmentationError("Choose how long it may learn.")
+        chosen = {"predict": form.cleaned_data["predict"]}
+        if form.cleaned_data["max_seconds"]:
+            chosen["max_seconds"] = int(form.cleaned_data["max_seconds"])
+        return redirect(painting_learn(user=request.user, image_set=image_set, **chosen))
     except Refusal as error:
         toast(request, f"{error} Nothing was started.", error=True)
         return redirect("segmentation:paint-set", image_set.pk)
