@@ -15,11 +15,14 @@ from engine.core.arguments import ByteImage
 from engine.core.errors import InvalidProblemError
 from engine.core.progress import Progress
 from engine.datasets.image_folder import ImageFile, view_of_set
+from engine.datasets.image_names import MAP_ENDINGS
 from engine.datasets.picture_view import PictureView
+from engine.datasets.probability_maps import read_map
 from engine.learning.segmentation.boosted_learning import TrainedBoosted
 from engine.learning.segmentation.class_learning import TrainedClasses
 from engine.learning.segmentation.class_model import MAX_FILE_BYTES, Detail
 from engine.learning.segmentation.detail_choice import MOST_PICTURES, choose_detail, sides_to_try
+from engine.learning.segmentation.given_maps import Planes
 from engine.learning.segmentation.mask_learning import TrainedSegmentation
 from engine.learning.segmentation.model_parts import read_view
 
@@ -55,6 +58,32 @@ def read_each(
         raise InvalidProblemError(nothing_left(skipped))
 
 
+def map_path(folder: Path, file: ImageFile) -> Path:
+    """Return where the maps of a picture lie in a folder of them: in the file of its name.
+
+    Raises
+    ------
+    InvalidProblemError
+        If there is none.
+    """
+    paths = [folder / f"{file.name}{ending}" for ending in MAP_ENDINGS]
+    found = next((path for path in paths if path.is_file()), None)
+    if found is None:
+        raise InvalidProblemError(f"{file.name}: no map of it was found in {folder}.")
+    return found
+
+
+def read_maps(folder: Path | None, file: ImageFile) -> Planes | None:
+    """Read the maps of a picture; none without a folder.
+
+    Raises
+    ------
+    InvalidProblemError
+        If there are none in it, or they cannot be read.
+    """
+    return None if folder is None else read_map(map_path(folder, file))
+
+
 def viewed(
     files: Sequence[ImageFile], model: Path | None = None
 ) -> tuple[Sequence[ImageFile], PictureView | None]:
@@ -73,22 +102,24 @@ def some_of(files: Sequence[ImageFile]) -> Sequence[ImageFile]:
 
 
 def choose_side(
-    read: Callable[[], Iterator[tuple[ByteImage, NDArray[np.uint8]]]],
+    read: Callable[[], Iterator[tuple[ByteImage, NDArray[np.uint8], Planes | None]]],
     n_classes: int,
     most: int,
     args: argparse.Namespace,
 ) -> dict[str, Any]:
     """Set the longest side of models, up to ``most``, to the one that pays on some pictures.
 
-    ``read`` begins to read pictures and their labels; they are gone through twice, one at a time.
+    ``read`` begins to read pictures, their labels and maps; they are gone through twice, one at a
+    time.
     """
-    sides = sides_to_try([labels.shape for _, labels in read()], most=most)
-    for_images, for_labels = tee(read())
+    sides = sides_to_try([labels.shape for _, labels, _ in read()], most=most)
+    for_images, for_labels, for_maps = tee(read(), 3)
     choice = choose_detail(
-        (image for image, _ in for_images),
-        (labels for _, labels in for_labels),
+        (image for image, _, _ in for_images),
+        (labels for _, labels, _ in for_labels),
         n_classes,
         [Detail(side) for side in sides],
+        maps=(maps for _, _, maps in for_maps),
         position=args.position,
         on_progress=args.on_progress,
     )

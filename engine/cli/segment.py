@@ -16,6 +16,7 @@ from engine.cli.output_paths import check_writable, make_folder, open_checkpoint
 from engine.cli.picture_files import (
     choose_side,
     read_each,
+    read_maps,
     some_of,
     spare_drawn,
     training_figures,
@@ -33,6 +34,7 @@ from engine.learning.segmentation.boosted_learning import TrainedBoosted, train_
 from engine.learning.segmentation.boosted_model import LOSSES
 from engine.learning.segmentation.class_model import is_class_model
 from engine.learning.segmentation.detail_choice import MOST_LINEAR_SIDE, MOST_SIDE
+from engine.learning.segmentation.given_maps import Planes
 from engine.learning.segmentation.mask_learning import (
     SOLVERS,
     TrainedSegmentation,
@@ -46,6 +48,8 @@ from engine.learning.segmentation.mask_prediction import (
 )
 
 DEFAULT_GAP = 1e-3
+
+Labelled = tuple[ByteImage, MaskArray, Planes | None]
 
 
 def _side(text: str) -> int:
@@ -99,6 +103,12 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
         help="longest side within the model, pixels; larger images are shrunk (default 200); auto "
         "tries sizes from 100 on and takes a finer one while it makes clearly fewer mistakes, up "
         "to full size (linear: 1000)",
+    )
+    parser.add_argument(
+        "--maps",
+        type=Path,
+        help="folder of probabilities of another program, NAME.npy or NAME.tif, that become "
+        "features beside the image's own",
     )
     _add_solver(parser)
     segment_classes.add_training_options(parser)
@@ -157,8 +167,6 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         return segment_classes.train(args) if segment_classes.wants_classes(args) else _train(args)
     if is_class_model(args.model):
         actions = {"predict": segment_classes.predict, "evaluate": segment_classes.evaluate}
-    elif args.maps is not None:
-        raise InvalidProblemError(f"{args.model.name} was learned without maps; leave out --maps.")
     else:
         actions = {"predict": _predict, "evaluate": _evaluate}
     return actions[args.action](args)
@@ -238,9 +246,10 @@ def _train(args: argparse.Namespace) -> dict[str, Any]:
     files, view = viewed(list_images(args.images, args.masks))
     tried = _settle_side(files, args, has_trees=unaries == "boosted")
     skipped: Failures = []
-    for_images, for_masks = tee(_labelled(files, args, skipped))  # read in step: holds one pair
-    images, masks = (image for image, _ in for_images), (mask for _, mask in for_masks)
+    parts = tee(_labelled(files, args, skipped), 3)  # read in step: holds one picture
+    images, masks = (row[0] for row in parts[0]), (row[1] for row in parts[1])
     shared: dict[str, Any] = {
+        "maps": None if args.maps is None else (row[2] for row in parts[2]),
         "ridge": args.ridge,
         "rho": args.rho,
         "max_side": args.max_side,
@@ -278,22 +287,27 @@ def _settle_side(
         return {}
     some, most = some_of(files), MOST_SIDE if has_trees else MOST_LINEAR_SIDE
 
-    def read_some() -> Iterator[tuple[ByteImage, ClassLabels]]:
-        return ((image, mask.view(np.uint8)) for image, mask in _labelled(some, args, []))
+    def read_some() -> Iterator[tuple[ByteImage, ClassLabels, Planes | None]]:
+        return ((row[0], row[1].view(np.uint8), row[2]) for row in _labelled(some, args, []))
 
     return choose_side(read_some, 2, most, args)
 
 
 def _labelled(
     files: Sequence[ImageFile], args: argparse.Namespace, skipped: Failures
-) -> Iterator[tuple[ByteImage, MaskArray]]:
-    """Pictures and masks, read one at a time."""
-    return (pair for _, pair in read_each(files, "Reading", args, skipped, _with_mask))
+) -> Iterator[Labelled]:
+    """Pictures, masks and maps, read one at a time."""
+
+    def read(file: ImageFile) -> Labelled:
+        return _with_mask(file, args.maps)
+
+    return (row for _, row in read_each(files, "Reading", args, skipped, read))
 
 
-def _with_mask(file: ImageFile) -> tuple[ByteImage, MaskArray]:
+def _with_mask(file: ImageFile, maps: Path | None) -> Labelled:
     image = file.read_image()
-    return image, file.read_mask((image.shape[0], image.shape[1]))
+    mask = file.read_mask((image.shape[0], image.shape[1]))
+    return image, mask, read_maps(maps, file)
 
 
 def _predict(args: argparse.Namespace) -> dict[str, Any]:
@@ -328,7 +342,7 @@ def _predict_one(
             "marginals": str(marginals_path),
             "tiles": found["tiles"],
         }
-    prediction = predict_segmentation(model, file.read_image())
+    prediction = predict_segmentation(model, file.read_image(), read_maps(args.maps, file))
     np.save(marginals_path, prediction.marginals, allow_pickle=False)
     mask = prediction.read_out(args.readout)
     if args.threshold is not None:
@@ -348,8 +362,9 @@ def _evaluate(args: argparse.Namespace) -> dict[str, Any]:
     skipped: Failures = []
 
     def compare(file: ImageFile) -> dict[str, Any]:
-        image, mask = _with_mask(file)
-        errors = evaluate_mask(predict_segmentation(model, image), mask, readout=args.readout)
+        image, mask, maps = _with_mask(file, args.maps)
+        prediction = predict_segmentation(model, image, maps)
+        errors = evaluate_mask(prediction, mask, readout=args.readout)
         return {"name": file.name} | asdict(errors)
 
     rows = [row for _, row in read_each(files, "Comparing", args, skipped, compare)]

@@ -15,6 +15,7 @@ from engine.cli.output_paths import check_writable, make_folder, open_checkpoint
 from engine.cli.picture_files import (
     choose_side,
     read_each,
+    read_maps,
     some_of,
     spare_drawn,
     training_figures,
@@ -25,11 +26,9 @@ from engine.core.arguments import ByteImage
 from engine.core.errors import InvalidProblemError
 from engine.crf.class_features import UNKNOWN, ClassLabels
 from engine.datasets.image_folder import ImageFile, list_images
-from engine.datasets.image_names import MAP_ENDINGS
 from engine.datasets.label_maps import (
     LabelCode,
     match_values,
-    read_map,
     read_values,
     write_label_map,
 )
@@ -41,9 +40,10 @@ from engine.learning.segmentation.class_model import (
 )
 from engine.learning.segmentation.class_prediction import ClassPrediction, predict_classes
 from engine.learning.segmentation.detail_choice import MOST_SIDE
+from engine.learning.segmentation.given_maps import Planes
 from engine.metrics.classes import Confusion, class_figures, confusion
 
-Labelled = tuple[ByteImage, NDArray[np.uint8], NDArray[np.float32] | None, str]
+Labelled = tuple[ByteImage, ClassLabels, Planes | None, str]
 
 
 def add_training_options(parser: argparse.ArgumentParser) -> None:
@@ -66,12 +66,6 @@ def add_training_options(parser: argparse.ArgumentParser) -> None:
         "balanced, by which all classes count alike",
     )
     parser.add_argument(
-        "--maps",
-        type=Path,
-        help="folder of probabilities of another program, NAME.npy or NAME.tif, that become "
-        "features beside the image's own",
-    )
-    parser.add_argument(
         "--scale",
         type=float,
         help="classes: models are so many times as large as their images, instead of --max-side: "
@@ -81,7 +75,7 @@ def add_training_options(parser: argparse.ArgumentParser) -> None:
 
 def wants_classes(args: argparse.Namespace) -> bool:
     """Whether an option of training asks for what only models of classes have."""
-    asked = (args.classes, args.class_weights, args.maps, args.scale)
+    asked = (args.classes, args.class_weights, args.scale)
     return any(option is not None for option in asked) or bool(args.unknown)
 
 
@@ -103,8 +97,8 @@ def train(args: argparse.Namespace) -> dict[str, Any]:
     if args.max_side == 0:
         some = some_of(files)
 
-        def read_some() -> Iterator[tuple[ByteImage, ClassLabels]]:
-            return (row[:2] for row in _labelled(some, code, None, args, []))
+        def read_some() -> Iterator[tuple[ByteImage, ClassLabels, Planes | None]]:
+            return (row[:3] for row in _labelled(some, code, args.maps, args, []))
 
         tried = choose_side(read_some, len(code.names), MOST_SIDE, args)
     skipped: Failures = []
@@ -185,7 +179,7 @@ def _predict_one(
         counts = found["counts"]
         outcome["tiles"] = found["tiles"]
     else:
-        maps = _read_maps(args.maps, file)
+        maps = read_maps(args.maps, file)
         prediction = predict_classes(
             model, file.read_image(), maps, with_best=args.readout == "map"
         )
@@ -249,20 +243,9 @@ def _labelled(
         image = file.read_image()
         path = file.mask_path
         values = match_values(read_values(path), (image.shape[0], image.shape[1]), name=path.name)
-        return image, code.labels(values, path.name), _read_maps(maps, file), file.name
+        return image, code.labels(values, path.name), read_maps(maps, file), file.name
 
     return (row for _, row in read_each(files, "Reading", args, skipped, read))
-
-
-def _read_maps(folder: Path | None, file: ImageFile) -> NDArray[np.float32] | None:
-    """The maps of a picture, the file of its name; none without a folder."""
-    if folder is None:
-        return None
-    for ending in MAP_ENDINGS:
-        path = folder / f"{file.name}{ending}"
-        if path.is_file():
-            return read_map(path)
-    raise InvalidProblemError(f"{file.name}: no map of it was found in {folder}.")
 
 
 def _read_out(

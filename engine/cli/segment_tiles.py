@@ -9,18 +9,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.cli.picture_files import map_path
 from engine.core.array_file import ArrayFile
 from engine.core.errors import InvalidProblemError
 from engine.core.progress import Progress
 from engine.crf.class_features import UNKNOWN
-from engine.crf.picture_windows import ArraySource, PictureSource
+from engine.crf.picture_windows import ArraySource, MapSource, PictureSource
 from engine.datasets.image_folder import ImageFile
 from engine.datasets.label_maps import label_palette, label_places
 from engine.datasets.large_pictures import LargeTiff, is_large
 from engine.datasets.png_rows import write_png_rows
+from engine.datasets.probability_maps import open_map
 from engine.learning.segmentation.class_model import ClassSegmentationModel
+from engine.learning.segmentation.given_maps import check_count, check_proportions
 from engine.learning.segmentation.mask_model import AnySegmentationModel
-from engine.learning.segmentation.tiled_prediction import BAND_PIXELS, TiledPrediction
+from engine.learning.segmentation.tiled_prediction import BAND_PIXELS, NO_MAPS, TiledPrediction
 
 Model = ClassSegmentationModel | AnySegmentationModel
 
@@ -43,8 +46,8 @@ def predict_in_tiles(
     Raises
     ------
     InvalidProblemError
-        If the best single labelling or maps were asked for, which need the whole at once, or the
-        picture cannot be read in parts.
+        If the best single labelling was asked for, which needs the whole at once, the picture
+        cannot be read in parts, or its maps do not fit it or the model.
     """
     name = file.image_path.name
     if args.readout != "marginal":
@@ -52,14 +55,17 @@ def predict_in_tiles(
             f"{name}: the best single labelling needs the whole picture at once; leave out "
             "--readout for pictures in tiles."
         )
-    if args.maps is not None:
-        raise InvalidProblemError(f"{name}: maps do not go with pictures in tiles.")
 
     def report(done: int, total: int) -> None:
         args.on_progress(Progress(f"Segmenting {name}: tile {done} of {total}", done / total))
 
     with _source(file) as source:
-        work = TiledPrediction(model, source, on_tile=report, folder=probabilities.parent)
+        maps: MapSource = NO_MAPS
+        if args.maps is not None:
+            maps = open_map(map_path(args.maps, file))
+            check_proportions(name, maps.shape, source.shape)
+        check_count(model.n_maps, maps.n_planes)
+        work = TiledPrediction(model, source, maps, on_tile=report, folder=probabilities.parent)
         depth = (work.n_classes,) if work.n_classes else ()
         with ArrayFile(probabilities, (*source.shape, *depth)) as out:
             found = work.run(out.write)

@@ -79,6 +79,39 @@ class DenseNodeFeatures:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeFeaturesWithMaps:
+    """Node features of a picture and, after them, maps (rows, columns, C) float32."""
+
+    nodes: NodeFeatures
+    maps: NDArray[np.float32]
+
+    @property
+    def n_features(self) -> int:
+        """Length of u_i."""
+        return self.nodes.n_features + int(self.maps.shape[2])
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of the grid."""
+        return self.nodes.shape
+
+    def scores(self, weights: FloatArray) -> FloatArray:
+        """Return <weights, u_i> of every pixel, shape (rows, columns)."""
+        n = self.nodes.n_features
+        return np.asarray(self.nodes.scores(weights[:n]) + self.maps @ weights[n:])
+
+    def project(self, residual: FloatArray) -> FloatArray:
+        """Return sum_i residual_i u_i, shape (n_features,)."""
+        own = np.tensordot(residual, self.maps, 2)
+        return np.concatenate([self.nodes.project(residual), own])
+
+    def rows(self, pixels: IntArray) -> FloatArray:
+        """Return u_i of the pixels with the given flat indices, shape (n, n_features)."""
+        own = self.maps.reshape(-1, self.maps.shape[2])[pixels]
+        return np.hstack([self.nodes.rows(pixels), own.astype(np.float64)])
+
+
+@dataclass(frozen=True, slots=True)
 class EdgeFeatures:
     """Edge features v_ij of one picture as codes into two lists of vectors.
 

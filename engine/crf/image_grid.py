@@ -76,10 +76,21 @@ def shrink_labels(
 
 def shrink_maps(maps: NDArray[np.float32], shape: tuple[int, int]) -> NDArray[np.float32]:
     """Bring maps of probabilities, (H, W, C), to a model's size, as log-odds of at most 6 nats."""
-    planes = [_average(maps[:, :, k], shape) for k in range(maps.shape[2])]
-    if not planes:
-        return np.zeros((*shape, 0), dtype=np.float32)
-    p = np.clip(np.stack(planes, axis=2), np.float32(0.0025), np.float32(0.9975))
+    out = np.empty((*shape, maps.shape[2]), dtype=np.float32)
+    for k in range(maps.shape[2]):  # one at a time: beside a large picture memory is short
+        out[:, :, k] = map_log_odds(_average(maps[:, :, k], shape))
+    return out
+
+
+def map_log_odds(plane: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Log-odds of probabilities, of at most 6 nats: what is sure of all or nothing counts as that.
+
+    Examples
+    --------
+    >>> map_log_odds(np.array([0.0, 0.5, 1.0], dtype=np.float32)).round(1).tolist()
+    [-6.0, 0.0, 6.0]
+    """
+    p = np.clip(plane, np.float32(0.0025), np.float32(0.9975))
     return np.asarray(np.log(p / (1 - p)), dtype=np.float32)
 
 

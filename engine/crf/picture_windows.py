@@ -2,12 +2,14 @@
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
 from engine.core.arguments import ByteImage
+from engine.crf.image_grid import map_log_odds
 
 MARGIN = 112
 """Pixels of the model around a tile's core: the context looks away 68 of them, and three widest
@@ -103,29 +105,95 @@ class ShrunkPicture:
 
     def window(self, top: int, left: int, rows: int, columns: int) -> ByteImage:
         """Return a window of the model's pixels, shape (rows, columns, 3)."""
-        if self.source.shape == self.shape:
-            return np.ascontiguousarray(self.source.read(top, left, rows, columns))
-        height, width = self.source.shape
-        down, across = height / self.shape[0], width / self.shape[1]
-        step = max(1, int(READ_PIXELS / max(columns * across * down, 1.0)))
-        parts = [
-            self._shrink(first, left, min(step, top + rows - first), columns)
-            for first in range(top, top + rows, step)
-        ]
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return _shrunk(self.source, self.shape, (top, left, rows, columns))
 
-    def _shrink(self, top: int, left: int, rows: int, columns: int) -> ByteImage:
-        height, width = self.source.shape
-        down, across = height / self.shape[0], width / self.shape[1]
-        shrinks = down >= 1 and across >= 1
-        method = Image.Resampling.BOX if shrinks else Image.Resampling.BILINEAR
-        more = 0 if shrinks else 2  # neighbours that interpolation looks at
-        y0, y1 = top * down, min((top + rows) * down, height)
-        x0, x1 = left * across, min((left + columns) * across, width)
-        first, last = max(int(y0) - more, 0), min(int(np.ceil(y1)) + more, height)
-        begin, end = max(int(x0) - more, 0), min(int(np.ceil(x1)) + more, width)
-        part = Image.fromarray(
-            np.ascontiguousarray(self.source.read(first, begin, last - first, end - begin))
-        )
-        box = (x0 - begin, y0 - first, x1 - begin, y1 - first)
-        return np.asarray(part.resize((columns, rows), method, box=box))
+
+class MapSource(Protocol):
+    """Maps of probabilities that give any rectangle of themselves."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns; not necessarily those of the picture that they are of."""
+
+    @property
+    def n_planes(self) -> int:
+        """Number of planes."""
+
+    def read(self, top: int, left: int, rows: int, columns: int) -> NDArray[np.float32]:
+        """The rectangle, shape (rows, columns, n_planes)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ArrayMaps:
+    """Maps in memory, (H', W', C) float32."""
+
+    planes: NDArray[np.float32]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return int(self.planes.shape[0]), int(self.planes.shape[1])
+
+    @property
+    def n_planes(self) -> int:
+        """Number of planes."""
+        return int(self.planes.shape[2])
+
+    def read(self, top: int, left: int, rows: int, columns: int) -> NDArray[np.float32]:
+        """A view of the rectangle."""
+        return self.planes[top : top + rows, left : left + columns]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ShrunkMaps:
+    """Maps averaged over the pixels of a model of ``shape``, as log-odds, window by window."""
+
+    source: MapSource
+    shape: tuple[int, int]
+
+    def window(self, top: int, left: int, rows: int, columns: int) -> NDArray[np.float32]:
+        """Return a window of the model's pixels, shape (rows, columns, C); see `shrink_maps`."""
+        if not self.source.n_planes:
+            return np.zeros((rows, columns, 0), dtype=np.float32)
+        return map_log_odds(_shrunk(self.source, self.shape, (top, left, rows, columns)))
+
+
+def _shrunk(
+    source: PictureSource | MapSource, shape: tuple[int, int], window: tuple[int, int, int, int]
+) -> NDArray[Any]:
+    """A window, its first row and column and its rows and columns, of what is read band by band."""
+    top, left, rows, columns = window
+    if source.shape == shape:
+        return np.ascontiguousarray(source.read(*window))
+    down, across = source.shape[0] / shape[0], source.shape[1] / shape[1]
+    step = max(1, int(READ_PIXELS / max(columns * across * down, 1.0)))
+    parts = [
+        _shrunk_band(source, shape, (first, left, min(step, top + rows - first), columns))
+        for first in range(top, top + rows, step)
+    ]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _shrunk_band(
+    source: PictureSource | MapSource, shape: tuple[int, int], window: tuple[int, int, int, int]
+) -> NDArray[Any]:
+    top, left, rows, columns = window
+    height, width = source.shape
+    down, across = height / shape[0], width / shape[1]
+    shrinks = down >= 1 and across >= 1
+    method = Image.Resampling.BOX if shrinks else Image.Resampling.BILINEAR
+    more = 0 if shrinks else 2  # neighbours that interpolation looks at
+    y0, y1 = top * down, min((top + rows) * down, height)
+    x0, x1 = left * across, min((left + columns) * across, width)
+    first, last = max(int(y0) - more, 0), min(int(np.ceil(y1)) + more, height)
+    begin, end = max(int(x0) - more, 0), min(int(np.ceil(x1)) + more, width)
+    box = (x0 - begin, y0 - first, x1 - begin, y1 - first)
+    part = source.read(first, begin, last - first, end - begin)
+
+    def resized(plane: NDArray[Any]) -> NDArray[Any]:
+        picture = Image.fromarray(np.ascontiguousarray(plane))
+        return np.asarray(picture.resize((columns, rows), method, box=box))
+
+    if part.dtype == np.uint8:
+        return resized(part)
+    return np.stack([resized(part[:, :, k]) for k in range(part.shape[2])], axis=2)

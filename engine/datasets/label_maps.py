@@ -11,7 +11,6 @@ from PIL import Image
 
 from engine.core.errors import InvalidProblemError
 from engine.crf.class_features import MOST_CLASSES, UNKNOWN
-from engine.datasets.damage import unreadable_tiff
 from engine.datasets.images import MAX_PIXELS, damage_in_words, picture_label
 from engine.datasets.map_numbers import open_map
 from engine.datasets.masks import mask_fits
@@ -202,41 +201,3 @@ def label_palette(values: Sequence[int]) -> NDArray[np.uint8]:
     for label, value in enumerate(label_places(values)[: len(values)]):
         palette[value] = PALETTE[label % len(PALETTE)]
     return palette
-
-
-def read_map(path: Path, *, ending: str = "") -> NDArray[np.float32]:
-    """Read probabilities of another program, NPY or TIFF: (H, W, C), C being 1 for a plane alone.
-
-    ``ending`` says which of the two it is where the path does not. Planes may come first or last:
-    the axis that is much shorter holds them. Bytes and sixteen-bit numbers count as shares of their
-    largest value.
-
-    Raises
-    ------
-    InvalidProblemError
-        If the file cannot be read or holds something else.
-    """
-    try:
-        if (ending or path.suffix).casefold() == ".npy":
-            values = np.load(path, allow_pickle=False)
-        else:
-            import tifffile
-
-            values = tifffile.imread(path)
-    except unreadable_tiff() as error:
-        raise InvalidProblemError(f"{path.name}: this map cannot be read.") from error
-    if values.dtype.kind not in "uif" or values.ndim not in (2, 3) or values.size == 0:
-        raise InvalidProblemError(
-            f"{path.name}: expected numbers of shape (height, width) or (height, width, planes)."
-        )
-    planes = values[:, :, None] if values.ndim == 2 else values
-    if planes.shape[0] <= MOST_CLASSES < planes.shape[2]:
-        planes = np.moveaxis(planes, 0, 2)
-    if planes.shape[2] > MOST_CLASSES:
-        raise InvalidProblemError(f"{path.name}: at most {MOST_CLASSES} planes are taken.")
-    if planes.dtype in (np.uint8, np.uint16):
-        planes = planes / np.float32(np.iinfo(planes.dtype).max)
-    narrow = np.asarray(planes, dtype=np.float32)
-    if not np.isfinite(narrow).all() or narrow.min() < -1e-6 or narrow.max() > 1 + 1e-6:
-        raise InvalidProblemError(f"{path.name}: probabilities must lie between 0 and 1.")
-    return narrow

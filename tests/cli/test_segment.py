@@ -14,6 +14,9 @@ from engine.cli.main import main
 from engine.core.progress import Progress
 from engine.datasets.masks import write_mask
 from engine.datasets.synthetic_images import generate_leaf_images
+from engine.learning.segmentation import tree_learning
+from engine.learning.segmentation.tree_options import TreeOptions
+from tests.learning.segmentation.told_pictures import told_leaves
 
 
 @pytest.fixture(scope="module")
@@ -288,3 +291,76 @@ def test_maps_of_labels_in_place_of_masks_get_a_hint(
     code, answer = run(capsys, "train", *words)
     assert code == 2
     assert answer["error"].endswith("in black. Maps of labels are learned from with --classes.")
+
+
+@pytest.fixture
+def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Grainy pictures with masks, and a folder of what another program told of them."""
+    small = TreeOptions(n_trees=12, n_leaves=8, rate=0.3)
+    monkeypatch.setattr(tree_learning, "FIRST", small)
+    monkeypatch.setattr(tree_learning, "SECOND", small)
+    place = tmp_path / "told"
+    (place / "maps").mkdir(parents=True)
+    for number, (image, mask, given) in enumerate(zip(*told_leaves(5), strict=True)):
+        Image.fromarray(image).save(place / f"p{number}.png")
+        write_mask(place / f"p{number}.mask.png", mask)
+        np.save(place / "maps" / f"p{number}.npy", np.rint(255 * given).astype(np.uint8))
+    return place
+
+
+@pytest.mark.parametrize("unaries", ["boosted", "linear"])
+def test_masks_are_learned_with_maps_of_another_program(
+    told: Path, capsys: pytest.CaptureFixture[str], unaries: str
+) -> None:
+    images, maps = ("--images", str(told)), ("--maps", str(told / "maps"))
+    options = ("--unaries", unaries, "--loss", "univariate")
+    errors = []
+    for beside in ((), maps):
+        out = str(told / f"{unaries}{len(beside)}.npz")
+        code, _ = run(capsys, "train", *images, "--out", out, *options, *beside)
+        assert code == 0
+        code, result = run(capsys, "evaluate", *images, "--model", out, *beside)
+        errors.append(result["mean"]["error_mpm"])
+    assert errors[1] < 0.8 * errors[0]
+    answer = {name: str(told / name) for name in ("whole", "tiled")}
+    words = (*images, "--model", str(told / f"{unaries}2.npz"))
+    for name, more in (("whole", ()), ("tiled", ("--tiles",))):
+        code, result = run(capsys, "predict", *words, *maps, *more, "--out", answer[name])
+        assert code == 0
+    whole, tiled = (np.load(f"{answer[name]}/p1.marginals.npy") for name in ("whole", "tiled"))
+    assert np.abs(whole - tiled).max() < 1e-4
+    assert main(["segment", "predict", *words, "--out", str(told / "none")]) == 2
+    assert "learned with 1 map beside each image" in capsys.readouterr().err
+    plain = (*images, "--model", str(told / f"{unaries}0.npz"), "--out", str(told / "none"))
+    assert main(["segment", "predict", *plain, *maps]) == 2
+    assert "learned with 0 maps" in capsys.readouterr().err
+
+
+def test_maps_in_tiles_that_do_not_fit_are_refused(
+    told: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    images, maps = ("--images", str(told)), ("--maps", str(told / "maps"))
+    out = str(told / "m.npz")
+    run(capsys, "train", *images, "--out", out, "--loss", "trees", *maps)
+    words = ["segment", "predict", *images, *maps, "--model", out, "--tiles", "--out"]
+    for values, sentence in (
+        (np.zeros((48, 64, 2)), "comes with 2"),
+        (np.zeros((48, 30)), "30 x 48 pixels but it is 64 x 48"),
+        (np.full((48, 64), np.nan), "must lie between 0 and 1"),
+        (np.array([{}]), "cannot be read"),
+    ):
+        for number in range(5):
+            np.save(told / "maps" / f"p{number}.npy", values)
+        assert main([*words, str(told / "out")]) == 2
+        assert sentence in capsys.readouterr().err
+
+
+def test_a_picture_without_its_map_is_passed_over(
+    told: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (told / "maps" / "p2.npy").unlink()
+    words = ("--images", str(told), "--out", str(told / "m.npz"), "--loss", "trees")
+    code, result = run(capsys, "train", *words, "--maps", str(told / "maps"))
+    assert code == 0
+    assert result["n_images"] == 4
+    assert "no map of it was found" in result["skipped"][0]["reason"]

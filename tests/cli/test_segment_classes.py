@@ -167,7 +167,7 @@ def test_255_is_unknown_unless_it_is_a_class(
         (("--classes", "auto", "--class-weights", "1,x,2"), "numbers with commas"),
         (("--classes", "auto", "--scale", "3"), "scale"),
         (("--classes", "auto", "--cache", "x"), "--cache does not go"),
-        (("--maps", "nowhere"), "no map of it"),
+        (("--classes", "auto", "--maps", "nowhere"), "no map of it"),
     ],
 )
 def test_what_cannot_be_is_said_in_one_line(

@@ -12,9 +12,9 @@ import tifffile
 
 from engine.core.errors import InvalidProblemError
 from engine.datasets.image_stacks import TIFF_HEADS, tiff_pixel_size
-from engine.datasets.label_maps import read_map
 from engine.datasets.large_pictures import LargeTiff, is_large
 from engine.datasets.picture_view import read_deep, read_image
+from engine.datasets.probability_maps import read_map
 from tests.datasets.pictures import gradient
 
 DEEP = (gradient(24, 32).astype(np.uint16) * 257)[:, :, ::-1]

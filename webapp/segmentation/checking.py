@@ -7,6 +7,7 @@ of the model and the page of the prediction say the same.
 import math
 from collections.abc import Sequence
 from dataclasses import asdict
+from itertools import repeat
 from typing import Any
 
 from engine import Progress, StoppedError, evaluate_mask, predict_segmentation
@@ -44,12 +45,14 @@ def check_held_out(
     def is_over() -> bool:
         return is_late() or context.should_stop()
 
-    for done, (image, mask) in enumerate(zip(*held_out.in_step(), strict=True), start=1):
+    images, masks, maps = held_out.in_step()
+    rows = zip(images, masks, repeat(None) if maps is None else maps, strict=maps is not None)
+    for done, (image, mask, planes) in enumerate(rows, start=1):
         context.raise_if_stopped()
         sentence = f"Checking held-out image {done} of {total}"
         context.on_progress(Progress(sentence, fraction=0.99))
         try:
-            prediction = predict_segmentation(model, image, should_stop=is_over)
+            prediction = predict_segmentation(model, image, planes, should_stop=is_over)
         except StoppedError:
             context.raise_if_stopped()
             break

@@ -36,10 +36,10 @@ def settle_detail(context: JobContext, segmenter: Segmenter, learned: LabelledFi
     shapes = [(file.height, file.width) for file in some.files]
     most = MOST_SIDE if segmenter.grows_trees else MOST_LINEAR_SIDE
     details = [Detail(side) for side in sides_to_try(shapes, most=most)]
-    images, masks = some.in_step()
+    images, masks, maps = some.in_step()
     labels = (mask.astype(np.uint8) for mask in masks)
     try:
-        choice = _choose(context, segmenter, images, labels, details, position=True)
+        choice = _choose(context, segmenter, images, labels, details, maps=maps, position=True)
         segmenter.max_side = choice.detail.max_side
         context.job.parameters["detail"] = _noted(choice)
         context.job.save(update_fields=["parameters"])
@@ -59,14 +59,19 @@ def scales_to_try(files: Sequence[ImageFile]) -> list[Detail]:
 
 
 def painted_detail(
-    context: JobContext, segmenter: Segmenter, files: Sequence[ImageFile], images: Any, labels: Any
+    context: JobContext,
+    segmenter: Segmenter,
+    files: Sequence[ImageFile],
+    images: Any,
+    labels: Any,
+    maps: Any,
 ) -> Detail:
     """The size that pays for painted images; that of the painting page where nothing is to try."""
     details = scales_to_try(files)
     if len(details) == 1:
         return details[0]
     try:
-        choice = _choose(context, segmenter, images, labels, details, position=False)
+        choice = _choose(context, segmenter, images, labels, details, maps=maps, position=False)
     except InvalidProblemError:
         return details[0]
     return choice.detail
@@ -79,6 +84,7 @@ def _choose(
     labels: Any,
     details: Sequence[Detail],
     *,
+    maps: Any,
     position: bool,
 ) -> DetailChoice:
     return choose_detail(
@@ -86,6 +92,7 @@ def _choose(
         labels,
         len(segmenter.classes) or 2,
         details,
+        maps=maps,
         position=position,
         max_seconds=max(TRYING_SHARE * segmenter.max_seconds - context.seconds, 0.0),
         on_progress=lambda progress: context.report(progress.sentence),

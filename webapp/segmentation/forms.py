@@ -11,9 +11,11 @@ from webapp.segmentation.selectors.image_sets import (
     image_counts,
     most_pages,
     sets_with_images,
+    sets_with_maps,
     sets_with_masks,
 )
 from webapp.segmentation.selectors.segmenters import ready_segmenters
+from webapp.segmentation.services.probability_maps import maps_beside
 from webapp.segmentation.services.segmenters import LearningChoices
 from webapp.segmentation.services.views import PERCENTILES
 
@@ -156,9 +158,16 @@ class LearnForm(forms.Form):
         field = self.fields["image_sets"]
         field.queryset = sets_with_masks(user)
         n_masked = image_counts(user, masked=True)
+        with_maps = set(sets_with_maps(user))
         field.label_from_instance = lambda s: (
             f"{s.name}: {formats.counted(n_masked[s.pk], 'image')} with masks"
+            f"{maps_in_words(s) if s.pk in with_maps else ''}"
         )
+        if with_maps:
+            field.help_text = (
+                "Only images with a mask are used. Of several sets maps are learned from where "
+                "every image of all of them has one."
+            )
 
     def choices(self) -> LearningChoices:
         """Return what was chosen, as numbers."""
@@ -170,6 +179,21 @@ class LearnForm(forms.Form):
             max_seconds=int(data["max_seconds"]),
             holdout_percent=data["holdout_percent"],
         )
+
+
+def maps_in_words(image_set: ImageSet) -> str:
+    """Say after a set's name whether a model learns from its probability maps, and why not."""
+    maps = maps_beside(image_set)
+    if maps.n_planes:
+        planes = formats.counted(maps.n_planes, "plane")
+        return f"; learns from their probability maps, too ({planes})"
+    if maps.n_with == maps.n_images:
+        return "; probability maps with different numbers of planes are not learned from"
+    return (
+        f"; {maps.n_with} of {formats.counted(maps.n_images, 'image')} "
+        f"{'has' if maps.n_with == 1 else 'have'} a probability map: maps are learned from where "
+        "every image has one"
+    )
 
 
 class PaintedForm(forms.Form):

@@ -15,8 +15,8 @@ from engine.datasets import read_image, read_mask
 from engine.datasets.foreign_files import HEIC, JPEG_2000, NUMPY, foreign_kind
 from engine.datasets.image_names import mask_stem
 from engine.datasets.image_stacks import ImageStack
-from engine.datasets.label_maps import read_map
 from engine.datasets.picture_view import PictureView, picture_facts, read_deep, show_stack
+from engine.datasets.probability_maps import read_map
 
 THUMBNAIL_SIDE = 320
 MEDIA_TYPES = {

@@ -149,7 +149,8 @@ def _train(
         is_certified = segmenter.solver == Segmenter.Solver.CERTIFIED
         options["loss"] = "likelihood" if is_certified else None
         options["holdout"] = held_out.in_step()
-        return train_boosted_segmentation(*learned.in_step(), **options)
+        images, masks, maps = learned.in_step()
+        return train_boosted_segmentation(images, masks, maps=maps, **options)
     return train_linear(context, segmenter, learned, held_out, options)
 
 
@@ -318,7 +319,8 @@ def _labelled(context: JobContext, segmenter: Segmenter, purpose: str) -> Labell
         Segmenter.objects.filter(pk=segmenter.pk).update(**digests)
 
     files = _files(context.parameters[purpose])
-    labelled = LabelledFiles(files, on_next=on_next, when_read=when_read)
+    n_planes = context.parameters.get("planes", 0)
+    labelled = LabelledFiles(files, on_next=on_next, when_read=when_read, n_planes=n_planes)
     return labelled
 
 

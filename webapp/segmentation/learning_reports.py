@@ -88,6 +88,7 @@ def learning_outcome(
         "n_held_out": len(held_out.used),
         "left_out": left_out,
         "detail": context.job.parameters.get("detail", []),
+        "n_maps": trained.model.n_maps,
     }
     words = "Learned" if outcome["converged"] else "Stopped early"
     gap = outcome["relative_gap"]

@@ -7,7 +7,7 @@ import structlog
 from django.conf import settings
 
 from engine import train_segmentation
-from engine.core.hosts import HostLostError
+from engine.core.hosts import HostLostError, Hosts
 from engine.learning.segmentation.dask_hosts import DaskHosts
 from webapp.jobs.context import JobContext
 from webapp.segmentation.labelled_files import LabelledFiles
@@ -36,18 +36,22 @@ def train_linear(
     Where a host is lost meanwhile, learning goes on from its checkpoint with those that are left.
     """
     options = options | {"solver": segmenter.solver, "checkpoint": context.checkpoint}
+
+    def learn(hosts: Hosts | None) -> Any:
+        images, masks, maps = learned.in_step()
+        holdout = held_out.in_step()
+        return train_segmentation(images, masks, maps=maps, holdout=holdout, hosts=hosts, **options)
+
     wanted = segmenter.solver == Segmenter.Solver.THETA and is_large(segmenter, learned.files)
     for _ in range(ATTEMPTS if wanted and settings.DASK_SCHEDULER else 0):
         try:
             with DaskHosts(settings.DASK_SCHEDULER, seconds=PATIENCE) as hosts:
                 log.info("learning is spread", hosts=hosts.count)
-                options["holdout"] = held_out.in_step()
-                return train_segmentation(*learned.in_step(), hosts=hosts, **options)
+                return learn(hosts)
         except HostLostError as error:
             log.warning("a host of a learning is lost", error=str(error))
             context.report(LOST)
-    options["holdout"] = held_out.in_step()
-    return train_segmentation(*learned.in_step(), **options)
+    return learn(None)
 
 
 def is_large(segmenter: Segmenter, files: Iterable[ImageFile]) -> bool:

@@ -30,6 +30,7 @@ from engine.learning.segmentation.boosted_model import (
 from engine.learning.segmentation.class_pictures import ReadPicture
 from engine.learning.segmentation.clock import Clock
 from engine.learning.segmentation.folds import Folds
+from engine.learning.segmentation.given_maps import Maps
 from engine.learning.segmentation.grid_readout import predict_marginals
 from engine.learning.segmentation.held_out_choice import is_clearly_less
 from engine.learning.segmentation.labelled_pictures import (
@@ -94,6 +95,7 @@ def train_boosted_segmentation(
     images: Images,
     masks: Masks,
     *,
+    maps: Maps | None = None,
     loss: str | None = None,
     position: bool = True,
     ridge: float | None = None,
@@ -102,7 +104,7 @@ def train_boosted_segmentation(
     max_side: int = 200,
     relative_gap: float = 1e-3,
     max_seconds: float | None = None,
-    holdout: tuple[Images, Masks] | None = None,
+    holdout: tuple[Images, Masks] | tuple[Images, Masks, Maps | None] | None = None,
     on_progress: ProgressCallback = ignore_progress,
     should_stop: StopCallback = never_stop,
     rng: np.random.Generator | None = None,
@@ -115,6 +117,10 @@ def train_boosted_segmentation(
     masks : iterable of ndarray, each (H, W) bool, the size of its image
         Both are gone through once, in step; pictures are kept at the size of their models, of
         larger ones than 1,000 pixels a side windows of 512.
+    maps : iterable of ndarray, each (H', W', C) of numbers from 0 to 1, optional
+        Probabilities from any other program for each picture, gone through in step with them; they
+        become features of the trees and of the nodes. H' and W' may differ from the picture's, in
+        its proportions.
     loss : "likelihood", "univariate", "clique" or "trees" (no edges), optional
         The surrogate likelihood has a certificate, the others have none. By default "trees", or
         whichever of "univariate" and "likelihood" makes clearly fewer mistakes on pictures kept
@@ -127,7 +133,7 @@ def train_boosted_segmentation(
     max_seconds : float, optional
         Of all, reading included. Where it is short, pictures that half of it does not suffice to
         read are left out, trees are fewer, and weights stop at the limit with what they have.
-    holdout : (images, masks), optional
+    holdout : (images, masks) or (images, masks, maps), optional
         Pictures not learned from; the last report carries a `SegmentationPreview` of them.
     on_progress, should_stop
         See `engine.core`.
@@ -141,7 +147,7 @@ def train_boosted_segmentation(
     Raises
     ------
     InvalidProblemError
-        As for `train_segmentation`.
+        As for `train_segmentation`, or if maps and images do not fit each other.
     StoppedError
         If asked to stop.
 
@@ -161,9 +167,12 @@ def train_boosted_segmentation(
     check_seconds("max_seconds", max_seconds)
     clock = Clock(on_progress, max_seconds)
     order = np.random.default_rng(0) if rng is None else rng
-    read = _read(images, masks, max_side, order, clock)
+    read = _read(images, masks, maps, max_side, order, clock)
     pictures = read.pictures
-    held_out = [] if holdout is None else _held_out(*holdout, max_side, clock)
+    n_maps = pictures[0].maps.shape[2]
+    held_out = (
+        [] if holdout is None else _held_out(*holdout, n_maps=n_maps, side=max_side, clock=clock)
+    )
     clock.begin(sum(picture.labels.size for picture in pictures))
     with one_blas_thread():
         how = TreeLearning(
@@ -219,7 +228,12 @@ class _Read:
 
 
 def _read(
-    images: Images, masks: Masks, max_side: int, rng: np.random.Generator, clock: Clock
+    images: Images,
+    masks: Masks,
+    maps: Maps | None,
+    max_side: int,
+    rng: np.random.Generator,
+    clock: Clock,
 ) -> _Read:
     """Read pictures at the size of their models, refuse what says nothing, and deal them."""
     cut: list[list[ReadPicture]] = []
@@ -227,8 +241,8 @@ def _read(
     sizes: list[int] = []
     is_any_marked, is_local, are_all = False, False, True
     draw = WindowDraw(rng)
-    for picture in labelled_pictures(images, masks, max_side):
-        cut.append(cut_windows(picture.colours, picture.labels, windows_each(len(cut) + 1), draw))
+    for picture in labelled_pictures(images, masks, max_side, maps):
+        cut.append(cut_windows(picture, windows_each(len(cut) + 1), draw))
         counts.append(int(picture.labels.sum()))
         sizes.append(picture.labels.size)
         is_any_marked |= picture.is_marked
@@ -244,12 +258,20 @@ def _read(
     return _Read(deal_pictures(windows, 2, each, rng, owners=owners), is_local, are_all)
 
 
-def _held_out(images: Images, masks: Masks, max_side: int, clock: Clock) -> list[ReadPicture]:
+def _held_out(
+    images: Images,
+    masks: Masks,
+    maps: Maps | None = None,
+    *,
+    n_maps: int,
+    side: int,
+    clock: Clock,
+) -> list[ReadPicture]:
     """Read the pictures that are not learned from, as long as there is time for it."""
     read = []
     draw = WindowDraw(np.random.default_rng(0))
-    for picture in labelled_pictures(images, masks, max_side):
-        read += cut_windows(picture.colours, picture.labels, 1, draw)
+    for picture in labelled_pictures(images, masks, side, maps, n_maps=n_maps):
+        read += cut_windows(picture, 1, draw)
         if clock.is_reading_over():
             break
     return read
@@ -309,8 +331,9 @@ def _example(
 ) -> GridExample:
     """What is known of a picture: all of it, or the core of a window."""
     core = core_of(picture.labels)
-    log_odds = unaries.scores(picture.colours, frame=picture.frame, folds=folds)[:, :, 0]
-    features = boosted_features(picture.colours[core], log_odds[core])
+    colours, maps = picture.colours, picture.maps
+    log_odds = unaries.scores(colours, maps, frame=picture.frame, folds=folds)[:, :, 0]
+    features = boosted_features(colours[core], log_odds[core], maps[core])
     return GridExample(features, np.ascontiguousarray(picture.labels[core]).view(np.bool_))
 
 

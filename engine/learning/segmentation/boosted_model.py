@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from engine.core.arguments import FloatArray, as_finite_array, check_positive, read_only
 from engine.core.errors import InvalidProblemError
 from engine.core.npz_file import write_npz
+from engine.crf.class_features import MOST_CLASSES
 from engine.crf.filter_bank import SCALES
 from engine.crf.grid_features import DenseNodeFeatures, GridFeatures
 from engine.crf.image_features import (
@@ -19,7 +20,7 @@ from engine.crf.image_features import (
     SOBEL_THRESHOLDS,
     code_edges,
 )
-from engine.crf.image_grid import MIN_SIDE, model_shape, shrink_image
+from engine.crf.image_grid import MIN_SIDE, model_shape, shrink_image, shrink_maps
 from engine.datasets.picture_view import PictureView
 from engine.learning.segmentation.model_parts import check_model_parts, view_parts
 from engine.learning.segmentation.tree_unaries import PARTS as TREE_PARTS
@@ -29,7 +30,7 @@ from engine.objectives.grid_inner import check_rho
 FORMAT = "bethe-hall boosted segmentation model 1"
 LOSSES = ("likelihood", "univariate", "clique", "trees")
 N_NODE_FEATURES = 3
-N_PARAMETERS = 2 * N_NODE_FEATURES + 4 * N_EDGE_FEATURES
+"""Of each pixel, besides the maps from elsewhere that came with the picture."""
 
 SMALL_ODDS = 1.5
 """Log-odds within this have a weight of their own: trees are bolder in doubt than when sure."""
@@ -52,7 +53,8 @@ class BoostedSegmentationModel:
     Parameters
     ----------
     unaries : TreeUnaries
-    theta : ndarray, shape (174,), nats, read-only; see `engine.crf.grid_features`.
+    theta : ndarray, shape (174 + 2 C,) with C maps beside each picture, nats, read-only; see
+        `engine.crf.grid_features`.
     loss : the loss that theta was learned by, one of `LOSSES`.
     ridge : float, lambda that theta was learned with.
     rho : float, edge appearance probability in (0, 1/2].
@@ -66,15 +68,26 @@ class BoostedSegmentationModel:
     rho: float
     max_side: int
 
+    @property
+    def n_maps(self) -> int:
+        """Planes of maps from elsewhere that every picture must come with."""
+        return self.unaries.n_maps
+
     def grid_shape(self, height: int, width: int) -> tuple[int, int]:
         """Rows and columns of the model of a picture."""
         return model_shape((height, width), self.max_side)
 
-    def features(self, image: NDArray[np.uint8]) -> GridFeatures:
-        """Shrink a picture, (H, W, 3) uint8, to the size of its model and compute its features."""
+    def features(
+        self, image: NDArray[np.uint8], maps: NDArray[np.float32] | None = None
+    ) -> GridFeatures:
+        """Shrink a picture, (H, W, 3) uint8, to the size of its model and compute its features.
+
+        Its maps, (H', W', C) probabilities, are shrunk with it.
+        """
         shape = self.grid_shape(image.shape[0], image.shape[1])
         colours = shrink_image(image, shape)
-        return boosted_features(colours, self.unaries.scores(colours)[:, :, 0])
+        planes = None if maps is None else shrink_maps(maps, shape)
+        return boosted_features(colours, self.unaries.scores(colours, planes)[:, :, 0], planes)
 
     def save(self, path: Path | str, view: PictureView | None = None) -> None:
         """Write the model, whole or not at all, as an ``.npz`` of numbers and text without code.
@@ -95,17 +108,25 @@ class BoostedSegmentationModel:
         write_npz(path, arrays)
 
 
-def boosted_features(colours: NDArray[np.uint8], log_odds: NDArray[np.float32]) -> GridFeatures:
+def boosted_features(
+    colours: NDArray[np.uint8],
+    log_odds: NDArray[np.float32],
+    maps: NDArray[np.float32] | None = None,
+) -> GridFeatures:
     """Node features of log-odds (one, they, they within bounds) and the edge features of a picture.
 
     Parameters
     ----------
     colours : ndarray, shape (rows, columns, 3), uint8
     log_odds : ndarray, shape (rows, columns)
+    maps : ndarray, shape (rows, columns, C), log-odds of another program, further node features
     """
-    values = np.ones((*log_odds.shape, N_NODE_FEATURES))
+    n_maps = 0 if maps is None else maps.shape[2]
+    values = np.ones((*log_odds.shape, N_NODE_FEATURES + n_maps))
     values[:, :, 1] = log_odds
     np.clip(log_odds, -SMALL_ODDS, SMALL_ODDS, out=values[:, :, 2])
+    if maps is not None:
+        values[:, :, N_NODE_FEATURES:] = maps
     return GridFeatures(DenseNodeFeatures(values), code_edges(colours / 255.0))
 
 
@@ -116,10 +137,15 @@ def said_of_trees(features: GridFeatures) -> FloatArray:
     return features.nodes.values[:, :, 1]
 
 
-def trees_alone() -> FloatArray:
+def n_parameters(n_maps: int = 0) -> int:
+    """Length of theta with so many maps beside each picture."""
+    return 2 * (N_NODE_FEATURES + n_maps) + 4 * N_EDGE_FEATURES
+
+
+def trees_alone(n_maps: int = 0) -> FloatArray:
     """Return the weights that say what the trees say, pixel by pixel."""
-    theta = np.zeros(N_PARAMETERS)
-    theta[N_NODE_FEATURES + 1] = 1.0
+    theta = np.zeros(n_parameters(n_maps))
+    theta[N_NODE_FEATURES + n_maps + 1] = 1.0
     return theta
 
 
@@ -139,7 +165,10 @@ def make_boosted_model(
     InvalidProblemError
         If theta has another length or is not finite, or another part is out of range.
     """
-    values = as_finite_array("theta", np.array(theta, dtype=np.float64), shape=(N_PARAMETERS,))
+    if not 0 <= unaries.n_maps <= MOST_CLASSES:
+        raise InvalidProblemError(f"maps: expected at most {MOST_CLASSES} planes.")
+    size = n_parameters(unaries.n_maps)
+    values = as_finite_array("theta", np.array(theta, dtype=np.float64), shape=(size,))
     if loss not in LOSSES:
         raise InvalidProblemError(f"loss: expected one of {', '.join(LOSSES)}, received {loss!r}.")
     if max_side < MIN_SIDE:

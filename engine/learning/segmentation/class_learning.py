@@ -27,7 +27,6 @@ from engine.learning.segmentation.class_model import (
 )
 from engine.learning.segmentation.class_pictures import (
     LabelMaps,
-    Maps,
     ReadPicture,
     best_window,
     check_class_weights,
@@ -45,6 +44,7 @@ from engine.learning.segmentation.class_ways import (
 )
 from engine.learning.segmentation.clock import Clock
 from engine.learning.segmentation.folds import FOLDS
+from engine.learning.segmentation.given_maps import Maps
 from engine.learning.segmentation.labelled_pictures import Images
 from engine.learning.segmentation.refits import has_fallen, is_refit_tried, slope_of
 from engine.learning.segmentation.training_pictures import TrainingPicture, deal_pictures
@@ -126,7 +126,7 @@ def train_class_segmentation(
     classes : names of the L classes, 2 to 32
     maps : iterable of ndarray, each (H', W', C) of numbers from 0 to 1, optional
         Probabilities from any other program for each picture; they become features of the nodes.
-        H' and W' may differ from the picture's.
+        H' and W' may differ from the picture's, in its proportions.
     class_weights : L numbers above 0, optional; how much a pixel of each class counts.
     loss : "univariate", "likelihood" or "trees" (no edges: what the trees say alone), optional
         By default whichever has the lower error out of sample; of more than four classes

@@ -1,7 +1,7 @@
 """Labelled pictures of several classes: read one at a time, checked, and cut to what is learned."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import repeat, zip_longest
+from itertools import zip_longest
 from typing import NamedTuple
 
 import numpy as np
@@ -13,11 +13,11 @@ from engine.crf.class_features import UNKNOWN, ClassLabels
 from engine.crf.filter_bank import Frame
 from engine.crf.image_grid import shrink_image, shrink_labels, shrink_maps
 from engine.learning.segmentation.class_model import Detail
+from engine.learning.segmentation.given_maps import Maps, MapsInStep
 from engine.learning.segmentation.labelled_pictures import Images
 from engine.learning.segmentation.mask_prediction import check_image
 
 LabelMaps = Iterable[ClassLabels]
-Maps = Iterable[NDArray[np.floating] | None]
 
 WINDOW = 512
 """Pixels a side that are kept of a picture whose model is larger: where its known labels lie."""
@@ -46,24 +46,19 @@ def read_class_pictures(
     ------
     InvalidProblemError
         If the numbers differ, an image is not (H, W, 3) uint8, labels have another size or a value
-        that is no class, or maps have another number of planes or values outside 0 to 1.
+        that is no class, or maps have another number of planes, other proportions or values outside
+        0 to 1.
     """
-    beside = repeat(None) if maps is None else maps
-    n_maps: int | None = None
-    pairs = zip_longest(images, labels)
-    for number, ((image, label), given) in enumerate(zip(pairs, beside, strict=False), start=1):
+    beside, number = MapsInStep(maps), 0
+    for number, (image, label) in enumerate(zip_longest(images, labels), start=1):
         if image is None or label is None:
             lone, other = ("image", "label map") if label is None else ("label map", "image")
             raise InvalidProblemError(f"{lone} {number} has no {other}.")
         check_image(f"image {number}", image)
         check_label_map(f"image {number}", label, image.shape[:2], n_classes)
-        planes = check_maps(f"image {number}", given)
-        if n_maps is not None and planes.shape[2] != n_maps:
-            raise InvalidProblemError(
-                f"image {number}: expected {n_maps} maps as of the others, got {planes.shape[2]}."
-            )
-        n_maps = planes.shape[2]
+        planes = beside.next(f"image {number}", image.shape[:2])
         yield _windowed(image, label, planes, detail, n_classes)
+    beside.end(number)
 
 
 def _windowed(
@@ -127,25 +122,6 @@ def check_label_map(
             f"{n_classes - 1}), nor unknown ({UNKNOWN})."
         )
     return label
-
-
-def check_maps(name: str, given: NDArray[np.floating] | None) -> NDArray[np.float32]:
-    """Return maps as (H, W, C) float32, C = 0 where there are none.
-
-    Raises
-    ------
-    InvalidProblemError
-        If the shape is another, or a value is not between 0 and 1.
-    """
-    if given is None:
-        return np.zeros((1, 1, 0), dtype=np.float32)
-    values = given[:, :, None] if given.ndim == 2 else given
-    if values.ndim != 3 or values.size == 0:
-        raise InvalidProblemError(f"{name}: expected maps of shape (height, width, planes).")
-    narrow = np.asarray(values, dtype=np.float32)
-    if not (np.isfinite(narrow).all() and narrow.min() >= -1e-6 and narrow.max() <= 1 + 1e-6):
-        raise InvalidProblemError(f"{name}: maps must hold probabilities, numbers from 0 to 1.")
-    return narrow
 
 
 def check_class_weights(given: Sequence[float] | None, n_classes: int) -> FloatArray:

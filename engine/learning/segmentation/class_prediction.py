@@ -9,11 +9,12 @@ from engine.core.arguments import FloatArray, read_only
 from engine.core.errors import InvalidProblemError
 from engine.crf.class_features import ClassFeatures, ClassLabels
 from engine.crf.image_grid import enlarge, shrink_image, shrink_maps
-from engine.crf.picture_windows import ArraySource
+from engine.crf.picture_windows import ArrayMaps, ArraySource
 from engine.graphs.grid import Grid
 from engine.kernels.class_messages import bound_maximum, max_sweep
 from engine.learning.segmentation.class_model import ClassSegmentationModel
 from engine.learning.segmentation.class_weights import rest_messages
+from engine.learning.segmentation.given_maps import maps_for
 from engine.learning.segmentation.mask_prediction import READOUTS, check_image
 from engine.learning.segmentation.tiled_prediction import WHOLE_PIXELS, TiledPrediction
 from engine.objectives.class_messages import ClassMessages
@@ -119,8 +120,8 @@ def predict_classes(
     Notes
     -----
     Memory about 600 + 100 L bytes a pixel of the model and 8 L a pixel of the picture; models of
-    more than a megapixel are gone through in tiles (``tiled_prediction``), unless they come with
-    maps or the best labelling is asked for.
+    more than a megapixel are gone through in tiles (``tiled_prediction``), unless the best
+    labelling is asked for.
 
     Examples
     --------
@@ -132,12 +133,11 @@ def predict_classes(
     (24, 32)
     """
     check_image("image", image)
-    planes = maps_for(model, maps)
+    planes = maps_for(model.n_maps, maps, image.shape[:2])
     height, width = int(image.shape[0]), int(image.shape[1])
     shape = model.detail.shape(height, width)
-    is_large = shape[0] * shape[1] > WHOLE_PIXELS
-    if is_large and not with_best and not model.n_maps:
-        return _predict_in_tiles(model, image)
+    if shape[0] * shape[1] > WHOLE_PIXELS and not with_best:
+        return _predict_in_tiles(model, image, planes)
     features = model.features(shrink_image(image, shape), shrink_maps(planes, shape))
     chains = ClassMessages(features, model.theta, is_shared=True)
     is_converged = rest_messages(chains)
@@ -156,7 +156,9 @@ def predict_classes(
     )
 
 
-def _predict_in_tiles(model: ClassSegmentationModel, image: NDArray[np.uint8]) -> ClassPrediction:
+def _predict_in_tiles(
+    model: ClassSegmentationModel, image: NDArray[np.uint8], maps: NDArray[np.float32]
+) -> ClassPrediction:
     """The same in the memory of a tile, beside the probabilities of the picture."""
     shape = (int(image.shape[0]), int(image.shape[1]))
     probabilities = np.empty((*shape, model.n_classes), dtype=np.float32)
@@ -166,7 +168,7 @@ def _predict_in_tiles(model: ClassSegmentationModel, image: NDArray[np.uint8]) -
         place = slice(top, top + values.shape[0]), slice(left, left + values.shape[1])
         probabilities[place], labels[place] = values, values.argmax(axis=2)
 
-    report = TiledPrediction(model, ArraySource(image)).run(write)
+    report = TiledPrediction(model, ArraySource(image), ArrayMaps(maps)).run(write)
     return ClassPrediction(
         model.classes,
         read_only(labels),
@@ -174,27 +176,6 @@ def _predict_in_tiles(model: ClassSegmentationModel, image: NDArray[np.uint8]) -
         report.grid_shape,
         report.is_converged,
     )
-
-
-def maps_for(
-    model: ClassSegmentationModel, maps: NDArray[np.floating] | None
-) -> NDArray[np.float32]:
-    """Return maps as the model needs them.
-
-    Raises
-    ------
-    InvalidProblemError
-        If there are more or fewer planes than it learned with.
-    """
-    from engine.learning.segmentation.class_pictures import check_maps
-
-    planes = check_maps("image", maps)
-    if planes.shape[2] != model.n_maps:
-        raise InvalidProblemError(
-            f"The model learned with {model.n_maps} maps beside each image; this one comes with "
-            f"{planes.shape[2]}."
-        )
-    return planes
 
 
 def enlarge_classes(marginals: NDArray[np.float32], shape: tuple[int, int]) -> NDArray[np.float32]:

@@ -24,10 +24,12 @@ from engine.core.progress import (
 from engine.crf.class_features import ClassLabels
 from engine.crf.filter_bank import Frame
 from engine.crf.image_grid import enlarge, shrink_image, shrink_labels
+from engine.crf.picture_windows import ArrayMaps, ShrunkMaps
 from engine.kernels.threads import one_blas_thread
 from engine.learning.segmentation.class_model import Detail
-from engine.learning.segmentation.class_pictures import best_window
+from engine.learning.segmentation.class_pictures import ReadPicture, best_window
 from engine.learning.segmentation.clock import Clock
+from engine.learning.segmentation.given_maps import Maps, MapsInStep
 from engine.learning.segmentation.picture_window import WindowDraw, is_cut
 from engine.learning.segmentation.training_pictures import deal_pictures
 from engine.learning.segmentation.tree_learning import TreeLearning
@@ -81,6 +83,7 @@ def choose_detail(
     n_classes: int,
     details: Sequence[Detail],
     *,
+    maps: Maps | None = None,
     position: bool = True,
     max_seconds: float | None = None,
     on_progress: ProgressCallback = ignore_progress,
@@ -95,6 +98,7 @@ def choose_detail(
         ``n_classes`` on; of masks 0 and 1. The first `MOST_PICTURES` are used.
     n_classes : int
     details : the sizes, coarse to fine; at least one
+    maps : of each picture, as in learning, gone through in step with them
     position : whether the place within the picture may speak
     max_seconds : float, optional
         Of all, reading included; a size whose trial it does not suffice for is not taken.
@@ -104,7 +108,8 @@ def choose_detail(
     Raises
     ------
     InvalidProblemError
-        If there is no size to try, or no picture with two known classes among them.
+        If there is no size to try, or no picture with two known classes among them, or maps do not
+        fit the pictures.
     StoppedError
         If asked to stop.
     """
@@ -112,11 +117,12 @@ def choose_detail(
         raise InvalidProblemError("details: expected at least one size of models.")
     order = np.random.default_rng(0) if rng is None else rng
     clock = Clock(on_progress, max_seconds)
-    draw = WindowDraw(order)
+    draw, beside = WindowDraw(order), MapsInStep(maps)
     tried: list[_Tried] = []
     known: set[int] = set()
     for image, label in islice(zip(images, labels, strict=False), MOST_PICTURES):
-        tried.append(_tried(image, label, n_classes, details, draw))
+        planes = beside.next(f"image {len(tried) + 1}", image.shape[:2])
+        tried.append(_tried(image, label, planes, n_classes, details, draw))
         known |= {value for value in tried[-1].known if value < n_classes}
         if len(known) > 1 and clock.is_reading_over():
             break
@@ -161,10 +167,6 @@ Region = tuple[int, int, int, int]
 """First row and column, rows and columns, in the picture's pixels."""
 
 
-Window = tuple[NDArray[np.uint8], ClassLabels, Frame]
-"""Colours and labels of a window at the size of a model, and where it lies."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class _Tried:
     """What is kept of a picture: its windows at every size, and the truth of its region."""
@@ -173,17 +175,18 @@ class _Tried:
     known: frozenset[int]
     region: Region
     truth: ClassLabels
-    windows: tuple[Window, ...]
+    windows: tuple[ReadPicture, ...]
 
     def is_cut(self, place: int) -> bool:
         """Whether a model of this size is learned from by windows."""
-        frame = self.windows[place][2]
+        frame = self.windows[place].frame
         return is_cut((frame.rows, frame.columns))
 
 
 def _tried(
     image: NDArray[np.uint8],
     label: ClassLabels,
+    planes: NDArray[np.float32],
     n_classes: int,
     details: Sequence[Detail],
     draw: WindowDraw,
@@ -196,7 +199,7 @@ def _tried(
         frozenset(np.unique(label).tolist()),
         region,
         label[top : top + rows, left : left + columns].copy(),
-        tuple(_window(image, label, region, n_classes, detail) for detail in details),
+        tuple(_window(image, label, planes, region, n_classes, detail) for detail in details),
     )
 
 
@@ -234,10 +237,7 @@ def _trial(
 
     Also returned is whether time was too short for what a trial is.
     """
-    read = [
-        (colours, np.zeros((*labels.shape, 0), np.float32), labels, frame)
-        for colours, labels, frame in (one.windows[place] for one in tried)
-    ]
+    read = [one.windows[place] for one in tried]
     pictures = deal_pictures(read, n_classes, SAMPLES // len(read), rng)
     how = TreeLearning(
         n_classes,
@@ -267,10 +267,11 @@ def _trial(
 def _window(
     image: NDArray[np.uint8],
     label: ClassLabels,
+    planes: NDArray[np.float32],
     region: Region,
     n_classes: int,
     detail: Detail,
-) -> Window:
+) -> ReadPicture:
     """The window of a size around the middle of the region: it holds all of it."""
     height, width = label.shape
     rows, columns = detail.shape(height, width)
@@ -285,8 +286,13 @@ def _window(
     top = int(np.clip(round(middle[0] - WINDOW / 2), 0, max(rows - WINDOW, 0)))
     left = int(np.clip(round(middle[1] - WINDOW / 2), 0, max(columns - WINDOW, 0)))
     place = slice(top, top + WINDOW), slice(left, left + WINDOW)
-    frame = Frame(top, left, rows, columns)
-    return np.ascontiguousarray(colours[place]), np.ascontiguousarray(small[place]), frame
+    window = (top, left, *small[place].shape)
+    return ReadPicture(
+        np.ascontiguousarray(colours[place]),
+        ShrunkMaps(ArrayMaps(planes), (rows, columns)).window(*window),
+        np.ascontiguousarray(small[place]),
+        Frame(top, left, rows, columns),
+    )
 
 
 def _at_region(

@@ -4,9 +4,9 @@ import hashlib
 import io
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO, NamedTuple, overload
+from typing import IO, Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from engine.crf.image_features import (
     COLOUR_THRESHOLDS,
     SOBEL_THRESHOLDS,
     ImageNodeFeatures,
+    beside_maps,
     compute_parts,
     edge_features_from_codes,
 )
@@ -31,6 +32,9 @@ VERSION = b"image features 1"
 
 
 PARTS = ("colours", "gradients", "right", "down")
+"""Arrays of a picture's features; "maps" come after them where there are any."""
+
+NO_MAPS = np.zeros((1, 1, 0), dtype=np.float32)
 
 
 class PictureDigest:
@@ -40,10 +44,14 @@ class PictureDigest:
         self._digest = hashlib.sha256()
 
     def update(
-        self, shape: Sequence[int], colours: NDArray[np.uint8], packed: NDArray[np.uint8]
+        self,
+        shape: Sequence[int],
+        colours: NDArray[np.uint8],
+        packed: NDArray[np.uint8],
+        maps: NDArray[np.float32] = NO_MAPS,
     ) -> None:
-        """Add a picture whose labels are packed eight to a byte."""
-        for part in (np.array(shape, np.int64), colours, packed):
+        """Add a picture whose labels are packed eight to a byte, and its maps."""
+        for part in (np.array(shape, np.int64), colours, packed, maps):
             self._digest.update(np.ascontiguousarray(part).tobytes())
 
     def hexdigest(self) -> str:
@@ -75,10 +83,18 @@ class ExampleStore(Sequence[GridExample]):
         if cache is not None:
             cache.mkdir(parents=True, exist_ok=True)
 
-    def append(self, colours: NDArray[np.uint8], labels: NDArray[np.bool_]) -> None:
-        """Add a picture that already has the size of its model, (rows, columns, 3) uint8."""
-        features, path = self._featurise(colours)
-        size = colours.nbytes + features.gradients.nbytes + 2 * labels.size
+    def append(
+        self,
+        colours: NDArray[np.uint8],
+        labels: NDArray[np.bool_],
+        maps: NDArray[np.float32] = NO_MAPS,
+    ) -> None:
+        """Add a picture that already has the size of its model, (rows, columns, 3) uint8.
+
+        Its maps, (rows, columns, C) log-odds, have that size as well.
+        """
+        features, path = self._featurise(colours, maps)
+        size = colours.nbytes + maps.nbytes + features.gradients.nbytes + 2 * labels.size
         if size <= self._left:
             self._left -= size
             self._features.append(assemble(features))
@@ -86,7 +102,7 @@ class ExampleStore(Sequence[GridExample]):
             self._features.append(self._spilled(features) if path is None else path)
         self._labels.append(np.packbits(labels))
         self._shapes.append((int(labels.shape[0]), int(labels.shape[1])))
-        self._digest.update(labels.shape, colours, self._labels[-1])
+        self._digest.update(labels.shape, colours, self._labels[-1], maps)
 
     @property
     def digest(self) -> str:
@@ -128,14 +144,16 @@ class ExampleStore(Sequence[GridExample]):
             kept = assemble(kept.load())
         return GridExample(kept, self.labels(index))
 
-    def _featurise(self, colours: NDArray[np.uint8]) -> tuple["StoredFeatures", Path | None]:
+    def _featurise(
+        self, colours: NDArray[np.uint8], maps: NDArray[np.float32]
+    ) -> tuple["StoredFeatures", Path | None]:
         """Features of a picture, from the cache if they are there, and their place in it."""
         if self._cache is None:
-            return StoredFeatures.compute(colours), None
-        path = self._cache / f"{content_key(colours)}.npz"
+            return StoredFeatures.compute(colours, maps), None
+        path = self._cache / f"{content_key(colours, maps)}.npz"
         features = StoredFeatures.load(path) if path.exists() else None
         if features is None:
-            features = StoredFeatures.compute(colours)
+            features = StoredFeatures.compute(colours, maps)
             features.save(path)
         return features, path
 
@@ -176,7 +194,7 @@ class SpilledFeatures(NamedTuple):
         """Read them; any number of threads may at once."""
         content = os.pread(self.file.fileno(), self.size, self.start)
         with np.load(io.BytesIO(content), allow_pickle=False) as parts:
-            return StoredFeatures(*(parts[name] for name in PARTS))
+            return StoredFeatures.of_parts(parts)
 
 
 class ExampleView(Sequence[GridExample]):
@@ -211,34 +229,41 @@ class StoredFeatures:
         gradients: NDArray[np.float32],
         horizontal: NDArray[np.uint8],
         vertical: NDArray[np.uint8],
+        maps: NDArray[np.float32] = NO_MAPS,
     ) -> None:
         self.colours, self.gradients = colours, gradients
         self.horizontal, self.vertical = horizontal, vertical
+        self.maps = maps
 
     @classmethod
-    def compute(cls, colours: NDArray[np.uint8]) -> "StoredFeatures":
-        """Compute the features of a picture, (rows, columns, 3) uint8."""
+    def compute(
+        cls, colours: NDArray[np.uint8], maps: NDArray[np.float32] = NO_MAPS
+    ) -> "StoredFeatures":
+        """Compute the features of a picture, (rows, columns, 3) uint8; maps are kept with them."""
         nodes, edges = compute_parts(colours)
-        return cls(nodes.colours, nodes.gradients, edges.horizontal, edges.vertical)
+        return cls(nodes.colours, nodes.gradients, edges.horizontal, edges.vertical, maps)
+
+    @classmethod
+    def of_parts(cls, parts: Mapping[str, NDArray[Any]]) -> "StoredFeatures":
+        """Take them from arrays by name."""
+        colours, gradients, right, down = (parts[name] for name in PARTS)
+        return cls(colours, gradients, right, down, parts.get("maps", NO_MAPS))
 
     @classmethod
     def load(cls, path: Path) -> "StoredFeatures | None":
         """Read features; None when the file is damaged."""
         try:
-            parts = read_npz(path)
-            return cls(*(parts[name] for name in PARTS))
+            return cls.of_parts(read_npz(path))
         except (OSError, InvalidProblemError, KeyError):
             return None
 
     def write(self, file: IO[bytes]) -> None:
         """Write to an open file."""
-        np.savez(
-            file,
-            colours=self.colours,
-            gradients=self.gradients,
-            right=self.horizontal,
-            down=self.vertical,
-        )
+        parts = (self.colours, self.gradients, self.horizontal, self.vertical)
+        named: dict[str, NDArray[Any]] = dict(zip(PARTS, parts, strict=True))
+        if self.maps.size:
+            named["maps"] = self.maps
+        np.savez(file, **named)  # type: ignore[arg-type]
 
     def save(self, path: Path) -> None:
         """Write whole or not at all."""
@@ -249,14 +274,14 @@ class StoredFeatures:
 def assemble(features: StoredFeatures) -> GridFeatures:
     """Put the features of a picture together."""
     return GridFeatures(
-        ImageNodeFeatures(features.colours, features.gradients),
+        beside_maps(ImageNodeFeatures(features.colours, features.gradients), features.maps),
         edge_features_from_codes(features.horizontal, features.vertical),
     )
 
 
-def content_key(colours: NDArray[np.uint8]) -> str:
+def content_key(colours: NDArray[np.uint8], maps: NDArray[np.float32] = NO_MAPS) -> str:
     """Name features by all that they depend on."""
     digest = hashlib.sha256(VERSION)
-    for part in (COLOUR_THRESHOLDS, SOBEL_THRESHOLDS, np.array(colours.shape), colours):
+    for part in (COLOUR_THRESHOLDS, SOBEL_THRESHOLDS, np.array(colours.shape), colours, maps):
         digest.update(np.ascontiguousarray(part).tobytes())
     return digest.hexdigest()[:40]

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.core.errors import InvalidProblemError
-from engine.crf.image_grid import model_shape, shrink_image, shrink_mask
+from engine.crf.image_grid import model_shape, shrink_image, shrink_maps, shrink_mask
+from engine.learning.segmentation.given_maps import Maps, MapsInStep
 from engine.learning.segmentation.mask_prediction import check_image
 
 Images = Iterable[NDArray[np.uint8]]
@@ -16,25 +17,35 @@ Masks = Iterable[NDArray[np.bool_]]
 
 
 class LabelledPicture(NamedTuple):
-    """A picture (rows, columns, 3) uint8 at the size of its model, and its labels.
+    """A picture (rows, columns, 3) uint8 at the size of its model, its labels and its maps.
 
+    ``maps`` are log-odds, (rows, columns, C) float32, and C is 0 where there are none;
     ``is_marked`` says whether the mask marked anything before it was shrunk.
     """
 
     colours: NDArray[np.uint8]
     labels: NDArray[np.bool_]
+    maps: NDArray[np.float32]
     is_marked: bool
 
 
-def labelled_pictures(images: Images, masks: Masks, max_side: int) -> Iterator[LabelledPicture]:
-    """Yield pictures with masks, one at a time.
+def labelled_pictures(
+    images: Images,
+    masks: Masks,
+    max_side: int,
+    maps: Maps | None = None,
+    *,
+    n_maps: int | None = None,
+) -> Iterator[LabelledPicture]:
+    """Yield pictures with masks, one at a time; each with ``n_maps`` maps, or as many as the first.
 
     Raises
     ------
     InvalidProblemError
-        If the numbers differ, an image is not (H, W, 3) uint8, or an image and its mask differ in
-        size.
+        If the numbers differ, an image is not (H, W, 3) uint8, an image and its mask differ in
+        size, or maps are not as `given_maps.check_maps` has them.
     """
+    beside, number = MapsInStep(maps, n_maps), 0
     for number, (image, mask) in enumerate(zip_longest(images, masks), start=1):
         if image is None or mask is None:
             lone, other = ("image", "mask") if mask is None else ("mask", "image")
@@ -47,9 +58,11 @@ def labelled_pictures(images: Images, masks: Masks, max_side: int) -> Iterator[L
                 f"received {mask.dtype} of shape {mask.shape}."
             )
         shape = model_shape((rows, columns), max_side)
+        planes = shrink_maps(beside.next(f"image {number}", (rows, columns)), shape)
         yield LabelledPicture(
-            shrink_image(image, shape), shrink_mask(mask, shape), bool(mask.any())
+            shrink_image(image, shape), shrink_mask(mask, shape), planes, bool(mask.any())
         )
+    beside.end(number)
 
 
 def check_some(count: int) -> None:

@@ -20,6 +20,7 @@ from engine.core.progress import (
 from engine.kernels.threads import one_blas_thread
 from engine.learning.segmentation.edge_learning import LOGISTIC_LOSSES, fit_marginal_loss
 from engine.learning.segmentation.example_store import ExampleStore
+from engine.learning.segmentation.given_maps import Maps
 from engine.learning.segmentation.labelled_pictures import (
     Images,
     Masks,
@@ -59,6 +60,7 @@ def train_segmentation(
     images: Images,
     masks: Masks,
     *,
+    maps: Maps | None = None,
     ridge: float | None = None,
     ridge_factor: float = 1.0,
     rho: float = 0.5,
@@ -67,7 +69,7 @@ def train_segmentation(
     loss: str | None = None,
     relative_gap: float = 1e-3,
     max_seconds: float | None = None,
-    holdout: tuple[Images, Masks] | None = None,
+    holdout: tuple[Images, Masks] | tuple[Images, Masks, Maps | None] | None = None,
     on_progress: ProgressCallback = ignore_progress,
     should_stop: StopCallback = never_stop,
     checkpoint: Checkpoint | None = None,
@@ -82,6 +84,9 @@ def train_segmentation(
     images : iterable of ndarray, each (H, W, 3) uint8
     masks : iterable of ndarray, each (H, W) bool, the size of its image
         Both are gone through once, in step, and no picture is kept.
+    maps : iterable of ndarray, each (H', W', C) of numbers from 0 to 1, optional
+        Probabilities from any other program for each picture, which become node features; see
+        `train_boosted_segmentation`.
     ridge : float, optional
         lambda > 0; by default 0.001 times the number of training pixels.
     ridge_factor : float
@@ -98,7 +103,7 @@ def train_segmentation(
     max_seconds : float, optional
         From 0, reading the pictures included. All are read and the first parameters are always
         looked at, however little time is left then.
-    holdout : (images, masks), optional
+    holdout : (images, masks) or (images, masks, maps), optional
         Pictures not learned from; reports then carry a `SegmentationPreview`, unless there turn
         out to be none: the last report, and as many before it as a fifth of the time allows.
     on_progress, should_stop, checkpoint
@@ -119,8 +124,9 @@ def train_segmentation(
     ------
     InvalidProblemError
         If there are no images, one is not of the shape or type above, an image and its mask
-        differ in size, no mask marks anything (or all mark everything) at the size of the models,
-        an option is out of range, or another solver or loss is asked to use hosts.
+        differ in size, maps do not fit the images, no mask marks anything (or all mark everything)
+        at the size of the models, an option is out of range, or another solver or loss is asked to
+        use hosts.
     StoppedError
         If ``should_stop`` answered True before any parameters were found.
     HostLostError
@@ -150,13 +156,13 @@ def train_segmentation(
     here = ExampleStore(cache)
     spread = None if hosts is None else SpreadPictures(hosts, should_stop)
     examples: ExampleStore | SpreadPictures = here if spread is None else spread
-    counts, is_any_marked = _append(examples, images, masks, max_side)
+    n_maps, counts, is_any_marked = _append(examples, images, masks, maps, side=max_side)
     check_labels(counts, examples.sizes, max_side, is_any_marked=is_any_marked)
     n_pixels = sum(examples.sizes)
     weight = ridge_factor * RIDGE_PER_PIXEL * n_pixels if ridge is None else float(ridge)
     held_out = ExampleStore(cache)
     if holdout:
-        _append(held_out, *holdout, max_side)
+        _append(held_out, *holdout, side=max_side, n_maps=n_maps)
     task = SegmentationTask(here, examples.sizes, weight, rho, spread)
     reporter = SegmentationReporter(held_out, rho, on_progress, should_stop)
     limits = Limits(relative_gap=relative_gap, max_seconds=_left(max_seconds, started))
@@ -165,7 +171,9 @@ def train_segmentation(
         order = np.random.default_rng(0) if rng is None else rng
         result = _solve(task, solver, loss, limits, callbacks, reporter, order)
         reporter.finish(result)
-    model = make_segmentation_model(result.theta, ridge=weight, rho=rho, max_side=max_side)
+    model = make_segmentation_model(
+        result.theta, ridge=weight, rho=rho, max_side=max_side, n_maps=n_maps
+    )
     return TrainedSegmentation(model, result, n_pixels, loss or "likelihood")
 
 
@@ -213,19 +221,27 @@ def _left(max_seconds: float | None, started: float) -> float | None:
 
 
 def _append(
-    examples: ExampleStore | SpreadPictures, images: Images, masks: Masks, max_side: int
-) -> tuple[list[int], bool]:
-    """Add pictures and masks at the size of their models.
+    examples: ExampleStore | SpreadPictures,
+    images: Images,
+    masks: Masks,
+    maps: Maps | None = None,
+    *,
+    side: int,
+    n_maps: int | None = None,
+) -> tuple[int, list[int], bool]:
+    """Add pictures, masks and maps at the size of their models.
 
-    Returns how many pixels of each are marked at that size, and whether any was at its own.
+    Returns how many maps each picture has, how many pixels of each are marked at that size, and
+    whether any was at its own.
     """
     counts, is_any_marked = [], False
-    for picture in labelled_pictures(images, masks, max_side):
+    for picture in labelled_pictures(images, masks, side, maps, n_maps=n_maps):
+        n_maps = picture.maps.shape[2]
         with one_blas_thread():  # sums then round alike on every machine of a kind
-            examples.append(picture.colours, picture.labels)
+            examples.append(picture.colours, picture.labels, picture.maps)
         counts.append(int(picture.labels.sum()))
         is_any_marked = is_any_marked or picture.is_marked
-    return counts, is_any_marked
+    return n_maps or 0, counts, is_any_marked
 
 
 def _own(

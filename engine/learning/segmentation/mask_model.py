@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from engine.core.arguments import FloatArray, as_finite_array, check_positive, read_only
 from engine.core.errors import InvalidProblemError
 from engine.core.npz_file import read_model_parts, write_npz
+from engine.crf.class_features import MOST_CLASSES
 from engine.crf.grid_features import GridFeatures
 from engine.crf.image_features import (
     COLOUR_THRESHOLDS,
@@ -17,7 +18,7 @@ from engine.crf.image_features import (
     SOBEL_THRESHOLDS,
     compute_image_features,
 )
-from engine.crf.image_grid import MIN_SIDE, model_shape, shrink_image
+from engine.crf.image_grid import MIN_SIDE, model_shape, shrink_image, shrink_maps
 from engine.datasets.picture_view import PictureView
 from engine.learning.segmentation.boosted_model import (
     FORMAT as BOOSTED_FORMAT,
@@ -29,12 +30,13 @@ from engine.learning.segmentation.boosted_model import (
     BoostedSegmentationModel,
     assemble_boosted_model,
 )
-from engine.learning.segmentation.model_parts import check_model_parts, view_parts
+from engine.learning.segmentation.model_parts import check_model_parts, view_parts, whole_number
 from engine.objectives.grid_inner import check_rho
 
 FORMAT = "bethe-hall segmentation model 1"
 MAX_FILE_BYTES = 16 * 2**20
 N_PARAMETERS = 2 * N_NODE_FEATURES + 4 * N_EDGE_FEATURES
+"""Of a model without maps; each map has two weights more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,25 +45,33 @@ class SegmentationModel:
 
     Parameters
     ----------
-    theta : ndarray, shape (368,), nats, read-only; see `engine.crf.grid_features`.
+    theta : ndarray, shape (368 + 2 C,), nats, read-only; see `engine.crf.grid_features`.
     ridge : float, lambda that theta was learned with.
     rho : float, edge appearance probability in (0, 1/2].
     max_side : int, pixels; larger pictures are shrunk to this.
+    n_maps : int, C, planes of maps from elsewhere that every picture must come with.
     """
 
     theta: FloatArray
     ridge: float
     rho: float
     max_side: int
+    n_maps: int = 0
 
     def grid_shape(self, height: int, width: int) -> tuple[int, int]:
         """Rows and columns of the model of a picture."""
         return model_shape((height, width), self.max_side)
 
-    def features(self, image: NDArray[np.uint8]) -> GridFeatures:
-        """Shrink a picture, (H, W, 3) uint8, to the size of its model and compute its features."""
+    def features(
+        self, image: NDArray[np.uint8], maps: NDArray[np.float32] | None = None
+    ) -> GridFeatures:
+        """Shrink a picture, (H, W, 3) uint8, to the size of its model and compute its features.
+
+        Its maps, (H', W', C) probabilities, are shrunk with it.
+        """
         shape = self.grid_shape(image.shape[0], image.shape[1])
-        return compute_image_features(shrink_image(image, shape))
+        planes = None if maps is None else shrink_maps(maps, shape)
+        return compute_image_features(shrink_image(image, shape), planes)
 
     def save(self, path: Path | str, view: PictureView | None = None) -> None:
         """Write the model, whole or not at all, as an ``.npz`` of numbers and text without code.
@@ -75,6 +85,7 @@ class SegmentationModel:
             "rho": np.array(self.rho),
             "max_side": np.array(self.max_side),
             **_SETTINGS,
+            **({"n_maps": np.array(self.n_maps)} if self.n_maps else {}),
             **view_parts(view),
         }
         write_npz(path, arrays)
@@ -84,7 +95,7 @@ AnySegmentationModel = SegmentationModel | BoostedSegmentationModel
 
 
 def make_segmentation_model(
-    theta: FloatArray, *, ridge: float, rho: float, max_side: int
+    theta: FloatArray, *, ridge: float, rho: float, max_side: int, n_maps: int = 0
 ) -> SegmentationModel:
     """Build a model that owns a checked, read-only copy of theta.
 
@@ -93,11 +104,14 @@ def make_segmentation_model(
     InvalidProblemError
         If theta has another length or is not finite, or another number is out of range.
     """
-    values = as_finite_array("theta", np.array(theta, dtype=np.float64), shape=(N_PARAMETERS,))
+    if not 0 <= n_maps <= MOST_CLASSES:
+        raise InvalidProblemError(f"maps: expected at most {MOST_CLASSES} planes.")
+    size = N_PARAMETERS + 2 * n_maps
+    values = as_finite_array("theta", np.array(theta, dtype=np.float64), shape=(size,))
     if max_side < MIN_SIDE:
         raise InvalidProblemError(f"max_side: expected at least {MIN_SIDE}, received {max_side}.")
     return SegmentationModel(
-        read_only(values), check_positive("ridge", ridge), check_rho(rho), int(max_side)
+        read_only(values), check_positive("ridge", ridge), check_rho(rho), int(max_side), n_maps
     )
 
 
@@ -129,8 +143,8 @@ def load_segmentation_model(path: Path | str) -> AnySegmentationModel:
     parts = read_model_parts(path, {*_PARTS, *BOOSTED_PARTS}, max_bytes=MAX_FILE_BYTES)
     if str(parts.get("format")) == BOOSTED_FORMAT:
         return assemble_boosted_model(parts, name)
-    parts = {key: values for key, values in parts.items() if key in _PARTS}
-    if len(parts) < len(_PARTS) or str(parts["format"]) != FORMAT:
+    parts = {key: values for key, values in parts.items() if key in {*_PARTS, "n_maps"}}
+    if not set(_PARTS) <= set(parts) or str(parts["format"]) != FORMAT:
         raise InvalidProblemError(f"{name} is not a segmentation model of this version.")
     return _assemble(parts, name)
 
@@ -141,7 +155,11 @@ _PARTS = ("format", *_NUMBERS, *_SETTINGS)
 
 
 def _assemble(parts: dict[str, FloatArray], name: str) -> SegmentationModel:
-    if parts["theta"].shape != (N_PARAMETERS,):
+    try:
+        n_maps = whole_number(parts, "n_maps")
+    except InvalidProblemError as error:
+        raise InvalidProblemError(f"{name} is damaged: {error}") from error
+    if parts["theta"].shape != (N_PARAMETERS + 2 * n_maps,):
         raise InvalidProblemError(f"{name} was learned with other image features.")
     check_model_parts(parts, name, wanted=_PARTS, settings=_SETTINGS, numbers=_NUMBERS)
     try:
@@ -150,6 +168,7 @@ def _assemble(parts: dict[str, FloatArray], name: str) -> SegmentationModel:
             ridge=float(parts["ridge"]),
             rho=float(parts["rho"]),
             max_side=int(parts["max_side"]),
+            n_maps=n_maps,
         )
     except InvalidProblemError as error:
         raise InvalidProblemError(f"{name} is damaged: {error}") from error

@@ -10,8 +10,9 @@ from engine.core.arguments import read_only
 from engine.core.errors import InvalidProblemError
 from engine.core.progress import StopCallback, never_stop
 from engine.crf.image_grid import enlarge
-from engine.crf.picture_windows import ArraySource
+from engine.crf.picture_windows import ArrayMaps, ArraySource
 from engine.learning.segmentation.boosted_model import BoostedSegmentationModel
+from engine.learning.segmentation.given_maps import GivenMap, maps_for
 from engine.learning.segmentation.grid_readout import best_labelling, predict_marginals
 from engine.learning.segmentation.mask_model import AnySegmentationModel
 from engine.learning.segmentation.tiled_prediction import WHOLE_PIXELS, TiledPrediction, sink_of
@@ -101,6 +102,7 @@ def check_image(name: str, image: NDArray[Any]) -> None:
 def predict_segmentation(
     model: AnySegmentationModel,
     image: NDArray[np.uint8],
+    maps: GivenMap = None,
     *,
     should_stop: StopCallback = never_stop,
 ) -> Prediction:
@@ -113,6 +115,7 @@ def predict_segmentation(
     ----------
     model : SegmentationModel or BoostedSegmentationModel
     image : ndarray, shape (H, W, 3), uint8
+    maps : ndarray, shape (H', W', C), probabilities from elsewhere; as many planes as the model has
     should_stop : asked before every tile of a large model
 
     Returns
@@ -122,7 +125,7 @@ def predict_segmentation(
     Raises
     ------
     InvalidProblemError
-        If the image has another shape or type.
+        If the image has another shape or type, or the maps are not what the model learned with.
     StoppedError
         If asked to stop.
 
@@ -146,10 +149,11 @@ def predict_segmentation(
     (24, 32)
     """
     check_image("image", image)
+    planes = maps_for(model.n_maps, maps, image.shape[:2])
     rows, columns = model.grid_shape(int(image.shape[0]), int(image.shape[1]))
     if isinstance(model, BoostedSegmentationModel) and rows * columns > WHOLE_PIXELS:
-        return _predict_in_tiles(model, image, should_stop)
-    features = model.features(image)
+        return _predict_in_tiles(model, image, planes, should_stop)
+    features = model.features(image, planes)
     labels, score, bound = best_labelling(features, model.theta)
     nodes, converged = predict_marginals(features, model.theta, model.rho)
     shape = (int(image.shape[0]), int(image.shape[1]))
@@ -166,14 +170,21 @@ def predict_segmentation(
 
 
 def _predict_in_tiles(
-    model: BoostedSegmentationModel, image: NDArray[np.uint8], should_stop: StopCallback
+    model: BoostedSegmentationModel,
+    image: NDArray[np.uint8],
+    maps: NDArray[np.float32],
+    should_stop: StopCallback,
 ) -> Prediction:
     """The same in the memory of a tile, beside the marginals of the picture."""
     shape = (int(image.shape[0]), int(image.shape[1]))
     marginals = np.empty(shape, dtype=np.float32)
     best = np.empty(model.grid_shape(*shape), dtype=np.float32)
     work = TiledPrediction(
-        model, ArraySource(image), should_stop=should_stop, write_best=sink_of(best)
+        model,
+        ArraySource(image),
+        ArrayMaps(maps),
+        should_stop=should_stop,
+        write_best=sink_of(best),
     )
     report = work.run(sink_of(marginals))
     return Prediction(

@@ -14,7 +14,7 @@ from engine.core.arguments import FloatArray
 from engine.core.errors import InvalidProblemError
 from engine.core.progress import StopCallback, ignore_progress
 from engine.crf.grid_features import DenseNodeFeatures, GridExample, GridFeatures
-from engine.learning.segmentation.boosted_model import trees_alone
+from engine.learning.segmentation.boosted_model import N_NODE_FEATURES, trees_alone
 from engine.learning.segmentation.clock import Clock
 from engine.learning.segmentation.edge_learning import (
     ITERATIONS,
@@ -187,7 +187,8 @@ class MaskWeights:
     ) -> LearningResult:
         """Learn by a loss, within a share of the time that is left; roughly for comparison."""
         if loss == "trees":
-            return unsolved(trees_alone())
+            n_node = examples[0].features.nodes.n_features
+            return unsolved(trees_alone(n_node - N_NODE_FEATURES))
         left = None if self.clock.left is None else of_time * self.clock.left
         sizes = [example.labels.size for example in examples]
         ridge = sum(sizes) / self.n_pixels * self.ridge

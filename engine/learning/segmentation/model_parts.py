@@ -45,6 +45,20 @@ def check_model_parts(
             raise InvalidProblemError(f"{name} is damaged: {key} is not one number.")
 
 
+def whole_number(parts: Parts, key: str) -> int:
+    """Return a number from 0 on of a file; 0 in older ones, which do not know of it.
+
+    Raises
+    ------
+    InvalidProblemError
+        If it is none.
+    """
+    value = parts.get(key, np.array(0))
+    if value.shape != () or value.dtype.kind not in "iu" or value < 0:
+        raise InvalidProblemError(f"{key} is not a number from 0 on.")
+    return int(value)
+
+
 def view_parts(view: PictureView | None) -> dict[str, NDArray[Any]]:
     """Return what `read_view` reads: how deep pictures were shown that a model learned from."""
     return {} if view is None else {"view": np.array(json.dumps(view.as_json()))}

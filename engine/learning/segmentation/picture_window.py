@@ -14,6 +14,7 @@ from engine.crf.class_features import UNKNOWN, ClassLabels
 from engine.crf.filter_bank import Frame
 from engine.crf.picture_windows import tile_of
 from engine.learning.segmentation.class_pictures import ReadPicture
+from engine.learning.segmentation.labelled_pictures import LabelledPicture
 
 WHOLE_SIDE = 1000
 """Pictures whose models have longer sides are learned from window by window."""
@@ -70,15 +71,12 @@ def is_cut(shape: Sequence[int]) -> bool:
     return max(shape) > WHOLE_SIDE
 
 
-def cut_windows(
-    colours: NDArray[np.uint8], labels: NDArray[np.bool_], count: int, draw: WindowDraw
-) -> list[ReadPicture]:
+def cut_windows(picture: LabelledPicture, count: int, draw: WindowDraw) -> list[ReadPicture]:
     """Return ``count`` windows of a large picture, and any other whole.
 
     Parameters
     ----------
-    colours : ndarray, shape (rows, columns, 3), uint8, of the size of its model
-    labels : ndarray, shape (rows, columns)
+    picture : LabelledPicture
     count : int
     draw : where windows lie
 
@@ -87,9 +85,10 @@ def cut_windows(
     list of ReadPicture
         Labels outside a window's core are unknown.
     """
+    colours, labels, maps, _ = picture
     rows, columns = labels.shape
     if not is_cut(labels.shape):
-        return [_whole(colours, labels.view(np.uint8))]
+        return [ReadPicture(colours, maps, labels.view(np.uint8), Frame(0, 0, rows, columns))]
     windows = []
     for _ in range(count):
         top, left = draw.corner(labels, CORE)
@@ -97,9 +96,9 @@ def cut_windows(
         tile = tile_of(core, (rows, columns))
         known = np.full(tile.window[2:], UNKNOWN, dtype=np.uint8)
         known[tile.inside] = labels[tile.place][tile.inside]
-        cut = colours[tile.place].copy()  # a view would hold the whole picture
+        own = colours[tile.place].copy(), maps[tile.place].copy()  # views would hold the whole
         frame = Frame(*tile.window[:2], rows, columns)
-        windows.append(ReadPicture(cut, _no_maps(known), known, frame))
+        windows.append(ReadPicture(*own, known, frame))
     return windows
 
 
@@ -109,11 +108,3 @@ def core_of(labels: ClassLabels) -> tuple[slice, slice]:
     places = (np.flatnonzero(known.any(axis=axis)) for axis in (1, 0))
     rows, columns = (slice(int(one[0]), int(one[-1]) + 1) for one in places)
     return rows, columns
-
-
-def _whole(colours: NDArray[np.uint8], labels: ClassLabels) -> ReadPicture:
-    return ReadPicture(colours, _no_maps(labels), labels, Frame(0, 0, *labels.shape))
-
-
-def _no_maps(labels: ClassLabels) -> NDArray[np.float32]:
-    return np.zeros((*labels.shape, 0), np.float32)

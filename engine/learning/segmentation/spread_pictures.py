@@ -11,14 +11,21 @@ from engine.core.arguments import FloatArray
 from engine.core.hosts import HostRequest, Hosts
 from engine.core.progress import StopCallback
 from engine.kernels.threads import count_threads, one_blas_thread
-from engine.learning.segmentation.example_store import ExampleStore, ExampleView, PictureDigest
+from engine.learning.segmentation.example_store import (
+    NO_MAPS,
+    ExampleStore,
+    ExampleView,
+    PictureDigest,
+)
 from engine.objectives.grid_inner import LocalPictures
 from engine.objectives.protocol import InnerSolution
 
 SENT_PIXELS = 4_000_000
 """Pictures go to a host together until they have so many pixels: 12 MB of colours."""
 
-Sent = tuple[NDArray[np.uint8], NDArray[np.uint8]]  # colours, and labels eight to a byte
+Sent = tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.float32]]
+"""Colours, labels eight to a byte, and maps."""
+
 Solved = tuple[FloatArray, FloatArray, FloatArray, NDArray[np.int64]]
 
 
@@ -32,11 +39,11 @@ class PicturesHere:
 
     def append(self, pictures: Sequence[Sent]) -> None:
         """Compute and keep the features of some pictures."""
-        for colours, packed in pictures:
+        for colours, packed, maps in pictures:
             rows, columns = colours.shape[:2]
             bits = np.unpackbits(packed, count=rows * columns)
             with one_blas_thread():
-                self._examples.append(colours, bits.reshape(rows, columns).astype(np.bool_))
+                self._examples.append(colours, bits.reshape(rows, columns).astype(np.bool_), maps)
 
     def begin(
         self, chosen: Sequence[int], places: Sequence[int], rho: float
@@ -98,16 +105,21 @@ class SpreadPictures:
         self.sizes: list[int] = []
         hosts.place(PicturesHere)
 
-    def append(self, colours: NDArray[np.uint8], labels: NDArray[np.bool_]) -> None:
-        """Add a picture that already has the size of its model."""
+    def append(
+        self,
+        colours: NDArray[np.uint8],
+        labels: NDArray[np.bool_],
+        maps: NDArray[np.float32] = NO_MAPS,
+    ) -> None:
+        """Add a picture that already has the size of its model, and its maps."""
         host = int(np.argmin(self._pixels))
         self._home.append((host, self._counts[host]))
         self._counts[host] += 1
         self._pixels[host] += labels.size
         packed = np.packbits(labels)
-        self._digest.update(labels.shape, colours, packed)
+        self._digest.update(labels.shape, colours, packed, maps)
         self.sizes.append(labels.size)
-        self._waiting[host].append((colours, packed))
+        self._waiting[host].append((colours, packed, maps))
         self._waiting_pixels += labels.size
         if self._waiting_pixels >= SENT_PIXELS * self._hosts.count:
             self._send()

@@ -24,13 +24,25 @@ from engine.core.spill_folder import spill_folder
 from engine.crf.class_features import Scores
 from engine.crf.context import GuessCount, compute_context
 from engine.crf.filter_bank import Frame
-from engine.crf.picture_windows import MARGIN, PictureSource, ShrunkPicture, Tile, cut_tiles
+from engine.crf.grid_features import GridFeatures
+from engine.crf.image_features import compute_image_features
+from engine.crf.picture_windows import (
+    MARGIN,
+    ArrayMaps,
+    MapSource,
+    PictureSource,
+    ShrunkMaps,
+    ShrunkPicture,
+    Tile,
+    cut_tiles,
+)
 from engine.learning.segmentation.boosted_model import BoostedSegmentationModel, boosted_features
 from engine.learning.segmentation.class_model import ClassSegmentationModel
 from engine.learning.segmentation.class_weights import rest_messages
+from engine.learning.segmentation.given_maps import check_count
 from engine.learning.segmentation.grid_readout import best_labelling, predict_marginals
 from engine.learning.segmentation.mask_model import AnySegmentationModel
-from engine.learning.segmentation.tree_unaries import ask
+from engine.learning.segmentation.tree_unaries import TreeUnaries, ask, plain_planes
 from engine.objectives.class_messages import ClassMessages
 
 TILE_BYTES = 1_000_000_000
@@ -49,6 +61,8 @@ BAND_PIXELS = 4_000_000
 """Pixels of the picture that are enlarged at once."""
 
 Probabilities = NDArray[np.float32]
+
+NO_MAPS = ArrayMaps(np.zeros((1, 1, 0), dtype=np.float32))
 
 
 class Sink(Protocol):
@@ -89,6 +103,7 @@ class TiledPrediction:
     ----------
     model : a model of classes, or one of a mask with boosted trees or linear weights
     source : PictureSource
+    maps : MapSource, probabilities from elsewhere, if the model learned with any
     core : pixels a side of a tile's core; by default what `TILE_BYTES` allow
     should_stop : asked before every tile
     on_tile : called after every tile with how many are done, and of how many
@@ -98,6 +113,7 @@ class TiledPrediction:
 
     model: ClassSegmentationModel | AnySegmentationModel
     source: PictureSource
+    maps: MapSource = NO_MAPS
     core: int | None = None
     should_stop: StopCallback = never_stop
     on_tile: Callable[[int, int], None] = lambda done, total: None
@@ -111,9 +127,12 @@ class TiledPrediction:
 
         Raises
         ------
+        InvalidProblemError
+            If the maps are of another number of planes than the model learned with.
         StoppedError
             If asked to stop.
         """
+        check_count(self.model.n_maps, self.maps.n_planes)
         shape = self.grid_shape
         if shape == self.source.shape:
             return self._tiles(write)
@@ -170,7 +189,8 @@ class TiledPrediction:
     def _linear(
         self, model: AnySegmentationModel, picture: ShrunkPicture, write: Sink
     ) -> Iterator[bool]:
-        features = model.features(picture.window(0, 0, *picture.shape))
+        whole = (0, 0, *picture.shape)
+        features = compute_image_features(picture.window(*whole), self._maps_in(whole))
         nodes, is_converged = predict_marginals(features, model.theta, model.rho)
         write(0, 0, nodes.astype(np.float32))
         yield is_converged
@@ -185,8 +205,7 @@ class TiledPrediction:
         for tile in tiles:
             self._stop_if_asked()
             colours = picture.window(*tile.window)
-            none: Scores = np.zeros((*colours.shape[:2], 0), dtype=np.float32)
-            features = model.features(colours, none, _frame(tile, picture))
+            features = model.features(colours, self._maps_in(tile.window), _frame(tile, picture))
             chains = ClassMessages(features, model.theta, is_shared=True)
             is_converged = rest_messages(chains)
             write(tile.top, tile.left, chains.marginals()[tile.inside])
@@ -201,9 +220,9 @@ class TiledPrediction:
     ) -> Iterator[bool]:
         for tile in tiles:
             self._stop_if_asked()
-            colours = picture.window(*tile.window)
-            odds = model.unaries.scores(colours, frame=_frame(tile, picture))[:, :, 0]
-            yield self._write_mask(model, tile, colours, odds, write)
+            colours, maps = picture.window(*tile.window), self._maps_in(tile.window)
+            odds = model.unaries.scores(colours, maps, frame=_frame(tile, picture))[:, :, 0]
+            yield self._write_mask(model, tile, boosted_features(colours, odds, maps), write)
 
     def _placed_masks(
         self,
@@ -217,8 +236,7 @@ class TiledPrediction:
         with self._between("guess.npy", picture.shape) as guesses:
             for tile in tiles:
                 self._stop_if_asked()
-                colours = picture.window(*tile.window)
-                planes = unaries.bank.compute(colours, _frame(tile, picture), is_shared=True)
+                _, _, planes = self._plain(unaries, picture, tile)
                 guess = ask(unaries.first, planes, None)[:, :, 0]
                 guesses.write(tile.top, tile.left, guess[tile.inside])
                 core = (slice(None), *tile.inside)
@@ -227,24 +245,29 @@ class TiledPrediction:
             whole = count.whole()
             for tile in tiles:
                 self._stop_if_asked()
-                colours = picture.window(*tile.window)
-                planes = unaries.bank.compute(colours, _frame(tile, picture), is_shared=True)
+                colours, maps, planes = self._plain(unaries, picture, tile)
                 guess = np.asarray(guesses.read(*tile.window), dtype=np.float32)
                 seen = whole.seen_from(*tile.window[:2])
                 context = compute_context(guess, planes, unaries.n_context, seen)
                 odds = ask(unaries.second, np.concatenate([planes, context]), None)[:, :, 0]
-                yield self._write_mask(model, tile, colours, odds, write)
+                yield self._write_mask(model, tile, boosted_features(colours, odds, maps), write)
+
+    def _plain(
+        self, unaries: TreeUnaries, picture: ShrunkPicture, tile: Tile
+    ) -> tuple[ByteImage, Scores, Scores]:
+        """Colours and maps of a tile's window, and what the first trees look at."""
+        colours, maps = picture.window(*tile.window), self._maps_in(tile.window)
+        frame = _frame(tile, picture)
+        return colours, maps, plain_planes(unaries.bank, colours, maps, frame, is_shared=True)
+
+    def _maps_in(self, window: tuple[int, int, int, int]) -> Scores:
+        """Log-odds of the maps in a window of the model."""
+        return ShrunkMaps(self.maps, self.grid_shape).window(*window)
 
     def _write_mask(
-        self,
-        model: BoostedSegmentationModel,
-        tile: Tile,
-        colours: ByteImage,
-        odds: NDArray[np.float32],
-        write: Sink,
+        self, model: BoostedSegmentationModel, tile: Tile, features: GridFeatures, write: Sink
     ) -> bool:
         """Write the core of a tile; whether its messages came to rest."""
-        features = boosted_features(colours, odds)
         nodes, is_converged = predict_marginals(features, model.theta, model.rho)
         write(tile.top, tile.left, nodes[tile.inside].astype(np.float32))
         if self.write_best is not None:

@@ -23,6 +23,7 @@ from engine.crf.context import N_PLACED, context_of, n_context
 from engine.crf.filter_bank import FilterBank, Frame
 from engine.crf.forest import KINDS, Forest, forest_from_arrays
 from engine.learning.segmentation.folds import FOLDS, Folds
+from engine.learning.segmentation.model_parts import whole_number
 
 Planes = NDArray[np.float32]
 
@@ -146,16 +147,8 @@ def unaries_from_arrays(parts: Mapping[str, NDArray[Any]]) -> TreeUnaries:
         tuple(forest(f"{stage}_{fold}_") for fold in range(FOLDS)) for stage in _STAGES
     )
     bank = FilterBank(bool(parts["position"]))
-    n_maps, n_refits = (_count(parts, name) for name in ("n_maps", "n_refits"))
+    n_maps, n_refits = (whole_number(parts, name) for name in ("n_maps", "n_refits"))
     return TreeUnaries(bank, n_maps, first, second, n_refits)
-
-
-def _count(parts: Mapping[str, NDArray[Any]], name: str) -> int:
-    """A number of a file; 0 in older ones, which do not know of it."""
-    value = parts.get(name, np.array(0))
-    if value.shape != () or value.dtype.kind not in "iu" or value < 0:
-        raise InvalidProblemError(f"{name} is not a number from 0 on.")
-    return int(value)
 
 
 def plain_planes(

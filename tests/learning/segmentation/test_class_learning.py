@@ -128,10 +128,14 @@ def test_labels_that_teach_nothing_are_refused(change, message: str) -> None:  #
 
 def test_maps_must_be_probabilities_and_as_many_for_all() -> None:
     images, labels = class_pictures(2)
-    planes = np.full((10, 10, 2), 0.5)
+    planes = np.full((24, 28, 2), 0.5)
     for maps, message in (
-        ([planes, planes[:, :, :1]], "expected 2 maps"),
+        ([planes, planes[:, :, :1]], "image 2: expected 2 maps"),
         ([planes * 3, planes], "from 0 to 1"),
+        ([planes, planes[:10]], "image 2: its maps are 28 x 10 pixels but it is 56 x 48"),
+        ([planes], "image 2 has no map"),
+        ([planes] * 3, "map 3 has no image"),
+        ([np.zeros((24, 28, 33))] * 2, "at most 32"),
     ):
         with pytest.raises(InvalidProblemError, match=message):
             train_class_segmentation(images, labels, CLASSES, maps=maps)

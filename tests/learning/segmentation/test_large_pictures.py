@@ -24,6 +24,7 @@ from engine.learning.segmentation.boosted_model import BoostedSegmentationModel
 from engine.learning.segmentation.class_model import Detail
 from engine.learning.segmentation.detail_choice import MOST_SIDE, choose_detail, sides_to_try
 from engine.learning.segmentation.folds import deal_folds
+from engine.learning.segmentation.labelled_pictures import LabelledPicture
 from engine.learning.segmentation.mask_model import load_segmentation_model
 from engine.learning.segmentation.mask_prediction import predict_segmentation
 from engine.learning.segmentation.picture_window import CORE, WindowDraw, core_of, cut_windows
@@ -125,21 +126,30 @@ def test_weights_and_a_refit_are_learned_from_the_cores_of_windows(monkeypatch, 
     assert_array_equal(predict_segmentation(read, image).marginals, expected)
 
 
+def ramp(shape: tuple[int, int]) -> np.ndarray:
+    """A map, (rows, columns, 1), every pixel of which is another."""
+    return np.arange(shape[0] * shape[1], dtype=np.float32).reshape(*shape, 1)
+
+
 def test_windows_lie_within_and_only_their_cores_are_known() -> None:
     image, mask = wires((700, 1100), seed=1)
-    windows = cut_windows(image, mask, 6, WindowDraw(np.random.default_rng(0)))
-    for colours, _, labels, frame in windows:
+    picture = LabelledPicture(image, mask, ramp((700, 1100)), True)
+    windows = cut_windows(picture, 6, WindowDraw(np.random.default_rng(0)))
+    for colours, maps, labels, frame in windows:
         height, width = labels.shape
         place = slice(frame.top, frame.top + height), slice(frame.left, frame.left + width)
         assert_array_equal(colours, image[place])
+        assert_array_equal(maps, picture.maps[place])
         core = core_of(labels)
         assert labels[core].shape == (CORE, CORE)
         assert_array_equal(labels[core], mask[place][core])
         assert np.count_nonzero(labels != UNKNOWN) == CORE**2
         assert core[0].start == min(MARGIN, frame.top + core[0].start)
     assert len({frame for *_, frame in windows}) == 6
-    (whole,) = cut_windows(image[:400, :900], mask[:400, :900], 6, WindowDraw(None))  # type: ignore[arg-type]
+    small = LabelledPicture(image[:400, :900], mask[:400, :900], ramp((400, 900)), True)
+    (whole,) = cut_windows(small, 6, WindowDraw(None))  # type: ignore[arg-type]
     assert_array_equal(whole.labels, mask[:400, :900])
+    assert_array_equal(whole.maps, small.maps)
 
 
 def test_a_small_thing_is_looked_at_every_other_time() -> None:

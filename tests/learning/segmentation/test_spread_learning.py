@@ -17,6 +17,7 @@ from engine.learning.segmentation import spread_pictures
 from engine.learning.segmentation.dask_hosts import DaskHosts
 from engine.learning.segmentation.mask_learning import TrainedSegmentation, train_segmentation
 from tests.learning.segmentation.leaf_pictures import leaves
+from tests.learning.segmentation.told_pictures import told_leaves
 from tests.patience import busyness
 
 GAP = 1e-3
@@ -64,6 +65,17 @@ def test_the_answer_is_that_of_one_host(
     resumed = train_segmentation(*leaves(COUNT), relative_gap=GAP, checkpoint=place)
     assert resumed.result.iterations >= two.iterations
     assert resumed.result.relative_gap <= GAP
+
+
+def test_maps_of_another_program_go_to_the_hosts(cluster: Any) -> None:
+    images, masks, maps = told_leaves(6)
+    options: dict[str, Any] = {"maps": maps, "relative_gap": 1e-2}
+    alone = train_segmentation(images, masks, **options)
+    with DaskHosts(cluster.scheduler_address) as hosts:
+        spread = train_segmentation(images, masks, hosts=hosts, **options)
+    assert spread.model.n_maps == 1
+    scale = np.abs(alone.result.theta).max()
+    assert_allclose(spread.result.theta, alone.result.theta, rtol=0, atol=1e-9 * scale)
 
 
 def test_a_host_that_dies_is_said_and_learning_goes_on_without_it(

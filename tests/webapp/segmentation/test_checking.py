@@ -17,9 +17,9 @@ def test_a_large_image_that_is_not_through_in_time_is_not_compared(monkeypatch) 
         raise_if_stopped=lambda: None,
     )
     images, masks = [np.zeros((4, 6, 3), np.uint8)] * 3, [np.eye(4, 6, dtype=bool)] * 3
-    held_out = SimpleNamespace(files=images, in_step=lambda: (iter(images), iter(masks)))
+    held_out = SimpleNamespace(files=images, in_step=lambda: (iter(images), iter(masks), None))
 
-    def predict(model, image, *, should_stop):
+    def predict(model, image, maps, *, should_stop):
         context.seconds += 6.0
         if should_stop():
             raise StoppedError("The prediction was stopped.")

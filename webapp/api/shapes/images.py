@@ -113,6 +113,9 @@ class Segmenter(Answer):
     iterations_on_all_images: int | None = Field(
         description="of the last stage alone, whose gap is certified"
     )
+    map_planes: int = Field(
+        description="planes of the probability map that each image to predict needs; 0: none"
+    )
     is_ready: bool
     is_certified: bool
     job: Key | None
@@ -135,6 +138,7 @@ class Segmenter(Answer):
             relative_gap=outcome.get("relative_gap"),
             iterations=outcome.get("steps"),
             iterations_on_all_images=outcome.get("iterations"),
+            map_planes=outcome.get("n_maps", 0),
             is_ready=row.is_ready,
             is_certified=certified,
             job=row.job_id or None,

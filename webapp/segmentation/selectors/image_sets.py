@@ -63,6 +63,14 @@ def image_set_of(user: User, pk: Any) -> ImageSet:
     return image_set
 
 
+def sets_with_maps(user: User) -> QuerySet[ImageFile, UUID]:
+    """Return the keys of the user's sets in which images have probability maps."""
+    maps = ImageFile.objects.filter(
+        role=ImageFile.Role.MAP, problem="", image_set__in=owned_by(ImageSet, user)
+    )
+    return maps.order_by().values_list("image_set", flat=True).distinct()
+
+
 def image_counts(user: User, *, masked: bool = False) -> dict[UUID, int]:
     """Return how many images each set has that has any, or how many with a mask; for choices."""
     files = ImageFile.objects.filter(

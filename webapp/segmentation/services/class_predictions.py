@@ -18,7 +18,7 @@ from webapp.segmentation.models import PredictedImage
 from webapp.segmentation.painting.raster import live_factor
 from webapp.segmentation.rendering import png_bytes, reduced
 from webapp.segmentation.services.known_labels import known_labels
-from webapp.segmentation.services.probability_maps import read_planes
+from webapp.segmentation.services.probability_maps import planes_of_row
 from webapp.segmentation.uncertainty import reliability_counts
 
 PREVIEW_SIDE = 360
@@ -33,8 +33,7 @@ def predict_class_image(
     """Predict one image, write its arrays, and return the row's fields."""
     classes = row.batch.segmenter.classes
     wants_best = row.batch.readout == "map"
-    maps = read_planes(row.file) if model.n_maps and row.file else None
-    prediction = predict_classes(model, image, maps, with_best=wants_best)
+    prediction = predict_classes(model, image, planes_of_row(model, row), with_best=wants_best)
     labels = prediction.read_out(row.batch.readout)
     truth = known_labels(row.file, classes)
     if truth is not None and truth.shape != labels.shape:

@@ -47,7 +47,7 @@ def segmenter_import(
         found = file_digest(path)
         if digest and digest.lower() != found:
             raise SegmentationError(f"This is another file: its SHA-256 is {found}.")
-        classes, loss = _checked(path)
+        classes, loss, n_maps = _checked(path)
         with transaction.atomic():
             segmenter = Segmenter.objects.create(
                 organisation=user.organisation,
@@ -61,6 +61,7 @@ def segmenter_import(
                     "converged": True,
                     "is_certified": False,
                     "loss": loss,
+                    "n_maps": n_maps,
                     "relative_gap": None,
                     "sha256": found,
                     "sentence": f"Imported from {file_name}.",
@@ -83,8 +84,8 @@ def _write(path: Path, chunks: Iterable[bytes]) -> None:
             file.write(chunk)
 
 
-def _checked(path: Path) -> tuple[list[dict], str]:
-    """Return the classes of a model (none where it marks one thing) and the loss it learned by."""
+def _checked(path: Path) -> tuple[list[dict], str, int]:
+    """Return the classes of a model (none where it marks one thing), its loss, and its maps."""
     try:
         model = load_class_model(path)
     except InvalidProblemError as of_classes:
@@ -94,9 +95,9 @@ def _checked(path: Path) -> tuple[list[dict], str]:
             reason = str(error) if "not a" not in str(error) else str(of_classes)
             sentence = reason.replace("model.npz", "The file")
             raise SegmentationError(f"{sentence} Nothing was imported.") from error
-        return [], str(getattr(plain, "loss", "likelihood"))
+        return [], str(getattr(plain, "loss", "likelihood")), plain.n_maps
     classes = [
         {"value": place + 1, "name": name[:40], "colour": COLOURS[place % len(COLOURS)]}
         for place, name in enumerate(model.classes)
     ]
-    return classes, str(model.loss)
+    return classes, str(model.loss), model.n_maps

@@ -97,12 +97,13 @@ def train_painted(context: JobContext, segmenter: Segmenter) -> tuple[Any, list[
         raise InvalidProblemError("The strokes were taken back meanwhile.")
     some = used[:: max(1, -(-len(used) // MOST_TRIED))]
     labels = (painted_labels(file, segmenter.classes) for file in some)
-    detail = painted_detail(context, segmenter, some, _images(context, some), labels)
+    maps = _maps(context, some)
+    detail = painted_detail(context, segmenter, some, _images(context, some), labels, maps)
     trained = train_class_segmentation(
         _images(context, used),
         (painted_labels(file, segmenter.classes) for file in used),
         [one["name"] for one in segmenter.classes],
-        maps=map(read_planes, used) if context.parameters.get("planes") else None,
+        maps=_maps(context, used),
         detail=detail,
         position=False,
         max_seconds=max(segmenter.max_seconds - context.seconds, 0.0),
@@ -111,6 +112,11 @@ def train_painted(context: JobContext, segmenter: Segmenter) -> tuple[Any, list[
         rng=context.rng,
     )
     return trained, used[: trained.n_read]
+
+
+def _maps(context: JobContext, files: list[ImageFile]) -> Iterator[NDArray[np.float32]] | None:
+    """The probabilities beside images, if the job learns with them."""
+    return map(read_planes, files) if context.parameters.get("planes") else None
 
 
 def _images(context: JobContext, files: list[ImageFile]) -> Iterator[NDArray[np.uint8]]:

@@ -39,6 +39,7 @@ from webapp.segmentation.rendering import (
 from webapp.segmentation.services.class_predictions import (
     predict_class_image,
 )
+from webapp.segmentation.services.probability_maps import check_maps_beside, planes_of_row
 from webapp.segmentation.services.removals import (
     contents_release,
     is_large,
@@ -70,13 +71,15 @@ def prediction_start(
     Raises
     ------
     SegmentationError, QuotaError
-        If the set has no images, the model is not learned yet, or there is no room.
+        If the set has no images, or none with the probability map that the model needs, the model
+        is not learned yet, or there is no room.
     """
     n_images = image_set.files.filter(role=ImageFile.Role.IMAGE).count()
     if not n_images:
         raise SegmentationError(f"{image_set.name} has no images yet. Upload some first.")
     if not segmenter.is_ready:
         raise SegmentationError(f"{segmenter.name} is not learned yet.")
+    check_maps_beside(segmenter=segmenter, image_set=image_set)
     learned = set(segmenter.learned_digests)
     with transaction.atomic():
         batch = PredictionBatch.objects.create(
@@ -168,7 +171,7 @@ def predict_image(*, model: Any, row: PredictedImage, job: Job) -> None:
             done = PredictedImage.State.DONE
             _settle(row, job, state=done, sentence="", seconds=seconds, **fields)
             return
-        prediction = predict_segmentation(model, image)
+        prediction = predict_segmentation(model, image, planes_of_row(model, row))
         truth, note = _known_mask(contents, row, image.shape[:2])
         with full_disk_explained():
             mask = prediction.read_out(row.batch.readout)

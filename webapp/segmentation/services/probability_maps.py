@@ -2,6 +2,7 @@
 
 import itertools
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from django.db.models import QuerySet
@@ -9,13 +10,14 @@ from numpy.typing import NDArray
 
 from engine import InvalidProblemError
 from engine.datasets.image_names import map_stem, picture_stem
-from engine.datasets.label_maps import read_map
-from webapp.segmentation.models import ImageFile, ImageSet
+from engine.datasets.probability_maps import read_map
+from webapp.segmentation.errors import SegmentationError
+from webapp.segmentation.models import ImageFile, ImageSet, PredictedImage, Segmenter
 
 
 @dataclass(frozen=True, slots=True)
 class MapsBeside:
-    """How many images of a set have a map that fits, of how many, and the planes of each map."""
+    """How many images of sets have a map that fits, of how many, and the planes that maps have."""
 
     n_with: int
     n_images: int
@@ -28,14 +30,40 @@ class MapsBeside:
         return self.planes[0] if is_whole else 0
 
 
-def maps_beside(image_set: ImageSet) -> MapsBeside:
-    """Count the maps of a set; without any, its images are not looked at."""
-    maps = image_set.files.filter(role=ImageFile.Role.MAP, problem="")
-    planes_of = {map_stem(one.name): one.facts["planes"] for one in maps}
-    images = image_set.files.filter(role=ImageFile.Role.IMAGE)
-    names = images.values_list("name", flat=True) if planes_of else ()
-    n_with = sum(picture_stem(name) in planes_of for name in names)
-    return MapsBeside(n_with, len(names), tuple(sorted(set(planes_of.values()))))
+def maps_beside(*image_sets: ImageSet) -> MapsBeside:
+    """Count the maps of some sets; where a set has none, its images are only counted."""
+    n_with = n_images = 0
+    planes: set[int] = set()
+    for image_set in image_sets:
+        maps = image_set.files.filter(role=ImageFile.Role.MAP, problem="")
+        planes_of = {map_stem(one.name): one.facts["planes"] for one in maps}
+        names = image_set.files.filter(role=ImageFile.Role.IMAGE).values_list("name", flat=True)
+        n_images += len(names) if planes_of else names.count()
+        n_with += sum(picture_stem(name) in planes_of for name in names) if planes_of else 0
+        planes.update(planes_of.values())
+    return MapsBeside(n_with, n_images, tuple(sorted(planes)))
+
+
+def check_maps_beside(*, segmenter: Segmenter, image_set: ImageSet) -> None:
+    """Refuse to predict a set none of whose images has the map that a model needs.
+
+    Raises
+    ------
+    SegmentationError
+        Naming the planes that are needed, and those that there are.
+    """
+    needed = segmenter.outcome.get("n_maps", 0)
+    if not needed:
+        return
+    there = maps_beside(image_set)
+    if there.n_with and needed in there.planes:
+        return
+    kinds = " or ".join(f"{count}" for count in there.planes)
+    found = f"has maps of {kinds} plane{'s'[: kinds != '1']}" if there.n_with else "has none"
+    raise SegmentationError(
+        f"{segmenter.name} needs a probability map of {needed} plane{'s'[: needed != 1]} beside "
+        f"each image: {image_set.name} {found}."
+    )
 
 
 def read_planes(file: ImageFile) -> NDArray[np.float32]:
@@ -54,6 +82,17 @@ def read_planes(file: ImageFile) -> NDArray[np.float32]:
             f"The model needs a probability map beside each image: {file.name} has none."
         )
     return read_map(found.store.fetch(found.digest), ending=found.name[found.name.rindex(".") :])
+
+
+def planes_of_row(model: Any, row: PredictedImage) -> NDArray[np.float32] | None:
+    """Read the probabilities that a model needs beside an image that is predicted, if it does.
+
+    Raises
+    ------
+    InvalidProblemError
+        If there are none; of an image that has left its set the model itself says so.
+    """
+    return read_planes(row.file) if model.n_maps and row.file else None
 
 
 def is_map_of_image(image_set: ImageSet, name: str) -> bool:

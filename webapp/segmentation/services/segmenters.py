@@ -21,6 +21,7 @@ from webapp.segmentation.models import (
     Segmenter,
 )
 from webapp.segmentation.selectors.image_sets import masked_images
+from webapp.segmentation.services.probability_maps import maps_beside
 from webapp.segmentation.services.removals import (
     contents_release,
     is_large,
@@ -60,6 +61,9 @@ def segmenter_learn(
 ) -> Segmenter:
     """Queue the learning of a model from the masked images of some sets.
 
+    Where every image of the sets has a map of another program's probabilities, all with as many
+    planes, these are features, too.
+
     Raises
     ------
     SegmentationError, QuotaError
@@ -89,6 +93,7 @@ def segmenter_learn(
             parameters={
                 "segmenter": str(segmenter.pk),
                 "relative_gap": choices.relative_gap,  # the target that the plot shows
+                "planes": maps_beside(*image_sets).n_planes,
             },
             title=segmenter.name,
             seed=seed,

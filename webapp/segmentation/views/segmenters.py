@@ -155,6 +155,7 @@ def _context(segmenter: Segmenter) -> dict[str, Any]:
         "weights_by": f"{segmenter.outcome.get('loss') or ''} loss".strip().capitalize(),
         "again_url": _again_url(segmenter),
         "learned_from": _learned_from(segmenter),
+        "n_maps": _n_maps(segmenter),
         "batches": segmenter.batches.select_related("image_set")[:10],
     }
 
@@ -186,6 +187,12 @@ def _learned_from(segmenter: Segmenter) -> str:
     count = len(segmenter.learned_digests)
     kind = "painted" if segmenter.classes else "masked"
     return f"from {count:,} {kind} image{'s'[: count != 1]}"
+
+
+def _n_maps(segmenter: Segmenter) -> int:
+    """Planes of maps that it learned with, or is to learn with."""
+    planned = segmenter.job.parameters.get("planes", 0) if segmenter.job else 0
+    return segmenter.outcome.get("n_maps", 0 if segmenter.is_ready else planned)
 
 
 def _again_url(segmenter: Segmenter) -> str:

@@ -1,0 +1,103 @@
+"""Probabilities of another program from files, NPY or TIFF: read whole, or window by window."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.core.errors import InvalidProblemError
+from engine.crf.class_features import MOST_CLASSES
+from engine.crf.picture_windows import ArrayMaps, MapSource
+from engine.datasets.damage import unreadable_tiff
+
+ROUNDING = 1e-6
+"""Probabilities may lie so far beyond 0 and 1."""
+
+
+def read_map(path: Path, *, ending: str = "") -> NDArray[np.float32]:
+    """Read probabilities of another program, NPY or TIFF: (H, W, C), C being 1 for a plane alone.
+
+    ``ending`` says which of the two it is where the path does not. Planes may come first or last:
+    the axis that is much shorter holds them. Bytes and sixteen-bit numbers count as shares of their
+    largest value.
+
+    Raises
+    ------
+    InvalidProblemError
+        If the file cannot be read or holds something else.
+    """
+    return _shares(_planes(_loaded(path, ending, in_parts=False), path.name), path.name)
+
+
+def open_map(path: Path) -> MapSource:
+    """Open probabilities of another program, of which rectangles are read as they are needed.
+
+    A TIFF is read whole nevertheless.
+
+    Raises
+    ------
+    InvalidProblemError
+        As `read_map`; what values are is said of each rectangle.
+    """
+    if path.suffix.casefold() != ".npy":
+        return ArrayMaps(read_map(path))
+    return _MapFile(path.name, _planes(_loaded(path, "", in_parts=True), path.name))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _MapFile:
+    """Planes in a file that is mapped into memory, (H, W, C)."""
+
+    name: str
+    planes: NDArray[Any]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return int(self.planes.shape[0]), int(self.planes.shape[1])
+
+    @property
+    def n_planes(self) -> int:
+        return int(self.planes.shape[2])
+
+    def read(self, top: int, left: int, rows: int, columns: int) -> NDArray[np.float32]:
+        part = np.asarray(self.planes[top : top + rows, left : left + columns])
+        return _shares(part, self.name)
+
+
+def _loaded(path: Path, ending: str, *, in_parts: bool) -> NDArray[Any]:
+    try:
+        if (ending or path.suffix).casefold() == ".npy":
+            found = np.load(path, allow_pickle=False, mmap_mode="r" if in_parts else None)
+            return np.asanyarray(found)
+        import tifffile  # slow to import
+
+        return np.asarray(tifffile.imread(path))
+    except unreadable_tiff() as error:
+        raise InvalidProblemError(f"{path.name}: this map cannot be read.") from error
+
+
+def _planes(values: NDArray[Any], name: str) -> NDArray[Any]:
+    """The same numbers as (H, W, C)."""
+    if values.dtype.kind not in "uif" or values.ndim not in (2, 3) or values.size == 0:
+        raise InvalidProblemError(
+            f"{name}: expected numbers of shape (height, width) or (height, width, planes)."
+        )
+    planes = values[:, :, None] if values.ndim == 2 else values
+    if planes.shape[0] <= MOST_CLASSES < planes.shape[2]:
+        planes = np.moveaxis(planes, 0, 2)
+    if planes.shape[2] > MOST_CLASSES:
+        raise InvalidProblemError(f"{name}: at most {MOST_CLASSES} planes are taken.")
+    return planes
+
+
+def _shares(planes: NDArray[Any], name: str) -> NDArray[np.float32]:
+    """Numbers of a file as probabilities."""
+    if planes.dtype in (np.uint8, np.uint16):
+        planes = planes / np.float32(np.iinfo(planes.dtype).max)
+    narrow = np.asarray(planes, dtype=np.float32)
+    low, high = float(narrow.min()), float(narrow.max())  # not numbers where one value is none
+    if not (low >= -ROUNDING and high <= 1 + ROUNDING):
+        raise InvalidProblemError(f"{name}: probabilities must lie between 0 and 1.")
+    return narrow
