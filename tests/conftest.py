@@ -5,10 +5,20 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.shared_data import EXTRA
 
 REQUIRED = os.environ.get("REQUIRE_ALL") == "1"
+# Time tells how busy the machine is, not whether a property holds. Where a change is accepted or
+# not, the same examples are drawn each time; everywhere else new ones.
+settings.register_profile(
+    "house",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=REQUIRED or settings.default.derandomize,
+)
+settings.load_profile("house")
 # What a test waits for shares the cores with whatever else runs here, instead of giving way to it.
 os.environ.setdefault("LEARN_NICE", "0")
 

@@ -23,7 +23,7 @@ from tests.reference.pairwise_models import (
 METHODS = (map_by_linear_programme, map_by_expansion)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     seed=st.integers(0, 10**6),
     zeros=st.sampled_from([0.0, 0.15]),

@@ -27,7 +27,7 @@ def scipy_value(n, tails, heads, forward, backward, excess) -> int:
     return int(maximum_flow(matrix, source, sink).flow_value)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 12), m=st.integers(0, 30))
 def test_sparse_flow_is_maximal_and_its_cut_minimal(seed, n, m):
     rng = np.random.default_rng(seed)

@@ -23,7 +23,7 @@ def solve(example: GridExample, theta: np.ndarray, rho: float = 0.5, accuracy: f
     return problem.maximise(theta, None, accuracy)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 10_000), scale=st.floats(0.1, 3.0), rho=st.sampled_from([0.5, 0.3]))
 def test_bound_is_above_log_z_and_point_below_the_bound(
     seed: int, scale: float, rho: float
@@ -110,7 +110,7 @@ def test_frank_wolfe_block_sees_the_same_entropy_and_statistics() -> None:
     assert_allclose(block.statistics(point), statistics, atol=1e-10)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 10_000))
 def test_frank_wolfe_gap_bounds_the_true_suboptimality(seed: int) -> None:
     rng = np.random.default_rng(seed)

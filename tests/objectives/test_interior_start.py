@@ -23,7 +23,7 @@ def matchings_of(n, edges):
             yield [index[pair] for pair in pairs]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 10**6), st.sampled_from([4, 6, 8]), st.floats(0.25, 1.0))
 def test_clamps_agree_with_enumeration(seed, n, density):
     rng = np.random.default_rng(seed)

@@ -30,7 +30,7 @@ def random_scores(grid: Grid, seed: int, scale: float = 1.0, integers: bool = Fa
     return np.round(scores) if integers else scores
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     shape=st.sampled_from(SHAPES),
     seed=st.integers(0, 10**6),

@@ -82,7 +82,7 @@ def dense_tied_graphs(draw: st.DrawFn) -> tuple[int, list[tuple[int, int]], list
     return n, [pairs[k] for k in kept], [weights[k] for k in kept]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(dense_tied_graphs(), st.randoms(use_true_random=False))
 def test_tied_graphs_agree_with_enumeration_however_labelled(graph, random) -> None:  # type: ignore[no-untyped-def]
     n, edges, weights = graph

@@ -9,7 +9,7 @@ from engine.objectives.learning_dual import LearningDual
 from engine.solvers.dual_bundle import MAX_POINTS, DualBundle
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 10_000), points=st.integers(1, 12))
 def test_bound_is_never_worse_than_that_of_any_point_and_never_rises(
     seed: int, points: int

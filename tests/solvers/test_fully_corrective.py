@@ -140,7 +140,7 @@ def test_slopes_and_curvature_are_derivatives_in_the_weights(block):
         assert second == pytest.approx(change @ curvature @ change, rel=1e-3, abs=1e-4)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(seed=st.integers(0, 10**6), sizes=st.lists(st.integers(1, 4), min_size=1, max_size=3))
 def test_the_change_of_weights_is_the_best_that_the_model_allows(seed, sizes):
     rng = np.random.default_rng(seed)

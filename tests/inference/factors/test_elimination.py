@@ -19,7 +19,7 @@ from tests.reference.pairwise_models import (
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 10**6), zeros=st.sampled_from([0.0, 0.2]))
 def test_it_is_exact(seed, zeros):
     model = random_model(seed, 6, zeros=zeros)
@@ -161,7 +161,7 @@ def test_extreme_scores_neither_overflow_nor_vanish(scale):
         assert vector.sum() == pytest.approx(1.0)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 10**6), zeros=st.sampled_from([0.0, 0.3]))
 def test_ties_zeros_and_single_states_on_sparse_graphs(seed, zeros):
     """Disconnected graphs of small whole scores: many optima, some models impossible."""

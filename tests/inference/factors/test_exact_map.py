@@ -26,7 +26,7 @@ def solve(graph: FactorGraph, iterations: int = 2000, **options):
     return estimate, map_by_elimination(graph, form, estimate, dual, **options)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     seed=st.integers(0, 10**6),
     zeros=st.sampled_from([0.0, 0.15]),
@@ -46,7 +46,7 @@ def test_it_finds_a_best_configuration_however_loose_the_bound(seed, zeros, scal
     assert found.upper_bound == found.value == graph.score(found.labels)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(seed=st.integers(0, 10**6), updates=st.integers(0, 60))
 def test_no_label_of_a_best_labelling_is_ever_removed(seed, updates):
     """Whole scores make ties, so several labellings are best; any dual variables must do."""

@@ -27,7 +27,7 @@ def as_factors(model: PairwiseModel) -> FactorGraph:
     return FactorGraph(graph.cardinalities, (*nodes, *pairs))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     seed=st.integers(0, 10**6),
     zeros=st.sampled_from([0.0, 0.2]),

@@ -23,7 +23,7 @@ def random_scores(n: int, seed: int, scale: float) -> np.ndarray:
     return scale * np.random.default_rng(seed).standard_normal((n, n))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.integers(2, 8), st.integers(0, 10_000), st.floats(0.01, 30.0))
 def test_the_bounds_close_below_the_exact_sum(n: int, seed: int, scale: float) -> None:
     scores = random_scores(n, seed, scale)

@@ -33,7 +33,7 @@ def objective(scores: np.ndarray, tau: np.ndarray, rho: np.ndarray) -> float:
     return float(total)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.integers(2, 8), st.integers(0, 10_000), st.floats(0.01, 8.0))
 def test_the_sandwich_holds_at_random_scores(n: int, seed: int, scale: float) -> None:
     """log Z_Bethe <= log perm <= log Z_RW, with certified ends."""

@@ -18,7 +18,7 @@ def scores_without(n, share, spread, rng):
     return np.minimum(scores, scores.T)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     st.integers(0, 10**6),
     st.integers(1, 12),

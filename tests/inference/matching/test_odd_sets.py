@@ -33,7 +33,7 @@ def two_triangles():
     return tau
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 10**6), st.sampled_from([4, 6, 8]), st.sampled_from([1, 4, 12]))
 def test_odd_cuts_agree_with_enumeration(seed, n, power):
     """Against what is asked for, below the smallest, near it and above many."""
@@ -74,7 +74,7 @@ def test_two_triangles_are_refused():
     assert all(nodes in ([0, 1, 2], [3, 4, 5]) for nodes in violated)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 10**6), st.floats(0.0, 1.0))
 def test_cheap_tests_never_accept_a_violation(seed, share):
     rng = np.random.default_rng(seed)
@@ -96,7 +96,7 @@ def balanced(scores):
     return tau
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 10**6), st.sampled_from([8, 10]), st.sampled_from([0.3, 2.0, 6.0]))
 def test_without_the_smallest_cut_of_all_every_proof_and_violation_is_true(seed, n, spread):
     """Also where the graph falls into groups that hardly meet, as similar students do."""

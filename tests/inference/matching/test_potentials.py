@@ -89,7 +89,7 @@ def test_messages_can_be_stopped_at_every_sweep_and_scaling():
             )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 10**6), st.sampled_from([1.0, 0.5]), st.floats(0.1, 4.0))
 def test_bounds_never_fall_below_the_optimum(seed, rho, spread):
     """Whatever the sweeps allowed, the bound of a solve holds for every mixture of matchings."""
@@ -104,7 +104,7 @@ def test_bounds_never_fall_below_the_optimum(seed, rho, spread):
             assert (scores * tau).sum() / 2 + function.value(tau) <= bound + 1e-9
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 10**6), st.floats(0.1, 1.5))
 def test_exact_log_partition_lies_between_bethe_and_reweighted(seed, spread):
     scores = random_scores(8, spread, seed)

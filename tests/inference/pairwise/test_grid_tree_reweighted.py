@@ -16,7 +16,7 @@ def random_scores(grid: Grid, seed: int, scale: float = 1.0) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=grid.size) * scale
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     shape=st.sampled_from([(1, 1), (1, 6), (5, 1), (2, 2), (3, 4), (4, 3)]),
     seed=st.integers(0, 10**6),

@@ -24,7 +24,7 @@ def solver_of(model: PairwiseModel) -> TreeReweighted:
     return TreeReweighted(model.graph, uniform_tree_probabilities(model.graph))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     seed=st.integers(0, 10**6),
     zeros=st.sampled_from([0.0, 0.15]),

@@ -237,7 +237,7 @@ def meet(a: Box, b: Box) -> bool:
 FALLS = st.lists(st.floats(0.05, 0.999), min_size=1, max_size=40)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @example([0.05] * 12, [0.05] * 12, 1.0, 1e-4, None, "time", 0)  # a gap of many decades
 @example([0.5, 0.5, 0.5, 0.25, 0.125], [0.5] * 5, 1.0, 0.1, 2.0, "time", 0)  # just below its target
 @example([1e-9] * 3, [1e-9] * 3, 1.0, 1e-4, 2.0, "time", 0)
