@@ -80,6 +80,10 @@ class InteriorProblem(Protocol):
     def move(self, x: FloatArray, step: FloatArray) -> FloatArray:
         """Return the point a step away, without the rounding that matters."""
 
+
+class EasedProblem(InteriorProblem, Protocol):
+    """One whose entropy can be made larger."""
+
     def eased(self, cut: float) -> Self:
         """Return the problem with counting numbers smaller by ``cut``, hence a larger value."""
 
@@ -100,7 +104,7 @@ class Ascent:
 
 
 def maximise(
-    problem: InteriorProblem,
+    problem: EasedProblem,
     start: FloatArray,
     centre: FloatArray,
     tolerance: float,
@@ -112,7 +116,7 @@ def maximise(
 
     Parameters
     ----------
-    problem : InteriorProblem
+    problem : EasedProblem
     start, centre : ndarray, points strictly inside the constraints
     tolerance : float, nats, wanted certified gap
     max_steps : int, Newton steps before the boundary is approached more carefully
@@ -180,7 +184,7 @@ def _advance(
 
 
 def _follow_path(
-    problem: InteriorProblem,
+    problem: EasedProblem,
     best: Ascent,
     centre: FloatArray,
     tolerance: float,
