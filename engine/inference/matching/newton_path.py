@@ -37,6 +37,9 @@ SMALLEST_CURVATURE = 1e-8
 FEW_FEATURES = 300
 """Up to so many, the eigenvalues of a Hessian take no time."""
 
+NOT_NEGATIVE = 1e-10
+"""Of the largest diagonal entry: eigenvalues of large Hessians below zero by less are let stand."""
+
 PATH = tuple(float(d) for d in np.geomspace(0.5, 1e-6, 20))
 """Reductions of the counting numbers on the way to an optimum at the boundary."""
 
@@ -237,9 +240,9 @@ def as_semidefinite(hessian: FloatArray) -> FloatArray:
 
 
 def _has_factor(symmetric: FloatArray) -> bool:
-    """Whether no eigenvalue is below zero by more than rounding."""
+    """Whether no eigenvalue is below zero by more than what systems with sure pairs may leave."""
     size = len(symmetric)
-    rounding = size * np.finfo(np.float64).eps * np.abs(np.diag(symmetric)).max(initial=0.0)
+    rounding = NOT_NEGATIVE * float(np.abs(np.diag(symmetric)).max(initial=0.0))
     try:
         cho_factor(symmetric + rounding * np.eye(size), check_finite=False)
     except np.linalg.LinAlgError:
