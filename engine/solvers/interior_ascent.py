@@ -22,7 +22,7 @@ from engine.objectives.learning_dual import LearningDual, make_learning_dual
 from engine.objectives.protocol import check_parts
 from engine.solvers.barrier_path import BarrierPart, BarrierPath
 from engine.solvers.control import Callbacks, Limits, Run
-from engine.solvers.result import LearningResult
+from engine.solvers.result import LearningResult, TrajectoryPoint
 from engine.solvers.theta_ascent import ThetaAscent
 
 MAX_STEPS = 150
@@ -160,10 +160,22 @@ def solve_in_theta_or_inside(
         lower_bound=best.lower_bound,
         iterations=first.iterations + second.iterations,
         oracle_calls=first.oracle_calls + second.oracle_calls,
-        trajectory=first.trajectory,
+        trajectory=first.trajectory + tuple(_after(first, point) for point in second.trajectory),
     )
     is_closed = joined.relative_gap <= limits.relative_gap
     return replace(joined, status=Status.CONVERGED if is_closed else second.status)
+
+
+def _after(first: LearningResult, point: TrajectoryPoint) -> TrajectoryPoint:
+    """Return a point of a later run, the bounds and the effort of the first one counted."""
+    lower = -np.inf if point.lower_bound is None else point.lower_bound
+    return TrajectoryPoint(
+        first.iterations + point.iteration,
+        point.seconds,
+        first.oracle_calls + point.oracle_calls,
+        min(first.objective, point.objective),
+        max(first.lower_bound, lower),
+    )
 
 
 def _bounds(

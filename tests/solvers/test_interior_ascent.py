@@ -1,5 +1,7 @@
 """Learning assignments from inside the polytope: bounds that hold, gaps that stayed open."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -16,7 +18,7 @@ from engine.inference.matching.bipartite_points import (
 )
 from engine.inference.matching.exact import compute_bipartite_marginals
 from engine.solvers.control import Callbacks, Limits
-from engine.solvers.interior_ascent import InteriorAscent
+from engine.solvers.interior_ascent import FEW_STEPS, InteriorAscent
 from engine.solvers.theta_ascent import ThetaAscent
 from engine.structures.bipartite import BipartiteStructure
 
@@ -137,3 +139,17 @@ def test_the_model_names_the_way_from_inside() -> None:
     assert model.result_.status is Status.CONVERGED
     other = StructuredModel(solver="theta", relative_gap=1e-6).fit(years)
     np.testing.assert_allclose(model.theta_, other.theta_, atol=1e-2)
+
+
+def test_both_ways_are_one_run() -> None:
+    """Theta takes too many steps for this one: what follows goes on from its bounds and clock."""
+    result = bench_assignments.learn(
+        bench_assignments.make_years("heavy", 0, (60,)), 1e-4, 0.7, 1e-4, 60.0
+    ).result_
+    assert result.status is Status.CONVERGED
+    assert len(result.trajectory) > FEW_STEPS + 2
+    gaps = [point.relative_gap for point in result.trajectory]
+    assert all(later <= sooner for sooner, later in pairwise(gaps))
+    assert gaps[-1] == pytest.approx(result.relative_gap)
+    seconds = [point.seconds for point in result.trajectory]
+    assert all(later >= sooner for sooner, later in pairwise(seconds))
