@@ -18,10 +18,10 @@ from engine.solvers.block_orders import AllTogether, BlockOrder, ShuffledOrder
 from engine.solvers.control import Limits
 from engine.solvers.frank_wolfe import FrankWolfe
 from engine.solvers.fully_corrective_frank_wolfe import FullyCorrectiveFrankWolfe
+from engine.solvers.interior_ascent import InteriorAscent, solve_in_theta_or_inside
 from engine.solvers.step_rules import LineSearch
-from engine.solvers.theta_ascent import ThetaAscent
 
-SOLVERS = ("block-coordinate", "frank-wolfe", "fully-corrective", "theta")
+SOLVERS = ("block-coordinate", "frank-wolfe", "fully-corrective", "theta", "interior")
 
 
 class StructuredModel(BaseEstimator):  # type: ignore[misc]
@@ -32,8 +32,9 @@ class StructuredModel(BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     ridge : float, lambda > 0.
-    solver : "block-coordinate", "frank-wolfe", "fully-corrective" or "theta"
-        The last two ask more of a structure; what it lacks is named.
+    solver : "block-coordinate", "frank-wolfe", "fully-corrective", "theta" or "interior"
+        The last three ask more of a structure; what it lacks is named. "theta" goes on from inside
+        the polytopes, as "interior" does, where its steps become many and structures allow it.
     relative_gap : float, certified gap over the size of the log-likelihood at which to stop.
     max_iterations : int or None
     max_seconds : float or None
@@ -94,7 +95,9 @@ class StructuredModel(BaseEstimator):  # type: ignore[misc]
         dual = make_learning_dual([structure.observed for structure in structures], self.ridge)
         limits = Limits(self.relative_gap, self.max_iterations, self.max_seconds)
         if self.solver == "theta":
-            self.result_ = ThetaAscent(structures, self.ridge, limits).solve()
+            self.result_ = solve_in_theta_or_inside(structures, self.ridge, limits)
+        elif self.solver == "interior":
+            self.result_ = InteriorAscent(structures, self.ridge, limits).solve()
         elif self.solver == "fully-corrective":
             self.result_ = FullyCorrectiveFrankWolfe(structures, self.ridge, limits).solve()
         else:

@@ -4,6 +4,7 @@ from .block_orders import AllTogether, BlockOrder, CyclicOrder, RandomOrder, Shu
 from .control import Callbacks, Limits
 from .frank_wolfe import FrankWolfe
 from .fully_corrective_frank_wolfe import FullyCorrectiveFrankWolfe
+from .interior_ascent import InteriorAscent
 from .iterate import Direction, Iterate, find_direction
 from .result import LearningResult, TrajectoryPoint
 from .step_rules import Line, LineSearch, OpenLoop, StepRule
@@ -17,6 +18,7 @@ __all__ = [
     "Direction",
     "FrankWolfe",
     "FullyCorrectiveFrankWolfe",
+    "InteriorAscent",
     "Iterate",
     "LearningResult",
     "Limits",

@@ -31,6 +31,9 @@ INNER_SHARE = 0.02  # part of the wanted gap that inexact inner solutions may us
 ROUNDING = 1e-12  # differences below this share of the objective are rounding errors
 FURTHEST = 2.0  # times the size of the likelihood that a step may promise
 LONG = 0.5  # times that size: a step that promises more is first held against the best vertices
+KINKED = 1.0  # relative gap from which kinks are looked for where a step is rejected
+MANY_FEATURES = 400  # whose curvature takes longer than inner solves
+FUTILE = 15  # evaluations in a row that closed the gap by less than a twentieth
 SHORTEN = (0.1, 0.5)  # a rejected step shrinks to where the slope vanishes, within these shares
 
 
@@ -74,6 +77,8 @@ class ThetaAscent:
     inner_rise: float = 0.02
     _sweeps: int = field(init=False)
     _bundle: DualBundle = field(init=False)
+    _is_kinked: bool = field(init=False, default=False)  # a step was rejected near the optimum
+    _kinks_pay: bool = field(init=False, default=True)
 
     def solve(self, start: FloatArray | None = None) -> LearningResult:
         """Return parameters whose gap is at most the wanted one, or the best found in the limits.
@@ -86,6 +91,7 @@ class ThetaAscent:
         dual = make_learning_dual([p.observed for p in self.problems], self.ridge)
         self._bundle = DualBundle(dual.observed, self.ridge)
         self._sweeps = 0
+        self._is_kinked, self._kinks_pay = False, True
         run = Run(self.limits, self.callbacks)
         with one_blas_thread():
             ascent = self._begin_or_resume(dual, run, start)
@@ -158,8 +164,37 @@ class ThetaAscent:
             if following.bounds.lower >= ascent.best_lower:
                 ascent.best_theta, ascent.best_lower = following.theta, following.bounds.lower
             ascent.certified = self._record(run, following, ascent.iteration, ascent.certified)
+            if self._is_kinked:
+                self._close_in(dual, run, ascent)
             if run.is_checkpoint_due():
                 self._save(dual, run, ascent)
+
+    def _close_in(self, dual: LearningDual, run: Run, ascent: Ascent) -> None:
+        """Go where the best combination of all visited points leads, as long as the gap closes.
+
+        Where nearly every pair is sure and lambda is small, l_rho is a parabola cut off by kinks: a
+        Newton step overshoots, and what is left of it gains a tenth. The visited points know the
+        kinks. Curvature is not needed, which takes longest with thousands of features.
+        """
+        self._is_kinked, futile = False, 0
+        first = gap = run.upper - run.lower
+        while futile < FUTILE and run.verdict(ascent.iteration) is None:
+            theta = (self._bundle.parameters + ascent.now.theta) / 2.0
+            try:
+                tried = self._evaluate(dual, run, theta, [s.state for s in ascent.now.inner])
+            except StoppedError:
+                return
+            ascent.iteration += 1
+            ascent.certified = self._record(run, tried, ascent.iteration, ascent.certified)
+            if tried.bounds.lower > ascent.now.bounds.lower:
+                ascent.now = tried
+            if tried.bounds.lower >= ascent.best_lower:
+                ascent.best_theta, ascent.best_lower = tried.theta, tried.bounds.lower
+            before, gap = gap, run.upper - run.lower
+            futile = futile + 1 if gap > 0.95 * before else 0
+        if run.verdict(ascent.iteration) is None:
+            ascent.metric, ascent.history = self._metric(ascent.now), []
+            self._kinks_pay = gap <= 0.5 * first
 
     def _record(self, run: Run, now: DualEvaluation, iteration: int, certified: bool) -> bool:
         """Note the bounds; a proved upper bound is never replaced by one that was not proved."""
@@ -246,6 +281,8 @@ class ThetaAscent:
                 history.clear()
             fall = slope - float(direction @ following.gradient)
             step *= _shortened(slope, fall)
+            is_near = len(theta) >= MANY_FEATURES and run.relative_gap <= KINKED
+            self._is_kinked = is_near and self._kinks_pay
         return None
 
     def _gradient_beyond(

@@ -5,16 +5,17 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from engine.core.arguments import FloatArray, IntArray
+from engine.core.progress import StopCallback, never_stop
 from engine.crf.bipartite import BipartiteItems, check_assignment
 from engine.entropies.matching import MatchingEntropy, bipartite_layout, make_matching_entropy
 from engine.inference.matching.bipartite_bethe import compute_bethe_marginals
+from engine.inference.matching.bipartite_interior import AssignmentInterior
+from engine.inference.matching.bipartite_margins import Margins
 from engine.inference.matching.bipartite_newton import (
     BipartiteSolution,
-    complement,
     compute_bipartite_pseudomarginals,
-    counting_numbers,
-    solve_margins,
 )
+from engine.inference.matching.bipartite_points import complement, counting_numbers
 from engine.inference.matching.newton_path import as_semidefinite, inverse_curvature
 from engine.objectives.protocol import InnerSolution, WarmStart
 from engine.oracles.assignment import AssignmentOracle
@@ -30,6 +31,7 @@ class BipartiteStructure:
     items : BipartiteItems
     columns : ndarray, shape (n,), int, a permutation
     rho : float, or ndarray (2n,) with rows before columns, reweighting in [0, 1]
+    should_stop : callable, asked before every step of an inner solve; see ``Interruptible``
 
     Examples
     --------
@@ -41,6 +43,7 @@ class BipartiteStructure:
     items: BipartiteItems
     columns: IntArray
     rho: float | FloatArray = 1.0
+    should_stop: StopCallback = never_stop
     observed: FloatArray = field(init=False)
     labels: Vertex = field(init=False)
     entropy: MatchingEntropy = field(init=False)
@@ -92,16 +95,27 @@ class BipartiteStructure:
         if not np.all(np.asarray(self.rho) == 1.0):
             start = None if state is None else state["marginals"]
             solution = compute_bipartite_pseudomarginals(
-                scores, self.rho, tolerance=tolerance, start=start
+                scores, self.rho, tolerance=tolerance, start=start, should_stop=self.should_stop
             )
             return solution, {"marginals": solution.marginals}
         messages = None if state is None else (state["from_rows"], state["from_columns"])
-        solution, beliefs = compute_bethe_marginals(scores, tolerance=tolerance, start=messages)
+        solution, beliefs = compute_bethe_marginals(
+            scores, tolerance=tolerance, start=messages, should_stop=self.should_stop
+        )
         return solution, {
             "marginals": solution.marginals,
             "from_rows": beliefs.from_rows,
             "from_columns": beliefs.from_columns,
         }
+
+    def interior(self) -> AssignmentInterior | None:
+        """Return the problem as ``InteriorAscent`` sees it; see ``HasInterior``."""
+        n, features = self.items.n_items, self.items.features
+        if n == 1:
+            return None
+        own = features[np.arange(n), check_assignment(self.columns, n)]
+        counts = counting_numbers(self.rho, n)
+        return AssignmentInterior(np.zeros((n, n)), counts, features - own[:, None])
 
     def curvature(self, theta: FloatArray, state: WarmStart) -> FloatArray:
         """Return the Hessian of log Z_rho at an inner solution, exact in the interior, (K, K).
@@ -112,9 +126,13 @@ class BipartiteStructure:
         tau = np.asarray(state["marginals"], dtype=np.float64)
         n, n_features = self.items.n_items, self.items.n_features
         inverse = inverse_curvature(tau, complement(tau), counting_numbers(self.rho, n))
+        if n == 1:
+            return np.zeros((n_features, n_features))
         weighted = inverse[:, :, None] * self.items.features
-        sums = np.concatenate([weighted.sum(axis=1), weighted.sum(axis=0)])
-        multipliers = solve_margins(inverse, sums)
         features = self.items.features.reshape(n * n, n_features)
-        hessian = features.T @ weighted.reshape(n * n, n_features) - sums.T @ multipliers
-        return as_semidefinite(hessian)
+        try:
+            margins = Margins(tau, inverse)
+        except np.linalg.LinAlgError:
+            return np.zeros((n_features, n_features))
+        fixed = margins.explained(margins.sums(weighted))
+        return as_semidefinite(features.T @ weighted.reshape(n * n, n_features) - fixed)

@@ -196,3 +196,21 @@ def test_a_gap_that_proofs_cannot_close_ends_as_stalled():
     assert result.status is Status.STALLED
     assert result.is_certified
     assert 1e-9 < result.relative_gap <= 1e-7
+
+
+def test_kinks_of_many_features_are_found_without_curvature(monkeypatch):
+    """Steps across kinks gained a tenth each, and each asked for the curvature: 20 times."""
+    calls = []
+    of_structure = SurveyStructure.curvature
+    monkeypatch.setattr(
+        SurveyStructure, "curvature", lambda *parts: calls.append(1) or of_structure(*parts)
+    )
+    rng = np.random.default_rng(0)
+    asked = bench_years.questions((9,) * 12)
+    answers = bench_years.random_answers(16, asked, rng)
+    year = bench_years.make_year(answers, bench_years.pair_alike(answers, rng, 1.0), asked)
+    problem = SurveyStructure(*year, make_survey_features([year[0]]), 1.0)
+    result = ThetaAscent([problem], 0.01, Limits(1e-4, max_iterations=60)).solve()
+    assert result.status is Status.CONVERGED
+    assert result.is_certified
+    assert len(calls) <= 10

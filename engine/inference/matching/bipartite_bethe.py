@@ -5,13 +5,15 @@ from dataclasses import replace
 import numpy as np
 
 from engine.core.arguments import FloatArray, as_finite_array, read_only
+from engine.core.progress import StopCallback, never_stop
 from engine.core.status import Status
-from engine.inference.matching.bipartite_dual import minimise_bound
 from engine.inference.matching.bipartite_newton import (
-    ROUNDING,
     BipartiteSolution,
-    bracket_value,
     compute_bipartite_pseudomarginals,
+)
+from engine.inference.matching.bipartite_points import (
+    ROUNDING,
+    bracket_value,
     round_to_doubly_stochastic,
 )
 from engine.inference.matching.bipartite_propagation import (
@@ -24,12 +26,16 @@ from engine.kernels.simplex_entropy import sum_of_maxima
 SWEEPS_PER_CHECK = 20
 """Sweeps between two looks at the bounds, which cost about as much as five sweeps."""
 
-MAX_SWEEPS, MORE_SWEEPS = 400, 2_000
-"""At first, and from multipliers, where Newton's method did not close the gap either."""
+MAX_SWEEPS = 100
+"""Where messages need more, Newton's method is done sooner."""
 
 
 def compute_bethe_marginals(
-    scores: FloatArray, *, tolerance: float = 1e-9, start: Messages | None = None
+    scores: FloatArray,
+    *,
+    tolerance: float = 1e-9,
+    start: Messages | None = None,
+    should_stop: StopCallback = never_stop,
 ) -> tuple[BipartiteSolution, BipartiteBeliefs]:
     """Maximise <W, tau> + H_1(tau) over doubly stochastic tau, by messages and then by Newton.
 
@@ -42,6 +48,8 @@ def compute_bethe_marginals(
     tolerance : float, nats, wanted certified gap
     start : pair of ndarray (n, n), optional
         ``from_rows`` and ``from_columns`` of a call with scores nearby.
+    should_stop : callable
+        Asked before every step of Newton's method; True raises StoppedError.
 
     Returns
     -------
@@ -67,39 +75,15 @@ def compute_bethe_marginals(
         sweeps += beliefs.sweeps
     if best.gap > tolerance:
         newton = compute_bipartite_pseudomarginals(
-            scores, tolerance=tolerance, start=best.marginals
+            scores, tolerance=tolerance, start=best.marginals, should_stop=should_stop
         )
         best, sweeps = _better(best, newton), sweeps + newton.iterations
-    if best.gap > tolerance:
-        best, beliefs = _sweep_from_multipliers(scores, best, tolerance)
-        sweeps += beliefs.sweeps
     status = Status.CONVERGED if best.gap <= tolerance else Status.STALLED
     return replace(best, iterations=sweeps, status=status), beliefs
 
 
 def _sweep(scores: FloatArray, start: Messages | None) -> BipartiteBeliefs:
     return propagate_bipartite(scores, tolerance=0.0, max_sweeps=SWEEPS_PER_CHECK, start=start)
-
-
-def _sweep_from_multipliers(
-    scores: FloatArray, best: BipartiteSolution, tolerance: float
-) -> tuple[BipartiteSolution, BipartiteBeliefs]:
-    """Begin anew from the multipliers of rho = 1/2, whose scores' scale is that of the optimum.
-
-    Messages that begin at 0 walk for as many sweeps as scores have nats.
-    """
-    dual, _ = minimise_bound(scores, np.zeros(scores.shape))
-    start = (
-        np.repeat(-dual.rows[:, None], len(scores), axis=1),
-        np.repeat(-dual.columns[:, None], len(scores), axis=1),
-    )
-    beliefs = _sweep(scores, start)
-    best, sweeps = _better(best, certify_beliefs(scores, beliefs, tolerance)), beliefs.sweeps
-    while best.gap > tolerance and sweeps < MORE_SWEEPS:
-        beliefs = _sweep(scores, beliefs.messages)
-        best = _better(best, certify_beliefs(scores, beliefs, tolerance))
-        sweeps += beliefs.sweeps
-    return best, replace(beliefs, sweeps=sweeps)
 
 
 def certify_beliefs(

@@ -3,51 +3,49 @@
     max over doubly stochastic tau of <W, tau> + sum_ij c_ij (1 - tau) log(1 - tau) - tau log tau
 
 with c_ij = rho_i + rho_j - 1. The Hessian is diagonal, h = -1/tau + c/(1 - tau), so that a Newton
-step costs one linear system in the 2n multipliers of rows and columns. An h may be positive (tau
-above 1/(1 + c)); the objective is concave on the constraints all the same (Tang et al. 2015,
-theorem 4.1), which is all that the step needs. Where messages crawl, or never stop growing because
-the optimum is a vertex, this takes tens of steps and proves its answer by one assignment. Scores of
-a deviation above 30 nats or so may use up all steps before the gap is closed: with every rho at
-most 1/2 the multipliers are solved for instead (``bipartite_dual``), otherwise the status tells.
+step costs one linear system in the multipliers of columns. An h may be positive (tau above
+1/(1 + c)); the objective is concave on the constraints all the same (Tang et al. 2015, theorem
+4.1), which is all that the step needs. An optimum inside takes about ten steps and is proved by one
+assignment. Towards the boundary a step gains at most a factor of 20, so that scores of a deviation
+of 30 nats or more take too many: they are solved with a barrier (``bipartite_interior``).
 """
 
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.linalg.lapack import dsysv
 from scipy.optimize import linear_sum_assignment
-from scipy.special import xlogy
 
 from engine.core.arguments import FloatArray, as_finite_array, check_shape, read_only
 from engine.core.errors import InvalidProblemError
+from engine.core.progress import StopCallback, never_stop
 from engine.core.status import Status
-from engine.entropies.matching import node_weights
-from engine.inference.matching.bipartite_dual import minimise_bound
+from engine.inference.matching.bipartite_interior import maximise_inside
+from engine.inference.matching.bipartite_margins import Margins
+from engine.inference.matching.bipartite_points import (
+    ROUNDING,
+    TINY,
+    bracket_value,
+    complement,
+    counting_numbers,
+    round_to_doubly_stochastic,
+)
 from engine.inference.matching.newton_path import (
     Ascent,
     NewtonStep,
     ascend,
     inverse_curvature,
-    maximise,
 )
 from engine.kernels.threads import one_blas_thread
 
-MAX_STEPS = 100
-"""Optima inside the polytope take about ten steps, sharp scores hundreds, since a step gains at
-most a factor of 20 towards the boundary; thousands did not close their gap reliably either."""
+MAX_STEPS = 30
+"""Optima well inside the polytope take about ten; others take fewer with a barrier."""
 
 MARGIN_ERROR = 1e-9
 """A Newton step that misses a row or column sum by more comes from a singular system."""
 
-TINY = 1e-300
-"""Entries stay above it, so that every logarithm is finite."""
-
 PULL = 1e-3
 """Share of the centre that a warm start is mixed with."""
-
-ROUNDING = 4e-16
-"""Of everything that a value or a bound adds up: what may be rounding in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +76,7 @@ def compute_bipartite_pseudomarginals(
     tolerance: float = 1e-9,
     start: FloatArray | None = None,
     max_iterations: int = MAX_STEPS,
+    should_stop: StopCallback = never_stop,
 ) -> BipartiteSolution:
     """Maximise <W, tau> + H_rho(tau) over the doubly stochastic matrices.
 
@@ -90,7 +89,9 @@ def compute_bipartite_pseudomarginals(
     tolerance : float, nats, wanted certified gap
     start : ndarray, shape (n, n), optional, doubly stochastic: a solution for scores nearby
     max_iterations : int
-        Newton steps before the boundary is approached more carefully.
+        Newton steps before the problem is begun anew with a barrier.
+    should_stop : callable
+        Asked before every step; True raises StoppedError.
 
     Returns
     -------
@@ -103,8 +104,8 @@ def compute_bipartite_pseudomarginals(
 
     Notes
     -----
-    O(n^3) a step, about ten steps, tens where scores have a deviation of 10 nats, and up to
-    21 times ``max_iterations`` at sharper ones; one linear assignment for the certificate.
+    O(n^3) a step; about ten steps, or ``max_iterations`` and some 15 to 40 more at sharp scores;
+    one linear assignment for the certificate.
 
     References
     ----------
@@ -125,15 +126,11 @@ def compute_bipartite_pseudomarginals(
     if n == 1:  # no room for a step: the only matching
         only = float(scores[0, 0])
         return BipartiteSolution(read_only(np.ones((1, 1))), only, only, 0, Status.CONVERGED)
-    problem = _Problem(scores, counts)
-    centre = np.full((n, n), 1.0 / n)
+    inside = np.full((n, n), 1.0 / n) if start is None else _inside(start, n)
     with one_blas_thread():
-        if counts.max() <= 0.0:
-            found = ascend(problem, _inside(start, centre), tolerance, max_iterations)
-            if not found.status.is_converged:
-                found = _by_multipliers(problem, found)
-        else:
-            found = maximise(problem, _inside(start, centre), centre, tolerance, max_iterations)
+        found = ascend(_Problem(scores, counts), inside, tolerance, max_iterations, should_stop)
+        if not found.status.is_converged:
+            found = _better(found, maximise_inside(scores, counts, tolerance, should_stop))
     tau = round_to_doubly_stochastic(found.point)
     value, _ = bracket_value(scores, counts, tau)
     status = found.status
@@ -144,28 +141,17 @@ def compute_bipartite_pseudomarginals(
     return BipartiteSolution(read_only(tau), value, found.upper_bound, found.steps, status)
 
 
-def _by_multipliers(problem: "_Problem", ascent: Ascent) -> Ascent:
-    """Return the better point and the better bound of an ascent and of the dual problem."""
-    dual, steps = minimise_bound(problem.scores, problem.counts)
-    bound = min(ascent.upper_bound, dual.value + ROUNDING * dual.size)
-    point = np.maximum(round_to_doubly_stochastic(dual.tau), TINY)
-    better = replace(ascent, upper_bound=bound, steps=ascent.steps + steps, status=Status.STALLED)
-    value = problem.value(point)
-    return replace(better, point=point, value=value) if value > ascent.value else better
+def _better(first: Ascent, second: Ascent) -> Ascent:
+    """Return the better point and the better bound."""
+    inner = first if first.value >= second.value else second
+    bound = min(first.upper_bound, second.upper_bound)
+    return replace(second, point=inner.point, value=inner.value, upper_bound=bound)
 
 
-def counting_numbers(rho: Any, n: int) -> FloatArray:
-    """Return c_ij = rho_i + rho_j - 1, shape (n, n), after checking rho."""
-    weights = node_weights(rho, 2 * n)
-    return np.asarray(weights[:n, None] + weights[None, n:] - 1.0)
-
-
-def _inside(start: FloatArray | None, centre: FloatArray) -> FloatArray:
-    """Return the centre, or ``start`` pulled a little towards it so that no entry is zero."""
-    if start is None:
-        return centre
-    check_shape("start", start, centre.shape)
-    return np.asarray((1.0 - PULL) * start + PULL * centre)
+def _inside(start: FloatArray, n: int) -> FloatArray:
+    """Return ``start`` pulled a little towards the centre so that no entry is zero."""
+    check_shape("start", start, (n, n))
+    return np.asarray((1.0 - PULL) * start + PULL / n)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,17 +172,19 @@ class _Problem:
 
     def newton(self, tau: FloatArray) -> NewtonStep:
         """Return the Newton step, which also repairs row and column sums."""
-        n, gradient = len(tau), self.gradient(tau)
+        gradient = self.gradient(tau)
         inverse = inverse_curvature(tau, complement(tau), self.counts)
-        product = inverse * gradient
-        targets = np.concatenate([product.sum(axis=1), product.sum(axis=0)]) + excess(tau)
-        multipliers = solve_margins(inverse, targets[:, None])[:, 0]
-        reduced = gradient - multipliers[:n, None] - multipliers[None, n:]
+        try:
+            margins = Margins(tau, inverse)
+        except np.linalg.LinAlgError:
+            return NewtonStep(np.zeros(tau.shape), -np.inf, gradient, np.zeros(2 * len(tau)))
+        multipliers = margins.solve(margins.targets(inverse * gradient))
+        reduced = gradient - margins.spread(multipliers)
         direction = inverse * reduced
         sums = np.concatenate([(tau + direction).sum(axis=1), (tau + direction).sum(axis=0)])
         is_sound = np.abs(sums - 1.0).max() <= MARGIN_ERROR  # not if singular, NaN included
         slope = float((inverse * reduced**2).sum()) if is_sound else -np.inf
-        return NewtonStep(direction, slope, gradient, multipliers)
+        return NewtonStep(direction, slope, gradient, margins.by_node(multipliers))
 
     def gap(self, tau: FloatArray, newton: NewtonStep, wanted: float) -> float:
         """Return max over s of <s - tau, gradient>, which bounds the suboptimality, nats.
@@ -233,84 +221,3 @@ class _Problem:
     def move(self, tau: FloatArray, step: FloatArray) -> FloatArray:
         """Keep every entry where its logarithm is finite."""
         return np.maximum(tau + step, TINY)
-
-    def eased(self, cut: float) -> "_Problem":
-        """Return the problem with smaller counting numbers."""
-        return replace(self, counts=self.counts - cut)
-
-
-def round_to_doubly_stochastic(marginals: FloatArray) -> FloatArray:
-    """Return a doubly stochastic matrix near ``marginals``, at most twice their error away in l1.
-
-    References
-    ----------
-    Altschuler, Weed and Rigollet (2017), Near-linear time approximation algorithms for optimal
-    transport via Sinkhorn iteration, algorithm 2.
-    """
-    tau = marginals / np.maximum(marginals.sum(axis=1, keepdims=True), 1.0)
-    tau /= np.maximum(tau.sum(axis=0), 1.0)
-    missing_rows, missing_columns = 1.0 - tau.sum(axis=1), 1.0 - tau.sum(axis=0)
-    total = float(np.abs(missing_rows).sum())
-    if total > 0.0:
-        tau += np.maximum(np.outer(missing_rows, missing_columns) / total, 0.0)
-    return np.asarray(tau)
-
-
-def bracket_value(scores: FloatArray, counts: FloatArray, tau: FloatArray) -> tuple[float, float]:
-    """Return <W, tau> + H(tau), nats, less and more what may be rounding in it."""
-    rest = complement(tau)
-    parts = np.stack([scores * tau, counts * xlogy(rest, rest), -xlogy(tau, tau)])
-    value, allowed = float(parts.sum()), ROUNDING * float(np.abs(parts).sum())
-    return value - allowed, value + allowed
-
-
-def complement(tau: FloatArray) -> FloatArray:
-    """Return 1 - tau, from the sum of the others in the row where tau is near 1."""
-    rest = 1.0 - tau
-    rows, columns = np.nonzero(tau > 0.5)  # at most one a row
-    others = tau[rows]
-    others[np.arange(len(rows)), columns] = 0.0
-    rest[rows, columns] = others.sum(axis=1)
-    return rest
-
-
-def excess(tau: FloatArray) -> FloatArray:
-    """Return row sums minus 1, then column sums minus 1, shape (2n,).
-
-    Where an entry is near 1 its row is exact by definition of ``complement``, and its column
-    compares the small entries alone: 1 + 1e-20 would hide them.
-    """
-    rest = complement(tau)
-    rows, columns = tau.sum(axis=1) - 1.0, tau.sum(axis=0) - 1.0
-    i, j = np.nonzero(tau > 0.5)
-    others = tau[:, j]
-    others[i, np.arange(len(j))] = 0.0
-    rows[i] = 0.0
-    columns[j] = others.sum(axis=0) - rest[i, j]
-    return np.concatenate([rows, columns])
-
-
-def solve_margins(inverse: FloatArray, targets: FloatArray) -> FloatArray:
-    """Solve for multipliers y, z with sum_j inverse_ij (y_i + z_j) and the column sums as given.
-
-    ``inverse`` (n, n), ``targets`` (2n, k), rows before columns; returns (2n, k). The last
-    multiplier is 0: adding a constant to y and taking it from z changes nothing. The system is
-    scaled first, since near a vertex its rows differ by many orders of magnitude.
-    """
-    n = len(inverse)
-    matrix = np.zeros((2 * n, 2 * n))
-    matrix[:n, n:] = inverse
-    matrix[n:, :n] = inverse.T
-    matrix[np.arange(2 * n), np.arange(2 * n)] = np.concatenate(
-        [inverse.sum(axis=1), inverse.sum(axis=0)]
-    )
-    matrix = matrix[:-1, :-1]
-    scale = 1.0 / np.sqrt(np.maximum(np.abs(matrix).max(axis=1), 1e-300))
-    scaled = matrix * scale[:, None] * scale
-    right = targets[:-1] * scale[:, None]
-    solution = np.zeros(targets.shape)
-    _, _, solution[:-1], info = dsysv(scaled, right)
-    if info != 0:  # singular at a vertex: the caller sees that the sums are wrong
-        return np.full(targets.shape, np.nan)
-    solution[:-1] *= scale[:, None]
-    return solution

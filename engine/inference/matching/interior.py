@@ -25,7 +25,7 @@ from engine.core.errors import StoppedError
 from engine.core.progress import StopCallback, never_stop
 from engine.inference.matching.messages import scale_to_rows
 from engine.inference.matching.newton_point import NewtonPoint
-from engine.inference.matching.odd_sets import OddSetProof, examine_odd_sets
+from engine.inference.matching.odd_sets import EXACT_SOON, OddSetProof, examine_odd_sets
 from engine.inference.matching.polytope_bound import bound_value
 
 MAX_STEPS = 400  # linear systems: 30 to 120 where the path stood still
@@ -39,6 +39,7 @@ ROOM = 0.05  # of a set that joins where it has none
 RARE = 1e-3  # entries below are raised before a point is judged
 MOST_RAISED = 2.3  # nats that one is raised by: tenfold
 TINY = 1e-40
+NEARLY = 10.0  # times the gap wanted: all odd cuts are looked at from there
 SURE = 0.75  # of pairs whose 1 - tau is summed: at most one at a node, also on the way
 
 
@@ -125,7 +126,8 @@ def solve_from_inside(
         point, length = following
         if length > 0.5 and (mu * LOOK_EVERY <= looked_at or mu <= LAST_MU):
             looked_at = mu
-            found = problem.judge(point, step, exact_up_to, should_stop)
+            wanted = accuracy if mu > LAST_MU else np.inf
+            found = problem.judge(point, step, exact_up_to, should_stop, wanted)
             before = np.inf if best is None else best.gap
             best = found if best is None else _better(best, found)
             if best.proof.holds and best.gap <= accuracy:
@@ -204,11 +206,19 @@ class _Interior:
         return np.asarray((member.sum(axis=1) - 1.0) / 2.0 - _inside(member, tau))
 
     def judge(
-        self, point: _Point, steps: int, exact_up_to: int, should_stop: StopCallback
+        self,
+        point: _Point,
+        steps: int,
+        exact_up_to: int,
+        should_stop: StopCallback,
+        wanted: float = np.inf,
     ) -> InteriorSolution:
-        """Return what is proved at a point."""
+        """Return what is proved at a point.
+
+        All odd cuts of many nodes, which take longer than all the rest, are looked at only where
+        the gap is ``wanted`` or nearly so.
+        """
         tau, residual = scale_to_rows(point.tau, should_stop)
-        proof = examine_odd_sets(tau, exact_up_to=exact_up_to, should_stop=should_stop)
         dual = NewtonPoint(
             self.asked,
             point.nu + self.rho,
@@ -218,7 +228,11 @@ class _Interior:
         value, bound = bound_value(self.asked, self.rho, tau, residual, dual)
         raised, residual = scale_to_rows(self._raise_rare(point), should_stop)
         _, other = bound_value(self.asked, self.rho, raised, residual, dual)
-        return InteriorSolution(tau, value, min(bound, other), proof, dual, steps)
+        bound = min(bound, other)
+        is_near = bound - value <= NEARLY * wanted * max(1.0, abs(value))
+        looked_at = exact_up_to if is_near else min(exact_up_to, EXACT_SOON)
+        proof = examine_odd_sets(tau, exact_up_to=looked_at, should_stop=should_stop)
+        return InteriorSolution(tau, value, bound, proof, dual, steps)
 
     def step(self, point: _Point, mu: float) -> tuple[_Point, float] | None:
         """Take one step; return the next point and the share of the step taken, None at the end."""

@@ -37,6 +37,9 @@ SMALLEST_CURVATURE = 1e-8
 FEW_FEATURES = 300
 """Up to so many, the eigenvalues of a Hessian take no time."""
 
+NOT_NEGATIVE = 1e-10
+"""Of the largest diagonal entry: eigenvalues of large Hessians below zero by less are let stand."""
+
 PATH = tuple(float(d) for d in np.geomspace(0.5, 1e-6, 20))
 """Reductions of the counting numbers on the way to an optimum at the boundary."""
 
@@ -80,6 +83,10 @@ class InteriorProblem(Protocol):
     def move(self, x: FloatArray, step: FloatArray) -> FloatArray:
         """Return the point a step away, without the rounding that matters."""
 
+
+class EasedProblem(InteriorProblem, Protocol):
+    """One whose entropy can be made larger."""
+
     def eased(self, cut: float) -> Self:
         """Return the problem with counting numbers smaller by ``cut``, hence a larger value."""
 
@@ -100,7 +107,7 @@ class Ascent:
 
 
 def maximise(
-    problem: InteriorProblem,
+    problem: EasedProblem,
     start: FloatArray,
     centre: FloatArray,
     tolerance: float,
@@ -112,7 +119,7 @@ def maximise(
 
     Parameters
     ----------
-    problem : InteriorProblem
+    problem : EasedProblem
     start, centre : ndarray, points strictly inside the constraints
     tolerance : float, nats, wanted certified gap
     max_steps : int, Newton steps before the boundary is approached more carefully
@@ -180,7 +187,7 @@ def _advance(
 
 
 def _follow_path(
-    problem: InteriorProblem,
+    problem: EasedProblem,
     best: Ascent,
     centre: FloatArray,
     tolerance: float,
@@ -233,9 +240,9 @@ def as_semidefinite(hessian: FloatArray) -> FloatArray:
 
 
 def _has_factor(symmetric: FloatArray) -> bool:
-    """Whether no eigenvalue is below zero by more than rounding."""
+    """Whether no eigenvalue is below zero by more than what systems with sure pairs may leave."""
     size = len(symmetric)
-    rounding = size * np.finfo(np.float64).eps * np.abs(np.diag(symmetric)).max(initial=0.0)
+    rounding = NOT_NEGATIVE * float(np.abs(np.diag(symmetric)).max(initial=0.0))
     try:
         cho_factor(symmetric + rounding * np.eye(size), check_finite=False)
     except np.linalg.LinAlgError:

@@ -7,7 +7,7 @@ import pytest
 
 from engine.crf.survey_features import make_survey_features
 from engine.datasets.university import simulate_university
-from engine.inference.matching import polytope
+from engine.inference.matching import interior, polytope
 from engine.inference.matching.interior import solve_from_inside
 from engine.inference.matching.newton_point import uniform_point
 from engine.inference.matching.odd_sets import EXACT_UP_TO
@@ -82,3 +82,21 @@ def test_curvature_from_inside_knows_the_sets_that_bind(monkeypatch):
     change = (ahead.statistics - back.statistics) / 2.0
     expected = problem.information(theta, inside.state) @ direction
     assert np.abs(expected - change).max() <= 1e-3 * np.abs(change).max()
+
+
+def test_all_odd_cuts_wait_until_the_gap_is_nearly_closed(monkeypatch):
+    """With 900 students two thirds of the time went into cuts of points still far off."""
+    asked, examine = [], interior.examine_odd_sets
+
+    def listen(tau, *, exact_up_to, should_stop):
+        asked.append(exact_up_to)
+        return examine(tau, exact_up_to=exact_up_to, should_stop=should_stop)
+
+    monkeypatch.setattr(interior, "examine_odd_sets", listen)
+    monkeypatch.setattr(interior, "EXACT_SOON", 4)
+    scores = make_scores(6, 10.0, 10.0, np.random.default_rng(1))
+    found = solve_from_inside(scores, np.ones(18), 1e-7, exact_up_to=EXACT_UP_TO)
+    assert found.proof.holds
+    assert found.gap <= 1e-7
+    assert asked[-1] == EXACT_UP_TO
+    assert asked.count(EXACT_UP_TO) < 0.5 * len(asked)

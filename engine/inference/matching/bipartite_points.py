@@ -1,0 +1,94 @@
+"""Points of assignment problems: what they are worth, what rounding hides, what they prove."""
+
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+from scipy.special import xlogy
+
+from engine.core.arguments import FloatArray
+from engine.entropies.matching import node_weights
+
+TINY = 1e-300
+"""Entries count as no smaller, so that every logarithm is finite."""
+
+ROUNDING = 4e-16
+"""Of everything that a value or a bound adds up: what may be rounding in it."""
+
+
+def counting_numbers(rho: Any, n: int) -> FloatArray:
+    """Return c_ij = rho_i + rho_j - 1, shape (n, n), after checking rho."""
+    weights = node_weights(rho, 2 * n)
+    return np.asarray(weights[:n, None] + weights[None, n:] - 1.0)
+
+
+def round_to_doubly_stochastic(marginals: FloatArray) -> FloatArray:
+    """Return a doubly stochastic matrix near ``marginals``, at most twice their error away in l1.
+
+    References
+    ----------
+    Altschuler, Weed and Rigollet (2017), Near-linear time approximation algorithms for optimal
+    transport via Sinkhorn iteration, algorithm 2.
+    """
+    tau = marginals / np.maximum(marginals.sum(axis=1, keepdims=True), 1.0)
+    tau /= np.maximum(tau.sum(axis=0), 1.0)
+    missing_rows, missing_columns = 1.0 - tau.sum(axis=1), 1.0 - tau.sum(axis=0)
+    total = float(np.abs(missing_rows).sum())
+    if total > 0.0:
+        tau += np.maximum(np.outer(missing_rows, missing_columns) / total, 0.0)
+    return np.asarray(tau)
+
+
+def bracket_value(scores: FloatArray, counts: FloatArray, tau: FloatArray) -> tuple[float, float]:
+    """Return <W, tau> + H(tau), nats, less and more what may be rounding in it."""
+    rest = complement(tau)
+    parts = np.stack([scores * tau, counts * xlogy(rest, rest), -xlogy(tau, tau)])
+    value, allowed = float(parts.sum()), ROUNDING * float(np.abs(parts).sum())
+    return value - allowed, value + allowed
+
+
+def complement(tau: FloatArray) -> FloatArray:
+    """Return 1 - tau, from the sum of the others in the row where tau is near 1."""
+    rest = 1.0 - tau
+    rows, columns = np.nonzero(tau > 0.5)  # at most one a row
+    others = tau[rows]
+    others[np.arange(len(rows)), columns] = 0.0
+    rest[rows, columns] = others.sum(axis=1)
+    return rest
+
+
+def excess(tau: FloatArray) -> FloatArray:
+    """Return row sums minus 1, then column sums minus 1, shape (2n,).
+
+    Where an entry is near 1 its row is exact by definition of ``complement``, and its column
+    compares the small entries alone: 1 + 1e-20 would hide them.
+    """
+    rest = complement(tau)
+    rows, columns = tau.sum(axis=1) - 1.0, tau.sum(axis=0) - 1.0
+    i, j = np.nonzero(tau > 0.5)
+    others = tau[:, j]
+    others[i, np.arange(len(j))] = 0.0
+    rows[i] = 0.0
+    columns[j] = others.sum(axis=0) - rest[i, j]
+    return np.concatenate([rows, columns])
+
+
+def bound_from_point(scores: FloatArray, counts: FloatArray, tau: FloatArray) -> float:
+    """Return an upper bound of log Z_rho: the tangent at tau, doubly stochastic, at its largest.
+
+    The objective is concave over the polytope, so that any point will do; one assignment.
+    """
+    tau = np.maximum(tau, TINY)
+    rest = np.maximum(complement(tau), TINY)
+    slopes = scores - counts * (1.0 + np.log(rest)) - np.log(tau)
+    rows, columns = linear_sum_assignment(slopes, maximize=True)
+    change = -tau
+    change[rows, columns] += 1.0
+    # A pair that is there already changes by what is missing, which 1 - tau does not tell.
+    change[rows, columns] = np.where(
+        tau[rows, columns] > 0.5, rest[rows, columns], change[rows, columns]
+    )
+    sizes = np.abs(scores) + np.abs(counts) * (1.0 - np.log(rest)) - np.log(tau)
+    _, value = bracket_value(scores, counts, tau)
+    rise = float((slopes * change).sum())
+    return value + max(rise, 0.0) + ROUNDING * float((sizes * (np.abs(change) + tau)).sum())
