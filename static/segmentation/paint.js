@@ -373,7 +373,8 @@ class Paint {
       this.pointers.endStroke();
       this.queue.sendLeaving();
     });
-    document.getElementById("learn-painted").addEventListener("submit", (event) => this.submitWhenKept(event));
+    // A page that shows a prediction learns nothing.
+    document.getElementById("learn-painted")?.addEventListener("submit", (event) => this.submitWhenKept(event));
     this.pointers.listen();
     new PaintKeys(this).listen();
   }
