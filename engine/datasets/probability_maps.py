@@ -43,27 +43,18 @@ def open_map(path: Path) -> MapSource:
     """
     if path.suffix.casefold() != ".npy":
         return ArrayMaps(read_map(path))
-    return _MapFile(path.name, _planes(_loaded(path, "", in_parts=True), path.name))
+    return _MapFile(_planes(_loaded(path, "", in_parts=True), path.name), path.name)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _MapFile:
-    """Planes in a file that is mapped into memory, (H, W, C)."""
+class _MapFile(ArrayMaps):
+    """Planes in a file that is mapped into memory, (H, W, C), numbers of any kind."""
 
     name: str
-    planes: NDArray[Any]
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return int(self.planes.shape[0]), int(self.planes.shape[1])
-
-    @property
-    def n_planes(self) -> int:
-        return int(self.planes.shape[2])
 
     def read(self, top: int, left: int, rows: int, columns: int) -> NDArray[np.float32]:
-        part = np.asarray(self.planes[top : top + rows, left : left + columns])
-        return _shares(part, self.name)
+        part = self.planes[top : top + rows, left : left + columns]
+        return _shares(np.asarray(part), self.name)
 
 
 def _loaded(path: Path, ending: str, *, in_parts: bool) -> NDArray[Any]:

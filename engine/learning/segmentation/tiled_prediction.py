@@ -46,10 +46,10 @@ from engine.learning.segmentation.tree_unaries import TreeUnaries, ask, plain_pl
 from engine.objectives.class_messages import ClassMessages
 
 TILE_BYTES = 1_000_000_000
-"""Memory that a tile may take; with more classes tiles are smaller."""
+"""Memory that a tile may take; with more classes and maps tiles are smaller."""
 
-BYTES_A_PIXEL, BYTES_A_CLASS = 600, 100
-"""What a pixel of a tile takes at its peak: filters, context, edges; and of each class."""
+BYTES_A_PIXEL, BYTES_A_LAYER = 600, 100
+"""What a pixel of a tile takes at its peak: filters, context, edges; and of each class or map."""
 
 LEAST_CORE = 128
 """Pixels a side of the smallest core: below, nearly all of a tile would be margin."""
@@ -71,9 +71,9 @@ class Sink(Protocol):
     def __call__(self, top: int, left: int, values: Probabilities, /) -> None: ...
 
 
-def core_side(n_classes: int, tile_bytes: int = TILE_BYTES) -> int:
-    """Return how many pixels a side of a core fit the memory of a tile."""
-    pixels = tile_bytes / (BYTES_A_PIXEL + BYTES_A_CLASS * n_classes)
+def core_side(n_layers: int, tile_bytes: int = TILE_BYTES) -> int:
+    """Return how many pixels a side of a core, with so many classes and maps, fit a tile."""
+    pixels = tile_bytes / (BYTES_A_PIXEL + BYTES_A_LAYER * n_layers)
     return max(int(np.sqrt(pixels)) - 2 * MARGIN, LEAST_CORE)
 
 
@@ -170,7 +170,7 @@ class TiledPrediction:
         is_whole = is_small or not isinstance(
             model, BoostedSegmentationModel | ClassSegmentationModel
         )
-        side = max(shape) if is_whole else self.core or core_side(self.n_classes)
+        side = max(shape) if is_whole else self.core or core_side(self.n_classes + model.n_maps)
         tiles = cut_tiles(shape, side)
         if isinstance(model, ClassSegmentationModel):
             steps = self._classes(model, picture, tiles, write)
