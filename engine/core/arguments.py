@@ -12,7 +12,8 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 ByteArray = NDArray[np.uint8]
-ByteImage = NDArray[np.uint8]  # a picture: rows, columns and, where it has colours, three of them
+MAX_WHOLE = 2.0**53  # float64 holds every whole number up to this
+ByteImage = NDArray[np.uint8]  # a picture: rows, columns and, if it has colours, three of them
 
 
 def as_finite_array(name: str, values: Any, *, shape: Sequence[int | None]) -> FloatArray:
@@ -23,15 +24,61 @@ def as_finite_array(name: str, values: Any, *, shape: Sequence[int | None]) -> F
     InvalidProblemError
         If the array cannot be made float64, has another shape, or holds NaN or infinity.
     """
-    try:
-        array = np.ascontiguousarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidProblemError(f"{name}: expected numbers, received {error}.") from error
+    array = as_float_array(name, values)
     check_shape(name, array, shape)
     if not np.isfinite(array).all():
         where = tuple(int(k) for k in np.argwhere(~np.isfinite(array))[0])
         raise InvalidProblemError(f"{name}: entry {where} is {array[where]}, not a finite number.")
     return array
+
+
+def as_float_array(name: str, values: Any) -> FloatArray:
+    """Return ``values`` as a contiguous float64 array in which no whole number was rounded.
+
+    Raises
+    ------
+    InvalidProblemError
+        If they are not an array of real numbers (complex or sparse arrays, text), a number
+        is beyond float64, or an integer has no exact float64 value.
+    """
+    if hasattr(values, "toarray"):  # SciPy's sparse arrays: NumPy would make one object of them
+        raise InvalidProblemError(
+            f"{name}: expected a dense array, received a {type(values).__name__}; its method "
+            "toarray() makes one, with 0 where no entry is stored."
+        )
+    refuse_masked(name, values)
+    try:
+        given = np.asarray(values)
+        if np.iscomplexobj(given):
+            raise InvalidProblemError(f"{name}: expected real numbers, received complex ones.")
+        array = np.ascontiguousarray(given, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        if isinstance(error, InvalidProblemError):
+            raise
+        raise InvalidProblemError(f"{name}: expected numbers, received {error}.") from error
+    if given.dtype == object or np.issubdtype(given.dtype, np.integer):
+        _check_integers(name, given, array)
+    return array.reshape(given.shape)
+
+
+def refuse_masked(name: str, values: Any) -> None:
+    """Refuse a masked array with masked entries, whose hidden numbers NumPy would bring back."""
+    if np.ma.is_masked(values):
+        raise InvalidProblemError(
+            f"{name}: expected numbers, received an array with masked entries; its method "
+            "filled(value) puts a number in their place."
+        )
+
+
+def _check_integers(name: str, given: NDArray[Any], array: FloatArray) -> None:
+    """Raise InvalidProblemError if float64 changed an integer, as it may beyond 2^53."""
+    if np.abs(array).max(initial=0.0) < MAX_WHOLE:
+        return
+    for number, nearest in zip(given.ravel().tolist(), array.ravel().tolist(), strict=True):
+        if isinstance(number, int) and number != nearest:
+            raise InvalidProblemError(
+                f"{name}: {number} is no float64 number; the nearest is {nearest:.0f}."
+            )
 
 
 def check_shape(name: str, array: NDArray[Any], shape: Sequence[int | None]) -> None:
@@ -45,21 +92,7 @@ def check_shape(name: str, array: NDArray[Any], shape: Sequence[int | None]) -> 
         raise InvalidProblemError(f"{name}: expected shape {wanted_text}, received {array.shape}.")
 
 
-def check_positive(name: str, value: float) -> float:
-    """Return ``value`` as float; raise InvalidProblemError unless it is finite and above zero."""
-    number = float(value)
-    if not (np.isfinite(number) and number > 0):
-        raise InvalidProblemError(f"{name}: expected a number above 0, received {value}.")
-    return number
-
-
-def check_seconds(name: str, seconds: float | None) -> None:
-    """Raise InvalidProblemError unless a limit of time is from 0 on; None is no limit."""
-    if seconds is not None and not seconds >= 0:  # nan too
-        raise InvalidProblemError(f"{name}: expected seconds from 0, received {seconds}.")
-
-
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """Mark ``array`` as read-only and return it; results hand out arrays this way."""
+    """Mark ``array`` as read-only and return it, as for every array in a result."""
     array.setflags(write=False)
     return array

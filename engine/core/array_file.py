@@ -1,4 +1,4 @@
-"""An array in a file, written and read by rectangles, of which nothing stays in memory."""
+"""Array in a file, written and read by rectangles, without a copy in memory."""
 
 import os
 from pathlib import Path
@@ -9,10 +9,10 @@ from numpy.typing import DTypeLike, NDArray
 
 
 class ArrayFile:
-    """An ``.npy`` file of shape (rows, columns, ...) for arrays beyond memory.
+    """An ``.npy`` file of shape (rows, columns, ...) for arrays larger than memory.
 
-    Rows are written by plain writes rather than through a mapping, so that what was written does
-    not count towards the memory of the process.
+    Rows are written by plain writes rather than through a mapping, so that written data does not
+    count as memory of the process.
     """
 
     def __init__(self, path: Path, shape: tuple[int, ...], dtype: DTypeLike = np.float32) -> None:
@@ -36,7 +36,7 @@ class ArrayFile:
             os.pwrite(self._file.fileno(), row.tobytes(), self._place(top + number, left))
 
     def read(self, top: int, left: int, rows: int, columns: int) -> NDArray[np.generic]:
-        """Return a rectangle, shape (rows, columns, ...)."""
+        """Read a rectangle, shape (rows, columns, ...)."""
         parts = [
             os.pread(self._file.fileno(), columns * self._item, self._place(top + number, left))
             for number in range(rows)
@@ -48,7 +48,7 @@ class ArrayFile:
         return self._start + (row * self.shape[1] + column) * self._item
 
     def close(self) -> None:
-        """Close the file; it stays."""
+        """Close the file and keep it on the disk."""
         self._file.close()
 
     def __enter__(self) -> "ArrayFile":

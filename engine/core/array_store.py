@@ -1,4 +1,4 @@
-"""Arrays that stay in memory while there is room, and in files beyond."""
+"""Arrays kept in memory up to a budget, and in files beyond it."""
 
 import os
 import tempfile
@@ -11,26 +11,26 @@ from engine.core.arguments import FloatArray
 from engine.core.spill_folder import spill_folder
 
 MEMORY_BYTES = 768 * 2**20
-"""Room in memory: a training set of 300 pictures of 30,000 pixels, or of 700 when only messages
-are kept."""
+"""Memory budget: enough for a training set of 300 pictures of 30,000 pixels, or of 700 if only
+messages are kept."""
 
 FILE_BYTES = 64 * 2**20
-"""Size of a file that many arrays share: each holds a descriptor, of which a process has few."""
+"""Size of a file shared by many arrays: each file holds a descriptor, and these are limited."""
 
-_LINE_BYTES = 64  # of a cache line: where an array may start
+_LINE_BYTES = 64  # of a cache line, to which arrays are aligned
 
 
 class ArrayStore:
-    """Keeps arrays that a solver changes in place; beyond a budget they are mapped to files.
+    """Store of arrays that a solver changes in place; beyond a budget they are mapped to files.
 
-    The files have no names: the room of each is free again when its arrays go, and also when the
-    process is killed. Mapped arrays behave as others do; the system writes them out and reads them
-    back as it sees fit, so that memory stays flat however many pictures there are.
+    The files have no names: their space is freed when their arrays are deleted, and also when the
+    process is killed. Mapped arrays behave as others do. The system writes them out and reads them
+    back as needed, so that memory use stays constant however many pictures there are.
 
     Parameters
     ----------
     memory_bytes : int, budget in memory.
-    folder : Path, optional, where to make the files; `spill_folder` if None.
+    folder : Path, optional, folder of the files; `spill_folder` if None.
     """
 
     def __init__(self, memory_bytes: int = MEMORY_BYTES, folder: Path | None = None) -> None:
@@ -40,12 +40,12 @@ class ArrayStore:
         self._used = 0  # bytes of them
 
     def keep(self, array: FloatArray) -> FloatArray:
-        """Return the array itself, or a copy of it in a file once the memory is spent.
+        """Return the array itself, or a copy of it in a file once the memory budget is spent.
 
         Raises
         ------
         OSError
-            If the disk has no room for the file.
+            If the disk has no space for the file.
         """
         if array.nbytes <= self._left:
             self._left -= array.nbytes
@@ -63,15 +63,15 @@ class ArrayStore:
         with tempfile.TemporaryFile(dir=self._folder or spill_folder()) as file:
             _reserve(file.fileno(), size)
             mapped = np.memmap(file, dtype=np.uint8, mode="r+", shape=(size,))
-        # As plain array on the same pages: compiled code then sees one type, not two.
+        # As a plain array on the same pages: compiled code then sees one type, not two.
         return np.asarray(mapped)
 
 
 def _reserve(handle: int, size: int) -> None:
-    """Give an empty file zeros whose blocks the disk has granted.
+    """Fill an empty file with zeros, with disk space allocated for them.
 
-    Writing to mapped pages of a sparse file ends the process without a word when the disk is
-    full (SIGBUS); asked beforehand, the system answers with an error.
+    Writing to mapped pages of a sparse file ends the process without a message when the disk is
+    full (SIGBUS); an allocation beforehand returns an error.
     """
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(handle, 0, size)

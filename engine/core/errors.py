@@ -1,10 +1,10 @@
-"""The three ways in which a call can fail; everything else is a bug."""
+"""Errors of the engine: three kinds of failure and a stop; any other exception is a bug."""
 
 from typing import Any
 
 
 class InvalidProblemError(ValueError):
-    """Bad input. The message says what was expected, what was received, and where.
+    """Error for bad input. The message gives what was expected, what was received, and where.
 
     Examples
     --------
@@ -14,7 +14,7 @@ class InvalidProblemError(ValueError):
 
 
 class InfeasibleError(ValueError):
-    """A well-formed problem without a solution. The message names why.
+    """Error for a well-formed problem without a solution. The message names the reason.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ class InfeasibleError(ValueError):
         One clear sentence.
     deficient_set : tuple[int, ...], optional
         For matchings, nodes whose removal leaves more odd components than the set has members
-        (Tutte-Berge); empty when the cause is of another kind.
+        (Tutte-Berge); empty for other causes.
     conflicts : tuple, optional
         For placements, the reasons as ``RoomConflict``, smallest clash first.
 
@@ -45,7 +45,7 @@ class InfeasibleError(ValueError):
 
 
 class CertificateError(AssertionError):
-    """An answer failed its own optimality check: our bug, never the caller's.
+    """Error for an answer that fails its own optimality check: our bug, never the caller's.
 
     Examples
     --------
@@ -55,7 +55,7 @@ class CertificateError(AssertionError):
 
 
 class StoppedError(Exception):
-    """The caller's ``should_stop`` answered True and there is no partial result to return.
+    """Error when the caller's ``should_stop`` returns True without a partial result to return.
 
     Examples
     --------

@@ -1,13 +1,13 @@
-"""What a relative gap is, wherever an objective in nats is bounded from both sides."""
+"""Relative gap of an objective in nats between an upper and a lower bound."""
 
 from math import isinf
 
 
 def relative_gap(upper: float, lower: float) -> float:
-    """Return (upper - lower) / max(|lower|, 1 nat), never below zero; inf while a bound is.
+    """Return (upper - lower) / max(|lower|, 1 nat), never below zero; inf if a bound is infinite.
 
-    Learning compares sums over many observations, which dwarf one nat; the floor keeps a problem
-    whose optimum is near zero from asking for the impossible.
+    Learning compares sums over many observations, far above 1 nat; the floor avoids an unreachable
+    tolerance for problems whose optimum is near zero.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Hosts that keep objects and work on them: how a learner uses more than one machine."""
+"""Hosts that keep objects and call their methods, so that a learner can use several machines."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -7,11 +7,11 @@ from engine.core.progress import StopCallback
 
 
 class HostLostError(RuntimeError):
-    """A host went away with all that it kept: begin again from a checkpoint, with the others."""
+    """Error for a host lost with all its objects: resume from a checkpoint on the others."""
 
 
 class HostRequest(NamedTuple):
-    """A call of a method of the object that a host keeps."""
+    """Call of a method of the object that a host keeps."""
 
     host: int
     method: str
@@ -19,7 +19,7 @@ class HostRequest(NamedTuple):
 
 
 class Hosts(Protocol):
-    """Some hosts, each of which keeps one object from call to call.
+    """Protocol of several hosts that each keep one object between calls.
 
     Arguments and answers are numbers, strings, arrays, and tuples and lists of these.
     """
@@ -29,18 +29,18 @@ class Hosts(Protocol):
         """Number of hosts, at least one."""
 
     def place(self, make: Callable[[], Any]) -> None:
-        """Have every host make its object; those that it kept before go."""
+        """Make an object on every host, replacing the one that it kept before."""
 
     def ask(self, requests: Sequence[HostRequest], should_stop: StopCallback) -> list[Any]:
         """Call methods on all hosts at the same time; return the answers in order.
 
         Calls to one host are answered one after the other. Stopping calls the method ``stop`` of
-        every object, at the same time as whatever it is doing.
+        every object while its other calls still run.
 
         Raises
         ------
         HostLostError
-            If a host went away.
+            If a host was lost.
         StoppedError
-            If ``should_stop`` answered True meanwhile.
+            If ``should_stop`` returned True meanwhile.
         """

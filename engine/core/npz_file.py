@@ -1,7 +1,8 @@
-"""An ``.npz`` file: written whole or not at all, and read back or refused in words."""
+"""Files in ``.npz`` format: written atomically, and refused with a clear message if damaged."""
 
 import os
 import struct
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Collection, Iterator, Mapping
@@ -16,11 +17,11 @@ from numpy.typing import NDArray
 from engine.core.errors import InvalidProblemError
 from engine.core.whole_file import whole_file
 
-NEW_FILE_MODE = 0o666  # what open() asks for; the umask takes its part
+NEW_FILE_MODE = 0o666  # as open() requests; the umask removes its bits
 
 
-# What numpy and zipfile raise on foreign bytes: a wrong kind of file, a compression or encryption
-# that they do not know, a part cut off or changed, an array of a size that no machine has.
+# Exceptions of numpy and zipfile for unsupported bytes: a wrong kind of file, unknown compression
+# or encryption, a part cut off or changed, an array larger than any memory.
 _DAMAGE = (
     ValueError,
     TypeError,
@@ -29,6 +30,8 @@ _DAMAGE = (
     OverflowError,
     MemoryError,
     RuntimeError,  # NotImplementedError is one
+    SyntaxError,  # of a header that numpy parses as Python; nothing is executed
+    tokenize.TokenError,
     struct.error,
     zipfile.BadZipFile,
     zlib.error,
@@ -36,24 +39,24 @@ _DAMAGE = (
 
 
 def read_npz(path: Path | str, names: Collection[str] | None = None) -> dict[str, NDArray[Any]]:
-    """Read the arrays of a file, of numbers and text only: those of ``names`` that it has, or all.
+    """Read the arrays of a file, numbers and text only: those in ``names``, or all.
 
     Raises
     ------
     OSError
         If the file cannot be opened or read.
     InvalidProblemError
-        If it is no ``.npz`` file, is damaged, or holds objects.
+        If it is not an ``.npz`` file, is damaged, or holds objects.
     """
     with _refused_in_words(path), _open(path) as archive:
-        return {k: archive[k] for k in archive.files if names is None or k in names}
+        return {k: _array(archive, k) for k in archive.files if names is None or k in names}
 
 
 def open_npz(path: Path | str) -> Mapping[str, NDArray[Any]]:
-    """Open a file of arrays, each of which is read anew whenever it is asked for.
+    """Open a file of arrays that are read again at every access.
 
-    All are read once beforehand, one after the other: damage shows before anything is used, and
-    memory has to hold the largest array only. The file stays open as long as the mapping is kept.
+    All are read once beforehand, one after the other, so that damage shows before use and memory
+    holds only the largest array. The file stays open as long as the mapping exists.
 
     Raises
     ------
@@ -64,7 +67,7 @@ def open_npz(path: Path | str) -> Mapping[str, NDArray[Any]]:
         archive = _open(path)
         try:
             for name in archive.files:
-                archive[name]
+                _array(archive, name)
         except BaseException:
             archive.close()
             raise
@@ -78,6 +81,14 @@ def _open(path: Path | str) -> NpzFile:
     return archive
 
 
+def _array(archive: NpzFile, name: str) -> NDArray[Any]:
+    """Return an array of the file; numpy answers with bytes where its header is damaged."""
+    found = archive[name]
+    if not isinstance(found, np.ndarray):
+        raise InvalidProblemError(f"{name} is no array")
+    return found
+
+
 @contextmanager
 def _refused_in_words(path: Path | str) -> Iterator[None]:
     try:
@@ -89,12 +100,12 @@ def _refused_in_words(path: Path | str) -> Iterator[None]:
 def read_model_parts(
     path: Path | str, names: Collection[str] | None, *, max_bytes: int
 ) -> dict[str, NDArray[Any]]:
-    """Read those of ``names`` that a model file has, or all.
+    """Read the parts of a model file that are in ``names``, or all.
 
     Raises
     ------
     InvalidProblemError
-        If the file is absent, larger than ``max_bytes``, or no file of arrays: one sentence.
+        If the file is absent, larger than ``max_bytes``, or not a file of arrays: one sentence.
     """
     name = Path(path).name
     try:
@@ -103,7 +114,7 @@ def read_model_parts(
     except FileNotFoundError as error:
         raise InvalidProblemError(f"{name}: there is no such file.") from error
     except (OSError, InvalidProblemError) as error:
-        raise InvalidProblemError(f"{name} is not a model file.") from error
+        raise InvalidProblemError(f"{name}: this is not a whole model file.") from error
     if is_too_large:
         raise InvalidProblemError(f"{name} is too large to be a model file.")
     return parts
@@ -112,8 +123,8 @@ def read_model_parts(
 def write_npz(path: Path | str, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write arrays of numbers and text to a neighbour file, flush it, rename it over ``path``.
 
-    Whoever reads ``path`` finds the old file or the new one, also when the process is killed or
-    the disk is full.
+    Readers of ``path`` find the old file or the new one, also if the process is killed or the disk
+    is full.
 
     Parameters
     ----------
@@ -123,7 +134,7 @@ def write_npz(path: Path | str, arrays: Mapping[str, NDArray[Any]]) -> None:
     Raises
     ------
     OSError
-        If the file cannot be written; the old one is untouched then.
+        If the file cannot be written; the old one is then untouched.
     """
     path = Path(path)
     with whole_file(path, mode=NEW_FILE_MODE) as file:

@@ -1,4 +1,4 @@
-"""How long work reports itself and how it is asked to stop: two callbacks, no threads."""
+"""Progress reports and cancellation of long work: two callbacks, no threads."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """One report of a running computation.
+    """Report of a running computation.
 
     Parameters
     ----------
-    sentence : str, what is being done, for people.
+    sentence : str, the current activity, for people.
     fraction : float, optional, 0 to 1
-        None when the amount of work is unknown: an interface then says so instead of drawing a
+        None if the amount of work is unknown: an interface then shows that instead of drawing a
         fake bar.
     iteration : int, steps of the method so far.
     seconds : float, since the computation began.
@@ -20,8 +20,8 @@ class Progress:
     objective : float, optional
         An upper bound on the optimum (nats for learning), None while unknown.
     lower_bound : float, optional, a lower bound on the optimum, in the same unit.
-    gap : float, optional, the difference of the bounds where both are certified.
-    relative_gap : float, optional, what `engine.core.gap` makes of them.
+    gap : float, optional, the difference of the bounds if both are certified.
+    relative_gap : float, optional, the gap by `engine.core.gap`.
 
     Examples
     --------
@@ -50,5 +50,5 @@ def ignore_progress(progress: Progress) -> None:
 
 
 def never_stop() -> bool:
-    """Answer that the work should go on."""
+    """Return False, so that the work continues."""
     return False

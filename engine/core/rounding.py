@@ -1,4 +1,4 @@
-"""How far rounding may have moved a sum: what proven bounds allow for."""
+"""Bounds on the rounding error of sums, for use in proven bounds."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ def sum_allowance(terms: int, magnitude: float) -> float:
 
     Parameters
     ----------
-    terms : the most roundings that one term passes through: its own, and one an addition; a
+    terms : the most roundings that one term passes through: its own, and one per addition; a
         compensated sum, however long, counts as two.
     magnitude : sum of the absolute values of the terms.
 

@@ -1,10 +1,10 @@
-"""How a computation ended. Hitting a limit never reads as converged."""
+"""Status at the end of a computation. A reached limit never counts as converged."""
 
 from enum import Enum
 
 
 class Status(Enum):
-    """The reason for which an iterative method returned.
+    """Reason why an iterative method returned.
 
     Examples
     --------
@@ -20,5 +20,5 @@ class Status(Enum):
 
     @property
     def is_converged(self) -> bool:
-        """Whether the requested accuracy was reached."""
+        """Return True if the requested accuracy was reached."""
         return self is Status.CONVERGED

@@ -1,7 +1,7 @@
-"""The one way in which files are written: whole or not at all, and on the disk before they show.
+"""Atomic writing of files: completely or not at all, and flushed to the disk before they appear.
 
-A neighbour file ``*.part`` is written, flushed to the disk and renamed. Whoever reads the path
-finds the old file or the new one, also when the process is killed or the disk is full.
+A neighbour file ``*.part`` is written, flushed to the disk and renamed. Readers of the path find
+the old file or the new one, also if the process is killed or the disk is full.
 """
 
 import os
@@ -12,16 +12,16 @@ from pathlib import Path
 from typing import BinaryIO
 
 PRIVATE = 0o600
-SUFFIX = ".part"  # of what a killed process leaves behind
+SUFFIX = ".part"  # of files that a killed process leaves
 
 
 class PartFile:
-    """A file that is being written and has no name yet.
+    """File that is being written and is not in its place yet.
 
     Parameters
     ----------
-    folder : path of a folder that exists, on the file system of the file's later place.
-    mode : permissions; the process's mask takes its part of them.
+    folder : path of an existing folder, on the file system of the file's final place.
+    mode : permissions, reduced by the process's umask.
     """
 
     def __init__(self, folder: Path, mode: int) -> None:
@@ -30,7 +30,7 @@ class PartFile:
         self.file: BinaryIO = os.fdopen(handle, "wb")
 
     def settle(self, target: Path) -> None:
-        """Flush to the disk and take the place of ``target``; a file there is replaced."""
+        """Flush to the disk and replace ``target``."""
         self.file.flush()
         os.fsync(self.file.fileno())
         os.replace(self.path, target)
@@ -38,7 +38,7 @@ class PartFile:
 
 @contextmanager
 def part_file(folder: Path, *, mode: int = PRIVATE) -> Iterator[PartFile]:
-    """Yield a new file to write to and settle; one that was not settled is removed."""
+    """Yield a new file to write to; remove it unless ``settle`` was called."""
     part = PartFile(folder, mode)
     try:
         with part.file:
@@ -49,12 +49,12 @@ def part_file(folder: Path, *, mode: int = PRIVATE) -> Iterator[PartFile]:
 
 @contextmanager
 def whole_file(path: Path, *, mode: int = PRIVATE) -> Iterator[BinaryIO]:
-    """Yield a file to write to; when the block ends without an error, ``path`` is that file.
+    """Yield a file to write to; it replaces ``path`` when the block ends without an error.
 
     Raises
     ------
     OSError
-        If it cannot be written; an old file at ``path`` is untouched then.
+        If the file cannot be written; an old file at ``path`` is then untouched.
     """
     with part_file(path.parent, mode=mode) as part:
         yield part.file

@@ -1,4 +1,4 @@
-"""The tree-reweighted entropy of a binary grid with one rho, without coefficients in memory."""
+"""Tree-reweighted entropy of a binary grid with one rho, without stored coefficients."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,16 +6,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.core.arguments import FloatArray
+from engine.core.options import check_number
 from engine.kernels.grid_entropy import entropy_along, fill_gradient
 from engine.oracles.protocol import Vertex
 
 
 @dataclass(frozen=True, slots=True)
 class GridEntropy:
-    """H(tau) = sum_i H(tau_i) - rho sum_ij I(tau_ij) on the flat tables of a grid.
+    """Entropy H(tau) = sum_i H(tau_i) - rho sum_ij I(tau_ij) on the flat tables of a grid.
 
-    The function of `grid_entropy` for one rho, for sets of many pictures: it takes no memory, and
-    pictures on several threads share none.
+    It computes the function of `grid_entropy` for one rho, for sets of many pictures: it needs no
+    work space, so that pictures on several threads share none.
 
     Parameters
     ----------
@@ -31,6 +32,10 @@ class GridEntropy:
 
     shape: tuple[int, int]
     rho: float
+
+    def __post_init__(self) -> None:
+        """Raise InvalidProblemError for an option out of range."""
+        check_number("rho", self.rho, at_least=0.0, at_most=1.0)
 
     def value(self, point: FloatArray) -> float:
         """Return H(tau) in nats."""

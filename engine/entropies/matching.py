@@ -1,4 +1,4 @@
-"""The reweighted entropy of perfect and imperfect matchings: Bethe at rho = 1.
+"""Reweighted entropy of perfect and imperfect matchings, which is Bethe at rho = 1.
 
     H_rho(tau) = sum_e [ (rho_i + rho_j - 1) (1 - tau_e) log(1 - tau_e) - tau_e log tau_e ]
                  - sum_i rho_i (1 - d_i) log(1 - d_i)          (imperfect only; d_i = sum at i)
@@ -19,16 +19,17 @@ from scipy.sparse import csr_array
 
 from engine.core.arguments import FloatArray, IntArray, as_finite_array
 from engine.core.errors import InvalidProblemError
+from engine.core.options import check_flag, check_number, check_whole
 from engine.kernels.matching_entropy import add_entropy, entropy_of_multiple, write_gradient
 from engine.kernels.threads import for_row_ranges
 from engine.oracles.protocol import Vertex
 
-FLAT = 20_000  # entries from which two threads are worth their hand-over
+FLAT = 20_000  # number of entries from which two threads save time
 
 
 @dataclass(frozen=True)
 class MatchingLayout:
-    """Where the edges of a graph stand in an array of pseudomarginals.
+    """Positions of a graph's edges in an array of pseudomarginals.
 
     Parameters
     ----------
@@ -49,16 +50,16 @@ class MatchingLayout:
 
     @property
     def is_symmetric(self) -> bool:
-        """Whether every edge stands in the array twice."""
+        """True if every edge is in the array twice."""
         return self.edges is None and self.shape[0] == self.n_nodes
 
     @property
     def share(self) -> float:
-        """What one entry counts: 1/2 where every edge stands twice."""
+        """Weight of one entry in sums: 1/2 if every edge is in the array twice."""
         return 0.5 if self.is_symmetric else 1.0
 
     def ends(self, places: IntArray | None = None) -> tuple[IntArray, IntArray]:
-        """Return the two nodes of the entries at flat places, by default of all."""
+        """Return the two nodes of the entries at flat indices, by default of all entries."""
         if self.edges is not None:
             chosen = self.edges if places is None else self.edges[places]
             return chosen[:, 0], chosen[:, 1]
@@ -88,13 +89,14 @@ def complete_layout(n: int) -> MatchingLayout:
     Returns
     -------
     MatchingLayout
-        Of symmetric arrays (n, n), which hold every edge twice.
+        The layout of symmetric arrays (n, n), which contain every edge twice.
 
     Examples
     --------
     >>> complete_layout(4).share
     0.5
     """
+    check_whole("n", n)
     return MatchingLayout((n, n), n)
 
 
@@ -109,13 +111,15 @@ def bipartite_layout(n: int, m: int) -> MatchingLayout:
     Returns
     -------
     MatchingLayout
-        Of arrays (n, m).
+        The layout of arrays (n, m).
 
     Examples
     --------
     >>> bipartite_layout(2, 3).n_nodes
     5
     """
+    check_whole("n", n)
+    check_whole("m", m)
     return MatchingLayout((n, m), n + m)
 
 
@@ -131,7 +135,7 @@ def edge_layout(n_nodes: int, edges: IntArray) -> MatchingLayout:
     Returns
     -------
     MatchingLayout
-        Of arrays (e,).
+        The layout of arrays (e,).
 
     Raises
     ------
@@ -143,6 +147,7 @@ def edge_layout(n_nodes: int, edges: IntArray) -> MatchingLayout:
     >>> edge_layout(3, np.array([[0, 1], [1, 2]])).degrees(np.array([0.25, 0.5])).tolist()
     [0.25, 0.75, 0.5]
     """
+    check_whole("n_nodes", n_nodes)
     edges = np.array(edges, dtype=np.int64).reshape(-1, 2)
     if len(edges) and (edges.min() < 0 or edges.max() >= n_nodes):
         raise InvalidProblemError(f"edges: expected nodes from 0 to {n_nodes - 1}.")
@@ -155,7 +160,7 @@ def edge_layout(n_nodes: int, edges: IntArray) -> MatchingLayout:
 
 @dataclass(frozen=True)
 class MatchingEntropy:
-    """H_rho on one layout: value, gradient and behaviour along a line.
+    """Entropy H_rho on one layout, with its gradient and its derivatives along a line.
 
     Parameters
     ----------
@@ -180,7 +185,7 @@ class MatchingEntropy:
 
     @cached_property
     def counts(self) -> FloatArray:
-        """rho_i + rho_j - 1 per entry, flat; one number where all nodes have the same rho."""
+        """Numbers rho_i + rho_j - 1 of entries, flat; one number if all nodes have the same rho."""
         if len(self.rho) and np.all(self.rho == self.rho[0]):
             return np.array([2.0 * self.rho[0] - 1.0])
         first, second = self.layout.ends()
@@ -201,7 +206,7 @@ class MatchingEntropy:
     def gradient(self, tau: FloatArray) -> FloatArray:
         """Return dH/dtau_e in the layout of tau, nats; 0 at clamped entries.
 
-        In symmetric arrays both entries of an edge hold the derivative by the edge.
+        In symmetric arrays both entries of an edge are the derivative by the edge.
         """
         flat = tau.ravel()
         out = np.empty_like(flat)
@@ -255,7 +260,7 @@ class MatchingEntropy:
     def curvature_among(
         self, tau: FloatArray, start: FloatArray, vertices: Sequence[Vertex]
     ) -> FloatArray:
-        """Return -<a, grad^2 H(tau) b> for every two of start and vertices, shape (k + 1, k + 1).
+        """Return -<a, grad^2 H(tau) b> for every pair of start and vertices, (k + 1, k + 1).
 
         ``start`` has the layout of tau; vertices are of ones and zeros.
         """
@@ -288,7 +293,7 @@ class MatchingEntropy:
     def _with_free_part(
         self, whole: tuple[float, float, float], free: FloatArray, change: FloatArray
     ) -> tuple[float, float, float]:
-        """Add -sum rho f log f and its derivatives, f = 1 - d the chance of being alone."""
+        """Add -sum rho f log f and its derivatives, f = 1 - d the chance of being unmatched."""
         free = np.maximum(free, 1e-300)
         logs = np.log(free)
         return (
@@ -299,7 +304,7 @@ class MatchingEntropy:
 
 
 def _terms(t: FloatArray, counts: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return h_c, h_c' and h_c'' of few entries; all 0 where t is 0 or 1."""
+    """Return h_c, h_c' and h_c'' of a few entries; all are 0 where t is 0 or 1."""
     inside = (t > 0.0) & (t < 1.0)
     x = np.where(inside, t, 0.5)
     log_x, log_rest = np.log(x), np.log1p(-x)
@@ -331,7 +336,7 @@ def make_matching_entropy(
     Raises
     ------
     InvalidProblemError
-        If a rho is outside [0, 1] or their number is not that of the nodes.
+        If a rho is outside [0, 1] or the number of rhos is not that of the nodes.
 
     Examples
     --------
@@ -339,16 +344,18 @@ def make_matching_entropy(
     >>> round(entropy.value(np.full((2, 2), 0.5)), 9)
     0.0
     """
+    check_number("rho", rho, at_least=0.0, at_most=1.0, or_array=True)
+    check_flag("is_perfect", is_perfect)
     return MatchingEntropy(layout, node_weights(rho, layout.n_nodes), is_perfect)
 
 
 def node_weights(rho: Any, n_nodes: int) -> FloatArray:
-    """Return one rho per node, shape (n_nodes,), from one for all or one each.
+    """Return one rho per node, shape (n_nodes,), from one number for all or one for each.
 
     Raises
     ------
     InvalidProblemError
-        If a rho is outside [0, 1] or their number is not that of the nodes.
+        If a rho is outside [0, 1] or the number of rhos is not that of the nodes.
     """
     each = np.full(n_nodes, rho) if np.ndim(rho) == 0 else rho
     values = as_finite_array("rho", each, shape=(n_nodes,))

@@ -1,13 +1,13 @@
-"""The entropy of fully factorised distributions."""
+"""Entropy of fully factorised distributions."""
 
 from engine.entropies.pairwise import PairwiseEntropy, graph_entropy
 from engine.graphs.pairwise import PairwiseGraph
 
 
 def mean_field_entropy(graph: PairwiseGraph) -> PairwiseEntropy:
-    """Return H(tau) = sum_i H(tau_i): edge tables carry no entropy of their own.
+    """Return the entropy H(tau) = sum_i H(tau_i), to which edge tables contribute nothing.
 
-    On products it is the exact entropy, so <tau, theta> + H(tau) <= log Z.
+    For product distributions it is the exact entropy, so <tau, theta> + H(tau) <= log Z.
 
     Parameters
     ----------
@@ -16,7 +16,7 @@ def mean_field_entropy(graph: PairwiseGraph) -> PairwiseEntropy:
     Returns
     -------
     PairwiseEntropy
-        Of flat tables (graph.size,), nats.
+        The entropy of flat tables (graph.size,), nats.
 
     Examples
     --------

@@ -6,24 +6,25 @@ import numpy as np
 
 from engine.core.arguments import FloatArray, read_only
 from engine.core.errors import InvalidProblemError
+from engine.core.options import check_number
 from engine.graphs.grid import Grid
 from engine.graphs.pairwise import PairwiseGraph
 from engine.kernels.long_sums import entropy_derivatives, triple_product
 from engine.oracles.protocol import Vertex
 
-# Smallest probability whose logarithm is taken: keeps gradients finite at the boundary.
+# Smallest probability whose logarithm is taken, so that gradients are finite at the boundary.
 SMALLEST_PROBABILITY = 1e-300
 
 
 class PairwiseEntropy:
-    """H(tau) = - sum_k c_k tau_k log tau_k over all table entries, flat.
+    """Entropy H(tau) = - sum_k c_k tau_k log tau_k over all table entries, flat.
 
     With c = 1 - sum_j rho_ij on the entries of node i and c = rho_ij on those of edge ij this is
     sum_i H(tau_i) - sum_ij rho_ij I(tau_ij) wherever tau lies in the local polytope: Bethe for
     rho = 1, tree-reweighted (concave, an upper bound of the entropy) if rho are edge
     probabilities of a distribution over spanning forests.
 
-    Holds work space of two vectors; one object a thread.
+    It owns work space of two vectors: use one object for each thread.
 
     Parameters
     ----------
@@ -41,7 +42,7 @@ class PairwiseEntropy:
     """
 
     def __init__(self, coefficients: FloatArray) -> None:
-        """Take c, shape (size,): one number for each table entry."""
+        """Store c, shape (size,), one number for each table entry."""
         self.coefficients = read_only(np.array(coefficients, dtype=np.float64))
         self._point, self._log = (np.empty_like(self.coefficients) for _ in range(2))
 
@@ -81,7 +82,7 @@ class PairwiseEntropy:
 
 
 def grid_entropy(grid: Grid, rho: float | FloatArray) -> PairwiseEntropy:
-    """Return the entropy of a grid for one ``rho`` or one number an edge (grid.edges() order).
+    """Return the entropy of a grid for one ``rho``, or one an edge in the order of grid.edges().
 
     rho = 1 is Bethe; rho = 1/2 is valid on every 4-connected grid: the mean of the forest of all
     rows and the forest of all columns.
@@ -95,12 +96,12 @@ def grid_entropy(grid: Grid, rho: float | FloatArray) -> PairwiseEntropy:
     Returns
     -------
     PairwiseEntropy
-        Of flat tables (grid.size,), nats.
+        The entropy of flat tables (grid.size,), nats.
 
     Raises
     ------
     InvalidProblemError
-        If a rho is not in [0, 1] or their number is not that of the edges.
+        If a rho is not in [0, 1] or the number of rhos is not that of the edges.
 
     Examples
     --------
@@ -108,11 +109,12 @@ def grid_entropy(grid: Grid, rho: float | FloatArray) -> PairwiseEntropy:
     >>> round(grid_entropy(grid, 0.5).value(grid.uniform().flat) / float(np.log(2)), 9)
     4.0
     """
+    check_number("rho", rho, at_least=0.0, at_most=1.0, or_array=True)
     return graph_entropy(grid.to_pairwise(), rho)
 
 
 def graph_entropy(graph: PairwiseGraph, rho: float | FloatArray) -> PairwiseEntropy:
-    """Return the entropy of a general graph for one ``rho`` or one number an edge.
+    """Return the entropy of a general graph for one ``rho``, or one for each edge.
 
     Parameters
     ----------
@@ -123,12 +125,12 @@ def graph_entropy(graph: PairwiseGraph, rho: float | FloatArray) -> PairwiseEntr
     Returns
     -------
     PairwiseEntropy
-        Of flat tables (graph.size,), nats.
+        The entropy of flat tables (graph.size,), nats.
 
     Raises
     ------
     InvalidProblemError
-        If a rho is not in [0, 1] or their number is not that of the edges.
+        If a rho is not in [0, 1] or the number of rhos is not that of the edges.
 
     Examples
     --------
@@ -136,6 +138,7 @@ def graph_entropy(graph: PairwiseGraph, rho: float | FloatArray) -> PairwiseEntr
     >>> round(graph_entropy(graph, 1.0).value(graph.uniform()) / float(np.log(2)), 9)
     2.0
     """
+    check_number("rho", rho, at_least=0.0, at_most=1.0, or_array=True)
     rho_edge = edge_weights(rho, graph.n_edges)
     ends = graph.edges.ravel()
     used = np.bincount(ends, weights=np.repeat(rho_edge, 2), minlength=graph.n_nodes)
@@ -152,11 +155,11 @@ def graph_entropy(graph: PairwiseGraph, rho: float | FloatArray) -> PairwiseEntr
 def tangent_excess(
     graph: PairwiseGraph, shares: FloatArray, scores: FloatArray, tables: FloatArray
 ) -> float:
-    """Return by how much H_rho may exceed its tangent at ``tables``: 0 where margins agree (nats).
+    """Return a bound on H_rho minus its tangent at ``tables``, nats: 0 if margins agree.
 
-    H_rho, rho the sums of ``shares``, as a sum of conditional entropies (see
+    H_rho, rho the sums of ``shares``, is a sum of conditional entropies (see
     ``graphs.conditioning_shares``): by Gibbs' inequality each is at most its cross entropy with
-    the conditionals of ``tables``, but for their sums. Any tables >= 0 will do.
+    the conditionals of ``tables``, apart from their sums. Any tables >= 0 are allowed.
     """
     floor = np.where(np.isneginf(scores), 0.0, np.maximum(tables, SMALLEST_PROBABILITY))
     n = int(graph.node_start[-1])
@@ -177,7 +180,7 @@ def tangent_excess(
 
 
 def edge_weights(rho: float | FloatArray, n_edges: int) -> FloatArray:
-    """Return one rho an edge, shape (n_edges,), or raise InvalidProblemError."""
+    """Return one rho for each edge, shape (n_edges,), or raise InvalidProblemError."""
     weights = np.asarray(rho, dtype=np.float64)
     if weights.ndim == 0:
         weights = np.full(n_edges, float(weights))

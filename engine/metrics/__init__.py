@@ -1,6 +1,6 @@
-"""Numbers from arrays: calibration, ROC curves, errors of matchings and masks."""
+"""Evaluation metrics: calibration, ROC curves, errors of matchings and masks."""
 
 import lazy_loader
 
-# The names stand in the stub beside this file; each is imported when it is first used.
+# The stub beside this file lists the names; each is imported when it is first used.
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

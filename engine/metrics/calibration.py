@@ -1,23 +1,24 @@
-"""Do probabilities keep their promise? Reliability bins and Platt's slope."""
+"""Calibration of predicted probabilities: reliability bins and Platt's slope."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 from engine.core.arguments import FloatArray
+from engine.core.options import check_number, check_whole
 
-MAX_NEGATIVES = 200_000  # sampling outcomes of one kind moves the intercept, not the slope
+MAX_NEGATIVES = 200_000  # sampling one class of outcomes changes the intercept, not the slope
 
 
 @dataclass(frozen=True, slots=True)
 class ReliabilityBin:
-    """Pairs with similar predicted probability.
+    """Bin of pairs with similar predicted probability.
 
     Parameters
     ----------
     predicted : float, mean predicted probability.
-    observed : float, share that came true.
-    low, high : float, 95 % Wilson range of the observed share.
+    observed : float, share of pairs that really occurred.
+    low, high : float, 95 % Wilson interval of the observed share.
     count : int, number of pairs.
 
     Examples
@@ -36,7 +37,7 @@ class ReliabilityBin:
 def reliability_bins(
     probabilities: FloatArray, outcomes: FloatArray, n_bins: int = 10
 ) -> tuple[ReliabilityBin, ...]:
-    """Split predictions into bins with equally much predicted mass and compare with outcomes.
+    """Split predictions into bins of equal total probability and compare them with outcomes.
 
     Parameters
     ----------
@@ -50,7 +51,7 @@ def reliability_bins(
 
     Notes
     -----
-    Equal mass (not equal count) because most pairs have a probability near zero.
+    Bins have equal total probability, not equal counts: most pairs have a probability near zero.
 
     Examples
     --------
@@ -58,6 +59,7 @@ def reliability_bins(
     >>> bins[0].predicted.__round__(6), bins[0].observed, bins[0].count
     (0.2, 0.2, 10)
     """
+    check_whole("n_bins", n_bins, at_least=1)
     order = np.argsort(probabilities, kind="stable")
     sorted_p, sorted_y = probabilities[order], outcomes[order]
     mass = np.cumsum(sorted_p)
@@ -73,7 +75,7 @@ def reliability_bins(
 
 
 def wilson_range(successes: float, trials: int, z: float = 1.96) -> tuple[float, float]:
-    """Return the 95 % score interval of a share (Wilson 1927).
+    """Return the score interval of a share (Wilson 1927), 95 % by default.
 
     Parameters
     ----------
@@ -93,6 +95,9 @@ def wilson_range(successes: float, trials: int, z: float = 1.96) -> tuple[float,
     >>> [round(end, 3) for end in wilson_range(5, 10)]
     [0.237, 0.763]
     """
+    check_number("successes", successes, at_least=0.0)
+    check_whole("trials", trials)
+    check_number("z", z, above=0.0)
     share = successes / trials
     centre = share + z * z / (2 * trials)
     spread = z * np.sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials))
@@ -103,7 +108,7 @@ def wilson_range(successes: float, trials: int, z: float = 1.96) -> tuple[float,
 def fit_platt_slope(log_odds: FloatArray, outcomes: FloatArray) -> float:
     """Return the slope of a logistic regression of outcomes on log-odds (Platt 1999).
 
-    Negatives are thinned, which a logistic regression absorbs into its intercept.
+    Negatives are subsampled, which changes only the intercept of a logistic regression.
 
     Parameters
     ----------
@@ -113,7 +118,7 @@ def fit_platt_slope(log_odds: FloatArray, outcomes: FloatArray) -> float:
     Returns
     -------
     float
-        1 where the log-odds are right, less where they are too sure.
+        1 if the log-odds are calibrated, less than 1 if they are overconfident.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How far predicted label maps are from the truth, class by class."""
+"""Errors of predicted label maps against the true ones, class by class."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,17 +8,18 @@ from numpy.typing import NDArray
 
 from engine.core.arguments import FloatArray, IntArray
 from engine.core.errors import InvalidProblemError
+from engine.core.options import check_whole
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Confusion:
-    """Counts of known pixels: ``counts[y, x]`` of class y that were given the label x.
+    """Confusion matrix: ``counts[y, x]`` known pixels of class y were predicted as x.
 
-    Classes that occur neither in truth nor in predictions have the figure NaN.
+    The figures of classes that occur neither in truth nor in predictions are NaN.
 
     Parameters
     ----------
-    counts : ndarray, shape (L, L), int64, pixels by true class (row) and given label (column).
+    counts : ndarray, shape (L, L), int64, pixels by true class (row) and prediction (column).
 
     Examples
     --------
@@ -41,7 +42,7 @@ class Confusion:
 
     @property
     def errors(self) -> FloatArray:
-        """Share of each class's pixels that were given another label, shape (L,)."""
+        """Share of each class's pixels that were predicted as another class, shape (L,)."""
         with np.errstate(invalid="ignore"):
             return np.asarray(1.0 - np.diag(self.counts) / self.counts.sum(axis=1))
 
@@ -59,18 +60,18 @@ class Confusion:
         return float(np.nanmean(values)) if np.isfinite(values).any() else float("nan")
 
     def __add__(self, other: "Confusion") -> "Confusion":
-        """Counts of both."""
+        """Return the sum of both confusion matrices."""
         return Confusion(self.counts + other.counts)
 
 
 @dataclass(frozen=True, slots=True)
 class ClassFigures:
-    """Figures of several pictures.
+    """Accuracy figures of several pictures.
 
     Parameters
     ----------
-    n_pictures : int, those with a known pixel.
-    error : float, share of wrong pixels, mean over pictures, as of masks.
+    n_pictures : int, number of pictures with a known pixel.
+    error : float, share of wrong pixels, mean over pictures, as for masks.
     overlap : float
         Intersection over union, mean over the classes that occur in the picture and over pictures.
     classes : tuple of dict, length L, figures of each class over the pixels of all pictures.
@@ -88,14 +89,14 @@ class ClassFigures:
 
 
 def class_figures(counts: Sequence[Confusion]) -> ClassFigures | None:
-    """Return the figures of pictures; None where none has a known pixel.
+    """Return the accuracy figures of pictures; None if no picture has a known pixel.
 
-    A row of ``classes`` has "pixels" (known ones), "iou", "found" (the share of them that were
-    given this class) and "right" (the share of those given this class that are of it).
+    A row of ``classes`` has "pixels" (known pixels of the class), "iou", "found" (recall: share of
+    these pixels predicted as the class) and "right" (precision: share of right predictions).
 
     Parameters
     ----------
-    counts : sequence of Confusion, one a picture.
+    counts : sequence of Confusion, one per picture.
 
     Returns
     -------
@@ -129,7 +130,7 @@ def class_figures(counts: Sequence[Confusion]) -> ClassFigures | None:
 
 
 def confusion(predicted: NDArray[np.uint8], truth: NDArray[np.uint8], n_classes: int) -> Confusion:
-    """Count known pixels, those whose true label is below ``n_classes``.
+    """Return the confusion matrix of known pixels, whose true label is below ``n_classes``.
 
     Parameters
     ----------
@@ -152,6 +153,7 @@ def confusion(predicted: NDArray[np.uint8], truth: NDArray[np.uint8], n_classes:
     >>> confusion(np.array([[0, 0, 0]], dtype=np.uint8), truth, 2).error
     0.5
     """
+    check_whole("n_classes", n_classes, at_least=1)
     if predicted.shape != truth.shape:
         raise InvalidProblemError(
             f"prediction and truth differ in size: {predicted.shape} and {truth.shape}."

@@ -1,4 +1,4 @@
-"""Errors of a set of pairs against the true one."""
+"""Errors of a set of pairs against the true pairs."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from engine.core.errors import InvalidProblemError
 
 
 def hamming_error(predicted_partner: IntArray, true_partner: IntArray) -> float:
-    """Return the share of nodes whose partner is not the true one.
+    """Return the share of nodes whose predicted partner is wrong.
 
     Parameters
     ----------

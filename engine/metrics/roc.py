@@ -1,4 +1,4 @@
-"""Receiver operating characteristic: does a score rank true pairs above the others?"""
+"""Receiver operating characteristic (ROC) of scores that rank true pairs above the others."""
 
 from dataclasses import dataclass
 
@@ -10,12 +10,12 @@ from engine.core.errors import InvalidProblemError
 
 @dataclass(frozen=True, slots=True)
 class RocCurve:
-    """The exact curve, ties drawn as slanted pieces.
+    """Exact ROC curve, with ties drawn as slanted segments.
 
     Parameters
     ----------
     false_positive_rate, true_positive_rate : ndarray, shape (t,), from 0 to 1, ascending.
-    auc : float, chance that a true one scores above another one, ties counted half.
+    auc : float, probability that a true item scores above another item, ties counted half.
 
     Examples
     --------
@@ -30,7 +30,7 @@ class RocCurve:
 
 
 def compute_roc(positives: FloatArray, negatives: FloatArray) -> RocCurve:
-    """Return the curve of the scores of true (p,) and other (q,) items.
+    """Return the ROC curve of the scores of true (p,) and other (q,) items.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How far a predicted segmentation is from the truth."""
+"""Errors of a predicted mask against the true mask."""
 
 from collections.abc import Iterator
 
@@ -9,17 +9,17 @@ from engine.core.arguments import BoolArray
 from engine.core.errors import InvalidProblemError
 
 PROBABILITY_FLOOR = 1e-7
-"""Smallest probability in a log loss: float32 marginals cannot tell smaller ones from 0 or 1."""
+"""Smallest probability in a log loss: float32 cannot distinguish smaller ones from 0 or 1."""
 
 
 def pixel_error(predicted: BoolArray, truth: BoolArray) -> float:
-    """Return the share of pixels whose label is wrong (mean Hamming loss)."""
+    """Return the share of pixels whose predicted label is wrong (mean Hamming loss)."""
     _check_same_shape(predicted, truth)
     return float(np.mean(predicted != truth))
 
 
 def intersection_over_union(predicted: BoolArray, truth: BoolArray) -> float:
-    """Return |A and B| / |A or B| of the foreground; 1 when both are empty.
+    """Return |A and B| / |A or B| of two foregrounds; 1 if both are empty.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def intersection_over_union(predicted: BoolArray, truth: BoolArray) -> float:
 
 
 def log_loss(marginals: NDArray[np.floating], truth: BoolArray) -> float:
-    """Return the mean over pixels of -log tau_i(y_i), nats, with tau at least 1e-7.
+    """Return the mean over pixels of -log tau_i(y_i), nats, with tau clipped at 1e-7.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def log_loss(marginals: NDArray[np.floating], truth: BoolArray) -> float:
 
 
 def binary_entropy(marginals: NDArray[np.floating]) -> NDArray[np.float32]:
-    """Return -p log p - (1-p) log(1-p) of every pixel, nats, float32.
+    """Return the entropy -p log p - (1-p) log(1-p) of every pixel, nats, float32.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def binary_entropy(marginals: NDArray[np.floating]) -> NDArray[np.float32]:
 
 
 def _slices(values: NDArray[np.generic]) -> Iterator[slice]:
-    """Row ranges of about a million pixels, so that temporary arrays stay small."""
+    """Return row ranges of about a million pixels, so that temporary arrays stay small."""
     step = max(1, 2**20 // max(values.shape[1], 1))
     return (slice(start, start + step) for start in range(0, values.shape[0], step))
 

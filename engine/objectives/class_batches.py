@@ -1,7 +1,7 @@
-"""Truncated losses of several pictures of one shape at once: `loss_and_gradient`, only faster.
+"""Truncated losses of several pictures of one shape at once, faster than `loss_and_gradient`.
 
 Pictures whose pairs of labels have tables of their own sweep side by side, `LANES` at a time; see
-`engine.kernels.class_batches`. Everything else goes one by one.
+`engine.kernels.class_batches`. All other pictures are processed one by one.
 """
 
 from collections.abc import Sequence
@@ -29,11 +29,11 @@ from engine.objectives.grid_losses import LOCAL_LOSSES
 Batch = Sequence[ClassExample]
 
 FEWEST = LANES // 4
-"""With so few, lanes that stand empty cost more than the others gain."""
+"""Number of pictures up to which the empty lanes cost more than the others gain."""
 
 
 def in_batches(examples: Sequence[ClassExample], options: ClassLoss) -> list[Batch]:
-    """Put pictures together that may go through the sweeps side by side."""
+    """Group pictures that may go through the sweeps side by side."""
     by_shape: dict[object, list[ClassExample]] = {}
     is_alone = (
         options.loss in LOCAL_LOSSES
@@ -58,7 +58,7 @@ def batch_loss_and_gradient(batch: Batch, theta: FloatArray, options: ClassLoss)
 
     Notes
     -----
-    Memory 16 L bytes a pixel, sweep and lane, as of `loss_and_gradient` for each picture.
+    Memory 16 L bytes a pixel, sweep and lane, as `loss_and_gradient` for each picture.
     """
     if len(batch) == 1:
         return loss_and_gradient(batch[0], theta, options)
@@ -70,7 +70,7 @@ def batch_loss_and_gradient(batch: Batch, theta: FloatArray, options: ClassLoss)
 
 
 def _run(batch: Batch, theta: FloatArray, options: ClassLoss, *, is_held: bool) -> Gradient:
-    """Sweep keeping all messages, then walk back; lanes to spare repeat the last picture."""
+    """Sweep and keep all messages, then back-propagate; spare lanes repeat the last picture."""
     chains = [ClassMessages(example.features, theta) for example in batch]
     if is_held:
         for one, example in zip(chains, batch, strict=True):

@@ -1,10 +1,10 @@
-"""Gradients of losses of a picture with several classes whose messages have come to rest.
+"""Gradients of losses of a picture with several classes whose messages have converged.
 
-Two ways besides going back through every sweep (`engine.objectives.class_losses`), both in double
-precision and in memory that does not grow with the sweeps:
+Two methods besides back-propagation through every sweep (`engine.objectives.class_losses`), both in
+double precision and in memory that does not grow with the sweeps:
 
-- implicit: at rest m = F(m, theta), so the derivative solves g = dQ/dm + (dF/dm)^T g, by GMRES
-  whose products are one backward sweep each;
+- implicit: converged messages satisfy m = F(m, theta), so the derivative solves
+  g = dQ/dm + (dF/dm)^T g, by GMRES whose products are one backward sweep each;
 - by perturbation: the Jacobian of the marginals is symmetric, so the gradient is the difference of
   marginals at scores moved a little along the slope of the loss.
 
@@ -16,7 +16,7 @@ Domke 2013, sections 5 and 6; Saad and Schultz 1986 (GMRES).
 from dataclasses import dataclass
 
 import numpy as np
-import scipy  # its parts load when first used
+import scipy  # submodules load when first used
 
 from engine.core.arguments import FloatArray
 from engine.crf.class_features import ClassLabels
@@ -26,19 +26,19 @@ from engine.objectives.class_messages import ClassMessages, Messages
 from engine.objectives.perturbation import perturbed_gradient
 
 RESTART = 30
-"""Vectors, as large as the messages, that GMRES keeps."""
+"""Number of vectors, as large as the messages, that GMRES keeps."""
 
 ROUNDS = 20
-"""Times that GMRES begins anew at most."""
+"""Maximum number of restarts of GMRES."""
 
 ACCURACY = 1e-10
-"""Relative residual at which it stops."""
+"""Relative residual at which GMRES stops."""
 
 REST = 1e-11
-"""Messages have come to rest when none changes by more than this share of itself in a sweep."""
+"""Largest relative change of a message in a sweep at which messages count as converged."""
 
 MOST_SWEEPS = 2000
-"""Sweeps after which messages are taken as they are."""
+"""Maximum number of sweeps, after which messages are used even if they have not converged."""
 
 
 @dataclass(slots=True)
@@ -51,32 +51,32 @@ class ScoreSlopes:
 
     @classmethod
     def zeros(cls, chains: ClassMessages) -> "ScoreSlopes":
-        """Return slopes of nothing."""
+        """Return slopes that are all 0."""
         n = chains.potentials.shape[2]
         nodes, extra = np.zeros_like(chains.potentials), np.zeros_like(chains.scores.agreement)
         return cls(nodes, extra, np.zeros((2, n, n)))
 
 
 def rest(chains: ClassMessages, threshold: float = REST) -> None:
-    """Sweep until no message changes by more than this share of itself."""
+    """Sweep until no message changes by more than ``threshold`` relative to itself."""
     for _ in range(MOST_SWEEPS):
         if not chains.sweep() > threshold:
             break
 
 
 def add_implicit(chains: ClassMessages, begun: Messages, slopes: ScoreSlopes) -> None:
-    """Add to ``slopes`` what a loss owes to messages at rest.
+    """Add to ``slopes`` a loss's derivatives through converged messages.
 
     Parameters
     ----------
-    chains : ClassMessages in double precision, at rest
-    begun : ndarray, shape (4, rows, columns, L), the loss's own derivatives in the messages
+    chains : ClassMessages in double precision, converged
+    begun : ndarray, shape (4, rows, columns, L), the loss's direct derivatives in the messages
     slopes : ScoreSlopes, changed in place
 
     Notes
     -----
-    Where messages do not come to rest there is no such derivative; what is left of the system is
-    then the best that GMRES found.
+    If messages do not converge there is no such derivative; the best solution that GMRES found is
+    then used.
     """
     sent = np.ones(begun.shape[:3], dtype=bool)  # messages at the border are constants
     sent[0, :, 0] = sent[1, :, -1] = sent[2, 0] = sent[3, -1] = False
@@ -106,12 +106,12 @@ def perturbed(
     sides: int,
     threshold: float = REST,
 ) -> FloatArray:
-    """Return dQ/dtheta, shape (K,), of messages at rest.
+    """Return dQ/dtheta, shape (K,), of converged messages.
 
     Parameters
     ----------
-    chains : ClassMessages in double precision, at rest; they are left as they are.
-    labels : ndarray, shape (rows, columns), uint8, those from L on unknown
+    chains : ClassMessages in double precision, converged; they are left unchanged.
+    labels : ndarray, shape (rows, columns), uint8; labels from L on mean unknown
     slope : ndarray, dQ/dtau: of nodes (rows, columns, L), then of each edge's entry of its own
         labels (2, rows, columns), right and down, flat. See `own_marginals`.
     sides : 1, 2 or 4
@@ -137,7 +137,7 @@ def perturbed(
 
 
 def own_marginals(chains: ClassMessages, labels: ClassLabels) -> tuple[Messages, FloatArray]:
-    """Return marginals of nodes, and each edge's of its own labels (1 where one is unknown)."""
+    """Return node marginals, and each edge's marginal of its own labels (1 if one is unknown)."""
     sums, chances = ScoreSlopes.zeros(chains), np.empty((2, *labels.shape))
     parts = (sums.nodes, sums.extra, sums.pairs, chances)
     sum_marginals(*chains.fixed[:-1], chains.messages, labels, np.zeros_like(chances), *parts)

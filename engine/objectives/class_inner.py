@@ -1,4 +1,4 @@
-"""The inner maximisation for pictures of several classes: warm messages with a certificate."""
+"""Inner maximisation for pictures of several classes: warm-started messages with a certificate."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,10 +14,10 @@ from engine.objectives.class_messages import ClassMessages, Messages
 from engine.objectives.protocol import InnerSolution, WarmStart
 
 MAX_SWEEPS = 80
-"""Safety limit of one inner solve."""
+"""Maximum number of sweeps of one inner solve, a safety limit."""
 
 FIRST_ACCURACY = 1e-3
-"""Nats a pixel that the first solve settles for, before any bound is known."""
+"""Accuracy of the first solve, before any bound is known, nats a pixel."""
 
 
 class ClassSetInnerProblem:
@@ -30,9 +30,9 @@ class ClassSetInnerProblem:
     examples : sequence of ClassExample
     observed : ndarray, shape (K,), phi of the labels: `observed_statistics` of all pictures, or
         `expected_statistics` where some pixels are hidden.
-    curvature : ndarray, shape (K, K), what ``curvature`` answers.
+    curvature : ndarray, shape (K, K), returned by ``curvature``.
     should_stop : StopCallback
-        Asked before every picture; ``maximise`` then raises StoppedError.
+        Called before every picture; if it returns True, ``maximise`` raises StoppedError.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class ClassSetInnerProblem:
         return self._curvature
 
     def _solve_one(self, index: int, theta: FloatArray, share: float) -> InnerSolution:
-        """Sweep until bound and feasible value of one picture agree to ``share`` a pixel."""
+        """Sweep one picture until bound and feasible value agree to ``share`` nats a pixel."""
         if self.should_stop():
             raise StoppedError("Learning was stopped.")
         example = self._examples[index]
@@ -88,7 +88,7 @@ class ClassSetInnerProblem:
 
 
 def observed_statistics(example: ClassExample) -> FloatArray:
-    """Return phi(Y), shape (K,), of a picture whose every pixel is known."""
+    """Return phi(Y), shape (K,), of a picture in which every pixel's label is known."""
     n = example.features.layout.n_classes
     labels = example.labels.astype(np.int64)
     nodes = np.eye(n)[labels]
@@ -106,7 +106,7 @@ def observed_statistics(example: ClassExample) -> FloatArray:
 def expected_statistics(example: ClassExample, theta: FloatArray) -> FloatArray:
     """Return phi of the pseudomarginals given the known labels, shape (K,).
 
-    The E step of surrogate EM: messages run with every known pixel held to its label.
+    The E step of surrogate EM: messages run with every known pixel fixed to its label.
 
     References
     ----------

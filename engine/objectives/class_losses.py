@@ -1,9 +1,9 @@
 """Losses of a picture with several classes as functions of theta, with exact derivatives.
 
-What `engine.objectives.grid_losses` is for two labels. Pixels whose label is unknown say nothing
-themselves; messages pass through them. With some unknown, "surrogate-likelihood" is that of what is
-known, log Z(theta) - log Z(theta, y known): few sweeps make it truncated EM, whose derivative is
-that of the messages so far, not a difference of marginals that have not settled.
+The counterpart of `engine.objectives.grid_losses` for more than two labels. Pixels of unknown label
+do not count themselves; messages pass through them. With some unknown, "surrogate-likelihood" is
+that of the known labels, log Z(theta) - log Z(theta, y known). Few sweeps make it truncated EM,
+which differentiates the messages so far, where subtracted marginals would not have converged.
 
 References
 ----------
@@ -16,8 +16,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from engine.core.arguments import BoolArray, FloatArray, IntArray, check_positive
+from engine.core.arguments import BoolArray, FloatArray, IntArray
 from engine.core.errors import InvalidProblemError
+from engine.core.options import check_positive
 from engine.crf.class_features import ClassExample, ClassFeatures, ClassScores
 from engine.crf.grid_features import CodeArray
 from engine.kernels import class_losses as begin
@@ -43,7 +44,7 @@ Gradient = tuple[float, FloatArray]
 
 @dataclass(frozen=True, slots=True)
 class ClassLoss:
-    """Which loss after how many sweeps.
+    """Options of a loss: its name, inference and number of sweeps.
 
     Parameters
     ----------
@@ -55,10 +56,10 @@ class ClassLoss:
     weights : tuple of float, of the pixels of each class in losses of single pixels; all 1 if empty
     is_potts : bool, whether derivatives in the weights of label pairs, all zero, may be left out as
         zeros: that takes half of the time.
-    gradient : one of `CLASS_GRADIENTS`: "truncated" goes back through every sweep. The others sweep
-        until messages rest (to ``threshold``, 1e-11 by default), in double precision, whatever
-        ``iterations``, and differentiate implicitly or by perturbation; the likelihood needs
-        neither there.
+    gradient : one of `CLASS_GRADIENTS`: "truncated" back-propagates through every sweep. The others
+        sweep until messages converge (to ``threshold``, 1e-11 by default), in double precision,
+        whatever ``iterations``, and differentiate implicitly or by perturbation; the likelihood
+        needs neither there.
     inference : "trw" or "mean-field", which sweeps in double precision always, and whose
         ``threshold`` is of the change of a marginal; local losses ignore it
 
@@ -97,12 +98,12 @@ def loss_and_gradient(example: ClassExample, theta: FloatArray, options: ClassLo
 
     Notes
     -----
-    Memory 16 L bytes a pixel and sweep; with messages at rest 32 L a pixel for each of the 30
+    Memory 16 L bytes a pixel and sweep; with converged messages 32 L a pixel for each of the 30
     vectors of "implicit", and for a few by perturbation.
     """
     if options.loss in LOCAL_LOSSES:
         return _local_loss(example, theta, options.loss)
-    run = _run if options.gradient == "truncated" else _run_at_rest
+    run = _run if options.gradient == "truncated" else _run_to_convergence
     if options.inference == "mean-field":
         run = _run_mean_field
     value, gradient = run(example, theta, options, is_held=False)
@@ -115,7 +116,7 @@ def loss_and_gradient(example: ClassExample, theta: FloatArray, options: ClassLo
 def _run(
     example: ClassExample, theta: FloatArray, options: ClassLoss, *, is_held: bool
 ) -> Gradient:
-    """Sweep keeping all messages, then walk back."""
+    """Sweep and keep all messages, then back-propagate through them."""
     chains = ClassMessages(example.features, theta)
     chains.is_plain = chains.is_plain and options.is_potts
     if is_held:
@@ -133,10 +134,10 @@ def _run(
     return value, pull_back(example, slopes)
 
 
-def _run_at_rest(
+def _run_to_convergence(
     example: ClassExample, theta: FloatArray, options: ClassLoss, *, is_held: bool
 ) -> Gradient:
-    """Sweep until messages rest, and differentiate there."""
+    """Sweep until messages converge, and differentiate there."""
     chains = ClassMessages(example.features, theta, is_double=True)
     chains.is_plain = chains.is_plain and options.is_potts
     if is_held:
@@ -144,7 +145,7 @@ def _run_at_rest(
     threshold = at_rest.REST if options.threshold is None else options.threshold
     at_rest.rest(chains, threshold)
     value, adjoint, slopes = begin_loss(chains, example, options)
-    if options.loss == LIKELIHOOD:  # log Z is stationary in messages at rest
+    if options.loss == LIKELIHOOD:  # log Z is stationary in converged messages
         return value, pull_back(example, slopes)
     if options.gradient == "implicit":
         at_rest.add_implicit(chains, adjoint, slopes)
@@ -157,7 +158,7 @@ def _run_at_rest(
 def _run_mean_field(
     example: ClassExample, theta: FloatArray, options: ClassLoss, *, is_held: bool
 ) -> Gradient:
-    """Pass forth and back, keeping all marginals or until they rest, and differentiate."""
+    """Pass forth and back, keeping all marginals or until they converge, and differentiate."""
     field = ClassMeanField(example.features, theta, example.labels if is_held else None)
     states: list[FloatArray] = []
     threshold = at_rest.REST if options.threshold is None else options.threshold
@@ -173,7 +174,7 @@ def _run_mean_field(
     value, adjoint, slopes = _begin_mean_field(field, example, options)
     if is_truncated:
         field.go_back(states, adjoint, slopes)
-    elif options.loss != LIKELIHOOD:  # which is stationary in marginals at rest
+    elif options.loss != LIKELIHOOD:  # the likelihood is stationary in converged marginals
         if options.gradient != "implicit":
             slope = adjoint / np.maximum(field.marginals, begin.SMALLEST)
             return value, field.perturbed(slope, SIDES[options.gradient], *limits)
@@ -184,7 +185,7 @@ def _run_mean_field(
 def _begin_mean_field(
     field: ClassMeanField, example: ClassExample, options: ClassLoss
 ) -> tuple[float, FloatArray, MeanFieldSlopes]:
-    """Return the loss, or the bound of the likelihood, and derivatives in log q and in scores."""
+    """Return the loss, or the likelihood's bound, with derivatives in log q and in scores."""
     n = field.nodes.shape[2]
     if options.loss == LIKELIHOOD:
         return field.lower_bound()
@@ -207,7 +208,7 @@ def _begin_mean_field(
 def begin_loss(
     chains: ClassMessages, example: ClassExample, options: ClassLoss
 ) -> tuple[float, Messages, ScoreSlopes]:
-    """Return the loss of the present messages, its derivatives in them and in the scores."""
+    """Return the loss of the present messages, with derivatives in messages and scores."""
     n = chains.potentials.shape[2]
     adjoint, slopes = np.empty_like(chains.messages), ScoreSlopes.zeros(chains)
     if options.loss in NODE_LOSSES:
@@ -236,7 +237,7 @@ def pull_back(example: ClassExample, slopes: ScoreSlopes) -> FloatArray:
 
 
 def _marginal_slope(chains: ClassMessages, example: ClassExample, options: ClassLoss) -> FloatArray:
-    """Return dQ/dtau of nodes and of edges' own entries, flat; see `at_rest.perturbed`."""
+    """Return dQ/dtau of nodes and of edges' own entries, flat; see `class_gradients.perturbed`."""
     marginals, chances = at_rest.own_marginals(chains, example.labels)
     nodes, edges = np.zeros_like(marginals), np.zeros_like(chances)
     if options.loss == CLIQUE:
@@ -264,7 +265,7 @@ def _marginal_slope(chains: ClassMessages, example: ClassExample, options: Class
 
 
 def _local_loss(example: ClassExample, theta: FloatArray, loss: str) -> Gradient:
-    """Losses that need no inference: what is unknown, and edges at it, do not count."""
+    """Return a loss that needs no inference; unknown pixels, and edges at them, do not count."""
     features, scores = example.features, example.features.scores(theta)
     extra, pairs = np.zeros_like(scores.agreement), np.zeros_like(scores.pairs)
     logits = scores.nodes.astype(np.float64)
@@ -272,9 +273,9 @@ def _local_loss(example: ClassExample, theta: FloatArray, loss: str) -> Gradient
     labels = np.where(known, example.labels, 0).astype(np.int64)
     neighbours = list(_neighbours(features, labels, known)) if loss == "pseudolikelihood" else []
     for one in neighbours:
-        table = scores.pairs[one.way]
+        table = scores.pairs[one.axis]
         logits[one.place] += (table.T if one.is_first else table)[one.label]
-        logits[(*one.place, one.label)] += scores.agreement[one.way][one.code]
+        logits[(*one.place, one.label)] += scores.agreement[one.axis][one.code]
     norms = np.logaddexp.reduce(logits, axis=2)
     chosen = np.take_along_axis(logits, labels[..., None], axis=2)[..., 0]
     value = float((norms - chosen)[known].sum())
@@ -282,37 +283,37 @@ def _local_loss(example: ClassExample, theta: FloatArray, loss: str) -> Gradient
     slope[(*np.nonzero(known), labels[known])] -= 1.0
     slope[~known] = 0.0
     for one in neighbours:
-        table = pairs[one.way]
+        table = pairs[one.axis]
         np.add.at(table.T if one.is_first else table, one.label, slope[one.place])
-        np.add.at(extra[one.way], one.code, slope[(*one.place, one.label)])
+        np.add.at(extra[one.axis], one.code, slope[(*one.place, one.label)])
     if loss == "piecewise":
-        for way in range(2):
-            value += _piecewise(features, scores, labels, known, way, extra[way], pairs[way])
+        for axis in range(2):
+            value += _piecewise(features, scores, labels, known, axis, extra[axis], pairs[axis])
     return value, features.pull_back(slope, extra, pairs)
 
 
 @dataclass(frozen=True, slots=True)
 class _Neighbours:
-    """Pixels, (rows, columns), with a neighbour of known label; whether they are the first end."""
+    """Pixels, (rows, columns), with a neighbour of known label on one side in one direction."""
 
     place: tuple[IntArray, IntArray]
     label: IntArray
     code: CodeArray
-    way: int
+    axis: int
     is_first: bool
 
 
 def _neighbours(
     features: ClassFeatures, labels: IntArray, known: BoolArray
 ) -> Iterator[_Neighbours]:
-    for way, codes in enumerate(features.codes):
+    for axis, codes in enumerate(features.codes):
         rows, columns = np.nonzero(np.ones(codes.shape, dtype=bool))
         code = codes[rows, columns]
-        first, second = (rows, columns), (rows + way, columns + 1 - way)
+        first, second = (rows, columns), (rows + axis, columns + 1 - axis)
         for is_first, place, other in ((True, first, second), (False, second, first)):
             seen = known[other]
             here = (place[0][seen], place[1][seen])
-            yield _Neighbours(here, labels[other][seen], code[seen], way, is_first)
+            yield _Neighbours(here, labels[other][seen], code[seen], axis, is_first)
 
 
 def _piecewise(
@@ -320,16 +321,16 @@ def _piecewise(
     scores: ClassScores,
     labels: IntArray,
     known: BoolArray,
-    way: int,
+    axis: int,
     extra: FloatArray,
     pairs: FloatArray,
 ) -> float:
-    """The loss of each edge between known pixels by itself."""
-    codes, n = features.codes[way], len(pairs)
+    """Return the summed losses of the single edges between known pixels."""
+    codes, n = features.codes[axis], len(pairs)
     rows, columns = np.nonzero(np.ones(codes.shape, dtype=bool))
-    first, second = (rows, columns), (rows + way, columns + 1 - way)
+    first, second = (rows, columns), (rows + axis, columns + 1 - axis)
     both = known[first] & known[second]
-    tables = scores.pairs[way] + scores.agreement[way][:, None, None] * np.eye(n)
+    tables = scores.pairs[axis] + scores.agreement[axis][:, None, None] * np.eye(n)
     counts = np.zeros_like(tables)
     places = (codes[rows, columns], labels[first], labels[second])
     np.add.at(counts, tuple(place[both] for place in places), 1.0)

@@ -1,8 +1,8 @@
 """Losses of a picture with several classes under mean field, with exact derivatives.
 
-What `engine.objectives.class_losses` is for tree-reweighted messages: the same losses, truncated,
-with a threshold, or at rest by implicit differentiation and by perturbation. The surrogate
-likelihood is here the negative of mean field's lower bound of what is known,
+The counterpart of `engine.objectives.class_losses`, for tree-reweighted messages: the same losses,
+truncated, with a threshold, or converged with implicit differentiation or perturbation. The
+surrogate likelihood is here the negative of mean field's lower bound for the known labels,
 
     log Z >= F(q) = sum_i <theta_i, q_i> + sum_ij q_i^T theta_ij q_j - sum_i <q_i, log q_i>.
 
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import scipy  # its parts load when first used
+import scipy  # submodules load when first used
 
 from engine.core.arguments import BoolArray, FloatArray
 from engine.crf.class_features import ClassFeatures, ClassLabels
@@ -23,7 +23,7 @@ from engine.kernels.class_mean_field import pass_once, reverse_pass
 from engine.objectives.perturbation import perturbed_gradient
 
 ACCURACY, RESTART, ROUNDS = 1e-10, 30, 20
-"""Of GMRES: the relative residual, vectors that are kept, and times that it begins anew."""
+"""Limits of GMRES: the relative residual, the vectors that it keeps, and the restarts."""
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ class ClassMeanField:
     ----------
     features : ClassFeatures
     theta : ndarray, shape (K,)
-    labels : ndarray, shape (rows, columns), uint8, optional: pixels of known label have no other.
+    labels : ndarray, shape (rows, columns), uint8, optional: known pixels are fixed to their label.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class ClassMeanField:
         self.logs = np.log(self.marginals)
 
     def zeros(self) -> MeanFieldSlopes:
-        """Return slopes of nothing."""
+        """Return slopes that are all 0."""
         _, _, tables, agreement = self._edges
         pairs = np.zeros((2, *tables.shape[1:]))
         return MeanFieldSlopes(np.zeros_like(self.nodes), np.zeros_like(agreement), pairs)
@@ -84,15 +84,15 @@ class ClassMeanField:
     def go_back(
         self, states: list[FloatArray], adjoint: FloatArray, slopes: MeanFieldSlopes
     ) -> None:
-        """Undo the passes of ``sweep``: derivatives in log q become those in the scores."""
+        """Back-propagate derivatives in log q through the passes of ``sweep`` to the scores."""
         ends = list(pairwise([*states, self.marginals]))
         for place in range(len(ends) - 1, -1, -1):
             self._undo(place % 2 == 0, *ends[place], adjoint, slopes)
 
     def add_implicit(self, begun: FloatArray, slopes: MeanFieldSlopes) -> None:
-        """Add to ``slopes`` what a loss, its derivatives in log q begun, owes to marginals at rest.
+        """Add to ``slopes`` a loss's derivatives through converged marginals.
 
-        At rest log q = F(log q, theta), so the derivative solves g = begun + (dF/dlog q)^T g.
+        Since log q = F(log q, theta) there, the derivative solves g = begun + (dF/dlog q)^T g.
         """
         spare = self.zeros()
 
@@ -113,9 +113,9 @@ class ClassMeanField:
     def perturbed(
         self, slope: FloatArray, sides: int, threshold: float, most_sweeps: int
     ) -> FloatArray:
-        """Return dQ/dtheta, shape (K,), of marginals at rest, which end at scores moved a little.
+        """Return dQ/dtheta, shape (K,), of converged marginals; they end at slightly moved scores.
 
-        ``slope`` is dQ/dq, shape (H, W, L): losses of mean field look at pixels alone.
+        ``slope`` is dQ/dq, shape (H, W, L): mean-field losses depend on pixels alone.
         """
 
         def solve(scores: FloatArray) -> FloatArray:
@@ -138,23 +138,23 @@ class ClassMeanField:
         reverse_pass(*self._edges, is_forth, before, after, adjoint, *sums)
 
     def lower_bound(self) -> tuple[float, FloatArray, MeanFieldSlopes]:
-        """Return F(q), never above log Z, its derivatives in log q, and those in the scores."""
+        """Return F(q), never above log Z, with its derivatives in log q and in the scores."""
         q, slopes = self.marginals, self.zeros()
         codes, tables, agreement = self._edges[:2], self._edges[2], self._edges[3]
         slopes.nodes[...] = q
         logits = np.where(q > 0.0, self.nodes, 0.0)
         value = float((q * (logits - np.where(q > 0.0, self.logs, 0.0))).sum())
-        for way in range(2):
-            first, second = (q[:, :-1], q[:, 1:]) if way == 0 else (q[:-1], q[1:])
+        for axis in range(2):
+            first, second = (q[:, :-1], q[:, 1:]) if axis == 0 else (q[:-1], q[1:])
             equal = (first * second).sum(axis=2)
-            np.add.at(slopes.agreement[way], codes[way], equal)
-            slopes.pairs[way] = np.einsum("ijx,ijy->xy", first, second)
-            value += float((slopes.pairs[way] * tables[2 * way]).sum())
-            value += float((equal * agreement[way][codes[way]]).sum())
-            strengths = agreement[way][codes[way]][..., None]
-            to_first = second @ tables[2 * way + 1] + strengths * second
-            to_second = first @ tables[2 * way] + strengths * first
-            if way == 0:
+            np.add.at(slopes.agreement[axis], codes[axis], equal)
+            slopes.pairs[axis] = np.einsum("ijx,ijy->xy", first, second)
+            value += float((slopes.pairs[axis] * tables[2 * axis]).sum())
+            value += float((equal * agreement[axis][codes[axis]]).sum())
+            strengths = agreement[axis][codes[axis]][..., None]
+            to_first = second @ tables[2 * axis + 1] + strengths * second
+            to_second = first @ tables[2 * axis] + strengths * first
+            if axis == 0:
                 logits[:, :-1] += to_first
                 logits[:, 1:] += to_second
             else:

@@ -1,4 +1,4 @@
-"""Messages of one picture with several classes: marginals and bounds."""
+"""Tree-reweighted messages of one picture with several classes: marginals and bounds."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,26 +11,26 @@ from engine.kernels.class_bounds import bound_log_partition, complete_edges
 from engine.kernels.threads import for_row_ranges
 
 NODE_RANGE = 60.0
-"""Node scores so far below a pixel's best count as this far: a bound stays a bound."""
+"""Largest distance of a node score below its pixel's best, nats; lower ones are raised to it."""
 
 EDGE_RANGE = 18.0
-"""Scores of label pairs lie at most so far apart within a table, nats: exp(2 x this) in float32."""
+"""Largest spread of label-pair scores in one table, nats: exp(2 x this) must fit in float32."""
 
 ROUNDS = 60
-"""Scalings of an edge's table to its margins before what is left is put right."""
+"""Scalings of an edge's table to its margins before the remaining error is corrected."""
 
 ROUNDING = 5e-7
-"""Share of the size of float32 scores by which the bound is raised."""
+"""Allowance for rounding in the bound, as a share of the size of the float32 scores."""
 
 SMALL_GRID = 512
-"""Rows from which a sweep is shared among threads, where the caller allows it."""
+"""Number of rows from which threads share a sweep, if the caller allows it."""
 
 Messages = NDArray[np.float32]
-"""Of one picture, (4, rows, columns, L); float64 where all is kept in double precision."""
+"""Messages of one picture, (4, rows, columns, L); float64 in double precision."""
 
 
 class ClassMessages:
-    """Messages of one picture at one theta.
+    """Tree-reweighted messages of one picture at one theta.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class ClassMessages:
     messages : ndarray, shape (4, rows, columns, L), float32, optional
         Warm start, changed in place; ones by default.
     is_shared : bool, whether sweeps may use several threads.
-    is_double : bool, whether all is kept in double precision; ``messages`` then too.
+    is_double : bool, whether all arrays are in double precision; ``messages`` must be too.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class ClassMessages:
         is_shared: bool = False,
         is_double: bool = False,
     ) -> None:
-        # To the type checker all is single.
+        # The type checker sees single precision everywhere.
         kind: type[np.float32] = np.float64 if is_double else np.float32  # type: ignore[assignment]
         self.features, self.scores = features, features.scores(theta)
         self._is_shared = is_shared
@@ -65,7 +65,7 @@ class ClassMessages:
         pairs = pairs - highest[:, None, None]
         sizes = [codes.size for codes in features.codes]
         self.level = float(tops.sum(dtype=np.float64)) + float(highest @ sizes)
-        # Scores are float32: the bound allows for what they lost.
+        # Scores are float32: the bound allows for their rounding.
         size = float(np.abs(tops).sum(dtype=np.float64)) - float(nodes.sum(dtype=np.float64))
         self._offset = self.level + ROUNDING * size
         self._pairs = np.exp(2.0 * np.maximum(pairs, -EDGE_RANGE))
@@ -79,12 +79,12 @@ class ClassMessages:
 
     @property
     def fixed(self) -> tuple[Messages, CodeArray, CodeArray, Messages, Messages, bool]:
-        """What every kernel asks for first."""
+        """First arguments of every kernel."""
         right, down = self.features.codes
         return self.potentials, right, down, self.tables, self.extra, self.is_plain
 
     def hold(self, labels: ClassLabels) -> None:
-        """Give pixels of known label no other; ``level``, of all scores, then counts these."""
+        """Fix pixels of known label to that label; ``level``, of all scores, then counts these."""
         count = self.potentials.shape[2]
         known = labels < count
         held = (*np.nonzero(known), labels[known])
@@ -101,7 +101,7 @@ class ClassMessages:
         return change
 
     def _sweep_once(self) -> float:
-        """One sweep of all rows, or of a range of rows a thread and then between the ranges."""
+        """Sweep all rows, or one range of rows a thread and then between the ranges."""
         changes: dict[int, float] = {}
 
         def some(first: int, last: int) -> None:
@@ -128,8 +128,8 @@ class ClassMessages:
     def upper_bound(self) -> float:
         """Return an upper bound of log Z_rho, nats.
 
-        Raised low scores only raise it; agreement beyond the range, which learned weights never
-        come near, would not, and is added at its full size.
+        Raising low scores only raises the bound. Clipping agreement beyond the range, which learned
+        weights never reach, would not, so that its full size is added.
         """
         bound = bound_log_partition(
             self._nodes, *self.features.codes, self._pairs, self._agreement, self.messages
@@ -141,7 +141,7 @@ class ClassMessages:
         return float(bound) + self._offset
 
     def summarise(self, marginals: NDArray[np.float32]) -> tuple[FloatArray, float]:
-        """Return phi(tau) and H_rho(tau) of node marginals with nearly their best edge tables."""
+        """Return phi(tau) and H_rho(tau) of node marginals with near-optimal edge tables."""
         nodes = marginals.astype(np.float64)
         nodes /= nodes.sum(axis=2, keepdims=True)
         n = nodes.shape[2]

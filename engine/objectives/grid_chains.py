@@ -18,14 +18,14 @@ from engine.kernels.grid_chains import (
 Codes = NDArray[np.uint8] | NDArray[np.int32]
 
 EXPONENT_LIMIT = 150.0
-"""Log table entries below minus this are raised to it (see `SCORE_LIMIT` of the kernel)."""
+"""Largest size of negative log table entries; lower ones are raised (see `SCORE_LIMIT`)."""
 
 RATIO_LIMIT = 300.0
-"""Log odds ratios are kept within this, so that their squares can be formed."""
+"""Largest size of log odds ratios, so that their squares can be formed."""
 
 
 class CodedChains:
-    """Messages of one grid whose edges are codes into two lists of tables.
+    """Tree-reweighted messages of one grid whose edges are codes into two lists of tables.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class CodedChains:
     rho : float
         In (0, 1]; the bound holds up to 1/2.
     messages : ndarray, shape (4, rows, columns)
-        Where to start, changed in place.
+        Starting messages, changed in place.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class CodedChains:
         node = scores.node
         self.odds = np.exp(np.clip(node, -SCORE_LIMIT, SCORE_LIMIT))
         self._offset = scores.offset
-        if node.max() > SCORE_LIMIT:  # by so much at most does clipping lower log Z
+        if node.max() > SCORE_LIMIT:  # the most by which clipping lowers log Z
             self._offset += float(np.maximum(node - SCORE_LIMIT, 0.0).sum())
         tables = []
         for edges, table in zip(codes, (scores.horizontal, scores.vertical), strict=True):
@@ -59,7 +59,7 @@ class CodedChains:
     def sweep(self, count: int) -> float:
         """Pass ``count`` times forward and backward; return the last largest relative change.
 
-        It is NaN if a message is not a number: backward passes lead from all pixels to the first.
+        It is NaN if any message is NaN: backward passes lead from all pixels to the first.
         """
         change = 0.0
         for _ in range(count):
@@ -68,12 +68,12 @@ class CodedChains:
         return float("nan") if np.isnan(into_first) else change
 
     def upper_bound(self) -> float:
-        """Return a certified upper bound of log Z_rho(theta), nats; rho must be 1/2 at most."""
+        """Return a certified upper bound of log Z_rho(theta), nats; rho must be at most 1/2."""
         bound = bound_log_partition(self.odds, *self.codes, *self.tables, self.rho, self.messages)
         return float(bound + self._offset)
 
     def node_marginals(self) -> FloatArray:
-        """Return tau_i(1), shape (rows, columns); edges completed by ``complete`` fit them."""
+        """Return tau_i(1), shape (rows, columns); the tables of ``complete`` have these margins."""
         nodes = np.empty(self.scores.node.shape)
         node_marginals(self.odds, self.rho, self.messages, nodes)
         return nodes
@@ -85,7 +85,7 @@ class CodedChains:
         return right, down, float(entropy)
 
     def edge_marginals(self, nodes: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the edge tables that fit ``nodes``, shapes (., ., 2, 2), right and down."""
+        """Return edge tables with margins ``nodes``, shapes (., ., 2, 2), right and down."""
         tables = tuple(np.empty((*codes.shape, 2, 2)) for codes in self.codes)
         for k in range(2):
             fill_edge_tables(nodes, self.codes[k], self._ratios[k], k == 1, tables[k])
@@ -93,7 +93,7 @@ class CodedChains:
 
 
 class GridChains(CodedChains):
-    """Messages of one picture at one theta: sweeps, upper bound, feasible pseudomarginals.
+    """Tree-reweighted messages of one picture at one theta, with bound and pseudomarginals.
 
     Parameters
     ----------
@@ -141,12 +141,12 @@ class GridChains(CodedChains):
 
 
 def largest_entries(tables: FloatArray) -> FloatArray:
-    """Return the largest of the four entries of each table, (n, 4), shape (n,)."""
+    """Return the largest entry of each table of (n, 4), shape (n,)."""
     first, second = (np.maximum(tables[:, k], tables[:, k + 1]) for k in (0, 2))
     return np.maximum(first, second)
 
 
 def _odds_ratios(tables: FloatArray) -> FloatArray:
-    """Odds ratio of exp(tables), shape (n_codes,), kept within the range of doubles."""
+    """Return the odds ratios of exp(tables), shape (n_codes,), within the range of doubles."""
     interaction = tables[:, 0] + tables[:, 3] - tables[:, 1] - tables[:, 2]
     return np.exp(np.clip(interaction, -RATIO_LIMIT, RATIO_LIMIT))

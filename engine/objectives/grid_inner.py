@@ -1,4 +1,4 @@
-"""The inner maximisation for pictures: warm tree-reweighted messages with a certificate."""
+"""Inner maximisation for pictures: warm-started tree-reweighted messages with a certificate."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,19 +16,19 @@ from engine.objectives.grid_chains import GridChains
 from engine.objectives.protocol import InnerSolution, WarmStart
 
 MAX_SWEEPS = 400
-"""Safety limit of one inner solve; strong models need a few dozen sweeps from cold."""
+"""Maximum number of sweeps of an inner solve; strong models need a few dozen from cold."""
 
 IDLE, SPARING = 0.3, 0.7
-"""After sweeps that left less than `IDLE` of the gap allowed, this share of them comes first."""
+"""If the gap is below `IDLE` of the allowed gap, the next solve starts with fewer sweeps."""
 
 FIRST_ACCURACY = 1e-4
-"""Nats a pixel: about a thousandth of the objective a pixel of a fitted model."""
+"""Accuracy of the first solve, nats a pixel: about 0.1 % of a fitted model's objective a pixel."""
 
 MAX_VISITED = 150
-"""Solved points kept for the curvature."""
+"""Number of solved points kept for the curvature."""
 
 CURVATURE_STRIDE = 37
-"""One pixel in so many enters the estimate of the curvature; prime, so that no column repeats."""
+"""Stride of the pixels in the curvature estimate; prime, so that no column repeats."""
 
 
 def check_rho(rho: float) -> float:
@@ -49,10 +49,10 @@ def check_rho(rho: float) -> float:
 
 @runtime_checkable
 class PictureGroup(Protocol):
-    """Labelled pictures and their messages, wherever they live: on this host or on several.
+    """Labelled pictures and their messages, on this host or on several.
 
-    Every answer lists the pictures in the order of the group. Sums are taken over that order by
-    whoever asks, so that they round alike however the pictures are spread.
+    Every result lists the pictures in the order of the group. Callers sum in that order, so that
+    sums round alike however the pictures are distributed.
     """
 
     def observe(self) -> list[tuple[FloatArray, int]]:
@@ -66,10 +66,10 @@ class PictureGroup(Protocol):
 
 
 class LocalPictures:
-    """A `PictureGroup` on this host, worked on by several threads.
+    """`PictureGroup` on this host, processed by several threads.
 
-    The examples may be any sequence, for instance one that reads each example from disk: an example
-    is asked for once a solve and let go. What stays between solves are the messages,
+    The examples may be any sequence, for instance one that reads each example from disk: a solve
+    reads each example once and keeps none. Only the messages remain between solves,
     ``messages[m]`` of shape (4, rows, columns).
 
     Parameters
@@ -77,11 +77,11 @@ class LocalPictures:
     examples : Sequence of GridExample
     rho : float, in (0, 1/2]
     threads : int
-        Pictures worked on at the same time; the kernels run without the interpreter's lock.
+        Pictures processed at the same time; the kernels run without the interpreter's lock.
     should_stop : StopCallback
-        Asked before every picture; StoppedError then.
+        Called before every picture; if it returns True, StoppedError is raised.
     places : sequence of int, optional
-        Of the examples among all that are learned from; 0, 1, 2, ... by default.
+        Indices of the examples among all training examples; 0, 1, 2, ... by default.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class LocalPictures:
         self._messages: list[FloatArray] = []
 
     def observe(self) -> list[tuple[FloatArray, int]]:
-        """See `PictureGroup.observe`; messages begin anew."""
+        """Reset the messages and return the statistics; see `PictureGroup.observe`."""
         store, observed = ArrayStore(), []
         for example in self._examples:
             features = example.features
@@ -109,22 +109,22 @@ class LocalPictures:
         return observed
 
     def solve(self, theta: FloatArray, share: float) -> list[InnerSolution]:
-        """See `PictureGroup.solve`."""
+        """Solve every picture; see `PictureGroup.solve`."""
         with ThreadPoolExecutor(self._threads) as pool:
             count = len(self._examples)
             return list(pool.map(lambda m: self._solve_one(m, theta, share), range(count)))
 
     def curvature(self, theta: FloatArray) -> list[FloatArray]:
-        """See `PictureGroup.curvature`; nodes and edges count as independent."""
+        """Estimate every Hessian with independent nodes and edges; see `PictureGroup.curvature`."""
         with ThreadPoolExecutor(self._threads) as pool:
             count = len(self._examples)
             return list(pool.map(lambda m: self._curvature_one(m, theta), range(count)))
 
     def _solve_one(self, index: int, theta: FloatArray, share: float) -> InnerSolution:
-        """Sweep until bound and feasible value of one picture agree to ``share`` a pixel.
+        """Sweep one picture until bound and feasible value agree to ``share`` nats a pixel.
 
-        The number of sweeps that sufficed last time comes first, so that the comparison, which
-        costs as much as several sweeps, is usually made once; fewer when they did too much.
+        It starts with the number of sweeps that sufficed last time, or fewer if they were too many,
+        so that the comparison, which costs as much as several sweeps, is usually made once.
         """
         if self._should_stop():
             raise StoppedError("Learning was stopped.")
@@ -171,12 +171,12 @@ class GridSetInnerProblem:
         The latter with an appearance probability of its own.
     rho : float, in (0, 1/2]
     threads : int
-        Pictures of a sequence worked on at the same time.
+        Pictures of a sequence processed at the same time.
     curvature : ndarray, shape (K, K), optional
-        What ``curvature`` answers, for instance `learned_curvature` of a subset times the ratio
+        Returned by ``curvature``, for instance `learned_curvature` of a subset times the ratio
         of the numbers of pixels; by default an estimate from sampled pixels.
     should_stop : StopCallback
-        Asked before every picture of a sequence; ``maximise`` then raises StoppedError.
+        Called before every picture of a sequence; if True, ``maximise`` raises StoppedError.
     """
 
     def __init__(
@@ -218,8 +218,8 @@ class GridSetInnerProblem:
     ) -> InnerSolution:
         """Solve every picture from its last messages; see `InnerProblem.maximise`.
 
-        Before any bound is known the caller cannot say which accuracy it needs; the first solve
-        therefore settles for `FIRST_ACCURACY` a pixel.
+        Before any bound is known the caller does not know which accuracy it needs; the first solve
+        therefore stops at `FIRST_ACCURACY` a pixel.
         """
         share = accuracy / self.n_pixels
         if self.theta is None:
@@ -244,7 +244,7 @@ class GridSetInnerProblem:
     def learned_curvature(self) -> FloatArray:
         """Return the curvature corrected along every step between solved points, shape (K, K).
 
-        BFGS updates: the result maps each step in theta to the change of phi(tau) that was seen.
+        BFGS updates: the result maps each step in theta to the observed change of phi(tau).
         """
         theta = np.zeros(len(self.observed)) if self.theta is None else self.theta
         matrix = self.curvature(theta, {}).copy()

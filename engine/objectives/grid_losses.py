@@ -1,7 +1,7 @@
 """Losses of a labelled picture as functions of theta, with exact derivatives.
 
-Marginal losses are functions of the pseudomarginals after a fixed number of sweeps, or after as
-many as a threshold asks for; derivatives run back through the sweeps (truncated fitting and
+Marginal losses are functions of the pseudomarginals after a fixed number of sweeps, or after the
+number that reaches a threshold; derivatives run back through the sweeps (truncated fitting and
 back-propagation). The pseudolikelihood, the piecewise likelihood and the independent logistic
 loss need no inference. Values are sums over the picture, nats; smaller is better.
 
@@ -15,8 +15,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from engine.core.arguments import FloatArray, check_positive
-from engine.core.errors import InvalidProblemError
+from engine.core.arguments import FloatArray
+from engine.core.options import check_choice, check_number, check_whole
 from engine.crf.grid_features import CodeArray, GridExample, GridScores
 from engine.kernels import backpropagation as back
 from engine.kernels.edge_codes import count_label_pairs
@@ -30,7 +30,6 @@ from engine.kernels.mean_field_grid import (
 )
 from engine.kernels.pseudolikelihood_grid import pseudolikelihood
 from engine.objectives.grid_chains import GridChains
-from engine.objectives.grid_inner import check_rho
 
 MARGINAL_LOSSES = {
     "surrogate-likelihood": back.SURROGATE_LIKELIHOOD,
@@ -43,18 +42,18 @@ LOCAL_LOSSES = ("pseudolikelihood", "piecewise", "independent")
 INFERENCES = ("trw", "mean-field")
 
 COUPLING = np.array([1.0, -1.0, -1.0, 1.0])
-"""J_ij of a table (00, 01, 10, 11)."""
+"""Coefficients of J_ij in the entries (00, 01, 10, 11) of a table."""
 
 NOTHING = np.empty((0, 0))
-"""No adjoint of log odds: only the last pass has one."""
+"""Empty adjoint of log odds: only the last pass has one."""
 
 MAX_SWEEPS = 500
-"""Sweeps after which a threshold counts as unreachable, and the loss is that of so many sweeps."""
+"""Maximum number of sweeps to reach a threshold; the loss is then that of the last sweep."""
 
 
 @dataclass(frozen=True, slots=True)
 class LossOptions:
-    """Which loss of which inference.
+    """Options of a loss: its name and its inference.
 
     Parameters
     ----------
@@ -82,17 +81,12 @@ class LossOptions:
 
     def __post_init__(self) -> None:
         """Raise InvalidProblemError for an unknown name or a number out of range."""
-        if self.loss not in MARGINAL_LOSSES and self.loss not in LOCAL_LOSSES:
-            names = ", ".join([*MARGINAL_LOSSES, *LOCAL_LOSSES])
-            raise InvalidProblemError(f"loss: expected one of {names}, received {self.loss!r}.")
-        if self.inference not in INFERENCES:
-            raise InvalidProblemError(
-                f"inference: expected trw or mean-field, received {self.inference!r}."
-            )
-        if self.iterations < 1 or (self.threshold is not None and not self.threshold > 0.0):
-            raise InvalidProblemError("iterations and threshold must be above 0.")
-        check_positive("sharpness", self.sharpness)
-        check_rho(self.rho)
+        check_choice("loss", self.loss, (*MARGINAL_LOSSES, *LOCAL_LOSSES))
+        check_choice("inference", self.inference, INFERENCES)
+        check_whole("iterations", self.iterations, at_least=1)
+        check_number("threshold", self.threshold, above=0.0, optional=True)
+        check_number("sharpness", self.sharpness, above=0.0)
+        check_number("rho", self.rho, above=0.0, at_most=0.5)
 
 
 @dataclass(slots=True)
@@ -105,7 +99,7 @@ class _Adjoints:
 
 
 class Tape:
-    """Copies of what an inference run went through, in memory used again by the next run.
+    """Copies of the states of an inference run, in memory that the next run uses again.
 
     Fresh memory for every copy costs as much as the sweeps: the system clears it page by page.
     """
@@ -115,11 +109,11 @@ class Tape:
         self._room: list[FloatArray] = []
 
     def rewind(self) -> None:
-        """Forget the states; the memory stays."""
+        """Drop the states but keep the memory."""
         self.states.clear()
 
     def keep(self, state: FloatArray) -> None:
-        """Copy a state to the end."""
+        """Append a copy of a state."""
         place = len(self.states)
         if place == len(self._room):
             self._room.append(np.empty(state.size))
@@ -138,7 +132,7 @@ def loss_and_gradient(
     Notes
     -----
     Time about three times that of the sweeps; memory 32 (mean field: 16) bytes a pixel and sweep,
-    in ``tape`` if the caller has one to spare: one run at a time.
+    in ``tape`` if the caller gives one, for one run at a time.
     """
     tape = Tape() if tape is None else tape
     tape.rewind()
@@ -161,7 +155,7 @@ def loss_and_gradient(
 def _tree_reweighted_loss(
     example: GridExample, theta: FloatArray, options: LossOptions, tape: Tape, adjoints: _Adjoints
 ) -> float:
-    """Sweep forward keeping all messages, then walk back."""
+    """Sweep forward and keep all messages, then back-propagate."""
     chains = GridChains(example.features, options.rho, theta)
     tape.keep(chains.messages)
     for _ in range(options.iterations if options.threshold is None else MAX_SWEEPS):
@@ -196,7 +190,7 @@ def _tree_reweighted_loss(
 def _mean_field_loss(
     example: GridExample, scores: GridScores, options: LossOptions, tape: Tape, adjoints: _Adjoints
 ) -> float:
-    """Pass forth and back keeping all marginals, then walk back."""
+    """Pass forth and back and keep all marginals, then back-propagate."""
     edges = example.features.edges
     codes = (edges.horizontal, edges.vertical)
     tables = (scores.horizontal, scores.vertical)
@@ -243,7 +237,7 @@ def _pass_forth_and_back(
     options: LossOptions,
     tape: Tape,
 ) -> FloatArray:
-    """Keep the marginals before and after every pass, and return the last."""
+    """Pass forth and back, keep the marginals of every pass, and return the last."""
     q = np.full(bases.shape, 0.5)
     tape.keep(q)
     for _ in range(options.iterations if options.threshold is None else MAX_SWEEPS):
@@ -257,7 +251,7 @@ def _pass_forth_and_back(
 
 
 def _local_loss(example: GridExample, scores: GridScores, loss: str, adjoints: _Adjoints) -> float:
-    """Losses that need no inference."""
+    """Return a loss that needs no inference, and add its adjoints."""
     edges, labels = example.features.edges, example.labels
     if loss == "pseudolikelihood":
         return float(

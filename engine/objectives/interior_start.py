@@ -1,8 +1,8 @@
-"""A point in the relative interior of the perfect-matching polytope of any graph (Tang 2015, D.3).
+"""Relative interior point of the perfect-matching polytope of any graph (Tang 2015, D.3).
 
 Edges in no perfect matching are clamped to 0 and edges in every one to 1; the start is the average
-of matchings that between them use and avoid every other edge. One oracle call serves many edges:
-it maximises the number of edges not used so far, then minimises the number not avoided so far.
+of matchings that together use and avoid every other edge. One oracle call serves many edges: it
+maximises the number of edges not used so far, then minimises the number not avoided so far.
 """
 
 from collections.abc import Callable
@@ -11,13 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.core.arguments import BoolArray, FloatArray, IntArray, read_only
+from engine.core.options import check_whole
 
 MatchingOracle = Callable[[FloatArray], IntArray]  # edge weights (e,) -> indices of chosen edges
 
 
 @dataclass(frozen=True, slots=True)
 class InteriorStart:
-    """An interior point and the edges that have no choice.
+    """Interior point with the edges that are clamped to 0 and to 1.
 
     Parameters
     ----------
@@ -50,7 +51,7 @@ def find_interior_start(n_edges: int, oracle: MatchingOracle) -> InteriorStart:
     Returns
     -------
     InteriorStart
-        The point, and the edges without a choice.
+        The point, and the clamped edges.
 
     Raises
     ------
@@ -59,14 +60,15 @@ def find_interior_start(n_edges: int, oracle: MatchingOracle) -> InteriorStart:
 
     Notes
     -----
-    Every call but the last of each kind settles at least one edge, so there are at most e + 2; on
-    dense graphs about as many as nodes.
+    Every call but the last of each kind decides at least one edge, so there are at most e + 2
+    calls; on dense graphs about one a node.
 
     Examples
     --------
     >>> find_interior_start(2, lambda weights: np.array([int(weights.argmax())])).tau.tolist()
     [0.5, 0.5]
     """
+    check_whole("n_edges", n_edges)
     total = np.zeros(n_edges)
     is_used = np.zeros(n_edges, dtype=bool)
     is_avoided = np.zeros(n_edges, dtype=bool)

@@ -1,4 +1,4 @@
-"""The learning problem seen from both sides, and the gap between them.
+"""Dual and primal objectives of the learning problem, and the gap between them.
 
     dual    L(tau) = ||r(tau)||^2 / (2 lambda) - sum_m H_rho(tau^m)
             r(tau) = sum_m phi(Y^m) - phi(tau^m)
@@ -11,7 +11,7 @@ The certificate ``L(tau) - l_rho(theta)`` bounds the error of both sides wheneve
 marginal polytope and ``log Z_rho`` is bounded from above. The bound may be taken over a larger
 polytope (degree constraints without odd sets): that only lowers l_rho, so the gap stays valid and
 is merely wider than need be. The converse does not hold: a tau outside the marginal polytope could
-make L too small, which is why an inner solution says whether its tau was proved to be feasible.
+make L too small, which is why an inner solution records whether its tau was proved feasible.
 """
 
 from collections.abc import Sequence
@@ -19,15 +19,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.core.arguments import FloatArray, check_positive
+from engine.core.arguments import FloatArray
 from engine.core.errors import InvalidProblemError
 from engine.core.gap import relative_gap
+from engine.core.options import check_number
 from engine.objectives.protocol import InnerSolution
 
 
 @dataclass(frozen=True, slots=True)
 class LearningDual:
-    """The two objectives in terms of statistics and entropies; knows no structure.
+    """Dual and primal objectives as functions of statistics and entropies alone.
 
     Parameters
     ----------
@@ -50,7 +51,7 @@ class LearningDual:
         return (self.observed - statistics) / self.ridge
 
     def value(self, statistics: FloatArray, entropy: float) -> float:
-        """Return L(tau), as ``Objective`` asks."""
+        """Return L(tau) in nats; see ``Objective``."""
         return self.dual_value(statistics, entropy)
 
     def slope(self, statistics: FloatArray, change: FloatArray) -> tuple[float, float]:
@@ -61,7 +62,7 @@ class LearningDual:
 
     @property
     def key(self) -> FloatArray:
-        """Numbers that tell this problem from others: lambda and the observed statistics."""
+        """Numbers that identify this problem: lambda and the observed statistics."""
         return np.append(self.observed, self.ridge)
 
     def dual_value(self, statistics: FloatArray, entropy: float) -> float:
@@ -78,7 +79,7 @@ class LearningDual:
         return self.observed - statistics - self.ridge * theta
 
     def evaluate(self, theta: FloatArray, inner: Sequence[InnerSolution]) -> "Bounds":
-        """Return both bounds from one solved inner problem per observation."""
+        """Return both bounds, from one solved inner problem per observation."""
         points = [solution.certified_point for solution in inner]
         statistics = np.sum([phi for phi, _ in points], axis=0)
         entropy = sum(entropy for _, entropy in points)
@@ -92,14 +93,14 @@ class LearningDual:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """An upper and a lower bound of the optimum of the learning problem.
+    """Upper and lower bound of the optimum of the learning problem.
 
     Parameters
     ----------
     upper, lower : float
         Nats.
     is_certified : bool
-        Whether the upper one was proved.
+        Whether the upper bound was proved.
 
     Examples
     --------
@@ -135,7 +136,7 @@ def make_learning_dual(observed: Sequence[FloatArray], ridge: float) -> Learning
     Returns
     -------
     LearningDual
-        Of their sum.
+        The objective of the summed statistics.
 
     Raises
     ------
@@ -147,6 +148,7 @@ def make_learning_dual(observed: Sequence[FloatArray], ridge: float) -> Learning
     >>> make_learning_dual([np.ones(2), np.ones(2)], 1.0).observed.tolist()
     [2.0, 2.0]
     """
+    check_number("ridge", ridge, above=0.0)
     if not observed:
         raise InvalidProblemError("Learning needs at least one observation, received none.")
     lengths = {len(vector) for vector in observed}
@@ -154,4 +156,4 @@ def make_learning_dual(observed: Sequence[FloatArray], ridge: float) -> Learning
         raise InvalidProblemError(
             f"Observations have different numbers of features: {sorted(lengths)}."
         )
-    return LearningDual(np.sum(observed, axis=0), check_positive("ridge", ridge))
+    return LearningDual(np.sum(observed, axis=0), float(ridge))

@@ -1,7 +1,7 @@
-"""What a walk through the polytopes minimises: the learning dual, or the free energy of inference.
+"""Objectives that Frank-Wolfe minimises over the polytopes: learning dual and free energy.
 
 Both are a convex function of the summed statistics minus the entropies, so that one Frank-Wolfe
-serves learning and inference: they differ in which theta a step looks along.
+serves learning and inference: they differ in the theta at which a step calls the oracles.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from engine.oracles.protocol import LinearMinimizationOracle, Vertex, inner_prod
 
 
 class Objective(Protocol):
-    """L(tau) = f(sum_m phi(tau^m)) - sum_m H(tau^m), f convex and at most quadratic.
+    """Objective L(tau) = f(sum_m phi(tau^m)) - sum_m H(tau^m), f convex and at most quadratic.
 
     Examples
     --------
@@ -26,21 +26,21 @@ class Objective(Protocol):
 
     @property
     def key(self) -> FloatArray:
-        """Numbers that tell this problem from others, for checkpoints."""
+        """Numbers that identify this problem in checkpoints."""
 
     def parameters(self, statistics: FloatArray) -> FloatArray:
-        """Return theta = -grad f, shape (K,), at which the oracles are asked."""
+        """Return theta = -grad f, shape (K,), at which the oracles are called."""
 
     def value(self, statistics: FloatArray, entropy: float) -> float:
         """Return L(tau) in nats."""
 
     def slope(self, statistics: FloatArray, change: FloatArray) -> tuple[float, float]:
-        """Return the derivative of f(statistics + g change) at g = 0, and its constant second."""
+        """Return the first and the constant second derivative of f(statistics + g change) at 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class FreeEnergy:
-    """Inference: minimise -<theta, phi(tau)> - H(tau); the minimum is -log Z_rho(theta).
+    """Inference objective -<theta, phi(tau)> - H(tau); its minimum is -log Z_rho(theta).
 
     Parameters
     ----------
@@ -56,11 +56,11 @@ class FreeEnergy:
 
     @property
     def key(self) -> FloatArray:
-        """theta."""
+        """Fixed parameters theta that identify this problem."""
         return self.theta
 
     def parameters(self, statistics: FloatArray) -> FloatArray:
-        """Return theta."""
+        """Return the fixed theta, shape (K,)."""
         return self.theta
 
     def value(self, statistics: FloatArray, entropy: float) -> float:
@@ -68,20 +68,20 @@ class FreeEnergy:
         return -float(self.theta @ statistics) - entropy
 
     def slope(self, statistics: FloatArray, change: FloatArray) -> tuple[float, float]:
-        """Return the derivative along ``change``; the linear part does not bend."""
+        """Return the derivative along ``change``, and the second derivative, which is 0."""
         return -float(self.theta @ change), 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class FixedScores:
-    """Inference as a structure: the one feature is the score itself, and theta = 1.
+    """Structure for inference: its one feature is the score itself, and theta = 1.
 
     Parameters
     ----------
     values : ndarray, in the shape of a point, nats; -inf where an entry is impossible, whose
         weight in ``start`` must be 0.
     oracle, entropy, start : see ``Structure``.
-    share : float, what an entry counts in inner products: 1/2 in symmetric matrices.
+    share : float, weight of an entry in inner products: 1/2 in symmetric matrices.
 
     Examples
     --------
@@ -100,12 +100,12 @@ class FixedScores:
 
     @property
     def observed(self) -> FloatArray:
-        """Nothing was observed: one 0."""
+        """Observed statistics: one 0, since nothing was observed."""
         return np.zeros(1)
 
     @property
     def free_energy(self) -> FreeEnergy:
-        """The objective at theta = 1."""
+        """Free-energy objective at theta = 1."""
         return FreeEnergy(np.ones(1))
 
     def scores(self, theta: FloatArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""The variational problem of a pairwise model: max over tau of <tau, theta> + H_rho(tau)."""
+"""Variational problem of a pairwise model: max over tau of <tau, theta> + H_rho(tau)."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from engine.oracles.protocol import LinearMinimizationOracle
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairwiseFreeEnergy:
-    """The concave free energy log Z_rho = max <tau, theta> + H_rho(tau) of one model.
+    """Concave free energy log Z_rho = max <tau, theta> + H_rho(tau) of one model.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class PairwiseFreeEnergy:
     finite: FloatArray = field(init=False)  # scores with 0 at impossible entries
 
     def __post_init__(self) -> None:
-        """Raise InvalidProblemError if the scores do not fit, or hold NaN or +inf."""
+        """Raise InvalidProblemError if the scores' shape is wrong, or they contain NaN or +inf."""
         scores = np.asarray(self.scores, dtype=np.float64)
         impossible = np.isneginf(scores)
         finite = np.where(impossible, 0.0, scores)

@@ -1,4 +1,4 @@
-"""Losses of pseudomarginals of any pairwise model, with slopes; labels may be missing.
+"""Losses of pseudomarginals of any pairwise model, with slopes and missing labels.
 
 A loss is a function of flat tables of `engine.graphs.pairwise.PairwiseGraph`; its slope is dQ/dtau.
 Values are sums over nodes or edges, smaller is better.
@@ -10,8 +10,9 @@ Domke 2013, section 7 (table of losses).
 
 import numpy as np
 
-from engine.core.arguments import BoolArray, FloatArray, IntArray, check_positive
+from engine.core.arguments import BoolArray, FloatArray, IntArray
 from engine.core.errors import InvalidProblemError
+from engine.core.options import check_positive
 from engine.graphs.pairwise import PairwiseGraph
 
 PAIRWISE_LOSSES = (
@@ -21,7 +22,7 @@ PAIRWISE_LOSSES = (
     "clique-logistic",
 )
 HIDDEN = -1
-"""The label of a node that is not known."""
+"""Label of a node whose label is unknown."""
 
 FLOOR = 1e-300  # smallest probability whose logarithm is taken
 
@@ -38,7 +39,7 @@ def marginal_loss(
     Parameters
     ----------
     labels : ndarray, shape (n_nodes,), HIDDEN where unknown: such nodes, and edges at them, do not
-        count themselves, but what is known depends on their scores.
+        count themselves, but the marginals of known nodes depend on their scores.
     loss : one of `PAIRWISE_LOSSES`
     sharpness : alpha of the smoothed classification loss.
 
@@ -83,7 +84,7 @@ def _smoothed_classification(
     sharpness: float,
     slope: FloatArray,
 ) -> tuple[float, FloatArray]:
-    """Sigmoid of the likeliest wrong label's lead over the right one."""
+    """Return the sum over known nodes of sigmoids of the best wrong label's lead, and the slope."""
     others = tables.copy()
     others[own] = -np.inf
     nodes = np.flatnonzero(known & (graph.cardinalities > 1))

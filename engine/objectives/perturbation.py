@@ -1,4 +1,4 @@
-"""Gradients of functions of converged pseudomarginals, by moving the scores along a slope.
+"""Gradients of functions of converged pseudomarginals, by perturbing the scores along a slope.
 
 References
 ----------
@@ -9,11 +9,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from engine.core.arguments import FloatArray, check_positive
+from engine.core.arguments import FloatArray
 from engine.core.errors import InvalidProblemError
+from engine.core.options import check_positive
 
 Solver = Callable[[FloatArray], FloatArray]
-"""Scores to converged marginals, flat; they may be summed over scores that share a parameter."""
+"""Function from scores to flat converged marginals, possibly summed over shared parameters."""
 
 SIDES = {"one-sided": 1, "two-sided": 2, "four-sided": 4}
 
@@ -22,7 +23,7 @@ PERTURBATIONS = {
     2: ((1.0, 0.5), (-1.0, -0.5)),
     4: ((-2.0, 1 / 12), (-1.0, -8 / 12), (1.0, 8 / 12), (2.0, -1 / 12)),
 }
-"""For one, two and four sides: steps, in units of r, and weights."""
+"""Steps, in units of r, and weights of one, two and four sides."""
 
 
 def perturbed_gradient(
@@ -33,12 +34,12 @@ def perturbed_gradient(
     *,
     multiplier: float = 1.0,
 ) -> FloatArray:
-    """Return dQ/dtheta from marginals at scores moved along the slope, in the shape of marginals.
+    """Return dQ/dtheta, shaped as the marginals, from marginals at scores moved along the slope.
 
     With tau(theta) the maximum of <theta, tau> + H(tau) its Jacobian is symmetric, so that this is
     the change of tau along the slope dQ/dtau, over steps of r = m eps^(1/3) (1 + |theta|_inf) /
-    |slope|_inf, m the multiplier. With one side the marginals at the scores themselves are solved
-    for again, as accurately as the others.
+    |slope|_inf, m the multiplier. With one side the marginals at the unmoved scores are solved
+    again, as accurately as the others.
 
     Raises
     ------

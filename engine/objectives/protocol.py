@@ -1,10 +1,10 @@
-"""The contract: one observation is a structure, and learners and inference take nothing else.
+"""Protocol of a structure, the one kind of observation that learners and inference accept.
 
 A *structure* is one observation (X, Y): a polytope of points tau, given by an oracle that returns
 its vertices; a concave entropy H_rho on it; the scores A theta of its entries; and statistics phi,
-linear in tau. Points are float64 arrays of any shape, all of one structure alike; vertices are
-`engine.oracles.protocol.Vertex`. A new kind of problem writes a structure, and every learner
-(Frank-Wolfe, perceptron, support vectors) and every inference works on it.
+linear in tau. Points are float64 arrays of any shape, the same for all points of one structure;
+vertices are `engine.oracles.protocol.Vertex`. A new kind of problem defines a structure, and every
+learner (Frank-Wolfe, perceptron, support vectors) and every inference works on it.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,12 +21,12 @@ from engine.core.progress import StopCallback
 from engine.oracles.protocol import LinearMinimizationOracle, Vertex
 
 Point = FloatArray  # a point of the polytope; its shape is the structure's choice
-WarmStart = dict[str, NDArray[Any]]  # of a structure's own making; solvers hand it back unread
+WarmStart = dict[str, NDArray[Any]]  # private to a structure; solvers return it unread
 EntropyAlong = Callable[[float], tuple[float, float, float]]  # step g -> H, H', H'' in g (nats)
 
 
 class Entropy(Protocol):
-    """A concave function on the polytope, in nats.
+    """Concave entropy on the polytope, in nats.
 
     Examples
     --------
@@ -46,12 +46,12 @@ class Entropy(Protocol):
     def along(self, point: Point, vertex: Vertex) -> EntropyAlong:
         """Return the function of g that gives H(tau + g (v - tau)) with its first two derivatives.
 
-        It is asked before the point is moved, never after.
+        The function may be called only before the point is moved.
         """
 
 
 class CurvedEntropy(Entropy, Protocol):
-    """An entropy for solvers that move along many directions at once.
+    """Entropy for solvers that move along many directions at once.
 
     Examples
     --------
@@ -62,11 +62,11 @@ class CurvedEntropy(Entropy, Protocol):
     """
 
     def curvature_among(self, point: Point, start: Point, vertices: Sequence[Vertex]) -> FloatArray:
-        """Return -<a, grad^2 H(tau) b> for every two of start and vertices, (k + 1, k + 1)."""
+        """Return -<a, grad^2 H(tau) b> for every pair of start and vertices, (k + 1, k + 1)."""
 
 
 class Structure(Protocol):
-    """One observation (X, Y).
+    """One observation (X, Y): polytope, entropy, scores and statistics.
 
     Attributes
     ----------
@@ -77,9 +77,8 @@ class Structure(Protocol):
 
     Notes
     -----
-    Some learners ask for more and say so by name: max-margin learning for ``labels``, Y as a
-    Vertex; the solve in theta for what ``InnerProblem`` lists; correction of all weights for a
-    ``CurvedEntropy``.
+    Some learners need more attributes: max-margin learning ``labels``, Y as a Vertex; the solve in
+    theta those of ``InnerProblem``; fully corrective Frank-Wolfe a ``CurvedEntropy``.
 
     Examples
     --------
@@ -93,19 +92,19 @@ class Structure(Protocol):
 
     @property
     def observed(self) -> FloatArray:
-        """phi(Y), shape (K,)."""
+        """Observed statistics phi(Y), shape (K,)."""
 
     @property
     def start(self) -> Point:
-        """A point in the relative interior of the polytope."""
+        """Point in the relative interior of the polytope."""
 
     @property
     def oracle(self) -> LinearMinimizationOracle:
-        """The linear maximisation over the polytope."""
+        """Oracle of linear maximisation over the polytope."""
 
     @property
     def entropy(self) -> Entropy:
-        """H_rho."""
+        """Entropy H_rho on the polytope."""
 
     def scores(self, theta: FloatArray) -> FloatArray:
         """Return A theta in the shape of a point, nats; -inf where an entry is impossible."""
@@ -115,13 +114,13 @@ class Structure(Protocol):
 
 
 def check_parts(structures: Sequence[Any], *names: str) -> None:
-    """Raise InvalidProblemError naming every part that a solver needs and a structure lacks.
+    """Raise InvalidProblemError naming every attribute that a structure lacks.
 
     Parameters
     ----------
     structures : sequence
     *names : str
-        Parts, such as ``oracle.compute_extreme_point``.
+        Attributes that a solver needs, such as ``oracle.compute_extreme_point``.
 
     Examples
     --------
@@ -138,7 +137,7 @@ def check_parts(structures: Sequence[Any], *names: str) -> None:
 
 def _has(structure: Any, name: str) -> bool:
     if hasattr(type(structure), name):
-        return True  # without asking for it: a start may be large
+        return True  # without reading it: a start may be large
     try:
         return attrgetter(name)(structure) is not None
     except AttributeError:
@@ -147,7 +146,7 @@ def _has(structure: Any, name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class InnerSolution:
-    """The answer to one inner maximisation: max over tau of <theta, phi(tau)> + H_rho(tau).
+    """Result of one inner maximisation: max over tau of <theta, phi(tau)> + H_rho(tau).
 
     Parameters
     ----------
@@ -159,8 +158,8 @@ class InnerSolution:
     is_feasible : bool
         Whether tau was proved to lie in the polytope; if not, L(tau) is an estimate only.
     state : dict of arrays, from which the next call starts warm.
-    proved : tuple (phi (K,), entropy in nats) of a point nearby that was proved to lie in the
-        polytope, where tau was not; None without one.
+    proved : tuple (phi (K,), entropy in nats) of a nearby point that was proved to lie in the
+        polytope, if tau was not; None without such a point.
 
     Examples
     --------
@@ -179,7 +178,7 @@ class InnerSolution:
 
     @staticmethod
     def total(parts: "Sequence[InnerSolution]") -> "InnerSolution":
-        """Return the sum over observations that keep their own warm starts; all are feasible."""
+        """Return the sum of feasible solutions over observations with their own warm starts."""
         return InnerSolution(
             log_partition=sum(part.log_partition for part in parts),
             statistics=np.sum([part.statistics for part in parts], axis=0),
@@ -191,17 +190,17 @@ class InnerSolution:
 
     @property
     def is_certified(self) -> bool:
-        """Whether ``certified_point`` lies in the polytope."""
+        """True if ``certified_point`` lies in the polytope."""
         return self.is_feasible or self.proved is not None
 
     @property
     def certified_point(self) -> tuple[FloatArray, float]:
-        """phi and entropy of the point that the upper bound is taken at."""
+        """Statistics phi and entropy of the point of the upper bound."""
         return (self.statistics, self.entropy) if self.proved is None else self.proved
 
 
 class InnerProblem(Protocol):
-    """One observation for the solve in theta.
+    """One observation, or a sum of them, for the solve in theta.
 
     Examples
     --------
@@ -212,14 +211,14 @@ class InnerProblem(Protocol):
 
     @property
     def observed(self) -> FloatArray:
-        """phi(Y), shape (K,)."""
+        """Observed statistics phi(Y), shape (K,)."""
 
     def maximise(
         self, theta: FloatArray, state: WarmStart | None, accuracy: float
     ) -> InnerSolution:
         """Maximise <theta, phi(tau)> + H_rho(tau) from a warm state.
 
-        ``accuracy`` (nats) is the wanted difference between ``log_partition`` and the value at
+        ``accuracy`` (nats) is the target difference between ``log_partition`` and the value at
         the returned point; a solver that cannot reach it returns its best, never a wrong bound.
         """
 
@@ -232,17 +231,17 @@ class InnerProblem(Protocol):
 
 @runtime_checkable
 class HasVertices(Protocol):
-    """A problem whose best vertex is found much sooner than its maximum with entropy."""
+    """Problem whose best vertex is found much faster than its maximum with entropy."""
 
     def vertex_statistics(self, theta: FloatArray) -> FloatArray:
         """Return phi of a vertex that maximises <theta, phi>, shape (K,).
 
-        The entropy of a vertex is not negative: <theta, phi> is at most log Z_rho.
+        The entropy of a vertex is not negative, so that <theta, phi> is at most log Z_rho.
         """
 
 
 @runtime_checkable
 class Interruptible(Protocol):
-    """A problem whose solve asks, before every sweep, whether to raise ``StoppedError``."""
+    """Problem whose solve checks before every sweep whether to raise ``StoppedError``."""
 
     should_stop: StopCallback

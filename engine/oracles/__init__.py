@@ -1,6 +1,6 @@
-"""Linear maximisation over polytopes, MAP: matchings, minimum cuts, roof duality, programmes."""
+"""Linear maximisation (MAP) over polytopes: matchings, minimum cuts, roof duality, programmes."""
 
 import lazy_loader
 
-# The names stand in the stub beside this file; each is imported when it is first used.
+# The stub beside this file lists the names; each is imported when first used.
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,16 +1,20 @@
-"""Bipartite matching: linear assignment by SciPy, with duals of our own as its proof."""
+"""Bipartite matching: linear assignment by SciPy, proved by duals that are computed here."""
 
+import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
-from engine.core.arguments import FloatArray, IntArray, read_only
+from engine.core.arguments import MAX_WHOLE, FloatArray, IntArray, read_only
 from engine.core.errors import CertificateError, InfeasibleError
+from engine.core.exact_numbers import as_exact_numbers
+from engine.oracles.exact_matching import best_perfect_matching
 from engine.oracles.matching import as_bipartite_scores
+from engine.oracles.matching_gadgets import doubled_graph
 from engine.oracles.protocol import ExtremePoint, make_indicator
 
 ROUNDING = 64 * float(np.finfo(np.float64).eps)
@@ -18,18 +22,18 @@ ROUNDING = 64 * float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """A maximum-weight assignment of rows to columns with its certificate.
+    """Maximum-weight assignment of rows to columns with its certificate.
 
     Parameters
     ----------
     columns : ndarray, shape (n_rows,), int64
-        The column of each row, -1 for rows left over where there are more rows than columns.
+        The column of each row, -1 for unmatched rows if there are more rows than columns.
     weight, upper_bound : float
-        Sum of the chosen scores, and a dual bound on the maximum.
+        Sum of the chosen scores, and a bound on the maximum: equal if the result is exact.
     seconds : float
     row_price, column_price : ndarray, shape (n_rows,), (n_columns,)
         Duals: row_price_i + column_price_j >= score_ij up to rounding, equal on chosen pairs; the
-        longer side's prices are at least 0 and 0 where left over.
+        longer side's prices are at least 0, and 0 where unmatched.
 
     Examples
     --------
@@ -47,7 +51,7 @@ class Assignment:
 
     @property
     def gap(self) -> float:
-        """Certified bound on the suboptimality; never negative."""
+        """Certified bound on the suboptimality, never negative."""
         return max(0.0, self.upper_bound - self.weight)
 
 
@@ -62,15 +66,25 @@ class AssignmentOracle:
     """
 
     def compute_extreme_point(self, scores: FloatArray) -> ExtremePoint:
-        """Return the best assignment under ``scores``, shape (n_rows, n_columns)."""
-        assignment = assign(scores)
+        """Return the best assignment under ``scores``, shape (n_rows, n_columns), up to rounding.
+
+        ``upper_bound`` includes the rounding error.
+        """
+        started = time.perf_counter()
+        scores = as_bipartite_scores(scores)
+        tall = scores.shape[0] > scores.shape[1]
+        near = _solve_near(scores.T if tall else scores)
+        assignment = _as_assignment(near, tall=tall, started=started)
         rows = np.flatnonzero(assignment.columns >= 0)
         vertex = make_indicator(rows * np.shape(scores)[1] + assignment.columns[rows])
         return ExtremePoint(vertex, assignment.weight, assignment.upper_bound)
 
 
 def assign(scores: FloatArray) -> Assignment:
-    """Return a maximum-weight assignment that matches all of the shorter side.
+    """Return a maximum-weight assignment that matches every node of the shorter side.
+
+    It is optimal in the exact scores: if float64 sums cannot prove that, the pairs that an optimum
+    may use are solved without rounding.
 
     Parameters
     ----------
@@ -84,12 +98,12 @@ def assign(scores: FloatArray) -> Assignment:
     Raises
     ------
     InvalidProblemError
-        If scores hold NaN, +inf or magnitudes whose sums would leave float64.
+        If scores contain NaN, +inf or magnitudes whose sums would overflow float64.
     InfeasibleError
-        If forbidden pairs leave no assignment; ``deficient_set`` then holds nodes of the shorter
-        side that are together allowed fewer partners than they are (Hall).
+        If forbidden pairs leave no assignment; ``deficient_set`` then lists nodes of the shorter
+        side that together have fewer allowed partners than members (Hall).
     CertificateError
-        If the duals do not prove the answer.
+        If the duals do not prove the result.
 
     Notes
     -----
@@ -107,23 +121,95 @@ def assign(scores: FloatArray) -> Assignment:
     started = time.perf_counter()
     scores = as_bipartite_scores(scores)
     tall = scores.shape[0] > scores.shape[1]
-    short_side = scores.T if tall else scores
-    chosen = _solve(short_side)
-    row_price, column_price = _prices(short_side, chosen)
-    weight = float(short_side[np.arange(len(chosen)), chosen].sum())
-    bound = _bound(short_side, row_price, column_price)
-    if not bound - weight <= ROUNDING * _magnitude(short_side) * (len(chosen) + 1) ** 2:
-        raise CertificateError(f"the assignment weighs {weight} but its dual proves {bound}.")
-    columns = np.full(scores.shape[0], -1, dtype=np.int64)
-    if tall:
-        columns[chosen] = np.arange(len(chosen))
-        row_price, column_price = column_price, row_price
+    near = _solve_near(scores.T if tall else scores)
+    if not near.is_exact:
+        near = _without_rounding(near)
+    return _as_assignment(near, tall=tall, started=started)
+
+
+@dataclass(frozen=True, slots=True)
+class _Solution:
+    """Assignment of the rows of ``scores``, at most as many as its columns, with its prices."""
+
+    scores: FloatArray
+    chosen: IntArray
+    row_price: FloatArray
+    column_price: FloatArray
+    bound: float
+
+    @property
+    def weight(self) -> float:
+        """Sum of the chosen scores, as the nearest float64."""
+        return math.fsum(self.scores[np.arange(len(self.chosen)), self.chosen])
+
+    @property
+    def magnitude(self) -> float:
+        """Largest size among scores and prices."""
+        prices = np.abs(np.concatenate((self.row_price, self.column_price)))
+        return max(_magnitude(self.scores), float(prices.max(initial=0.0)))
+
+    @property
+    def is_exact(self) -> bool:
+        """True if the bound equals the weight, and no sum behind them could be rounded."""
+        if self.bound != self.weight:
+            return False
+        finite = self.scores[self.scores > -np.inf]
+        is_whole = bool((finite == np.floor(finite)).all())
+        return is_whole and len(self.scores) * self.magnitude < MAX_WHOLE
+
+
+def _solve_near(scores: FloatArray) -> _Solution:
+    """Solve in float64; the prices prove the result up to rounding."""
+    chosen = _solve(scores)
+    row_price, column_price = _prices(scores, chosen)
+    bound = _bound(scores, row_price, column_price)
+    found = _Solution(scores, chosen, row_price, column_price, bound)
+    if not bound - found.weight <= ROUNDING * _magnitude(scores) * (len(chosen) + 1) ** 2:
+        raise CertificateError(f"the assignment weighs {found.weight} but its dual proves {bound}.")
+    return found
+
+
+def _without_rounding(near: _Solution) -> _Solution:
+    """Return the best assignment by an exact solution on the pairs that it may use.
+
+    Every pair of an optimum has a reduced cost of at most the gap, and the price of a column that
+    an optimum leaves unmatched is at most the gap.
+    """
+    scores, size = near.scores, ROUNDING * near.magnitude * sum(near.scores.shape)
+    gap = max(near.bound - near.weight, 0.0) + size
+    rows, columns = np.nonzero(
+        scores >= near.row_price[:, np.newaxis] + near.column_price - (gap + size)
+    )
+    numbers = as_exact_numbers("scores", scores[rows, columns])
+    n_rows, n_columns = scores.shape
+    edges = np.column_stack((rows, n_rows + columns))
+    if n_rows == n_columns:
+        found = best_perfect_matching(2 * n_rows, edges, numbers.counts)
     else:
-        columns[:] = chosen
+        spare = np.flatnonzero(near.column_price <= gap)
+        gadget = doubled_graph(n_rows + n_columns, edges, numbers.counts, n_rows + spare)
+        found = best_perfect_matching(gadget.n_nodes, gadget.edges, gadget.weights)
+        found = found[found < len(edges)]
+    chosen = np.empty(n_rows, dtype=np.int64)
+    chosen[rows[found]] = columns[found]
+    better = replace(near, chosen=chosen)
+    return replace(better, bound=better.weight)
+
+
+def _as_assignment(found: _Solution, *, tall: bool, started: float) -> Assignment:
+    """Return the result in the caller's orientation; ``tall`` if rows are columns here."""
+    n_rows, n_columns = found.scores.shape
+    row_price, column_price = found.row_price, found.column_price
+    columns = found.chosen
+    if tall:
+        columns = np.full(n_columns, -1, dtype=np.int64)
+        columns[found.chosen] = np.arange(n_rows)
+        row_price, column_price = column_price, row_price
+    weight = found.weight
     return Assignment(
         columns=read_only(columns),
         weight=weight,
-        upper_bound=max(weight, bound),
+        upper_bound=max(weight, found.bound),
         seconds=time.perf_counter() - started,
         row_price=read_only(row_price),
         column_price=read_only(column_price),
@@ -131,7 +217,7 @@ def assign(scores: FloatArray) -> Assignment:
 
 
 def _solve(scores: FloatArray) -> IntArray:
-    """Column of each row; there are at least as many columns."""
+    """Return the column of each row; there must be at least as many columns as rows."""
     try:
         rows, columns = linear_sum_assignment(scores, maximize=True)
     except ValueError as error:
@@ -142,7 +228,7 @@ def _solve(scores: FloatArray) -> IntArray:
 
 
 def _hall_violator(scores: FloatArray) -> tuple[str, tuple[int, ...]]:
-    """Rows that are allowed fewer columns than they are, found from a maximum matching."""
+    """Return rows that are more than their allowed columns, found from a maximum matching."""
     allowed = scores > -np.inf
     graph = csr_array(allowed.astype(np.int8))
     column_of = maximum_bipartite_matching(graph, perm_type="column")
@@ -166,10 +252,10 @@ def _hall_violator(scores: FloatArray) -> tuple[str, tuple[int, ...]]:
 
 
 def _prices(scores: FloatArray, chosen: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Prices that support ``chosen``: longest paths in the exchange graph (Bellman and Ford).
+    """Return prices that support ``chosen``: longest exchange paths (Bellman and Ford).
 
-    column_price_j = max over chains of exchanges of what column j is worth beyond what it brings
-    now; left-over columns start at 0. Since the assignment is optimal no cycle gains.
+    column_price_j is the largest gain of a chain of exchanges that begins by taking column j;
+    prices start at 0. Since the assignment is optimal, no cycle gains.
     """
     n_rows = scores.shape[0]
     own = scores[np.arange(n_rows), chosen]
@@ -191,11 +277,11 @@ def _prices(scores: FloatArray, chosen: IntArray) -> tuple[FloatArray, FloatArra
 
 
 def _bound(scores: FloatArray, row_price: FloatArray, column_price: FloatArray) -> float:
-    """Dual objective after raising row prices by whatever rounding left infeasible."""
+    """Return the dual objective after raising row prices by the infeasibility due to rounding."""
     if scores.size == 0:
         return 0.0
     excess = np.maximum((scores - column_price).max(axis=1) - row_price, 0.0)
-    return float(row_price.sum() + excess.sum() + column_price.sum())
+    return math.fsum(np.concatenate((row_price, excess, column_price)))
 
 
 def _magnitude(scores: FloatArray) -> float:

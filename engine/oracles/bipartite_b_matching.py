@@ -1,4 +1,4 @@
-"""Bipartite b-matching as a flow: a linear programme whose vertices are whole numbers."""
+"""Bipartite b-matching as a flow, a linear programme with integral vertices."""
 
 import math
 import time
@@ -10,10 +10,11 @@ from scipy.sparse import coo_array, csr_array, eye_array, hstack
 
 from engine.core.arguments import FloatArray, IntArray, as_finite_array, read_only
 from engine.core.errors import CertificateError, InfeasibleError, InvalidProblemError
+from engine.core.options import check_flag
 from engine.oracles.matching import Matching, as_bipartite_scores
 
-SOLVES = 6  # the second is nearly always the last
-FAR = 1e6  # of what is left to gain: such pairs are surely in or out
+SOLVES = 6  # maximum number of solves; the second is nearly always the last
+FAR = 1e6  # times the remaining gain: pairs with larger reduced costs are certainly in or out
 ROUNDING = 8 * float(np.finfo(np.float64).eps)
 
 
@@ -33,7 +34,7 @@ def bipartite_b_matching(
     row_degrees, column_degrees : array_like, shape (n_rows,), (n_columns,), int
         Most partners of each row and column, from 0.
     exact : bool
-        Ask for exactly that many.
+        Require exactly these degrees.
 
     Returns
     -------
@@ -43,17 +44,17 @@ def bipartite_b_matching(
     Raises
     ------
     InvalidProblemError
-        If scores hold NaN or +inf, or a degree is not a whole number from 0.
+        If scores contain NaN or +inf, or a degree is not a whole number from 0.
     InfeasibleError
         If exact degrees cannot be met.
     CertificateError
-        If the dual solution does not prove the answer.
+        If the dual solution does not prove the result.
 
     Notes
     -----
-    The constraint matrix is totally unimodular: the simplex method ends at whole numbers. Its
-    duals are refined until the bound that they prove, which holds whatever their rounding, meets
-    the weight at rounding level.
+    The constraint matrix is totally unimodular, so that the simplex method ends at whole numbers.
+    Its duals are refined until their bound, which holds whatever their rounding, equals the weight
+    at rounding level.
 
     References
     ----------
@@ -66,6 +67,7 @@ def bipartite_b_matching(
     >>> found.edge_indices.tolist(), found.weight
     ([0, 2], 5.0)
     """
+    check_flag("exact", exact)
     started = time.perf_counter()
     scores = as_bipartite_scores(scores)
     limits = np.concatenate(
@@ -104,12 +106,12 @@ def _degrees(name: str, degrees: ArrayLike, length: int) -> IntArray:
 def _solve(
     rows: IntArray, columns: IntArray, weights: FloatArray, limits: IntArray, *, exact: bool
 ) -> tuple[IntArray, float, float]:
-    """Indices of the chosen pairs, their weight, and a bound that proves it to rounding.
+    """Return indices of the chosen pairs, their weight, and a bound that proves it to rounding.
 
-    The solver stops at violations of 1e-7, which could hide a better answer. So it is asked again
-    for the reduced costs that are left, magnified until they are of ordinary size: its new duals
-    correct the old ones (iterative refinement). Unless degrees are exact, what a node leaves free
-    is a variable too, whose reduced cost keeps the node's price from falling below 0.
+    The solver stops at violations of 1e-7, which could hide a better solution. It therefore solves
+    again for the remaining reduced costs, magnified to ordinary size: the new duals correct the old
+    ones (iterative refinement). Unless degrees are exact, a node's unused degree is a variable too,
+    whose reduced cost keeps the node's price at 0 or above.
     """
     m, n = len(weights), len(limits)
     if m == 0:
@@ -142,7 +144,7 @@ def _flow(
     gains: FloatArray, incidence: csr_array, limits: IntArray, upper: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Solve max gains^T x, incidence x = limits, 0 <= x <= upper; return x and the duals."""
-    answer = linprog(  # type: ignore[call-overload]  # the stubs know no array of bounds
+    answer = linprog(  # type: ignore[call-overload]  # the stubs lack arrays of bounds
         -gains,
         A_eq=incidence,
         b_eq=limits,
@@ -159,6 +161,6 @@ def _flow(
 def _bound(
     rows: IntArray, columns: IntArray, weights: FloatArray, limits: IntArray, price: FloatArray
 ) -> float:
-    """The dual objective: prices of all degrees and what pairs gain beyond them."""
+    """Return the dual objective: prices of all degrees, and the gains of pairs beyond prices."""
     gains = np.maximum(weights - price[rows] - price[columns], 0.0)
     return math.fsum(gains) + math.fsum(price * limits)

@@ -1,25 +1,26 @@
-"""Maximise a linear function over the local polytope of a binary grid, by one minimum cut."""
+"""Linear maximisation over the local polytope of a binary grid, by one minimum cut."""
 
 import numpy as np
 
 from engine.core.arguments import FloatArray, IntArray, read_only
 from engine.core.errors import InvalidProblemError
+from engine.core.options import check_flag
 from engine.core.rounding import sum_allowance
 from engine.graphs.grid import Grid, GridTables
 from engine.kernels.ising_grid import dual_bound, fill_flow_graph, ising_form, read_tables
 from engine.kernels.maxflow_grid import SOURCE, max_flow_four_arcs
 from engine.oracles.protocol import ExtremePoint, Vertex
 
-# Roundings of a score on its way into the bound, besides one a pixel of its row and one a row.
+# Roundings of a score in the bound, besides one a pixel of its row and one a row.
 ROUNDINGS = 16
 
 
 class GridRoofDuality:
-    """Roof duality on a binary grid: an exact linear oracle of the local polytope.
+    """Roof duality on a binary grid, an exact linear oracle of the local polytope.
 
     The linear programme over the local polytope of a binary pairwise model is half-integral and
-    equals a minimum cut of the graph with two copies of each node. Where every edge is
-    attractive (theta_00 + theta_11 >= theta_01 + theta_10) one copy is
+    equals a minimum cut of the graph with two copies of each node. If every edge is
+    attractive (theta_00 + theta_11 >= theta_01 + theta_10), one copy is
     enough and the vertex is integral: a maximum a posteriori labelling.
 
     All work space is allocated once; a call allocates no array but the returned vertex, and not
@@ -35,9 +36,9 @@ class GridRoofDuality:
 
     Notes
     -----
-    Boykov-Kolmogorov on implicit arrays, float64. ``upper_bound`` is the value of the dual
-    solution read off the flow, summed independently of the flow algorithm, plus an allowance for
-    rounding; it certifies the vertex whatever happened inside.
+    Boykov-Kolmogorov on implicit arrays, float64. ``upper_bound`` is the value of the flow's dual
+    solution, summed independently of the flow algorithm, plus an allowance for rounding; it
+    certifies the vertex even if the algorithm fails.
 
     References
     ----------
@@ -60,6 +61,7 @@ class GridRoofDuality:
         InvalidProblemError
             If the grid has more than two labels.
         """
+        check_flag("reuse_vertex", reuse_vertex)
         if grid.n_labels != 2:
             raise InvalidProblemError(
                 f"Roof duality needs two labels a node, received {grid.n_labels}."
@@ -137,7 +139,7 @@ class GridRoofDuality:
 
         Notes
         -----
-        Ties: a node is given label 1 only if every minimum cut agrees; on an edge between two
+        Ties: a node gets label 1 only if every minimum cut agrees; on an edge between two
         undecided nodes with J = 0 the equal labels win.
         """
         if scores.shape != (self.grid.size,) or scores.dtype != np.float64:
@@ -170,7 +172,7 @@ class GridRoofDuality:
 
 
 def decode_vertex(grid: Grid, vertex: FloatArray) -> IntArray:
-    """Return labels (H, W): the vertex's own where decided, label 1 where undecided (1/2).
+    """Return the vertex's labels, shape (H, W), with label 1 where undecided (1/2).
 
     By persistency the decided labels are part of some optimal labelling.
 

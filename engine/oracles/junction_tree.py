@@ -1,4 +1,4 @@
-"""Maximise a linear function over the marginal polytope of a model of low treewidth."""
+"""Linear maximisation over the marginal polytope of a model of low treewidth."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from engine.oracles.protocol import ExtremePoint, make_indicator
 
 
 class JunctionTreeOracle:
-    """Dynamic programming over cliques: the best labelling of chains, trees and narrow models.
+    """Oracle of the best labelling of chains, trees and narrow models by dynamic programming.
 
     References
     ----------
@@ -64,7 +64,7 @@ class JunctionTreeOracle:
 
 
 def spread_tables(tree: JunctionTree, tables: FloatArray) -> FloatArray:
-    """Return the scores of tables summed over the cliques that hold them, shape (entries,)."""
+    """Return the tables' scores, added into the cliques that contain them, shape (entries,)."""
     finite = np.where(np.isneginf(tables), 0.0, tables)
     spread = np.asarray(tree.entries_of_tables @ finite)
     if finite is not tables and np.isneginf(tables).any():

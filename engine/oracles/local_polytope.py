@@ -1,9 +1,9 @@
-"""Maximise a linear function over the local polytope of any pairwise graph, by HiGHS."""
+"""Linear maximisation over the local polytope of any pairwise graph, by HiGHS."""
 
 from typing import Any
 
 import numpy as np
-import scipy  # its parts load when first used: a verb that needs no programme starts without
+import scipy  # submodules load when first used: a command that solves no programme starts faster
 
 from engine.core.arguments import FloatArray, read_only
 from engine.core.errors import CertificateError, InfeasibleError
@@ -15,10 +15,10 @@ from engine.oracles.protocol import ExtremePoint, Vertex
 
 
 class LocalPolytopeProgramme:
-    """A generic linear programme: any number of labels, exact to the solver's tolerance of 1e-7.
+    """Linear programme for any number of labels, exact to the solver's tolerance of 1e-7.
 
-    ``upper_bound`` is recomputed from the dual solution, which needs no trust in the solver.
-    Meant for small and middling models; roof duality is far faster for binary ones.
+    ``upper_bound`` is recomputed from the dual solution, independently of the solver. The programme
+    is meant for small and medium models; roof duality is far faster for binary ones.
 
     Parameters
     ----------
@@ -34,13 +34,13 @@ class LocalPolytopeProgramme:
     """
 
     def __init__(self, graph: PairwiseGraph) -> None:
-        """Write the equations: normalised nodes, edge tables with the margins of their nodes."""
+        """Build the equations: normalised nodes, edge tables with the margins of their nodes."""
         self.graph = graph
         self._matrix = local_polytope_rows(graph)
         self._right = np.concatenate([np.ones(graph.n_nodes), np.zeros(graph.n_messages)])
 
     def compute_extreme_point(self, scores: FloatArray) -> ExtremePoint:
-        """Return a maximiser of <vertex, scores>; scores (graph.size,) may hold -inf: impossible.
+        """Return a maximiser of <vertex, scores>; scores (graph.size,), -inf where impossible.
 
         Raises
         ------
@@ -54,8 +54,8 @@ class LocalPolytopeProgramme:
         scores = model.scores
         possible = np.isfinite(scores)
         finite = np.where(possible, scores, 0.0)
-        scale = float(np.abs(finite).max(initial=0.0)) or 1.0  # its tolerances are absolute
-        solve: Any = scipy.optimize.linprog  # its stubs know dense matrices only
+        scale = float(np.abs(finite).max(initial=0.0)) or 1.0  # solver tolerances are absolute
+        solve: Any = scipy.optimize.linprog  # SciPy's stubs accept dense matrices only
         limits = np.stack([np.zeros(graph.size), np.where(possible, np.inf, 0.0)], axis=1)
         answer = solve(
             -finite / scale, A_eq=self._matrix, b_eq=self._right, bounds=limits, method="highs"

@@ -1,13 +1,13 @@
-"""The result that every matching oracle returns."""
+"""Result of every matching oracle."""
 
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine.core.arguments import FloatArray, IntArray, check_shape, read_only
+from engine.core.arguments import FloatArray, IntArray, as_float_array, check_shape, read_only
 from engine.core.errors import InvalidProblemError
 
-LARGEST_WEIGHT = 1e300  # sums of more would leave float64
+LARGEST_WEIGHT = 1e300  # sums of larger weights would overflow float64
 
 
 def as_bipartite_scores(scores: FloatArray) -> FloatArray:
@@ -16,9 +16,9 @@ def as_bipartite_scores(scores: FloatArray) -> FloatArray:
     Raises
     ------
     InvalidProblemError
-        If they have another shape, hold NaN or +inf, or their sums would leave float64.
+        If scores have another shape, contain NaN or +inf, or their sums would overflow float64.
     """
-    scores = np.ascontiguousarray(scores, dtype=np.float64)
+    scores = as_float_array("scores", scores)
     check_shape("scores", scores, (None, None))
     if np.isnan(scores).any() or (scores == np.inf).any():
         raise InvalidProblemError("scores: expected finite numbers or -inf, received NaN or +inf.")
@@ -35,13 +35,13 @@ def _no_edges() -> IntArray:
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """A maximum-weight matching with its certificate.
+    """Maximum-weight matching with its certificate.
 
     Parameters
     ----------
     partner : ndarray, shape (n,), int64
         The partner of each node, -1 where unmatched. For b-matchings with degrees above one the
-        first partner only; ``edge_indices`` then holds the answer.
+        first partner only; ``edge_indices`` then contains the whole result.
     weight : float
         Sum of the weights of the chosen edges, in the unit of the weights.
     upper_bound : float
@@ -70,11 +70,11 @@ class Matching:
 
     @property
     def gap(self) -> float:
-        """Certified bound on the suboptimality; never negative."""
+        """Certified bound on the suboptimality, never negative."""
         return max(0.0, self.upper_bound - self.weight)
 
     @property
     def pairs(self) -> IntArray:
-        """The matched pairs, shape (p, 2), the smaller index first, sorted."""
+        """Matched pairs, shape (p, 2), the smaller index first, sorted."""
         first = np.flatnonzero(self.partner > np.arange(len(self.partner)))
         return np.column_stack((first, self.partner[first])).astype(np.int64)

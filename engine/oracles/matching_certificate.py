@@ -1,4 +1,4 @@
-"""Optimality of a perfect matching, proved from its duals in integers.
+"""Integer proof of a perfect matching's optimality from its duals.
 
 The dual of min sum c_e x_e, x(delta(v)) = 1, x(delta(B)) >= 1 for odd sets B, is
 max sum_v y_v + sum_B z_B with z >= 0 and c_ij - y_i - y_j - sum of z_B over the B that separate i
@@ -19,7 +19,7 @@ HEADROOM_BITS = 60  # a sum of n costs stays below 2^60, twice that below the ke
 
 
 def scale_exponent(n_nodes: int, extent: float) -> int:
-    """Exponent e such that n costs of size 2^e * extent add up without overflow.
+    """Return the exponent e such that n costs of size 2^e * extent add up without overflow.
 
     Weights are rounded to multiples of 2^(1 - e): for n = 10,000 that is 2^-45 of the largest one,
     for n = 100 it is 2^-52, as fine as the largest weight itself.
@@ -28,17 +28,17 @@ def scale_exponent(n_nodes: int, extent: float) -> int:
 
 
 def round_costs(weights: FloatArray, exponent: int) -> IntArray:
-    """Even integer costs -2 rint(weight * 2^exponent / 2)."""
+    """Return even integer costs -2 rint(weight * 2^exponent / 2)."""
     return (-2 * np.rint(np.ldexp(weights, exponent - 1))).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class IntegerDuals:
-    """What the kernel leaves: duals of a minimum-cost perfect matching in integers.
+    """Integer duals of a minimum-cost perfect matching, from the compiled kernel.
 
     ``dual`` (n,) includes the blossoms around a vertex; ``blossom_dual`` and ``parent`` (N,) are
-    the laminar family, its first n entries standing for the vertices; ``family`` is what
-    follows from them.
+    the laminar family, its first n entries standing for the vertices; ``family`` is derived
+    from them.
     """
 
     dual: IntArray
@@ -52,14 +52,14 @@ class IntegerDuals:
 
     @property
     def value(self) -> int:
-        """Dual objective, exact: the vertices' own duals and those of the blossoms."""
+        """Exact dual objective: the vertices' own duals and those of the blossoms."""
         n = len(self.dual)
         alone = self.dual - self.family.around[:n]
         return int(sum(alone.tolist(), sum(self.blossom_dual[n:].tolist())))
 
 
 def check_partners(partner: IntArray) -> None:
-    """Raise CertificateError unless every node is the partner of its partner, who is another."""
+    """Raise CertificateError unless every node is its partner's partner, and not its own."""
     nodes = np.arange(len(partner))
     inside = ((partner >= 0) & (partner < len(partner))).all()
     if not inside or (partner[partner] != nodes).any() or (partner == nodes).any():
@@ -89,10 +89,10 @@ def check_edges(duals: IntegerDuals, heads: IntArray, tails: IntArray, cost: Int
 
 
 def weight_bound(duals: IntegerDuals, exponent: int, *, roundings: int) -> float:
-    """Upper bound on the maximum weight, in the unit of the weights.
+    """Return an upper bound on the maximum weight, in the unit of the weights.
 
-    Each of the n/2 chosen weights is the sum of ``roundings`` numbers that were moved by up to
-    2^-exponent each: 0 where all were whole multiples of 2^(1 - exponent) already.
+    Each of the n/2 chosen weights is the sum of ``roundings`` numbers that rounding changed by up
+    to 2^-exponent each: 0 if all were multiples of 2^(1 - exponent) already.
     """
     mantissa = roundings * (len(duals.dual) // 2) - duals.value
     return float(mantissa * 2**-exponent if exponent <= 0 else mantissa / 2**exponent)

@@ -1,4 +1,4 @@
-"""Scores of all pairs of survey answers, held as one-hot codes and a block matrix."""
+"""Scores of all pairs of survey answers, stored as one-hot codes and a block matrix."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from engine.core.errors import InvalidProblemError
 
 @dataclass(frozen=True, slots=True)
 class OneHotScores:
-    """W = Z S Z^T without ever forming W: W_ij = sum_q S[codes_iq, codes_jq].
+    """Score matrix W = Z S Z^T that is never formed: W_ij = sum_q S[codes_iq, codes_jq].
 
     Parameters
     ----------
@@ -22,8 +22,8 @@ class OneHotScores:
 
     Notes
     -----
-    `rows` makes them on demand as a dense product, O(L) a pair, in O(n L) memory; the matcher
-    keeps all n^2 of them where they fit into its limit.
+    `rows` computes scores on demand as a dense product, O(L) a pair, in O(n L) memory; the matcher
+    keeps all n^2 scores if they fit into its limit.
 
     References
     ----------
@@ -62,13 +62,13 @@ class OneHotScores:
         return int(self.codes.shape[0])
 
     def one_hot(self) -> FloatArray:
-        """The matrix Z, shape (n, L)."""
+        """One-hot matrix Z, shape (n, L)."""
         matrix = np.zeros((self.n_nodes, self.block.shape[0]))
         np.put_along_axis(matrix, self.codes, 1.0, axis=1)
         return matrix
 
     def folded(self, start: int, stop: int) -> FloatArray:
-        """Rows ``start..stop`` of Z S, shape (stop - start, L); only a question's own block."""
+        """Return rows ``start..stop`` of Z S, (stop - start, L), from questions' own blocks."""
         folded = np.zeros((stop - start, self.block.shape[0]))
         for codes in self.codes.T:
             own = np.unique(codes)
@@ -76,12 +76,12 @@ class OneHotScores:
         return folded
 
     def rows(self, start: int, stop: int) -> FloatArray:
-        """Scores of students ``start..stop`` with all students, shape (stop - start, n)."""
+        """Return scores of students ``start..stop`` with all students, shape (stop - start, n)."""
         product: FloatArray = self.folded(start, stop) @ self.one_hot().T
         return product
 
     def of_pairs(self, heads: IntArray, tails: IntArray) -> FloatArray:
-        """Scores of the pairs (heads[k], tails[k]), shape (len(heads),)."""
+        """Return scores of the pairs (heads[k], tails[k]), shape (len(heads),)."""
         total = np.zeros(len(heads))
         for codes in self.codes.T:
             total += self.block[codes[heads], codes[tails]]

@@ -23,8 +23,8 @@ from engine.oracles.protocol import ExtremePoint, make_indicator
 from engine.oracles.score_rows import DenseRows, OneHotRows, for_all_rows, rows_of
 
 COLD_SWEEPS = 5
-CANDIDATES = 8  # edges per node to start with: smallest reduced costs after the sweeps
-ADDED_PER_NODE = 4  # violated edges per node and round: more would be cut off by the first few
+CANDIDATES = 8  # first edges per node: those of smallest reduced cost after the sweeps
+ADDED_PER_NODE = 4  # violated edges added per node and round: the first few repair most others
 FAR = 8.0  # optimal prices are rarely larger than the largest score
 EXACT_BELOW = 2.0**51  # sums of two such integers, halves included, are exact in float64
 ROUNDING_SLACK = 8 * float(np.finfo(np.float64).eps)
@@ -35,8 +35,8 @@ class CompleteGraphMatcher:
 
     Sweeps bring the duals near their optimum, the pairs with the smallest reduced costs form a
     sparse graph, a blossom algorithm solves it exactly in integers, and every pair is priced
-    against its duals; violated pairs join the graph until there are none. The final duals start
-    the next call.
+    against its duals; violated pairs join the graph until no pair is violated. The final duals
+    start the next call.
 
     Notes
     -----
@@ -75,9 +75,9 @@ class CompleteGraphMatcher:
             If scores are NaN, +inf or not symmetric.
         InfeasibleError
             If n is odd or the allowed pairs contain no perfect matching; ``deficient_set`` then
-            holds nodes whose removal leaves more odd components than it has members.
+            lists nodes whose removal leaves more odd components than it has members.
         CertificateError
-            If the answer fails its own proof of optimality: a bug.
+            If the result fails its own proof of optimality: a bug.
 
         References
         ----------
@@ -86,23 +86,29 @@ class CompleteGraphMatcher:
         started = time.perf_counter()
         rows = rows_of(scores, self._room)
         if isinstance(rows, OneHotRows):
-            self._room = rows.dense  # written over in the next call, instead of new memory
-        n = rows.n_nodes
-        if n % 2:
-            raise InfeasibleError(f"{n} nodes is an odd number: no perfect matching exists.")
-        if n == 0:
+            self._room = rows.dense  # overwritten in the next call, instead of new memory
+        if rows.n_nodes == 0:
             return Matching(read_only(np.empty(0, dtype=np.int64)), 0.0, 0.0, 0.0, 0)
-        partner = np.full(n, -1, dtype=np.int64)
-        duals = self._solve_by_pricing(rows, partner)
-        check_partners(partner)
-        nodes = np.arange(n)
-        cost = sum(rows.costs_of(nodes, partner).tolist()) // 2
-        check_values(duals, cost)
-        self._price = -(duals.dual / 2.0**rows.exponent)
+        partner, duals = self.solve_rounded(rows)
+        nodes = np.arange(rows.n_nodes)
         weight = math.fsum(rows.scores_of(nodes, partner)) / 2
         bound = weight_bound(duals, rows.exponent, roundings=rows.roundings)
         bound = max(weight, math.ldexp(bound, rows.unit))
-        return Matching(read_only(partner), weight, bound, time.perf_counter() - started, n // 2)
+        seconds = time.perf_counter() - started
+        return Matching(read_only(partner), weight, bound, seconds, rows.n_nodes // 2)
+
+    def solve_rounded(self, rows: DenseRows | OneHotRows) -> tuple[IntArray, IntegerDuals]:
+        """Return partners and checked duals that are optimal for the costs of ``rows``."""
+        n = rows.n_nodes
+        if n % 2:
+            raise InfeasibleError(f"an odd number of nodes ({n}): no perfect matching exists.")
+        partner = np.full(n, -1, dtype=np.int64)
+        duals = self._solve_by_pricing(rows, partner)
+        check_partners(partner)
+        cost = sum(rows.costs_of(np.arange(n), partner).tolist()) // 2
+        check_values(duals, cost)
+        self._price = -(duals.dual / 2.0**rows.exponent)
+        return partner, duals
 
     def compute_extreme_point(self, scores: FloatArray | OneHotScores) -> ExtremePoint:
         """Return the matching as an extreme point; points are symmetric, (n, n)."""
@@ -112,7 +118,7 @@ class CompleteGraphMatcher:
         return ExtremePoint(make_indicator(places, 0.5), matching.weight, matching.upper_bound)
 
     def _solve_by_pricing(self, rows: DenseRows | OneHotRows, partner: IntArray) -> IntegerDuals:
-        """Solve on candidate edges and add violated ones until nothing prices in."""
+        """Solve on candidate edges and add violated edges until no edge is violated."""
         n = rows.n_nodes
         price = self._starting_price(rows)
         chosen = np.empty((n, min(CANDIDATES, max(n - 1, 1))), dtype=np.int64)
@@ -139,7 +145,7 @@ class CompleteGraphMatcher:
                 raise CertificateError("edges that are in the sparse graph violate its duals.")
 
     def _starting_price(self, rows: DenseRows | OneHotRows) -> FloatArray:
-        """Prices near their optimum: those of the last call, or a few sweeps from nothing."""
+        """Return prices near their optimum: those of the last call, or a few sweeps from zero."""
         price = self._price
         if price is None or len(price) != rows.n_nodes or _is_far(price, rows.extent):
             price = np.zeros(rows.n_nodes)
@@ -149,13 +155,13 @@ class CompleteGraphMatcher:
 
 
 def _is_far(price: FloatArray, extent: float) -> bool:
-    """Whether prices belong to scores of another size, and would overflow as integers."""
+    """Return True if prices fit scores of another size, and would overflow as integers."""
     return bool(np.abs(price).max(initial=0.0) > FAR * extent)
 
 
 def _sweep(rows: DenseRows | OneHotRows, price: FloatArray) -> FloatArray:
-    """Halve the distance of each price to max_j (score_ij - price_j); the new ones are feasible."""
-    reaches: dict[int, FloatArray] = {}  # one a thread: one a block would be n^2 / 16 numbers
+    """Halve each price's distance to max_j (score_ij - price_j); return the feasible new prices."""
+    reaches: dict[int, FloatArray] = {}  # by thread: one for each block would be n^2 / 16 numbers
 
     def sweep(block: FloatArray, first: int) -> None:
         if (reach := reaches.get(get_ident())) is None:
@@ -175,10 +181,10 @@ def _edges_of(chosen: IntArray) -> tuple[IntArray, IntArray]:
 def _with_fallback(
     rows: DenseRows | OneHotRows, heads: IntArray, tails: IntArray
 ) -> tuple[IntArray, IntArray]:
-    """Add one perfect matching of allowed pairs, good or bad, so that the first solve succeeds.
+    """Add any perfect matching of allowed pairs, so that the first solve succeeds.
 
-    Where many nodes are identical their best partners are the same few, and the candidates alone
-    would have no perfect matching.
+    If many nodes are identical, their best partners are the same few nodes, and the candidates
+    alone would have no perfect matching.
     """
     half = rows.n_nodes // 2
     near = np.arange(half)
@@ -189,7 +195,7 @@ def _with_fallback(
 def _violated_edges(
     rows: DenseRows | OneHotRows, duals: IntegerDuals
 ) -> tuple[IntArray, IntArray] | None:
-    """Price all pairs: the worst violated, few per node, or None when the duals are feasible."""
+    """Return the worst violated pairs, few per node, or None if the duals are feasible."""
     n = rows.n_nodes
     chosen = np.empty((n, ADDED_PER_NODE), dtype=np.int64)
     slacks = np.empty((n, ADDED_PER_NODE), dtype=np.int64)
@@ -216,7 +222,7 @@ def _violated_edges(
 def _growing_edges(
     rows: DenseRows | OneHotRows, dual: IntArray, label: IntArray, outermost: IntArray
 ) -> tuple[IntArray, IntArray]:
-    """Edges by which a stuck tree could grow; where none exist there is no perfect matching."""
+    """Return edges by which a stuck tree could grow; without any no perfect matching exists."""
     n = rows.n_nodes
     price = -np.ldexp(dual.astype(np.float64), -rows.exponent)
     chosen = np.empty((n, ADDED_PER_NODE), dtype=np.int64)

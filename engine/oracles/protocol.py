@@ -1,4 +1,4 @@
-"""What an oracle is: one method that maximises a linear function over a polytope."""
+"""Protocol of an oracle, whose one method maximises a linear function over a polytope."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -11,16 +11,16 @@ from engine.kernels.long_sums import inner_product as long_inner_product
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Vertex:
-    """A vertex of a polytope of points: arrays of any shape, of which it knows the flat order.
+    """Vertex of a polytope whose points are arrays of any shape, addressed in flat order.
 
     Parameters
     ----------
     values : ndarray, float64
-        One number for each of ``places``; for every entry of a point, flat, where that is None.
+        One number for each of ``places``, or for every entry of a point, flat, if that is None.
     places : ndarray of int64, optional
-        Flat places of a point, all different; the vertex is 0 at all others.
+        Flat indices into a point, all different; the vertex is 0 at all others.
     share : float
-        What an entry counts in inner products: 1/2 where points are symmetric matrices, which hold
+        Weight of an entry in inner products: 1/2 if points are symmetric matrices, which contain
         every edge twice.
 
     Examples
@@ -43,7 +43,7 @@ class Vertex:
         return self.share * float((flat[self.places] * self.values).sum())
 
     def overlap(self, other: "Vertex") -> float:
-        """Return <vertex, other>, every entry counted once, whatever the share."""
+        """Return <vertex, other> with every entry counted once, whatever the share."""
         if self.places is None or other.places is None:
             size = len(self.values if self.places is None else other.values)
             return inner_product(self.dense(size), other.dense(size))
@@ -69,7 +69,7 @@ class Vertex:
             flat[self.places] += weight * self.values
 
     def equals(self, other: "Vertex") -> bool:
-        """Whether both are the same vertex in the same form."""
+        """Return True if both are the same vertex in the same form."""
         if (self.places is None) != (other.places is None):
             return False
         same_values = np.array_equal(self.values, other.values)
@@ -77,11 +77,11 @@ class Vertex:
 
     @property
     def support(self) -> IntArray:
-        """The flat places at which the vertex is not 0."""
+        """Flat indices at which the vertex is not 0."""
         return np.flatnonzero(self.values) if self.places is None else self.places
 
     def dense(self, size: int) -> FloatArray:
-        """Return all entries, flat, shape (size,); not to be written to."""
+        """Return all entries, flat, shape (size,); callers must not change them."""
         if self.places is None:
             return self.values
         out = np.zeros(size)
@@ -90,19 +90,19 @@ class Vertex:
 
 
 def make_indicator(places: IntArray, share: float = 1.0) -> Vertex:
-    """Return the vertex that is 1 at some flat places: matchings, cuts, trees, paths.
+    """Return the vertex that is 1 at given flat indices: a matching, cut, tree or path.
 
     Parameters
     ----------
     places : ndarray of int64
-        Flat places of a point, all different.
+        Flat indices into a point, all different.
     share : float
-        What an entry counts in inner products; see `Vertex`.
+        Weight of an entry in inner products; see `Vertex`.
 
     Returns
     -------
     Vertex
-        Its values are ones.
+        The vertex, whose values are ones.
 
     Examples
     --------
@@ -113,9 +113,9 @@ def make_indicator(places: IntArray, share: float = 1.0) -> Vertex:
 
 
 def inner_product(point: FloatArray, scores: FloatArray) -> float:
-    """Return <point, scores>; entries that are impossible (-inf) and have no weight count nothing.
+    """Return <point, scores>; impossible entries (-inf) of weight 0 contribute 0.
 
-    One thread, whatever the length: pictures on two threads must not fight over BLAS.
+    It runs on one thread, whatever the length: pictures on two threads must not compete for BLAS.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def inner_product(point: FloatArray, scores: FloatArray) -> float:
 
 @dataclass(frozen=True, slots=True)
 class ExtremePoint:
-    """A vertex of a polytope that maximises a linear function, and the proof of how well.
+    """Vertex of a polytope that maximises a linear function, with a certified bound.
 
     The suboptimality is at most ``upper_bound - value``.
 
@@ -167,15 +167,15 @@ class ExtremePoint:
 
     @property
     def gap(self) -> float:
-        """Certified bound on how far ``value`` lies below the maximum; never negative."""
+        """Certified bound on how far ``value`` lies below the maximum, never negative."""
         return max(0.0, self.upper_bound - self.value)
 
 
 class LinearMinimizationOracle(Protocol):
-    """Anything that can return ``argmax_v <v, scores>`` over its polytope.
+    """Oracle that returns ``argmax_v <v, scores>`` over its polytope.
 
     The name is the field's: solvers minimise, and with scores = -gradient the maximiser of the
-    scores is the minimiser of the linear model. The flip of the sign happens in objectives only.
+    scores is the minimiser of the linear model. Only objectives change the sign.
 
     Examples
     --------

@@ -1,9 +1,10 @@
-"""Maximise a linear function over the local polytope of any binary pairwise graph."""
+"""Linear maximisation over the local polytope of any binary pairwise graph."""
 
 import numpy as np
 
 from engine.core.arguments import FloatArray, check_shape, read_only
 from engine.core.errors import InvalidProblemError
+from engine.core.options import check_flag
 from engine.core.rounding import UNIT_ROUNDOFF, sum_allowance
 from engine.graphs.pairwise import PairwiseGraph
 from engine.kernels.ising_sparse import flow_bound, read_cut, read_ising, write_vertex
@@ -15,16 +16,16 @@ from engine.kernels.maxflow_sparse import (
 )
 from engine.oracles.protocol import ExtremePoint, Vertex
 
-# Of the bound, which is summed in twice the precision.
+# Rounding of the bound, which is summed in twice the precision.
 ROUNDINGS = 4
 
 
 class RoofDuality:
-    """Roof duality on an arbitrary sparse binary graph: an exact oracle of its local polytope.
+    """Roof duality on any sparse binary graph, an exact oracle of its local polytope.
 
-    Where all edges are attractive (theta_00 + theta_11 >= theta_01 + theta_10) one minimum cut on
+    If all edges are attractive (theta_00 + theta_11 >= theta_01 + theta_10), one minimum cut on
     the graph itself gives an integral optimum; otherwise the graph with two copies of each node
-    gives a half-integral one. ``upper_bound`` is the dual value of the flow, certified.
+    gives a half-integral one. ``upper_bound`` is the certified dual value of the flow.
 
     All work space is allocated once; a call allocates no array but the returned vertex, and not
     even that with ``reuse_vertex=True``, where the next call overwrites the vertex. One oracle a
@@ -49,7 +50,8 @@ class RoofDuality:
     """
 
     def __init__(self, graph: PairwiseGraph, *, reuse_vertex: bool = False) -> None:
-        """Prepare for ``graph``; raise InvalidProblemError if a node has not two labels."""
+        """Allocate work space; raise InvalidProblemError unless every node has two labels."""
+        check_flag("reuse_vertex", reuse_vertex)
         if not graph.is_binary:
             raise InvalidProblemError("Roof duality needs two labels at every node.")
         self.graph = graph
@@ -94,7 +96,7 @@ class RoofDuality:
         write_vertex(graph.edges, coupling, self._high, vertex)
         value = float(vertex @ scores)
         bound = flow_bound(graph.edges, scores, coupling, self._flow, self._moved)
-        # What twice the precision loses of each of the numbers that cancel.
+        # Rounding of each of the cancelling numbers in twice the precision.
         smallest = sum_allowance(graph.size, UNIT_ROUNDOFF * size)
         allowance = sum_allowance(ROUNDINGS, abs(bound)) + smallest
         return ExtremePoint(
@@ -104,7 +106,7 @@ class RoofDuality:
         )
 
     def _cut(self, copies: int) -> None:
-        """Cut one or two copies; keep values in {0, 1/2, 1} and the symmetric flow over edges."""
+        """Cut one or two copies; store values in {0, 1/2, 1} and the symmetric flow over edges."""
         n, m = self.graph.n_nodes, self.graph.n_edges
         first, second = self.graph.edges[:, 0], self.graph.edges[:, 1]
         excess, level = self._excess[: copies * n], self._level[: copies * n]

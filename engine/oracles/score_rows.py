@@ -1,4 +1,4 @@
-"""Where the scores of all pairs come from: a dense matrix, or one-hot codes on demand."""
+"""Rows of the scores of all pairs, from a dense matrix or from one-hot codes on demand."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from engine.core.arguments import FloatArray, IntArray, check_shape
+from engine.core.arguments import FloatArray, IntArray, as_float_array, check_shape
 from engine.core.errors import InvalidProblemError
 from engine.kernels.lookup_rows import sum_lookups
 from engine.kernels.matching_rows import measure_rows
@@ -17,9 +17,9 @@ from engine.oracles.matching_certificate import round_costs, scale_exponent
 from engine.oracles.one_hot_scores import OneHotScores
 
 ORDINARY_BITS = 300  # scores within 2^-300 .. 2^300 need no rescaling
-DENSE_BYTES = 900_000_000  # up to n = 10,600 products are written out once a call
+DENSE_BYTES = 900_000_000  # for n up to 10,600 all products are computed once a call
 COMBINATIONS = 256  # a row's table of a group of questions is 2 kB
-BLOCK_ENTRIES = 1 << 18  # a block of rows made on demand is 2 MB: it stays in the cache
+BLOCK_ENTRIES = 1 << 18  # a block of rows computed on demand is 2 MB: it stays in the cache
 
 RowTask = Callable[[FloatArray, int], None]
 
@@ -27,9 +27,9 @@ RowTask = Callable[[FloatArray, int], None]
 class ScoreRows(Protocol):
     """Rows of a symmetric matrix of scores, and its entries as even integer costs.
 
-    ``extent`` bounds the finite |score|. Rows and ``extent`` are in units of 2^unit of the
-    caller's, 0 unless scores are astronomically large or small; costs count 2^-exponent of those
-    and are sums of ``roundings`` rounded numbers.
+    ``extent`` bounds the finite |score|. Rows and ``extent`` are in units of 2^unit times
+    the caller's, where unit is 0 unless scores are astronomically large or small; costs count
+    2^-exponent of these units and are sums of ``roundings`` rounded numbers.
     """
 
     n_nodes: int
@@ -39,20 +39,20 @@ class ScoreRows(Protocol):
     roundings: int
 
     def blocks(self, start: int, stop: int) -> Iterator[tuple[int, FloatArray]]:
-        """Yield (first row, rows) until all rows from ``start`` to ``stop`` were seen."""
+        """Yield (first row, rows) for all rows from ``start`` to ``stop``."""
 
     def scores_of(self, heads: IntArray, tails: IntArray) -> FloatArray:
-        """Scores of the pairs, as given by the caller."""
+        """Return the scores of the pairs, as given by the caller."""
 
     def costs_of(self, heads: IntArray, tails: IntArray) -> IntArray:
-        """Even integer costs of the pairs: exactly what ``price_rows`` makes of the rows."""
+        """Return even integer costs of the pairs, exactly as ``price_rows`` computes them."""
 
 
 class DenseRows:
-    """Rows of a given (n, n) array; its upper triangle counts."""
+    """Rows of a given (n, n) array, whose upper triangle counts."""
 
     def __init__(self, scores: FloatArray) -> None:
-        scores = np.ascontiguousarray(scores, dtype=np.float64)
+        scores = as_float_array("scores", scores)
         check_shape("scores", scores, (None, None))
         if scores.shape[0] != scores.shape[1]:
             raise InvalidProblemError(f"scores: expected a square matrix, received {scores.shape}.")
@@ -74,13 +74,13 @@ class DenseRows:
         yield start, self._rows[start:stop]
 
     def scores_of(self, heads: IntArray, tails: IntArray) -> FloatArray:
-        """Scores of the pairs, read above the diagonal and compared with those below it."""
+        """Return scores of the pairs above the diagonal, compared with those below it."""
         self._check_symmetry(heads, tails)
         found: FloatArray = self._scores[np.minimum(heads, tails), np.maximum(heads, tails)]
         return found
 
     def costs_of(self, heads: IntArray, tails: IntArray) -> IntArray:
-        """Even integer costs of the pairs."""
+        """Return even integer costs of the pairs."""
         return round_costs(np.ldexp(self.scores_of(heads, tails), -self.unit), self.exponent)
 
     def _measure(self) -> float:
@@ -99,7 +99,7 @@ class DenseRows:
         return max(extents)
 
     def _check_symmetry(self, rows: IntArray, columns: IntArray) -> None:
-        """Refuse pairs whose two scores differ by more than rounding, or where only one forbids.
+        """Reject pairs whose two scores differ by more than rounding or only one is -inf.
 
         A few pairs per node and every pair that is considered are compared: comparing all would
         cost as much as the rest of a warm call.
@@ -118,13 +118,13 @@ class DenseRows:
 
 
 class OneHotRows:
-    """Rows of Z S Z^T, made by exact sums: all at once, or block by block on demand.
+    """Rows of Z S Z^T, computed by exact sums, all at once or block by block on demand.
 
-    The whole matrix is made where it fits into ``DENSE_BYTES``, since a call reads it about ten
+    The whole matrix is computed if it fits into ``DENSE_BYTES``, since a call reads it about ten
     times. S is first rounded to multiples of a power of two so coarse that sums of one entry per
     question are exact in float64, and so fine that rounding is at the last digit of a score.
-    Questions are answered several at a time: a row's score with every combination of answers to a
-    group of questions is tabled, and an entry of the row is one look-up per group.
+    Questions are grouped: a table lists a row's score with every combination of answers to a group,
+    and an entry of the row is one look-up per group.
     """
 
     def __init__(self, scores: OneHotScores, room: FloatArray | None = None) -> None:
@@ -167,11 +167,11 @@ class OneHotRows:
             yield first, block
 
     def scores_of(self, heads: IntArray, tails: IntArray) -> FloatArray:
-        """Scores of the pairs."""
+        """Return the scores of the pairs."""
         return self._scores.of_pairs(heads, tails)
 
     def costs_of(self, heads: IntArray, tails: IntArray) -> IntArray:
-        """Even integer costs of the pairs: sums of rounded entries of S."""
+        """Return even integer costs of the pairs: sums of rounded entries of S."""
         total = np.zeros(len(heads), dtype=np.int64)
         for codes in self._scores.codes.T:
             total += self._cost_block[codes[heads], codes[tails]]
@@ -192,13 +192,13 @@ class OneHotRows:
 
 
 def _grouped_answers(codes: IntArray, n_columns: int) -> tuple[FloatArray, IntArray]:
-    """Combinations of answers: which columns of Z each has (L, V), which ones a node gave (n, G).
+    """Return columns of Z in each answer combination (L, V), and each node's combinations (n, G).
 
     Questions join a group while it has at most ``COMBINATIONS`` combinations.
     """
     members: list[FloatArray] = [np.empty((0, n_columns))]
     places: list[IntArray] = []
-    first = 0  # combination of the group that is being made
+    first = 0  # first combination of the present group
     for column in codes.T:
         used, answer = np.unique(column, return_inverse=True)
         own = np.eye(n_columns)[used]
@@ -214,9 +214,9 @@ def _grouped_answers(codes: IntArray, n_columns: int) -> tuple[FloatArray, IntAr
 
 
 def for_all_rows(rows: ScoreRows, task: RowTask) -> None:
-    """Call ``task(block, first row)`` over all rows, several threads at once where that pays.
+    """Call ``task(block, first row)`` over all rows, on several threads if that saves time.
 
-    A thread gets rows from the top and as many from the bottom, so that tasks that only look right
+    A thread gets equally many rows from the top and the bottom, so that tasks that only read right
     of the diagonal are shared evenly too.
     """
     n = rows.n_nodes
@@ -233,12 +233,12 @@ def for_all_rows(rows: ScoreRows, task: RowTask) -> None:
 
 
 def unit_exponent(extent: float) -> int:
-    """0 for scores of ordinary size; else the exponent that brings the largest one to about 1.
+    """Return 0 for scores of ordinary size, else the exponent that scales the largest to about 1.
 
     Raises
     ------
     InvalidProblemError
-        If sums of such scores would leave float64.
+        If sums of such scores would overflow float64.
     """
     if extent > LARGEST_WEIGHT:
         raise InvalidProblemError(
@@ -253,6 +253,6 @@ def rows_of(
 ) -> DenseRows | OneHotRows:
     """Wrap either form of scores; raise InvalidProblemError on NaN, +inf or an asymmetric array.
 
-    ``room``, shape (n, n), is overwritten where scores have to be written out.
+    ``room``, shape (n, n), is overwritten if scores have to be copied.
     """
     return OneHotRows(scores, room) if isinstance(scores, OneHotScores) else DenseRows(scores)

@@ -4,6 +4,7 @@ import math
 import operator
 import time
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -11,34 +12,39 @@ from numpy.typing import ArrayLike
 
 from engine.core.arguments import FloatArray, IntArray, as_finite_array, check_shape, read_only
 from engine.core.errors import InfeasibleError, InvalidProblemError
-from engine.graphs.edge_list import read_graph
-from engine.kernels.blossom import solve_perfect_matching
-from engine.kernels.matching_edges import compressed_rows
-from engine.oracles.matching import LARGEST_WEIGHT, Matching
-from engine.oracles.matching_certificate import (
-    IntegerDuals,
-    check_edges,
-    check_partners,
-    check_values,
-    round_costs,
-    scale_exponent,
-    weight_bound,
+from engine.core.exact_numbers import (
+    ExactNumbers,
+    WholeArray,
+    as_exact_numbers,
+    as_number_array,
+    largest_of,
+    shifted,
 )
+from engine.core.options import check_choice, check_flag, check_whole
+from engine.graphs.edge_list import read_exact_graph
+from engine.oracles.exact_matching import best_perfect_matching
+from engine.oracles.matching import LARGEST_WEIGHT, Matching
+from engine.oracles.matching_certificate import round_costs, scale_exponent
 from engine.oracles.matching_gadgets import Gadget, b_matching_gadget, doubled_graph
 from engine.oracles.protocol import ExtremePoint, make_indicator
 
 MatchingKind = Literal["perfect", "any", "b"]
+GraphKind = Literal["perfect", "any"]
 
 
 @dataclass(frozen=True, slots=True)
 class GraphMatchingOracle:
-    """Exact oracle for matchings of one graph; a point has one entry an edge.
+    """Exact oracle for matchings of one graph, whose points have one entry an edge.
 
     Parameters
     ----------
     n_nodes : int
     edges : ndarray, shape (e, 2)
     kind : "perfect" or "any"
+
+    Notes
+    -----
+    A call is one solve: scores are rounded to 64 bits, and the bound allows for that.
 
     Examples
     --------
@@ -49,13 +55,30 @@ class GraphMatchingOracle:
 
     n_nodes: int
     edges: IntArray
-    kind: MatchingKind = "perfect"
+    kind: GraphKind = "perfect"
+
+    def __post_init__(self) -> None:
+        """Raise InvalidProblemError for an option out of range."""
+        check_whole("n_nodes", self.n_nodes)
+        check_choice("kind", self.kind, get_args(GraphKind))
 
     def compute_extreme_point(self, scores: FloatArray) -> ExtremePoint:
-        """Return the best matching under ``scores``, shape (e,), finite; see its function."""
-        matching = max_weight_matching(self.n_nodes, self.edges, scores, self.kind)
-        vertex = make_indicator(matching.edge_indices)
-        return ExtremePoint(vertex, matching.weight, matching.upper_bound)
+        """Return the best matching under ``scores``, shape (e,), finite."""
+        scores = as_finite_array("weights", scores, shape=(len(self.edges),))
+        extent = float(np.abs(scores).max(initial=0.0))
+        _check_magnitude(extent)
+        scale = math.frexp(extent)[1]
+        exponent = scale_exponent(2 * self.n_nodes, 1.0)  # kind "any" joins two copies of the graph
+        counts = round_costs(np.ldexp(scores, -scale), exponent) // -2
+        graph = _Graph(self.n_nodes, self.edges, counts)
+        chosen = _solve_any(graph) if self.kind == "any" else _solve_perfect(graph)
+        weight = math.fsum(scores[chosen])
+        bound = weight
+        if (np.ldexp(counts.astype(np.float64), scale + 1 - exponent) != scores).any():
+            # A score was moved by half a unit at most, and a matching has at most n / 2 of them.
+            halves = 2 * sum(counts[chosen].tolist()) + self.n_nodes // 2
+            bound = float(np.nextafter(math.ldexp(halves, scale - exponent), np.inf))
+        return ExtremePoint(make_indicator(chosen), weight, max(weight, bound))
 
 
 def max_weight_matching(
@@ -67,109 +90,145 @@ def max_weight_matching(
     *,
     exact_degrees: bool = False,
 ) -> Matching:
-    """Return a maximum-weight matching of a sparse graph, proved optimal by its duals.
+    """Return a maximum-weight matching of a graph, optimal in the exact given weights.
 
     Parameters
     ----------
     n_nodes : int
-        Number of nodes. Or, in place of this and the next two, a graph that
-        `engine.graphs.edge_list.read_graph` reads: of NetworkX, a sparse matrix, a pandas table.
+        Number of nodes. Alternatively, instead of this and the next two arguments, a graph that
+        `engine.graphs.edge_list.read_graph` reads: a NetworkX graph, a SciPy or NumPy matrix, or
+        a pandas table.
     edges : array_like, shape (m, 2), int
-        Node indices from 0. Of parallel edges the heaviest counts for perfect and any matchings;
-        b-matchings may use each of them once. Loops are in no matching and play no part; in a
-        b-matching, where they could count once or twice, they are refused.
-    weights : array_like, shape (m,), float
-        Any finite numbers, negative ones included.
+        Node indices from 0. The heaviest parallel edge counts for perfect and any matchings;
+        b-matchings may use each parallel edge once. Loops are in no matching and are ignored; in
+        a b-matching, where they could count once or twice, they are rejected.
+    weights : array_like, shape (m,)
+        Floats, integers of any size, fractions or decimals, negative ones included; -inf forbids an
+        edge.
     kind : "perfect", "any" or "b"
         Every node matched; any set of disjoint edges; at most ``degrees[i]`` edges at node i.
     degrees : array_like, shape (n_nodes,), int, optional
         Degree bounds of a b-matching, from 0.
     exact_degrees : bool
-        Ask a b-matching for exactly ``degrees[i]`` edges at every node.
+        Require exactly ``degrees[i]`` edges of a b-matching at every node.
 
     Returns
     -------
     Matching
-        ``edge_indices`` are the chosen edges; ``upper_bound - weight`` is at rounding level, and 0
-        for integer weights of ordinary size.
+        ``edge_indices`` are the chosen edges. No weight was rounded, so no matching has more:
+        ``upper_bound`` equals ``weight``, which is the exact sum as the nearest float64.
 
     Raises
     ------
     InvalidProblemError
-        If the graph is malformed.
+        If the graph is malformed, a weight is no real number, or its size is above 1e300.
     InfeasibleError
-        If a perfect matching, or exact degrees, are asked for and do not exist. For perfect
-        matchings ``deficient_set`` holds nodes whose removal leaves more odd components than it
-        has members.
+        If the requested perfect matching or exact degrees do not exist. For perfect matchings
+        ``deficient_set`` lists nodes whose removal leaves more odd components than it has
+        members.
 
     Notes
     -----
-    O(n m log n) in the worst case. Any matching is solved on two joined copies of the graph; a
-    b-matching on the gadget of Shiloach (1981) with O(sum over edges of b_i + b_j) edges.
+    O(n m log n) in the worst case, once for weights of up to 58 - log2(n) bits, and again on the
+    few edges that remain for every 20 bits or more beyond. Any matching is solved on two joined
+    copies of the graph; a b-matching on the gadget of Shiloach (1981) with O(sum over edges of
+    b_i + b_j) edges.
 
     References
     ----------
-    Edmonds (1965); Berge (1958) and Tutte (1947) for the deficient set.
+    Edmonds (1965); Berge (1958) and Tutte (1947) for the deficient set; Gleixner, Steffy and Wolter
+    (2016), iterative refinement for linear programming.
 
     Examples
     --------
     >>> max_weight_matching(4, [(0, 1), (1, 2), (2, 3)], [2.0, 5.0, 2.0], kind="any").weight
     5.0
     """
+    check_choice("kind", kind, get_args(MatchingKind))
+    check_flag("exact_degrees", exact_degrees)
     started = time.perf_counter()
+    if kind not in get_args(MatchingKind):
+        raise InvalidProblemError(f"kind: expected perfect, any or b, received {kind!r}.")
     if edges is None or weights is None:
-        found = read_graph(n_nodes)
-        n_nodes, edges, weights = found.n_nodes, found.edges, found.weights
-    try:
-        n_nodes = operator.index(n_nodes)
-    except TypeError as error:
-        raise InvalidProblemError(f"n_nodes: expected an integer, received {n_nodes}.") from error
-    graph = _checked_graph(n_nodes, edges, weights, kind)
+        found = read_exact_graph(n_nodes)
+        n_nodes, pairs, numbers = len(found.nodes), found.edges, found.numbers
+        allowed = np.arange(len(pairs))
+    else:
+        n_nodes = _as_count(n_nodes)
+        allowed, numbers = _checked_weights(weights)
+        pairs = _checked_edges(n_nodes, edges, len(np.atleast_1d(weights)))[allowed]
+    _check_magnitude(largest_of(numbers.counts) * numbers.unit)
+    if kind == "b":
+        _check_loops(pairs, allowed)
+    graph = _Graph(n_nodes, pairs, numbers.counts)
     if kind == "b":
         if degrees is None:
             raise InvalidProblemError("degrees: a b-matching needs a degree bound for every node.")
-        bounds = _checked_degrees(n_nodes, degrees)
-        chosen, bound = _solve_b(graph, bounds, exact=exact_degrees)
+        chosen = _solve_b(graph, _checked_degrees(n_nodes, degrees), exact=exact_degrees)
     elif kind == "any":
-        chosen, bound = _solve_any(graph)
+        chosen = _solve_any(graph)
     else:
-        chosen, bound = _solve_perfect(graph)
+        chosen = _solve_perfect(graph)
     partner = np.full(n_nodes, -1, dtype=np.int64)
     heads, tails = graph.edges[chosen[::-1]].T
     partner[heads], partner[tails] = tails, heads
-    weight = math.fsum(graph.weights[chosen])
+    weight = float(numbers.sum_of(chosen))
     return Matching(
         partner=read_only(partner),
         weight=weight,
-        upper_bound=max(weight, bound),
+        upper_bound=weight,
         seconds=time.perf_counter() - started,
         n_matched=len(chosen),
-        edge_indices=read_only(chosen),
+        edge_indices=read_only(allowed[chosen]),
     )
+
+
+def match_any(n_nodes: int, edges: IntArray, counts: WholeArray) -> IntArray:
+    """Return the edge indices of a matching with the largest sum of ``counts``."""
+    return _solve_any(_Graph(n_nodes, edges, counts))
+
+
+def with_bonus(n_nodes: int, counts: WholeArray) -> WholeArray:
+    """Return weights whose best matching is the best matching with the most edges.
+
+    The bonus of an edge outweighs any loss that it can cause among the other edges.
+    """
+    return shifted(counts, (n_nodes + 1) * largest_of(counts) + 1)
 
 
 @dataclass(frozen=True, slots=True)
 class _Graph:
-    """A checked graph: edges (m, 2) without loops, finite weights (m,)."""
+    """Checked graph: edges (m, 2) and their weights (m,), whole numbers."""
 
     n_nodes: int
     edges: IntArray
-    weights: FloatArray
+    counts: WholeArray
 
 
-@dataclass(frozen=True, slots=True)
-class _Solution:
-    """A perfect matching of a graph: indices of chosen edges and an upper bound on the weight."""
+def _checked_weights(weights: ArrayLike) -> tuple[IntArray, ExactNumbers]:
+    """Return the indices of all weights but -inf, and those weights without rounding."""
+    values = as_number_array("weights", weights)
+    allowed = np.flatnonzero(values != -np.inf)
+    return allowed, as_exact_numbers("weights", values[allowed])
 
-    chosen: IntArray
-    bound: float
+
+def _as_count(n_nodes: Any) -> int:
+    try:
+        count = operator.index(n_nodes)
+    except TypeError as error:
+        raise InvalidProblemError(f"n_nodes: expected an integer, received {n_nodes}.") from error
+    if count < 0:
+        raise InvalidProblemError(f"n_nodes: expected 0 or more, received {count}.")
+    return count
 
 
-def _checked_graph(n_nodes: int, edges: ArrayLike, weights: ArrayLike, kind: str) -> _Graph:
-    if kind not in get_args(MatchingKind):
-        raise InvalidProblemError(f"kind: expected perfect, any or b, received {kind!r}.")
-    if n_nodes < 0:
-        raise InvalidProblemError(f"n_nodes: expected 0 or more, received {n_nodes}.")
+def _check_magnitude(extent: float | Fraction) -> None:
+    if extent > LARGEST_WEIGHT:
+        raise InvalidProblemError(f"weights: expected magnitudes up to {LARGEST_WEIGHT:.0e}.")
+
+
+def _checked_edges(n_nodes: int, edges: ArrayLike, n_edges: int) -> IntArray:
+    """Return the edges, shape (n_edges, 2), int64."""
     try:
         pairs = np.asarray(edges)
     except ValueError as error:
@@ -177,23 +236,27 @@ def _checked_graph(n_nodes: int, edges: ArrayLike, weights: ArrayLike, kind: str
     if pairs.size == 0:
         pairs = np.empty((0, 2), dtype=np.int64)
     check_shape("edges", pairs, (None, 2))
+    if len(pairs) != n_edges:
+        raise InvalidProblemError(
+            f"weights: expected shape ({len(pairs)},), one weight an edge, received {n_edges}."
+        )
     if not np.issubdtype(pairs.dtype, np.integer):
         raise InvalidProblemError(f"edges: expected integers, received {pairs.dtype}.")
-    pairs = pairs.astype(np.int64)
-    values = as_finite_array("weights", weights, shape=(len(pairs),))
     outside = (pairs < 0) | (pairs >= n_nodes)
     if outside.any():
         k = int(np.flatnonzero(outside.any(axis=1))[0])
         raise InvalidProblemError(
             f"edges: edge {k} is {tuple(pairs[k].tolist())}, expected nodes 0..{n_nodes - 1}."
         )
+    return pairs.astype(np.int64)
+
+
+def _check_loops(pairs: IntArray, places: IntArray) -> None:
+    """Reject loops; ``places`` are the edges' indices in the caller's list."""
     loops = np.flatnonzero(pairs[:, 0] == pairs[:, 1])
-    if len(loops) and kind == "b":
+    if len(loops):
         k = int(loops[0])
-        raise InvalidProblemError(f"edges: edge {k} joins node {pairs[k, 0]} to itself.")
-    if np.abs(values).max(initial=0.0) > LARGEST_WEIGHT:
-        raise InvalidProblemError(f"weights: expected magnitudes up to {LARGEST_WEIGHT:.0e}.")
-    return _Graph(n_nodes, pairs, values)
+        raise InvalidProblemError(f"edges: edge {places[k]} joins node {pairs[k, 0]} to itself.")
 
 
 def _checked_degrees(n_nodes: int, degrees: ArrayLike) -> IntArray:
@@ -207,33 +270,32 @@ def _checked_degrees(n_nodes: int, degrees: ArrayLike) -> IntArray:
     return bounds.astype(np.int64)
 
 
-def _solve_perfect(graph: _Graph) -> tuple[IntArray, float]:
-    solution = _solve(graph)
-    return np.sort(solution.chosen), solution.bound
+def _solve_perfect(graph: _Graph) -> IntArray:
+    return best_perfect_matching(graph.n_nodes, graph.edges, graph.counts)
 
 
-def _solve_any(graph: _Graph) -> tuple[IntArray, float]:
-    """Edges without gain never help; on two joined copies every matching becomes perfect."""
-    useful = np.flatnonzero(graph.weights > 0)
-    gadget = doubled_graph(graph.n_nodes, graph.edges[useful], graph.weights[useful])
+def _solve_any(graph: _Graph) -> IntArray:
+    """Return a best matching of edges that gain, as a perfect one of two joined copies."""
+    useful = np.flatnonzero(graph.counts > 0)
+    gadget = doubled_graph(graph.n_nodes, graph.edges[useful], graph.counts[useful])
     return _solve_gadget(gadget, useful)
 
 
-def _solve_b(graph: _Graph, degrees: IntArray, *, exact: bool) -> tuple[IntArray, float]:
-    useful = np.arange(len(graph.weights)) if exact else np.flatnonzero(graph.weights > 0)
+def _solve_b(graph: _Graph, degrees: IntArray, *, exact: bool) -> IntArray:
+    useful = np.arange(len(graph.counts)) if exact else np.flatnonzero(graph.counts > 0)
     if exact:
         _check_enough_edges(graph, degrees)
     gadget = b_matching_gadget(
-        graph.n_nodes, graph.edges[useful], graph.weights[useful], degrees, exact=exact
+        graph.n_nodes, graph.edges[useful], graph.counts[useful], degrees, exact=exact
     )
     try:
         return _solve_gadget(gadget, useful)
-    except InfeasibleError as error:  # which speaks of the gadget's nodes
+    except InfeasibleError as error:  # it names the gadget's nodes
         raise InfeasibleError("the degrees cannot be met by these edges.") from error
 
 
 def _check_enough_edges(graph: _Graph, degrees: IntArray) -> None:
-    """Refuse what is plainly impossible before a gadget of that size is made."""
+    """Reject degrees that exceed the nodes' edges before building a large gadget."""
     present = np.bincount(graph.edges.ravel(), minlength=graph.n_nodes)
     short = np.flatnonzero(degrees > present)
     if len(short):
@@ -244,68 +306,6 @@ def _check_enough_edges(graph: _Graph, degrees: IntArray) -> None:
         )
 
 
-def _solve_gadget(gadget: Gadget, useful: IntArray) -> tuple[IntArray, float]:
-    solution = _solve(_Graph(gadget.n_nodes, gadget.edges, gadget.weights))
-    origin = gadget.edge_origin[solution.chosen]
-    chosen = np.sort(useful[origin[origin >= 0]])
-    return chosen, solution.bound / gadget.copies
-
-
-def _solve(graph: _Graph) -> _Solution:
-    """Solve a perfect matching and check its certificate."""
-    n = graph.n_nodes
-    if n % 2:
-        raise InfeasibleError(f"{n} nodes is an odd number: no perfect matching exists.")
-    unit = math.frexp(float(np.abs(graph.weights).max(initial=0.0)))[1]
-    weights = np.ldexp(graph.weights, -unit)
-    best = _heaviest_parallel(graph)
-    heads, tails = graph.edges[best].T
-    exponent = scale_exponent(n, 1.0)
-    cost = round_costs(weights[best], exponent)
-    start, neighbour, edge = compressed_rows(n, heads, tails)
-    dual = np.zeros(n, dtype=np.int64)
-    mate = np.full(n, -1, dtype=np.int64)
-    found, blossom_dual, parent, outermost, label = solve_perfect_matching(
-        start, neighbour, cost[edge], dual, mate
-    )
-    if not found:
-        _raise_infeasible(label, outermost)
-    check_partners(mate)
-    chosen = np.flatnonzero(mate[heads] == tails)
-    duals = IntegerDuals(dual, blossom_dual, parent)
-    check_edges(duals, heads, tails, cost)
-    check_values(duals, sum(cost[chosen].tolist()))
-    is_exact = bool((np.ldexp(-cost.astype(np.float64), -exponent) == weights[best]).all())
-    bound = math.ldexp(weight_bound(duals, exponent, roundings=0 if is_exact else 1), unit)
-    return _Solution(best[chosen], bound)
-
-
-def _heaviest_parallel(graph: _Graph) -> IntArray:
-    """Indices of the edges that are the heaviest (then the first) between two different nodes."""
-    low, high = graph.edges.min(axis=1), graph.edges.max(axis=1)
-    order = np.lexsort((np.arange(len(low)), -graph.weights, high, low))
-    low, high = low[order], high[order]
-    new = low < high  # no loops
-    new[1:] &= (low[1:] != low[:-1]) | (high[1:] != high[:-1])
-    return np.sort(order[new])
-
-
-def _raise_infeasible(label: IntArray, outermost: IntArray) -> None:
-    inner = tuple(np.flatnonzero(label == 2).tolist())
-    n_outer = len(np.unique(outermost[label == 1]))
-    if not inner:
-        raise InfeasibleError(
-            f"no perfect matching exists: {_groups(n_outer)} joined to nobody else."
-        )
-    nodes = "1 of the nodes" if len(inner) == 1 else f"{len(inner)} of the nodes"
-    raise InfeasibleError(
-        f"no perfect matching exists: without {nodes} there would be at least "
-        f"{_groups(n_outer)} joined to nobody else.",
-        inner,
-    )
-
-
-def _groups(count: int) -> str:
-    if count == 1:
-        return "one group of odd size that is"
-    return f"{count} groups of odd size that are"
+def _solve_gadget(gadget: Gadget, useful: IntArray) -> IntArray:
+    origin = gadget.edge_origin[best_perfect_matching(gadget.n_nodes, gadget.edges, gadget.weights)]
+    return np.sort(useful[origin[origin >= 0]])

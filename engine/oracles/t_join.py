@@ -1,13 +1,14 @@
-"""Minimum-weight T-joins: sets of edges that have odd degree at given nodes and nowhere else."""
+"""Minimum-weight T-joins: sets of edges with odd degree at exactly the given nodes."""
 
 import math
 from dataclasses import dataclass
 
 import numpy as np
-import scipy  # its parts load when first used
+import scipy  # submodules load when first used
 
 from engine.core.arguments import BoolArray, FloatArray, IntArray, as_finite_array, read_only
 from engine.core.errors import CertificateError, InfeasibleError, InvalidProblemError
+from engine.core.options import check_whole
 from engine.core.rounding import sum_allowance
 from engine.kernels.blossom import solve_perfect_matching
 from engine.kernels.matching_edges import compressed_rows
@@ -21,25 +22,25 @@ from engine.oracles.matching_certificate import (
 )
 
 ADDED = 64
-"""Pairs that one terminal may add before the next solve; the rest are found after it."""
+"""Maximum number of pairs that a terminal adds before a solve; later solves find the rest."""
 
 MARGIN = 0.5
-"""Pairs are added that are violated or nearly so, by this share of the median dual, half as
-much each time: with those that are violated alone, each solve would only show the next few."""
+"""Share of the median dual within which nearly violated pairs are added too, halved each time:
+with violated pairs alone, each solve would only reveal the next few."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TJoin:
-    """A join of smallest weight with its proof.
+    """Join of smallest weight with its certificate.
 
     Parameters
     ----------
     edge_indices : ndarray of int64
         Indices of the edges.
     weight : float
-        Of the join.
+        Weight of the join.
     lower_bound : float
-        Proven, of the smallest weight.
+        Proved lower bound of the smallest weight.
 
     Examples
     --------
@@ -54,7 +55,7 @@ class TJoin:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """A graph in compressed rows, both directions, with even integer costs."""
+    """Graph in compressed rows, both directions, with even integer costs."""
 
     start: IntArray
     neighbour: IntArray
@@ -76,8 +77,8 @@ def minimum_t_join(
     """Return edges of smallest weight with odd degree at the terminals only, proved by duals.
 
     The join is a perfect matching of the terminals by shortest paths. It is solved on few pairs;
-    the others are priced by searches that end where no pair can be violated, and what is violated
-    is added until nothing is.
+    the others are priced by searches that end where no pair can be violated, and violated pairs
+    are added until no pair is violated.
 
     Parameters
     ----------
@@ -89,14 +90,14 @@ def minimum_t_join(
     Returns
     -------
     TJoin
-        With the bound that proves it.
+        The join, with the bound that proves it.
 
     Raises
     ------
     InvalidProblemError
-        If a weight is negative or not finite, or a terminal is repeated or no node.
+        If a weight is negative or not finite, or a terminal is repeated or is no node.
     InfeasibleError
-        If a connected part holds an odd number of terminals.
+        If a connected part contains an odd number of terminals.
 
     References
     ----------
@@ -109,6 +110,7 @@ def minimum_t_join(
     >>> minimum_t_join(4, path, np.array([1.0, 2.0, 4.0]), np.array([0, 2])).edge_indices.tolist()
     [0, 1]
     """
+    check_whole("n_nodes", n_nodes)
     weights = as_finite_array("weights", weights, shape=(len(edges),))
     if (weights < 0.0).any():
         raise InvalidProblemError("weights: a T-join needs weights of at least 0.")
@@ -134,7 +136,7 @@ def minimum_t_join(
 
 
 def _rows_of(n_nodes: int, edges: IntArray, cost: IntArray) -> _Rows:
-    """Rows of both directions; loops are left out."""
+    """Return the rows of both directions without loops."""
     real = np.flatnonzero(edges[:, 0] != edges[:, 1])
     heads, tails = np.ascontiguousarray(edges[real].T)
     start, neighbour, edge = compressed_rows(n_nodes, heads, tails)
@@ -142,7 +144,7 @@ def _rows_of(n_nodes: int, edges: IntArray, cost: IntArray) -> _Rows:
 
 
 def _solve_by_pricing(rows: _Rows, terminals: IntArray) -> tuple[IntArray, IntegerDuals]:
-    """Solve on candidate pairs and add violated ones until nothing prices in."""
+    """Solve on candidate pairs and add violated pairs until no pair is violated."""
     n = len(terminals)
     number = np.full(len(rows.start) - 1, -1, dtype=np.int64)
     number[terminals] = np.arange(n)
@@ -180,7 +182,7 @@ def _solve_by_pricing(rows: _Rows, terminals: IntArray) -> tuple[IntArray, Integ
 
 
 def _first_pairs(rows: _Rows, terminals: IntArray, number: IntArray) -> _Pairs:
-    """Pairs whose nearest regions touch, and a perfect matching along a tree of them."""
+    """Return pairs whose nearest regions touch, and a perfect matching along a tree of them."""
     n = len(terminals)
     distance = np.full(len(number), NEVER, dtype=np.int64)
     distance[terminals] = 0
@@ -190,7 +192,7 @@ def _first_pairs(rows: _Rows, terminals: IntArray, number: IntArray) -> _Pairs:
     reached = (origin[owner] >= 0) & (origin[rows.neighbour] >= 0)
     owner, neighbour, cost = owner[reached], rows.neighbour[reached], rows.cost[reached]
     ends = np.stack([number[origin[owner]], number[origin[neighbour]]], axis=1)
-    different = ends[:, 0] < ends[:, 1]  # each edge comes in both directions
+    different = ends[:, 0] < ends[:, 1]  # each edge is listed in both directions
     length = distance[owner] + cost + distance[neighbour]
     near = _cheapest(ends[different], length[different])
     return _cheapest(*_add_tree_matching(near, n))
@@ -199,7 +201,7 @@ def _first_pairs(rows: _Rows, terminals: IntArray, number: IntArray) -> _Pairs:
 def _add_tree_matching(near: _Pairs, n: int) -> tuple[IntArray, IntArray]:
     """Append the first and second, third and fourth, ... terminal of a walk along a tree.
 
-    The walk from one to the next is as long as the way by the tree: at least their distance.
+    The cost of such a pair is its path length in the tree, which is at least its distance.
     """
     shape = (n, n)
     lengths = near.cost.astype(np.float64) + 1.0  # zeros would be absent edges
@@ -226,7 +228,7 @@ def _add_tree_matching(near: _Pairs, n: int) -> tuple[IntArray, IntArray]:
 
 
 def _cheapest(ends: IntArray, cost: IntArray) -> _Pairs:
-    """Each pair once, at its least cost."""
+    """Return each pair once, at its least cost."""
     order = np.lexsort((cost, ends[:, 1], ends[:, 0]))
     ends, cost = ends[order], cost[order]
     new = np.ones(len(cost), dtype=bool)

@@ -1,4 +1,4 @@
-"""Oracles around oracles: count, time and remember calls without the oracle knowing."""
+"""Wrappers that count, time and cache the calls of any oracle."""
 
 import hashlib
 import time
@@ -10,17 +10,18 @@ import numpy as np
 
 from engine.core.arguments import read_only
 from engine.core.errors import InvalidProblemError
+from engine.core.options import check_whole
 from engine.oracles.one_hot_scores import OneHotScores
 from engine.oracles.protocol import ExtremePoint, LinearMinimizationOracle
 
 
 class CountingOracle:
-    """Counts calls; ``calls`` includes those that raised.
+    """Oracle that counts the calls of another; ``calls`` includes those that raised.
 
     Parameters
     ----------
     oracle : LinearMinimizationOracle
-        The oracle that is asked.
+        The wrapped oracle.
 
     Examples
     --------
@@ -41,12 +42,12 @@ class CountingOracle:
 
 
 class TimingOracle:
-    """Adds up the wall-clock seconds spent in the oracle; ``last_seconds`` is the latest call's.
+    """Oracle that adds up another's wall-clock seconds; ``last_seconds`` is the latest call's.
 
     Parameters
     ----------
     oracle : LinearMinimizationOracle
-        The oracle that is asked.
+        The wrapped oracle.
 
     Examples
     --------
@@ -72,15 +73,15 @@ class TimingOracle:
 
 
 class CachingOracle:
-    """Remembers the answers to the latest distinct scores, recognised by a digest of their bytes.
+    """Oracle that caches another's results for the latest scores, by a digest of their bytes.
 
-    A vertex that is not read-only is copied: its oracle may write the next one into the same room.
+    A vertex that is not read-only is copied: its oracle may write the next vertex into its memory.
 
     Parameters
     ----------
     oracle : LinearMinimizationOracle
     capacity : int
-        How many answers are kept; the least recently used one goes first.
+        Most results kept; the least recently used one is dropped first.
 
     Examples
     --------
@@ -94,6 +95,7 @@ class CachingOracle:
     """
 
     def __init__(self, oracle: LinearMinimizationOracle, capacity: int = 16) -> None:
+        check_whole("capacity", capacity, at_least=1)
         if capacity < 1:
             raise InvalidProblemError(f"capacity: expected 1 or more, received {capacity}.")
         self._oracle = oracle
@@ -102,7 +104,7 @@ class CachingOracle:
         self.hits = 0
 
     def compute_extreme_point(self, scores: Any) -> ExtremePoint:
-        """Return the remembered answer to these scores, or ask and remember."""
+        """Return the cached result for these scores, or call the oracle and cache its result."""
         key = _digest(scores)
         if key in self._answers:
             self.hits += 1

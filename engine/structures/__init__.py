@@ -1,6 +1,6 @@
-"""Structures: one kind of observation a file, with all that learning and inference ask of it."""
+"""Structures: one kind of observation per module, with all that learning and inference need."""
 
 import lazy_loader
 
-# The names stand in the stub beside this file; each is imported when it is first used.
+# The names are listed in the stub beside this file; each is imported when it is first used.
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

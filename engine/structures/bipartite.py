@@ -1,10 +1,11 @@
-"""One observed assignment between the items of two sides, with features on every edge."""
+"""Observed assignment between the items of two sides, with features on every edge."""
 
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from engine.core.arguments import FloatArray, IntArray
+from engine.core.options import check_callables, check_number
 from engine.core.progress import StopCallback, never_stop
 from engine.crf.bipartite import BipartiteItems, check_assignment
 from engine.entropies.matching import MatchingEntropy, bipartite_layout, make_matching_entropy
@@ -31,7 +32,7 @@ class BipartiteStructure:
     items : BipartiteItems
     columns : ndarray, shape (n,), int, a permutation
     rho : float, or ndarray (2n,) with rows before columns, reweighting in [0, 1]
-    should_stop : callable, asked before every step of an inner solve; see ``Interruptible``
+    should_stop : callable, called before every step of an inner solve; see ``Interruptible``
 
     Examples
     --------
@@ -50,6 +51,8 @@ class BipartiteStructure:
     oracle: AssignmentOracle = field(init=False)
 
     def __post_init__(self) -> None:
+        check_number("rho", self.rho, at_least=0.0, at_most=1.0, or_array=True)
+        check_callables(should_stop=self.should_stop)
         columns = check_assignment(self.columns, self.items.n_items)
         self.observed = self.items.assignment_statistics(columns)
         n = self.items.n_items
@@ -59,7 +62,7 @@ class BipartiteStructure:
 
     @property
     def start(self) -> FloatArray:
-        """tau = 1 / n, shape (n, n), a new array."""
+        """Point tau = 1 / n, shape (n, n), as a new array."""
         n = self.items.n_items
         return np.full((n, n), 1.0 / n)
 
@@ -76,7 +79,7 @@ class BipartiteStructure:
     def maximise(
         self, theta: FloatArray, state: WarmStart | None, accuracy: float
     ) -> InnerSolution:
-        """Solve by messages or Newton; see ``engine.objectives.protocol.InnerProblem``."""
+        """Maximise by messages or Newton; see ``engine.objectives.protocol.InnerProblem``."""
         solution, following = self._maximise(self.items.scores(theta), state, max(accuracy, 1e-11))
         statistics = self.items.statistics(solution.marginals)
         return InnerSolution(
@@ -109,7 +112,7 @@ class BipartiteStructure:
         }
 
     def interior(self) -> AssignmentInterior | None:
-        """Return the problem as ``InteriorAscent`` sees it; see ``HasInterior``."""
+        """Return the problem for ``InteriorAscent``; see ``HasInterior``."""
         n, features = self.items.n_items, self.items.features
         if n == 1:
             return None

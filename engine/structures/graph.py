@@ -1,8 +1,8 @@
-"""One observed matching of a general graph, with features on its edges.
+"""Observed matching of a general graph, with features on its edges.
 
-The inner maximum is taken over the matching polytope (``inference.matching.graph_polytope``): a
-graph with two sides has no odd sets, of any other those that are violated join. An answer of which
-not every odd set was proved is reported as not feasible.
+The inner maximum is taken over the matching polytope (``inference.matching.graph_polytope``). A
+graph with two sides has no odd sets; for any other, violated odd sets are added. An answer is
+reported as not feasible unless every odd set was proved.
 """
 
 from dataclasses import dataclass, field
@@ -13,6 +13,7 @@ from scipy.sparse.csgraph import connected_components
 
 from engine.core.arguments import FloatArray, IntArray, check_shape
 from engine.core.errors import InvalidProblemError
+from engine.core.options import check_callables, check_flag, check_number, check_whole
 from engine.core.progress import StopCallback, never_stop
 from engine.entropies.matching import (
     MatchingEntropy,
@@ -30,7 +31,7 @@ from engine.oracles.sparse_matching import GraphMatchingOracle, max_weight_match
 
 @dataclass(slots=True)
 class GraphStructure:
-    """A graph with features on its edges and an observed matching; points are (e,).
+    """Graph with features on its edges and an observed matching; points are (e,).
 
     Parameters
     ----------
@@ -40,15 +41,15 @@ class GraphStructure:
     matched : ndarray, indices of the observed edges
     rho : float or ndarray, shape (n_nodes,), reweighting in [0, 1]
     is_perfect : bool, whether every node is matched in every matching
-    should_stop : asked before every step; ``maximise`` then raises ``StoppedError``.
+    should_stop : called before every step; ``maximise`` then raises ``StoppedError``.
 
     Raises
     ------
     InfeasibleError
         If ``is_perfect`` and the graph has no perfect matching; it carries a deficient set.
     InvalidProblemError
-        If the shapes disagree, an edge joins a node to itself, the observed edges are no matching
-        or rho is out of range.
+        If the shapes disagree, an edge joins a node to itself, the observed edges are not a
+        matching or rho is out of range.
 
     Examples
     --------
@@ -73,6 +74,10 @@ class GraphStructure:
     _has_two_sides: bool = field(init=False)
 
     def __post_init__(self) -> None:
+        check_whole("n_nodes", self.n_nodes)
+        check_number("rho", self.rho, at_least=0.0, at_most=1.0, or_array=True)
+        check_flag("is_perfect", self.is_perfect)
+        check_callables(should_stop=self.should_stop)
         layout = edge_layout(self.n_nodes, self.edges)
         check_shape("features", self.features, (len(self.edges), None))
         self.features = np.asarray(self.features, dtype=np.float64)
@@ -99,7 +104,7 @@ class GraphStructure:
     def maximise(
         self, theta: FloatArray, state: WarmStart | None, accuracy: float
     ) -> InnerSolution:
-        """Solve over the matching polytope; see ``engine.objectives.protocol.InnerProblem``."""
+        """Maximise over the matching polytope; see ``engine.objectives.protocol.InnerProblem``."""
         solution = solve_over_graph_polytope(
             self.features @ theta,
             self.edges,
@@ -146,7 +151,7 @@ def _unpack_sets(state: WarmStart) -> HeldSets:
 
 
 def has_two_sides(n_nodes: int, edges: IntArray) -> bool:
-    """Whether a graph is bipartite: its double cover falls apart at every component."""
+    """Return True if a graph is bipartite: its double cover splits at every component."""
     first, second = edges.T
     ones = np.ones(len(edges), dtype=np.int8)
     plain = coo_array((ones, (first, second)), shape=(n_nodes, n_nodes))
@@ -158,7 +163,7 @@ def has_two_sides(n_nodes: int, edges: IntArray) -> bool:
 
 
 def interior_of_graph(layout: MatchingLayout, *, is_perfect: bool) -> FloatArray:
-    """Return an interior point, shape (e,); edges without a choice are at exactly 0 or 1.
+    """Return an interior point, shape (e,); edges without a choice are exactly 0 or 1.
 
     Parameters
     ----------
@@ -169,7 +174,7 @@ def interior_of_graph(layout: MatchingLayout, *, is_perfect: bool) -> FloatArray
     Returns
     -------
     ndarray, shape (e,)
-        A mean of matchings.
+        The mean of some matchings.
 
     Raises
     ------
@@ -203,7 +208,7 @@ def check_matching(layout: MatchingLayout, matched: IntArray, *, is_perfect: boo
     matched : array_like of int
         Indices of edges.
     is_perfect : bool
-        Whether every node has to be matched.
+        Whether every node must be matched.
 
     Returns
     -------
@@ -213,7 +218,7 @@ def check_matching(layout: MatchingLayout, matched: IntArray, *, is_perfect: boo
     Raises
     ------
     InvalidProblemError
-        If an index names no edge, two edges share a node or, if perfect, a node has none.
+        If an index names no edge, two edges share a node or, if perfect, a node has no edge.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""One labelled picture: a binary grid whose labelling is known, points in the local polytope."""
+"""Labelled picture: a binary grid with a known labelling, points in the local polytope."""
 
 from collections.abc import Sequence
 
@@ -6,6 +6,7 @@ import numpy as np
 
 from engine.core.arguments import FloatArray
 from engine.core.errors import InvalidProblemError, StoppedError
+from engine.core.options import check_callables, check_number, check_whole
 from engine.core.progress import StopCallback, never_stop
 from engine.crf.grid_features import GridExample
 from engine.entropies.grid import GridEntropy
@@ -16,22 +17,22 @@ from engine.oracles.protocol import ExtremePoint, Vertex
 
 
 class GridStructure:
-    """A picture as a structure; points are flat tables of `engine.graphs.grid.Grid`.
+    """Structure of one picture; points are flat tables of `engine.graphs.grid.Grid`.
 
     The oracle is roof duality, exact on the local polytope, so that gaps are certificates.
 
     Parameters
     ----------
     examples : Sequence of GridExample
-        The example is asked for at every call and let go, so that it may live in a file.
+        The example is read at every call and then released, so that it may be stored in a file.
     rho : float, in (0, 1/2]
-    index : int, which of the examples this is.
-    should_stop : StopCallback, asked before every oracle call, which then raises StoppedError.
+    index : int, index of this example.
+    should_stop : StopCallback, called before every oracle call, which then raises StoppedError.
 
     Notes
     -----
-    A point takes 80 bytes a pixel. The oracle's work space, 300 bytes a pixel, lives during a
-    call only, so that memory grows with the threads and not with the pictures.
+    A point takes 80 bytes per pixel. The oracle's work space, 300 bytes per pixel, exists only
+    during a call, so that memory grows with the threads and not with the pictures.
 
     Examples
     --------
@@ -50,6 +51,9 @@ class GridStructure:
         index: int = 0,
         should_stop: StopCallback = never_stop,
     ) -> None:
+        check_number("rho", rho, above=0.0, at_most=0.5)
+        check_whole("index", index)
+        check_callables(should_stop=should_stop)
         self._examples, self._index = examples, index
         example = examples[index]
         self._grid = Grid(*example.features.shape)
@@ -59,11 +63,11 @@ class GridStructure:
 
     @property
     def start(self) -> FloatArray:
-        """The uniform tables, the centre of the polytope; a new array."""
+        """Uniform tables, the centre of the polytope, as a new array."""
         return self._grid.uniform().flat
 
     def scores(self, theta: FloatArray) -> FloatArray:
-        """Return A theta, flat; theta_i(0) is left out of the nodes."""
+        """Return A theta, flat; theta_i(0) is omitted from the nodes."""
         features = self._examples[self._index].features
         scores, edges = features.scores(theta), features.edges
         flat = np.empty(self._grid.size)
@@ -86,7 +90,7 @@ class GridStructure:
         return features.statistics(nodes[:, :, 1], horizontal, vertical)
 
     def _views(self, flat: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Nodes (H, W, 2), horizontal (H, W-1, 4) and vertical (H-1, W, 4) tables of a point."""
+        """Return a point's node (H, W, 2), horizontal (H, W-1, 4), vertical (H-1, W, 4) tables."""
         tables = GridTables(self._grid, flat)
         rows, columns = self._grid.height, self._grid.width
         return (
@@ -97,13 +101,13 @@ class GridStructure:
 
 
 class PassingRoofDuality:
-    """Roof duality that takes its work space for each call and gives it back."""
+    """Roof duality that allocates its work space for each call and frees it afterwards."""
 
     def __init__(self, grid: Grid, should_stop: StopCallback) -> None:
         self._grid, self._should_stop = grid, should_stop
 
     def compute_extreme_point(self, scores: FloatArray) -> ExtremePoint:
-        """See `GridRoofDuality`; raises StoppedError if asked to stop."""
+        """Solve as `GridRoofDuality` does; raise StoppedError if the caller cancels."""
         if self._should_stop():
             raise StoppedError("Learning was stopped.")
         return GridRoofDuality(self._grid).compute_extreme_point(scores)

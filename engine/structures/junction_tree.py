@@ -1,8 +1,9 @@
-"""A labelled chain, tree or model of low treewidth: everything about it is exact."""
+"""Labelled chain, tree or model of low treewidth, with exact inference."""
 
 import numpy as np
 
 from engine.core.arguments import FloatArray, IntArray, as_finite_array, check_shape
+from engine.core.options import check_whole
 from engine.core.rounding import sum_allowance
 from engine.entropies.pairwise import PairwiseEntropy
 from engine.graphs.junction_tree import LARGEST_TABLE, JunctionTree, Scope
@@ -13,9 +14,9 @@ from engine.oracles.protocol import Vertex, make_indicator
 
 
 class JunctionTreeStructure:
-    """One labelling of a model with features on nodes and factors; points are those of its tree.
+    """Labelling of a model with features on nodes and factors; points are those of its tree.
 
-    The polytope is the marginal polytope and the entropy the exact one, so that the surrogate
+    The polytope is the marginal polytope and the entropy is exact, so that the surrogate
     likelihood is the likelihood: MLE-Struct is maximum likelihood, with a certificate.
 
     Parameters
@@ -25,7 +26,7 @@ class JunctionTreeStructure:
     features : ndarray, shape (entries, K)
         A row for each entry of the nodes' tables in order, then of the factors' tables.
     labels : ndarray, shape (n,), the observed labelling.
-    largest_table : int, entries that a clique may have.
+    largest_table : int, largest number of entries of a clique.
 
     Raises
     ------
@@ -52,6 +53,7 @@ class JunctionTreeStructure:
         *,
         largest_table: int = LARGEST_TABLE,
     ) -> None:
+        check_whole("largest_table", largest_table, at_least=1)
         self.tree = JunctionTree(cardinalities, tuple(scopes), largest_table)
         self.features = as_finite_array("features", features, shape=(None, None))
         check_shape("features", self.features, (self.tree.n_table_entries, None))
@@ -68,7 +70,7 @@ class JunctionTreeStructure:
 
     @property
     def start(self) -> FloatArray:
-        """The uniform distribution; a new array."""
+        """Uniform distribution, as a new array."""
         return calibrate(self.tree, np.zeros(self.tree.n_table_entries))[1]
 
     def scores(self, theta: FloatArray) -> FloatArray:
@@ -95,7 +97,7 @@ class JunctionTreeStructure:
     def maximise(
         self, theta: FloatArray, state: WarmStart | None, accuracy: float
     ) -> InnerSolution:
-        """Sum exactly; see ``engine.objectives.protocol.InnerProblem``."""
+        """Compute exact sums; see ``engine.objectives.protocol.InnerProblem``."""
         tables = self.features @ theta
         log_partition, point = calibrate(self.tree, tables)
         statistics = self.statistics(point)
@@ -111,7 +113,7 @@ class JunctionTreeStructure:
         )
 
     def curvature(self, theta: FloatArray, state: WarmStart) -> FloatArray:
-        """Return the Hessian of log Z, exact, (K, K)."""
+        """Return the exact Hessian of log Z, (K, K)."""
         return statistics_covariance(self.tree, self.features, state["point"])
 
     @property

@@ -1,4 +1,4 @@
-"""A structure of one's own: features of every entry, and any oracle and entropy."""
+"""Custom structure: features of every entry of a point, and any oracle and entropy."""
 
 from dataclasses import dataclass, field
 
@@ -11,11 +11,11 @@ from engine.oracles.protocol import LinearMinimizationOracle, Vertex
 
 @dataclass(slots=True)
 class LinearStructure:
-    """One observation whose scores are <theta, features> of every entry of a point.
+    """Observation whose scores are <theta, features> of every entry of a point.
 
     Parameters
     ----------
-    features : ndarray, shape (size, K), one row an entry of a point, in flat order.
+    features : ndarray, shape (size, K), one row per entry of a point, in flat order.
     labels : Vertex, the observed Y.
     oracle : LinearMinimizationOracle
     entropy : Entropy
@@ -24,7 +24,7 @@ class LinearStructure:
     Raises
     ------
     InvalidProblemError
-        If the features are not finite or their number is not that of the start's entries.
+        If the features are not finite or their number differs from that of the start's entries.
 
     Examples
     --------
@@ -57,5 +57,5 @@ class LinearStructure:
 
     @property
     def share(self) -> float:
-        """What an entry counts in inner products, as the labels say."""
+        """Weight of an entry in inner products, as in the labels."""
         return self.labels.share

@@ -1,9 +1,10 @@
-"""One labelled pairwise model of any graph and any numbers of labels."""
+"""Labelled pairwise model of any graph and any numbers of labels."""
 
 import numpy as np
 
 from engine.core.arguments import FloatArray, IntArray, as_finite_array, check_shape
 from engine.core.errors import InvalidProblemError
+from engine.core.options import check_number
 from engine.entropies.pairwise import graph_entropy
 from engine.graphs.pairwise import PairwiseGraph
 from engine.inference.pairwise.expansion_oracle import ExpansionOracle
@@ -12,23 +13,23 @@ from engine.oracles.roof_duality import RoofDuality
 
 
 class PairwiseStructure:
-    """One labelling of a graph with features on nodes and edges; points are flat tables.
+    """Labelling of a graph with features on nodes and edges; points are flat tables.
 
-    The oracle is roof duality, exact on the local polytope, where all nodes have two labels, and
+    The oracle is roof duality, exact on the local polytope, if all nodes have two labels, and
     otherwise expansion moves with the linear programme's bound. Its loss counts nodes.
 
     Parameters
     ----------
     graph : PairwiseGraph
-    features : ndarray, shape (graph.size, K), a row an entry of the flat tables.
+    features : ndarray, shape (graph.size, K), one row per entry of the flat tables.
     labels : ndarray, shape (n_nodes,), the observed labelling.
     rho : float or ndarray, shape (n_edges,), edge appearance probabilities of the entropy.
-    oracle : LinearMinimizationOracle, another one of one's own.
+    oracle : LinearMinimizationOracle, a custom oracle instead.
 
     Raises
     ------
     InvalidProblemError
-        If shapes disagree, a feature is not finite, a label is out of range, or rho is.
+        If shapes disagree, a feature is not finite, or a label or rho is out of range.
 
     Examples
     --------
@@ -46,6 +47,7 @@ class PairwiseStructure:
         rho: float | FloatArray = 0.5,
         oracle: LinearMinimizationOracle | None = None,
     ) -> None:
+        check_number("rho", rho, above=0.0, at_most=1.0, or_array=True)
         self.graph = graph
         self.features = as_finite_array("features", features, shape=(None, None))
         check_shape("features", self.features, (graph.size, None))
@@ -58,7 +60,7 @@ class PairwiseStructure:
 
     @property
     def start(self) -> FloatArray:
-        """The uniform tables; a new array."""
+        """Uniform tables, as a new array."""
         return self.graph.uniform()
 
     def scores(self, theta: FloatArray) -> FloatArray:
@@ -78,7 +80,7 @@ class PairwiseStructure:
         return np.asarray(at @ self.features)
 
     def decode(self, vertex: Vertex) -> IntArray:
-        """Return the labels of a vertex, the first of the likeliest where it is half-integral."""
+        """Return the labels of a vertex, the first of the likeliest if it is half-integral."""
         tables = vertex.dense(self.graph.size)
         nodes = (self.graph.node_table(tables, i) for i in range(self.graph.n_nodes))
         return np.array([int(table.argmax()) for table in nodes], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""A labelled planar Ising model without field: oracle, sums and so its likelihood are exact."""
+"""Labelled planar Ising model without field: its oracle, sums and likelihood are exact."""
 
 import numpy as np
 
@@ -12,17 +12,17 @@ from engine.oracles.protocol import ExtremePoint, Vertex, make_indicator
 
 
 class PlanarIsingStructure:
-    """One labelling of a planar graph, of which only counts which neighbours agree.
+    """Labelling of a planar graph whose scores depend only on which neighbours agree.
 
     A point holds for each edge the probabilities that its ends agree and differ, (n_edges, 2): the
     cut polytope of the graph. Best labellings are minimum T-joins, sums are Pfaffians. The entropy
-    is exact, but no function of a point that is not a maximum: there is none for Frank-Wolfe, and
+    is exact, but no function of points that are not maxima: Frank-Wolfe cannot use it, and the
     likelihood is learned in theta; max-margin learners and the perceptron need the oracle alone.
 
     Parameters
     ----------
-    graph : PairwiseGraph, planar, two labels a node.
-    features : ndarray, shape (n_edges, K), what agreement of its ends counts at each edge.
+    graph : PairwiseGraph, planar, two labels per node.
+    features : ndarray, shape (n_edges, K), features that count when an edge's ends agree.
     labels : ndarray, shape (n_nodes,), 0 or 1, the observed labelling.
 
     Raises
@@ -54,7 +54,7 @@ class PlanarIsingStructure:
 
     @property
     def start(self) -> FloatArray:
-        """The uniform distribution over labellings; a new array."""
+        """Uniform distribution over labellings, as a new array."""
         return np.full((len(self.features), 2), 0.5)
 
     def scores(self, theta: FloatArray) -> FloatArray:
@@ -70,12 +70,12 @@ class PlanarIsingStructure:
     def maximise(
         self, theta: FloatArray, state: WarmStart | None, accuracy: float
     ) -> InnerSolution:
-        """Sum exactly; see ``engine.objectives.protocol.InnerProblem``.
+        """Compute exact sums; see ``engine.objectives.protocol.InnerProblem``.
 
         Raises
         ------
         CertificateError
-            If couplings are so strong that rounding has spoilt the probabilities.
+            If couplings are so strong that rounding errors spoil the probabilities.
         """
         scores = self.scores(theta)
         found = self.oracle.ising.marginals(self.oracle.tables(scores))
@@ -91,14 +91,14 @@ class PlanarIsingStructure:
         )
 
     def curvature(self, theta: FloatArray, state: WarmStart) -> FloatArray:
-        """Return the Hessian as if edges were independent, (K, K)."""
+        """Return an approximate Hessian for independent edges, (K, K)."""
         agreement = state["agreement"]
         weighted = self.features * (agreement * (1.0 - agreement))[:, None]
         return np.asarray(weighted.T @ self.features)
 
 
 class PlanarIsingOracle:
-    """Maximise over the cut polytope of a planar graph by a minimum T-join of its dual.
+    """Oracle of the cut polytope of a planar graph, by a minimum T-join of its dual.
 
     Examples
     --------
@@ -112,7 +112,7 @@ class PlanarIsingOracle:
         self.ising, self._graph = PlanarIsing(graph), graph
 
     def compute_extreme_point(self, scores: FloatArray) -> ExtremePoint:
-        """Return which edges agree and differ in a best labelling; scores (n_edges, 2), finite."""
+        """Return the vertex of a best labelling for scores (n_edges, 2), finite."""
         scores = as_finite_array("scores", scores, shape=(self._graph.n_edges, 2))
         best = self.ising.best(self.tables(scores))
         vertex = self.vertex(best.labels)
@@ -124,6 +124,6 @@ class PlanarIsingOracle:
         return np.concatenate([nodes, scores[:, [0, 1, 1, 0]].ravel()])
 
     def vertex(self, labels: IntArray) -> Vertex:
-        """Return which edges agree and which differ in a labelling."""
+        """Return the vertex of a labelling: the edges that agree and those that differ."""
         first, second = labels[self._graph.edges].T
         return make_indicator(2 * np.arange(self._graph.n_edges) + (first != second))

@@ -1,10 +1,10 @@
-"""One cohort with its observed pairs; the solve in theta keeps the scores factored.
+"""Cohort with its observed pairs; the solve in theta keeps the scores factored.
 
-The maximum over pseudomarginals comes from one potential per student while every marginal is below
-1/2 (``inference.matching.potentials``), from Newton's method and multipliers of odd sets beyond
-(``inference.matching.polytope``). Both bound log Z from above, so the lower bound of the optimum
-always stands. The upper bound L(tau) needs a tau inside the matching polytope: one that is not
-proved to be there is mixed with the uniform one until it is.
+While every marginal is below 1/2, the maximum over pseudomarginals comes from one potential per
+student (``inference.matching.potentials``); otherwise from Newton's method and multipliers of odd
+sets (``inference.matching.polytope``). Both bound log Z from above, so the lower bound of the
+optimum always holds. The upper bound L(tau) needs a tau inside the matching polytope: one that is
+not proved to be inside is mixed with the uniform one until it is.
 """
 
 from dataclasses import dataclass, field
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from engine.core.arguments import FloatArray, IntArray
+from engine.core.options import check_callables, check_flag, check_number
 from engine.core.progress import StopCallback, never_stop
 from engine.crf.pair_features import expected_pair_features, pair_features, question_features
 from engine.crf.roster import as_rooms, roommate_shares
@@ -27,7 +28,7 @@ from engine.inference.matching.newton_point import (
     unpack_point,
 )
 from engine.inference.matching.odd_sets import (
-    EXACT_IN_PASSING,
+    EARLY_EXACT_MAX_NODES,
     EXACT_UP_TO,
     OddSetProof,
     examine_cheaply,
@@ -43,15 +44,15 @@ from engine.oracles.protocol import Vertex
 from engine.structures.survey_curvature import pair_information
 
 CURVATURE_PAIRS = 40_000  # sampled pairs in the Hessian estimate: a few per cent of error
-DENSE_CURVATURE = 600  # features up to which the sample says enough about every two of them
+DENSE_CURVATURE = 600  # features up to which the sample can estimate every pair of them
 MIN_TOLERANCE = 1e-13
-FAR = 1e-4  # nats a student: where so much may be left unfinished, proofs need not be finished
-EXACT_CURVATURE = 5e7  # (students times questions)^2 up to which the Hessian takes .1 s
+FAR = 1e-4  # nats per student: at this tolerance proofs may stay unfinished
+EXACT_CURVATURE = 5e7  # (students times questions)^2 up to which the Hessian takes 0.1 s
 
 
 @dataclass(frozen=True, slots=True)
 class FactoredScores:
-    """W = (Z S) Z^T, written a panel of rows at a time."""
+    """Scores W = (Z S) Z^T, written in panels of rows."""
 
     left: FloatArray
     one_hot: FloatArray
@@ -68,7 +69,7 @@ class FactoredScores:
 
 @dataclass(slots=True)
 class SurveyStructure:
-    """A cohort with its observed pairs: perfect matchings of a complete graph of those in pairs.
+    """Cohort with its observed pairs: perfect matchings of a complete graph of the paired students.
 
     Points are symmetric, (n, n), in the order of the paired students; the start is 1 / (n - 1).
 
@@ -76,11 +77,13 @@ class SurveyStructure:
     ----------
     survey : Survey
     pairs : ndarray, shape (p, 2), students of the survey; or (n,), the room of each, -1 for none.
-        Those without a roommate are left out. In rooms of more than two the observed point is 1 /
-        (c - 1) for every pair of c: inside the degree constraints, not always a matching.
+        Students without a roommate are left out. In rooms of more than two the observed point is
+        1 / (c - 1) for every pair of c: within the degree constraints, not always a matching.
     features : SurveyFeatures
     rho : float, reweighting in [0, 1].
-    should_stop : asked before every sweep; ``maximise`` then raises ``StoppedError``.
+    should_stop : called before every sweep; ``maximise`` then raises ``StoppedError``.
+    is_curvature_exact : bool
+        Whether ``curvature`` is exact at any size, which makes the solve in theta Newton's method.
 
     Examples
     --------
@@ -96,6 +99,7 @@ class SurveyStructure:
     features: SurveyFeatures
     rho: float
     should_stop: StopCallback = never_stop
+    is_curvature_exact: bool = False
     observed: FloatArray = field(init=False)
     labels: Vertex = field(init=False)
     entropy: MatchingEntropy = field(init=False)
@@ -106,6 +110,9 @@ class SurveyStructure:
     _buffer: FloatArray | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
+        check_number("rho", self.rho, at_least=0.0, at_most=1.0)
+        check_callables(should_stop=self.should_stop)
+        check_flag("is_curvature_exact", self.is_curvature_exact)
         room = as_rooms(self.pairs, self.survey.n_students, self.survey.ids)
         pairs, shares = roommate_shares(room)
         self.observed = self.features.pair_statistics(self.survey, pairs, shares)
@@ -126,7 +133,7 @@ class SurveyStructure:
 
     @property
     def start(self) -> FloatArray:
-        """tau = 1 / (n - 1), shape (n, n), a new array."""
+        """Point tau = 1 / (n - 1), shape (n, n), as a new array."""
         n = self.n_students
         start = np.full((n, n), 1.0 / max(n - 1, 1))
         np.fill_diagonal(start, 0.0)
@@ -137,7 +144,7 @@ class SurveyStructure:
         return self.features.scores(self._paired, theta)
 
     def statistics(self, at: FloatArray | Vertex) -> FloatArray:
-        """Return phi of pseudomarginals (n, n) or of a matching: read off Z^T tau Z, or summed."""
+        """Return phi of pseudomarginals (n, n), from Z^T tau Z, or of a matching, summed."""
         if isinstance(at, Vertex):
             rows, columns = np.divmod(at.support, self.n_students)
             pairs = np.stack([rows, columns], axis=1)[rows < columns]
@@ -151,12 +158,12 @@ class SurveyStructure:
     def maximise(
         self, theta: FloatArray, state: WarmStart | None, accuracy: float
     ) -> InnerSolution:
-        """Solve by potentials; see ``engine.objectives.protocol.InnerProblem``."""
+        """Maximise by potentials; see ``engine.objectives.protocol.InnerProblem``."""
         n = self.n_students
         if self._buffer is None:
             self._buffer = np.empty((n, n))
         is_far = accuracy > FAR * n
-        looked_at = EXACT_IN_PASSING if is_far else EXACT_UP_TO
+        looked_at = EARLY_EXACT_MAX_NODES if is_far else EXACT_UP_TO
         if state is None or "likely" not in state:
             tolerance = max(accuracy / (4.0 * n * max(np.log(n), 1.0)), MIN_TOLERANCE)
             start = None if state is None else state["potentials"]
@@ -187,10 +194,10 @@ class SurveyStructure:
     def _summarise(
         self, theta: FloatArray, solution: PotentialSolution, exact_up_to: int
     ) -> tuple[InnerSolution, bool]:
-        """Write the marginals out once: statistics, entropy, and the proof of the odd sets.
+        """Compute the statistics, the entropy and the proof of the odd sets from the marginals.
 
-        All odd cuts are looked at, if nothing else proves them, of up to so many students. Also
-        returns whether an odd set is violated.
+        If nothing else proves them, all odd cuts are checked for at most ``exact_up_to`` students.
+        Also return whether an odd set is violated.
         """
         expected = np.empty_like(self._one_hot)
 
@@ -223,9 +230,9 @@ class SurveyStructure:
     def _solve_by_newton(
         self, theta: FloatArray, state: WarmStart | None, exact_up_to: int, *, holds_new: bool
     ) -> InnerSolution:
-        """Solve where a marginal exceeds 1/2, or an odd set binds."""
+        """Solve by Newton's method if a marginal exceeds 1/2 or an odd set binds."""
         rho, values = np.full(self.n_students, self.rho), self._dense_scores(theta)
-        if state is not None and "marginals" in state:  # the way from there had ended
+        if state is not None and "marginals" in state:  # the continuation from there had stalled
             solution = solve_inside_polytope(
                 values,
                 rho,
@@ -235,7 +242,7 @@ class SurveyStructure:
             )
         else:
             solution = solve_over_polytope(
-                self._start_of_way(rho, state),
+                self._start_of_path(rho, state),
                 values,
                 rho,
                 exact_up_to=exact_up_to,
@@ -258,8 +265,8 @@ class SurveyStructure:
             proved=self._mixture(solution.proof, statistics, entropy),
         )
 
-    def _start_of_way(self, rho: FloatArray, state: WarmStart | None) -> NewtonPoint:
-        """Return the solution that a state is, of equal scores by default."""
+    def _start_of_path(self, rho: FloatArray, state: WarmStart | None) -> NewtonPoint:
+        """Return the saved solution of a state; without one, that of equal scores."""
         if state is None:
             return uniform_point(self.n_students, rho)
         scores = self._dense_scores(state["theta"])
@@ -270,9 +277,9 @@ class SurveyStructure:
     def _mixture(
         self, proof: OddSetProof, statistics: FloatArray, entropy: float
     ) -> tuple[FloatArray, float] | None:
-        """Return phi and a lower bound of the entropy of tau mixed with the uniform one.
+        """Return phi and a lower bound of the entropy of tau mixed with the uniform point.
 
-        H is concave: the mixture has at least the mixed entropy. None where tau needs no mixing.
+        H is concave: the mixture has at least the mixed entropy. None if tau needs no mixing.
         """
         n, share = self.n_students, proof.share_of_interior(self.n_students)
         if share == 0.0:
@@ -286,20 +293,20 @@ class SurveyStructure:
         )
 
     def curvature(self, theta: FloatArray, state: WarmStart) -> FloatArray:
-        """Estimate the Hessian of log Z: exactly where that is cheap or marginals are large.
+        """Estimate the Hessian of log Z, exactly if that is cheap or marginals are large.
 
-        Small marginals have nearly F^T D F - M^T (I + tau)^-1 M, with F the features of all pairs,
+        Small marginals give nearly F^T D F - M^T (I + tau)^-1 M, with F the features of all pairs,
         D = diag(tau) and M_i = sum_j tau_ij f_ij. F^T D F comes from sampled pairs; tau mixes
         students mostly through their answers, so (I + tau)^-1 is inverted within the span of the
         columns of Z.
         """
         work = (self.n_students * self.features.questionnaire.n_questions) ** 2
-        if work <= EXACT_CURVATURE or "likely" in state:
+        if self.is_curvature_exact or work <= EXACT_CURVATURE or "likely" in state:
             return as_semidefinite(self.information(theta, state))
         if self.features.n_features > DENSE_CURVATURE:
             return self._curvature_by_question(state["expected"])
         n = self.n_students
-        rng = np.random.default_rng(0)  # a fixed sample: the steps of a run can be repeated
+        rng = np.random.default_rng(0)  # a fixed sample makes runs repeatable
         first = rng.integers(n, size=CURVATURE_PAIRS)
         second = (first + rng.integers(1, n, size=CURVATURE_PAIRS)) % n
         matrix, u = self.features.block_matrix(theta), state["potentials"]
@@ -315,8 +322,8 @@ class SurveyStructure:
     def information(self, theta: FloatArray, state: WarmStart) -> FloatArray:
         """Return the Hessian of log Z, (K, K), exact at a solution: O(n^2 Q^2 / 4 + n^3)."""
         rho = np.full(self.n_students, self.rho)
-        point = self._start_of_way(rho, state)
-        if "marginals" in state:  # from inside: the potentials are only near
+        point = self._start_of_path(rho, state)
+        if "marginals" in state:  # interior-point solution: the potentials are only close
             tau = state["marginals"]
             rates = inverse_curvature(tau, 1.0 - tau, np.array(2.0 * self.rho - 1.0))
         else:
@@ -326,8 +333,8 @@ class SurveyStructure:
     def _curvature_by_question(self, expected: FloatArray) -> FloatArray:
         """Estimate the Hessian without its entries between questions; no sampling.
 
-        With many questions a sample of pairs has too little to say about K^2 entries, while the
-        block of one question follows exactly from the expected counts of its pairs of answers.
+        With many questions a sample of pairs is too small to estimate K^2 entries, while the block
+        of one question follows exactly from the expected counts of its pairs of answers.
         """
         features = self.features
         out = np.zeros((features.n_features, features.n_features))
@@ -348,7 +355,7 @@ class SurveyStructure:
 
 
 def _absorbed(one_hot: FloatArray, expected: FloatArray, means: FloatArray) -> FloatArray:
-    """Return M^T (I + tau)^-1 M, shape (K, K), what the potentials take up of the curvature."""
+    """Return M^T (I + tau)^-1 M, shape (K, K), the curvature absorbed by the potentials."""
     counts = one_hot.T @ one_hot
     mixed = counts + one_hot.T @ expected
     along = one_hot.T @ means

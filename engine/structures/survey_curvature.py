@@ -1,10 +1,10 @@
-"""The exact Hessian of a year's log Z in theta: the information that its pairs hold of the weights.
+"""Exact Hessian of a year's log Z in theta: the information in its pairs about the weights.
 
     H = F^T D F - M^T (A D A^T)^-1 M,       M = A D F
 
 F are the features of all pairs, D the rates at which marginals follow their scores, and the rows of
-A the students and the odd sets that bind. F^T D F is read off counts of every two questions' pairs
-of answers, so that no pair's features are written out.
+A the students and the binding odd sets. F^T D F is computed from counts of the pairs of answers to
+every two questions, so that no pair's features are formed.
 """
 
 import warnings
@@ -19,7 +19,7 @@ from engine.crf.survey_features import SurveyFeatures, upper_triangle
 from engine.kernels.answer_cells import count_cells
 from engine.kernels.threads import for_row_ranges
 
-CLOSE = 1e-10  # constraints this little apart, in shares of their own size, repeat each other
+CLOSE = 1e-10  # constraints closer than this, relative to their size, count as repeated
 
 
 def pair_information(
@@ -51,9 +51,9 @@ def pair_information(
 
 
 def _solve(system: FloatArray, right: FloatArray) -> FloatArray:
-    """Solve a symmetric system whose right sides lie in its range, singular where pairs are sure.
+    """Solve a symmetric system whose right sides are in its range, singular if pairs are certain.
 
-    Scaled to a diagonal of 1, a little of which is added: what that changes lies outside the range.
+    The diagonal is scaled to 1 and slightly raised, which changes only the part outside the range.
     """
     scale = 1.0 / np.sqrt(np.maximum(np.abs(np.diag(system)), 1e-300))
     scaled = system * scale[:, None] * scale
@@ -68,8 +68,8 @@ def _solve(system: FloatArray, right: FloatArray) -> FloatArray:
 
 
 def _cell_numbers(features: SurveyFeatures) -> tuple[IntArray, IntArray]:
-    """Return the number of every unordered pair of answers (Q, L + 1, L + 1), and where each
-    question's begin (Q + 1,).
+    """Return the number of every unordered pair of answers (Q, L + 1, L + 1), and each question's
+    first number (Q + 1,).
     """
     sizes = np.diff(features.column_offsets)
     cells = np.zeros((len(sizes), sizes.max(), sizes.max()), dtype=np.int64)
@@ -103,7 +103,7 @@ def _outer_products(features: SurveyFeatures, codes: IntArray, rates: FloatArray
 
 
 def _cell_features(features: SurveyFeatures, starts: IntArray) -> csr_array:
-    """Return the features of every unordered pair of answers, (cells, K), two numbers a row."""
+    """Return the features of every unordered pair of answers, (cells, K), two entries per row."""
     columns, numbers = [], []
     for q in range(len(starts) - 1):
         base = features.column_offsets[q]

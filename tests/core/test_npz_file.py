@@ -12,7 +12,7 @@ import pytest
 
 from engine.core.checkpoint import FileCheckpoint
 from engine.core.errors import InvalidProblemError
-from engine.core.npz_file import read_npz, write_npz
+from engine.core.npz_file import open_npz, read_npz, write_npz
 from engine.crf.survey_features import make_survey_features
 from engine.learning.roommates.model import load_roommate_model, make_roommate_model
 from engine.learning.segmentation.example_store import StoredFeatures
@@ -99,6 +99,7 @@ def foreign_files(tmp_path):
     yield from ((tmp_path / name).read_bytes() for name in ("array.npy", "objects.npy"))
     yield from (bytes(unknown), bytes(locked), packed[: len(packed) // 2], b"", b"text")
     yield from (announced((2**70,)), announced((10**13,)))
+    yield without_array_header(arrays)
     yield from (flipped(packed, seed) for seed in range(300))
 
 
@@ -112,12 +113,36 @@ def announced(shape):
     return whole.getvalue()
 
 
+def without_array_header(arrays):
+    """A whole archive in which one array does not begin as an array does."""
+    whole = io.BytesIO()
+    np.savez(whole, **arrays)
+    with zipfile.ZipFile(whole) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    parts["theta.npy"] = b"\x00" + parts["theta.npy"][1:]
+    with zipfile.ZipFile(whole := io.BytesIO(), "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    return whole.getvalue()
+
+
+@pytest.mark.parametrize("read", [read_npz, open_npz])
+def test_an_array_with_a_damaged_header_is_refused(read, tmp_path):
+    """Numpy answers with bytes for it, on which a model of trees asked for a data type."""
+    path = tmp_path / "arrays.npz"
+    path.write_bytes(without_array_header({"theta": np.zeros(9), "format": np.array("x")}))
+    with pytest.raises(InvalidProblemError, match=r"arrays\.npz is no file of arrays, or damaged"):
+        read(path)
+
+
 @pytest.mark.parametrize("load", [load_roommate_model, load_segmentation_model])
 def test_what_is_no_model_is_refused_in_one_sentence(load, tmp_path):
     """One array alone, and damage within packed arrays, used to end in a traceback."""
     for content in foreign_files(tmp_path):
         (tmp_path / "model.npz").write_bytes(content)
-        with pytest.raises(InvalidProblemError, match=r"^model\.npz (is not a|was learned)"):
+        with pytest.raises(
+            InvalidProblemError, match=r"^model\.npz(: this is not a whole| is not a| was learned)"
+        ):
             load(tmp_path / "model.npz")
 
 

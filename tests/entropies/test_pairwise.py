@@ -85,7 +85,7 @@ def test_vertices_have_no_entropy_and_a_finite_gradient():
 
 
 def test_bad_weights_are_refused():
-    with pytest.raises(InvalidProblemError, match="between 0 and 1"):
+    with pytest.raises(InvalidProblemError, match="rho: expected a number of at least 0"):
         grid_entropy(Grid(2, 2), 1.5)
     with pytest.raises(InvalidProblemError, match="expected 4 numbers"):
         grid_entropy(Grid(2, 2), np.ones(3))

@@ -1,9 +1,11 @@
 """Bipartite matchings: assignments with their prices, b-matchings as flows."""
 
+from fractions import Fraction
 from itertools import permutations, product
 
 import numpy as np
 import pytest
+from scipy.sparse import eye_array
 
 import engine.oracles.assignment as module
 from engine.core.errors import CertificateError, InfeasibleError, InvalidProblemError
@@ -44,6 +46,49 @@ def test_it_agrees_with_enumeration(shape: tuple[int, int], forbidden: float) ->
         assert len(set(found.columns[matched].tolist())) == min(shape)
         prices = found.row_price[:, np.newaxis] + found.column_price
         assert (prices >= scores - 1e-12).all()
+
+
+ROUNDED = {
+    "spread over 16 digits": lambda rng, shape: (
+        rng.normal(size=shape) * 10.0 ** rng.integers(-8, 9, shape)
+    ),
+    "ties but for the last digit": lambda rng, shape: 1 + rng.integers(0, 4, shape) * 2.0**-52,
+    "whole numbers near 2^52": lambda rng, shape: 2.0**52 - rng.integers(0, 5, shape),
+    "tenths": lambda rng, shape: rng.integers(0, 4, shape) * 0.1,
+}
+
+
+@pytest.mark.parametrize("shape", [(4, 4), (3, 5), (5, 2)])
+@pytest.mark.parametrize("kind", ROUNDED)
+def test_it_is_optimal_in_the_scores_without_rounding(kind: str, shape: tuple[int, int]) -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        scores = ROUNDED[kind](rng, shape)
+        scores[rng.random(shape) < 0.1] = -np.inf
+        short = scores if shape[0] <= shape[1] else scores.T
+        totals = [
+            sum(map(Fraction, short[np.arange(len(short)), list(chosen)]))
+            for chosen in permutations(range(short.shape[1]), len(short))
+            if (short[np.arange(len(short)), list(chosen)] > -np.inf).all()
+        ]
+        if not totals:
+            continue
+        found = assign(scores)
+        rows = np.flatnonzero(found.columns >= 0)
+        assert sum(map(Fraction, scores[rows, found.columns[rows]])) == max(totals)
+        assert found.weight == found.upper_bound == float(max(totals))
+
+
+def test_what_is_no_dense_array_of_real_numbers_is_refused() -> None:
+    for bad, words in (
+        (eye_array(2), "a dense array, received a dia_array; its method toarray"),
+        (np.array([[1j]]), "real numbers, received complex ones"),
+        ([["a"]], "expected numbers"),
+        ([[10**400]], "expected numbers"),
+        (np.array([[2**53 + 1]]), "is no float64 number"),
+    ):
+        with pytest.raises(InvalidProblemError, match=words):
+            assign(bad)
 
 
 def test_a_worse_assignment_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:

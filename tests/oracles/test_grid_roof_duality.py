@@ -155,7 +155,7 @@ def test_it_refuses_other_shapes_and_labels():
         GridRoofDuality(Grid(2, 2)).compute_extreme_point(np.zeros(5))
     with pytest.raises(InvalidProblemError, match="two labels"):
         GridRoofDuality(Grid(2, 2, 3))
-    with pytest.raises(InvalidProblemError, match="at least one node"):
+    with pytest.raises(InvalidProblemError, match="height: expected a whole number of at least 1"):
         Grid(0, 3)
 
 

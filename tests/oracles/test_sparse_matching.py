@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import engine.oracles.sparse_matching as module
+import engine.oracles.exact_matching as module
 from engine.core.errors import CertificateError, InfeasibleError, InvalidProblemError
 from engine.datasets.graph_files import read_graph_file
 from engine.oracles.matching import Matching
@@ -345,6 +345,9 @@ def test_a_corrupted_answer_is_rejected(monkeypatch: pytest.MonkeyPatch, change)
         ((2, [(0, 2)], [1.0]), "edge 0"),
         ((2, [(0, -1)], [1.0]), "edge 0"),
         ((2, [(0, 1)], [np.nan]), "finite"),
+        ((2, [(0, 1)], [np.inf]), "entry 0 is inf"),
+        ((2, [(0, 1)], [1j]), "real number"),
+        ((2, [(0, 1)], [10**400]), "magnitudes"),
         ((2, [(0, 1)], [1.0, 2.0]), "shape"),
         ((2, [(0, 1, 2)], [1.0]), "shape"),
         ((2, [(0.0, 1.0)], [1.0]), "integers"),

@@ -128,3 +128,36 @@ def best_of_nested(
         options={"mip_rel_gap": 0.0, "time_limit": 300.0},
     )
     return -float(found.fun)
+
+
+def best_with_some_left_out(
+    worth: Callable[[tuple[int, ...], int], float],
+    n_rooms: int,
+    n: int,
+    groups: tuple[set[int], ...],
+) -> tuple[tuple[int, ...], float]:
+    """Return how many of each group can be placed, the first group first, and the best total then.
+
+    Room by room, over every set of people whom the rooms so far may hold.
+    """
+    best = {0: 0.0}  # by set of people placed
+    for room in range(n_rooms):
+        worths = {}
+        for size in range(1, n + 1):
+            for members in combinations(range(n), size):
+                value = worth(members, room)
+                if value > -np.inf:
+                    worths[sum(1 << k for k in members)] = value
+        after = dict(best)
+        for placed, total in best.items():
+            for group, value in worths.items():
+                if not placed & group:
+                    after[placed | group] = max(after.get(placed | group, -np.inf), total + value)
+        best = after
+    masks = [sum(1 << k for k in group) for group in groups]
+
+    def rank(placed: int) -> tuple[int, ...]:
+        return tuple((placed & mask).bit_count() for mask in masks)
+
+    highest = max(rank(placed) for placed in best)
+    return highest, max(total for placed, total in best.items() if rank(placed) == highest)

@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from benchmarks import bench_years
+from benchmarks.hunts import years
 from engine.core.errors import StoppedError
 from engine.core.status import Status
 from engine.crf.questionnaire import Question, Questionnaire
@@ -94,9 +94,9 @@ def test_a_year_of_near_duplicates_is_certified():
 )
 def test_the_hunt_finds_no_exception_where_it_found_some(kind, seed, ridge):
     """They stood still where odd sets that cross were held together."""
-    rng = np.random.default_rng([sorted(bench_years.KINDS).index(kind), seed])
-    result = bench_years.learn(bench_years.KINDS[kind](rng), ridge, 1e-4, 600.0)
-    assert not bench_years.is_exception(result, 1e-4, 600.0)
+    rng = np.random.default_rng([sorted(years.KINDS).index(kind), seed])
+    result = years.learn(years.KINDS[kind](rng), ridge, 1e-4, 600.0)
+    assert not years.is_exception(result, 1e-4, 600.0)
 
 
 def test_odd_sets_that_take_turns_are_let_go_one_at_a_time():
@@ -104,8 +104,8 @@ def test_odd_sets_that_take_turns_are_let_go_one_at_a_time():
 
     Each step then began anew from inside the polytope: 9 processor seconds, 760 systems a step.
     """
-    rng = np.random.default_rng([sorted(bench_years.KINDS).index("near-duplicates"), 258])
-    result = bench_years.learn(bench_years.near_duplicates(rng), 0.01, 1e-4, 600.0)
+    rng = np.random.default_rng([sorted(years.KINDS).index("near-duplicates"), 258])
+    result = years.learn(years.near_duplicates(rng), 0.01, 1e-4, 600.0)
     assert result.is_certified
     assert result.relative_gap <= 1e-4
     assert result.oracle_calls <= 600
@@ -116,8 +116,8 @@ def test_learning_goes_on_from_inside_where_the_way_stood_still():
 
     The gap was .049 after 18 steps, 56 processor seconds, 7,000 systems.
     """
-    rng = np.random.default_rng([sorted(bench_years.KINDS).index("near-duplicates"), 295])
-    result = bench_years.learn(bench_years.near_duplicates(rng), 0.01, 1e-4, 600.0)
+    rng = np.random.default_rng([sorted(years.KINDS).index("near-duplicates"), 295])
+    result = years.learn(years.near_duplicates(rng), 0.01, 1e-4, 600.0)
     assert result.is_certified
     assert result.relative_gap <= 1e-4
     assert result.oracle_calls <= 1_200
@@ -125,7 +125,7 @@ def test_learning_goes_on_from_inside_where_the_way_stood_still():
 
 def test_a_year_whose_pairs_become_sure_on_the_way_is_certified_in_a_few_steps():
     """Where every pair is sure nothing curves: another point's Hessian gave steps of .5 %."""
-    year = bench_years.twenty_four(np.random.default_rng([8, 0]))
+    year = years.twenty_four(np.random.default_rng([8, 0]))
     problem = SurveyStructure(*year, make_survey_features([year[0]]), 1.0)
     result = ThetaAscent([problem], 0.01, Limits(1e-4, max_iterations=40)).solve()
     assert result.status is Status.CONVERGED
@@ -206,9 +206,9 @@ def test_kinks_of_many_features_are_found_without_curvature(monkeypatch):
         SurveyStructure, "curvature", lambda *parts: calls.append(1) or of_structure(*parts)
     )
     rng = np.random.default_rng(0)
-    asked = bench_years.questions((9,) * 12)
-    answers = bench_years.random_answers(16, asked, rng)
-    year = bench_years.make_year(answers, bench_years.pair_alike(answers, rng, 1.0), asked)
+    asked = years.questions((9,) * 12)
+    answers = years.random_answers(16, asked, rng)
+    year = years.make_year(answers, years.pair_alike(answers, rng, 1.0), asked)
     problem = SurveyStructure(*year, make_survey_features([year[0]]), 1.0)
     result = ThetaAscent([problem], 0.01, Limits(1e-4, max_iterations=60)).solve()
     assert result.status is Status.CONVERGED
