@@ -1,6 +1,6 @@
-"""The methods that we are compared with: perceptron, support vectors, the double loop."""
+"""Baseline learners for comparison: structured perceptron, structured SVM and the double loop."""
 
 import lazy_loader
 
-# The names stand in the stub beside this file; each is imported when it is first used.
+# The stub beside this file lists the names; each is imported when it is first used.
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,4 +1,4 @@
-"""Decoding a structure, and what the methods that only decode (perceptron, max margin) return."""
+"""Decoding of one structure, and the result type of baselines that only decode."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -7,6 +7,7 @@ import numpy as np
 
 from engine.core.arguments import FloatArray
 from engine.core.errors import InvalidProblemError
+from engine.core.options import check_number
 from engine.core.status import Status
 from engine.kernels.threads import one_blas_thread
 from engine.objectives.protocol import Structure
@@ -15,7 +16,7 @@ from engine.solvers.result import TrajectoryPoint
 
 
 class LabelledStructure(Structure, Protocol):
-    """A structure that holds Y itself, for methods that count mistakes.
+    """Structure that also holds its observed labels Y, for methods that count mistakes.
 
     Examples
     --------
@@ -30,12 +31,12 @@ class LabelledStructure(Structure, Protocol):
 
     @property
     def labels(self) -> Vertex:
-        """Y as a vertex."""
+        """Observed labels Y as a vertex."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decoding:
-    """A structure y that maximises <theta, phi(y)> + loss_weight * loss(y).
+    """Structure y that maximises <theta, phi(y)> + loss_weight * loss(y).
 
     Parameters
     ----------
@@ -46,7 +47,7 @@ class Decoding:
     loss : float
         Hamming loss in [0, 1]: the share of the labels that y lacks.
     excess : float
-        At least 0; a bound on how far the oracle may have stayed below the maximum, nats.
+        At least 0: bound on the distance of the oracle's answer below the maximum, nats.
 
     Examples
     --------
@@ -65,14 +66,14 @@ class Decoding:
 
 
 def decode(structure: LabelledStructure, theta: FloatArray, loss_weight: float = 0.0) -> Decoding:
-    """Return the best y of a structure; the loss is linear in y, and so part of the scores.
+    """Return the y that maximises score plus weighted loss; the loss is linear in y.
 
     Parameters
     ----------
     structure : LabelledStructure
     theta : ndarray, shape (K,), nats
     loss_weight : float
-        What a mistake adds to the score, nats a unit of Hamming loss.
+        Score added per unit of Hamming loss, nats.
 
     Returns
     -------
@@ -88,6 +89,7 @@ def decode(structure: LabelledStructure, theta: FloatArray, loss_weight: float =
     >>> decode(pairs, np.ones(1)).loss
     0.0
     """
+    check_number("loss_weight", loss_weight)
     labels = structure.labels
     norm = float(np.sum(labels.values**2))
     with one_blas_thread():
@@ -103,16 +105,16 @@ def decode(structure: LabelledStructure, theta: FloatArray, loss_weight: float =
 
 @dataclass(frozen=True, slots=True)
 class TrainedCompetitor:
-    """Parameters of a method that we are compared with.
+    """Parameters that a baseline method learned, with its effort and status.
 
     Parameters
     ----------
     theta : ndarray, shape (K,), read-only
-        What the method predicts with.
+        Weights for prediction.
     objective, lower_bound : float or None
-        Of the method's own problem (regularised hinge loss); None where it has none.
+        Values of the method's own problem (regularised hinge loss); None if it has no objective.
     passes : int
-        Over the data.
+        Number of passes over the data.
     oracle_calls : int
     seconds : float
         Wall clock.
@@ -140,10 +142,10 @@ class TrainedCompetitor:
 
     @property
     def gap_over_objective(self) -> float | None:
-        """(objective - lower bound) / objective, of the method's own problem; None without one.
+        """Relative gap (objective - lower bound) / objective; None for methods without objective.
 
-        Not the gap of ``engine.core.gap``, which results of learning and the points of
-        ``trajectory`` have: that is over the lower bound and counts it as one nat at least. A hinge
+        It differs from the gap of ``engine.core.gap``, used by results of learning and by
+        ``trajectory``, which divides by the lower bound, counted as at least one nat. A hinge
         objective is not in nats and may lie far below one, and its lower bound begins at 0.
         """
         if self.objective is None or self.lower_bound is None:
@@ -152,7 +154,7 @@ class TrainedCompetitor:
 
 
 def count_features(observed: list[FloatArray]) -> int:
-    """Return K after checking that there are observations and that all agree on K.
+    """Return the number of features K that all observations share.
 
     Raises
     ------

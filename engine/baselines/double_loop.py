@@ -1,4 +1,4 @@
-"""Gradient ascent whose gradients come from belief propagation: the double loop to compare with."""
+"""Double-loop baseline: gradient ascent with gradients from belief propagation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.baselines.decoding import count_features
-from engine.core.arguments import FloatArray, IntArray, check_positive, read_only
+from engine.core.arguments import FloatArray, IntArray, read_only
+from engine.core.options import check_flag, check_number, check_whole
 from engine.core.progress import Progress
 from engine.core.status import Status
 from engine.crf.bipartite import BipartiteItems, check_assignment
@@ -16,17 +17,17 @@ from engine.solvers.control import Callbacks, Limits, Run
 
 @dataclass(frozen=True, slots=True)
 class Propagation:
-    """How the inner loop is run.
+    """Options of the inner loop, belief propagation.
 
     Parameters
     ----------
     damping : float
-        In [0, 1): share of the old log message that is kept.
+        In [0, 1): weight of the old log message in the update.
     max_sweeps : int
     tolerance : float
         Largest change of a marginal at convergence.
     is_warm : bool
-        Whether messages are kept from one step of the outer loop to the next.
+        True to start from the messages of the previous step of the outer loop.
 
     Examples
     --------
@@ -39,13 +40,21 @@ class Propagation:
     tolerance: float = 1e-6
     is_warm: bool = False
 
+    def __post_init__(self) -> None:
+        """Raise InvalidProblemError for an option out of range."""
+        check_number("damping", self.damping, at_least=0.0, below=1.0)
+        check_whole("max_sweeps", self.max_sweeps, at_least=1)
+        check_number("tolerance", self.tolerance, at_least=0.0)
+        check_flag("is_warm", self.is_warm)
+
 
 @dataclass(frozen=True, slots=True)
 class DoubleLoopStep:
-    """One step of the outer loop, measured before it was taken.
+    """Measurements of one step of the outer loop, made before the step.
 
-    ``gradient_norm`` as belief propagation has it; ``n_unconverged`` examples on which it did not
-    converge; ``margin_error`` the largest error of a row or column sum of its marginals.
+    ``gradient_norm`` is computed from belief propagation; ``n_unconverged`` counts the examples on
+    which it did not converge; ``margin_error`` is the largest error of a row or column sum of its
+    marginals.
     """
 
     gradient_norm: float
@@ -55,21 +64,21 @@ class DoubleLoopStep:
 
 @dataclass(frozen=True, slots=True)
 class DoubleLoopResult:
-    """Parameters after the last step.
+    """Parameters learned by the double loop, with the history of its steps.
 
     Parameters
     ----------
     theta : ndarray, shape (K,)
     parameters : ndarray, shape (steps, K)
-        The path.
+        Theta before each step.
     steps : tuple of DoubleLoopStep
     sweeps : int
-        Of belief propagation, in all.
+        Total number of sweeps of belief propagation.
     seconds : float
         Wall clock.
     status : Status
-        CONVERGED only if the gradient fell below the wanted norm *and* every inner loop converged,
-        so that the gradient can be believed.
+        CONVERGED only if the gradient fell below the target norm *and* every inner loop converged,
+        so that the gradient is reliable.
 
     Examples
     --------
@@ -88,7 +97,7 @@ class DoubleLoopResult:
 
 
 class PropagatedExample:
-    """Items with their observed assignment, their marginals by belief propagation.
+    """Items with their observed assignment, and marginals by belief propagation.
 
     Parameters
     ----------
@@ -109,7 +118,7 @@ class PropagatedExample:
         self._messages: Messages | None = None
 
     def propagate(self, theta: FloatArray, inner: Propagation) -> "_Believed":
-        """Run the inner loop at ``theta``."""
+        """Run belief propagation at ``theta`` and return its statistics."""
         result = propagate_bipartite(
             self._items.scores(theta),
             damping=inner.damping,
@@ -148,21 +157,21 @@ def train_double_loop(
 ) -> DoubleLoopResult:
     """Ascend l(theta) by theta += step_size (sum_m phi(Y^m) - phi(tau^m) - ridge theta).
 
-    Every step needs the marginals tau^m(theta) of all examples, and takes whatever belief
-    propagation says after at most ``inner.max_sweeps`` sweeps. Nothing certifies the result: where
-    the inner loop did not converge the gradient is wrong, and no line search can tell.
+    Every step needs the marginals tau^m(theta) of all examples, and uses those that belief
+    propagation returns after at most ``inner.max_sweeps`` sweeps. The result has no certificate: if
+    the inner loop did not converge, the gradient is wrong, and no line search can detect it.
 
     Parameters
     ----------
     examples : sequence of PropagatedExample
     ridge : float, lambda > 0
     step_size : float
-        Below 2 / (lambda + largest curvature of sum_m log Z^m) ascent would be monotone with exact
-        marginals.
+        With exact marginals, ascent is monotone for step sizes below
+        2 / (lambda + largest curvature of sum_m log Z^m).
     inner : Propagation
     max_steps : int
     gradient_norm : float, Euclidean norm that counts as converged
-    callbacks : Callbacks, callbacks asked after each step; checkpoints are not written
+    callbacks : Callbacks, called after each step; checkpoints are not written
 
     Returns
     -------
@@ -186,7 +195,10 @@ def train_double_loop(
     >>> result.theta.round(2).tolist(), result.status.value
     ([0.06], 'iteration limit')
     """
-    ridge, step_size = check_positive("ridge", ridge), check_positive("step_size", step_size)
+    check_number("ridge", ridge, above=0.0)
+    check_number("step_size", step_size, above=0.0)
+    check_whole("max_steps", max_steps)
+    check_number("gradient_norm", gradient_norm, at_least=0.0)
     theta = np.zeros(count_features([example.observed for example in examples]))
     observed = np.sum([example.observed for example in examples], axis=0)
     run = Run(Limits(), callbacks, "Ascending with belief propagation")

@@ -1,4 +1,4 @@
-"""The averaged structured perceptron."""
+"""Averaged structured perceptron, a baseline learner."""
 
 from collections.abc import Sequence
 
@@ -11,6 +11,7 @@ from engine.baselines.decoding import (
     decode,
 )
 from engine.core.arguments import read_only
+from engine.core.options import check_generator, check_seconds, check_whole
 from engine.core.status import Status
 from engine.objectives.protocol import check_parts
 from engine.solvers.control import Callbacks, Limits, Run
@@ -24,11 +25,11 @@ def train_structured_perceptron(
     max_seconds: float | None = None,
     callbacks: Callbacks = Callbacks(),  # noqa: B008 - frozen
 ) -> TrainedCompetitor:
-    """Correct theta by phi(Y) - phi(y) whenever decoding answers another y, and average.
+    """Train the averaged structured perceptron: add phi(Y) - phi(y) after each wrong decoding y.
 
-    theta_t = theta_{t-1} + phi(Y^m) - phi(argmax_y <theta_{t-1}, phi^m(y)>); the answer is the
-    mean of all theta_t, which generalises better than the last one. Finds a separating theta if
-    there is one; has no objective and no regulariser otherwise.
+    theta_t = theta_{t-1} + phi(Y^m) - phi(argmax_y <theta_{t-1}, phi^m(y)>); the result is the
+    mean of all theta_t, which generalises better than the last one. The perceptron finds a
+    separating theta if there is one; it has no objective and no regulariser.
 
     Parameters
     ----------
@@ -36,13 +37,13 @@ def train_structured_perceptron(
     rng : numpy.random.Generator, the order within each pass
     max_passes : int
     max_seconds : float, optional
-    callbacks : Callbacks, callbacks asked after each pass; checkpoints are not written
+    callbacks : Callbacks, called after each pass; checkpoints are not written
 
     Returns
     -------
     TrainedCompetitor
-        CONVERGED when a whole pass made no mistake. The trajectory's objective is the least
-        number of mistakes of a pass so far.
+        CONVERGED when a whole pass made no mistake. The trajectory's objective is the smallest
+        number of mistakes in one pass so far.
 
     Raises
     ------
@@ -61,10 +62,13 @@ def train_structured_perceptron(
     >>> train_structured_perceptron([pairs], rng=np.random.default_rng(0)).status.value
     'converged'
     """
+    check_generator("rng", rng, optional=False)
+    check_whole("max_passes", max_passes, at_least=1)
+    check_seconds("max_seconds", max_seconds)
     check_parts(examples, "labels", "oracle.compute_extreme_point", "scores", "statistics")
     observed = [example.observed for example in examples]
     n_features = count_features(observed)
-    run = Run(Limits(-1.0, None, max_seconds), callbacks, "Training the perceptron")
+    run = Run(Limits(0.0, None, max_seconds), callbacks, "Training the perceptron")
     theta, total = np.zeros(n_features), np.zeros(n_features)
     calls, status = 0, Status.ITERATION_LIMIT
     passes = 0

@@ -1,4 +1,4 @@
-"""The structured support vector machine, by block-coordinate Frank-Wolfe."""
+"""Structured support vector machine, trained by block-coordinate Frank-Wolfe."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,13 @@ from engine.baselines.decoding import (
     count_features,
     decode,
 )
-from engine.core.arguments import FloatArray, check_positive, read_only
+from engine.core.arguments import FloatArray, read_only
+from engine.core.options import (
+    check_generator,
+    check_number,
+    check_seconds,
+    check_whole,
+)
 from engine.core.status import Status
 from engine.kernels.threads import one_blas_thread
 from engine.objectives.protocol import check_parts
@@ -18,20 +24,21 @@ from engine.solvers.control import Callbacks, Limits, Run
 from engine.solvers.simplex_ascent import ascend_faces
 
 RUN_NEVER_CONVERGES = 1e-12
-"""A run divides the gap by at least one nat; hinge objectives fall far below, so we divide here."""
+"""Relative gap for `Run`, too small to be met: `Run` divides by at least one nat, and hinge
+objectives fall far below, so convergence is tested here."""
 
 BOLDNESS = 0.5
-"""Where examples are decoded: this far from the best theta towards the dual's, which swings."""
+"""Position of the decoding point between the best theta (0) and the dual's theta (1)."""
 
 SLACK = 0.1
-"""The known corners are reweighed to this share of the certified gap; less would not show."""
+"""Accuracy of the reweighting of known corners, as a share of the certified gap."""
 
 MAX_SOLVES = 100
-"""After each decoding; a few are enough, the bound is against rounding."""
+"""Largest number of solves after each decoding; a few suffice, the limit is for rounding."""
 
 MAX_CORNERS = 4
-"""Corners kept, per feature and example, before those without weight are forgotten; at an optimum
-one for each of both is enough."""
+"""Stored corners per feature and example above which corners of weight zero are dropped; an
+optimum needs only one per feature and one per example."""
 
 
 def train_structured_svm(
@@ -49,8 +56,8 @@ def train_structured_svm(
     With matchings of a bipartite graph this is max-margin linear assignment ("linear + learning").
     Every step decodes one example with its loss added to the scores, and then moves all examples'
     blocks to the optimum over the answers seen so far: plain Frank-Wolfe steps need thousands of
-    times more decodings for the same digits, and approximate ones stall where examples are few and
-    large. A full pass of decodings certifies the result; the first one does so for theta = 0.
+    times more decodings for the same accuracy, and approximate steps stall if examples are few and
+    large. A full pass of decodings certifies the result; the first pass certifies theta = 0.
 
     Parameters
     ----------
@@ -59,16 +66,16 @@ def train_structured_svm(
         lambda > 0, in the scale of a *sum* over examples.
     rng : numpy.random.Generator, the order within each pass
     relative_gap : float
-        Primal minus dual value, over the primal value, that counts as converged.
+        Primal minus dual value, divided by the primal value, at which training has converged.
     max_passes : int
     max_seconds : float, optional
-    callbacks : Callbacks, callbacks asked after each pass; checkpoints are not written
+    callbacks : Callbacks, called after each pass; checkpoints are not written
 
     Returns
     -------
     TrainedCompetitor
-        ``objective`` is the smallest primal value seen and ``theta`` where it was seen;
-        ``lower_bound`` the dual value.
+        ``objective`` is the smallest primal value found and ``theta`` the point that attains it;
+        ``lower_bound`` is the dual value.
 
     Raises
     ------
@@ -77,10 +84,10 @@ def train_structured_svm(
 
     Notes
     -----
-    A pass costs two decodings an example, the first only one: one for its step, one for the
-    certificate. Both are taken between the dual's theta and the best theta so far. With few large
-    examples the dual's theta swings, and its own objective would hardly fall before the last
-    digits; the decodings needed in all are then of the order of K.
+    A pass needs two decodings per example, one for the step and one for the certificate; the first
+    pass needs one. Both decode between the dual's theta and the best theta so far. With few large
+    examples the dual's theta oscillates, and the objective at it falls only near convergence; the
+    total number of decodings is then of the order of K.
 
     References
     ----------
@@ -100,7 +107,11 @@ def train_structured_svm(
     >>> round(result.objective, 3), result.status.value
     (0.125, 'converged')
     """
-    ridge = check_positive("ridge", ridge)
+    check_number("ridge", ridge, above=0.0)
+    check_generator("rng", rng, optional=False)
+    check_number("relative_gap", relative_gap, at_least=0.0)
+    check_whole("max_passes", max_passes, at_least=1)
+    check_seconds("max_seconds", max_seconds)
     check_parts(examples, "labels", "oracle.compute_extreme_point", "scores", "statistics")
     dual = _HingeDual(examples, ridge)
     limits = Limits(RUN_NEVER_CONVERGES, max_passes, max_seconds)
@@ -111,7 +122,7 @@ def train_structured_svm(
     def stabilise() -> FloatArray:
         return best_theta + BOLDNESS * (dual.theta - best_theta)
 
-    with one_blas_thread():  # once: to enter takes as long as a small decoding
+    with one_blas_thread():  # entered only once: entering takes as long as a small decoding
         while True:
             theta = stabilise()
             primal = dual.certify(theta)
@@ -140,7 +151,7 @@ def train_structured_svm(
 
 
 class _HingeDual:
-    """The dual iterate: a convex combination of the corners met so far, for every example.
+    """Dual iterate: for every example, a convex combination of the corners found so far.
 
     D = sum losses - ridge/2 ||theta||^2, theta = sum parts, over the combinations of the corners
     ((phi(Y) - phi(y)) / ridge, loss(y)). An example's first corner is the observed structure
@@ -159,14 +170,14 @@ class _HingeDual:
 
     @property
     def value(self) -> float:
-        """D at the current weights."""
+        """Dual value D at the current weights."""
         penalty = 0.5 * self._ridge * float(self.theta @ self.theta)
         return float(self._weights @ self._losses) - penalty
 
     def certify(self, theta: FloatArray) -> float:
-        """Return the objective at any theta; learn from the same decodings.
+        """Return the objective at theta, and add the corners of the same decodings.
 
-        It is what bounds the objective from above if the oracle is loose.
+        If the oracle is inexact, the returned value is an upper bound on the objective.
         """
         hinges = [self.learn(m, theta) for m in range(len(self._examples))]
         primal = sum(hinges) + 0.5 * self._ridge * float(theta @ theta)
@@ -174,10 +185,7 @@ class _HingeDual:
         return primal
 
     def learn(self, m: int, theta: FloatArray) -> float:
-        """Decode example m and keep the corner that attains its hinge loss, if it is new.
-
-        Returns a bound on the hinge loss at theta.
-        """
+        """Decode example m, keep the corner if it is new, and return a bound on its hinge loss."""
         example = self._examples[m]
         answer = decode(example, theta, 1.0)
         difference = example.observed - answer.statistics
@@ -188,7 +196,7 @@ class _HingeDual:
         return max(hinge + answer.excess, 0.0)
 
     def reweigh(self, tolerance: float) -> None:
-        """Maximise the dual over the known corners and form theta anew."""
+        """Maximise the dual over the known corners and recompute theta."""
         ascend_faces(
             self._gram,
             self._losses,
@@ -201,7 +209,7 @@ class _HingeDual:
         self.theta = self._weights @ self._parts
 
     def _add(self, m: int, part: FloatArray, loss: float) -> None:
-        """Append a corner with weight zero; forget corners without weight when there are many."""
+        """Append a corner with weight zero; drop other corners of weight zero if there are many."""
         if len(self._losses) > MAX_CORNERS * (len(self.theta) + len(self._examples)):
             kept = self._weights > 0.0
             kept[: len(self._examples)] = True

@@ -1,4 +1,4 @@
-"""Compiled loops: arrays in, arrays out; wrappers above them validate."""
+"""Compiled loops on arrays; their callers validate the arguments."""
 
 from engine.kernels.cache_folder import use_own_cache_folder
 

@@ -1,4 +1,4 @@
-"""Weighted counts of two questions' pairs of answers at once, over all pairs of students."""
+"""Weighted counts of the pairs of answers to two questions, over all pairs of students."""
 
 from numba import njit
 
@@ -17,9 +17,9 @@ def count_cells(
 ) -> None:
     """Add sum_{i < j} w_ij [cell of ``question`` = a] [cell of question q = b], q >= question.
 
-    The rows first .. last of the symmetric ``weights`` (n, n) are handled. ``codes`` (n, Q) are
-    answers per question from 0; ``cells`` (Q, L, L) numbers every unordered pair of answers of a
-    question, those of ``question`` from its own first one; ``total`` (own cells, all cells).
+    Covers the rows first .. last of the symmetric ``weights`` (n, n). ``codes`` (n, Q) are answers
+    per question from 0; ``cells`` (Q, L, L) numbers every unordered pair of answers of a question,
+    those of ``question`` from its own first number; ``total`` (own cells, all cells).
     """
     n, n_questions = codes.shape
     base = cells[question, 0, 0]

@@ -1,4 +1,4 @@
-"""Labels of pairwise models that no configuration has, by what their neighbours leave."""
+"""Arc consistency: labels of pairwise models that are impossible given their neighbours."""
 
 import numpy as np
 from numba import njit
@@ -9,13 +9,13 @@ from engine.kernels.messages_pairwise import Layout
 
 @njit(cache=True, nogil=True)
 def rule_out(layout: Layout, scores: FloatArray) -> bool:
-    """Carry impossible labels on until nothing changes (arc consistency), in place.
+    """Remove impossible labels until nothing changes (arc consistency), in place.
 
-    A label goes if no label of some neighbour goes with it. Then every label left has a partner
-    at each neighbour. Return False if a node has no label left.
+    A label is removed if no label of some neighbour is possible with it. Every remaining label then
+    has a partner at each neighbour. Return False if a node has no label left.
     """
     cards, edges, node_start, edge_start, incident_start, incident_edge, _ = layout
-    waiting = np.arange(cards.shape[0])  # a ring of nodes whose labels may have lost a partner
+    waiting = np.arange(cards.shape[0])  # ring buffer of nodes whose labels may have lost a partner
     is_waiting = np.ones(cards.shape[0], dtype=np.bool_)
     first, count = 0, cards.shape[0]
     while count > 0:

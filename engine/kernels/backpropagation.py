@@ -1,9 +1,9 @@
 """Back TRW: derivatives of a loss of pseudomarginals through a fixed number of message sweeps.
 
-Conventions of `engine.kernels.grid_chains`. Adjoints are taken with respect to log messages, to
-scores s_i, and to theta_ij by edge code; ``adjoint[d]`` belongs to ``messages[d]``. Stored
-messages take the place of the stack: what a pass read is what the pass left behind, except that a
-forward pass still read the messages from the right and from below of the sweep before.
+Conventions of `engine.kernels.grid_chains`. Adjoints are derivatives in log messages, in scores
+s_i, and in theta_ij by edge code; ``adjoint[d]`` belongs to ``messages[d]``. Stored messages
+replace the stack: a pass read the values that it left, except that a forward pass read the
+messages from the right and from below of the previous sweep.
 
 References: Domke 2013, algorithm 3.
 """
@@ -22,12 +22,12 @@ CLIQUE_LOGISTIC = 3
 SURROGATE_LIKELIHOOD = 4
 
 FLOOR = 1e-300
-"""Marginals below this count as this much in logarithms; derivatives are those without it."""
+"""Floor of marginals in logarithms; derivatives ignore it."""
 
 
 @njit(cache=True, nogil=True, inline="always")
 def _add_score_adjoint(weight, i, j, rho, adjoint, s_adj):  # type: ignore[no-untyped-def]
-    """Spread the adjoint of a log belief over its score and its four log messages."""
+    """Add the adjoint of a log belief to its score and its four log messages."""
     s_adj[i, j] += weight
     for d in range(4):
         adjoint[d, i, j] += rho * weight
@@ -37,8 +37,8 @@ def _add_score_adjoint(weight, i, j, rho, adjoint, s_adj):  # type: ignore[no-un
 def _pull_message(weight, first, message, belief, table, entry, rho):  # type: ignore[no-untyped-def]
     """Add the adjoint of one sent message to its table's entry; return that of the log cavity.
 
-    The cavity is ``belief / message``, the message being the one that came the other way;
-    ``first`` says whether the sender's label is the first index of the table.
+    The cavity is ``belief / message``, with the message received from the opposite direction;
+    ``first`` is True if the sender's label is the first index of the table.
     """
     low, high = (1, 2) if first else (2, 1)  # entries (sender 0, receiver 1), (1, 0)
     upper = table[3] * belief
@@ -57,16 +57,16 @@ def _pull_message(weight, first, message, belief, table, entry, rho):  # type: i
 def reverse_sweep(  # type: ignore[no-untyped-def]
     odds, h_codes, v_codes, h_tables, v_tables, rho, before, after, adjoint, s_adj, h_adj, v_adj
 ):
-    """Undo one sweep: turn adjoints of the messages it left into adjoints of those it found.
+    """Reverse one sweep: turn adjoints of the messages after it into adjoints of those before it.
 
-    The mirror of `engine.kernels.grid_chains.sweep`, its backward pass undone first. Nothing here
-    waits for a division, so that plain raster order is fastest.
+    The mirror of `engine.kernels.grid_chains.sweep`, with its backward pass reversed first. Nothing
+    here waits for a division, so plain raster order is fastest.
 
     Parameters
     ----------
     before, after : (4, H, W) float64, messages before and after the sweep
     adjoint : (4, H, W) float64, changed in place
-    s_adj : (H, W), h_adj, v_adj : (n_codes, 4) float64, added to
+    s_adj : (H, W), h_adj, v_adj : (n_codes, 4) float64, incremented
     """
     height, width = odds.shape
     left, right, up, down = after[0], after[1], after[2], after[3]
@@ -89,7 +89,7 @@ def reverse_sweep(  # type: ignore[no-untyped-def]
                 to_up[i, j] -= pulled
                 total += pulled
             _add_score_adjoint(total, i, j, rho, adjoint, s_adj)
-    right, down = before[1], before[3]  # the forward pass still read those of the sweep before
+    right, down = before[1], before[3]  # the forward pass read those of the previous sweep
     for i in range(height - 1, -1, -1):
         for j in range(width - 1, -1, -1):
             r, d = right[i, j], down[i, j]
@@ -114,8 +114,8 @@ def reverse_sweep(  # type: ignore[no-untyped-def]
 def univariate_loss(kind, sharpness, true, false):  # type: ignore[no-untyped-def]
     """Return the loss of the true label's marginal and its derivative in the label's log odds.
 
-    The other label's marginal is given too: beside a ``true`` that rounds to 0 or 1 the
-    difference 1 - true has lost all its digits.
+    The other label's marginal is also an argument: if ``true`` rounds to 0 or 1, the difference
+    1 - true has lost all its digits.
     """
     if kind == UNIVARIATE_LOGISTIC:
         return -log(max(true, FLOOR)), -false
@@ -127,7 +127,7 @@ def univariate_loss(kind, sharpness, true, false):  # type: ignore[no-untyped-de
 
 @njit(cache=True, nogil=True, inline="always")
 def _slope(theta, probability, rho):  # type: ignore[no-untyped-def]
-    """Derivative of theta tau - rho tau log tau in tau, but for a constant."""
+    """Return the derivative of theta tau - rho tau log tau in tau, up to a constant."""
     return theta - rho * log(max(probability, FLOOR))
 
 
@@ -135,8 +135,8 @@ def _slope(theta, probability, rho):  # type: ignore[no-untyped-def]
 def _edge_loss(kind, seen, first_odds, second_odds, psi, theta, rho, t_adj, code):  # type: ignore[no-untyped-def]
     """Return the loss of one edge's pseudomarginals and the adjoints of its two log cavities.
 
-    ``seen`` is the entry of the observed pair; ``psi``, ``theta`` and ``t_adj``, to which the
-    adjoint of theta is added, are (n_codes, 4): the edge's row is ``code``.
+    ``seen`` is the entry of the observed pair; ``psi``, ``theta`` and ``t_adj``, which receives the
+    adjoint of theta, are (n_codes, 4): the edge's row is ``code``.
     """
     q0, q1 = psi[code, 0], psi[code, 1] * second_odds
     q2, q3 = psi[code, 2] * first_odds, psi[code, 3] * first_odds * second_odds
@@ -184,7 +184,7 @@ def begin_adjoint(  # type: ignore[no-untyped-def]
     h_adj,
     v_adj,
 ):
-    """Return the loss of the pseudomarginals after the last sweep and begin the adjoints.
+    """Return the loss of the pseudomarginals after the last sweep, and initialise the adjoints.
 
     Edge pseudomarginals are those of the factors, tau_ij ~ psi_ij c_i c_j with the cavities c.
     The surrogate likelihood is -<theta, phi(Y)> + <theta, tau> + H_rho(tau), derivatives

@@ -6,10 +6,10 @@ from numba import njit
 from engine.core.arguments import FloatArray
 
 SUM_ERROR = 1e-3
-"""Marginals whose rows or columns miss 1 by more are no fixed point, however still they stand."""
+"""Largest distance from 1 of row and column sums at a fixed point of the marginals."""
 
 ODDS_ERROR = 0.01
-"""Nats that log odds may fall back in the last sweep; a fixed point is neared by ever less."""
+"""Nats that log odds may decrease in the last sweep; near a fixed point changes shrink."""
 
 
 @njit(cache=True, nogil=True)
@@ -24,9 +24,9 @@ def send_from_rows(
 
     outgoing[i, j] <- -log sum_{k != j} exp(scores[i, k] + incoming[k, i]), mixed with
     ``damping`` parts of its old value. Messages are indexed by sender first: ``incoming`` (m, n),
-    ``outgoing`` (n, m). A forced edge would send infinity: all are held to ``largest_message``.
-    Taking j's term from the whole sum is safe, since the largest term stays in it; the sum without
-    the largest term itself is formed apart.
+    ``outgoing`` (n, m). A forced edge would send infinity: all are clipped to ``largest_message``.
+    Subtracting j's term from the whole sum is safe, since the largest term stays in it; the sum
+    without the largest term is computed separately.
     """
     n, m = scores.shape
     terms, shares = np.empty(m), np.empty(m)
@@ -76,10 +76,10 @@ def read_log_odds(
 
 @njit(cache=True, nogil=True)
 def is_settled(marginals: FloatArray, before: FloatArray, odds: FloatArray) -> bool:
-    """Whether marginals that stand still are those of a fixed point.
+    """Return True if marginals that no longer change belong to a fixed point.
 
-    Rows and columns must sum to 1, and no log odds may be falling back towards 0: where scores are
-    large, an edge stands at 0 or 1 long before the messages have told it where it belongs.
+    Rows and columns must sum to 1, and no log odds may be moving towards 0: if scores are large, an
+    edge is at 0 or 1 long before the messages have converged.
     """
     rows = np.abs(marginals.sum(axis=1) - 1.0).max()
     columns = np.abs(marginals.sum(axis=0) - 1.0).max()
@@ -103,13 +103,13 @@ def propagate(
     max_sweeps: int,
     largest_message: float,
 ) -> tuple[FloatArray, int, float, bool]:
-    """Run parallel sweeps in place until no marginal moves by more than ``tolerance``.
+    """Run parallel sweeps in place until no marginal changes by more than ``tolerance``.
 
     ``from_rows`` (n, n) and ``from_columns`` (n, n), both indexed by sender first. Parallel as in
-    Huang and Jebara: rows and columns answer the messages of the sweep before. The rule looks at
-    marginals because at a vertex of the polytope the messages grow for ever.
-    Returns the marginals, the number of sweeps, the largest change in the last one, and whether
-    it was a fixed point.
+    Huang and Jebara: rows and columns use the messages of the previous sweep. The rule compares
+    marginals because messages grow without limit at a vertex of the polytope.
+    Returns the marginals, the number of sweeps, the largest change in the last one, and True if
+    the last one is a fixed point.
     """
     transposed = np.ascontiguousarray(scores.T)
     odds = read_log_odds(scores, from_rows, from_columns)

@@ -1,7 +1,7 @@
 """Minimum-cost perfect matching of a sparse graph: half-integral start, then blossoms.
 
-The whole solve in integers: costs are even, so that no comparison ever needs a tolerance. One
-entry serves complete graphs (on candidate edges), sparse graphs and gadget reductions.
+All numbers are integers and costs are even, so that no comparison needs a tolerance. One function
+serves complete graphs (on candidate edges), sparse graphs and gadget reductions.
 """
 
 import numpy as np
@@ -22,23 +22,23 @@ from engine.kernels.blossom_search import grow_tree
 from engine.kernels.compiling import inner, variable
 
 FIRST_LIMIT_BITS = 10
-"""Trees first grow for 2^-10 of the largest cost, all of them, then for twice as long, and so on.
+"""First limit of tree growth, 2^-10 of the largest cost; it doubles after each round of all trees.
 
-Near ones meet while they are small: grown one by one to the end, the last would search the whole.
+Near trees meet while they are small: grown to the end one by one, the last would search everything.
 """
 
 
 def solve_perfect_matching(
     start: IntArray, neighbour: IntArray, cost: IntArray, dual: IntArray, mate: IntArray
 ) -> tuple[bool, IntArray, IntArray, IntArray, IntArray]:
-    """Solve from any duals and any partial matching; ``dual`` and ``mate`` in place.
+    """Solve from any duals and any partial matching; ``dual`` and ``mate`` change in place.
 
     Parameters
     ----------
     start, neighbour, cost : shape (n + 1,), (2m,), (2m,)
         Symmetric graph in compressed rows; every cost even.
     dual, mate : shape (n,)
-        Starting duals, repaired where they violate an edge; partners or -1, kept where tight.
+        Starting duals, repaired at violated edges; partners or -1, kept if tight.
 
     Returns
     -------
@@ -70,9 +70,9 @@ def solve_perfect_matching(
 def _match_half_cycles(
     f: BlossomForest, mate: IntArray, cycle_next: IntArray, heap: IntArray
 ) -> bool:
-    """Shrink the odd half cycles and match them to each other; whether that was possible.
+    """Shrink the odd half cycles and match them to each other; return True on success.
 
-    ``mate`` is completed in place; where it cannot be, the labels show the tree that got stuck.
+    ``mate`` is completed in place; otherwise the labels show the tree that could not grow.
     """
     free = _adopt_half_cycles(f, mate, cycle_next)
     limit = variable(0)
@@ -98,7 +98,7 @@ def _match_half_cycles(
 
 @inner
 def _adopt_half_cycles(f: BlossomForest, mate: IntArray, cycle_next: IntArray) -> IntArray:
-    """Shrink every odd half cycle to a free blossom with dual zero; a vertex of each."""
+    """Shrink every odd half cycle to a free blossom with dual zero; return a vertex of each."""
     n = len(mate)
     roots = np.empty(n // 3 + 1, dtype=np.int64)
     n_roots = 0
@@ -121,7 +121,7 @@ def _adopt_half_cycles(f: BlossomForest, mate: IntArray, cycle_next: IntArray) -
 
 @inner
 def _unfold(f: BlossomForest, mate: IntArray) -> None:
-    """Carry the matched edges of the outermost nodes down to the vertices."""
+    """Pass the matched edges of the outermost nodes down to the vertices."""
     n = len(mate)
     todo = f.members
     size = 0

@@ -33,29 +33,29 @@ EDGE = np.dtype(
 )
 VERTEX = np.dtype(
     [
-        ("first_edge", np.int64),  # where the row of the vertex starts
-        ("end_edge", np.int64),  # and ends
+        ("first_edge", np.int64),  # first edge in the row of the vertex
+        ("end_edge", np.int64),  # end of the row
         ("dual", np.int64),
         ("group", np.int64),  # vertices of one outermost node have one group
-        ("top", np.int64),  # the outermost node of the group of this number
-        ("shift", np.int64),  # to be added to the stored duals of the group of this number
-        ("reach_time", np.int64),  # when it can be reached at the earliest while unlabelled,
-        ("reach_search", np.int64),  # valid in the search of this number
+        ("top", np.int64),  # the outermost node of the group with this number
+        ("shift", np.int64),  # added to the stored duals of the group with this number
+        ("reach_time", np.int64),  # earliest time at which an unlabelled vertex can be reached,
+        ("reach_search", np.int64),  # valid in the search with this number
     ]
 )
 NODE = np.dtype(
     [
         ("blossom_dual", np.int64),  # at least 0 for blossoms, meaningless for vertices
         ("parent", np.int64),  # the blossom around the node, NONE outermost
-        ("first_child", np.int64),  # where the ring of children starts
-        ("sibling", np.int64),  # the next in the ring, of a spare number the next spare one;
-        ("link_here", np.int64),  # the edge that joins the two runs from this vertex of the node
-        ("link_there", np.int64),  # to this one of the sibling
+        ("first_child", np.int64),  # the first node in the ring of children
+        ("sibling", np.int64),  # the next node in the ring; for a spare number, the next spare one
+        ("link_here", np.int64),  # the edge to the sibling: its end in this node,
+        ("link_there", np.int64),  # and its end in the sibling
         ("match_here", np.int64),  # the matched edge that leaves an outermost node, NONE if free;
-        ("match_there", np.int64),  # below it is stale until the blossom is opened
-        ("group", np.int64),  # the group of its vertices while it was last outermost
-        ("size", np.int64),  # how many vertices it has
-        ("mark", np.int64),  # the last meeting search that came by
+        ("match_there", np.int64),  # inside a blossom it is outdated until the blossom is opened
+        ("group", np.int64),  # the group of its vertices when it was last outermost
+        ("size", np.int64),  # number of its vertices
+        ("mark", np.int64),  # the last meeting search that visited it
         ("label", np.int64),  # of an outermost node in this search
         ("tree_here", np.int64),  # the edge by which an inner node was reached
         ("tree_there", np.int64),
@@ -66,11 +66,11 @@ NODE = np.dtype(
 class BlossomForest(NamedTuple):
     """Arrays of the structure; n vertices, N = n + n // 2 + 1 nodes, 2m directed edges.
 
-    ``edges`` (2m), ``vertices`` (n) and ``nodes`` (N): records, few arrays because what a kernel
-    is passed costs it compile time. ``touched`` (4N): outermost nodes labelled in this search.
-    ``members`` (N): work. ``counts`` (7): first spare blossom number, touched nodes, queued events,
-    number of this search, the earliest time at which it can end and the directed edge by which,
-    number of meetings sought.
+    ``edges`` (2m), ``vertices`` (n) and ``nodes`` (N) are records: few arrays, because each kernel
+    argument costs compile time. ``touched`` (4N): outermost nodes labelled in this search.
+    ``members`` (N): work space. ``counts`` (7): first spare blossom number, touched nodes, queued
+    events, number of this search, its earliest end time and the directed edge that ends it, number
+    of meeting searches.
     """
 
     edges: NDArray[Any]
@@ -87,7 +87,7 @@ SPARE, TOUCHED, QUEUED, SEARCH, END_TIME, END_EDGE, MEETING = 0, 1, 2, 3, 4, 5, 
 def new_forest(
     start: IntArray, neighbour: IntArray, cost: IntArray, dual: IntArray, mate: IntArray
 ) -> BlossomForest:
-    """Vertices without blossoms, matched as in ``mate`` (negative where free)."""
+    """Return a forest of vertices without blossoms, matched as in ``mate`` (negative if free)."""
     n = len(dual)
     size = n + n // 2 + 1
     edges = np.empty(len(neighbour), dtype=EDGE)
@@ -117,14 +117,14 @@ def new_forest(
 
 @inner
 def append_vertices(f: BlossomForest, node: int, offset: int) -> int:
-    """Write the vertices of ``node`` to ``members[offset:]``; return where they end."""
+    """Write the vertices of ``node`` to ``members[offset:]``; return the end of the list."""
     inside = node
     while True:
         while inside >= len(f.vertices):
             inside = f.nodes[inside].first_child
         f.members[offset] = inside
         offset += 1
-        # Leave the rings that are complete.
+        # Leave the completed rings.
         while inside != node:
             after = f.nodes[inside].sibling
             around = f.nodes[inside].parent
@@ -138,7 +138,7 @@ def append_vertices(f: BlossomForest, node: int, offset: int) -> int:
 
 @inner
 def child_around(f: BlossomForest, blossom: int, vertex: int) -> int:
-    """The child of ``blossom`` that contains ``vertex``; O(nesting)."""
+    """Return the child of ``blossom`` that contains ``vertex``; O(nesting)."""
     node = vertex
     while f.nodes[node].parent != blossom:
         node = f.nodes[node].parent
@@ -166,25 +166,24 @@ def rotate_matching(f: BlossomForest, blossom: int, base: int) -> None:
 
 @inner
 def outermost(f: BlossomForest, vertex: int) -> int:
-    """The outermost node around a vertex."""
+    """Return the outermost node around a vertex."""
     node: int = f.vertices[f.vertices[vertex].group].top
     return node
 
 
 @inner
 def dual_of(f: BlossomForest, vertex: int) -> int:
-    """The dual of a vertex as of search time zero, the blossoms around it included."""
+    """Return the dual of a vertex as of search time zero, including the blossoms around it."""
     dual: int = f.vertices[vertex].dual + f.vertices[f.vertices[vertex].group].shift
     return dual
 
 
 @inner
 def adopt_ring(f: BlossomForest, first: int) -> int:
-    """Make a blossom of the ring that starts at ``first``; its base is ``first``. Its number.
+    """Make a blossom of the ring that starts at its base ``first``; return the blossom's number.
 
-    Siblings and links of the ring are set by the caller. The vertices of the largest child keep
-    their group, the others join it: O(n log n) in all while blossoms only grow. Duals and
-    labels are the caller's business.
+    The caller sets siblings and links of the ring, and all duals and labels. The vertices of the
+    largest child keep their group, the others join it: O(n log n) while blossoms only grow.
     """
     blossom: int = f.counts[SPARE]
     f.counts[SPARE] = f.nodes[blossom].sibling
@@ -220,7 +219,7 @@ def adopt_ring(f: BlossomForest, first: int) -> int:
 
 @inner
 def tree_parent(f: BlossomForest, node: int) -> int:
-    """The outermost node above ``node`` in the search tree, NONE at the root."""
+    """Return the outermost node above ``node`` in the search tree, NONE at the root."""
     there = f.nodes[node].match_there if f.nodes[node].label == OUTER else f.nodes[node].tree_there
     return NONE if there == NONE else outermost(f, there)
 
@@ -254,9 +253,9 @@ def link_ring(f: BlossomForest, i: int, j: int, meeting: int) -> None:
 
 @inner
 def release_children(f: BlossomForest, blossom: int) -> None:
-    """Make the children of ``blossom`` outermost and its number spare; labels are the caller's.
+    """Make the children of ``blossom`` outermost and its number spare; the caller sets labels.
 
-    The child whose group the blossom had keeps it untouched: O(size of the others).
+    The child with the blossom's group keeps it: O(size of the other children).
     """
     child = f.nodes[blossom].first_child
     first = child
@@ -280,7 +279,7 @@ def release_children(f: BlossomForest, blossom: int) -> None:
 
 @inner
 def find_meeting(f: BlossomForest, i: int, j: int) -> int:
-    """Where the tree paths of the outer vertices ``i`` and ``j`` meet; O(length of the ring)."""
+    """Return the node where the tree paths of outer ``i`` and ``j`` meet; O(length of ring)."""
     f.counts[MEETING] += 1
     node = outermost(f, i)
     other = outermost(f, j)

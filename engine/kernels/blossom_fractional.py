@@ -6,14 +6,14 @@ integer: the nodes of one search tree are joined by tight edges, hence have dual
 
 Duals u: u_i + u_j <= c_ij on every edge, with equality on matched pairs and half cycles.
 
-One alternating tree at a time grows from a free node. Time is the dual change since its search
+One alternating tree at a time grows from a free node. Time is the dual change since the search
 began: duals of outer nodes rise with it, those of inner nodes fall. An edge from an outer node
 
     to a matched node without a label    is tight at   cost - dual_i - dual_j  and makes it inner,
     to a free or half-matched node       is tight at   cost - dual_i - dual_j  and ends the search,
     to another outer node                is tight at  (cost - dual_i - dual_j) / 2  and ends it too.
 
-While a node has a label, its dual is stored as of time zero, so that time itself costs nothing.
+The dual of a labelled node is stored as of time zero, so that a step in time changes nothing.
 """
 
 from typing import NamedTuple
@@ -34,11 +34,11 @@ OUTER = 1
 INNER = 2
 
 _End = tuple[int, int, int]
-"""The earliest time at which a search can end, and the edge by which, its outer node first."""
+"""Earliest end time of a search, and the edge that ends it, outer node first."""
 
 
 class _Graph(NamedTuple):
-    """Compressed rows: the edges of node i are ``start[i]`` to ``start[i + 1]``."""
+    """Graph in compressed rows: the edges of node i are ``start[i]`` to ``start[i + 1]``."""
 
     start: IntArray
     neighbour: IntArray
@@ -46,11 +46,11 @@ class _Graph(NamedTuple):
 
 
 class _Tree(NamedTuple):
-    """What one search knows of the nodes, each array (n,).
+    """State of the nodes in one search, each array (n,).
 
     ``label``: UNLABELLED, OUTER or INNER. ``distance``: when a matched node can become inner, NEVER
-    while no edge leads there; ``before``: the outer node which that edge comes from. ``labelled``
-    and ``reached`` list the nodes with a label and those with a distance.
+    if no edge leads there; ``before``: the outer end of that edge. ``labelled`` and
+    ``reached`` list the nodes with a label and those with a distance.
     """
 
     label: IntArray
@@ -62,10 +62,10 @@ class _Tree(NamedTuple):
 
 @inner
 def _repair_duals(start: IntArray, neighbour: IntArray, cost: IntArray, dual: IntArray) -> None:
-    """Lower ``dual`` where an edge is violated, each endpoint by at least half; in place.
+    """Lower ``dual`` where an edge is violated, each end by at least half, in place.
 
     An edge is violated at both of its ends, so halves suffice; other nodes keep their duals and
-    with them their tight edges.
+    their tight edges.
     """
     n = len(dual)
     lowered = dual.copy()
@@ -125,10 +125,10 @@ def match_fractionally(
 ) -> int:
     """Turn ``mate`` into an optimal half-integral perfect matching; all arrays in place.
 
-    Any ``dual`` will do: it is repaired where it violates an edge, and pairs of ``mate`` that are
-    tight are kept. ``mate[v]`` ends as a partner or ON_HALF_CYCLE, where ``cycle_next`` walks the
-    odd cycle. Returns -1, or the node whose search failed: then ``label`` (all zero otherwise)
-    shows its tree, whose INNER nodes are a deficient set. ``heap`` has room for 2m + n + 1 rows.
+    Any ``dual`` is allowed: violated edges are repaired, and tight pairs of ``mate`` are kept.
+    ``mate[v]`` ends as a partner or ON_HALF_CYCLE, with the odd cycle in ``cycle_next``. Returns
+    -1, or the node whose search failed: then ``label`` (otherwise all zero) shows its tree, whose
+    INNER nodes are a deficient set. ``heap`` needs 2m + n + 1 rows.
     """
     n = len(dual)
     _repair_duals(start, neighbour, cost, dual)
@@ -157,7 +157,7 @@ def _grow_tree(
 ) -> tuple[_End, int, int]:
     """Search from a free node until an edge ends it, or none is left and the end is at NEVER.
 
-    Returns the end and how many nodes are ``labelled`` and ``reached``.
+    Returns the end and the numbers of ``labelled`` and ``reached`` nodes.
     """
     label, distance, _, labelled, _ = tree
     end = (variable(NEVER), variable(-1), variable(-1))
@@ -194,9 +194,9 @@ def _scan(
     n_reached: int,
     n_queued: int,
 ) -> tuple[_End, int, int]:
-    """Queue what the newly outer ``i`` reaches, or find an earlier end; the end and both numbers.
+    """Queue the nodes reached from the new outer ``i``; return the earliest end and both counts.
 
-    Numbers are passed and returned: kept in an array they would cost a third of the speed.
+    Numbers are passed and returned: an array of them would cost a third of the speed.
     """
     start, neighbour, cost = graph
     label, distance, before, _, reached = tree
@@ -228,7 +228,7 @@ def _scan(
 def _pop_reached(
     heap: IntArray, n_queued: int, label: IntArray, distance: IntArray, end_time: int
 ) -> tuple[int, int]:
-    """Take the unlabelled node that is reached next, -1 if the end comes first; rows left."""
+    """Pop the next reached unlabelled node, -1 if the end comes first; return it and rows left."""
     while n_queued > 0 and heap[0, 0] < end_time:
         time = heap[0, 0]
         j = heap[0, 1]
@@ -240,7 +240,7 @@ def _pop_reached(
 
 @inner
 def _settle(dual: IntArray, tree: _Tree, n_labelled: int, n_reached: int, time: int) -> None:
-    """End a search: store true duals, forget labels and distances."""
+    """End a search: store true duals, reset labels and distances."""
     label, distance, _, labelled, reached = tree
     for k in range(n_labelled):
         i = labelled[k]
@@ -272,7 +272,7 @@ def _augment(
     # The paths of i and j to the root meet in an outer node; together they are an odd cycle.
     k = i
     while k >= 0:
-        cycle_next[k] = -2  # a mark: on the path of i
+        cycle_next[k] = -2  # mark the path of i
         k = before[mate[k]] if mate[k] >= 0 else -1
     meeting = j
     while cycle_next[meeting] != -2:
@@ -308,7 +308,7 @@ def _augment(
 
 @inner
 def _flip_to_root(mate: IntArray, before: IntArray, i: int) -> None:
-    """Swap matched and tree edges from the outer node i to the root; i is left to be matched."""
+    """Swap matched and tree edges from the outer node i to the root, so that i can be matched."""
     inner = mate[i]
     while inner >= 0:
         outer = before[inner]

@@ -1,4 +1,4 @@
-"""A binary heap of (key, payload) pairs in one integer array, for event queues of searches."""
+"""Binary heap of (key, payload) pairs in one integer array, for event queues of searches."""
 
 import numpy as np
 from numba import njit
@@ -8,7 +8,7 @@ from engine.core.arguments import IntArray
 
 @njit(cache=True, nogil=True)
 def heap_push(heap: IntArray, size: int, key: int, payload: int) -> int:
-    """Insert into ``heap``, shape (capacity, 2), of which ``size`` rows are used; the new size.
+    """Insert into ``heap``, shape (capacity, 2), with ``size`` rows in use; return the new size.
 
     The caller guarantees capacity; see ``heap_reserve``.
     """
@@ -27,7 +27,7 @@ def heap_push(heap: IntArray, size: int, key: int, payload: int) -> int:
 
 @njit(cache=True, nogil=True)
 def heap_pop(heap: IntArray, size: int) -> int:
-    """Remove the row with the smallest key, which the caller has read at row 0; the new size."""
+    """Remove row 0 with the smallest key, read before by the caller; return the new size."""
     size -= 1
     key = heap[size, 0]
     payload = heap[size, 1]

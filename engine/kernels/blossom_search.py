@@ -1,7 +1,7 @@
 """Weighted blossom search: one shortest augmenting path per free node, with shrunk odd rings.
 
 Grows one alternating tree at a time from a free outermost node. Time is the dual change since the
-start of the search. Events wait in a queue and are checked against the present when they come up:
+start of the search. Events wait in a queue and are checked against the current state when popped:
 
     edge (outer, unlabelled) becomes tight at   cost - dual_i - dual_j
     edge (outer, outer)      becomes tight at  (cost - dual_i - dual_j) / 2
@@ -42,17 +42,17 @@ NEVER = np.int64(1) << 62
 
 @inner
 def grow_tree(f: BlossomForest, root: int, heap: IntArray, limit: int) -> bool:
-    """Search from the free outermost node ``root`` and augment, or give up at time ``limit``.
+    """Search from the free outermost node ``root`` and augment, or stop at time ``limit``.
 
-    Giving up keeps the change of the duals and the blossoms; the next search starts from them.
-    False when the tree can grow no further: no perfect matching exists; the labels are left in
-    place and the inner vertices are a deficient set. Costs O(edges seen * log) for the tree.
+    A stopped search keeps its changed duals and blossoms, and the next one starts from them. Return
+    False if the tree cannot grow: no perfect matching exists, the labels stay in place, and
+    the inner vertices are a deficient set. Costs O(edges seen * log) for the tree.
     """
     f.counts[TOUCHED] = 0
     f.counts[QUEUED] = 0
     f.counts[SEARCH] += 1
     f.counts[END_TIME] = NEVER
-    # One event queues each directed edge and each node at most once.
+    # Each directed edge and each node is queued at most once between two events.
     room = len(f.edges) + len(f.nodes)
     heap = heap_reserve(heap, variable(0), room)
     _label_outer(f, root, variable(0))
@@ -105,7 +105,7 @@ def _label_outer(f: BlossomForest, node: int, time: int) -> None:
 
 @inner
 def _label_inner(f: BlossomForest, node: int, time: int, heap: IntArray) -> None:
-    """Make an unlabelled outermost node inner; a blossom queues the end of its dual."""
+    """Make an unlabelled outermost node inner; for a blossom, queue the time its dual reaches 0."""
     f.nodes[node].label = INNER
     f.touched[f.counts[TOUCHED]] = node
     f.counts[TOUCHED] += 1
@@ -123,7 +123,7 @@ def _scan_node(f: BlossomForest, node: int, heap: IntArray) -> None:
 
 @inner
 def _scan(f: BlossomForest, i: int, heap: IntArray) -> None:
-    """Queue the edges of the newly outer vertex ``i``, or note the earliest end of the search."""
+    """Queue the edges of the new outer vertex ``i``, or record the search's earliest end."""
     own = outermost(f, i)
     dual = dual_of(f, i)
     end_time = f.counts[END_TIME]
@@ -213,7 +213,7 @@ def _expand(f: BlossomForest, blossom: int, time: int, heap: IntArray) -> None:
     entry = outermost(f, entry_here)
     base = outermost(f, f.nodes[blossom].match_here)
     rotate_matching(f, blossom, base)
-    # The even way round: forward from entry to base, or forward from base to entry.
+    # The even direction: forward from entry to base, or forward from base to entry.
     steps = 0
     child = base
     while child != entry:
@@ -240,7 +240,7 @@ def _expand(f: BlossomForest, blossom: int, time: int, heap: IntArray) -> None:
             # The next inner node hangs below this outer one.
             f.nodes[child].tree_here = f.nodes[outer].link_there
             f.nodes[child].tree_there = f.nodes[outer].link_here
-    # Vertices that left the tree look for the outer vertices that can reach them again.
+    # Vertices that left the tree search for the outer vertices that can reach them again.
     last_touched = f.counts[TOUCHED]
     child = f.nodes[base].sibling
     while child != base:

@@ -1,7 +1,7 @@
-"""Growing decision trees whose leaves hold a number for every class, on binned features.
+"""Growth of decision trees on binned features, with a value for every class in each leaf.
 
-One tree serves all classes: the gradients of all of them are looked at through a few projections
-when splits are searched for, and leaves then get a Newton step for each class.
+One tree serves all classes: splits are searched with a few projections of the gradients of all
+classes, and leaves then get a Newton step for each class.
 
 References: Friedman 2001; Ke et al. 2017 (histograms, leaf by leaf); Iosipoi and Vakhrushev 2022
 (projections of the gradients).
@@ -18,7 +18,7 @@ from engine.kernels.compiling import inner
 
 @njit(cache=True, nogil=True)
 def bin_plane(values, edges, bins):  # type: ignore[no-untyped-def]
-    """Write for each value, (n,) float32, how many of the ascending edges, (B,), lie below it."""
+    """Write for each value, (n,) float32, the number of ascending edges, (B,), below it."""
     for i in range(len(values)):
         value = values[i]
         low, high = 0, len(edges)
@@ -33,7 +33,7 @@ def bin_plane(values, edges, bins):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def fill_gradients(scores, labels, weights, projection, probabilities, seen):  # type: ignore[no-untyped-def]
-    """Write what each sample's loss says, for all classes and as seen through the projection.
+    """Write each sample's probabilities, and its projected gradients and summed curvature.
 
     Parameters
     ----------
@@ -41,8 +41,8 @@ def fill_gradients(scores, labels, weights, projection, probabilities, seen):  #
     labels : (n,) uint8
     weights : (n,) float32
     projection : (L, k) float32
-    probabilities : (n, L) float32, written
-    seen : (n, k + 1) float32, written: projected gradients, then the sum of the curvatures
+    probabilities : (n, L) float32, output
+    seen : (n, k + 1) float32, output: projected gradients, then the sum of the curvatures
     """
     n, count = scores.shape
     width = projection.shape[1]
@@ -77,7 +77,7 @@ def _add_rows(
     seen: FloatArray,
     table: FloatArray,
 ) -> None:
-    """Write the histograms (F, B, k + 2) of some rows; the last number counts them."""
+    """Write the histograms (F, B, k + 2) of some rows; the last entry counts the rows."""
     table[:] = 0.0
     width = seen.shape[1]
     for place in range(first, last):
@@ -93,7 +93,7 @@ def _add_rows(
 def _best_split(
     table: FloatArray, ridge: float, fewest: int, running: FloatArray, whole: FloatArray
 ) -> tuple[float, int, int]:
-    """The gain, feature and bin of the best split of a node with these histograms."""
+    """Return the gain, feature and bin of the best split of a node with these histograms."""
     n_features, n_bins, width = table.shape
     k_last = width - 2
     best, best_feature, best_bin = 0.0, -1, -1
@@ -132,7 +132,7 @@ def _best_split(
 def grow_tree(  # type: ignore[no-untyped-def]
     bins, draws, seen, n_bins, n_leaves, max_depth, ridge, fewest, rows, nodes, places
 ):
-    """Grow one tree, always splitting the leaf that gains most; return its nodes and its depth.
+    """Grow one tree, always splitting the leaf with the largest gain; return nodes and depth.
 
     Parameters
     ----------
@@ -141,11 +141,11 @@ def grow_tree(  # type: ignore[no-untyped-def]
     seen : (n, k + 1) float32, see `fill_gradients`
     n_bins, n_leaves, max_depth : int
     ridge : float, added to sums of curvatures
-    fewest : int, rows of a leaf
+    fewest : int, least number of rows of a leaf
     rows : (n,) int32, overwritten: the rows leaf by leaf
-    nodes : (2 n_leaves, 3) int32, written: feature (-1: a leaf), bin up to which is left, left
-        child (of a leaf itself); the right child comes next
-    places : (2 n_leaves, 2) int32, written: range of a node's rows
+    nodes : (2 n_leaves, 3) int32, output: feature (-1: a leaf), last bin of the left side, left
+        child (a leaf: itself); the right child comes next
+    places : (2 n_leaves, 2) int32, output: range of a node's rows
     """
     n, width = seen.shape
     table = np.empty((draws.shape[1], n_bins, width + 1), dtype=np.float32)
@@ -163,7 +163,7 @@ def grow_tree(  # type: ignore[no-untyped-def]
     count, leaves, depth = 1, 1, 0
     while leaves < n_leaves:
         node = -1
-        for candidate in range(count):  # the leaf that gains most
+        for candidate in range(count):  # the leaf with the largest gain
             is_open = nodes[candidate, 0] < 0 and splits[candidate, 0] >= 0
             if is_open and (node < 0 or gains[candidate] > gains[node]):
                 node = candidate
@@ -172,7 +172,7 @@ def grow_tree(  # type: ignore[no-untyped-def]
         feature, edge = draws[node, splits[node, 0]], splits[node, 1]
         first, last = places[node]
         left, others = first, 0
-        for place in range(first, last):  # those of the left child first, in their order
+        for place in range(first, last):  # rows of the left child first, in order
             row = rows[place]
             if bins[row, feature] <= edge:
                 rows[left] = row
@@ -203,20 +203,20 @@ def grow_tree(  # type: ignore[no-untyped-def]
 def step_leaves(  # type: ignore[no-untyped-def]
     labels, weights, probabilities, rate, ridge, limit, rows, nodes, places, count, values, scores
 ):
-    """Give each leaf a Newton step for every class, and add it to its rows' scores.
+    """Compute a Newton step for every class of each leaf, and add it to its rows' scores.
 
     Parameters
     ----------
     labels, weights, probabilities : as for `fill_gradients`
     rate, ridge : float
     limit : float, largest step before the rate
-    rows, nodes, places, count : what `grow_tree` wrote
-    values : (count, L) float32, written
-    scores : (n, L) float32, added to
+    rows, nodes, places, count : output of `grow_tree`
+    values : (count, L) float32, output
+    scores : (n, L) float32, incremented
     """
     classes = probabilities.shape[1]
     gradient, curvature = np.empty(classes), np.empty(classes)
-    share = classes / (classes - 1.0)  # scores may all move together: Friedman's factor
+    share = classes / (classes - 1.0)  # a shift of all scores changes nothing: Friedman's factor
     for node in range(count):
         values[node] = 0.0
         if nodes[node, 0] >= 0:

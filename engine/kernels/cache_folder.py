@@ -1,7 +1,7 @@
-"""Where compiled kernels are kept: a folder for each state of the sources.
+"""Cache folder of compiled kernels: a separate folder for each state of the sources.
 
-Numba dates a cached kernel by its own file alone, but a kernel carries the code of functions from
-other files. After an upgrade that changed only those, the old code would be run.
+Numba dates a cached kernel by its own file alone, but a kernel includes functions from other
+files. After an upgrade that changed only those, the old code would run.
 """
 
 import atexit
@@ -19,12 +19,12 @@ _PREFIX = "kernels-"
 
 
 def use_own_cache_folder() -> None:
-    """Let Numba keep kernels where only this state of the sources finds them.
+    """Set Numba's cache to a folder that only this state of the sources uses.
 
-    That is below the first of ``NUMBA_CACHE_DIR``, ``__pycache__`` and the user's cache folder that
-    can be written, else in a folder that lasts as long as the process: without any, Numba would
-    refuse to make a cached kernel. Folders of other states of the sources below ``__pycache__``,
-    which is ours alone, are removed.
+    It is below the first writable one of ``NUMBA_CACHE_DIR``, ``__pycache__`` and the user's cache
+    folder, else a folder that lasts as long as the process: without any, Numba would refuse to make
+    a cached kernel. Folders of other states below ``__pycache__``, which belongs to this package
+    alone, are removed.
     """
     name = f"{_PREFIX}{digest_of(_SOURCES)}"
     usable = (base / name for base in _places() if _can_be_used(base / name))
@@ -40,20 +40,20 @@ def digest_of(sources: Path) -> str:
 
 
 def _places() -> Iterator[Path]:
-    """Yield where kernels may be kept, the best place first."""
+    """Yield possible cache folders, the best first."""
     given = os.environ.get("NUMBA_CACHE_DIR")
     if given:
         yield Path(given)
     yield _SOURCES / "__pycache__"
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    if os.path.isabs(cache):  # without a home it is not, and would change with the working folder
+    if os.path.isabs(cache):  # without a home, relative and dependent on the working folder
         yield Path(cache) / "bethe-hall"
 
 
 def _can_be_used(folder: Path) -> bool:
-    """Make a folder unless it is there; return whether files can be written in it, as Numba asks.
+    """Make a folder if needed; return whether files can be written in it, as Numba checks.
 
-    A new one means new sources: what older ones left below ``__pycache__`` is removed.
+    A new folder means new sources: folders of older ones below ``__pycache__`` are removed.
     """
     try:
         is_new = not folder.is_dir()
@@ -69,7 +69,7 @@ def _can_be_used(folder: Path) -> bool:
 
 
 def _passing_folder() -> Path:
-    """Make a folder that only we can write, as cached kernels are pickles; remove it at exit."""
+    """Make a folder that only this user can write (kernels are pickles); remove it at exit."""
     folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
     atexit.register(_remove_own, folder, os.getpid())
     return folder

@@ -1,8 +1,8 @@
 """Sweeps of `engine.kernels.class_messages` over several pictures of one shape at once, and back.
 
-The same arithmetic with one more axis, the last: `LANES` pictures beside one another, which fill
-the processor's vectors whatever the number of labels. Several times faster than one by one where
-pairs of labels have a table of their own.
+The same arithmetic with one more axis, the last: `LANES` pictures side by side, which fill the
+processor's vectors for any number of labels. Several times faster than one by one if pairs of
+labels have their own table.
 """
 
 import numpy as np
@@ -13,13 +13,13 @@ from engine.kernels.class_messages import FLOOR, neighbour
 from engine.kernels.compiling import arithmetic
 
 LANES = 32
-"""Pictures at once: four vectors of eight numbers hide how long an instruction takes.
+"""Number of pictures at once: four vectors of eight numbers hide the latency of instructions.
 
-Loops ask arrays for their size all the same: what is known to be short is written out one by one.
+Loops still take their length from arrays: loops known to be short would be unrolled completely.
 """
 
 ONE, HALF, LEAST = np.float32(1.0), np.float32(0.5), np.float32(FLOOR)
-"""In single precision, so that what they meet stays in it."""
+"""Constants in single precision, so that results stay in single precision."""
 
 
 @arithmetic
@@ -32,7 +32,7 @@ def _receive(
     belief: FloatArray,
     inverses: FloatArray,
 ) -> None:
-    """Write the belief (L, LANES) of a node, and 1 over what it received, (4, L, LANES)."""
+    """Write the belief (L, LANES) of a node, and 1 over its received messages, (4, L, LANES)."""
     for x in range(belief.shape[0]):
         phi, out = potentials[x], belief[x]
         a, b, c, d = left[x], right[x], up[x], down[x]
@@ -80,7 +80,7 @@ def _send(
     totals: FloatArray,
     out: FloatArray,
 ) -> None:
-    """Write what a sender's belief, (L, LANES), says of its neighbour, of mean 1.
+    """Write the message from a sender's belief, (L, LANES), to its neighbour, with mean 1.
 
     ``totals`` (LANES,) is work space.
     """
@@ -104,7 +104,7 @@ def _send(
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 def sweep_batch(potentials, codes_right, codes_down, tables, extra, messages):  # type: ignore[no-untyped-def]
-    """One forward and one backward pass over every picture.
+    """Run one forward and one backward pass over every picture.
 
     Parameters
     ----------
@@ -125,14 +125,14 @@ def sweep_batch(potentials, codes_right, codes_down, tables, extra, messages):  
             up, down = messages[2, i, j], messages[3, i, j]
             _receive(potentials[i, j], left, right, up, down, belief, inverses)
             for k in range(2):
-                ni, nj, back, way = neighbour(i, j, k, turn == 0)
+                ni, nj, back, axis = neighbour(i, j, k, turn == 0)
                 if min(ni, nj) < 0 or ni == height or nj == width:
                     continue
                 codes = codes_right[i, min(j, nj)] if k == 0 else codes_down[min(i, ni), j]
                 for lane in range(lanes):
                     strength[lane] = extra[k, codes[lane]]
                 _times(belief, inverses[back], sender)
-                _send(sender, tables[way], strength, totals, messages[way, ni, nj])
+                _send(sender, tables[axis], strength, totals, messages[axis, ni, nj])
 
 
 @arithmetic
@@ -144,9 +144,9 @@ def _divide(
     totals: FloatArray,
     adjoint: FloatArray,
 ) -> None:
-    """Divide the derivative in a message by what the message was divided by when it was sent.
+    """Divide the derivative in a message by the divisor of the message when it was sent.
 
-    What is sent may be scaled at will, so the derivative is at right angles to it and the divisor
+    Messages may be scaled freely, so the derivative is orthogonal to the message and the divisor
     counts as a constant: the mean over y of sum_x sender[x] table[x, y] (1 + strength [x = y]).
     """
     count = sender.shape[0]
@@ -176,8 +176,8 @@ def _pull(
 ) -> None:
     """Write the derivative in the sender, and that in log(1 + strength) (LANES,).
 
-    ``across`` is the table with the receiver's label first. To ``products``, (L, L, LANES), is
-    added what times the table is the derivative in its logarithm.
+    ``across`` is the table with the receiver's label first. ``products``, (L, L, LANES), is
+    incremented: times the table, it is the derivative in the table's logarithm.
     """
     count = sender.shape[0]
     _multiply(adjoint, across, pull)
@@ -201,9 +201,9 @@ def _pull(
 def _hand_on(
     pull: FloatArray, belief: FloatArray, inverse: FloatArray, slope: FloatArray, back: FloatArray
 ) -> None:
-    """Add to ``slope``, in the log belief (L, LANES), what one sent message owes to it.
+    """Add the contribution of one sent message to ``slope``, in the log belief (L, LANES).
 
-    ``inverse`` and ``back`` are of the message that came from where this one went.
+    ``inverse`` and ``back`` belong to the message from the receiver of this one.
     """
     for x in range(belief.shape[0]):
         a, b, c, total, out = pull[x], belief[x], inverse[x], slope[x], back[x]
@@ -215,7 +215,7 @@ def _hand_on(
 
 @arithmetic
 def _share(slope: FloatArray, inverse: FloatArray, adjoint: FloatArray) -> None:
-    """Hand a derivative in the log belief on to a message that went into it."""
+    """Add the contribution of a derivative in the log belief to one of its messages."""
     for x in range(slope.shape[0]):
         part, inverted, out = slope[x], inverse[x], adjoint[x]
         for lane in range(part.size):
@@ -226,7 +226,7 @@ def _share(slope: FloatArray, inverse: FloatArray, adjoint: FloatArray) -> None:
 def _add_products(
     products: FloatArray, tables: FloatArray, is_forth: bool, pair_adjoint: FloatArray
 ) -> None:
-    """Add the products, times the tables, to the derivatives, and set them to 0."""
+    """Add the products, times the tables, to the derivatives, and set the products to 0."""
     count = tables.shape[1]
     for k in range(2):
         for x in range(count):
@@ -258,9 +258,9 @@ def reverse_batch(  # type: ignore[no-untyped-def]
     ----------
     before, after : (4, H, W, L, LANES) float32, the messages at either end
     adjoint : (4, H, W, L, LANES) float32, changed in place
-    node_adjoint : (H, W, L, LANES) float32, added to: derivatives in log potentials
-    extra_adjoint : (2, n_codes, LANES) float64, added to: in log(1 + extra)
-    pair_adjoint : (2, L, L, LANES) float64, added to: in the logarithms of the pair tables
+    node_adjoint : (H, W, L, LANES) float32, incremented: derivatives in log potentials
+    extra_adjoint : (2, n_codes, LANES) float64, incremented: in log(1 + extra)
+    pair_adjoint : (2, L, L, LANES) float64, incremented: in the logarithms of the pair tables
     """
     height, width, count, lanes = potentials.shape
     belief, sender = np.empty((count, lanes), np.float32), np.empty((count, lanes), np.float32)
@@ -269,11 +269,11 @@ def reverse_batch(  # type: ignore[no-untyped-def]
     strength, totals = np.empty(lanes, np.float32), np.empty(lanes, np.float32)
     products = np.zeros((2, count, count, lanes), np.float32)
     sums = np.empty((4, count), np.float32)
-    for way in range(4):
+    for axis in range(4):
         for x in range(count):
-            sums[way, x] = tables[way, x].sum()
+            sums[axis, x] = tables[axis, x].sum()
     for back_pass in range(2):
-        is_forth = back_pass == 1  # the later pass is undone first
+        is_forth = back_pass == 1  # the later pass is reversed first
         source = before if is_forth else after
         for step in range(height * width):
             place = height * width - 1 - step if is_forth else step
@@ -283,16 +283,16 @@ def reverse_batch(  # type: ignore[no-untyped-def]
             _receive(potentials[i, j], left, right, up, down, belief, inverses)
             slope[:] = 0.0
             for k in range(2):
-                ni, nj, back, way = neighbour(i, j, k, is_forth)
+                ni, nj, back, axis = neighbour(i, j, k, is_forth)
                 if min(ni, nj) < 0 or ni == height or nj == width:
                     continue
                 codes = codes_right[i, min(j, nj)] if k == 0 else codes_down[min(i, ni), j]
                 for lane in range(lanes):
                     strength[lane] = extra[k, codes[lane]]
-                arrived = adjoint[way, ni, nj]
+                arrived = adjoint[axis, ni, nj]
                 _times(belief, inverses[back], sender)
-                _divide(sender, tables[way], sums[way], strength, totals, arrived)
-                _pull(sender, tables[way ^ 1], strength, arrived, products[k], agreement, pull)
+                _divide(sender, tables[axis], sums[axis], strength, totals, arrived)
+                _pull(sender, tables[axis ^ 1], strength, arrived, products[k], agreement, pull)
                 arrived[:] = 0.0
                 for lane in range(lanes):
                     extra_adjoint[k, codes[lane], lane] += agreement[lane]
@@ -300,5 +300,5 @@ def reverse_batch(  # type: ignore[no-untyped-def]
             node_adjoint[i, j] += slope
             for d in range(4):
                 _share(slope, inverses[d], adjoint[d, i, j])
-            if step % width == width - 1:  # sums of single precision are kept short
+            if step % width == width - 1:  # keeps sums in single precision short
                 _add_products(products, tables, is_forth, pair_adjoint)

@@ -1,4 +1,4 @@
-"""What messages on grids of several labels prove of log Z_rho: a bound, and a point below it.
+"""Bounds from messages on grids of several labels: an upper bound of log Z_rho, and a point.
 
 Conventions of `engine.kernels.class_messages`, in double precision.
 """
@@ -12,18 +12,18 @@ from engine.core.arguments import FloatArray
 from engine.kernels.compiling import inner
 
 CLOSE = 1e-9
-"""Margins of an edge's table this near to the nodes' are put right at once."""
+"""Largest error of an edge table's margins at which scaling ends."""
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def bound_log_partition(nodes, codes_right, codes_down, pairs, agreement, messages):  # type: ignore[no-untyped-def]
-    """Return the upper bound of log Z_rho that the messages stand for (nats), in double precision.
+    """Return the upper bound of log Z_rho given by the messages (nats), in double precision.
 
     Parameters
     ----------
     nodes : (H, W, L) float32, node scores theta_i(x)
     pairs : (2, L, L) float64, exp(2 theta) of label pairs, right and down
-    agreement : (2, n_codes) float64, what they are multiplied by where labels are equal
+    agreement : (2, n_codes) float64, factors of the tables for equal labels
     messages : (4, H, W, L) float32
     """
     height, width, count = nodes.shape
@@ -33,25 +33,25 @@ def bound_log_partition(nodes, codes_right, codes_down, pairs, agreement, messag
     for i in range(height):
         for j in range(width):
             is_start = j == 0
-            for way in range(2):
+            for axis in range(2):
                 top = -np.inf
                 for x in range(count):
                     h = log(messages[0, i, j, x]) + log(messages[1, i, j, x])
                     v = log(messages[2, i, j, x]) + log(messages[3, i, j, x])
-                    split = 0.5 * (v - h) if way == 0 else 0.5 * (h - v)
+                    split = 0.5 * (v - h) if axis == 0 else 0.5 * (h - v)
                     fresh[x] = nodes[i, j, x] + split
                     top = max(top, fresh[x])
                 for x in range(count):
                     fresh[x] = exp(fresh[x] - top)
                 total += 0.5 * top
-                old = state if way == 0 else columns[j]
-                is_first = is_start if way == 0 else i == 0
+                old = state if axis == 0 else columns[j]
+                is_first = is_start if axis == 0 else i == 0
                 if not is_first:
-                    code = codes_right[i, j - 1] if way == 0 else codes_down[i - 1, j]
+                    code = codes_right[i, j - 1] if axis == 0 else codes_down[i - 1, j]
                     for y in range(count):
-                        arrived = (agreement[way, code] - 1.0) * pairs[way, y, y] * old[y]
+                        arrived = (agreement[axis, code] - 1.0) * pairs[axis, y, y] * old[y]
                         for x in range(count):
-                            arrived += pairs[way, x, y] * old[x]
+                            arrived += pairs[axis, x, y] * old[x]
                         fresh[y] *= arrived
                 norm = 0.0
                 for x in range(count):
@@ -66,19 +66,19 @@ def bound_log_partition(nodes, codes_right, codes_down, pairs, agreement, messag
 def complete_edges(  # type: ignore[no-untyped-def]
     marginals, codes_right, codes_down, pairs, agreement, rounds, by_code, by_pair
 ):
-    """Return H_rho of node marginals with nearly their best edge tables, and sum these.
+    """Return H_rho of node marginals with nearly optimal edge tables, and sum these tables.
 
-    The tables are scaled by turns to either margin, and then put right exactly: what a row or a
-    column has too much is cut, and what then lacks is spread as the product of the margins'
-    rests. So the point lies in the local polytope whatever the number of rounds.
+    The tables are scaled to either margin in turn, and then corrected exactly: excess in rows and
+    columns is cut, and the remaining deficit is filled by the product of the margins' deficits. So
+    the point is in the local polytope whatever the number of rounds.
 
     Parameters
     ----------
     marginals : (H, W, L) float64, summing to 1
     pairs, agreement : see `bound_log_partition`
     rounds : int
-    by_code : (2, n_codes) float64, added to: tau_ij of equal labels
-    by_pair : (2, L, L) float64, added to
+    by_code : (2, n_codes) float64, incremented: tau_ij of equal labels
+    by_pair : (2, L, L) float64, incremented
 
     References
     ----------
@@ -96,34 +96,34 @@ def complete_edges(  # type: ignore[no-untyped-def]
                 if p > 0.0:
                     alone -= p * log(p)
             entropy += (1.0 - 0.5 * degree) * alone
-            for way in range(2):
-                if (j + 1 >= width) if way == 0 else (i + 1 >= height):
+            for axis in range(2):
+                if (j + 1 >= width) if axis == 0 else (i + 1 >= height):
                     continue
                 p = marginals[i, j]
-                q = marginals[i, j + 1] if way == 0 else marginals[i + 1, j]
-                code = codes_right[i, j] if way == 0 else codes_down[i, j]
+                q = marginals[i, j + 1] if axis == 0 else marginals[i + 1, j]
+                code = codes_right[i, j] if axis == 0 else codes_down[i, j]
                 for x in range(count):
                     for y in range(count):
-                        table[x, y] = pairs[way, x, y] * p[x] * q[y]
-                    table[x, x] *= agreement[way, code]
+                        table[x, y] = pairs[axis, x, y] * p[x] * q[y]
+                    table[x, x] *= agreement[axis, code]
                 _fit_margins(table, p, q, rounds)
                 for x in range(count):
                     for y in range(count):
                         t = table[x, y]
-                        by_pair[way, x, y] += t
+                        by_pair[axis, x, y] += t
                         if t > 0.0:
                             entropy -= 0.5 * t * log(t)
-                    by_code[way, code] += table[x, x]
+                    by_code[axis, code] += table[x, x]
     return entropy
 
 
 @inner
 def _fit_margins(table: FloatArray, p: FloatArray, q: FloatArray, rounds: int) -> None:
-    """Scale a table to its margins, (L,) each, then put right what is left."""
+    """Scale a table to its margins, (L,) each, then correct the rest."""
     count = p.size
     step, away = 0, 1.0
     while step <= rounds:
-        is_last = step == rounds  # then only what is too much is cut
+        is_last = step == rounds  # then only the excess is cut
         away = 0.0
         for x in range(count):
             total = 0.0

@@ -1,11 +1,11 @@
-"""Losses of messages on grids of several labels, and where their derivatives begin.
+"""Losses of messages on grids of several labels, and the start of their derivatives.
 
-The messages are those of `engine.kernels.class_messages`, at rest or not. Beliefs of nodes and
+The messages are those of `engine.kernels.class_messages`, converged or not. Beliefs of nodes and
 edges are functions of them, and so is
 
     log Z = sum_i (1 - degree_i / 2) log sum_x B_i(x) + 1/2 sum_ij log sum_xy B_ij(x, y),
 
-which is log Z_rho, and stationary in the messages, when these are at rest. Derivatives in node
+which is log Z_rho, and stationary in the messages, once these have converged. Derivatives in node
 scores are those in log potentials.
 """
 
@@ -20,14 +20,14 @@ from engine.kernels.compiling import inner
 UNIVARIATE_LOGISTIC, UNIVARIATE_QUADRATIC, SMOOTHED_CLASSIFICATION = 0, 1, 2
 
 SMALLEST = 1e-30
-"""Least probability, and least sum of a table, whose logarithm is taken."""
+"""Smallest probability, and smallest sum of a table, in a logarithm."""
 
 
 @inner
 def _node_loss(
     kind: int, sharpness: float, marginals: FloatArray, label: int, slope: FloatArray
 ) -> float:
-    """Write the derivatives in the log beliefs, (L,), of a known node's loss; return the loss."""
+    """Write the derivatives of a known node's loss in the log beliefs, (L,); return the loss."""
     count = marginals.size
     chance = max(marginals[label], SMALLEST)
     if kind == UNIVARIATE_LOGISTIC:
@@ -58,17 +58,17 @@ def _node_loss(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def begin_nodes(kind, sharpness, marginals, labels, weights, messages, adjoint, node_adjoint):  # type: ignore[no-untyped-def]
-    """Return a loss of the marginals of known pixels, and begin its derivatives.
+    """Return a loss of the marginals of known pixels, and initialise its derivatives.
 
     Parameters
     ----------
-    kind : which of the three losses; sharpness : of the last
+    kind : one of the three losses; sharpness : of the last
     marginals : (H, W, L) float32, see `fill_marginals`
-    labels : (H, W) uint8; those from L on are unknown and cost nothing
+    labels : (H, W) uint8; labels from L on are unknown and cost nothing
     weights : (L,) float64, of the pixels of each class
-    messages : (4, H, W, L) float32; (0, H, W, L) where marginals come without any
-    adjoint : as the messages, written: derivatives in them
-    node_adjoint : (H, W, L) float32, written: derivatives in the node scores
+    messages : (4, H, W, L) float32; (0, H, W, L) for marginals without messages
+    adjoint : as the messages, output: derivatives in them
+    node_adjoint : (H, W, L) float32, output: derivatives in the node scores
     """
     height, width, count = marginals.shape
     loss, slope = 0.0, np.empty(count)
@@ -103,14 +103,14 @@ def begin_edges(  # type: ignore[no-untyped-def]
     extra_adjoint,
     pair_adjoint,
 ):
-    """Return the clique logistic loss of edges whose ends are known, or log Z; see `begin_nodes`.
+    """Return the clique logistic loss of edges with known ends, or log Z; see `begin_nodes`.
 
     Parameters
     ----------
     potentials, codes_right, codes_down, tables, extra, messages : see `class_messages.sweep`
-    is_clique : bool; else log Z less what the potentials and tables were scaled by
-    extra_adjoint : (2, n_codes) float64, added to: in log(1 + extra)
-    pair_adjoint : (2, L, L) float64, added to: in the logarithms of the pair tables
+    is_clique : bool; if False, log Z less the scale of the potentials and tables
+    extra_adjoint : (2, n_codes) float64, incremented: in log(1 + extra)
+    pair_adjoint : (2, L, L) float64, incremented: in the logarithms of the pair tables
     """
     height, width, count = potentials.shape
     beliefs, slopes = np.empty((height, width, count)), np.zeros((height, width, count))
@@ -134,23 +134,23 @@ def begin_edges(  # type: ignore[no-untyped-def]
     table = np.empty((count, count))
     for i in range(height):
         for j in range(width):
-            for way in range(2):
-                ni, nj = (i, j + 1) if way == 0 else (i + 1, j)
+            for axis in range(2):
+                ni, nj = (i, j + 1) if axis == 0 else (i + 1, j)
                 if ni >= height or nj >= width:
                     continue
                 first, second = labels[i, j], labels[ni, nj]
                 if is_clique and (first >= count or second >= count):
                     continue
-                code = codes_right[i, j] if way == 0 else codes_down[i, j]
-                to_first, to_second = 2 * way + 1, 2 * way
+                code = codes_right[i, j] if axis == 0 else codes_down[i, j]
+                to_first, to_second = 2 * axis + 1, 2 * axis
                 norm = 0.0
                 for x in range(count):
                     own = beliefs[i, j, x] / messages[to_first, i, j, x]
                     for y in range(count):
-                        value = own * tables[2 * way, x, y]
+                        value = own * tables[2 * axis, x, y]
                         value *= beliefs[ni, nj, y] / messages[to_second, ni, nj, y]
                         if x == y:
-                            value *= 1.0 + extra[way, code]
+                            value *= 1.0 + extra[axis, code]
                         table[x, y] = value
                         norm += value
                 share = 1.0 if is_clique else 0.5
@@ -163,9 +163,9 @@ def begin_edges(  # type: ignore[no-untyped-def]
                         slope = share * table[x, y] / norm
                         if is_clique and x == first and y == second:
                             slope -= 1.0
-                        pair_adjoint[way, x, y] += slope
+                        pair_adjoint[axis, x, y] += slope
                         if x == y:
-                            extra_adjoint[way, code] += slope
+                            extra_adjoint[axis, code] += slope
                         backs[to_first, i, j, x] += slope
                         backs[to_second, ni, nj, y] += slope
     for i in range(height):

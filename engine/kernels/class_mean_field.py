@@ -2,9 +2,9 @@
 
     q_i(x) = exp( theta_i(x) + sum_j sum_y theta_ij(x, y) q_j(y) ) / (its sum over x)
 
-in raster order and back. The state is log q, so that what rounds to 0 or 1 still has a slope, and
-derivatives are taken in log q while passes are undone. Scores are double precision, nats; theta_ij
-is a table of label pairs for either direction, and an agreement of equal labels by the edge's code.
+in raster order and back. The state is log q, so that values rounded to 0 or 1 still have a slope;
+reversed passes take derivatives in log q. Scores are double precision, nats; theta_ij is a table
+of label pairs for each direction, and an agreement of equal labels by the edge's code.
 
 References: Domke 2013, section 3.2 and algorithm 2.
 """
@@ -23,7 +23,7 @@ from engine.kernels.compiling import inner
 def _add_neighbour(
     table: FloatArray, agreement: float, marginals: FloatArray, logits: FloatArray
 ) -> None:
-    """Add the expected scores of an edge; ``table`` has the label of the pixel itself first."""
+    """Add the expected scores of an edge; the pixel's own label is first in ``table``."""
     for x in range(logits.size):
         total = agreement * marginals[x]
         for y in range(logits.size):
@@ -33,7 +33,7 @@ def _add_neighbour(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def pass_once(nodes, codes_right, codes_down, tables, agreement, is_forth, marginals, logs):  # type: ignore[no-untyped-def]
-    """Update every pixel in place, in raster order or from the end; return the largest change.
+    """Update every pixel in place, in raster order or reversed; return the largest change.
 
     Parameters
     ----------
@@ -52,11 +52,11 @@ def pass_once(nodes, codes_right, codes_down, tables, agreement, is_forth, margi
         logits[:] = nodes[i, j]
         for side in range(4):
             k = side // 2
-            ni, nj, _, way = neighbour(i, j, k, side % 2 == 0)
+            ni, nj, _, axis = neighbour(i, j, k, side % 2 == 0)
             if min(ni, nj) < 0 or ni == height or nj == width:
                 continue
             code = codes_right[i, min(j, nj)] if k == 0 else codes_down[min(i, ni), j]
-            _add_neighbour(tables[way], agreement[k, code], marginals[ni, nj], logits)
+            _add_neighbour(tables[axis], agreement[k, code], marginals[ni, nj], logits)
         top, total = logits.max(), 0.0
         for x in range(count):
             total += exp(logits[x] - top)
@@ -89,8 +89,8 @@ def reverse_pass(  # type: ignore[no-untyped-def]
     ----------
     before, after : (H, W, L) float64, the marginals at either end
     adjoint : (H, W, L) float64, derivatives in log q, changed in place
-    node_adjoint, agreement_adjoint : as the scores, added to
-    pair_adjoint : (2, L, L) float64, added to: in the tables of edges to the right and down
+    node_adjoint, agreement_adjoint : as the scores, incremented
+    pair_adjoint : (2, L, L) float64, incremented: in the tables of edges to the right and down
     """
     height, width, count = before.shape
     slope = np.empty(count)
@@ -106,7 +106,7 @@ def reverse_pass(  # type: ignore[no-untyped-def]
             adjoint[i, j, x] = 0.0
         for side in range(4):
             k, is_later = side // 2, side % 2 == 0
-            ni, nj, _, way = neighbour(i, j, k, is_later)
+            ni, nj, _, axis = neighbour(i, j, k, is_later)
             if min(ni, nj) < 0 or ni == height or nj == width:
                 continue
             code = codes_right[i, min(j, nj)] if k == 0 else codes_down[min(i, ni), j]
@@ -114,7 +114,7 @@ def reverse_pass(  # type: ignore[no-untyped-def]
             for y in range(count):
                 pull = agreement[k, code] * slope[y]
                 for x in range(count):
-                    pull += tables[way, x, y] * slope[x]
+                    pull += tables[axis, x, y] * slope[x]
                     first, second = (x, y) if is_later else (y, x)
                     pair_adjoint[k, first, second] += slope[x] * seen[y]
                 agreement_adjoint[k, code] += slope[y] * seen[y]

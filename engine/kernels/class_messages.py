@@ -10,12 +10,12 @@ Node potentials phi_i(x) = exp(theta_i(x)) are scaled to a largest entry of 1. A
 table of label pairs, one for all horizontal and one for all vertical edges, and a weight of equal
 labels by the edge's code: exp(2 theta_ij(x, y)) = pairs[x, y] (1 + extra[code] [x = y]).
 
-``messages[d]``, (H, W, L), holds what comes to a node from the left (0), the right (1), above (2)
+``messages[d]``, (H, W, L), holds what a node receives from the left (0), the right (1), above (2)
 and below (3), scaled to a mean of 1; it stays 1 at the border. The belief is
-B_i = phi_i (product of the four messages)^(1/2); with c_d what a chain gets, rows get
-B_i / (horizontal messages) and columns B_i / (vertical ones): any messages give a bound.
+B_i = phi_i (product of the four messages)^(1/2). The rows get B_i / (horizontal messages) and
+the columns B_i / (vertical messages): any messages give a bound.
 
-``tables`` is (4, L, L): what is sent to the right, left, down and up, the sender's label first.
+``tables`` is (4, L, L): for messages to the right, left, down and up, the sender's label first.
 
 References: Wainwright, Jaakkola and Willsky 2005; Meltzer, Globerson and Weiss 2009 (sequential
 order); Kolmogorov 2006 (monotonic chains, maximisation); Domke 2013 (derivatives).
@@ -28,14 +28,14 @@ from engine.core.arguments import FloatArray, IntArray
 from engine.kernels.compiling import inner
 
 FLOOR = 1e-9
-"""Messages are kept above this, so that they can be divided by."""
+"""Lower limit of messages, so that divisions by them are safe."""
 
 
 @inner
 def _send(
     sender: FloatArray, table: FloatArray, extra: float, is_plain: bool, out: FloatArray
 ) -> float:
-    """Write what a sender's belief, (L,), says of its neighbour, of mean 1; return the divisor."""
+    """Write the message from a sender's belief, (L,), with mean 1; return the divisor."""
     count = sender.size
     if is_plain:
         total = sender[0]
@@ -63,8 +63,8 @@ def _send(
 
 @inner
 def neighbour(i: int, j: int, k: int, is_forth: bool) -> tuple[int, int, int, int]:
-    """Return the pixel right of (k = 0) or below one, or left or above if not forth, which may
-    lie outside; and the places of the messages that come from there and that go there.
+    """Return the pixel right of (k = 0) or below a pixel, or left or above if not forth, which may
+    be outside; and the indices of the messages from there and to there.
     """
     if is_forth:
         return (i, j + 1, 1, 0) if k == 0 else (i + 1, j, 3, 2)
@@ -73,10 +73,10 @@ def neighbour(i: int, j: int, k: int, is_forth: bool) -> tuple[int, int, int, in
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 def sweep(potentials, codes_right, codes_down, tables, extra, is_plain, messages, first, last):  # type: ignore[no-untyped-def]
-    """One forward and one backward pass over rows first .. last; return the largest change.
+    """Run one forward and one backward pass over rows first .. last; return the largest change.
 
     Messages across the ends of the range are read and not written: ranges may run at once, and
-    `cross` then sends what goes between them.
+    `cross` then sends the messages between them.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def _pull(
 ) -> float:
     """Write the derivative in the sender; add that in the pairs; return that in the agreement.
 
-    What is sent may be scaled at will, so the derivative is at right angles to it and the divisor
+    Messages may be scaled freely, so the derivative is orthogonal to the message and the divisor
     counts as a constant.
     """
     count = sender.size
@@ -222,7 +222,7 @@ def _reverse_node(
     node_adjoint: FloatArray,
     adjoints: FloatArray,
 ) -> None:
-    """Hand the derivatives of up to two messages sent by a node on to what it had received.
+    """Pass the derivatives of up to two messages sent by a node to its received messages.
 
     ``pulls`` (2, L) are derivatives in B / values[backs[k]]; the other two arrays are (4, L).
     """
@@ -260,9 +260,9 @@ def reverse_sweep(  # type: ignore[no-untyped-def]
     ----------
     before, after : (4, H, W, L) float32, the messages at either end
     adjoint : (4, H, W, L) float32, changed in place
-    node_adjoint : (H, W, L) float32, added to: derivatives in log potentials
-    extra_adjoint : (2, n_codes) float64, added to: in log(1 + extra)
-    pair_adjoint : (2, L, L) float64, added to: in the logarithms of the pair tables
+    node_adjoint : (H, W, L) float32, incremented: derivatives in log potentials
+    extra_adjoint : (2, n_codes) float64, incremented: in log(1 + extra)
+    pair_adjoint : (2, L, L) float64, incremented: in the logarithms of the pair tables
     """
     height, width, count = potentials.shape
     belief, out = np.empty(count, potentials.dtype), np.empty(count, potentials.dtype)
@@ -270,7 +270,7 @@ def reverse_sweep(  # type: ignore[no-untyped-def]
     values, sums = np.empty((4, count), potentials.dtype), np.empty((4, count), potentials.dtype)
     backs = np.empty(2, np.int64)
     for back_pass in range(2):
-        is_forth = back_pass == 1  # the later pass is undone first
+        is_forth = back_pass == 1  # the later pass is reversed first
         for step in range(height * width):
             place = height * width - 1 - step if is_forth else step
             i, j = place // width, place % width
@@ -282,17 +282,17 @@ def reverse_sweep(  # type: ignore[no-untyped-def]
                 belief[x] = potentials[i, j, x] * np.sqrt(product)
             backs[0], backs[1] = -1, -1
             for k in range(2):
-                ni, nj, back, way = neighbour(i, j, k, is_forth)
+                ni, nj, back, axis = neighbour(i, j, k, is_forth)
                 if min(ni, nj) < 0 or ni == height or nj == width:
                     continue
                 code = codes_right[i, min(j, nj)] if k == 0 else codes_down[min(i, ni), j]
                 for x in range(count):
                     sender[x] = belief[x] / values[back, x]
-                divisor = _send(sender, tables[way], extra[k, code], is_plain, out)
-                arrived = adjoint[way, ni, nj]
+                divisor = _send(sender, tables[axis], extra[k, code], is_plain, out)
+                arrived = adjoint[axis, ni, nj]
                 extra_adjoint[k, code] += _pull(
                     sender,
-                    tables[way],
+                    tables[axis],
                     extra[k, code],
                     is_plain,
                     divisor,
@@ -315,13 +315,13 @@ def reverse_sweep(  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def max_sweep(nodes, codes_right, codes_down, pairs, agreement, messages):  # type: ignore[no-untyped-def]
-    """One forward and one backward pass of max-sum messages (TRW-S) over the grid.
+    """Run one forward and one backward pass of max-sum messages (TRW-S) over the grid.
 
     Parameters
     ----------
     nodes : (H, W, L) float64, node scores
     pairs : (2, L, L) float64, twice the scores of label pairs
-    agreement : (2, n_codes) float64, twice what equal labels add
+    agreement : (2, n_codes) float64, twice the score added for equal labels
     messages : (4, H, W, L) float64, logarithms, changed in place; zeros to begin with
     """
     height, width, count = nodes.shape
@@ -331,7 +331,7 @@ def max_sweep(nodes, codes_right, codes_down, pairs, agreement, messages):  # ty
             place = step if turn == 0 else height * width - 1 - step
             i, j = place // width, place % width
             for k in range(2):
-                ni, nj, back, way = neighbour(i, j, k, turn == 0)
+                ni, nj, back, axis = neighbour(i, j, k, turn == 0)
                 if min(ni, nj) < 0 or ni == height or nj == width:
                     continue
                 code = codes_right[i, min(j, nj)] if k == 0 else codes_down[min(i, ni), j]
@@ -340,7 +340,7 @@ def max_sweep(nodes, codes_right, codes_down, pairs, agreement, messages):  # ty
                     for d in range(4):
                         total += messages[d, i, j, x]
                     sender[x] = nodes[i, j, x] + 0.5 * total - messages[back, i, j, x]
-                out = messages[way, ni, nj]
+                out = messages[axis, ni, nj]
                 top = -np.inf
                 for y in range(count):
                     best = -np.inf
@@ -368,20 +368,20 @@ def bound_maximum(nodes, codes_right, codes_down, pairs, agreement, messages):  
     columns = np.empty((width, count))
     for i in range(height):
         for j in range(width):
-            for way in range(2):
-                old = state if way == 0 else columns[j]
-                is_first = j == 0 if way == 0 else i == 0
+            for axis in range(2):
+                old = state if axis == 0 else columns[j]
+                is_first = j == 0 if axis == 0 else i == 0
                 top = -np.inf
                 for y in range(count):
                     h = messages[0, i, j, y] + messages[1, i, j, y]
                     v = messages[2, i, j, y] + messages[3, i, j, y]
-                    fresh[y] = nodes[i, j, y] + (0.5 * (v - h) if way == 0 else 0.5 * (h - v))
+                    fresh[y] = nodes[i, j, y] + (0.5 * (v - h) if axis == 0 else 0.5 * (h - v))
                     if not is_first:
-                        code = codes_right[i, j - 1] if way == 0 else codes_down[i - 1, j]
-                        best = old[y] + pairs[way, y, y] + agreement[way, code]
+                        code = codes_right[i, j - 1] if axis == 0 else codes_down[i - 1, j]
+                        best = old[y] + pairs[axis, y, y] + agreement[axis, code]
                         for x in range(count):
                             if x != y:
-                                best = max(best, old[x] + pairs[way, x, y])
+                                best = max(best, old[x] + pairs[axis, x, y])
                         fresh[y] += best
                     top = max(top, fresh[y])
                 total += 0.5 * top

@@ -1,8 +1,8 @@
-"""Messages on grids of several labels whose edges may each add to one entry of their own table.
+"""Messages on grids of several labels whose edges may each perturb one entry of their table.
 
-Derivatives by perturbation move scores along the slope of a loss. Where the loss looks at edges,
-each edge moves only the entry of its own two labels: ``bumps[way, i, j]`` is by what that entry
-of the edge to the right (0) or down (1) of a pixel is multiplied, less 1, in exp(2 theta).
+Derivatives by perturbation move scores along the slope of a loss. If the loss depends on edges,
+each edge moves only the entry of its own two labels: ``bumps[axis, i, j]`` is the factor, less 1,
+on that entry of the edge to the right (0) or down (1) of a pixel, in exp(2 theta).
 Everything else is as in `engine.kernels.class_messages`, in double precision.
 """
 
@@ -40,13 +40,13 @@ def _send_bumped(
 def bumped_sweep(  # type: ignore[no-untyped-def]
     potentials, codes_right, codes_down, tables, extra, is_plain, messages, labels, bumps
 ):
-    """One forward and one backward pass over the grid; return the largest relative change.
+    """Run one forward and one backward pass over the grid; return the largest relative change.
 
     Parameters
     ----------
     potentials .. messages : see `class_messages.sweep`, in float64
-    labels : (H, W) uint8, whose entries the bumps are on
-    bumps : (2, H, W) float64, 0 where there is none
+    labels : (H, W) uint8, the labels of the entries with bumps
+    bumps : (2, H, W) float64, 0 for none
     """
     height, width, count = potentials.shape
     belief, sender, out = np.empty(count), np.empty(count), np.empty(count)
@@ -62,7 +62,7 @@ def bumped_sweep(  # type: ignore[no-untyped-def]
                     product *= messages[d, i, j, x]
                 belief[x] = potentials[i, j, x] * np.sqrt(product)
             for k in range(2):
-                ni, nj, back, way = neighbour(i, j, k, turn == 0)
+                ni, nj, back, axis = neighbour(i, j, k, turn == 0)
                 if min(ni, nj) < 0 or ni == height or nj == width:
                     continue
                 code = codes_right[i, min(j, nj)] if k == 0 else codes_down[min(i, ni), j]
@@ -70,8 +70,8 @@ def bumped_sweep(  # type: ignore[no-untyped-def]
                     sender[x] = belief[x] / messages[back, i, j, x]
                 ends[0], ends[1] = labels[i, j], labels[ni, nj]
                 bump = bumps[k, min(i, ni), min(j, nj)]
-                _send_bumped(sender, tables[way], extra[k, code], is_plain, bump, ends, out)
-                old = messages[way, ni, nj]
+                _send_bumped(sender, tables[axis], extra[k, code], is_plain, bump, ends, out)
+                old = messages[axis, ni, nj]
                 for x in range(count):
                     change = max(change, abs(out[x] - old[x]) / (out[x] + old[x]))
                     old[x] = out[x]
@@ -93,16 +93,16 @@ def sum_marginals(  # type: ignore[no-untyped-def]
     by_pair,
     chances,
 ):
-    """Write marginals of nodes and of each edge's own entry, and add up those of edges.
+    """Write marginals of nodes and of each edge's own entry, and sum the marginals of edges.
 
     Parameters
     ----------
-    potentials .. bumps : see `bumped_sweep`; the messages are at rest
-    nodes : (H, W, L) float64, written
-    by_code : (2, n_codes) float64, added to: tau_ij of equal labels
-    by_pair : (2, L, L) float64, added to
-    chances : (2, H, W) float64, written: tau_ij of the labels; 1 where there is no edge, or an end
-        has no label
+    potentials .. bumps : see `bumped_sweep`; the messages have converged
+    nodes : (H, W, L) float64, output
+    by_code : (2, n_codes) float64, incremented: tau_ij of equal labels
+    by_pair : (2, L, L) float64, incremented
+    chances : (2, H, W) float64, output: tau_ij of the labels; 1 without an edge or without a label
+        at an end
     """
     height, width, count = potentials.shape
     table = np.empty((count, count))
@@ -120,28 +120,28 @@ def sum_marginals(  # type: ignore[no-untyped-def]
                 nodes[i, j, x] /= total
     for i in range(height):
         for j in range(width):
-            for way in range(2):
-                ni, nj = (i, j + 1) if way == 0 else (i + 1, j)
+            for axis in range(2):
+                ni, nj = (i, j + 1) if axis == 0 else (i + 1, j)
                 if ni >= height or nj >= width:
                     continue
-                code = codes_right[i, j] if way == 0 else codes_down[i, j]
+                code = codes_right[i, j] if axis == 0 else codes_down[i, j]
                 first, second = labels[i, j], labels[ni, nj]
                 is_known = first < count and second < count
                 norm = 0.0
                 for x in range(count):
-                    own = nodes[i, j, x] / messages[2 * way + 1, i, j, x]
+                    own = nodes[i, j, x] / messages[2 * axis + 1, i, j, x]
                     for y in range(count):
-                        value = own * tables[2 * way, x, y]
-                        value *= nodes[ni, nj, y] / messages[2 * way, ni, nj, y]
+                        value = own * tables[2 * axis, x, y]
+                        value *= nodes[ni, nj, y] / messages[2 * axis, ni, nj, y]
                         if x == y:
-                            value *= 1.0 + extra[way, code]
+                            value *= 1.0 + extra[axis, code]
                         if is_known and x == first and y == second:
-                            value *= 1.0 + bumps[way, i, j]
+                            value *= 1.0 + bumps[axis, i, j]
                         table[x, y] = value
                         norm += value
                 for x in range(count):
                     for y in range(count):
-                        by_pair[way, x, y] += table[x, y] / norm
-                    by_code[way, code] += table[x, x] / norm
+                        by_pair[axis, x, y] += table[x, y] / norm
+                    by_code[axis, code] += table[x, x] / norm
                 if is_known:
-                    chances[way, i, j] = table[first, second] / norm
+                    chances[axis, i, j] = table[first, second] / norm

@@ -6,21 +6,21 @@ from numba import njit
 from engine.core.arguments import IntArray
 from engine.kernels.compiling import inner
 
-LEAST_SHARE = 0.3  # of a part that either half holds; between, the cut is where it is smallest
+LEAST_SHARE = 0.3  # least share of a part in either half; the smallest such cut is used
 
 
 @njit(cache=True, nogil=True)
 def dissect_faces(mate: IntArray, first: IntArray, leaf: int) -> tuple[IntArray, IntArray]:
     """Return each node's part, (n_nodes,), and each part's two halves, (n_parts, 2) or -1.
 
-    Faces are cliques of nodes, and each node is joined to one of another face, its mate. Where a
-    part is cut, one node of each pair that the cut parts belongs to the part itself, and all other
-    nodes to parts of at most ``leaf`` faces. Parts are numbered before their halves. O(n log n).
+    Faces are cliques of nodes, and each node is joined to one node of another face, its mate. If a
+    part is cut, one node of each separated pair belongs to the part itself, and all other nodes to
+    parts of at most ``leaf`` faces. Parts are numbered before their halves. O(n log n).
 
     Parameters
     ----------
     mate : (n_nodes,)
-    first : (n_faces + 1,), where each face's nodes begin
+    first : (n_faces + 1,), the first node of each face
     leaf : int
     """
     n_faces = len(first) - 1
@@ -46,7 +46,7 @@ def dissect_faces(mate: IntArray, first: IntArray, leaf: int) -> tuple[IntArray,
                         owner[node] = own
             continue
         start = faces[low]
-        for _ in range(3):  # from a face far away, the last time
+        for _ in range(3):  # the last search starts from a distant face
             _search(mate, first, face_of, part, faces[low:end], start, order, seen, search)
             search += 1
             start = order[end - low - 1]
@@ -79,7 +79,7 @@ def _search(
     seen: IntArray,
     search: int,
 ) -> None:
-    """Write a part's faces, breadth first from ``start``, to ``order``; all its components."""
+    """Write a part's faces, breadth first from ``start``, to ``order``, with all its components."""
     order[0], seen[start] = start, search
     low, high, k = 0, 1, 0
     while high < len(faces) or low < high:
@@ -108,7 +108,7 @@ def _smallest_cut(
     seen: IntArray,
     search: int,
 ) -> int:
-    """Return after how many faces of ``order`` the fewest pairs are parted."""
+    """Return the number of first faces of ``order`` that separates the fewest pairs."""
     least = max(1, int(LEAST_SHARE * len(order)))
     cut, best, best_cut = 0, len(order) // 2, 4 * len(order)
     for k in range(len(order) - least):

@@ -1,4 +1,4 @@
-"""Edges that share few feature vectors: scores by lookup, statistics by histogram."""
+"""Scores by lookup and statistics by histogram, for edges that share few feature vectors."""
 
 from numba import njit
 
@@ -11,7 +11,7 @@ def add_to_histogram(codes, tables, histogram):  # type: ignore[no-untyped-def]
     ----------
     codes : (R, C) uint8
     tables : (R, C, 4) float64, entries (0,0), (0,1), (1,0), (1,1)
-    histogram : (n_codes, 4) float64, added to
+    histogram : (n_codes, 4) float64, incremented
     """
     for row in range(codes.shape[0]):
         for column in range(codes.shape[1]):
@@ -29,7 +29,7 @@ def count_label_pairs(codes, labels, down, histogram):  # type: ignore[no-untype
     codes : (R, C) uint8
     labels : (H, W) bool
     down : int, 1 for edges to the pixel below, 0 for edges to the right
-    histogram : (n_codes, 4) float64, added to
+    histogram : (n_codes, 4) float64, incremented
     """
     for row in range(codes.shape[0]):
         for column in range(codes.shape[1]):

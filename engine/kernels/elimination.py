@@ -1,9 +1,9 @@
 """Sums, maxima and shares over one variable of a product of log tables, arrays only.
 
-The tables that meet are parts of one vector ``flat``. The configurations of the other variables
-are numbered row by row: ``high`` (rows, parts) and ``low`` (columns, parts) say where a part's
-entry for the first state lies, as high[h, p] + low[l, p], and ``stride`` (parts,) how far apart
-its entries for consecutive states are. A product of 2^20 entries so needs two lists of 2^10.
+The tables to multiply are parts of one vector ``flat``. The configurations of the other variables
+are numbered row by row. A part's entry for the first state is at high[h, p] + low[l, p], with
+``high`` (rows, parts) and ``low`` (columns, parts); its entries for consecutive states are
+``stride`` (parts,) apart. So a product of 2^20 entries needs two lists of 2^10.
 """
 
 import math
@@ -97,8 +97,8 @@ def share_out(
 ) -> None:
     """Split the probability ``weight`` (rows, columns) of the others over the states.
 
-    Adds each state's probability to ``margin`` (states,) and, for each part, to the place in
-    ``shares`` (as ``flat``) of the entry that it came from: the margins of all parts.
+    Adds each state's probability to ``margin`` (states,) and, for each part, to the index in
+    ``shares`` (as ``flat``) of its entry: the margins of all parts.
     """
     values = np.empty(margin.shape[0])
     for h in range(weight.shape[0]):

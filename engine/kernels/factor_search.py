@@ -1,7 +1,7 @@
 """Local search over configurations of a factor graph: exact moves on random forests, repeated.
 
 ``arrays`` is that of a `graphs.factor_layout.FactorLayout`, ``scores`` its flat tables, finite. A
-state is ``labels`` (one a variable) with ``places`` (where the entry of each factor lies).
+state is ``labels`` (one per variable) with ``places`` (the index of each factor's entry).
 
 References: Hamze and de Freitas 2004 (trees within a model); Lourenco, Martin and Stutzle 2003
 (iterated local search).
@@ -20,14 +20,14 @@ FactorArrays = tuple[
 #  variable_factor, variable_stride, label_start)
 
 OUTSIDE, CHOSEN, WAITING, DONE = 0, 1, 2, 3
-MOST_JOINED = 32  # trees that one variable may join
+MOST_JOINED = 32  # largest number of trees that one variable may join
 
 
 @inner
 def relabel(
     variable: int, label: int, arrays: FactorArrays, labels: IntArray, places: IntArray
 ) -> None:
-    """Give a variable another label, and move the places of its factors."""
+    """Change the label of a variable, and update the entry indices of its factors."""
     step = label - labels[variable]
     for k in range(arrays[5][variable], arrays[5][variable + 1]):
         places[arrays[6][k]] += arrays[7][k] * step
@@ -38,7 +38,7 @@ def relabel(
 def score_around(
     variable: int, arrays: FactorArrays, scores: FloatArray, places: IntArray
 ) -> float:
-    """Return the sum of the present entries of a variable's factors."""
+    """Return the sum of the current entries of a variable's factors."""
     total = 0.0
     for k in range(arrays[5][variable], arrays[5][variable + 1]):
         total += scores[places[arrays[6][k]]]
@@ -62,7 +62,7 @@ def choose_forest(
     degree: IntArray,
     chosen: IntArray,
 ) -> int:
-    """Take the variables of ``region`` in order, each that closes no cycle; return their number.
+    """Choose variables of ``region`` in order that close no cycle; return their number.
 
     No factor has more than two variables in the forest. Writes ``chosen``, their ``degree``, and
     CHOSEN into ``state``, which must be OUTSIDE everywhere; ``root`` is work space.
@@ -105,7 +105,7 @@ def choose_forest(
 
 @inner
 def _other_in_forest(factor: int, v: int, arrays: FactorArrays, state: IntArray) -> int:
-    """Return the place in its scope of the factor's other variable of the forest, or -1."""
+    """Return the position in its scope of the factor's other variable in the forest, or -1."""
     for s in range(arrays[1][factor], arrays[1][factor + 1]):
         u = arrays[2][s]
         if u != v and state[u] != OUTSIDE:
@@ -123,7 +123,7 @@ def _gather(
     state: IntArray,
     gains: FloatArray,
 ) -> float:
-    """Write what a variable's labels score by factors without others of the forest."""
+    """Write the scores of a variable's labels in factors with no other variable in the forest."""
     start, old = arrays[8][v], 0.0
     for x in range(arrays[0][v]):
         gains[start + x] = 0.0
@@ -151,9 +151,9 @@ def _send(
     pair: FloatArray,
     answer: IntArray,
 ) -> tuple[int, float]:
-    """Maximise over a leaf; return (its neighbour or -1, present score of what joins them).
+    """Maximise over a leaf; return (its neighbour or -1, current score of their factors).
 
-    ``answer[v, b]`` is its best label where the neighbour has b, ties by ``turn``.
+    ``answer[v, b]`` is its best label if the neighbour has b, ties by ``turn``.
     """
     cards, start = arrays[0], arrays[8]
     parent, old = -1, 0.0
@@ -195,9 +195,9 @@ def improve_forest(
     work: tuple[IntArray, IntArray, IntArray, IntArray, IntArray, IntArray, FloatArray, FloatArray],
     answer: IntArray,
 ) -> float:
-    """Relabel a forest among ``region`` at best, the rest as it is; return the gain, >= 0.
+    """Relabel a forest in ``region`` optimally, the rest unchanged; return the gain, >= 0.
 
-    Dynamic programming from the leaves. ``work``: state (zeros, left so), root, degree, chosen,
+    Dynamic programming from the leaves. ``work``: state (zeros, also after), root, degree, chosen,
     order, parent (n_variables,), gains (labels of all), pair (most labels, most labels);
     ``answer`` (n_variables, most labels).
     """
@@ -239,7 +239,7 @@ def improve_forest(
 def _spread(
     centre: int, size: int, arrays: FactorArrays, marked: IntArray, region: IntArray
 ) -> int:
-    """Write the nearest variables around a centre, breadth first; ``marked`` stays zero."""
+    """Write the nearest variables around a centre, breadth first; ``marked`` is zero afterwards."""
     region[0], count, at = centre, 1, 0
     marked[centre] = 1
     while at < count and count < size:
@@ -270,10 +270,10 @@ def iterate_search(
     work: tuple[IntArray, IntArray, IntArray, IntArray, IntArray, IntArray, FloatArray, FloatArray],
     answer: IntArray,
 ) -> float:
-    """Disturb a place, improve around it by two forests, keep what is no worse; return the gain.
+    """Disturb a region, improve around it by two forests, keep the result if no worse; return gain.
 
-    One round a row of ``drawn`` (rounds, any width): random numbers >= 0. ``sizes`` and
-    ``disturbed`` (rounds,): variables around the centre that are improved, and given new labels.
+    One round per row of ``drawn`` (rounds, any width): random numbers >= 0. ``sizes`` and
+    ``disturbed`` (rounds,): numbers of variables around the centre to improve, and to relabel.
     """
     n = labels.shape[0]
     region = np.empty(n, dtype=np.int64)
@@ -293,7 +293,7 @@ def iterate_search(
             gain += score_around(v, arrays, scores, places)
         after = region[:count].copy()
         for part in range(2):
-            for j in range(count - 1, 0, -1):  # another order, hence another forest
+            for j in range(count - 1, 0, -1):  # another order, and so another forest
                 i = (random[(j + 7 * part) % width] // (part + 1)) % (j + 1)
                 after[i], after[j] = after[j], after[i]
             gain += improve_forest(after, random, arrays, scores, labels, places, work, answer)

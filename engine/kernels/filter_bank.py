@@ -12,7 +12,7 @@ from engine.kernels.compiling import inner
 
 @inner
 def mirrored(place: int, size: int) -> int:
-    """Index within 0..size - 1 of a place beyond the border, mirrored as often as it takes."""
+    """Return the index within 0..size - 1 of a place beyond the border, mirrored repeatedly."""
     period = 2 * size
     place %= period
     return place if place < size else period - 1 - place
@@ -27,7 +27,7 @@ def blur(source, weights, work, out):  # type: ignore[no-untyped-def]
     source : (H, W) float32
     weights : (r + 1,) float32, from the middle outwards
     work : (W + 2 r,) float32, overwritten
-    out : (H, W) float32, written; not ``source``
+    out : (H, W) float32, output; not ``source``
     """
     height, width = source.shape
     reach = len(weights) - 1
@@ -58,16 +58,16 @@ def blur(source, weights, work, out):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def fill_derivatives(smooth, factor, size, products, hessian, laplacian):  # type: ignore[no-untyped-def]
-    """Gradient size, its products, the Hessian's eigenvalues and the Laplacian of a smooth picture.
+    """Write gradient size, gradient products, Hessian eigenvalues and Laplacian of a picture.
 
     Parameters
     ----------
     smooth : (H, W) float32
-    factor : float32, the scale: derivatives are multiplied by it once an order
-    size : (H, W) float32, written: length of the gradient
-    products : (3, H, W) float32, written: g_y g_y, g_y g_x, g_x g_x
-    hessian : (2, H, W) float32, written: larger and smaller eigenvalue
-    laplacian : (H, W) float32, written
+    factor : float32, the scale: derivatives are multiplied by it once per order
+    size : (H, W) float32, output: length of the gradient
+    products : (3, H, W) float32, output: g_y g_y, g_y g_x, g_x g_x
+    hessian : (2, H, W) float32, output: larger and smaller eigenvalue
+    laplacian : (H, W) float32, output
     """
     height, width = smooth.shape
     half = np.float32(0.5)
@@ -95,12 +95,12 @@ def fill_derivatives(smooth, factor, size, products, hessian, laplacian):  # typ
 
 @njit(cache=True, nogil=True)
 def fill_eigenvalues(products, out):  # type: ignore[no-untyped-def]
-    """Square roots of the eigenvalues of averaged products, the larger first.
+    """Write square roots of the eigenvalues of averaged products, the larger first.
 
     Parameters
     ----------
     products : (3, H, W) float32, entries yy, xy, xx of symmetric matrices
-    out : (2, H, W) float32, written
+    out : (2, H, W) float32, output
     """
     height, width = products.shape[1:]
     half = np.float32(0.5)

@@ -11,12 +11,12 @@ from engine.kernels.compiling import inner
 Array = NDArray[Any]
 
 BLOCK = 256
-"""Pixels that one tree is asked about before the next tree is: its nodes stay in the cache."""
+"""Number of pixels evaluated by one tree before the next: the tree's nodes stay in the cache."""
 
 
 @inner
 def _read_block(planes: Array, first: int, count: int, sample: Array) -> None:
-    """Write the features of ``count`` pixels from ``first`` one after the other."""
+    """Write the features of ``count`` pixels from ``first``, pixel by pixel."""
     width = planes.shape[0]
     for k in range(width):
         for p in range(count):
@@ -35,9 +35,9 @@ def _find_leaves(
     count: int,
     places: Array,
 ) -> None:
-    """Write at which leaf of one tree each pixel of a block arrives.
+    """Write the leaf of one tree for each pixel of a block.
 
-    Places are without a sign: no step asks whether one counts from the end, half again as fast.
+    Indices are unsigned: without the test for counting from the end, it is half again as fast.
     """
     for p in range(count):
         places[np.uintp(p)] = np.uint32(root)
@@ -54,18 +54,18 @@ def sum_trees(planes, starts, depths, features, thresholds, children, values, be
     """Add to each pixel of a range the leaf values of all trees, M numbers each.
 
     A leaf is its own left child and has the threshold infinity, so that every pixel takes as many
-    steps as the tree is deep: without a branch to guess, the steps of several pixels overlap.
+    steps as the tree is deep: without branches to predict, the steps of several pixels overlap.
 
     Parameters
     ----------
-    planes : (K, n) float32, or uint8 where thresholds are bins
+    planes : (K, n) float32, or uint8 if thresholds are bins
     starts, depths : (T,) int32, root of every tree among the nodes, and its steps to a leaf
-    features : (N,) int16, what a node compares
-    thresholds : (N,) float32, of a node; up to it and equal is left
+    features : (N,) int16, the feature that a node compares
+    thresholds : (N,) float32, of a node; values up to it, included, go left
     children : (N,) int32, the left child; the right one comes next
     values : (N, M) float32, of a leaf
     begin : int, the first pixel of the range
-    out : (pixels of the range, M) float32 or float64, added to
+    out : (pixels of the range, M) float32 or float64, incremented
     """
     total, width = out.shape
     sample = np.empty(BLOCK * planes.shape[0], dtype=planes.dtype)

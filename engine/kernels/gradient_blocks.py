@@ -1,4 +1,4 @@
-"""Features that live on blocks of 8 pixels and are interpolated linearly between their centres.
+"""Features on blocks of 8 pixels, interpolated linearly between the block centres.
 
 Block (a, b) has its centre at pixel coordinates (8 a, 8 b); pixel (i, j) at (i + 1/2, j + 1/2).
 """
@@ -18,7 +18,7 @@ def add_block_scores(blocks, weights, work, scores):  # type: ignore[no-untyped-
     blocks : (R, C, n) float32
     weights : (n,) float64
     work : (R, C) float64, overwritten
-    scores : (H, W) float64, added to; 8 (R - 1) >= H - 1/2, and so for columns
+    scores : (H, W) float64, incremented; 8 (R - 1) >= H - 1/2, and so for columns
     """
     for a in range(blocks.shape[0]):
         for b in range(blocks.shape[1]):
@@ -49,7 +49,7 @@ def project_on_blocks(residual, blocks, work, statistics):  # type: ignore[no-un
     residual : (H, W) float64
     blocks : (R, C, n) float32
     work : (R, C) float64, overwritten
-    statistics : (n,) float64, written
+    statistics : (n,) float64, output
     """
     work[:] = 0.0
     height, width = residual.shape

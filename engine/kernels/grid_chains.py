@@ -10,14 +10,14 @@ B_i = exp(s_i) (product of the four messages)^rho, the rows get B_i without the 
 messages, the columns B_i without the vertical ones, and the single nodes B_i.
 
 Conventions: s_i = theta_i(1) - theta_i(0). A message is the ratio (label 1 over label 0) sent to
-a node; ``messages[d]`` has the grid's shape and holds what comes from the left (0), the right
+a node; ``messages[d]`` has the grid's shape and holds messages from the left (0), the right
 (1), above (2) and below (3); it stays 1 at the border. An edge stores a code; ``tables[code]``
 is exp(theta_ij / rho) at (00, 01, 10, 11), scaled to a largest entry of 1.
 
-Pictures have few distinct tables: there a code is a byte, and statistics are summed by code without
-storing a table. A grid of any tables has a code of its own for each edge. Scores of any size are
-clipped at a known cost to the bound; `engine.kernels.backpropagation` differentiates through the
-messages as they lie here. The sweep takes any rho up to 1; the bound takes 1/2 at most.
+Pictures have few distinct tables: a code is then a byte, and statistics are summed by code without
+storing a table. A grid of arbitrary tables has a separate code for each edge. Scores of any size
+are clipped at a known cost to the bound; `engine.kernels.backpropagation` differentiates through
+these messages. The sweep takes any rho up to 1; the bound takes 1/2 at most.
 
 References: Wainwright, Jaakkola and Willsky 2005; Meltzer, Globerson and Weiss 2009 (sequential
 order); Kolmogorov 2006 (monotonic chains); Domke 2013, equation 18.
@@ -35,21 +35,21 @@ from engine.core.arguments import FloatArray
 from engine.kernels.compiling import inner
 
 SCORE_LIMIT = 200.0
-"""Scores beyond this are clipped; the bound stays a bound.
+"""Largest score; larger ones are clipped, and the bound stays a bound.
 
-With table entries of exp(-150) at least, messages lie in exp(+-150), node odds without the
-messages of one direction in exp(+-500), and chain odds in exp(+-650): below 709, where exp ends.
+With table entries of at least exp(-150), messages are in exp(+-150), node odds without the
+messages of one direction in exp(+-500), and chain odds in exp(+-650): below 709, the limit of exp.
 """
 
 CHAIN_LIMIT = 50.0
-"""Sums over a chain stay in exp(+-this): a step multiplies them by at most exp(500)."""
+"""Sums over a chain stay in exp(+-this); a step multiplies them by at most exp(500)."""
 
 BAND = 6
-"""Rows that a sweep advances together; 5 to 8 are equally fast."""
+"""Number of rows that a sweep advances together; 5 to 8 are equally fast."""
 
 LOG_2 = 0.6931471805599453
 ROOT_HALF = 0x3FE6A09E667F3BCD
-"""The bits of sqrt(1/2)."""
+"""Bits of sqrt(1/2)."""
 
 
 @njit(cache=True, nogil=True)
@@ -66,7 +66,7 @@ def sum_over_edges(codes, values):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, inline="always")
 def raise_to(product, rho):  # type: ignore[no-untyped-def]
-    """Return product^rho, by a root at the usual rho of 1/2 and by nothing at 1."""
+    """Return product^rho, by a root at the usual rho of 1/2 and without an operation at 1."""
     if rho == 0.5:
         return sqrt(product)
     return product if rho == 1.0 else product**rho
@@ -74,13 +74,13 @@ def raise_to(product, rho):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def sweep(odds, horizontal, vertical, h_tables, v_tables, rho, messages):  # type: ignore[no-untyped-def]
-    """One forward and one backward pass over the pixels; return the largest relative change.
+    """Run one forward and one backward pass over the pixels; return the largest relative change.
 
-    It is |new - old| / (new + old), at most 1, of the messages to the left and up, from which the
-    next forward pass makes all others. What is not a number counts as no change.
+    The change is |new - old| / (new + old), at most 1, of the messages to the left and up, from
+    which the next forward pass computes all others. NaN counts as no change.
 
     The result is that of raster order; `BAND` rows advance together, each one column behind the
-    row above, so that their divisions overlap in the processor. Flat arrays and unsigned places,
+    row above, so that their divisions overlap in the processor. Flat arrays and unsigned indices,
     which are not tested for counting from the end, halve the instructions.
     """
     height, width = odds.shape
@@ -145,14 +145,14 @@ def sweep(odds, horizontal, vertical, h_tables, v_tables, rho, messages):  # typ
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def bound_log_partition(odds, horizontal, vertical, h_tables, v_tables, rho, messages):  # type: ignore[no-untyped-def]
-    """Return the upper bound of log Z_rho that the messages stand for (nats).
+    """Return the upper bound of log Z_rho given by the messages (nats).
 
-    Exact forward passes over every row and every column. Add to it: sum theta_i(0), by how
-    much scores exceeded `SCORE_LIMIT`, and rho times the logarithms divided out of the tables.
+    Exact forward passes over every row and every column. Add to it: sum theta_i(0), the excess
+    of scores over `SCORE_LIMIT`, and rho times the logarithms divided out of the tables.
 
     A chain is two sums, over the states of its pixels so far that end in label 0 and in label 1,
-    which are divided by their total when that leaves exp(+-CHAIN_LIMIT): neither a division nor a
-    logarithm stands between two pixels, and every logarithm is that of an exact product.
+    which are divided by their total once that leaves exp(+-CHAIN_LIMIT): there is no division
+    and no logarithm between two pixels, and every logarithm is that of an exact product.
     """
     height, width = odds.shape
     nodes_total, rows_total, columns_total = 0.0, 0.0, 0.0
@@ -162,7 +162,7 @@ def bound_log_partition(odds, horizontal, vertical, h_tables, v_tables, rho, mes
     for i in range(height):
         nodes_total += _chain_odds(odds[i], rho, messages[:, i], row_odds, column_odds)
         zero, one = 1.0, 1.0
-        row, columns = 0.0, 0.0  # added up apart, so that no number takes part in many sums
+        row, columns = 0.0, 0.0  # summed separately, so that each number takes part in few sums
         for j in range(width):
             if j > 0:
                 t = h_tables[horizontal[i, j - 1]]
@@ -197,7 +197,7 @@ def _chain_odds(
     row_odds: FloatArray,
     column_odds: FloatArray,
 ) -> float:
-    """Write one row's odds for its row chain and its column chains; return that of the nodes."""
+    """Write one row's odds for its row chain and column chains; return the nodes' logarithms."""
     total = 0.0
     for j in range(odds.size):
         h, v = messages[0, j] * messages[1, j], messages[2, j] * messages[3, j]
@@ -226,7 +226,7 @@ def joint_probability(p: float, q: float, ratio: float) -> float:
 
     The root (b - root) / (2 (r-1)) = 2 r p q / (b + root) in [max(0, p + q - 1), min(p, q)] of
     (r-1) t^2 - b t + r p q = 0, b = (r-1)(p+q) + 1, each part in the form whose terms do not
-    cancel. Among all tables with these margins it maximises <theta, tau> + rho H(tau) when log r
+    cancel. Among all tables with these margins it maximises <theta, tau> + rho H(tau) if log r
     is the interaction over rho.
     """
     more = ratio - 1.0
@@ -244,13 +244,13 @@ def joint_probability(p: float, q: float, ratio: float) -> float:
 
 @intrinsic
 def _bits_of(_context, _number):  # type: ignore[no-untyped-def]
-    """The 64 bits of a double as an integer."""
+    """Return the 64 bits of a double as an integer."""
     return int64(float64), lambda _, builder, __, values: builder.bitcast(values[0], IntType(64))
 
 
 @intrinsic
 def _double_of(_context, _bits):  # type: ignore[no-untyped-def]
-    """The double with the 64 bits of an integer."""
+    """Return the double with the 64 bits of an integer."""
     return float64(int64), lambda _, builder, __, values: builder.bitcast(values[0], DoubleType())
 
 
@@ -260,7 +260,7 @@ def xlogx(x: float) -> float:
 
     The compiler has no logarithm of several numbers at once; this one has no branch and no call.
     x = 2^k m with m in [sqrt(1/2), sqrt(2)), so that k = 0 near x = 1, where the logarithm
-    vanishes; log m = 2 artanh(s), s = (m - 1) / (m + 1), |s| < 0.172: the series is cut where
+    vanishes; log m = 2 artanh(s), s = (m - 1) / (m + 1), |s| < 0.172: the series ends where
     s^20 / 21 is below 1e-16. Below 2^-1022, where doubles lose their leading bit, the logarithm
     is wrong by a few per cent and the product below 1e-304.
     """
@@ -293,7 +293,7 @@ def _complete_row(
     """Complete the margins, (n,) each, of the edges of one row by their best tables.
 
     ``tables``, shape (4, n) or wider, is overwritten; the edges' entropies, shape (n,) or longer,
-    and the tables' sums by code are added to. All but these sums runs on several edges at once.
+    and the tables' sums by code are incremented. All but these sums runs on several edges at once.
     """
     t00, t01, t10, t11 = tables[0], tables[1], tables[2], tables[3]
     for j in range(codes.size):
@@ -318,14 +318,14 @@ def _complete_row(
 def summarise(nodes, horizontal, vertical, h_ratios, v_ratios, rho, h_histogram, v_histogram):  # type: ignore[no-untyped-def]
     """Complete node marginals by their best edge tables; return H_rho of that point (nats).
 
-    The point lies in the local polytope by construction. The sums over nodes and over edges each
-    have a relative error below 1e-15 + 2e-16 (H + W), since columns are summed apart.
+    The point is in the local polytope by construction. The sums over nodes and over edges each
+    have a relative error below 1e-15 + 2e-16 (H + W), since columns are summed separately.
 
     Parameters
     ----------
     nodes : (H, W) float64, tau_i(1)
     h_ratios, v_ratios : (n_codes,) float64, odds ratio t00 t11 / (t01 t10) of the tables
-    h_histogram, v_histogram : (n_codes, 4) float64, added to: sums of edge tables by code
+    h_histogram, v_histogram : (n_codes, 4) float64, incremented: sums of edge tables by code
     """
     height, width = nodes.shape
     tables = np.empty((4, width))
@@ -337,7 +337,7 @@ def summarise(nodes, horizontal, vertical, h_ratios, v_ratios, rho, h_histogram,
         single[:] = 0.0
         _add_entropies(p, single)
         _add_entropies(others, single)
-        # Counting number 1 - rho degree; the two ends of the row have a neighbour less.
+        # Counting number 1 - rho degree; the two ends of the row have one neighbour less.
         weight = 1.0 - rho * (2 + (i > 0) + (i + 1 < height))
         for j in range(width):
             alone[j] += weight * single[j]
@@ -351,7 +351,7 @@ def summarise(nodes, horizontal, vertical, h_ratios, v_ratios, rho, h_histogram,
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def fill_edge_tables(nodes, codes, ratios, is_vertical, tables):  # type: ignore[no-untyped-def]
-    """Write the edge tables, (R, C, 2, 2), of one direction that ``summarise`` only sums."""
+    """Write the edge tables, (R, C, 2, 2), of one direction, which ``summarise`` only sums."""
     for i in range(codes.shape[0]):
         for j in range(codes.shape[1]):
             p = nodes[i, j]

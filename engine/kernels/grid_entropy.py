@@ -1,4 +1,4 @@
-"""The tree-reweighted entropy of a grid with one rho: gradient, and value along a segment.
+"""Tree-reweighted entropy of a grid with one rho: gradient, and value along a segment.
 
 Tables are those of `engine.graphs.grid` for two labels. H_rho = -sum_k w_k tau_k log tau_k with
 weights w = 1 - rho (number of neighbours) on node entries and rho on edge entries.
@@ -29,7 +29,7 @@ def entropy_along(shape, rho, point, vertex, step):  # type: ignore[no-untyped-d
     """Return H and its first two derivatives in the step g at tau + g (vertex - tau), flat.
 
     Entries that stay zero along the segment contribute nothing; an entry that reaches zero at
-    this step makes the derivatives infinite, which tells a line search to step back.
+    this step makes the derivatives infinite, so that a line search steps back.
     """
     height, width = shape
     n_nodes = 2 * height * width

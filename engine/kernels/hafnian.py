@@ -8,12 +8,12 @@ from engine.core.arguments import FloatArray
 
 @njit(cache=True, nogil=True)
 def match_subsets(scores: FloatArray, single_scores: FloatArray) -> FloatArray:
-    """Logarithm of the total weight of the matchings of every node subset, shape (2^n,).
+    """Return the log of the total weight of the matchings of every node subset, shape (2^n,).
 
     Entry s is log sum exp(score) over the matchings of the nodes in s: the last node of s is
-    matched to another one, scores (n, n) symmetric, or stays single, single_scores (n,), where
-    -inf forbids it. The entry of the full set is the log partition function: with all singles
-    forbidden it is log haf exp(scores). -inf where no matching exists.
+    matched to another one, scores (n, n) symmetric, or stays single, single_scores (n,), with
+    -inf if forbidden. The entry of the full set is the log partition function: with all singles
+    forbidden it is log haf exp(scores). Entries without a matching are -inf.
     """
     n = scores.shape[0]
     table = np.empty(1 << n)
@@ -40,7 +40,7 @@ def match_subsets(scores: FloatArray, single_scores: FloatArray) -> FloatArray:
 
 @njit(cache=True, nogil=True)
 def matching_marginals(scores: FloatArray, table: FloatArray) -> FloatArray:
-    """Edge marginals (n, n), symmetric, from ``table = match_subsets(...)`` with a finite end.
+    """Return edge marginals (n, n), symmetric, from ``table = match_subsets(...)`` with finite end.
 
     tau_ij = exp(scores_ij) Z(V without i and j) / Z(V): the table already holds both.
     """

@@ -1,4 +1,4 @@
-"""Binary grids in Ising form, their flow graphs, and tables read back from a minimum cut.
+"""Binary grids in Ising form, their flow graphs, and tables read from a minimum cut.
 
 With s = 2x - 1 a score table is  theta(x, y) = mean + b s_x + c s_y + J s_x s_y,  so a model is
 constant + sum h_i s_i + sum J_ij s_i s_j. Roof duality is a minimum cut of the graph with two
@@ -99,7 +99,7 @@ def _write_edge(
 ) -> None:
     """Write both arcs of an edge in all copies; ``flow`` runs from the first copy of p.
 
-    The second copy carries the mirrored flow. Arc ``d`` leads from p to q, ``d ^ 1`` back.
+    The second copy has the mirrored flow. Arc ``d`` leads from p to q, ``d ^ 1`` back.
     """
     if coupling == 0.0:
         for copy in range(copies):
@@ -134,8 +134,8 @@ def fill_flow_graph(
     """Write the flow graph of one (all J >= 0) or two copies, after pushing over single edges.
 
     Node (i, j, copy) has index (i W + j) copies + copy; arcs go right, left, down, up. Most of a
-    maximum flow joins neighbours that pull an edge in conflicting directions: those pushes are
-    done here, in one pass, before search trees are grown for the rest. ``spare`` (H, W).
+    maximum flow joins neighbours that pull an edge in opposite directions: those pushes are done
+    here, in one pass, before search trees grow for the rest. ``spare`` (H, W).
     """
     height, width = field.shape
     absent = height * width * copies
@@ -261,7 +261,7 @@ def read_tables(
     scores: Tables,
     vertex: Tables,
 ) -> tuple[float, int]:
-    """Write the vertex of the local polytope that the minimum cut stands for.
+    """Write the vertex of the local polytope given by the minimum cut.
 
     ``scores`` and ``vertex`` are (nodes, horizontal, vertical). Return <vertex, scores> and the
     number of undecided nodes, those with value 1/2.

@@ -1,7 +1,7 @@
-"""Binary pairwise tables on any graph as fields and couplings, and back, arrays only.
+"""Conversion of binary pairwise tables on any graph to fields and couplings, and back, arrays only.
 
 A labelling is s in {-1, 1}^n and its score  constant + sum field_i s_i + sum coupling_ij s_i s_j.
-``scores`` and ``vertex`` are flat: two entries a node, then four an edge (see PairwiseGraph).
+``scores`` and ``vertex`` are flat: two entries per node, then four per edge (see PairwiseGraph).
 
 References: Boros and Hammer 2002.
 """
@@ -19,7 +19,7 @@ def read_ising(
 ) -> tuple[float, float]:
     """Write ``field`` (n,) and ``coupling`` (m,) of the tables; return size and least.
 
-    The size is the sum of |scores|, the least that of the couplings (0 without edges).
+    The size is the sum of |scores|, the least is the smallest coupling (0 without edges).
     """
     n = field.shape[0]
     size, least = 0.0, 0.0
@@ -47,10 +47,10 @@ def read_cut(
     high: FloatArray,
     flow: FloatArray,
 ) -> int:
-    """Write ``high`` (n,) and ``flow`` (m,) of one or two copies; return how many are undecided.
+    """Write ``high`` (n,) and ``flow`` (m,) of one or two copies; return the number undecided.
 
     ``level`` is at least 0 on the source side and ``there`` (m,) the arc out of each first node.
-    With two copies a node is decided where they disagree, and the flow is that of their mean.
+    With two copies a node is decided if they disagree, and the flow is that of their mean.
     """
     n, m = high.shape[0], flow.shape[0]
     mirrored = level.shape[0] == 2 * n
@@ -74,8 +74,8 @@ def write_vertex(
 ) -> None:
     """Write the best tables with P(s_i = 1) = ``high`` (n,), each 0, 1/2 or 1.
 
-    Two undecided nodes agree or differ as their coupling wants; otherwise the margins leave no
-    choice.
+    Two undecided nodes agree or differ by the sign of their coupling; otherwise the margins leave
+    no choice.
     """
     n = high.shape[0]
     for i in range(n):
@@ -97,7 +97,7 @@ def write_vertex(
 
 @inner
 def _twice_precise(first: float, second: float, third: float) -> tuple[float, float]:
-    """Return the sum of three numbers as a number and a far smaller rest."""
+    """Return the sum of three numbers as a number and a far smaller remainder."""
     total, lost = add_exactly(first, 0.0, second)
     return add_exactly(total, lost, third)
 
@@ -108,10 +108,9 @@ def flow_bound(
 ) -> float:
     """Return an upper bound on the score of every labelling, for any ``flow`` (m,).
 
-    Each edge gives its two fields, and what flows over it, to its nodes; the bound is the sum of
-    the largest entries that are left of all tables. Large numbers may cancel in it, as where
-    penalties stand for impossible entries: it is summed in twice the precision. ``moved`` (2, n)
-    is work space.
+    Each edge passes its two fields, and the flow over it, to its nodes; the bound is the sum of the
+    largest remaining entries of all tables. Large numbers may cancel in it, for instance penalties
+    for impossible entries, so it is summed in twice the precision. ``moved`` (2, n) is work space.
     """
     n = moved.shape[1]
     moved[:] = 0.0
@@ -131,7 +130,7 @@ def flow_bound(
             (t11, -given, -arrived),
         ):
             value, left = _twice_precise(score, first, second)
-            if (value - best) + (left - rest) > 0.0:  # sums would round the rests away
+            if (value - best) + (left - rest) > 0.0:  # sums would lose the remainders
                 best, rest = value, left
         total, lost = add_exactly(total, lost + rest, best)
     for i in range(n):

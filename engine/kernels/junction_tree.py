@@ -1,9 +1,9 @@
 """Maxima, sums and expectations over a junction tree, arrays only.
 
-Cliques are numbered children first. ``start`` (n + 1,) says where the table of each lies in a flat
-vector, ``parent`` (n,) its parent or -1, ``up`` (entries,) the place in the vector of separators to
-which an entry belongs, and ``down[down_start[c] + t]`` the place in it to which entry t of c's
-parent belongs. The separator of a root has one entry.
+Cliques are numbered children first. ``start`` (n + 1,) is the index of each table in a flat
+vector, ``parent`` (n,) the parent or -1. ``up`` (entries,) is the index of an entry's separator
+entry in the vector of separators; ``down[down_start[c] + t]`` is that of entry t of c's parent.
+The separator of a root has one entry.
 """
 
 import math
@@ -25,10 +25,10 @@ def collect(
     beliefs: FloatArray,
     messages: FloatArray,
 ) -> None:
-    """Add to each clique's scores (nats) what its children are worth, in place.
+    """Add to each clique's scores (nats) the values of its children, in place.
 
-    ``messages`` (separators,) gets the largest value, or the log of the sum, of all that lies below
-    a separator: at the roots the model's.
+    ``messages`` (separators,) receives the maximum, or the log of the sum, over everything below a
+    separator: at the roots, that of the model.
     """
     total = np.empty(messages.shape[0])
     messages[:] = -np.inf
@@ -52,7 +52,7 @@ def collect(
 def _finish_sums(
     low: int, high: int, up: IntArray, total: FloatArray, messages: FloatArray
 ) -> None:
-    """Add the logs of the sums to the maxima, once a place."""
+    """Add the logs of the sums to the maxima, once per separator entry."""
     for k in range(low, high):
         if total[up[k]] > 0.0:
             messages[up[k]] += math.log(total[up[k]])
@@ -71,7 +71,7 @@ def distribute(
     cliques: FloatArray,
     separators: FloatArray,
 ) -> None:
-    """Fill in the probabilities of all entries from what ``collect`` left with ``is_sum``."""
+    """Write the probabilities of all entries from the output of ``collect`` with ``is_sum``."""
     separators[:] = 0.0
     for c in range(parent.shape[0] - 1, -1, -1):
         above = parent[c]
@@ -97,7 +97,7 @@ def read_best(
     beliefs: FloatArray,
     chosen: IntArray,
 ) -> None:
-    """Write each clique's entry in a best configuration, from what ``collect`` left, (n,)."""
+    """Write each clique's entry in a best configuration, from the output of ``collect``, (n,)."""
     for c in range(parent.shape[0] - 1, -1, -1):
         above = parent[c]
         place = up[start[c]] if above < 0 else down[down_start[c] + chosen[above] - start[above]]
@@ -120,9 +120,9 @@ def expect_below(
     values: FloatArray,
     expected: FloatArray,
 ) -> None:
-    """Add to the vectors of each clique's entries (entries, K) the means of what lies below.
+    """Add to the vectors of each clique's entries (entries, K) the means of the vectors below.
 
-    ``expected`` (separators, K) gets the mean of all vectors below a separator, given its entry.
+    ``expected`` (separators, K) receives the mean of all vectors below a separator, by entry.
     """
     expected[:] = 0.0
     width = values.shape[1]

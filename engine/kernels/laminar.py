@@ -1,7 +1,7 @@
-"""The nested blossoms under which pairs are priced: ranges of vertices and sums of duals.
+"""Nested blossoms used to price pairs: ranges of vertices and sums of duals.
 
 In the order of the tour the vertices of every blossom are consecutive: "both in the blossom" is a
-comparison, and what a vertex shares with all others is filled in range by range.
+comparison, and the shared duals of a vertex are written range by range.
 """
 
 from typing import NamedTuple
@@ -16,11 +16,11 @@ NONE = -1
 
 
 class LaminarFamily(NamedTuple):
-    """n vertices, then blossoms: N nodes in all; every array int64 of shape (N,).
+    """Family of n vertices, then blossoms: N nodes in all; every array int64 of shape (N,).
 
     ``parent``: the smallest blossom around the node whose dual is not 0, NONE outermost.
-    ``begin``, ``end``: the places of the node's vertices in the tour. ``around``: the sum of the
-    duals of the blossoms around the node, for a blossom its own included. ``root``: the outermost
+    ``begin``, ``end``: the range of the node's vertices in the tour. ``around``: the sum of the
+    duals of the blossoms around the node, including its own for a blossom. ``root``: the outermost
     node around it.
     """
 
@@ -32,9 +32,9 @@ class LaminarFamily(NamedTuple):
 
 
 def laminar_family(n: int, parent: IntArray, blossom_dual: IntArray) -> LaminarFamily:
-    """Tour the forest given by ``parent``; ``blossom_dual`` of the n vertices is not looked at.
+    """Tour the forest given by ``parent``; ``blossom_dual`` of the n vertices is ignored.
 
-    Blossoms whose dual is 0 change nothing and are left out: ties make some that hold almost all
+    Blossoms whose dual is 0 change nothing and are left out: ties create some that hold almost all
     vertices.
     """
     size = len(parent)
@@ -58,10 +58,10 @@ def _tour(
     around: IntArray,
     root: IntArray,
 ) -> None:
-    """Fill ``begin`` to ``root``, make ``parent`` skip duals of 0; the rest (N zeros) is work."""
+    """Write ``begin`` to ``root``, let ``parent`` skip duals of 0; the rest (N zeros) is work."""
     size = len(parent)
     # Order the nodes so that parents come before their children: climb, then unwind.
-    path = end  # written over below
+    path = end  # overwritten below
     count = 0
     for start in range(size):
         length = 0
@@ -92,7 +92,7 @@ def _tour(
             begin[node] = total
             total += n_vertices[node]
         else:
-            # ``end`` of a blossom counts up to its place as its children come by.
+            # ``end`` of a blossom increases to its final value as its children are visited.
             begin[node] = end[above]
             end[above] += n_vertices[node]
             around[node] = around[above]
@@ -103,7 +103,7 @@ def _tour(
 
 @inner
 def shared_blossom_dual(family: LaminarFamily, i: int, j: int) -> int:
-    """Sum of the duals of the blossoms that contain both vertices; O(nesting)."""
+    """Return the sum of the duals of the blossoms that contain both vertices; O(nesting)."""
     place = family.begin[j]
     node = family.parent[i]
     while node != NONE and not family.begin[node] <= place < family.end[node]:
@@ -113,7 +113,7 @@ def shared_blossom_dual(family: LaminarFamily, i: int, j: int) -> int:
 
 @inner
 def fill_shared_duals(family: LaminarFamily, i: int, shared: IntArray) -> None:
-    """Write to ``shared[begin[j]]`` what shared_blossom_dual(i, j) is, for all j under i's root."""
+    """Write shared_blossom_dual(i, j) to ``shared[begin[j]]`` for all j under i's root."""
     node = family.parent[i]
     if node == NONE:
         return

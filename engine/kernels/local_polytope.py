@@ -1,4 +1,4 @@
-"""Points of the local polytope from tables that do not agree, and labels improved one by one."""
+"""Points of the local polytope from tables that disagree, and label-by-label improvement."""
 
 import numpy as np
 from numba import njit
@@ -11,7 +11,7 @@ from engine.kernels.messages_pairwise import Layout
 def project_tables(layout: Layout, tables: FloatArray) -> float:
     """Make tables agree (Euclidean projection), then pull them towards uniform until >= 0.
 
-    In place; returns the share of the uniform distribution that was mixed in.
+    Return the share of the uniform distribution that was mixed in.
 
     References: Meshi, Jaakkola and Globerson 2012, Algorithm 1.
     """
@@ -46,7 +46,7 @@ def project_tables(layout: Layout, tables: FloatArray) -> float:
                 shift_y = (margins[2 * e + 1, y] - tables[node_start[j] + y]) / cards[i]
                 place = edge_start[e] + x * cards[j] + y
                 tables[place] -= shift_x + shift_y
-                # Step 2: how far towards uniform this entry must go to be >= 0.
+                # Step 2: share of the uniform table that makes this entry >= 0.
                 if tables[place] < 0.0:
                     share = max(share, -tables[place] / (uniform - tables[place]))
     for node in range(n_nodes):

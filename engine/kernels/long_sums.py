@@ -1,7 +1,7 @@
-"""Sums over long vectors in one thread, so that two images on two threads do not fight over BLAS.
+"""Sums over long vectors in one thread, so that images on two threads do not compete for BLAS.
 
 Sums are reordered for speed ("reassoc"); infinities and NaN keep their meaning. Only the sums of
-proven bounds keep their order, and what each addition loses.
+proven bounds keep their order, and the rounding error of each addition.
 """
 
 import math
@@ -14,9 +14,9 @@ from engine.kernels.compiling import inner
 
 @inner
 def add_exactly(total: float, lost: float, term: float) -> tuple[float, float]:
-    """Return total + term, and ``lost`` with what that addition rounded away.
+    """Return total + term, and ``lost`` plus the rounding error of that addition.
 
-    ``total + lost`` at the end is off by two roundings of the sum, however many the terms.
+    ``total + lost`` at the end is off by two roundings of the sum, however many terms there are.
 
     References: Neumaier 1974.
     """

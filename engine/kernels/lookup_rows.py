@@ -9,7 +9,7 @@ from engine.core.arguments import FloatArray, IntArray
 def sum_lookups(table: FloatArray, places: IntArray, rows: FloatArray) -> None:
     """Write rows[r, j] = sum_g table[r, places[j, g]].
 
-    Shapes (R, V), (n, G) and (R, n). O(R n G): a table row stays in the nearest cache.
+    Shapes (R, V), (n, G) and (R, n). O(R n G): a table row stays in the fastest cache.
     """
     for r in range(rows.shape[0]):
         entries = table[r]

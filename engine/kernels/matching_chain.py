@@ -1,4 +1,4 @@
-"""A Markov chain on perfect matchings: two pairs at a time are re-paired by heat bath."""
+"""Markov chain on perfect matchings: two pairs at a time are re-paired by heat bath."""
 
 import numpy as np
 from numba import njit

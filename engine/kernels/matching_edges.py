@@ -9,7 +9,7 @@ from engine.kernels.laminar import LaminarFamily, shared_blossom_dual
 
 @njit(cache=True, nogil=True)
 def symmetric_rows(n: int, heads: IntArray, tails: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Compressed rows of the simple graph with these edges, both directions, repeats dropped.
+    """Return compressed rows of the simple graph of these edges, both directions, without repeats.
 
     Entries with a negative tail are skipped. Returns ``start`` (n + 1), ``owner`` and
     ``neighbour`` (2m).
@@ -49,7 +49,7 @@ def symmetric_rows(n: int, heads: IntArray, tails: IntArray) -> tuple[IntArray, 
 
 @njit(cache=True, nogil=True)
 def cap_additions(n: int, order: IntArray, heads: IntArray, tails: IntArray, cap: int) -> IntArray:
-    """Take edges in ``order`` while one of their ends has been given fewer than ``cap``."""
+    """Take edges in ``order`` while one of their ends has received fewer than ``cap``."""
     given = np.zeros(n, dtype=np.int64)
     taken = np.empty(len(order), dtype=np.int64)
     size = 0
@@ -69,7 +69,7 @@ def cap_additions(n: int, order: IntArray, heads: IntArray, tails: IntArray, cap
 def edge_slacks(
     heads: IntArray, tails: IntArray, cost: IntArray, dual: IntArray, family: LaminarFamily
 ) -> IntArray:
-    """Reduced cost of each edge under vertex and blossom duals; shape (m,)."""
+    """Return the reduced cost of each edge under vertex and blossom duals; shape (m,)."""
     slack = np.empty(len(heads), dtype=np.int64)
     for k in range(len(heads)):
         i = heads[k]
@@ -81,7 +81,7 @@ def edge_slacks(
 def compressed_rows(
     n_nodes: int, heads: IntArray, tails: IntArray
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Rows of both directions: ``start`` (n + 1), ``neighbour`` (2m), index of the edge (2m)."""
+    """Return rows of both directions: ``start`` (n + 1), ``neighbour`` (2m), edge index (2m)."""
     owner = np.concatenate((heads, tails))
     order = np.argsort(owner, kind="stable")
     start = np.zeros(n_nodes + 1, dtype=np.int64)

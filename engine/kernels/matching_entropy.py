@@ -1,4 +1,4 @@
-"""The entropy of matchings, entry by entry, on flat arrays of pseudomarginals.
+"""Entropy of matchings, entry by entry, on flat arrays of pseudomarginals.
 
 h_c(t) = c (1 - t) log(1 - t) - t log t with h_c(0) = h_c(1) = 0. ``counts`` holds c = rho_i + rho_j
 - 1 per entry, or one number for all. Kernels handle the entries first .. last of one segment.

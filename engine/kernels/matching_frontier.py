@@ -1,10 +1,10 @@
-"""Sums over perfect matchings node by node, kept per set of later nodes that are already taken.
+"""Sums over perfect matchings node by node, stored per set of later nodes that are already matched.
 
-Nodes stand in an order. At node f a state is a mask: bit k says whether node f + k has a partner
-among the nodes before f. A layer is the states of one node, ``keys`` (s,), all different, found
-again through ``slots``, a table of open addresses whose size is a power of two above s, -1 where
-empty. ``offsets`` (d,), ascending, are how far behind f its neighbours stand, at most 63, and
-``scores`` (d,) theirs, nats.
+Nodes are in a given order. At node f a state is a mask: bit k is set if node f + k has a partner
+among the nodes before f. A layer is the states of one node, ``keys`` (s,), all different, indexed
+by ``slots``, a hash table with open addressing whose size is a power of two above s, -1 if
+empty. ``offsets`` (d,), ascending, are the distances from f to its later neighbours, at most 63,
+and ``scores`` (d,) theirs, nats.
 """
 
 import numpy as np
@@ -26,8 +26,8 @@ def take_node(
 ) -> int:
     """Match node f in every state; return the number of states of the next layer, -1 for too many.
 
-    ``before`` (s,) is the log of the summed weight of all ways into a state; ``next_keys`` and
-    ``next_before`` get those of the next layer, in the order of their discovery.
+    ``before`` (s,) is the log of the summed weight of all paths into a state; ``next_keys`` and
+    ``next_before`` receive those of the next layer, in the order of their discovery.
     """
     count = 0
     slots[:] = -1
@@ -63,9 +63,9 @@ def collect_node(
     after: FloatArray,
     marginals: FloatArray,
 ) -> None:
-    """Sum what follows every state, and the marginals (d,) of node f with its neighbours behind.
+    """Sum the continuations of every state, and the marginals (d,) of f with its later neighbours.
 
-    ``after`` (s,) gets the log of the summed weight of all ways on from a state, -inf without one;
+    ``after`` (s,) receives the log of the summed weight of all paths from a state, -inf for none;
     ``next_after`` is the next layer's; ``total`` the log of the weight of all perfect matchings.
     """
     slots[:] = -1
@@ -97,7 +97,7 @@ def collect_node(
 
 @inner
 def _find(key: np.uint64, slots: IntArray, keys: IntArray) -> int:
-    """Return the place of a key in the table, or the empty one where it belongs."""
+    """Return the slot of a key in the table, or the empty slot for it."""
     last = len(slots) - 1
     place = np.int64((key * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(20)) & last
     while slots[place] >= 0 and np.uint64(keys[slots[place]]) != key:
@@ -114,7 +114,7 @@ def _add(
     logs: FloatArray,
     count: int,
 ) -> int:
-    """Add a way into a state; return the number of states, -1 where there is no room."""
+    """Add a path into a state; return the number of states, -1 if there is no space."""
     place = _find(key, slots, keys)
     known = slots[place]
     if known < 0:

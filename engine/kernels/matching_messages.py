@@ -30,9 +30,9 @@ def update_messages(
 ) -> None:
     """Write the damped messages of rows first .. last into ``out``; all arrays (n, n).
 
-    ``messages[i, j]`` = log nu_ij, held to -largest .. largest: a forced edge has an infinite one.
-    The sum without j is taken from the sum of the others when j is
-    the largest term, and by subtraction, which then loses nothing, when it is not.
+    ``messages[i, j]`` = log nu_ij, clipped to -largest .. largest: infinite for a forced edge.
+    The sum without j comes from the sum of the others if j is the largest term, and otherwise by
+    subtraction, which then loses nothing.
     """
     n = len(scores)
     terms = np.empty(n)

@@ -1,7 +1,7 @@
 """Passes over all pairs for Newton's method on potentials (``inference/matching/newton_steps``).
 
-Arrays (n, n) are symmetric; every function handles the rows first .. last. A score of -inf excludes
-a pair, and so does standing on the diagonal.
+Arrays (n, n) are symmetric; every function covers the rows first .. last. Pairs with a score of
+-inf and pairs on the diagonal are excluded.
 """
 
 import math
@@ -12,7 +12,7 @@ from numba import njit
 from engine.core.arguments import FloatArray
 from engine.kernels.matching_potentials import invert_edge
 
-SURE = 0.75  # two pairs of a node may both pass 1/2 by a rounding error
+SURE = 0.75  # two pairs of a node may both exceed 1/2 by a rounding error
 
 
 @njit(cache=True, nogil=True)
@@ -54,13 +54,13 @@ def bound_rows(
     last: int,
     out: FloatArray,
 ) -> None:
-    """What the rows give to the value and to its bound, into ``out`` (n, 4).
+    """Write each row's contribution to the value and to its bound into ``out`` (n, 4).
 
     Columns: sum_j of W tau + the entropy's terms; the largest reduced gradient R_ij; sum_j tau R;
-    what these three add up, without signs.
-    R = W + grad H(tau) - nu_i - nu_j, with tau held above ``least`` in the logarithms. ``spare``
-    (n,) is what a node's entries up to ``SURE`` sum to: beside one above it is 1 - tau, by the
-    first node of the two, where the difference has no digits left.
+    the sum of the absolute values in these three.
+    R = W + grad H(tau) - nu_i - nu_j, with tau at least ``least`` in the logarithms. ``spare`` (n,)
+    is the sum of a node's entries up to ``SURE``: next to an entry above it, this is 1 - tau, by
+    the first node of the two, where the difference has no digits left.
     """
     n = len(nu)
     for i in range(first, last):

@@ -4,8 +4,8 @@ At the maximum of <W, tau> + H_rho(tau) over the degree constraints, with c = rh
 
     tau (1 - tau)^c = x,    x_ij = exp(W_ij - u_i - u_j),                    tau <= 1/2
 
-Arrays: ``x`` (n, n) float64, symmetric, zero where a pair is excluded (the diagonal is);
-``scale`` (n,) multiplies rows and columns; every function handles the rows first .. last.
+Arrays: ``x`` (n, n) float64, symmetric, zero for excluded pairs (including the diagonal);
+``scale`` (n,) multiplies rows and columns; every function covers the rows first .. last.
 """
 
 import math
@@ -15,7 +15,7 @@ from numba import njit
 
 from engine.core.arguments import FloatArray
 
-SMALL = 1e-3  # x below which the seventh term of the series, at most (4 x)^6, is rounding
+SMALL = 1e-3  # below this x, the seventh term of the series, at most (4 x)^6, is rounding
 
 # Reassociation lets sums run in vector registers; infinities and NaN keep their meaning.
 _SUMS = {"reassoc", "contract"}
@@ -23,7 +23,7 @@ _SUMS = {"reassoc", "contract"}
 
 @njit(cache=True, nogil=True, inline="always")
 def invert_edge(x: float, c: float) -> float:
-    """Return the smaller tau with tau (1 - tau)^c = x; 1 / (1 + c) where there is none (c > 0)."""
+    """Return the smaller tau with tau (1 - tau)^c = x; 1 / (1 + c) if there is none (c > 0)."""
     if x <= 0.0:
         return 0.0
     if c == 1.0:
@@ -39,7 +39,7 @@ def invert_edge(x: float, c: float) -> float:
 
 @njit(cache=True, nogil=True, inline="always")
 def _invert_small_edge(x: float, c: float) -> float:
-    """Lagrange's series of tau = x (1 - tau)^-c to six terms: exact to rounding below ``SMALL``."""
+    """Return tau = x (1 - tau)^-c by six terms of Lagrange's series: exact below ``SMALL``."""
     fifth = c * (5 * c + 1) * (5 * c + 2) * (5 * c + 3) / 24
     sixth = c * (6 * c + 1) * (6 * c + 2) * (6 * c + 3) * (6 * c + 4) / 120
     fourth = c * (4 * c + 1) * (4 * c + 2) / 6
@@ -49,7 +49,7 @@ def _invert_small_edge(x: float, c: float) -> float:
 
 @njit(cache=True, nogil=True)
 def _invert_edge_by_newton(x: float, c: float) -> float:
-    """Newton on log tau + c log(1 - tau) = log x from the root of its quadratic part."""
+    """Solve log tau + c log(1 - tau) = log x by Newton from the root of its quadratic part."""
     top = 1.0 / (1.0 + c) if c > 0.0 else 1.0 - 1e-15
     target = math.log(x)
     if c > 0.0 and target >= math.log(top) + c * math.log1p(-top):
@@ -76,7 +76,7 @@ def _invert_edge_by_newton(x: float, c: float) -> float:
 def sum_rows_bethe(
     x: FloatArray, scale: FloatArray, first: int, last: int, sums: FloatArray, largest: FloatArray
 ) -> None:
-    """Row sums of tau for c = 1 into ``sums``; ``largest`` gets the row's largest scaled x."""
+    """Write row sums of tau for c = 1 to ``sums``, and the row's largest scaled x ``largest``."""
     n = x.shape[1]
     for i in range(first, last):
         row = x[i]
@@ -101,7 +101,7 @@ def sum_rows_general(
     sums: FloatArray,
     largest: FloatArray,
 ) -> None:
-    """Row sums of tau for any rho (n,); ``largest`` gets the row's largest tau (1 + c) / 2."""
+    """Write row sums of tau for any rho (n,), and the row's ``largest`` tau (1 + c) / 2."""
     n = x.shape[1]
     for i in range(first, last):
         total = 0.0
@@ -127,10 +127,10 @@ def write_marginals(
     squares: FloatArray,
     tops: FloatArray,
 ) -> None:
-    """Marginals of rows first .. last into ``out`` (last - first, n), with per-row sums.
+    """Write marginals of rows first .. last to ``out`` (last - first, n), with per-row sums.
 
     ``logs[i]``, ``squares[i]``, ``tops[i]``: sum_j c log(1 - tau), sum_j tau^2 and max_j tau.
-    The logarithm is taken of products of up to 32 factors, each at least 1e-9 or taken alone.
+    Logarithms are of products of up to 32 factors, each at least 1e-9 or used alone.
     """
     n = x.shape[1]
     for i in range(first, last):

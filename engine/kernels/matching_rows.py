@@ -1,7 +1,7 @@
 """Passes over rows of a dense symmetric score matrix: extent, sweep, selection, pricing.
 
 Every kernel works on ``block``, the rows ``first .. first + len(block)`` of the matrix, so that a
-caller may split rows between threads or produce them on demand. Scores may be -inf (forbidden).
+caller may split rows between threads or compute them on demand. Scores may be -inf (forbidden).
 ``price`` is minus the dual of the cost problem: feasible prices have
 price_i + price_j >= score_ij for every pair.
 """
@@ -13,15 +13,15 @@ from engine.core.arguments import FloatArray, IntArray
 from engine.kernels.compiling import inner
 from engine.kernels.laminar import LaminarFamily, fill_shared_duals
 
-CHUNK = 32  # columns that are tested together, without a branch, before any is looked at
+CHUNK = 32  # columns that are tested together, without a branch, before single ones
 
 
 @inner
 def count_above(row: FloatArray, price: FloatArray, threshold: float) -> int:
-    """How many entries of ``row - price`` exceed the threshold; compiles to vector instructions.
+    """Count the entries of ``row - price`` above the threshold; compiles to vector instructions.
 
-    Short slices from index 0, no branch, a whole-number sum: anything else here is three times
-    slower, and most of a call's time is spent here.
+    Short slices from index 0, no branch, a whole-number sum: any other form is three times slower,
+    and most of a call's time is spent here.
     """
     hits = 0
     for k in range(len(row)):
@@ -31,7 +31,7 @@ def count_above(row: FloatArray, price: FloatArray, threshold: float) -> int:
 
 @inner
 def count_violated(row: FloatArray, half: FloatArray, scale: float, threshold: float) -> int:
-    """How many entries have rint(row * scale) + half above the threshold; the same remarks."""
+    """Count the entries with rint(row * scale) + half above the threshold, as `count_above`."""
     hits = 0
     for k in range(len(row)):
         hits += np.rint(row[k] * scale) + half[k] > threshold
@@ -42,7 +42,7 @@ def count_violated(row: FloatArray, half: FloatArray, scale: float, threshold: f
 def measure_rows(block: FloatArray, first: int, extent: FloatArray) -> int:
     """Raise ``extent``, shape (n,), to the largest finite |score| of each column; count bad ones.
 
-    Bad is NaN or +inf; the diagonal is not looked at.
+    NaN and +inf are bad; the diagonal is ignored.
     """
     bad = 0
     n = block.shape[1]
@@ -77,7 +77,7 @@ def sweep_rows(block: FloatArray, first: int, price: FloatArray, best: FloatArra
 
 @inner
 def _place_of(row: FloatArray, kept: IntArray, score: float, worst: int) -> int:
-    """The kept column that one of this score may replace: its equal, or else the worst of all."""
+    """Return the index of the kept column that this score may replace: its equal or the worst."""
     for q in range(len(kept)):
         if kept[q] >= 0 and row[kept[q]] == score:
             return q
@@ -88,9 +88,9 @@ def _place_of(row: FloatArray, kept: IntArray, score: float, worst: int) -> int:
 def select_rows(
     block: FloatArray, first: int, price: FloatArray, chosen: IntArray, gains: FloatArray
 ) -> None:
-    """For each row the columns with the k largest score_ij - price_j, of equal scores only one.
+    """Select for each row the columns with the k largest score_ij - price_j, one of equal scores.
 
-    ``chosen``, ``gains``: shape (n, k), in no order, rows of the block are written; -1 where fewer
+    ``chosen``, ``gains``: shape (n, k), unordered; rows of the block are written; -1 if fewer
     exist. Columns of equal score are nearly always identical nodes, and k copies of one node would
     leave the duals of the sparse graph far from those of the whole. Among equal gains the first
     after a row's own pseudo-random column wins, so that identical nodes choose different partners.
@@ -140,9 +140,9 @@ def reach_rows(
     chosen: IntArray,
     gains: FloatArray,
 ) -> None:
-    """For each outer row of a tree that cannot grow, the k best columns by which it could.
+    """Select, for each outer row of a tree that cannot grow, the k best columns to extend it.
 
-    Those are vertices of other outermost nodes that are not inner. Same output as select_rows.
+    These are vertices of other outermost nodes that are not inner. Same output as select_rows.
     """
     n = block.shape[1]
     for r in range(block.shape[0]):
@@ -175,13 +175,13 @@ def price_rows(
     chosen: IntArray,
     slacks: IntArray,
 ) -> int:
-    """Check every pair i < j of the block's rows against the duals; the number of violated pairs.
+    """Check every pair i < j of the block's rows against the duals; return the number violated.
 
-    Costs are the even integers -2 rint(score * scale / 2). The same test in floats, which errs only
-    towards suspicion, by ``tolerance`` in the unit of the costs, comes before the one in integers:
-    with a tolerance of 0 not even tight pairs, of which ties make many, are looked at twice. Of
-    each row the k most violated pairs are left in ``chosen`` and ``slacks``, shape (n, k); -1 where
-    fewer.
+    Costs are the even integers -2 rint(score * scale / 2). A float test, which errs only towards
+    suspicion, by ``tolerance`` in the unit of the costs, precedes the one in integers: with a
+    tolerance of 0 not even tight pairs (ties create many) are tested twice. The k most
+    violated pairs of each row are written to ``chosen`` and ``slacks``, shape (n, k); -1 if there
+    are fewer.
     """
     n = block.shape[1]
     half = dual / 2.0

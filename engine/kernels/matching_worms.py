@@ -1,7 +1,7 @@
-"""A Markov chain on perfect matchings whose steps go through matchings with two students left out.
+"""Markov chain on perfect matchings whose steps pass through matchings without two students.
 
-A worm opens a pair, and its head then takes partner after partner, each time from somebody who
-becomes the head, until it takes the worm's tail. No step is refused.
+A worm opens a pair. Its head then takes one partner after another, each from a student who becomes
+the head, until it takes the worm's tail. No step is rejected.
 """
 
 import numpy as np
@@ -22,10 +22,10 @@ def fill_cells(
 ) -> None:
     """Write the tables that draw j with probability ~ exp(W_ij + l_j), i from first to last.
 
-    Walker's alias method: each of n cells is drawn as often as any other; cell j gives j with the
+    Walker's alias method: each of n cells is drawn equally often; cell j gives j with the
     probability in its low half, in units of 2^-32, and otherwise the student in its high half.
 
-    ``scores`` (n, n), -inf for what is never drawn; ``potentials`` l (n,); ``cells`` (n, n).
+    ``scores`` (n, n), -inf for pairs that are never drawn; ``potentials`` l (n,); ``cells`` (n, n).
     """
     n = len(potentials)
     share = np.empty(n)
@@ -59,7 +59,7 @@ def fill_cells(
                 n_rich -= 1
                 poor[n_poor] = large
                 n_poor += 1
-        for k in range(n_poor + n_rich):  # filled up to rounding: theirs alone
+        for k in range(n_poor + n_rich):  # filled up to rounding: the cell is theirs alone
             j = poor[k] if k < n_poor else rich[k - n_poor]
             full = _FULL if share[j] > 0.5 else 0.0
             cells[i, j] = (np.uint64(likeliest) << _HALF) | np.uint64(full)
@@ -79,15 +79,15 @@ def walk_worms(
 
     With w_ij = exp(W_ij), weigh a matching without the tail t and the head h by its own weight
     times Z_h / g_t, where g_j = exp(l_j) and Z_h = sum_j w_hj g_j. The head takes j, whose partner
-    b becomes the head, with probability w_hj g_j / Z_h; the way back from b has w_bj g_j / Z_b.
-    The weights differ by w_hj Z_b / (w_bj Z_h), which is what balances the two. The same holds
-    where a worm opens, at any t with the same probability, and where its head takes t. So after
-    every worm the matching is one of P ~ exp(total score), whatever the potentials l are.
+    b becomes the head, with probability w_hj g_j / Z_h; the reverse step from b has w_bj g_j / Z_b.
+    The weights differ by w_hj Z_b / (w_bj Z_h), which gives detailed balance. The same holds when a
+    worm opens, at any t with the same probability, and when its head takes t. So after every worm
+    the matching is one of P ~ exp(total score), whatever the potentials l are.
 
-    ``cells`` (n, n) as ``fill_cells`` writes them; of each of c chains ``partner`` (c, n), of tail
-    and head what it was, and ``worms`` (c, 3): tail, -1 where none is open, head, and how many were
-    closed; ``draws`` (t, c) of 64 random bits; ``counts`` (c, n, n), added to above the diagonal;
-    ``counted`` (c,), matchings. A step waits for a far cell: those of several chains wait at once.
+    ``cells`` (n, n) as written by ``fill_cells``. For each of c chains: ``partner`` (c, n), with
+    former partners for tail and head, and ``worms`` (c, 3): tail, -1 if none is open, head, number
+    of closed worms; ``draws`` (t, c) of 64 random bits; ``counts`` (c, n, n), incremented above the
+    diagonal; ``counted`` (c,), matchings. Steps wait for distant cells, of several chains at once.
     """
     chains, n = partner.shape
     size = np.uint64(n)

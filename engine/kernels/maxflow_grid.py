@@ -1,4 +1,4 @@
-"""Maximum flow by Boykov and Kolmogorov's search trees on graphs with four arcs a node.
+"""Maximum flow by Boykov and Kolmogorov's search trees on graphs with four arcs per node.
 
 The graph is implicit: arc ``d`` of node ``p`` leads to ``neighbour[p, d]`` and its reverse is arc
 ``d ^ 1`` there, so a grid needs no arc lists, and the doubled grid of roof duality only another
@@ -15,7 +15,7 @@ from engine.core.arguments import FloatArray
 
 Int32Array = NDArray[np.int32]
 Int8Array = NDArray[np.int8]
-# Unsigned indices spare a test for negative ones at each look-up: a sixth of the time.
+# Unsigned indices skip a test for negative ones at each look-up: a sixth of the time.
 IndexArray = NDArray[np.uint32]
 ArcArray = NDArray[np.uint8]
 Index = int | np.uint32
@@ -68,7 +68,7 @@ def _find_parent(
         if steps < nearest:
             nearest = steps
             best = d
-        # Nodes passed on the way now know that they are rooted, and how deep they are.
+        # Record for the nodes on this path that they are rooted, and their depth.
         walk = q
         while stamp[walk] != time:
             stamp[walk] = time
@@ -90,7 +90,7 @@ def _push_path(
 ) -> tuple[float, int]:
     """Push all that fits from source to sink through ``arc``; return (flow, number of orphans).
 
-    ``start`` lies in the source tree and the arc's head in the sink tree.
+    ``start`` is in the source tree and the arc's head in the sink tree.
     """
     end = neighbour[start, arc]
     flow = residual[start, arc]
@@ -156,9 +156,9 @@ def _free_orphan(
     active: IndexArray,
     freed: IndexArray,
 ) -> tuple[int, int]:
-    """Take a node out of its tree; return how many neighbours become active and orphans.
+    """Remove a node from its tree; return the numbers of new active neighbours and of orphans.
 
-    Neighbours that could reach it again go into ``active`` (4,), its children into ``freed`` (4,).
+    Neighbours that could reach it again go to ``active`` (4,), its children to ``freed`` (4,).
     """
     n_active = 0
     n_freed = 0
@@ -190,7 +190,7 @@ def _plant_trees(
     queue: IndexArray,
     queued: Int8Array,
 ) -> int:
-    """Make every node with excess the root of a tree, active; return how many there are."""
+    """Make every node with excess the root of a tree, active; return the number of roots."""
     n = excess.shape[0] - 1
     waiting = 0
     for node in range(n + 1):
@@ -232,8 +232,8 @@ def max_flow_four_arcs(
     distance int32, queue and orphans uint32, all (n + 1,), and around uint32 (2, 4).
     On return ``tree`` is SOURCE exactly on the source side of the smallest minimum cut.
     """
-    # One long function on purpose: with adoption in a function of its own, inlined or not, a cut
-    # of 200 x 200 pixels takes from a seventh to two fifths longer.
+    # One long function on purpose: with adoption in a separate function, inlined or not, a cut of
+    # 200 x 200 pixels takes from a seventh to two fifths longer.
     n = excess.shape[0] - 1
     size = n + 1
     head = 0
@@ -244,7 +244,7 @@ def max_flow_four_arcs(
     current = np.uint32(0)
     busy = False
     while True:
-        # Take the next active node; one that just gave a path stays active.
+        # Take the next active node; a node that just gave a path stays active.
         if not busy:
             while waiting > 0:
                 p = queue[head]
@@ -297,7 +297,7 @@ def max_flow_four_arcs(
             continue
         flow, count = _push_path(start, arc, neighbour, residual, excess, parent, orphans)
         total += flow
-        # Adopt the orphans: nodes next to the path first, then what they free.
+        # Adopt the orphans: nodes next to the path first, then their children.
         first = 0
         while count > 0:
             p = orphans[first]

@@ -1,6 +1,6 @@
 """Maximum flow on any sparse graph by Dinic's blocking flows, float64, arrays only.
 
-Arcs are stored node by node: those that leave p are ``start[p]`` to ``start[p + 1]``, arc a leads
+Arcs are stored node by node: arcs from p are ``start[p]`` to ``start[p + 1]``, arc a leads
 to ``head[a]``, and ``mate[a]`` is its reverse. Terminals are implicit: ``excess`` is the capacity
 from the source if positive, to the sink if negative.
 
@@ -52,7 +52,7 @@ def _label_levels(
     level: IntArray,
     queue: IntArray,
 ) -> bool:
-    """Breadth-first levels from the source; return whether the sink is reached."""
+    """Write breadth-first levels from the source; return whether the sink is reached."""
     n = excess.shape[0]
     count = 0
     for p in range(n):
@@ -88,8 +88,8 @@ def max_flow_sparse(
 ) -> float:
     """Turn ``residual`` (arcs,) and ``excess`` (n,) into those of a maximum flow; return its value.
 
-    On return level >= 0 exactly on the source side of the smallest minimum cut. ``work`` is room
-    for (3, n + 1) numbers.
+    On return level >= 0 exactly on the source side of the smallest minimum cut. ``work`` is work
+    space for (3, n + 1) numbers.
     """
     n = excess.shape[0]
     queue, current, path = work[0], work[1], work[2]
@@ -153,10 +153,10 @@ def fill_copies(
     all_mate: IntArray,
     residual: FloatArray,
 ) -> None:
-    """Write the arcs of one or two copies of a graph, with what ``pushed`` leaves of |coupling|.
+    """Write the arcs of one or two copies of a graph, with the rest of |coupling| after ``pushed``.
 
-    With two, edges of negative coupling lead from one copy to the other, and the second copy
-    carries the mirrored flow.
+    With two copies, edges of negative coupling lead from one copy to the other, and the second copy
+    has the mirrored flow.
     """
     n, m = start.shape[0] - 1, coupling.shape[0]
     for copy in range(copies):
@@ -179,7 +179,7 @@ def fill_copies(
 def push_over_edges(
     first: IntArray, second: IntArray, coupling: FloatArray, field: FloatArray, flow: FloatArray
 ) -> None:
-    """Push between neighbours that pull an edge in conflicting directions, in Ising form.
+    """Push between neighbours that pull an edge in opposite directions, in Ising form.
 
     Lowers ``field`` (n,) in place and writes the flow over each edge (positive out of the first
     node), at most |coupling|. Most of a maximum flow is found here, before any search.

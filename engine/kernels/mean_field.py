@@ -19,9 +19,9 @@ def update_variables(
 ) -> float:
     """Set each variable to its best distribution given the others; return the largest change.
 
-    ``marginals`` has one entry a label of each variable, ``labels`` (largest arity,) and ``work``
-    (most labels,) are work space. A variable all of whose labels are impossible given the others
-    is left as it is.
+    ``marginals`` has one entry per label of each variable, ``labels`` (largest arity,) and ``work``
+    (most labels,) are work space. A variable whose labels are all impossible given the others
+    stays unchanged.
     """
     cards, scope_start, scope_variable, _, table_start, variable_start, factors, _, start = arrays
     change = 0.0
@@ -66,7 +66,7 @@ def update_variables(
 def expected_scores(
     arrays: FactorArrays, scores: FloatArray, marginals: FloatArray, out: FloatArray
 ) -> float:
-    """Write the expected entry of each factor; return the sum of the absolute values taken."""
+    """Write the expected entry of each factor; return the sum of the absolute values."""
     cards, scope_start, scope_variable, scope_stride, table_start, _, _, _, start = arrays
     magnitude = 0.0
     for factor in range(out.shape[0]):

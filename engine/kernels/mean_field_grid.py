@@ -5,8 +5,8 @@ q_i(1) = sigma( b_i + sum_j J_ij q_j(1) ), in raster order and back, where
     J_ij = theta_ij(1, 1) - theta_ij(1, 0) - theta_ij(0, 1) + theta_ij(0, 0),
     b_i = s_i + sum_j theta_ij(1, 0) - theta_ij(0, 0)        (i's label first).
 
-Derivatives are taken in b and J while passes are undone and in s and the tables at the end. Tables
-are listed by edge code with entries (00, 01, 10, 11), nats; so are couplings, one a code.
+Derivatives are taken in b and J while passes are reversed, and in s and the tables at the end.
+Tables are listed by edge code with entries (00, 01, 10, 11), nats; so are couplings, one per code.
 
 References: Domke 2013, section 3.2 and algorithm 2.
 """
@@ -32,7 +32,7 @@ def add_edge_bases(codes, tables, down, bases):  # type: ignore[no-untyped-def]
     codes : (R, C) uint8
     tables : (n_codes, 4) float64
     down : int, 1 for edges to the pixel below, 0 for edges to the right
-    bases : (H, W) float64, added to
+    bases : (H, W) float64, incremented
     """
     for i in range(codes.shape[0]):
         for j in range(codes.shape[1]):
@@ -43,7 +43,7 @@ def add_edge_bases(codes, tables, down, bases):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def pull_edge_bases(codes, down, b_adj, j_adj, t_adj):  # type: ignore[no-untyped-def]
-    """Add to the adjoints of the tables what those of b, (H, W), and J, (n_codes,), ask for."""
+    """Add to the adjoints of the tables those derived from b, (H, W), and J, (n_codes,)."""
     for i in range(codes.shape[0]):
         for j in range(codes.shape[1]):
             first, second = b_adj[i, j], b_adj[i + down, j + 1 - down]
@@ -89,17 +89,17 @@ def mean_field_pass(bases, h_codes, v_codes, h_coupling, v_coupling, forward, q)
                 new = 0.0 if logit <= -700.0 else 1.0 / (1.0 + exp(-logit))
                 change = max(change, abs(new - q[i, j]))
                 q[i, j] = new
-    last = q[height - 1, width - 1] if forward else q[0, 0]  # a NaN anywhere has come this far
+    last = q[height - 1, width - 1] if forward else q[0, 0]  # a NaN anywhere has reached this pixel
     return last if isnan(last) else change
 
 
 @njit(cache=True, nogil=True)
 def fill_logits(bases, h_codes, v_codes, h_coupling, v_coupling, before, after, logits):  # type: ignore[no-untyped-def]
-    """Write the log odds, (H, W), of the marginals that a backward pass left behind.
+    """Write the log odds, (H, W), of the marginals after a backward pass.
 
-    They tell apart the marginals that round to 1. The pass saw what it had left already to the
-    right and below, and what it had found to the left and above. The sum stands in
-    ``mean_field_pass`` as well: as a function of both it made passes 2.6 times slower.
+    They distinguish the marginals that round to 1. The pass read new values to the right and below,
+    and old values to the left and above. The sum is also in ``mean_field_pass``: shared as
+    a function, it made passes 2.6 times slower.
     """
     height, width = bases.shape
     for i in range(height):
@@ -131,14 +131,14 @@ def reverse_mean_field_pass(  # type: ignore[no-untyped-def]
     h_adj,
     v_adj,
 ):
-    """Undo one pass: adjoints of the new marginals become those of the old ones.
+    """Reverse one pass: adjoints of the new marginals become those of the old ones.
 
     Parameters
     ----------
     before, after : (H, W) float64, marginals before and after the pass
-    logit_adj : (H, W) float64, adjoint of the new marginals' log odds beside ``adjoint``; or (0, 0)
+    logit_adj : (H, W) float64, adjoint of the new log odds, in addition to ``adjoint``; or (0, 0)
     adjoint : (H, W) float64, changed in place
-    b_adj : (H, W), h_adj, v_adj : (n_codes,) float64, added to: adjoints of b and of J
+    b_adj : (H, W), h_adj, v_adj : (n_codes,) float64, incremented: adjoints of b and of J
     """
     height, width = before.shape
     has_logit_adjoint = logit_adj.shape[0] > 0
@@ -206,9 +206,9 @@ def begin_mean_field_adjoint(  # type: ignore[no-untyped-def]
     h_adj,
     v_adj,
 ):
-    """Return the loss of the last marginals and begin the adjoints; edges are products.
+    """Return the loss of the last marginals and initialise the adjoints; edges are products.
 
-    What pixels add alone is derived in ``logits``, what edges add in ``q``.
+    Terms of single pixels are differentiated in ``logits``, terms of edges in ``q``.
     """
     height, width = q.shape
     total = 0.0

@@ -1,11 +1,11 @@
 """Reweighted log messages on general pairwise models, zeros (-inf) included.
 
-A message lives at an end of an edge (number 2 e + k, k = 0 for the first node) and has one
-entry a label of that node. L_i = theta_i + sum over ends at i of rho_e M is the log belief; the
+A message belongs to an end of an edge (number 2 e + k, k = 0 for the first node) and has one
+entry per label of that node. L_i = theta_i + sum over ends at i of rho_e M is the log belief; the
 message sent to end i over e is  S_i(x) = log sum_y exp(theta_e(x, y) / rho_e + L_j(y) - M_ej(y)).
 
-Messages are finite numbers always. What is impossible stands in the scores alone, as -inf, after
-`arc_consistency.rule_out` has carried it on; the messages of such labels are 0 and never read.
+Messages are always finite. Only scores are -inf, for impossible labels, after
+`arc_consistency.rule_out` has propagated them; messages of such labels are 0 and never read.
 
 References: Wainwright, Jaakkola and Willsky 2005; Globerson and Jaakkola 2007 (the dual bound).
 """
@@ -23,7 +23,7 @@ Layout = tuple[IntArray, IntArray, IntArray, IntArray, IntArray, IntArray, IntAr
 
 
 LOST = -40.0  # exp of this is lost in rounding when it is added to 1
-FARTHEST = 1e100  # of a log message from 0: far from overflow, whatever diverges
+FARTHEST = 1e100  # limit of a log message: far from overflow, whatever diverges
 
 
 @njit(cache=True, nogil=True)
@@ -51,7 +51,7 @@ def node_belief(
     messages: FloatArray,
     out: FloatArray,
 ) -> None:
-    """Write L of one node into ``out``."""
+    """Write L of one node to ``out``."""
     cards, _, node_start, _, incident_start, incident_edge, message_start = layout
     for x in range(cards[node]):
         out[x] = scores[node_start[node] + x]
@@ -74,7 +74,7 @@ def send(
     out: FloatArray,
     work: FloatArray,
 ) -> None:
-    """Write the message to ``end`` into ``out``, not normalised; ``belief``: L at the other end."""
+    """Write the message to ``end`` to ``out``, unnormalised; ``belief``: L at the other end."""
     cards, edges, _, edge_start, _, _, message_start = layout
     e = end // 2
     side = end % 2
@@ -165,10 +165,10 @@ def reweighted_bound(
     messages: FloatArray,
     work: FloatArray,
 ) -> float:
-    """Return an upper bound of the reweighted log Z, but for rounding.
+    """Return an upper bound of the reweighted log Z, apart from rounding.
 
-    It holds for any finite messages; `rule_out` must have left every label of ``scores`` that is
-    possible a partner at each neighbour.
+    It holds for any finite messages; `rule_out` must have left every possible label of ``scores`` a
+    partner at each neighbour.
 
     ``share[e, k]`` >= 0 is the part of rho_e that conditions the other end on end k; the two
     parts add up to rho_e, and the parts charged to a node add up to at most 1. The bound is

@@ -1,4 +1,4 @@
-"""The order of least degree in which a sparse symmetric matrix is eliminated, until it is dense."""
+"""Minimum-degree elimination order of a sparse symmetric matrix, until the rest is dense."""
 
 import heapq
 
@@ -13,28 +13,28 @@ from engine.kernels.compiling import inner
 def eliminate_least_degrees(
     starts: IntArray, neighbours: IntArray, weights: FloatArray, dense: float, most: float
 ) -> tuple[IntArray, IntArray, float]:
-    """Eliminate nodes of least degree first, until all degrees reach ``dense`` of what is left.
+    """Eliminate nodes of least degree first, until all degrees reach ``dense`` of the rest.
 
-    What is left is nearly a clique: one dense matrix is quicker there than lists are.
+    The rest is nearly a clique, where one dense matrix is faster than lists.
 
     Parameters
     ----------
-    starts : (n + 1,), where each node's neighbours begin
+    starts : (n + 1,), start of each node's neighbours
     neighbours : of node v from starts[v] to starts[v + 1], in both directions, without v;
         overwritten
-    weights : (n,), rows that each node stands for
+    weights : (n,), number of rows that each node represents
     dense : share in (0, 1]
-    most : multiplications, those of the core included, beyond which there is no need to go on
+    most : multiplications, including those of the core, at which elimination stops
 
     Returns
     -------
-    order : the nodes that are eliminated, first to last
-    core : the others
-    multiplications : of what is eliminated, predicted
+    order : the eliminated nodes, first to last
+    core : the other nodes
+    multiplications : of the elimination, predicted
 
     References
     ----------
-    George and Liu 1989: an eliminated node stands for the clique of its neighbours.
+    George and Liu 1989: an eliminated node represents the clique of its neighbours.
     """
     n = len(starts) - 1
     counts = starts[1:] - starts[:-1]
@@ -76,7 +76,7 @@ def eliminate_least_degrees(
         for w in neighbours[starts[v] : starts[v] + counts[v]]:
             if is_alive[w]:
                 filled = _add(w, mark, stamp, pool, filled)
-            elif is_clique[w]:  # joins the new one
+            elif is_clique[w]:  # joined to the new clique
                 is_clique[w] = False
                 for u in pool[front_start[w] : front_end[w]]:
                     if is_alive[u]:
@@ -84,7 +84,7 @@ def eliminate_least_degrees(
         front_start[v], front_end[v], is_clique[v] = first, filled, True
         front = pool[first:filled]
         for u in front:
-            kept = 0  # no more than before: each loses v or a clique that v has joined
+            kept = 0  # no more than before: each loses v or a clique joined to v
             own = neighbours[starts[u] : starts[u] + counts[u]]
             for w in own:
                 if ((is_alive[w] and stamp[w] != mark) or is_clique[w]) and w != v:
@@ -113,7 +113,7 @@ def eliminate_least_degrees(
 
 @inner
 def _add(u: int, mark: int, stamp: IntArray, pool: IntArray, filled: int) -> int:
-    """Write u to the pool unless it is there; return how much is filled."""
+    """Write u to the pool unless it is there; return the new length."""
     if stamp[u] == mark:
         return filled
     stamp[u] = mark

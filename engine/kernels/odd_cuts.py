@@ -1,7 +1,7 @@
-"""Cuts of dense graphs that separate two terminals, by merging whom no light cut separates.
+"""Cuts of dense graphs that separate two terminals, by merging nodes that no light cut separates.
 
 Scans in the order of attachment (Nagamochi and Ibaraki 1992) merge without a flow; maximum flows
-decide what these leave.
+decide the rest.
 """
 
 import numpy as np
@@ -9,7 +9,7 @@ from numba import njit
 
 from engine.core.arguments import BoolArray, FloatArray, IntArray
 
-SPENT = 1e-16  # residual capacity below this is none
+SPENT = 1e-16  # residual capacity below this counts as 0
 
 
 @njit(cache=True, nogil=True)
@@ -27,17 +27,17 @@ def merge_or_cut(
 
     Parameters
     ----------
-    w : ndarray, shape (k, k), weights among the first m nodes; like the next three, changed.
-    odd, terminal : ndarray, shape (k,), which nodes stand for an odd number, and for whom cuts are
-        looked for.
-    group : ndarray, shape (n,), the node that each of the original ones is in.
-    most_flows : int, maximum flows after which to return, whatever is known.
-    side : ndarray, shape (k,), gets the side of the source of a cut below ``enough``.
+    w : ndarray, shape (k, k), weights among the first m nodes; changed, as are the next three.
+    odd, terminal : ndarray, shape (k,), nodes that represent an odd number, and nodes for which
+        cuts are sought.
+    group : ndarray, shape (n,), the current node of each original one.
+    most_flows : int, maximum flows after which to return in any case.
+    side : ndarray, shape (k,), receives the source side of a cut below ``enough``.
 
     Returns
     -------
     tuple of int, float, bool
-        Nodes left; what the cut weighs, ``enough`` without one; whether flows are left to do.
+        Remaining nodes; weight of the cut, ``enough`` without one; whether flows remain to do.
     """
     for _ in range(most_flows):
         m = _merge_by_scans(w, odd, terminal, group, m, enough)
@@ -55,7 +55,7 @@ def merge_or_cut(
 def contract(
     w: FloatArray, odd: BoolArray, terminal: BoolArray, group: IntArray, m: int, which: BoolArray
 ) -> int:
-    """Merge all of the first m nodes that ``which`` says, in place, to no terminal; return m."""
+    """Merge those of the first m nodes in ``which``, in place, to a non-terminal; return m."""
     first = -1
     for a in range(m):
         if which[a]:
@@ -103,10 +103,10 @@ def _merge(
 def _merge_by_scans(
     w: FloatArray, odd: BoolArray, terminal: BoolArray, group: IntArray, m: int, enough: float
 ) -> int:
-    """Merge neighbours in orders of attachment as long as that merges any; return how many remain.
+    """Merge neighbours in orders of attachment while that merges any; return the remaining number.
 
-    A node that is attached by at least ``enough`` to those before it when its turn comes is not
-    separated from the one before it by less.
+    A node attached by at least ``enough`` to those before it in the order is not separated by less
+    from the one before it.
     """
     into = np.empty(len(terminal), dtype=np.int64)
     attached = np.empty(len(terminal))
@@ -119,7 +119,7 @@ def _merge_by_scans(
             if k > 0 and top >= enough:
                 into[k] = k - 1
                 merged += 1
-            # One pass along the row: who is next is found while all are attached more.
+            # One pass along the row updates all attachments and finds the next node.
             attached[node] = -np.inf
             row, top = w[node], -np.inf
             for a in range(m):
@@ -142,7 +142,7 @@ def _merge_runs(
     order: IntArray,
     into: IntArray,
 ) -> int:
-    """Merge every node with the one before it in ``order`` where ``into`` says so, all at once."""
+    """Merge every node with the one before it in ``order`` if ``into`` is set, all at once."""
     label = np.empty(m, dtype=np.int64)
     count = 0
     for k in range(m):
@@ -185,9 +185,9 @@ def _choose_terminals(
 
 @njit(cache=True, nogil=True)
 def _bounded_flow(w: FloatArray, source: int, sink: int, enough: float, side: BoolArray) -> float:
-    """Return the value of a minimum cut, or ``enough`` if it is that at least (Dinic 1970).
+    """Return the value of a minimum cut, or ``enough`` if it is at least that (Dinic 1970).
 
-    ``side`` (m,) gets True on the source's side where the cut is less.
+    ``side`` (m,) is True on the source's side if the cut is less.
     """
     m = len(w)
     capacity = w.copy()

@@ -1,7 +1,7 @@
 """Exact sums over bipartite perfect matchings: permanents, edge marginals, samples.
 
-Two independent ways. Ryser's formula needs no memory but subtracts large numbers from each other.
-The subset programme keeps 2^n logarithms and only ever adds positive numbers, so it is exact to
+Two independent methods. Ryser's formula needs no memory but subtracts large numbers.
+The subset programme stores 2^n logarithms and only adds positive numbers, so it is exact to
 rounding at every scale of the scores, and its backward table yields marginals and samples.
 """
 
@@ -13,11 +13,11 @@ from engine.core.arguments import FloatArray, IntArray
 
 @njit(cache=True, nogil=True)
 def ryser_permanent(matrix: FloatArray) -> tuple[float, float]:
-    """Permanent of ``matrix`` (n, n) by Ryser's formula, column subsets in Gray-code order.
+    """Return the permanent of ``matrix`` (n, n) by Ryser's formula, columns in Gray-code order.
 
     perm A = sum_S (-1)^(n - |S|) prod_i sum_{j in S} A_ij; one column changes per step, so that a
     step costs n additions and n products. Also returns the sum of the terms' absolute values,
-    whose rounding is what is left of the permanent at worst.
+    whose rounding bounds the error of the permanent.
     """
     n = matrix.shape[0]
     row_sums = np.zeros(n)
@@ -42,7 +42,7 @@ def ryser_permanent(matrix: FloatArray) -> tuple[float, float]:
 
 @njit(cache=True, nogil=True)
 def ryser_derivatives(matrix: FloatArray) -> FloatArray:
-    """Permanents of all minors: entry (i, j) is d perm / d A_ij, shape (n, n).
+    """Return the permanents of all minors: entry (i, j) is d perm / d A_ij, shape (n, n).
 
     Differentiates Ryser's formula: the product over rows loses its factor i (prefix and suffix
     products, never a division), and counts for every column j of the subset.
@@ -78,7 +78,7 @@ def ryser_derivatives(matrix: FloatArray) -> FloatArray:
 
 @njit(cache=True, nogil=True)
 def count_bits(n: int) -> IntArray:
-    """Number of ones in the binary form of 0 .. 2^n - 1, shape (2^n,)."""
+    """Return the number of ones in the binary form of 0 .. 2^n - 1, shape (2^n,)."""
     bits = np.zeros(1 << n, dtype=np.int64)
     for s in range(1, 1 << n):
         bits[s] = bits[s >> 1] + (s & 1)
@@ -87,10 +87,10 @@ def count_bits(n: int) -> IntArray:
 
 @njit(cache=True, nogil=True)
 def complete_rows(scores: FloatArray) -> FloatArray:
-    """Logarithm of the weight with which the last rows can be completed, per set of used columns.
+    """Return the log weight of the completions by the last rows, per set of used columns.
 
-    Entry s (bit j: column j is taken) is log sum of exp(score) over the ways to match rows
-    |s| .. n-1 to the columns outside s; -inf where there is none. Entry 0 is log perm exp(scores).
+    Entry s (bit j: column j is taken) is log sum of exp(score) over the matchings of rows
+    |s| .. n-1 to the columns outside s; -inf if there is none. Entry 0 is log perm exp(scores).
     """
     n = scores.shape[0]
     full = (1 << n) - 1
@@ -116,10 +116,10 @@ def complete_rows(scores: FloatArray) -> FloatArray:
 
 @njit(cache=True, nogil=True)
 def bipartite_marginals(scores: FloatArray, table: FloatArray) -> FloatArray:
-    """Edge marginals (n, n) from ``table = complete_rows(scores)`` with table[0] finite.
+    """Return edge marginals (n, n) from ``table = complete_rows(scores)`` with table[0] finite.
 
-    Pushes the probability that rows 0 .. i-1 use exactly the columns s forward through the sets;
-    every set hands its mass on by the conditional probability of its row's partner.
+    Propagates the probability that rows 0 .. i-1 use exactly the columns s through the sets;
+    every set passes its mass on by the conditional probability of its row's partner.
     """
     n = scores.shape[0]
     bits = count_bits(n)
@@ -143,7 +143,7 @@ def bipartite_marginals(scores: FloatArray, table: FloatArray) -> FloatArray:
 def sample_permutations(
     scores: FloatArray, table: FloatArray, uniforms: FloatArray, partners: IntArray
 ) -> None:
-    """Fill ``partners`` (size, n) with exact independent samples; ``uniforms`` (size, n) in [0, 1).
+    """Write exact independent samples to ``partners`` (size, n); ``uniforms`` (size, n) in [0, 1).
 
     Row by row from the conditional distribution given the columns used so far.
     """
@@ -157,7 +157,7 @@ def sample_permutations(
                 t = s | (1 << j)
                 if t == s or scores[i, j] == -np.inf or table[t] == -np.inf:
                     continue
-                chosen = j  # rounding may leave a sliver of mass: the last possible column takes it
+                chosen = j  # rounding may leave a little mass: the last possible column takes it
                 left -= np.exp(scores[i, j] + table[t] - table[s])
                 if left < 0.0:
                     break

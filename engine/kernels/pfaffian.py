@@ -1,7 +1,7 @@
-"""Pfaffians of sparse skew-symmetric matrices, and the entries of the inverse where K has entries.
+"""Pfaffians of sparse skew-symmetric matrices, and entries of the inverse at the entries of K.
 
-A front is a dense skew-symmetric matrix, kept below the diagonal: the rows of a part of the graph,
-and those of greater parts that elimination has joined to them.
+A front is a dense skew-symmetric matrix, stored below the diagonal: the rows of a part of the
+graph, and those of greater parts that elimination has joined to them.
 """
 
 import numpy as np
@@ -10,8 +10,8 @@ from numba import njit
 from engine.core.arguments import FloatArray, IntArray
 from engine.kernels.compiling import inner
 
-THRESHOLD = 0.1  # of the largest entry of its two columns that a pivot must reach
-WALK = 4  # columns visited from each candidate, from large entry to larger entry
+THRESHOLD = 0.1  # least size of a pivot, relative to the largest entry of its two columns
+WALK = 4  # columns visited from each candidate, from large to larger entries
 
 
 @njit(cache=True, nogil=True)
@@ -27,25 +27,25 @@ def eliminate(
 ) -> tuple[float, IntArray, IntArray, FloatArray]:
     """Return log |Pf K| with the eliminated fronts; -inf if K is singular.
 
-    Pivots are pairs of rows. Rows of a part whose entries among the part are small beside their
-    others wait for the next greater part (delayed pivots).
+    Pivots are pairs of rows. Rows whose entries within their part are small relative to their
+    other entries wait for the next greater part (delayed pivots).
 
     Parameters
     ----------
-    edges : (n_edges, 2), places of K's entries: weights at (first, second), else minus them
-    weights : (n_edges,); where edges are parallel, they are added
+    edges : (n_edges, 2), positions of K's entries: weights at (first, second), else minus them
+    weights : (n_edges,); weights of parallel edges are added
     owner : (n_nodes,), the part of each node
-    nodes, node_ends : (n_nodes,), (n_parts,), nodes part by part, and where each part ends
+    nodes, node_ends : (n_nodes,), (n_parts,), nodes part by part, and the end of each part
     inside, edge_ends : (n_edges,), (n_parts,), edges by the lesser part of their ends, likewise
-    halves : (n_parts, 2), -1 where a part has none; parts are numbered before their halves
+    halves : (n_parts, 2), -1 if a part has none; parts are numbered before their halves
 
     Returns
     -------
     log_pfaffian : float
-    fronts : (n_parts, 4): where each begins in ``members`` and in ``blocks``, its rows, and how
-        many of them are eliminated
+    fronts : (n_parts, 4): start in ``members``, start in ``blocks``, number of rows, and number
+        of eliminated rows
     members : nodes front by front
-    blocks : square matrices front by front: factors, then what is left for the greater part
+    blocks : square matrices front by front: factors, then the rest for the greater part
 
     References
     ----------
@@ -105,9 +105,9 @@ def _gather(
     edges: IntArray,
     here: IntArray,
 ) -> tuple[int, int]:
-    """Write the front's nodes after its own: those that have waited, those of greater parts.
+    """Write the front's nodes after its own: the delayed ones, then those of greater parts.
 
-    Return how many can be eliminated, and how many there are.
+    Return the number that can be eliminated, and the total number.
     """
     for half in halves:
         if half >= 0:
@@ -134,7 +134,7 @@ def _gather(
 
 @inner
 def _add(block: FloatArray, i: int, j: int, value: float) -> None:
-    """Add ``value`` at (i, j) of a skew-symmetric matrix kept below the diagonal."""
+    """Add ``value`` at (i, j) of a skew-symmetric matrix stored below the diagonal."""
     if i > j:
         block[i, j] += value
     else:
@@ -145,7 +145,7 @@ def _add(block: FloatArray, i: int, j: int, value: float) -> None:
 def _add_front(
     block: FloatArray, place: IntArray, front: IntArray, members: IntArray, blocks: FloatArray
 ) -> None:
-    """Add what a half has left."""
+    """Add the remaining matrix of a half to the front."""
     start, at, size, done = front
     rest = blocks[at : at + size * size].reshape(size, size)
     for i in range(done, size):
@@ -156,9 +156,9 @@ def _add_front(
 
 @inner
 def _eliminate_front(block: FloatArray, count: int, own: IntArray) -> tuple[int, float]:
-    """Eliminate pairs of the first ``count`` rows in place; return how many rows, and the logs.
+    """Eliminate pairs of the first ``count`` rows in place; return their number and logs.
 
-    Columns k and k + 1 below a pivot keep what was there when it was eliminated.
+    Columns k and k + 1 below a pivot keep their values at its elimination.
     """
     n = len(block)
     left, right = np.empty(n), np.empty(n)
@@ -201,7 +201,7 @@ def _find_pivot(block: FloatArray, k: int, count: int) -> tuple[int, int]:
 
 @inner
 def _look(block: FloatArray, i: int, k: int, count: int) -> tuple[int, float, float]:
-    """Return the row before ``count`` of column i's largest entry, its size, and that of all."""
+    """Return column i's row of the largest entry before ``count``, its size, and that of all."""
     j, value = -1, 0.0
     for s in range(k, i):
         size = abs(block[i, s])
@@ -219,7 +219,7 @@ def _look(block: FloatArray, i: int, k: int, count: int) -> tuple[int, float, fl
 
 @inner
 def _swap(block: FloatArray, p: int, q: int, own: IntArray) -> None:
-    """Swap two rows and columns of a skew-symmetric matrix kept below the diagonal."""
+    """Swap two rows and columns of a skew-symmetric matrix stored below the diagonal."""
     if p == q:
         return
     if p > q:
@@ -244,7 +244,7 @@ def invert_edges(
     members: IntArray,
     blocks: FloatArray,
 ) -> FloatArray:
-    """Return (K^-1) at (second, first) of each edge, (n_edges,), from ``eliminate``'s answer.
+    """Return (K^-1) at (second, first) of each edge, (n_edges,), from the output of ``eliminate``.
 
     Selected inversion: from the last pivot to the first, only within fronts. Overwrites
     ``blocks``.
@@ -277,7 +277,7 @@ def invert_edges(
 
 @inner
 def _invert_front(block: FloatArray, done: int) -> None:
-    """Write the inverse over a front whose rows from ``done`` on hold theirs already."""
+    """Write the inverse over a front whose rows from ``done`` on already hold theirs."""
     n = len(block)
     left, right = np.empty(n), np.empty(n)
     by_left, by_right = np.empty(n), np.empty(n)
@@ -288,7 +288,7 @@ def _invert_front(block: FloatArray, done: int) -> None:
         by_left[:], by_right[:] = 0.0, 0.0
         for s in range(k + 2, n):
             x, y, row = left[s], right[s], block[s]
-            for r in range(k + 2, n):  # by rows: the inverse is skew
+            for r in range(k + 2, n):  # by rows: the inverse is skew-symmetric
                 by_left[r] -= x * row[r]
                 by_right[r] -= y * row[r]
         cross = 0.0

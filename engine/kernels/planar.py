@@ -1,4 +1,4 @@
-"""Walks around the faces of plane drawings, cycles of a permutation of darts, and orientations."""
+"""Faces of plane drawings: cycles of a permutation of darts, and orientations of edges."""
 
 import numpy as np
 from numba import njit
@@ -8,7 +8,7 @@ from engine.core.arguments import IntArray
 
 @njit(cache=True, nogil=True)
 def walk_cycles(following: IntArray) -> tuple[IntArray, IntArray]:
-    """Return all entries of a permutation cycle by cycle, (n,), and where each cycle ends."""
+    """Return all entries of a permutation cycle by cycle, (n,), and the end of each cycle."""
     n = len(following)
     seen = np.zeros(n, dtype=np.bool_)
     order = np.empty(n, dtype=np.int64)
@@ -35,16 +35,16 @@ def count_cycles(following: IntArray) -> int:
 
 @njit(cache=True, nogil=True)
 def direct_edges(edges: IntArray, rotation: IntArray, darts: IntArray, ends: IntArray) -> IntArray:
-    """Return 1 for each edge directed as it stands, -1 for the others: Kasteleyn's orientation.
+    """Return 1 for each edge directed as stored, -1 for the others: Kasteleyn's orientation.
 
-    A spanning tree is directed at will, and the other edges, a tree of faces, from its leaves.
+    A spanning tree gets any directions; the other edges, a tree of faces, follow from its leaves.
 
     Parameters
     ----------
     edges : (n_edges, 2), of a connected plane graph; edge e has the darts 2 e and 2 e + 1 (back)
-    rotation : (n_nodes, k), the darts of each node, -1 where there are fewer
+    rotation : (n_nodes, k), the darts of each node, -1 for missing ones
     darts : (2 n_edges,), face by face
-    ends : (n_faces,), where each face ends among them
+    ends : (n_faces,), the end of each face among them
     """
     sign = np.zeros(len(edges), dtype=np.int64)
     seen = np.zeros(len(rotation), dtype=np.bool_)

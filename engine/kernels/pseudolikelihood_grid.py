@@ -7,21 +7,21 @@ from numba import njit
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def pseudolikelihood(labels, scores, h_codes, v_codes, h_theta, v_theta, s_adj, h_adj, v_adj):  # type: ignore[no-untyped-def]
-    """Return -sum_i log p(y_i | neighbours) and add the derivatives.
+    """Return -sum_i log p(y_i | neighbours) and add its derivatives to the adjoints.
 
     Parameters
     ----------
     labels : (H, W) bool
     scores : (H, W) float64
     h_theta, v_theta : (n_codes, 4) float64
-    s_adj : (H, W), h_adj, v_adj : (n_codes, 4) float64, added to
+    s_adj : (H, W), h_adj, v_adj : (n_codes, 4) float64, incremented
     """
     height, width = scores.shape
     total = 0.0
     for i in range(height):
         for j in range(width):
-            # A table's row for each label of this pixel, the neighbour's label given: entries
-            # ``a`` and ``a + 2`` where this pixel comes first, ``b`` and ``b + 1`` where second.
+            # A table's entries for both labels of this pixel, given the neighbour's: ``a`` and
+            # ``a + 2`` if this pixel is first in the table, ``b`` and ``b + 1`` if it is second.
             logit = scores[i, j]
             if j + 1 < width:
                 a, code = 1 if labels[i, j + 1] else 0, h_codes[i, j]

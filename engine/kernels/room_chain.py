@@ -1,4 +1,4 @@
-"""Exchanges of who sleeps where: a Markov chain on placements, and the cost of every exchange."""
+"""Exchanges of beds: a Markov chain on placements, and the cost of every exchange."""
 
 import numpy as np
 from numba import njit
@@ -17,7 +17,7 @@ def _room_worth(
     last: int,
     room: int,
 ) -> float:
-    """Value of the people in beds first .. last; -1 is an empty bed."""
+    """Return the value of the people in beds first .. last; -1 is an empty bed."""
     people, scored, liked = 0, 0.0, 0.0
     for k in range(first, last):
         a = bed[k]
@@ -48,13 +48,13 @@ def sweep_beds(
 ) -> float:
     """Propose exchanges of two beds, in place; return the change of the total.
 
-    Step t takes beds movable[choices[t, 0]] and movable[choices[t, 1]]; if they are in different
-    rooms their sleepers change places if the total changes by at least bars[t]. With logarithms of
-    uniform numbers as bars, P(placement) ~ exp(value), each way to fill the beds counted: the
+    Step t takes beds movable[choices[t, 0]] and movable[choices[t, 1]]. If they are in different
+    rooms, their people change places if the total changes by at least bars[t]. With logarithms of
+    uniform numbers as bars, P(placement) ~ exp(value), each assignment of beds counted: the
     proposal is symmetric (Metropolis 1953).
 
-    ``start`` (rooms + 1,) first bed of each room; ``bed`` (beds,) the sleeper or -1; ``likes``
-    (rooms, n) very low where one may not live.
+    ``start`` (rooms + 1,) first bed of each room; ``bed`` (beds,) the person or -1; ``likes``
+    (rooms, n), very low in rooms that are not allowed.
     """
     total = 0.0
     for t in range(len(choices)):
@@ -90,10 +90,10 @@ def weigh_exchanges(
     liked: FloatArray,
     people: IntArray,
 ) -> FloatArray:
-    """Weigh every exchange of one atom: rows (other or -1, room, change, here, there).
+    """Return the changes of every exchange of one atom: (other or -1, room, change, here, there).
 
-    The last room is outside, where nobody is scored. Exchanges that do not fit are left out; those
-    that rules forbid have a change of about -1e7. The tables are those of ``fill_tables``.
+    The last room is outside, where nobody is scored. Exchanges that do not fit are left out;
+    exchanges that rules forbid have a change of about -1e7. The tables are from ``fill_tables``.
     """
     n, rooms = len(sizes), len(capacity)
     out = np.empty((n + rooms, 5))
@@ -135,5 +135,5 @@ def weigh_exchanges(
 
 @inner
 def _total(scored: float, liked: float, people: int, is_outside: bool) -> float:
-    """Value of a room; nobody is scored alone or outside."""
+    """Return the value of a room; nobody is scored alone or outside."""
     return liked + (scored / (people - 1) if people > 1 and not is_outside else 0.0)

@@ -9,7 +9,7 @@ from engine.kernels.compiling import inner
 
 @inner
 def _worth(scored: float, liked: float, people: int) -> float:
-    """Value of a room; nobody is scored alone."""
+    """Return the value of a room; nobody is scored alone."""
     return liked + (scored / (people - 1) if people > 1 else 0.0)
 
 
@@ -28,7 +28,7 @@ def fill_tables(
     liked: FloatArray,
     people: IntArray,
 ) -> None:
-    """Write what swaps need: sums (rooms, n) over the members of each room, and room totals.
+    """Write the tables for swaps: sums (rooms, n) over each room's members, and room totals.
 
     ``wishes`` is (rooms, n), or (0, 0) without bonuses. Room ``outside`` scores nobody.
     """
@@ -72,14 +72,14 @@ def swap_while_better(
     liked: FloatArray,
     people: IntArray,
 ) -> float:
-    """For each atom of ``order`` make its best exchange that gains more than ``least``.
+    """Make the best exchange of each atom of ``order`` if it gains more than ``least``.
 
-    ``likes`` (rooms, n) is what an atom adds to a room by itself, very low where it may not live;
+    ``likes`` (rooms, n) is an atom's own contribution to a room, very low if it may not live there;
     the tables are those of ``fill_tables``, kept up to date. Returns the total gain.
     """
     n, rooms, gained = len(sizes), len(capacity), 0.0
     has_bonus = len(bonus) > 0
-    # What each atom is in its own room; what one atom is in every room: read in order below.
+    # Contribution of each atom to its own room, and of one atom to every room: read in order below.
     score_at_home, like_at_home = np.empty(n), np.empty(n)
     for b in range(n):
         _look_home(b, own_score, likes, room_of, outside, sums, wishes, score_at_home, like_at_home)
@@ -151,65 +151,6 @@ def swap_while_better(
     return gained
 
 
-@njit(cache=True, nogil=True)
-def swap_at_random(
-    first: IntArray,
-    second: IntArray,
-    toll: FloatArray,
-    best_of: IntArray,
-    scores: FloatArray,
-    bonus: FloatArray,
-    own_score: FloatArray,
-    sizes: IntArray,
-    likes: FloatArray,
-    capacity: IntArray,
-    outside: int,
-    must_fill: bool,
-    room_of: IntArray,
-    sums: FloatArray,
-    wishes: FloatArray,
-    scored: FloatArray,
-    liked: FloatArray,
-    people: IntArray,
-) -> float:
-    """Swap atoms ``first[k]`` and ``second[k]`` wherever that loses no more than ``toll[k]``.
-
-    Writes the best placement on the way to ``best_of`` (n,) and returns what it gained, 0 where
-    none was better than the one given; tables are those of ``fill_tables``, kept up to date.
-    """
-    has_bonus, now, best = len(bonus) > 0, 0.0, 0.0
-    for k in range(len(first)):
-        a, b = first[k], second[k]
-        g, h = room_of[a], room_of[b]
-        people_g, people_h = people[g] + sizes[b] - sizes[a], people[h] + sizes[a] - sizes[b]
-        if g == h or outside in (g, h):
-            continue
-        if people_g > capacity[g] or people_h > capacity[h]:
-            continue
-        if must_fill and sizes[a] != sizes[b]:
-            continue
-        score_g = scored[g] - sums[g, a] - own_score[a] + sums[g, b] + own_score[b] - scores[a, b]
-        score_h = scored[h] - sums[h, b] - own_score[b] + sums[h, a] + own_score[a] - scores[a, b]
-        like_g, like_h = liked[g] - likes[g, a] + likes[g, b], liked[h] - likes[h, b] + likes[h, a]
-        if has_bonus:
-            like_g += wishes[g, b] - wishes[g, a] - bonus[a, b]
-            like_h += wishes[h, a] - wishes[h, b] - bonus[a, b]
-        gain = _worth(score_g, like_g, people_g) + _worth(score_h, like_h, people_h)
-        gain -= _worth(scored[g], liked[g], people[g]) + _worth(scored[h], liked[h], people[h])
-        if gain < -toll[k]:
-            continue
-        now += gain
-        for atom, target in ((a, h), (b, g)):
-            _move(
-                atom, target, scores, bonus, own_score, sizes, likes, outside,
-                room_of, sums, wishes, scored, liked, people,
-            )  # fmt: skip
-        if now > best:
-            best = now
-            best_of[:] = room_of
-    return best
-
-
 @inner
 def _look_home(
     b: int,
@@ -222,7 +163,7 @@ def _look_home(
     score_at_home: FloatArray,
     like_at_home: FloatArray,
 ) -> None:
-    """Write what an atom adds to the room that it is in."""
+    """Write an atom's contribution to its current room."""
     h = room_of[b]
     score_at_home[b] = sums[h, b] + own_score[b] if h != outside else 0.0
     like_at_home[b] = likes[h, b]
@@ -247,7 +188,7 @@ def move_atoms(
     liked: FloatArray,
     people: IntArray,
 ) -> None:
-    """Move atoms to rooms, keeping the tables up to date; limits are the caller's."""
+    """Move atoms to rooms and update the tables; the caller checks the limits."""
     for k in range(len(atoms)):
         _move(
             atoms[k], targets[k], scores, bonus, own_score, sizes, likes, outside,
@@ -276,7 +217,7 @@ def _move(
     people[g] -= sizes[a]
     liked[g] -= likes[g, a]
     if g != outside:
-        # The diagonal of the scores is 0: an atom is in its own sums with nothing.
+        # The diagonal of the scores is 0: an atom contributes nothing to its own sums.
         scored[g] -= sums[g, a] + own_score[a]
         for x in range(n):
             sums[g, x] -= scores[a, x]

@@ -2,9 +2,9 @@
 
 The reduced value of a group of m atoms is a sum over its pairs once node prices are spread over
 them, a_ij = P_ij - (price_i + price_j) / (m - 1) - w / (m (m - 1) / 2). A group whose sum exceeds d
-holds a subset of k atoms whose sum exceeds d k (k - 1) / (m (m - 1)): the one without the atom that
-contributes least. So every such group is reached from a pair by adding, at each step, an atom that
-contributes least to the new set, and each group along one path only.
+contains a subset of k atoms whose sum exceeds d k (k - 1) / (m (m - 1)): the group without the atom
+that contributes least. So every such group is reached from a pair by adding, at each step, an atom
+that contributes least to the new set, and each group along one path only.
 """
 
 from typing import Any
@@ -25,13 +25,13 @@ from engine.kernels.room_sets import (
     weigh_joining,
 )
 
-KEPT = 4  # best groups remembered an atom; more enter the master in later rounds
+KEPT = 4  # best groups remembered per atom; more enter the master in later rounds
 
-NEXT_ROOT, WRITTEN, WORK, CUT_OFF = 0, 1, 2, 3  # what ``progress`` counts
-WEIGHING = 8  # entries that weighing one extension takes as long as
+NEXT_ROOT, WRITTEN, WORK, CUT_OFF = 0, 1, 2, 3  # indices of ``progress``
+WEIGHING = 8  # cost of weighing one extension, in entries read
 
 EXTENSION = np.dtype([("atom", np.int64), ("room", np.int64), ("value", np.float64)])
-"""What a set may be extended by: an atom, the room that the new set stays in, and its value."""
+"""Extension of a set: an atom, the room in which the new set stays, and its value."""
 
 
 @njit(cache=True, nogil=True)
@@ -54,7 +54,6 @@ def extend_pairs(
     room_atom: IntArray,
     room_refund: FloatArray,
     room_base: FloatArray,
-    width: int,
     keeps_all: bool,
     budget: int,
     root_budget: int,
@@ -67,28 +66,27 @@ def extend_pairs(
 
     Parameters
     ----------
-    scores, bonus : (n, n) pair scores, and what is added to scale * scores; bonus may be (0, 0).
+    scores, bonus : (n, n) pair scores, and the sum added to scale * scores; bonus may be (0, 0).
     sizes : (n,) people of each atom; full_price : (n,) inf for atoms that are not allowed.
-    base : price of the room; room_base : what more a room costs that atoms may stay in.
-    slack : differences that rounding may have made.
-    roots : (r, 3) pairs and the room that they stay in, -1 for any room of the kind.
-    stay_start, stay_room, stay_refund : rooms that an atom may stay in, and what it then gains;
+    base : price of the room; room_base : extra price of a room in which atoms may stay.
+    slack : allowance for rounding errors.
+    roots : (r, 3) pairs and the room in which they stay, -1 for any room of the kind.
+    stay_start, stay_room, stay_refund : rooms in which an atom may stay, and its gain there;
         room_start, room_atom, room_refund : the same by room. All empty for none.
-    width : extensions followed from a set, best first; n for an exact search.
     keeps_all : whether every group is written, or only those among the best few of an atom.
-    budget : work of one call, in entries read; another call goes on with the next root.
-    root_budget : work below one root; what is cut off is counted, and nothing follows it.
-    top : (n, KEPT) best values an atom, ascending; updated.
+    budget : work of one call, in entries read; another call continues with the next root.
+    root_budget : work below one root; roots cut off are counted, and end the search.
+    top : (n, KEPT) best values per atom, ascending; updated.
     groups : (g, n_members + 1) the groups found and their room; values : (g,).
-    progress : (4,) next root, groups written, work, roots cut off. Groups that no longer fit are
-        noted in ``top`` all the same.
+    progress : (4,) next root, groups written, work, roots cut off. Groups without space are still
+        recorded in ``top``.
     """
     n, m = len(full_price), n_members
     price, stays = full_price.copy(), (stay_start, stay_room, stay_refund, room_base)
     end = progress[WORK] + budget
     levels, sets = make_levels(m, least, slack), np.zeros(m, dtype=SET)
     extensions = np.empty((m, n + len(stay_room)), dtype=EXTENSION)
-    # In row k: sums of the pairs of each of the first k members, and of any atom, with all of them.
+    # Row k: pair sums with the first k members, of each of these members and of any atom.
     within, sums = np.zeros((m, m)), np.zeros((m, n))
     members, joins = np.full(m, -1, dtype=np.int64), np.zeros(m)
     sets[0].room, sets[0].people = -1, n_people
@@ -97,7 +95,7 @@ def extend_pairs(
         first, fixed = roots[root, 0], roots[root, 2]
         progress[NEXT_ROOT] += 1
         root_end = progress[WORK] + root_budget
-        if members[0] != first:  # roots that begin alike follow one another
+        if members[0] != first:  # roots with the same first atom are consecutive
             add_pairs(first, scores, bonus, scale, sums[0], sums[1])
         _enter(fixed, price, full_price, room_start, room_atom, room_refund)
         for k in range(2):
@@ -123,9 +121,6 @@ def extend_pairs(
                         *(depth, levels, slack, scores, bonus, scale, sizes, price, full_price),
                         *(stays, members, joins, within, sums, sets, extensions[depth]),
                     )
-                if sets[depth].count > width:
-                    _put_best_first(extensions[depth], sets[depth].count, width)
-                    sets[depth].count = width
                 if depth + 1 == m:
                     whole = extensions[depth, : sets[depth].count]
                     _note_groups(whole, keeps_all, members, top, groups, values, progress)
@@ -145,7 +140,7 @@ def extend_pairs(
             else:
                 if following < sets[depth].count:
                     progress[CUT_OFF] += 1
-                # Nothing left below this set; the room that it fixed is free again.
+                # Nothing left below this set; its fixed room is free again.
                 if depth == 2 or room != sets[depth - 1].room:
                     _leave(room, price, full_price, room_start, room_atom)
                 depth -= 1
@@ -168,9 +163,9 @@ def _list_atoms(
     sets: NDArray[Any],
     out: NDArray[Any],
 ) -> int:
-    """List the atoms that a set may be extended by in the room that it is in, or in any.
+    """List the atoms that may extend a set in its room, or in any.
 
-    Returns how many were weighed.
+    Return the number of atoms weighed.
     """
     m, rest, room, people = len(members), sets[depth].rest, sets[depth].room, sets[depth].people
     per_node, uneven = levels[depth + 1].per_node, levels[depth + 1].uneven
@@ -209,10 +204,10 @@ def _list_stays(
     sets: NDArray[Any],
     out: NDArray[Any],
 ) -> int:
-    """List besides the atoms that a set in any room may be extended by where they may stay.
+    """Add to the list the extensions of a set without fixed room by atoms that may stay in a room.
 
-    ``stays``: the first place of each atom, the rooms and refunds there, and what rooms cost more.
-    Returns how many were weighed.
+    ``stays``: first index of each atom, the rooms and refunds there, and the rooms' extra prices.
+    Return the number of extensions weighed.
     """
     stay_start, stay_room, stay_refund, room_base = stays
     m, rest, people = len(members), sets[depth].rest, sets[depth].people
@@ -241,20 +236,6 @@ def _list_stays(
 
 
 @inner
-def _put_best_first(extensions: NDArray[Any], count: int, width: int) -> None:
-    """Bring the best ``width`` extensions to the front."""
-    for k in range(width):
-        best = k
-        for c in range(k + 1, count):
-            if extensions[c].value > extensions[best].value:
-                best = c
-        front, other = extensions[k], extensions[best]
-        front.atom, other.atom = other.atom, front.atom
-        front.room, other.room = other.room, front.room
-        front.value, other.value = other.value, front.value
-
-
-@inner
 def _note_groups(
     extensions: NDArray[Any],
     keeps_all: bool,
@@ -264,7 +245,7 @@ def _note_groups(
     values: FloatArray,
     progress: IntArray,
 ) -> None:
-    """Write the whole groups that extensions make of a set of one atom less."""
+    """Write the complete groups made by extensions of a set with one atom less."""
     m = len(members)
     for c in range(len(extensions)):
         last = extensions[c]
@@ -287,7 +268,7 @@ def _remember(
     value: float,
     top: FloatArray,
 ) -> bool:
-    """Note a group's value with its atoms; whether it is among the best few of one of them."""
+    """Record a group's value for its atoms; return True if it is among the best few of one."""
     is_kept = False
     for k in range(count):
         row = top[members[k]]
@@ -310,7 +291,7 @@ def _enter(
     room_atom: IntArray,
     room_refund: FloatArray,
 ) -> None:
-    """Lower the prices of those who may stay in the room."""
+    """Lower the prices of atoms that may stay in the room."""
     if room >= 0:
         for e in range(room_start[room], room_start[room + 1]):
             price[room_atom[e]] = full_price[room_atom[e]] - room_refund[e]
@@ -320,7 +301,7 @@ def _enter(
 def _leave(
     room: int, price: FloatArray, full_price: FloatArray, room_start: IntArray, room_atom: IntArray
 ) -> None:
-    """Restore the prices of those who may stay in the room."""
+    """Restore the prices of atoms that may stay in the room."""
     if room >= 0:
         for e in range(room_start[room], room_start[room + 1]):
             price[room_atom[e]] = full_price[room_atom[e]]
@@ -330,7 +311,7 @@ def _leave(
 def _holds(
     members: IntArray, count: int, room: int, stay_start: IntArray, stay_room: IntArray
 ) -> bool:
-    """Whether one of the members may stay in the room: such sets are reached with it fixed."""
+    """Return True if a member may stay in the room: such sets are reached with it fixed."""
     for k in range(count):
         for e in range(stay_start[members[k]], stay_start[members[k] + 1]):
             if stay_room[e] == room:

@@ -1,4 +1,4 @@
-"""Pairs that begin a group: in any room, or in one that an atom may stay in; what pairs bound."""
+"""Pairs that begin a group, in any room or one where an atom may stay; bounds from pairs."""
 
 import numpy as np
 from numba import njit
@@ -17,8 +17,8 @@ def positive_pairs(
 ) -> int:
     """List pairs i < j with scale scores_ij + bonus_ij - price_i - price_j > threshold.
 
-    ``bonus`` is (n, n), or (0, 0) for none. ``out`` (k, 2) is filled as far as it goes; the number
-    of pairs is returned, which may be larger.
+    ``bonus`` is (n, n), or (0, 0) for none. ``out`` (k, 2) is filled up to its length. Return the
+    number of pairs, which may be larger.
     """
     n = len(price)
     count = 0
@@ -50,7 +50,7 @@ def largest_sums(
 ) -> None:
     """Write half the sum of the ``n_others`` largest a_ij of every atom i, at least 0.
 
-    Summed over the atoms of a group it bounds the group's reduced value, whatever the group.
+    Summed over the atoms of a group, it bounds the group's reduced value, for any group.
     """
     n = len(price)
     has_bonus = len(bonus) > 0
@@ -93,18 +93,18 @@ def positive_stays(
     roots: IntArray,
     values: FloatArray,
 ) -> int:
-    """List pairs with a room that one of them may stay in, worth more than ``bar`` there.
+    """List pairs with a room in which one of them may stay, worth more than ``bar`` there.
 
-    A pair is worth scale scores_ij + bonus_ij - per_node (cost_i + cost_j) - room_cost of the room,
-    where those who may stay in it cost their refund less. ``bonus`` is (n, n), or (0, 0) for none.
-    ``room_start`` (R + 1,), ``room_atom``, ``room_refund`` list who may stay, room by room.
-    ``roots`` (k, 3): first, second, room; and ``values`` (k,) are filled as far as they go. The
-    number of pairs is returned, which may be larger.
+    A pair has the value scale scores_ij + bonus_ij - per_node (cost_i + cost_j) - room_cost of the
+    room; atoms that may stay in it cost their refund less. ``bonus`` is (n, n), or (0, 0) for none.
+    ``room_start`` (R + 1,), ``room_atom``, ``room_refund`` list these atoms room by room.
+    ``roots`` (k, 3): first, second, room; and ``values`` (k,) are filled up to their length. Return
+    the number of pairs, which may be larger.
     """
     n, count = len(cost), 0
     price = cost.copy()
     has_bonus = len(bonus) > 0
-    place = np.full(n, -1, dtype=np.int64)  # of an atom among those who may stay in this room
+    place = np.full(n, -1, dtype=np.int64)  # the atom itself if it may stay in this room
     for room in range(len(room_start) - 1):
         first, end = room_start[room], room_start[room + 1]
         for e in range(first, end):
@@ -114,7 +114,7 @@ def positive_stays(
             a = room_atom[e]
             least = bar + per_node * price[a] + room_cost[room]
             for v in range(n):
-                if v == a or (place[v] >= 0 and v < a):  # of two who may stay, once
+                if v == a or (place[v] >= 0 and v < a):  # two that may stay are listed once
                     continue
                 value = scale * scores[a, v] - per_node * price[v]
                 if has_bonus:

@@ -1,4 +1,4 @@
-"""One set of atoms on the way to a group: what its pairs are worth, and what may join it."""
+"""Partial groups: the pair values of a set of atoms, and the atoms that may join it."""
 
 from typing import Any
 
@@ -10,31 +10,31 @@ from engine.kernels.compiling import inner, step
 
 LEVEL = np.dtype(
     [
-        ("need", np.float64),  # a set of k atoms is worth more, else no group below it is
-        ("per_node", np.float64),  # part of the price of each atom that the set is charged
-        ("uneven", np.float64),  # part of it that the set of one atom less is charged
-        ("part", np.float64),  # part of the price of the room
+        ("need", np.float64),  # sets of k atoms worth less lead to no group
+        ("per_node", np.float64),  # share of the price of each atom that the set is charged
+        ("uneven", np.float64),  # share of it that the set of one atom less is charged
+        ("part", np.float64),  # share of the price of the room
     ]
 )
-"""What sets of k atoms are measured by, in row k."""
+"""Thresholds and shares for sets of k atoms, in row k."""
 
 SET = np.dtype(
     [
-        ("room", np.int64),  # that it stays in, -1 for any
-        ("people", np.int64),  # how many are still wanted
+        ("room", np.int64),  # in which it stays, -1 for any
+        ("people", np.int64),  # number of people still needed
         ("worth", np.float64),  # of its pairs
         ("price", np.float64),  # of its atoms
         ("rest", np.float64),  # what it adds to the value of an extension
         ("count", np.int64),  # extensions
-        ("following", np.int64),  # the next of them to be followed
+        ("following", np.int64),  # the next extension to follow
     ]
 )
-"""The set of k atoms on the way to a group, in row k: the first k members."""
+"""Partial group of k atoms, in row k: the first k members."""
 
 
 @inner
 def make_levels(m: int, least: float, slack: float) -> NDArray[Any]:
-    """Return what sets of any number of atoms are measured by, for groups of m."""
+    """Return thresholds and shares for sets of any number of atoms, for groups of m."""
     levels = np.zeros(m + 1, dtype=LEVEL)
     for k in range(2, m + 1):
         levels[k].need = least * k * (k - 1) / (m * (m - 1.0)) - slack
@@ -53,7 +53,7 @@ def add_pairs(
     before: FloatArray,
     out: FloatArray,
 ) -> None:
-    """Write sums of pairs (n,) with those before and a new atom."""
+    """Write the pair sums (n,) with the previous members and a new atom."""
     own = scores[new]
     if len(bonus) > 0:
         liked = bonus[new]
@@ -79,7 +79,7 @@ def append_atom(
     within: FloatArray,
     sets: NDArray[Any],
 ) -> None:
-    """Go from the set of ``depth`` atoms to that with a new one, in a room or in any."""
+    """Extend the set of ``depth`` atoms by a new one, in a room or in any."""
     weigh_joining(members, depth, new, scores, bonus, scale, joins)
     total = 0.0
     for k in range(depth):
@@ -95,7 +95,7 @@ def append_atom(
 
 @inner
 def can_complete(n_people: int, n_atoms: int) -> bool:
-    """Whether so many atoms more can bring the people who are still wanted."""
+    """Return True if ``n_atoms`` more atoms can have exactly ``n_people`` people."""
     return n_people >= n_atoms if n_atoms > 0 else n_people == 0
 
 
@@ -109,7 +109,7 @@ def weigh_joining(
     scale: float,
     out: FloatArray,
 ) -> bool:
-    """Write the pair values of a new atom with the members; False if it is one of them."""
+    """Write the pair values of a new atom with the members; return False if it is a member."""
     for k in range(count):
         if members[k] == new:
             return False
@@ -132,9 +132,9 @@ def is_least(
     share: float,
     slack: float,
 ) -> bool:
-    """Whether the new atom contributes least to the set.
+    """Return True if the new atom contributes least to the set.
 
-    Of those within ``slack`` of the least, so that rounding decides nothing, the one with the
+    Among those within ``slack`` of the least, so that rounding decides nothing, the one with the
     largest index counts. ``within[k]`` sums the pairs of member k inside the old set, ``joins`` are
     the pair values of the new atom with the members, ``total`` their sum.
     """

@@ -1,4 +1,4 @@
-"""The node problem of the Bethe entropy of matchings: one maximum over the simplex per row."""
+"""Node problem of the Bethe entropy of matchings: one maximum over the simplex per row."""
 
 import numpy as np
 from numba import njit
@@ -6,28 +6,28 @@ from numba import njit
 from engine.core.arguments import FloatArray
 
 WIDEST = 40.0
-"""Nats above the smallest multiplier: exp(-2 * 40) is far below rounding."""
+"""Range of multipliers above the smallest, nats: exp(-2 * 40) is far below rounding."""
 
 MAX_ROOT_STEPS = 60
-"""Newton needs about six; halving alone would need as many as this."""
+"""Limit of root steps: Newton needs about six; bisection alone would need this many."""
 
 ROOT_TOLERANCE = 1e-12
-"""Relative error of what the others take from the largest entry."""
+"""Relative error of the amount that the others take from the largest entry."""
 
 
 @njit(cache=True, nogil=True)
 def lower_branch(log_product: float) -> float:
-    """The x <= 1/2 with x (1 - x) = exp(log_product), log_product <= log 1/4."""
+    """Return the x <= 1/2 with x (1 - x) = exp(log_product), log_product <= log 1/4."""
     product = np.exp(log_product)
     return float(2.0 * product / (1.0 + np.sqrt(max(1.0 - 4.0 * product, 0.0))))
 
 
 @njit(cache=True, nogil=True)
 def surplus(scores: FloatArray, top: int, is_upper: bool, multiplier: float) -> tuple[float, float]:
-    """sum_j x_j - 1 with x_j (1 - x_j) = exp(2 (scores_j - multiplier)), and its slope.
+    """Return sum_j x_j - 1 with x_j (1 - x_j) = exp(2 (scores_j - multiplier)), and its slope.
 
-    All on the lower branch, except entry ``top`` if ``is_upper``: then x_top = 1 - y, and the two
-    ones cancel before they can hide how small the rest is.
+    All are on the lower branch, except entry ``top`` if ``is_upper``: then x_top = 1 - y, and both
+    ones cancel exactly, which keeps a small remainder precise.
     """
     total = 0.0 if is_upper else -1.0
     slope = 0.0
@@ -45,13 +45,13 @@ def surplus(scores: FloatArray, top: int, is_upper: bool, multiplier: float) -> 
 
 @njit(cache=True, nogil=True)
 def maximum_over_simplex(scores: FloatArray) -> float:
-    """max over the simplex of <scores, x> + 1/2 sum_j (1 - x_j) log(1 - x_j) - x_j log x_j.
+    """Maximise <scores, x> + 1/2 sum_j (1 - x_j) log(1 - x_j) - x_j log x_j over the simplex.
 
     The entropy is concave on the simplex, though not off it. Stationary points have
-    x_j (1 - x_j) = exp(2 (scores_j - u)) with at most one x_j above 1/2. Where the largest exp(2
-    score) is at least the sum of the others, the vertex is the maximum: a row of the Bethe
-    permanent then has no reason to leave it. Otherwise u is found by Newton steps inside a
-    shrinking bracket; whatever u is left, the value returned is a bound from above. O(n) a step.
+    x_j (1 - x_j) = exp(2 (scores_j - u)) with at most one x_j above 1/2. If the top exp(2 score)
+    is at least the sum of the others, the vertex is the maximum: a row of the Bethe permanent then
+    stays there. Otherwise u is found by Newton steps inside a shrinking bracket; the returned value
+    is an upper bound for any final u. O(n) per step.
     """
     n = len(scores)
     top = 0
@@ -87,10 +87,10 @@ def maximum_over_simplex(scores: FloatArray) -> float:
 
 @njit(cache=True, nogil=True)
 def bounded_value(scores: FloatArray, top: int, is_upper: bool, multiplier: float) -> float:
-    """Objective at the point of ``multiplier``, plus what concavity lets the maximum exceed it.
+    """Return the objective at the point of ``multiplier`` plus a bound on the gap, by concavity.
 
-    The point is put on the simplex first, x_top as 1 minus the others, so that the sum is a bound
-    from above for every multiplier.
+    The point is first moved to the simplex, with x_top as 1 minus the others, so that the sum is an
+    upper bound for every multiplier.
     """
     n = len(scores)
     points = np.zeros(n)
@@ -115,7 +115,7 @@ def bounded_value(scores: FloatArray, top: int, is_upper: bool, multiplier: floa
 
 @njit(cache=True, nogil=True)
 def sum_of_maxima(scores: FloatArray) -> float:
-    """Sum over the rows of ``scores`` (n, m) of the maximum over the simplex."""
+    """Return the sum over the rows of ``scores`` (n, m) of the maximum over the simplex."""
     total = 0.0
     for i in range(scores.shape[0]):
         total += maximum_over_simplex(scores[i])

@@ -3,12 +3,12 @@
 For five numbers s = (red, green, blue, x, y) in [0, 1] and every binary vector c, the features
 cos(c.s) and sin(c.s) are the real and imaginary part of prod_k exp(i c_k s_k). A weighted sum of
 all 64 is the real part of a polynomial that is linear in each exp(i s_k): it is evaluated by
-contracting one factor at a time, on whole rows, from three bytes a pixel. Bit k of the index of
-c stands for s_k in the order red, green, blue, x, y.
+contracting one factor at a time, on whole rows, from three bytes per pixel. Bit k of the index of
+c represents s_k in the order red, green, blue, x, y.
 
-The loops over columns hold neither a table nor a branch, so that the compiler runs them on several
+The loops over columns have no table and no branch, so that the compiler runs them on several
 pixels at once: the phases of a row's colours are looked up before, and the four products of green
-and blue are taken one after the other.
+and blue are computed one after the other.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ from engine.core.arguments import FloatArray, IntArray
 from engine.kernels.compiling import inner
 
 N_SINUSOIDS = 32
-"""Binary vectors of length 5; each gives a cosine and a sine."""
+"""Number of binary vectors of length 5; each gives a cosine and a sine."""
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
@@ -30,7 +30,7 @@ def sum_sinusoids(colours, weights, scores):  # type: ignore[no-untyped-def]
     ----------
     colours : (H, W, 3) uint8
     weights : (64,) float64, cosines before sines
-    scores : (H, W) float64, written
+    scores : (H, W) float64, output
     """
     height, width = colours.shape[0], colours.shape[1]
     cosine, sine = colour_phases()
@@ -63,13 +63,13 @@ def sum_sinusoids(colours, weights, scores):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, fastmath={"contract", "reassoc"})
 def project_on_sinusoids(colours, residual, statistics):  # type: ignore[no-untyped-def]
-    """Write the sums over pixels of residual times each feature: the transpose of the above.
+    """Write the sums over pixels of residual times each feature: the transpose of `sum_sinusoids`.
 
     Parameters
     ----------
     colours : (H, W, 3) uint8
     residual : (H, W) float64
-    statistics : (64,) float64, written; cosines before sines
+    statistics : (64,) float64, output; cosines before sines
     """
     height, width = colours.shape[0], colours.shape[1]
     cosine, sine = colour_phases()
@@ -132,20 +132,20 @@ def _look_up_phases(
 
 @njit(cache=True, nogil=True)
 def colour_phases():  # type: ignore[no-untyped-def]
-    """Cosine and sine of the 256 intensities scaled to [0, 1]; two arrays of shape (256,)."""
+    """Return cosine and sine of the 256 intensities scaled to [0, 1]; two arrays (256,)."""
     steps = np.arange(256) / 255.0
     return np.cos(steps), np.sin(steps)
 
 
 @njit(cache=True, nogil=True)
 def position_phases(length):  # type: ignore[no-untyped-def]
-    """Cosine and sine of the pixel centres along a side scaled to [0, 1]; shape (length,)."""
+    """Return cosine and sine of pixel centres along a side scaled to [0, 1]; shape (length,)."""
     centres = (np.arange(length) + 0.5) / length
     return np.cos(centres), np.sin(centres)
 
 
 def sinusoid_rows(colours: NDArray[np.uint8], pixels: IntArray) -> FloatArray:
-    """The features of the pixels with the given flat indices, shape (n, 64)."""
+    """Return the features of the pixels with the given flat indices, shape (n, 64)."""
     height, width = colours.shape[:2]
     rows, columns = np.divmod(pixels, width)
     base = np.column_stack(

@@ -1,4 +1,4 @@
-"""All odd sets of few nodes that little leaves: branch and bound."""
+"""Branch and bound over all odd sets of few nodes with small cuts."""
 
 import numpy as np
 from numba import njit
@@ -18,30 +18,30 @@ def find_small_odd_sets(
     budget: int,
     found: BoolArray,
 ) -> tuple[int, float, bool]:
-    """Look at every odd set of 3 .. ``largest`` nodes that less than ``target`` <= 1 may leave.
+    """Search every odd set of 3 .. ``largest`` nodes whose cut may be less than ``target`` <= 1.
 
-    Two nodes with a marginal above 1/2 are a unit: no such set splits two units, hence it is one
-    node, from whose unit the other is left out, or a node without one, and whole units. Branch and
-    bound from there: with S taken in and Q yet to come, cut(S + Q) = cut(S) + cut(Q) - 2 x(S, Q),
-    and of Q every unit leaves at least its ``spare``. The unit that gains most is taken in, then
-    left out; nothing is looked at further where all gains together do not reach the target.
+    Two nodes with a marginal above 1/2 are a unit. No such set splits two units, hence it is one
+    node, whose unit's other node is left out, or a node without a unit, and whole units. Branch and
+    bound from there: with S included and Q still to add, cut(S + Q) = cut(S) + cut(Q) - 2 x(S, Q),
+    and every unit of Q has a cut of at least its ``spare``. The unit with the largest gain is
+    included, then left out; branches whose gains together do not reach the target are cut off.
 
     Parameters
     ----------
     tau : ndarray, shape (n, n); sums : (n,), its row sums.
-    partner : ndarray, shape (n,), the other of the unit, -1 without one.
+    partner : ndarray, shape (n,), the other node of the unit, -1 without one.
     spare : ndarray, shape (largest, n)
-        Row r: what leaves a unit, given at its first node, among r nodes at most, its own included.
-    found : ndarray, shape (m, n), gets up to m of the sets that less than ``target`` leaves.
+        Row r: the least cut of a unit, at its first node, within r nodes at most, its own included.
+    found : ndarray, shape (m, n), receives up to m of the sets with a cut below ``target``.
 
     Returns
     -------
     tuple of int, float, bool
-        Sets found; the smallest cut seen, inf without one, which is the smallest of all if below
-        the target; whether the search was finished within ``budget`` branchings.
+        Number of sets found; the smallest cut seen, inf for none, which is the smallest of all if
+        below the target; whether the search was finished within ``budget`` branchings.
     """
     n = len(tau)
-    mark = np.zeros(n, dtype=np.int64)  # 1 taken in, -1 left out
+    mark = np.zeros(n, dtype=np.int64)  # 1 included, -1 left out
     members = np.empty(largest + 1, dtype=np.int64)
     branch = np.empty(n + 1, dtype=np.int64)
     count, least, steps = 0, np.inf, 0
@@ -73,7 +73,7 @@ def find_small_odd_sets(
                 if partner[chosen] >= 0:
                     size = _take(tau, gain, mark, members, size, partner[chosen])
                 continue
-            # Back to the last unit that was taken in: leave it out instead.
+            # Back to the last included unit: leave it out instead.
             while depth > 0 and mark[branch[depth - 1]] == -1:
                 depth -= 1
                 _mark_unit(mark, partner, branch[depth], 0)
@@ -94,7 +94,7 @@ def find_small_odd_sets(
 def _take(
     tau: FloatArray, gain: FloatArray, mark: IntArray, members: IntArray, size: int, node: int
 ) -> int:
-    """Take a node into the set; return the new size."""
+    """Add a node to the set; return the new size."""
     members[size] = node
     mark[node] = 1
     gain += tau[node]
@@ -110,7 +110,7 @@ def _mark_unit(mark: IntArray, partner: IntArray, node: int, value: int) -> None
 
 @inner
 def _note_set(found: BoolArray, count: int, members: IntArray, size: int) -> int:
-    """Add the set unless it is there; return the number of sets."""
+    """Add the set unless it is already there; return the number of sets."""
     for k in range(count):
         same = True
         for a in range(size):
@@ -132,10 +132,10 @@ def _best_growth(
     room: int,
     is_odd: bool,
 ) -> tuple[int, float]:
-    """Return the undecided unit that gains most, and by how much growth may lower the cut.
+    """Return the undecided unit with the largest gain, and a bound on the decrease of the cut.
 
-    An odd set may stay as it is, so that only gains above 0 count; an even one has to take in a
-    single node at least, whatever that costs.
+    An odd set may stay as it is, so that only gains above 0 count; an even one must include at
+    least one single node, at any cost.
     """
     chosen, top, total, single = -1, -np.inf, 0.0, -np.inf
     for j in range(len(gain)):
@@ -143,7 +143,7 @@ def _best_growth(
             continue
         toward = gain[j] if partner[j] < 0 else gain[j] + gain[partner[j]]
         value = 2.0 * toward - spare[j]
-        total += max(value, 0.0)  # or as often as there is room for the largest, if that is less
+        total += max(value, 0.0)  # or the largest times the remaining places, if that is less
         if partner[j] < 0:
             single = max(single, value)
         if value > top:

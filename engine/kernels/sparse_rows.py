@@ -1,4 +1,4 @@
-"""Sums over rows that have few entries other than zero."""
+"""Sums over rows with few nonzero entries."""
 
 from numba import njit
 

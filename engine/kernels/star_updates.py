@@ -4,9 +4,9 @@
              + sum_i (1/beta) log sum exp beta (theta_i + sum_e delta_ei)
 
 ``messages`` holds delta and ``sent`` holds a_ei(x_i) = (1/beta) log sum_{x_j} exp beta (theta_e -
-delta_ej), both one entry a label of the node at each edge end (number 2 e + k). The star update
-at node i is then delta_ei = a_ei - (theta_i + sum_c a_ci) / (N_i + 1), in closed form; it
-changes only what is sent to the neighbours. beta = inf gives the unsmoothed (max) updates.
+delta_ej), both with one entry per label of the node at each edge end (number 2 e + k). The star
+update at node i is then delta_ei = a_ei - (theta_i + sum_c a_ci) / (N_i + 1), in closed form; it
+changes only the messages to the neighbours. beta = inf gives the unsmoothed (max) updates.
 
 References: Meshi, Jaakkola and Globerson 2012, equation 10 and section 4.4.
 """
@@ -31,7 +31,7 @@ def send_to(
     sent: FloatArray,
     work: FloatArray,
 ) -> None:
-    """Recompute what the edge sends to its ``end``."""
+    """Recompute the message of an edge to its ``end``."""
     cards, edges, _, edge_start, _, _, message_start = layout
     e = end // 2
     first = end % 2 == 0
@@ -50,7 +50,7 @@ def send_to(
 def refresh(
     beta: float, layout: Layout, scores: FloatArray, messages: FloatArray, sent: FloatArray
 ) -> None:
-    """Recompute all of ``sent``: after beta has changed."""
+    """Recompute all of ``sent`` after a change of beta."""
     cards = layout[0]
     work = np.empty(cards.max())
     for end in range(2 * layout[1].shape[0]):
@@ -125,7 +125,7 @@ def update_in_order(
     messages: FloatArray,
     sent: FloatArray,
 ) -> None:
-    """Star updates at the nodes of ``order``, repetitions allowed: cyclic or stochastic."""
+    """Apply star updates at the nodes of ``order``, with repetitions: cyclic or stochastic."""
     work = np.empty(layout[0].max())
     for node in order:
         star_update(node, beta, layout, scores, messages, sent, work)
@@ -133,7 +133,7 @@ def update_in_order(
 
 @njit(cache=True, nogil=True)
 def _sift(slot: int, heap: IntArray, place: IntArray, priority: FloatArray) -> None:
-    """Restore the heap of largest priority after the one at ``slot`` has changed."""
+    """Restore the heap of largest priority after the entry at ``slot`` has changed."""
     n = heap.shape[0]
     node = heap[slot]
     while slot > 0:
@@ -167,7 +167,7 @@ def update_greedily(
     messages: FloatArray,
     sent: FloatArray,
 ) -> None:
-    """``count`` star updates, each at the node of largest gradient, kept in a priority queue."""
+    """Apply ``count`` star updates, each at the node of largest gradient, by a priority queue."""
     cards, edges, _, _, incident_start, incident_edge, _ = layout
     n = cards.shape[0]
     work = np.empty((2, cards.max()))
@@ -192,7 +192,7 @@ def update_greedily(
 
 @njit(cache=True, nogil=True)
 def dual_value(beta: float, layout: Layout, scores: FloatArray, messages: FloatArray) -> float:
-    """Return F(delta); for beta = inf an upper bound of the best score, but for rounding."""
+    """Return F(delta); for beta = inf an upper bound of the best score, apart from rounding."""
     cards, edges, node_start, edge_start, incident_start, incident_edge, message_start = layout
     widest = 1
     for e in range(edges.shape[0]):

@@ -1,7 +1,7 @@
 """Shortest paths between the terminals of a sparse graph, in integers.
 
 Compressed rows: the edges of node i are ``start[i]`` to ``start[i + 1]``, with ``neighbour``,
-``cost`` (at least 0) and ``edge``, the number under which a caller knows it.
+``cost`` (at least 0) and ``edge``, the caller's edge number.
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ def spread(
 ) -> None:
     """Lower ``distance`` to the least of distance[v] + d(v, i) over all v, in place.
 
-    ``origin`` gets the v of each node; nodes start at NEVER where they are no source.
+    ``origin`` receives the v of each node; nodes that are no sources start at NEVER.
     """
     n = len(distance)
     heap = np.empty((2 * (n + len(neighbour)) + 2, 2), dtype=np.int64)
@@ -55,12 +55,12 @@ def violated_pairs(
     margin: int,
     most: int,
 ) -> tuple[IntArray, IntArray, int]:
-    """Return pairs of terminals, (p, 2), whose distances, (p,), are below what their duals allow.
+    """Return pairs of terminals, (p, 2), whose distances, (p,), are below the sum of their duals.
 
-    Or less than ``margin`` above it; the last answer is how many are below it. ``number`` (n,) is
-    the terminal at a node or -1, ``dual`` those of the terminals, and ``lure`` (n,) the largest
-    dual less distance of a terminal from here: no search goes on where it cannot find a pair any
-    more. Pairs that are not violated are left out beyond ``most`` of one terminal.
+    Pairs less than ``margin`` above it are included; the last result is the number below it.
+    ``number`` (n,) is the terminal at a node or -1, ``dual`` those of the terminals, and ``lure``
+    (n,) the largest dual less distance of a terminal from here: a search stops where it cannot find
+    more pairs. Each terminal has at most ``most`` pairs that are not violated.
     """
     n = len(number)
     distance = np.full(n, NEVER, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Edge tables of pairwise models fitted to the margins of their nodes, zeros kept."""
+"""Edge tables of pairwise models fitted to the margins of their nodes, with zeros unchanged."""
 
 import numpy as np
 from numba import njit
@@ -10,9 +10,9 @@ from engine.kernels.messages_pairwise import Layout
 
 @njit(cache=True, nogil=True)
 def determines(layout: Layout, scores: FloatArray, node: int) -> bool:
-    """Whether each label of a node leaves each of its neighbours one label only.
+    """Return True if each label of a node leaves only one label to each of its neighbours.
 
-    So it is with the auxiliary node of a factor: its labels are configurations.
+    This holds for the auxiliary node of a factor: its labels are configurations.
     """
     cards, edges, node_start, edge_start, incident_start, incident_edge, _ = layout
     for k in range(incident_start[node], incident_start[node + 1]):
@@ -35,8 +35,8 @@ def fit_determined(
 ) -> None:
     """Fit each node that determines its neighbours to their tables, and write its edges' tables.
 
-    Such an edge has no freedom of its own: its table is that node's, so that margins can agree
-    only if the node itself is fitted (proportionally, one neighbour after the other).
+    Such an edge has no freedom: its table is that node's, so that margins can agree only if the
+    node itself is fitted (proportionally, one neighbour after the other).
     """
     cards, edges, node_start, edge_start, incident_start, incident_edge, _ = layout
     margin = np.empty(cards.max())
@@ -85,10 +85,10 @@ def fit_determined(
 def _move_missing(
     table: FloatArray, scores: FloatArray, rows: FloatArray, columns: FloatArray
 ) -> float:
-    """Make margins agree by moving what is wrong; return the largest error that is left.
+    """Make margins agree by moving the errors; return the largest remaining error.
 
-    Rows that hold too much are scaled down. What rows and columns then lack is put where they
-    meet, at possible entries. Columns must not hold too much.
+    Rows with too much are scaled down. The deficits of rows and columns are then added where they
+    meet, at possible entries. Columns must not have too much.
     """
     lacks = columns.copy()
     worst = 0.0
@@ -111,7 +111,7 @@ def _move_missing(
 
 @inner
 def _scale(values: FloatArray, total: float, wanted: float) -> None:
-    """Bring values of this total to the one wanted, in place; even where the ratio overflows."""
+    """Scale values with this total to the requested one, in place, even if the ratio overflows."""
     factor = wanted / total
     for k in range(len(values)):
         values[k] = values[k] * factor if factor < np.inf else values[k] / total * wanted
@@ -121,10 +121,10 @@ def _scale(values: FloatArray, total: float, wanted: float) -> None:
 def make_consistent(
     layout: Layout, scores: FloatArray, tables: FloatArray, rounds: int, tolerance: float
 ) -> float:
-    """Fit edge tables to the margins of their nodes; return the largest error that is left.
+    """Fit edge tables to the margins of their nodes; return the largest remaining error.
 
-    Iterative proportional fitting keeps odds ratios, hence zeros. Where couplings are strong it
-    is slow: what it leaves is moved between entries. Only impossible entries can prevent that.
+    Iterative proportional fitting keeps odds ratios, hence zeros. With strong couplings it is slow:
+    the remaining errors are moved between entries. Only impossible entries can prevent that.
     """
     cards, edges, node_start, edge_start, _, _, _ = layout
     worst = 0.0

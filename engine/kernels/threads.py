@@ -1,8 +1,8 @@
-"""Rows of an array shared among threads; kernels release the lock, so two cores work at once.
+"""Threads that share the rows of an array; kernels release the lock, so two cores work at once.
 
-Threads of our own instead of Numba's parallel loops: they survive a fork of the process (a task
-queue's workers), and kernels compile several times faster. Linear algebra inside is held to one
-thread: two levels of threads wait for each other, tenfold slower on a machine that has other work.
+Python threads instead of Numba's parallel loops: they survive a fork of the process (a task
+queue's workers), and kernels compile several times faster. Linear algebra inside is limited to one
+thread: two levels of threads wait for each other, 10 times slower on a machine with other work.
 """
 
 import os
@@ -19,7 +19,7 @@ from threadpoolctl import (  # type: ignore[import-untyped]
     ThreadpoolController,
 )
 
-SMALL = 256  # rows below which a hand-over to another thread costs more than it gains
+SMALL = 256  # rows below which another thread costs more than it gains
 
 _pool: ThreadPoolExecutor | None = None
 
@@ -30,19 +30,19 @@ def _controller() -> ThreadpoolController:
 
 
 def _take_control() -> None:
-    """Let this thread set the limit: threadpoolctl obeys only the first thread that ever did.
+    """Let this thread set the limit: threadpoolctl obeys only the first thread that set it.
 
-    Several threads change it in turn here, under a lock of our own.
+    Several threads set it in turn here, under a separate lock.
     """
     OpenBLASController.clear_controlling_thread(force=True)
 
 
 class _OneBlasThread:
-    """Holds linear algebra to one thread while anybody in the process asks for it.
+    """Limit of linear algebra to one thread while any thread of the process requests it.
 
-    The number of threads is one for the whole process. So the first who enters limits it and the
-    last who leaves restores it, however their uses overlap: each restoring what it found would
-    leave one thread for good.
+    The number of threads is one setting for the whole process. So the first user limits it and the
+    last one restores it, however their uses overlap: if each user restored the previous value, one
+    thread could remain for good.
     """
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class _OneBlasThread:
                     self._restore()
 
     def start_again(self) -> None:
-        """In a forked child: the threads that used the limit were left behind, and the lock too."""
+        """Reset the limit in a forked child, which has not the parent's threads and lock."""
         self._lock = threading.Lock()
         self._users = 0
         self._restore()
@@ -88,7 +88,7 @@ def one_blas_thread() -> AbstractContextManager[None]:
 
 
 def _start_again_in_child() -> None:
-    """A forked child has none of its parent's threads: it starts its own."""
+    """Reset the pool in a forked child, which has none of its parent's threads."""
     global _pool
     _pool = None
     _one_blas_thread.start_again()
@@ -100,20 +100,20 @@ if hasattr(os, "register_at_fork"):
 
 def one_openmp_thread() -> AbstractContextManager[Any]:
     """Return a context in which OpenMP of the calling thread has no other threads."""
-    # Not the cached one: scikit-learn's library may be loaded later than the first call.
+    # Not the cached controller: scikit-learn's library may be loaded after the first call.
     context: AbstractContextManager[Any] = ThreadpoolController().limit(limits=1, user_api="openmp")
     return context
 
 
 def count_threads() -> int:
-    """Number of threads that share the rows: the cores that this process may use, at most eight."""
+    """Return the number of threads that share rows: the cores of this process, at most eight."""
     wanted = os.environ.get("NUMBA_NUM_THREADS", "")
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
     return max(1, min(int(wanted) if wanted.isdigit() else 8, available, 8))
 
 
 def for_row_ranges(n_rows: int, work: Callable[[int, int], None], small: int = SMALL) -> None:
-    """Call ``work(first, last)`` for ranges that cover 0 .. n_rows, at once from ``small`` rows."""
+    """Call ``work(first, last)`` for ranges over 0 .. n_rows, in threads from ``small`` rows."""
     global _pool
     threads = count_threads()
     if threads == 1 or n_rows < small:

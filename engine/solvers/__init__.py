@@ -1,6 +1,6 @@
-"""Frank-Wolfe, its step rules and orders, and the ascent in theta; they know no model."""
+"""Frank-Wolfe, its step rules and block orders, and ascent in theta, independent of any model."""
 
 import lazy_loader
 
-# The names stand in the stub beside this file; each is imported when it is first used.
+# The stub beside this file lists the names; each is imported when first used.
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,4 +1,4 @@
-"""Newton's method from inside the polytopes, for points and parameters at once.
+"""Interior-point Newton method for the polytopes' points and the parameters at once.
 
     max over tau^m of  sum_m <A_m, tau^m> + H(tau^m) - ||sum_m phi(tau^m)||^2 / (2 lambda)
                        + mu sum_m sum log tau^m,    mu falling to 0
@@ -19,13 +19,13 @@ from scipy.linalg import cho_factor, cho_solve
 from engine.core.arguments import FloatArray
 
 FIRST_BARRIER = 0.3
-"""Of the scores' deviation over the number of entries of a row: mu to begin with."""
+"""First mu: a share of the scores' deviation over the number of entries of a row."""
 
 FALL, SLOW_FALL = 0.2, 0.5
-"""What mu is multiplied with after a step, and after one shorter than half."""
+"""Factors by which mu shrinks after a step, and after one shorter than half."""
 
 NEAR = 2.0
-"""Times mu an entry: what a step may promise for mu to fall after it."""
+"""Largest promised rise of a step after which mu falls, in units of mu for each entry."""
 
 TO_THE_BOUNDARY = 0.99
 """Largest share of the way to the boundary that one step takes."""
@@ -34,20 +34,20 @@ ARMIJO = 1e-4
 """Share of the promised rise that a step must deliver."""
 
 MAX_HALVINGS = 40
-"""Of one step: what is left of it then is below rounding."""
+"""Maximum number of halvings of one step; the step that remains is below rounding."""
 
 NOISE = 1e-13
-"""Relative rounding of the objective, which a step is forgiven."""
+"""Relative fall of the objective that a step may cause by rounding."""
 
 REFINEMENTS = 2
-"""Of the change of theta."""
+"""Refinements of the change of theta in one step."""
 
 BOOSTS = (0.0, 1e-15, 1e-12, 1e-9, 1e-6)
-"""Of the largest diagonal entry, added to the diagonal until there is a factor."""
+"""Shares of the largest diagonal entry, added to the diagonal in turn until a factor exists."""
 
 
 class Move(Protocol):
-    """Newton's system of one part at one point, as a function of how theta changes.
+    """Newton system of one part at one point, as a function of the change of theta.
 
     ``pull`` (K,) and ``curvature`` (K, K): statistics of the step at fixed theta, and by how much
     they grow with theta.
@@ -60,7 +60,7 @@ class Move(Protocol):
         """Fix the step for a change of theta; return the promised rise and the largest step."""
 
     def flow(self) -> FloatArray:
-        """Return phi(step) of the step that is fixed, shape (K,)."""
+        """Return phi of the fixed step, shape (K,)."""
 
     def value(self, step: float) -> float:
         """Return <A, tau> + H + mu sum log tau after a step, -inf outside the polytope."""
@@ -69,11 +69,11 @@ class Move(Protocol):
         """Return phi after a step, shape (K,)."""
 
     def take(self, step: float) -> None:
-        """Go there."""
+        """Move the part's point by a share of the fixed step."""
 
 
 class BarrierPart(Protocol):
-    """One polytope with its entropy, and the point where it stands, strictly inside."""
+    """One polytope with its entropy and its present point, which is strictly interior."""
 
     @property
     def n_entries(self) -> int:
@@ -86,19 +86,19 @@ class BarrierPart(Protocol):
         """Return the deviation of the scores over the number of entries of a row, nats."""
 
     def move(self, theta: FloatArray, barrier: float) -> Move | None:
-        """Return Newton's system, None where it is singular in floating point."""
+        """Return the Newton system, None if it is singular in floating point."""
 
 
 @dataclass(slots=True)
 class BarrierPath:
-    """Where the path stands.
+    """State of the barrier method: points, parameters and mu.
 
     Parameters
     ----------
     parts : sequence of BarrierPart
     ridge : float, lambda > 0; without features any number.
 
-    ``aim`` is the theta that the last step was directed to, ``barrier`` mu in nats.
+    ``aim`` is the target theta of the last step, ``barrier`` mu in nats.
     """
 
     parts: Sequence[BarrierPart]
@@ -113,16 +113,16 @@ class BarrierPath:
 
     @property
     def theta(self) -> FloatArray:
-        """The parameters of the present points, shape (K,)."""
+        """Parameters of the present points, shape (K,)."""
         return self._parameters([part.statistics() for part in self.parts])
 
     @property
     def n_entries(self) -> int:
-        """Entries of all points: mu times this is about what the barrier costs, nats."""
+        """Number of entries of all points; mu times this is about the cost of the barrier, nats."""
         return sum(part.n_entries for part in self.parts)
 
     def step(self) -> bool:
-        """Take a Newton step and lower the barrier; False where rounding allows none."""
+        """Take a Newton step and lower the barrier; return False if rounding allows no step."""
         theta = self.theta
         moves = [part.move(theta, self.barrier) for part in self.parts]
         sound = [move for move in moves if move is not None]
@@ -142,9 +142,9 @@ class BarrierPath:
         return True
 
     def _change(self, moves: Sequence[Move]) -> tuple[FloatArray, list[tuple[float, float]]] | None:
-        """Return how theta changes, lambda change + phi(step) = 0, and how the moves end.
+        """Return the change of theta, where lambda change + phi(step) = 0, and the finished moves.
 
-        What is left of that sum is refined away: 1 / lambda times it, theta would miss its aim.
+        The remainder of that sum is refined away, because theta is off by 1 / lambda times it.
         """
         n_features = len(self.aim)
         change = np.zeros(n_features)
@@ -183,7 +183,7 @@ class BarrierPath:
 
 
 def _factor(matrix: FloatArray) -> tuple[FloatArray, bool] | None:
-    """Return a Cholesky factor, of a larger diagonal where rounding asks for it."""
+    """Return a Cholesky factor; enlarge the diagonal if rounding requires it."""
     if not np.isfinite(matrix).all():
         return None
     size = float(np.abs(np.diag(matrix)).max())

@@ -1,4 +1,4 @@
-"""Which structures a step moves: one method per order."""
+"""Orders in which steps move the structures, one class for each."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -6,9 +6,11 @@ from typing import Protocol
 
 import numpy as np
 
+from engine.core.options import check_whole
+
 
 class BlockOrder(Protocol):
-    """One choice of order; the structures of a step move together, by one step length.
+    """Order of the structures; those of one step move together, by one step length.
 
     Examples
     --------
@@ -18,11 +20,11 @@ class BlockOrder(Protocol):
     """
 
     def one_pass(self, count: int, rng: np.random.Generator) -> Iterable[Sequence[int]]:
-        """Return the structures of each of the next steps, until about ``count`` have moved."""
+        """Return the structures of each next step, until about ``count`` structures have moved."""
 
 
 class AllTogether:
-    """All structures at every step: batch Frank-Wolfe.
+    """Order of batch Frank-Wolfe: all structures move at every step.
 
     Examples
     --------
@@ -32,13 +34,13 @@ class AllTogether:
     """
 
     def one_pass(self, count: int, rng: np.random.Generator) -> Iterable[Sequence[int]]:
-        """Return one step that moves all."""
+        """Return one step that moves all structures."""
         return [range(count)]
 
 
 @dataclass(frozen=True, slots=True)
 class ShuffledOrder:
-    """Every group of ``size`` neighbours once per pass, in a new random order.
+    """Order that visits every group of ``size`` neighbours once a pass, shuffled before each pass.
 
     Parameters
     ----------
@@ -54,6 +56,10 @@ class ShuffledOrder:
 
     size: int = 1
 
+    def __post_init__(self) -> None:
+        """Raise InvalidProblemError for an option out of range."""
+        check_whole("size", self.size, at_least=1)
+
     def one_pass(self, count: int, rng: np.random.Generator) -> Iterable[Sequence[int]]:
         """Return a random permutation of the groups."""
         groups = _groups(count, self.size)
@@ -62,7 +68,7 @@ class ShuffledOrder:
 
 @dataclass(frozen=True, slots=True)
 class RandomOrder:
-    """Every step an independent uniform group, as in the analysis of Lacoste-Julien 2013.
+    """Order that draws an independent uniform group at each step (Lacoste-Julien 2013).
 
     Parameters
     ----------
@@ -78,15 +84,19 @@ class RandomOrder:
 
     size: int = 1
 
+    def __post_init__(self) -> None:
+        """Raise InvalidProblemError for an option out of range."""
+        check_whole("size", self.size, at_least=1)
+
     def one_pass(self, count: int, rng: np.random.Generator) -> Iterable[Sequence[int]]:
-        """Return as many independent draws as there are groups."""
+        """Return independent draws, one for each group of a pass."""
         groups = _groups(count, self.size)
         return [groups[k] for k in rng.integers(len(groups), size=len(groups))]
 
 
 @dataclass(frozen=True, slots=True)
 class CyclicOrder:
-    """The first group, the second, ..., again and again.
+    """Order that visits the groups in turn: the first, the second, ..., in every pass.
 
     Parameters
     ----------
@@ -101,6 +111,10 @@ class CyclicOrder:
     """
 
     size: int = 1
+
+    def __post_init__(self) -> None:
+        """Raise InvalidProblemError for an option out of range."""
+        check_whole("size", self.size, at_least=1)
 
     def one_pass(self, count: int, rng: np.random.Generator) -> Iterable[Sequence[int]]:
         """Return the groups in their own order."""

@@ -1,4 +1,4 @@
-"""When a solver stops, what it reports and what it saves: one object for every solver."""
+"""Limits, progress reports and checkpoints, shared by every solver."""
 
 import time
 from dataclasses import dataclass, field
@@ -9,6 +9,7 @@ import numpy as np
 from engine.core.arguments import FloatArray
 from engine.core.checkpoint import Checkpoint, SavedState, State
 from engine.core.gap import relative_gap
+from engine.core.options import check_callables, check_number, check_seconds, check_whole
 from engine.core.progress import (
     Progress,
     ProgressCallback,
@@ -20,15 +21,13 @@ from engine.core.status import Status
 from engine.solvers.result import TrajectoryPoint
 
 CHECKPOINT_SECONDS = 2.0  # losing two seconds of work costs less than writing every step
-ASK_SECONDS = (
-    0.2  # between two questions to the caller from within a step, which may ask a database
-)
+ASK_SECONDS = 0.2  # between two calls of should_stop within a step, since it may query a database
 SAME_DATA = 1e-9  # relative difference of statistics summed in another order
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When to stop.
+    """Conditions under which a solver stops.
 
     Parameters
     ----------
@@ -50,23 +49,30 @@ class Limits:
     max_seconds: float | None = None
     gap: float | None = None
 
+    def __post_init__(self) -> None:
+        """Raise InvalidProblemError for an option out of range."""
+        check_number("relative_gap", self.relative_gap, at_least=0.0)
+        check_whole("max_iterations", self.max_iterations, optional=True)
+        check_seconds("max_seconds", self.max_seconds)
+        check_number("gap", self.gap, at_least=0.0, optional=True)
+
 
 @dataclass(frozen=True, slots=True)
 class Callbacks:
-    """Whom to tell, whom to ask, and where to leave the state.
+    """Functions that report progress and request a stop, and the checkpoint that stores the state.
 
-    A checkpoint is compared by what ``ProblemStamp`` holds, and rho is no part of that. Where rho
-    or anything else in an observation's entropy may change, give an ``OwnCheckpoint`` that holds
-    it: otherwise a run would use bounds that were proved for another problem.
+    A checkpoint is matched by its ``ProblemStamp``, which does not contain rho. If rho or anything
+    else in an observation's entropy may change, give an ``OwnCheckpoint`` that contains it:
+    otherwise a run would use bounds that were proved for another problem.
 
     Parameters
     ----------
     on_progress : callable
         Given a `Progress` after every iteration.
     should_stop : callable
-        Asked often; True ends the run with what it has.
+        Called often; True ends the run with the best result so far.
     checkpoint : Checkpoint, optional
-        Where a killed run goes on from.
+        Resume point after an interrupted run.
     seconds_before : float
         Seconds of work before this run, which count towards its limit.
 
@@ -82,17 +88,22 @@ class Callbacks:
     checkpoint: Checkpoint | None = None
     seconds_before: float = 0.0
 
+    def __post_init__(self) -> None:
+        """Raise InvalidProblemError for an option out of range."""
+        check_callables(on_progress=self.on_progress, should_stop=self.should_stop)
+        check_number("seconds_before", self.seconds_before, at_least=0.0)
+
 
 @dataclass(frozen=True, slots=True)
 class ProblemStamp:
-    """Which solver, of which problem, left a checkpoint; one of another solver is not used.
+    """Solver and problem of a checkpoint; a checkpoint of another solver is not used.
 
-    A solver knows its observations by their statistics alone. Their entropies, hence rho, are not
-    compared: see ``Callbacks``.
+    A solver compares observations by their statistics alone, not by their entropies, hence not by
+    rho: see ``Callbacks``.
 
     Parameters
     ----------
-    solver : str, its kind.
+    solver : str, kind of the solver.
     n_blocks : int, observations.
     key : ndarray, numbers that differ for other data or another lambda: ``Objective.key``.
     """
@@ -102,7 +113,7 @@ class ProblemStamp:
     key: FloatArray
 
     def as_state(self) -> State:
-        """Return what ``recognises`` looks for."""
+        """Return the entries of a state that ``recognises`` compares."""
         return {
             "stamp_solver": np.array(self.solver),
             "stamp_blocks": np.array(self.n_blocks),
@@ -110,7 +121,7 @@ class ProblemStamp:
         }
 
     def recognises(self, state: SavedState) -> bool:
-        """Whether the state was left by the same kind of solver on the same data and ridge."""
+        """Return True if the same kind of solver saved the state, on the same data and ridge."""
         mine = self.as_state()
         if any(name not in state or state[name].shape != mine[name].shape for name in mine):
             return False
@@ -122,13 +133,13 @@ class ProblemStamp:
 
 
 def solver_of(state: SavedState) -> str | None:
-    """Return the kind of solver that left a state, None where it does not say."""
+    """Return the kind of solver that saved a state, None if the state does not name it."""
     return str(state["stamp_solver"]) if "stamp_solver" in state else None
 
 
 @dataclass(slots=True)
 class Run:
-    """The bookkeeping of one run: clock, trajectory, best bounds, decision to stop."""
+    """Bookkeeping of one run: clock, trajectory, best bounds, decision to stop."""
 
     limits: Limits
     callbacks: Callbacks
@@ -136,7 +147,7 @@ class Run:
     seconds_before: float = field(init=False)
     upper: float = float("inf")
     lower: float = float("-inf")
-    present: float = float("inf")  # the objective where the solver stands
+    present: float = float("inf")  # objective at the solver's present point
     trajectory: list[TrajectoryPoint] = field(default_factory=list)
     _start: float = field(init=False)
     _saved: float = field(init=False)
@@ -157,7 +168,7 @@ class Run:
         return relative_gap(self.upper, self.lower)
 
     def record(self, iteration: int, oracle_calls: int, upper: float, lower: float | None) -> None:
-        """Note the bounds of one iteration, keep the best of each, and report."""
+        """Record the bounds of one iteration, keep the best of each, and report progress."""
         self.present = upper
         self.upper = min(self.upper, upper)
         if lower is not None:
@@ -190,12 +201,12 @@ class Run:
 
     @property
     def _target(self) -> float:
-        """The wanted relative gap."""
+        """Target relative gap."""
         absolute = (self.limits.gap or 0.0) / max(abs(self.lower), 1.0)
         return max(self.limits.relative_gap, absolute)
 
     def _fraction(self, gap: float) -> float:
-        """Share of the way on a logarithmic axis from the first gap to the target."""
+        """Share of the decrease from first gap to target, on a logarithmic axis."""
         first = next((p.relative_gap for p in self.trajectory if p.relative_gap), None)
         target = self._target
         if first is None or first <= target or gap <= target:
@@ -205,7 +216,7 @@ class Run:
         return min(max(log(first / gap) / log(first / target), 0.0), 1.0)
 
     def _seconds_left(self) -> float | None:
-        """Extrapolate the fall of the gap over the later half of the run; None while unknown."""
+        """Extrapolate the seconds left from the later half of the run; None if unknown."""
         points = [p for p in self.trajectory if p.relative_gap]
         if len(points) < 3:
             return None
@@ -222,7 +233,7 @@ class Run:
         return log(after / target) / rate
 
     def verdict(self, iteration: int) -> Status | None:
-        """Return the reason to stop now, or None to go on."""
+        """Return the reason to stop now, or None to continue."""
         if self.relative_gap <= self.limits.relative_gap:
             return Status.CONVERGED
         if self.limits.gap is not None and self.present - self.lower <= self.limits.gap:
@@ -236,7 +247,7 @@ class Run:
         return None
 
     def is_over(self) -> bool:
-        """Whether the time is up or the caller wants no more, asked often from within a step."""
+        """Return True if the time is up or the caller requests a stop; called within steps."""
         if self.limits.max_seconds is not None and self.seconds >= self.limits.max_seconds:
             return True
         now = time.perf_counter()
@@ -246,7 +257,7 @@ class Run:
         return self.callbacks.should_stop()
 
     def is_checkpoint_due(self) -> bool:
-        """Whether a checkpoint is wanted and the last one is old enough."""
+        """Return True if the run has a checkpoint and the last save is old enough."""
         if self.callbacks.checkpoint is None:
             return False
         now = time.perf_counter()
@@ -256,7 +267,7 @@ class Run:
         return True
 
     def load(self, stamp: ProblemStamp) -> SavedState | None:
-        """Return the state to go on from and set the clock; None to start anew."""
+        """Return the state to resume from and set the clock; None to start from the beginning."""
         saved = self.callbacks.checkpoint.load() if self.callbacks.checkpoint is not None else None
         if saved is None or not stamp.recognises(saved):
             return None
@@ -264,7 +275,7 @@ class Run:
         return saved
 
     def save(self, stamp: ProblemStamp, state: State) -> None:
-        """Leave a state that ``load`` finds again."""
+        """Save a state that ``load`` returns in a later run."""
         if self.callbacks.checkpoint is not None:
             seconds: State = {"seconds": np.array(self.seconds)}
             self.callbacks.checkpoint.save(state | seconds | stamp.as_state())

@@ -1,24 +1,24 @@
-"""Factors of sparse symmetric matrices, of which elimination leaves a dense core."""
+"""Factors of sparse symmetric matrices in which elimination leaves a dense core."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 import numpy as np
-import scipy  # its parts load when first used: a verb that needs no programme starts without
+import scipy  # submodules load when first used: a command that solves no programme starts faster
 
 from engine.core.arguments import FloatArray, IntArray
 from engine.kernels.minimum_degree import eliminate_least_degrees
 
-DENSE = 0.3  # share of what is left that all degrees reach in a core
-# A core is worth its dense matrix where lists would take a second or more, and where it is not so
-# small beside what is eliminated that carrying that over to it takes longer.
+DENSE = 0.3  # a core begins where all degrees reach this share of the remaining rows
+# A dense core pays where lists would take a second or more, and where it is not so small beside
+# the eliminated rows that updating it takes longer.
 LISTS_ALONE, BESIDE = 3e8, 150.0
-COLUMNS = 500  # of a core that are carried over at once
+COLUMNS = 500  # of a core that are updated at once
 
 
 class Factors(Protocol):
-    """What solves equations with one matrix."""
+    """Factorised matrix that solves linear equations."""
 
     def solve(self, right: FloatArray) -> FloatArray:
         """Return the matrix's inverse times a vector, or times the columns of an array."""
@@ -27,13 +27,13 @@ class Factors(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EliminationPlan:
-    """In which order rows are eliminated.
+    """Order in which rows are eliminated.
 
     Parameters
     ----------
     first : ndarray of int, rows that are eliminated one by one.
-    core : ndarray of int, the others, as one dense matrix.
-    multiplications : float, of a factorisation, predicted.
+    core : ndarray of int, the other rows, as one dense matrix.
+    multiplications : float, predicted number in one factorisation.
     """
 
     first: IntArray
@@ -42,7 +42,7 @@ class EliminationPlan:
 
     @property
     def has_core(self) -> bool:
-        """Whether the rest is worth a dense matrix."""
+        """Return True if the dense core saves time."""
         is_wide = float(len(self.core)) ** 2 > BESIDE * len(self.first)
         return self.multiplications > LISTS_ALONE and is_wide
 
@@ -50,7 +50,7 @@ class EliminationPlan:
 def plan_elimination(
     pattern: Any, group: IntArray, weights: FloatArray, most: float = np.inf
 ) -> EliminationPlan:
-    """Choose an order by least degree, and where lists end.
+    """Choose an elimination order by least degree, and the rows of the dense core.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def plan_elimination(
 
 
 class CoreFactors:
-    """A symmetric matrix whose pivots need no exchanges: definite, or nearly.
+    """Factors of a symmetric matrix, definite or nearly so, whose pivots need no exchanges.
 
     Parameters
     ----------
@@ -89,11 +89,11 @@ class CoreFactors:
     Raises
     ------
     RuntimeError
-        If it is singular to the last digit.
+        If the matrix is singular to the last digit.
     """
 
     def __init__(self, matrix: Any, plan: EliminationPlan) -> None:
-        """Eliminate the first rows, then factorise what they leave."""
+        """Eliminate the first rows, then factorise the core."""
         matrix = scipy.sparse.csr_array(matrix)
         self._first, self._core = plan.first, plan.core
         ahead = matrix[self._first]
@@ -117,9 +117,9 @@ class CoreFactors:
 
 
 def _dense_solve(matrix: FloatArray) -> Callable[[FloatArray], FloatArray]:
-    """Return the inverse of a dense symmetric matrix, as a function; the matrix is overwritten.
+    """Return the inverse of a dense symmetric matrix as a function; the matrix is overwritten.
 
-    Near the end of interior points rounding leaves pivots below 0: these need exchanges, among
+    Near the end of an interior-point run rounding makes pivots negative; they need exchanges among
     rows of one scale.
     """
     diagonal = np.abs(np.diagonal(matrix))
@@ -137,9 +137,9 @@ def _dense_solve(matrix: FloatArray) -> Callable[[FloatArray], FloatArray]:
 
 
 def factorise(matrix: Any, order: Literal["MMD_AT_PLUS_A", "NATURAL"] = "MMD_AT_PLUS_A") -> Factors:
-    """Factorise a sparse symmetric matrix, pivots as they come: definite or quasi-definite.
+    """Factorise a sparse definite or quasi-definite matrix without exchanging pivots.
 
-    Raises RuntimeError if it is singular to the last digit.
+    Raises RuntimeError if the matrix is singular to the last digit.
     """
     factors: Factors = scipy.sparse.linalg.splu(
         scipy.sparse.csc_array(matrix),

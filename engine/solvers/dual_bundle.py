@@ -1,12 +1,12 @@
-"""A better upper bound from all points visited: their best convex combination.
+"""Tighter upper bound from the best convex combination of all visited points.
 
 H_rho is concave and phi linear, so for weights w on the simplex and visited points tau_t
 
     L(sum_t w_t tau_t) <= 1/(2 lambda) ||observed - sum_t w_t phi(tau_t)||^2 - sum_t w_t H(tau_t)
 
 and the right-hand side, which needs the statistics and entropies only, is an upper bound of the
-optimum for every w. Minimising over w takes a quadratic programme in as many variables as points
-are kept. Far from the optimum the residual of the latest point dominates L, and residuals of
+optimum for every w. Minimising over w is a quadratic programme with one variable for each point
+kept. Far from the optimum the residual of the latest point dominates L, and residuals of
 successive points cancel, so that this bound can be closer by orders of magnitude.
 
 References
@@ -22,13 +22,13 @@ from engine.core.arguments import FloatArray
 from engine.solvers.simplex_ascent import ascend_faces
 
 MAX_POINTS = 120
-"""Points kept; those of smallest weight are dropped first."""
+"""Maximum number of points kept; points of smallest weight are dropped first."""
 
 MAX_SOLVES = 200
-"""Faces tried in each minimisation, which starts from the last weights and mostly needs a few."""
+"""Maximum number of faces a minimisation; a start from the last weights usually needs few."""
 
 ACCURACY = 1e-9
-"""Of the largest entropy: what a minimisation may leave."""
+"""Error that a minimisation may leave, as a share of the largest entropy."""
 
 
 @dataclass(slots=True)
@@ -66,7 +66,7 @@ class DualBundle:
 
     @property
     def parameters(self) -> FloatArray:
-        """theta of the best combination, shape (K,)."""
+        """Return theta of the best combination, shape (K,)."""
         return np.asarray(self._weights @ np.array(self._residuals)) / self.ridge
 
     def _drop(self, index: int) -> None:
@@ -78,7 +78,7 @@ class DualBundle:
         self._weights /= self._weights.sum()
 
     def _minimise(self) -> float:
-        """Find the best weights, beginning with the last ones; return the bound."""
+        """Find the best weights, starting from the last ones; return the bound."""
         quadratic, weights, entropies = self._gram / self.ridge, self._weights, self._entropies
         tolerance = ACCURACY * float(np.abs(entropies).max())
         alone = np.zeros(len(weights), dtype=np.int64)

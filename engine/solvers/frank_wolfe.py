@@ -1,7 +1,7 @@
 """Frank-Wolfe for learning and inference, all structures at once or some at a time.
 
-The objective says which: with the learning dual it learns (Tang 2015, algorithm 1), with theta
-fixed it infers. A step needs one oracle call per structure that moves. The duality gap of all
+With the learning dual as objective it learns (Tang 2015, algorithm 1); with theta fixed it
+infers. A step needs one oracle call per structure that moves. The duality gap of all
 structures at one point, sum_m <s^m - tau^m, A_m theta + grad H>, is a certificate: L(tau) - gap is
 a lower bound of the minimum. Gaps taken at different points are only an estimate; where few move at
 a time, a full pass now and then turns it into a certificate.
@@ -15,6 +15,7 @@ import numpy as np
 
 from engine.core.arguments import FloatArray, read_only
 from engine.core.checkpoint import State
+from engine.core.options import check_callables, check_flag, check_generator
 from engine.core.status import Status
 from engine.kernels.threads import one_blas_thread
 from engine.objectives.objective import Objective
@@ -37,7 +38,7 @@ PARTS = (
     "scores",
     "statistics",
 )
-"""What a structure must have."""
+"""Attributes that a structure must have."""
 
 
 def ignore_step(iterate: Iterate, directions: Sequence[Direction]) -> None:
@@ -46,7 +47,7 @@ def ignore_step(iterate: Iterate, directions: Sequence[Direction]) -> None:
 
 @dataclass(slots=True)
 class FrankWolfe:
-    """Frank-Wolfe over structures.
+    """Frank-Wolfe solver over structures, for learning and inference.
 
     Parameters
     ----------
@@ -61,7 +62,7 @@ class FrankWolfe:
     limits : Limits
     callbacks : Callbacks
     on_step : callable, given the iterate and the directions after every step.
-    mapper : ``map``, or a pool's where structures are asked on several threads.
+    mapper : ``map``, or a pool's to call oracles on several threads.
     keep : see ``Iterate``.
 
     Examples
@@ -89,15 +90,23 @@ class FrankWolfe:
     iterate: Iterate = field(init=False)
     _average: FloatArray = field(init=False)
 
+    def __post_init__(self) -> None:
+        """Raise InvalidProblemError for an option out of range."""
+        check_flag("averaged", self.averaged)
+        check_generator("rng", self.rng, optional=False)
+        check_callables(on_step=self.on_step)
+        if self.keep is not None:
+            check_callables(keep=self.keep)
+
     def solve(self) -> LearningResult:
         """Step until the certified gap is small enough or a limit is hit.
 
-        ``iterate`` then holds the points.
+        Afterwards ``iterate`` contains the points.
 
         Raises
         ------
         InvalidProblemError
-            If a structure lacks a part, which is named.
+            If a structure lacks an attribute; the message names it.
         """
         check_parts(self.structures, *PARTS)
         iterate = self.iterate = Iterate(self.structures, self.objective, self.mapper, self.keep)
@@ -113,7 +122,7 @@ class FrankWolfe:
             return make_result(iterate, run, theta, status)
 
     def _take_pass(self, run: Run) -> Status | None:
-        """Take the steps of one pass; return why to end before its step, or after it."""
+        """Take the steps of one pass; return the reason to stop before a step or after the pass."""
         iterate, count = self.iterate, len(self.structures)
         estimate, steps = 0.0, 0
         for chosen in self.order.one_pass(count, self.rng):
@@ -128,7 +137,7 @@ class FrankWolfe:
                 if status is not None:
                     return status
             if not all(np.isfinite(direction.statistics).all() for direction in directions):
-                return Status.STALLED  # an inexact oracle found nothing possible to step to
+                return Status.STALLED  # an inexact oracle found no vertex to step to
             estimate += gap
             iterate.move(chosen, directions, self.step_rule)
             self.on_step(iterate, directions)
@@ -141,9 +150,9 @@ class FrankWolfe:
         return run.verdict(self.iterate.iteration)
 
     def _certify(self, passes: int, estimate: float) -> float | None:
-        """Return a lower bound, from a full pass at one point, if the estimate promises a result.
+        """Return a lower bound from a full pass at one point, if the estimate is small enough.
 
-        Every ``CERTIFY_EVERY`` passes it is spent all the same.
+        Every ``CERTIFY_EVERY`` passes the full pass is made whatever the estimate.
         """
         value = self.iterate.value
         wanted = self.limits.relative_gap * max(abs(value), 1.0)
@@ -157,7 +166,7 @@ class FrankWolfe:
         return ProblemStamp(type(self.order).__name__, len(self.structures), self.objective.key)
 
     def _begin_or_resume(self, run: Run) -> None:
-        """Restore a checkpoint of the same stamp, else go to the starts."""
+        """Restore a checkpoint with the same stamp, else begin at the starting points."""
         saved = run.load(self._stamp)
         if saved is None:
             self.iterate.begin()
@@ -179,7 +188,7 @@ def follow_average(average: FloatArray, theta: FloatArray, iteration: int) -> Fl
 
 
 def make_result(iterate: Iterate, run: Run, theta: FloatArray, status: Status) -> LearningResult:
-    """Wrap up a run in the polytope; its bounds are certificates because its oracles' are."""
+    """Return the result of a run in the polytope; its oracles' bounds make its own certificates."""
     return LearningResult(
         theta=read_only(theta.copy()),
         objective=run.upper,

@@ -1,4 +1,4 @@
-"""Fully corrective Frank-Wolfe: after every oracle call, the best weights of all vertices known.
+"""Fully corrective Frank-Wolfe: optimise the weights of all vertices after every oracle call.
 
 Each block's point is a combination of its interior start and of vertices. Where lambda is small, L
 is a narrow valley: the residual may hardly change while the entropy still has far to go, and a step
@@ -25,6 +25,7 @@ from typing import cast
 import numpy as np
 
 from engine.core.arguments import BoolArray, FloatArray, IntArray
+from engine.core.options import check_number
 from engine.core.status import Status
 from engine.kernels.threads import one_blas_thread
 from engine.objectives.learning_dual import make_learning_dual
@@ -37,16 +38,16 @@ from engine.solvers.result import LearningResult
 
 NEWTON_STEPS = 20  # corrections after each oracle call; two or three suffice near the optimum
 ENOUGH = 0.1  # share of the oracle's gap that the correction may leave among known vertices
-CONTRACTION = 0.25  # least weight of the starts at first; the rule shrinks it with the gap
+CONTRACTION = 0.25  # first least weight of the starts; it shrinks with the gap
 ARMIJO = 1e-4  # share of the promised fall that a step must deliver
 LEAST_START = 1e-12  # weight of a start, so that no entry of the point rounds to 0 or 1
-JOIN = 0.1  # share of the best slope that a weight on its floor must still gain to be moved
-DAMPING = 1e-12  # of the scaled Hessian: vertices may depend on one another
+JOIN = 0.1  # a weight on its floor moves only if it gains at least this share of the best slope
+DAMPING = 1e-12  # added to the scaled Hessian's diagonal: vertices may be linearly dependent
 
 
 @dataclass(slots=True)
 class _Atoms:
-    """The start and the vertices in use of one block, with their statistics and weights."""
+    """Start and active vertices of one block, with their statistics and weights."""
 
     start: Point
     vertices: list[Vertex]
@@ -54,7 +55,7 @@ class _Atoms:
     weights: FloatArray
 
     def add(self, vertex: Vertex, statistics: FloatArray) -> None:
-        """Add a vertex of weight 0 unless it is known."""
+        """Add a vertex of weight 0 unless it is already active."""
         if any(vertex.equals(known) for known in self.vertices):
             return
         self.vertices.append(vertex)
@@ -62,7 +63,7 @@ class _Atoms:
         self.weights = np.append(self.weights, 0.0)
 
     def keep(self, weights: FloatArray) -> None:
-        """Take new weights and forget the vertices that have none."""
+        """Set new weights and drop the vertices of weight 0."""
         kept = weights > 0.0
         self.vertices = [v for v, stays in zip(self.vertices, kept[1:], strict=True) if stays]
         self.statistics, self.weights = self.statistics[kept], weights[kept]
@@ -77,10 +78,10 @@ class _Atoms:
     def expand(
         self, structure: Structure, theta: FloatArray, point: Point
     ) -> tuple[FloatArray, FloatArray]:
-        """Return how <theta, phi> + H changes with the weights.
+        """Return slopes and curvature of <theta, phi> + H in the weights.
 
         Slopes (k + 1,): <a - tau, A theta + grad H(tau)> of every atom a; curvature (k + 1, k + 1):
-        -<a, grad^2 H(tau) b> of every two.
+        -<a, grad^2 H(tau) b> of every pair of atoms.
         """
         entropy = cast(CurvedEntropy, structure.entropy)
         scores = structure.scores(theta) + entropy.gradient(point)
@@ -93,12 +94,12 @@ class _Atoms:
 
 @dataclass(slots=True)
 class FullyCorrectiveFrankWolfe:
-    """Fully corrective Frank-Wolfe over all blocks.
+    """Fully corrective Frank-Wolfe solver over all blocks.
 
     Parameters
     ----------
     structures : sequence of Structure
-        Whose entropies are `CurvedEntropy`.
+        Structures with a `CurvedEntropy`.
     ridge : float
         lambda > 0.
     limits : Limits
@@ -128,8 +129,12 @@ class FullyCorrectiveFrankWolfe:
     _atoms: list[_Atoms] = field(init=False)
     _contraction: float = field(init=False)
 
+    def __post_init__(self) -> None:
+        """Raise InvalidProblemError for an option out of range."""
+        check_number("ridge", self.ridge, above=0.0)
+
     def solve(self) -> LearningResult:
-        """Walk until the certified gap is small enough, a limit is hit or rounding allows no step.
+        """Iterate until the certified gap is small, a limit is hit or rounding allows no step.
 
         Raises
         ------
@@ -179,13 +184,13 @@ class FullyCorrectiveFrankWolfe:
                 return
 
     def _contract(self, gap: float, cost: float) -> None:
-        """Let the starts shrink where holding them costs a quarter of the gap (nats) or more."""
+        """Shrink the starts' least weights if they cost a quarter of the gap (nats) or more."""
         if cost > 0.0 and gap / (4.0 * cost) < self._contraction:
             smaller = min(gap / (4.0 * cost), self._contraction / 2.0)
             self._contraction = max(smaller, LEAST_START)
 
     def _expand(self, iterate: Iterate) -> tuple[FloatArray, FloatArray, IntArray]:
-        """Return slopes and Hessian of -L in the weights of all atoms, and each one's block."""
+        """Return slopes and Hessian of -L in all atoms' weights, and the block of each atom."""
         theta = iterate.theta
         statistics = np.vstack([atoms.statistics for atoms in self._atoms])
         owners = np.repeat(np.arange(len(self.structures)), [len(a.weights) for a in self._atoms])
@@ -205,7 +210,7 @@ class FullyCorrectiveFrankWolfe:
         slope: float,
         owners: IntArray,
     ) -> bool:
-        """Step back along the change until L falls as promised; whether it did."""
+        """Shorten the change until L falls as promised; return True if it fell."""
         before, step = iterate.value, 1.0
         while step > 1e-10 and slope > 0.0:
             moved = np.maximum(weights + step * change, 0.0)
@@ -226,7 +231,7 @@ class FullyCorrectiveFrankWolfe:
 def _left_to_gain(
     weights: FloatArray, floor: FloatArray, slopes: FloatArray, owners: IntArray
 ) -> float:
-    """Return what moving to each owner's best atom promises, beside those above their floor."""
+    """Return the gain promised by moving each owner's weight above its floor to its best atom."""
     movable = np.where(weights > floor, weights, 0.0)
     sums = np.maximum(np.bincount(owners, movable), 1e-300)
     means = np.bincount(owners, movable * slopes) / sums
@@ -241,7 +246,7 @@ def newton_change(
     hessian: FloatArray,
     owners: IntArray,
 ) -> FloatArray:
-    """Return d that maximises slopes d - d^T hessian d / 2 with weights + d >= floor, about.
+    """Return an approximate maximiser d of slopes d - d^T hessian d / 2 with weights + d >= floor.
 
     The weights of each owner keep their sum. A primal active set: steps among the free weights, one
     less whenever a weight meets its floor, one more where a weight on its floor would gain most
@@ -272,7 +277,7 @@ def newton_change(
 
 
 def _largest_of_each(values: FloatArray, owners: IntArray) -> IntArray:
-    """Return the place of each owner's largest value."""
+    """Return the index of each owner's largest value."""
     count = int(owners[-1]) + 1
     return np.array([np.argmax(np.where(owners == m, values, -np.inf)) for m in range(count)])
 
@@ -282,7 +287,7 @@ def _free_move(
 ) -> FloatArray:
     """Return the Newton step in which every free weight trades with its owner's heaviest.
 
-    The diagonal is scaled to 1 first: entries of weight 1e-12 bend 1e12 times as much as others.
+    The diagonal is scaled to 1 first: entries of weight 1e-12 have 1e12 times others' curvature.
     """
     move = np.zeros(len(pull))
     own = np.flatnonzero(free & (partner != np.arange(len(pull))))

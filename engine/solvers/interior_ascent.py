@@ -1,10 +1,10 @@
-"""Learn points and parameters at once, from inside the polytopes.
+"""Learning of points and parameters at once by an interior-point method.
 
-The solve in theta needs an inner solution for every theta. Where lambda is small and features have
-heavy tails, the way leads through scores of thousands of nats, and at rho near 1 the likelihood has
-kinks that quasi-Newton steps crawl along. ``engine.solvers.barrier_path`` moves theta and all
+The solve in theta needs an inner solution for every theta. If lambda is small and features have
+heavy tails, it passes through scores of thousands of nats, and at rho near 1 the likelihood has
+kinks along which quasi-Newton steps are slow. ``engine.solvers.barrier_path`` moves theta and all
 points together and needs 20 to 60 systems, however sharp the optimum is. Both bounds are evaluated
-at what it visits:
+at the points and parameters that it visits:
 
     upper: L at points of the polytope;    lower: l_rho at a theta, log Z_rho bounded from above
 """
@@ -16,6 +16,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from engine.core.arguments import FloatArray, read_only
+from engine.core.options import check_number
 from engine.core.status import Status
 from engine.kernels.threads import one_blas_thread
 from engine.objectives.learning_dual import LearningDual, make_learning_dual
@@ -26,39 +27,39 @@ from engine.solvers.result import LearningResult, TrajectoryPoint
 from engine.solvers.theta_ascent import ThetaAscent
 
 MAX_STEPS = 150
-"""Twice what has been seen to end with a closed gap."""
+"""Maximum number of Newton steps, twice the largest number observed to close the gap."""
 
 LAST_BARRIER = 1e-8
-"""Times the wanted gap: a barrier that costs as little has nothing left to gain."""
+"""Cost of the barrier, as a share of the target gap, below which the method stops."""
 
 FEW_STEPS = 8
-"""In theta, before the way from inside is tried: mild problems take as many."""
+"""Steps in theta before the interior-point method is tried; mild problems need no more."""
 
 
 class InteriorPart(BarrierPart, Protocol):
-    """One observation as the path sees it, with what its point and its multipliers prove."""
+    """One observation in the barrier method, with the bounds of its point and its multipliers."""
 
     def close(self) -> tuple[FloatArray, float]:
-        """Find a point of the polytope by the present one; return phi(tau) - phi(Y) and H(tau)."""
+        """Find a polytope point near the present one; return phi(tau) - phi(Y) and H(tau)."""
 
     def bound(self, theta: FloatArray) -> float:
-        """Return an upper bound of log Z_rho(theta) - <theta, phi(Y)> by the point last closed."""
+        """Bound log Z_rho(theta) - <theta, phi(Y)> from above by the last ``close`` point."""
 
     def bound_by_multipliers(self, theta: FloatArray) -> float:
-        """Return one by the multipliers of the last step; inf where it has none."""
+        """Return the upper bound by the multipliers of the last step; inf if it has none."""
 
 
 @runtime_checkable
 class HasInterior(Protocol):
-    """An observation that can be learned from inside its polytope."""
+    """Observation that the interior-point method can learn from."""
 
     def interior(self) -> InteriorPart | None:
-        """Return it at the centre of its polytope, None if that is a single point."""
+        """Return the part at its polytope's centre, None if the polytope is a single point."""
 
 
 @dataclass(slots=True)
 class InteriorAscent:
-    """The solve from inside.
+    """Interior-point solver of the learning problem.
 
     Parameters
     ----------
@@ -88,18 +89,22 @@ class InteriorAscent:
     limits: Limits = field(default_factory=Limits)
     callbacks: Callbacks = field(default_factory=Callbacks)
 
+    def __post_init__(self) -> None:
+        """Raise InvalidProblemError for an option out of range."""
+        check_number("ridge", self.ridge, above=0.0)
+
     def solve(self) -> LearningResult:
-        """Return parameters whose gap is at most the wanted one, or the best found in the limits.
+        """Return parameters whose gap is at most the target, or the best found within the limits.
 
         Raises
         ------
         InvalidProblemError
-            If there is no observation, one lacks an interior, or ridge is not above 0.
+            If there is no observation, an observation has no interior, or ridge is not above 0.
         """
         check_parts(self.structures, "interior", "observed")
         given: Sequence[Any] = self.structures
         observed = make_learning_dual([one.observed for one in given], self.ridge).observed
-        dual = LearningDual(np.zeros(len(observed)), self.ridge)  # counted from the observed
+        dual = LearningDual(np.zeros(len(observed)), self.ridge)  # relative to the observed
         run = Run(self.limits, self.callbacks)
         with one_blas_thread():
             parts = [part for one in given if (part := one.interior()) is not None]
@@ -131,10 +136,10 @@ class InteriorAscent:
 def solve_in_theta_or_inside(
     structures: Sequence[Any], ridge: float, limits: Limits
 ) -> LearningResult:
-    """Solve in theta; where structures have an interior and it takes many steps, from there.
+    """Solve in theta; after many steps, switch to the interior-point method where it applies.
 
-    Mild problems, large ones above all, are solved in theta in a few steps. Both bounds of both
-    ways hold, so that the better ones are returned.
+    Mild problems, large ones above all, are solved in theta in a few steps. The bounds of both
+    methods hold, so that the better ones are returned.
 
     Parameters
     ----------
@@ -167,7 +172,7 @@ def solve_in_theta_or_inside(
 
 
 def _after(first: LearningResult, point: TrajectoryPoint) -> TrajectoryPoint:
-    """Return a point of a later run, the bounds and the effort of the first one counted."""
+    """Return a point of a later run, combined with the bounds and effort of the first run."""
     lower = -np.inf if point.lower_bound is None else point.lower_bound
     return TrajectoryPoint(
         first.iterations + point.iteration,
@@ -181,7 +186,7 @@ def _after(first: LearningResult, point: TrajectoryPoint) -> TrajectoryPoint:
 def _bounds(
     dual: LearningDual, path: BarrierPath, parts: Sequence[InteriorPart]
 ) -> tuple[float, list[tuple[FloatArray, float]]]:
-    """Return the upper bound, and the lower one at each theta that there is."""
+    """Return the upper bound, and the lower bound at each theta with its theta."""
     points = [part.close() for part in parts]
     statistics = np.sum([phi for phi, _ in points], axis=0)
     theta = dual.parameters(statistics)

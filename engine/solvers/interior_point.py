@@ -1,34 +1,34 @@
-"""Linear programmes with relative entropies, by a primal-dual interior-point method."""
+"""Primal-dual interior-point solver for linear programmes with relative entropies."""
 
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy  # its parts load when first used: a verb that needs no programme starts without
+import scipy  # submodules load when first used: a command that solves no programme starts faster
 
 from engine.core.arguments import FloatArray, IntArray
 from engine.solvers.core_factors import Factors, factorise
 from engine.solvers.saddle_factors import SaddleFactors, plan_saddle
 
-KEPT = 0.01  # share of the way to the nearest bound that a step leaves
-FIRST_BARRIER = 0.1  # of the largest slope at the start, times the mean entry
-LEAST_CUT = 0.02  # of the barrier in one step
-# Slopes may fall short of 0 by this much. While they do the barrier is halved at most: where
-# entries fall towards exp(-1000), a step changes their logarithms by a few nats only.
+KEPT = 0.01  # share of the distance to the nearest bound that remains after a step
+FIRST_BARRIER = 0.1  # share of the largest slope at the start, times the mean entry
+LEAST_CUT = 0.02  # smallest factor of the barrier in one step
+# While slopes are further below 0 than this, the barrier is at most halved: where entries fall
+# towards exp(-1000), a step changes their logarithms by only a few nats.
 SHORTFALL, SLOW_CUT = 0.1, 0.5
-LONG_STEP = 0.9  # a shorter one, far from the optimum, has not met the slopes yet anyhow
-# Of its own size, taken from the pivot of each equation: some depend on others, and their pivots
-# would be what rounding leaves.
+LONG_STEP = 0.9  # a shorter step, far from the optimum, has not met the slopes yet
+# Share of its own size subtracted from the pivot of each equation: some equations depend on others,
+# and their pivots would be rounding errors.
 REGULARISED = 1e-14
-# Matrices that do not fall apart: of 30,000 rows they take some seconds.
+# Rows^3 over this predicts the multiplications without a plan: some seconds for 30,000 rows.
 UNPLANNED = 540.0
-REFINEMENTS = 2  # of what factors answer: theirs lose digits beside nearly integral points
-CORRECTIONS, EXACT = 10, 1e-14  # of what a direction leaves of the equations
+REFINEMENTS = 2  # of the factors' solutions, which lose digits near nearly integral points
+CORRECTIONS, EXACT = 10, 1e-14  # maximum corrections of a direction, and the error that needs none
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EntropyTerms:
-    """The function costs x + sum_t weight_t x_a log(x_a / x_b) over x > 0, convex.
+    """Convex function costs x + sum_t weight_t x_a log(x_a / x_b) over x > 0.
 
     Parameters
     ----------
@@ -54,13 +54,13 @@ class EntropyTerms:
         return float(self.costs @ x + (self.weights * upper) @ np.log(upper / lower))
 
     def gradient(self, x: FloatArray) -> FloatArray:
-        """Return its gradient, shape (n,)."""
+        """Return the function's gradient, shape (n,)."""
         upper, lower = self._ends(x)
         slopes = self.weights * (np.log(upper / lower) + 1.0)
         return self.costs + self._gather(slopes, -self.weights * upper / lower)
 
     def curvature(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the diagonal of its Hessian, and the entry (a, b) that each term adds."""
+        """Return the diagonal of the Hessian, and the entry (a, b) that each term adds."""
         upper, lower = self._ends(x)
         diagonal = self._gather(self.weights / upper, self.weights * upper / lower**2)
         return diagonal, -self.weights / lower
@@ -77,23 +77,23 @@ class EntropyTerms:
 
 
 class InteriorPoint:
-    """Minimise `EntropyTerms` over x > 0 with rows x = right, one Newton step a call.
+    """Minimiser of `EntropyTerms` over x > 0 with rows x = right, one Newton step a call.
 
-    Mehrotra's predictor chooses the barrier. No start needs to meet the equations.
+    Mehrotra's predictor chooses the barrier. The start need not satisfy the equations.
 
     Parameters
     ----------
     terms : EntropyTerms
-    rows : sparse array, shape (m, n); rows that depend on others do no harm.
+    rows : sparse array, shape (m, n); linearly dependent rows are allowed.
     right : ndarray, shape (m,)
     start : ndarray, shape (n,), above 0.
     most_work : float, multiplications of a step beyond which ``work`` is infinite.
 
     Notes
     -----
-    Variables that are no b have a diagonal Hessian and are eliminated first, then what equations
-    of few variables leave (`SaddleFactors`): a step factorises one matrix of as many rows as there
-    are different b, less one for each equation of theirs.
+    Variables that are no b have a diagonal Hessian and are eliminated first, then the remains of
+    equations of few variables (`SaddleFactors`). A step factorises one matrix with one row for each
+    different b, less one for each equation of theirs.
 
     References
     ----------
@@ -108,7 +108,7 @@ class InteriorPoint:
         start: FloatArray,
         most_work: float = np.inf,
     ) -> None:
-        """Take the problem, and a barrier that fits its slopes."""
+        """Store the problem, and choose a barrier that fits its slopes."""
         self.terms, self.point, self.multipliers = terms, start.copy(), np.zeros(len(right))
         self._rows, self._right, self._squares = rows, right, rows.power(2)
         steepest = max(1.0, float(np.abs(terms.gradient(start)).max()))
@@ -132,7 +132,7 @@ class InteriorPoint:
 
     @property
     def work(self) -> float:
-        """Multiplications of a step's factorisation, predicted."""
+        """Predicted multiplications of a step's factorisation."""
         if self._plan is None:
             return float(len(self._inner) + len(self._right)) ** 3 / UNPLANNED
         return self._plan.elimination.multiplications
@@ -145,7 +145,7 @@ class InteriorPoint:
     def _joined(self, mixed: FloatArray, diagonal: FloatArray) -> tuple[Any, Any]:
         """Return the Hessian of the inner variables, and the rows below the outer ones' diagonal.
 
-        ``mixed`` has the Hessian's entry (a, b) of each term, ``diagonal`` its diagonal.
+        ``mixed`` has the Hessian's entry (a, b) of each term, ``diagonal`` the Hessian's diagonal.
         """
         terms, place, sparse = self.terms, self._place, scipy.sparse
         a, b = terms.first[self._is_mixed], terms.second[self._is_mixed]
@@ -162,7 +162,7 @@ class InteriorPoint:
         return square, sparse.vstack([coupled, self._outer_rows], format="csr")
 
     def step(self) -> bool:
-        """Go on by one step; return False, and change nothing, where numbers end."""
+        """Take one step; return False, and change nothing, if floating point allows no step."""
         x, slack = self.point, self._slack
         slopes = self.terms.gradient(x) + self._rows.T @ self.multipliers
         missing = self._right - self._rows @ x
@@ -192,7 +192,7 @@ class InteriorPoint:
 
 
 class _NewtonSystem:
-    """Newton's equations at the present point of a run, factorised."""
+    """Factorised Newton equations at the present point of a run."""
 
     def __init__(self, run: InteriorPoint) -> None:
         x, inner, outer = run.point, run._inner, run._outer
@@ -215,7 +215,7 @@ class _NewtonSystem:
     def solve(self, first: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the directions of the point and of the multipliers, refined once.
 
-        What large slopes leave of the equations is met by further directions, free of them.
+        Further directions, free of large slopes, correct the errors left in the equations.
         """
         direction, multipliers = self._reduce(first, second)
         for _ in range(CORRECTIONS):

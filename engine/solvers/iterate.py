@@ -1,4 +1,4 @@
-"""Where a solver in the polytopes stands: one point per structure and what follows from them."""
+"""State of a solver in the polytopes: one point per structure with its statistics and entropy."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from engine.objectives.protocol import Point, Structure
 from engine.oracles.protocol import Vertex, inner_product
 from engine.solvers.step_rules import Line, Mapper, StepRule
 
-REFRESH = 50  # moves of a structure after which its statistics are computed anew, not carried on
+REFRESH = 50  # moves of a structure after which its statistics are recomputed, not updated
 
 
 @dataclass(frozen=True, slots=True)
 class Direction:
-    """The oracle's answer at one point of one structure.
+    """Vertex that the oracle returned at one point of one structure, with its gap.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Direction:
 
 
 def find_direction(structure: Structure, theta: FloatArray, point: Point) -> Direction:
-    """Answer the linear maximisation at the scores A theta + grad H(tau): one oracle call.
+    """Maximise the scores A theta + grad H(tau) over the polytope by one oracle call.
 
     Parameters
     ----------
@@ -73,20 +73,20 @@ def find_direction(structure: Structure, theta: FloatArray, point: Point) -> Dir
 
 
 class Iterate:
-    """Points, statistics and entropies of all structures; knows how to ask and move them.
+    """Points, statistics and entropies of all structures, with the calls that query and move them.
 
-    theta and the quadratic part of a step need no more than the statistics, K numbers a structure,
-    to which a move adds those of its direction (Tang 2015, E.2.2). Points are kept for the entropy,
-    whose gradient depends on tau itself. There are none before ``begin`` or ``restore``.
+    theta and the quadratic part of a step need only the statistics, K numbers a structure, to which
+    a move adds those of its direction (Tang 2015, E.2.2). Points are kept for the entropy, whose
+    gradient depends on tau itself. No point exists before ``begin`` or ``restore``.
 
     Parameters
     ----------
     structures : sequence of Structure
     objective : Objective
-    mapper : ``map``, or a pool's where structures are asked and moved on several threads.
+    mapper : ``map``, or a pool's to query and move structures on several threads.
     keep : callable, optional
-        Takes an array of the solver's own to where it is to live; where given, vertices of all
-        structures that move together are kept too, each in the place of the one before.
+        Moves an array of the solver's own to its storage. If given, vertices of all structures that
+        move together are stored too, each in the place of the vertex before.
 
     Examples
     --------
@@ -111,17 +111,17 @@ class Iterate:
         self.points: list[Point] = []
         self.oracle_calls = 0
         self.iteration = 0
-        self.step = 0.0  # length of the last one
+        self.step = 0.0  # length of the last step
         self._map, self._keep = mapper, keep
         self._vertices: list[FloatArray | None] = [None] * len(structures)
         self._moves = [0] * len(structures)
 
     def begin(self) -> None:
-        """Go to the starts."""
+        """Move all structures to their starting points."""
         self._go_to(structure.start for structure in self.structures)
 
     def _go_to(self, points: Iterable[Point]) -> None:
-        """Copy points, one after the other, and sum up what follows from them."""
+        """Copy points, one after the other, and sum up their statistics and entropies."""
         own = self._keep or (lambda point: point)
         self.points = [own(np.array(point, dtype=np.float64)) for point in points]
         pairs = list(zip(self.structures, self.points, strict=True))
@@ -130,12 +130,12 @@ class Iterate:
 
     @property
     def theta(self) -> FloatArray:
-        """theta(tau), shape (K,)."""
+        """Parameters theta(tau), shape (K,)."""
         return self.objective.parameters(self.statistics.sum(axis=0))
 
     @property
     def value(self) -> float:
-        """L(tau), nats."""
+        """Objective L(tau), nats."""
         return self.objective.value(self.statistics.sum(axis=0), float(self.entropies.sum()))
 
     def ask(self, chosen: Sequence[int], theta: FloatArray) -> list[Direction]:
@@ -150,7 +150,7 @@ class Iterate:
         return Direction(self._held(m, direction.vertex), direction.statistics, direction.gap)
 
     def _held(self, m: int, vertex: Vertex) -> Vertex:
-        """Copy a vertex into the room of the one before; the old one is spent."""
+        """Copy a vertex into the storage of the vertex before, which is overwritten."""
         room = self._vertices[m]
         if room is None or room.shape != vertex.values.shape:
             if self._keep is None:
@@ -160,7 +160,7 @@ class Iterate:
         return Vertex(room, vertex.places, vertex.share)
 
     def move(self, chosen: Sequence[int], directions: Sequence[Direction], rule: StepRule) -> None:
-        """Step from the points towards the vertices, all by the length that the rule chooses."""
+        """Step from the points towards the vertices by the length that the rule chooses."""
         along = [
             self.structures[m].entropy.along(self.points[m], direction.vertex)
             for m, direction in zip(chosen, directions, strict=True)
@@ -183,23 +183,23 @@ class Iterate:
                 self.statistics[m] = self.structures[m].statistics(self.points[m])
 
     def put(self, m: int, point: Point, statistics: FloatArray) -> None:
-        """Put a structure at a point whose statistics are known."""
+        """Set a structure's point, whose statistics are known."""
         self.points[m] = point
         self.statistics[m] = statistics
         self.entropies[m] = self.structures[m].entropy.value(point)
 
     def save(self) -> State:
-        """Return points, their statistics as they were carried on, and the counts of moves."""
+        """Return points, their statistics as updated by the moves, and the counts of moves."""
         counts = {"iteration": self.iteration, "oracle_calls": self.oracle_calls}
         points = {f"point{m}": point for m, point in enumerate(self.points)}
         carried = {"statistics": self.statistics, "moves": np.array(self._moves)}
         return {name: np.array(count) for name, count in counts.items()} | points | carried
 
     def restore(self, state: SavedState) -> None:
-        """Go to saved points of the same problem; the next step is that of a run never stopped.
+        """Restore saved points of the same problem; the next step is that of an uninterrupted run.
 
-        Statistics summed up anew would differ in the last digit, and a vertex chosen between two
-        that are nearly equal by much more.
+        Recomputed statistics would differ in the last digit, and a vertex chosen between two that
+        are nearly equal by much more.
 
         Raises
         ------
@@ -210,7 +210,7 @@ class Iterate:
             self._go_to(state[f"point{m}"] for m in range(len(self.structures)))
         except (KeyError, ValueError) as error:
             raise InvalidProblemError("The saved state belongs to other observations.") from error
-        if "moves" in state:  # absent in what an older version left
+        if "moves" in state:  # absent in states saved by older versions
             self.statistics = np.array(state["statistics"])
             self._moves = np.array(state["moves"]).tolist()
         self.iteration = int(state["iteration"])

@@ -1,4 +1,4 @@
-"""L-BFGS for a smooth loss that need not be convex: limits, a metric, and the best point seen."""
+"""L-BFGS for smooth losses, convex or not, with limits, a metric and the best point seen."""
 
 import time
 from collections.abc import Callable
@@ -15,21 +15,21 @@ from engine.core.status import Status
 from engine.solvers.result import LearningResult, TrajectoryPoint
 
 MEMORY = 20
-"""Steps that L-BFGS remembers."""
+"""Number of steps that L-BFGS remembers."""
 
 EVALUATIONS_A_STEP = 10
-"""Line searches may ask for so many evaluations a step on average."""
+"""Maximum number of evaluations a step that line searches may need on average."""
 
 SmoothLoss = Callable[[FloatArray], tuple[float, FloatArray]]
-"""Returns the loss and its gradient at theta."""
+"""Function that returns the loss and its gradient at theta."""
 
 EvaluationCallback = Callable[[FloatArray, float, float], None]
-"""Receives theta, the objective and the seconds so far after every evaluation."""
+"""Function that receives theta, the objective and the seconds so far after every evaluation."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SmoothFit:
-    """The parameters with the smallest objective that was seen, and how they were found."""
+    """Parameters with the smallest objective seen, and the effort that found them."""
 
     theta: FloatArray
     objective: float
@@ -38,7 +38,7 @@ class SmoothFit:
     status: Status
 
     def as_result(self) -> LearningResult:
-        """Return a result that knows no upper bound: the loss is not convex."""
+        """Return a result without a certificate: the loss is not convex."""
         end = TrajectoryPoint(
             self.evaluations, self.seconds, self.evaluations, float("inf"), -self.objective
         )
@@ -56,7 +56,7 @@ class SmoothFit:
 
 
 class _Stop(Exception):
-    """Carries the reason out of SciPy's loop."""
+    """Exception that carries the reason to stop out of SciPy's loop."""
 
     def __init__(self, status: Status) -> None:
         super().__init__(status.value)
@@ -65,7 +65,7 @@ class _Stop(Exception):
 
 @dataclass(slots=True)
 class _Watched:
-    """A loss that remembers the best point seen, and stops at the limits."""
+    """Loss function that remembers the best point seen, and stops at the limits."""
 
     loss: SmoothLoss
     max_seconds: float | None
@@ -109,10 +109,10 @@ def minimise_by_lbfgs(
 
     Parameters
     ----------
-    loss : callable, theta of shape (K,) to the loss and its gradient.
+    loss : callable, maps theta of shape (K,) to the loss and its gradient.
     start : ndarray, shape (K,)
     metric : ndarray, shape (K, K), positive definite, optional; an estimate of the Hessian.
-    memory : int, steps that are remembered.
+    memory : int, number of steps that are remembered.
     tolerance : float
     max_iterations, max_seconds : limits; one evaluation is always made.
     on_evaluation, should_stop : called after every evaluation.
@@ -120,7 +120,7 @@ def minimise_by_lbfgs(
     Raises
     ------
     InvalidProblemError
-        If the loss is not finite anywhere that was looked at.
+        If the loss is not finite at any evaluated point.
 
     References
     ----------
@@ -162,4 +162,4 @@ def minimise_by_lbfgs(
 
 
 _STATUSES = {0: Status.CONVERGED, 1: Status.ITERATION_LIMIT}
-"""What SciPy's numbers mean."""
+"""Status of each of SciPy's exit codes."""

@@ -1,8 +1,11 @@
-"""What every solver of the learning problem returns."""
+"""Result of every solver of the learning problem."""
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+
+import numpy as np
 
 from engine.core.arguments import FloatArray, read_only
+from engine.core.checkpoint import State
 from engine.core.gap import relative_gap
 from engine.core.status import Status
 
@@ -42,7 +45,7 @@ class TrajectoryPoint:
 
 @dataclass(frozen=True, slots=True)
 class LearningResult:
-    """Parameters with their certificate.
+    """Learned parameters with their certificate.
 
     Parameters
     ----------
@@ -101,7 +104,7 @@ class LearningResult:
 
 
 def unsolved(theta: FloatArray) -> LearningResult:
-    """Return parameters that were given and not found: nothing is certified of them."""
+    """Return a result for given parameters, without a certificate."""
     unknown = float("inf")
     return LearningResult(
         theta=read_only(theta),
@@ -113,4 +116,46 @@ def unsolved(theta: FloatArray) -> LearningResult:
         seconds=0.0,
         status=Status.CONVERGED,
         trajectory=(TrajectoryPoint(0, 0.0, 0, unknown, -unknown),),
+    )
+
+
+def result_state(result: LearningResult) -> State:
+    """Return a result as arrays that a checkpoint can save."""
+    numbers = (
+        result.objective,
+        result.lower_bound,
+        result.is_certified,
+        result.iterations,
+        result.oracle_calls,
+        result.seconds,
+    )
+    return {
+        "theta": np.asarray(result.theta),
+        "numbers": np.array(numbers, dtype=np.float64),
+        "status": np.array(result.status.value),
+        # An unknown bound is stored as nan.
+        "trajectory": np.array([astuple(p) for p in result.trajectory], dtype=np.float64),
+    }
+
+
+def result_from_state(state: State) -> LearningResult:
+    """Return the result that `result_state` was given."""
+    objective, lower_bound, is_certified, iterations, oracle_calls, seconds = state[
+        "numbers"
+    ].tolist()
+    return LearningResult(
+        theta=read_only(np.array(state["theta"])),
+        objective=objective,
+        lower_bound=lower_bound,
+        is_certified=bool(is_certified),
+        iterations=int(iterations),
+        oracle_calls=int(oracle_calls),
+        seconds=seconds,
+        status=Status(str(state["status"])),
+        trajectory=tuple(
+            TrajectoryPoint(
+                int(row[0]), row[1], int(row[2]), row[3], None if np.isnan(row[4]) else row[4]
+            )
+            for row in state["trajectory"].reshape(-1, 5).tolist()
+        ),
     )

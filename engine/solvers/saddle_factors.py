@@ -1,10 +1,10 @@
-"""Factors of the matrices of Newton's steps under equations, from the inside out."""
+"""Factors of the saddle-point matrices of Newton steps under equations."""
 
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy  # its parts load when first used: a verb that needs no programme starts without
+import scipy  # submodules load when first used: a command that solves no programme starts faster
 
 from engine.core.arguments import FloatArray, IntArray
 from engine.solvers.core_factors import (
@@ -15,12 +15,12 @@ from engine.solvers.core_factors import (
     plan_elimination,
 )
 
-LARGEST_BLOCK = 400  # rows of a block that is inverted
+LARGEST_BLOCK = 400  # maximum number of rows of a block that is inverted
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SaddlePlan:
-    """How a matrix [[H, A^T], [A, -B]] falls apart.
+    """Decomposition of a matrix [[H, A^T], [A, -B]] into blocks.
 
     Parameters
     ----------
@@ -28,10 +28,10 @@ class SaddlePlan:
     rows : ndarray of int, rows of B that are not empty, block by block.
     entries : ndarray, shape (n, 2): the places in ``rows`` of the entries of its blocks, each
         block row by row, blocks of one size together.
-    sizes : list of tuple of int: rows of a block, and how many blocks have so many.
+    sizes : list of tuple of int: rows of a block, and the number of blocks of that size.
     fixed : ndarray of int, rows of B that are empty: equations of inner variables alone.
-    owner : ndarray, shape (n_inner,): the one of ``fixed`` that a variable is in; -1 if in several
-        or none.
+    owner : ndarray, shape (n_inner,): the row of ``fixed`` that contains a variable; -1 if several
+    or none do.
     elimination : EliminationPlan, of the inner variables.
     """
 
@@ -47,14 +47,14 @@ class SaddlePlan:
 def plan_saddle(pattern: Any, n_inner: int, most: float = np.inf) -> SaddlePlan | None:
     """Find the blocks of B and the order in which inner variables are eliminated.
 
-    None if there are no inner variables, a block is too large, or an equation of inner variables
-    alone has none of its own.
+    Return None if there are no inner variables, a block is too large, or an equation of inner
+    variables alone has no variable of its own.
 
     Parameters
     ----------
-    pattern : sparse array, symmetric, no entry below 0, with entries wherever the matrix has some.
+    pattern : sparse array, symmetric, no entry below 0, with an entry wherever the matrix has one.
     n_inner : int
-    most : float, multiplications beyond which no order is looked for.
+    most : float, multiplications beyond which no order is searched for.
     """
     pattern = scipy.sparse.csr_array(pattern)
     across, square = pattern[n_inner:, :n_inner], pattern[n_inner:, n_inner:]
@@ -76,7 +76,7 @@ def plan_saddle(pattern: Any, n_inner: int, most: float = np.inf) -> SaddlePlan 
     sizes = [(int(s), int(c)) for s, c in zip(*np.unique(size, return_counts=True), strict=True)]
     joining = scipy.sparse.csr_array(across[rows])
     blocks = _membership(label, len(size))
-    # Variables of one fixed equation have the same neighbours, since one of them follows.
+    # One variable of a fixed equation is eliminated, so the others have the same neighbours.
     _, group = np.unique(
         np.where(owner >= 0, owner, len(fixed) + np.arange(n_inner)), return_inverse=True
     )
@@ -89,7 +89,7 @@ def plan_saddle(pattern: Any, n_inner: int, most: float = np.inf) -> SaddlePlan 
 
 
 def _membership(group: IntArray, n_groups: int) -> Any:
-    """Return the sparse array, shape (n_groups, n), with a 1 for each of n at its group."""
+    """Return the sparse array, shape (n_groups, n), with a 1 for each row at its group."""
     n = len(group)
     return scipy.sparse.csr_array((np.ones(n), (group, np.arange(n))), shape=(n_groups, n))
 
@@ -108,16 +108,16 @@ def _block_entries(sizes: list[tuple[int, int]]) -> IntArray:
 class SaddleFactors:
     """Factors of K = [[H, A^T], [A, -B]] where H is positive definite and B block diagonal.
 
-    The blocks of B are inverted one by one, equations of inner variables alone are met by one
-    variable each, and what remains is definite.
+    The blocks of B are inverted one by one, each equation of inner variables alone determines one
+    variable, and the remaining matrix is definite.
 
     Parameters
     ----------
     matrix : sparse array, K
-    lifted : ndarray, shape (rows of B,): what is added to the diagonal of B.
+    lifted : ndarray, shape (rows of B,): numbers added to the diagonal of B.
     plan : SaddlePlan
     values : ndarray, shape (n_inner,)
-        Of the variables of one equation the one of the largest value follows from the others.
+        The variable of the largest value in an equation is determined by the other variables.
 
     Raises
     ------
@@ -170,14 +170,14 @@ class SaddleFactors:
 
 
 def _largest_of_each(owner: IntArray, values: FloatArray) -> IntArray:
-    """Return the variable of largest value of each equation, in the order of the equations."""
+    """Return each equation's variable of largest value, in the order of the equations."""
     own = np.flatnonzero(owner >= 0)
     ascending = own[np.lexsort((values[own], owner[own]))]
     return ascending[np.diff(owner[ascending], append=len(values)) > 0]
 
 
 def _free_basis(equations: Any, pivots: IntArray, scale: FloatArray, kept: IntArray) -> Any:
-    """Return a basis, (n, n_kept), of what equations leave free: pivots follow from others."""
+    """Return a basis, (n, n_kept), of the equations' null space; pivots depend on others."""
     others = scipy.sparse.diags_array(-1.0 / scale) @ equations[:, kept]
     one = scipy.sparse.eye_array(len(kept))
     stacked = scipy.sparse.vstack([one, others], format="csr")

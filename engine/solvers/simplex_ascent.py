@@ -1,4 +1,4 @@
-"""Concave quadratic maximisation over a product of simplices, by an active set.
+"""Active-set method for concave quadratic maximisation over a product of simplices.
 
 Dense linear algebra on a few hundred corners: there is no loop that compilation would speed up.
 """
@@ -8,8 +8,8 @@ import numpy as np
 from engine.core.arguments import BoolArray, FloatArray, IntArray
 
 PROXIMITY = 1e-13
-"""Added to the diagonal, relative to its largest entry, so that faces of dependent corners can be
-solved; what a step falls short of the face's maximum by it, the next step makes up."""
+"""Number added to the diagonal, relative to its largest entry, so that faces of dependent corners
+can be solved; the next step corrects the small shortfall that this causes."""
 
 
 def ascend_faces(
@@ -87,7 +87,7 @@ def _towards_face_maximum(
 def _above_mean(
     slopes: FloatArray, block: IntArray, n_blocks: int, weights: FloatArray
 ) -> FloatArray:
-    """Slope of every corner over the mean of its block."""
+    """Return the slope of every corner minus the mean slope of its block."""
     above: FloatArray = slopes - np.bincount(block, weights * slopes, n_blocks)[block]
     return above
 

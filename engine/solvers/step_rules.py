@@ -1,7 +1,7 @@
-"""How far to go along a direction: one method per rule.
+"""Rules that choose the step length along a direction, one class for each.
 
 Along the direction the objective is h(g) = f(phi + g phi_d) - H(tau + g d), f at most quadratic in
-g: it is computed once, the entropy per trial.
+g. f is computed once, the entropy at each trial.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -10,6 +10,7 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
+from engine.core.options import check_flag
 from engine.objectives.protocol import EntropyAlong
 
 SEARCH_STEPS = 40
@@ -22,21 +23,21 @@ T = TypeVar("T")
 
 
 class Mapper(Protocol):
-    """``map``, or that of a pool of threads."""
+    """Function like ``map``, possibly of a pool of threads."""
 
     def __call__(self, work: Callable[[S], T], items: Iterable[S], /) -> Iterable[T]:
-        """Return work(item) of every item, in their order."""
+        """Return work(item) of every item, in the order of the items."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The objective along one direction that moves some structures at once, 0 <= g < 1.
+    """Objective along one direction that moves some structures at once, 0 <= g < 1.
 
     Parameters
     ----------
     slope, curvature : float, of f in g: its derivative at g = 0 and its second derivative.
     entropies : sequence of functions of g, one per structure that moves.
-    n_structures : int, all structures of the problem, moving or not.
+    n_structures : int, number of structures of the problem, moving or not.
     mapper : ``map``, or a pool's.
 
     Examples
@@ -62,7 +63,7 @@ class Line:
 
 
 class StepRule(Protocol):
-    """One choice of step.
+    """Rule that chooses the step length.
 
     Examples
     --------
@@ -77,7 +78,7 @@ class StepRule(Protocol):
 
 
 class OpenLoop:
-    """2 M / (2 M + t) where one of M groups moves (Lacoste-Julien 2013): 2 / (t + 2) for all.
+    """Step 2 M / (2 M + t) if one of M groups moves (Lacoste-Julien 2013), 2 / (t + 2) if all move.
 
     Examples
     --------
@@ -87,18 +88,18 @@ class OpenLoop:
     """
 
     def choose(self, iteration: int, line: Line) -> float:
-        """Return the step that the iteration number alone decides."""
+        """Return the step length, a function of the iteration number alone."""
         groups = line.n_structures / len(line.entropies)
         return 2.0 * groups / (2.0 * groups + iteration)
 
 
 @dataclass(frozen=True, slots=True)
 class LineSearch:
-    """Exact minimisation of the convex h by Newton steps kept inside a shrinking bracket.
+    """Exact line search: Newton steps on the convex h, kept inside a shrinking bracket.
 
-    Where lambda is far below 1 no choice of step makes a single direction fast: the quadratic
-    allows a move of about lambda. ``FullyCorrectiveFrankWolfe`` moves along many directions at once
-    (``benchmarks/figures/matchings.md`` compares).
+    If lambda is far below 1, no step length makes a single direction fast: the quadratic allows a
+    move of about lambda. ``FullyCorrectiveFrankWolfe`` moves along many directions at once
+    (compared in ``benchmarks/figures/matchings.md``).
 
     Parameters
     ----------
@@ -114,6 +115,10 @@ class LineSearch:
     """
 
     is_capped: bool = False
+
+    def __post_init__(self) -> None:
+        """Raise InvalidProblemError for an option out of range."""
+        check_flag("is_capped", self.is_capped)
 
     def choose(self, iteration: int, line: Line) -> float:
         """Return the minimiser of h, to a relative width of 1e-7."""

@@ -1,4 +1,4 @@
-"""Maximise l_rho(theta) directly: quasi-Newton steps over warm-started inner maximisations.
+"""Quasi-Newton maximisation of l_rho(theta) over warm-started inner maximisations.
 
     gradient of l_rho = sum_m phi(Y^m) - phi(tau^m(theta)) - lambda theta
 
@@ -16,6 +16,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from engine.core.arguments import FloatArray, read_only
 from engine.core.errors import StoppedError
+from engine.core.options import check_number, check_whole
 from engine.core.progress import StopCallback, never_stop
 from engine.core.status import Status
 from engine.kernels.threads import one_blas_thread
@@ -27,19 +28,19 @@ from engine.solvers.result import LearningResult
 from engine.solvers.theta_state import Ascent, DualEvaluation, Factor, sum_statistics
 
 ARMIJO = 1e-4  # share of the promised rise that a step must deliver
-INNER_SHARE = 0.02  # part of the wanted gap that inexact inner solutions may use up
+INNER_SHARE = 0.02  # part of the target gap that inexact inner solutions may use up
 ROUNDING = 1e-12  # differences below this share of the objective are rounding errors
-FURTHEST = 2.0  # times the size of the likelihood that a step may promise
-LONG = 0.5  # times that size: a step that promises more is first held against the best vertices
-KINKED = 1.0  # relative gap from which kinks are looked for where a step is rejected
-MANY_FEATURES = 400  # whose curvature takes longer than inner solves
+FURTHEST = 2.0  # largest promised rise of a step, in sizes of the likelihood
+LONG = 0.5  # times that size: a step that promises more is first checked at the best vertices
+KINKED = 1.0  # relative gap below which a rejected step counts as a sign of kinks
+MANY_FEATURES = 400  # number from which the curvature takes longer than inner solves
 FUTILE = 15  # evaluations in a row that closed the gap by less than a twentieth
 SHORTEN = (0.1, 0.5)  # a rejected step shrinks to where the slope vanishes, within these shares
 
 
 @dataclass(slots=True)
 class ThetaAscent:
-    """The solve in theta.
+    """Quasi-Newton solver of the learning problem in theta.
 
     Parameters
     ----------
@@ -49,8 +50,8 @@ class ThetaAscent:
     callbacks : Callbacks
     memory : int, pairs of steps and gradient changes that L-BFGS keeps.
     refresh_ratio : float
-        Estimate the Hessian anew, and forget the pairs, after a step that left more than this
-        share of the gradient's norm; infinity where the estimate is poor and the pairs are not.
+        Estimate the Hessian again, and drop the pairs, after a step that left more than this
+        share of the gradient's norm; infinity if the estimate is poor and the pairs are not.
     inner_rise : float
         Part of the rise promised by a step that inexact inner solutions may use up.
 
@@ -80,8 +81,15 @@ class ThetaAscent:
     _is_kinked: bool = field(init=False, default=False)  # a step was rejected near the optimum
     _kinks_pay: bool = field(init=False, default=True)
 
+    def __post_init__(self) -> None:
+        """Raise InvalidProblemError for an option out of range."""
+        check_number("ridge", self.ridge, above=0.0)
+        check_whole("memory", self.memory, at_least=1)
+        check_number("refresh_ratio", self.refresh_ratio, at_least=0.0, or_infinite=True)
+        check_number("inner_rise", self.inner_rise, at_least=0.0)
+
     def solve(self, start: FloatArray | None = None) -> LearningResult:
-        """Return parameters whose gap is at most the wanted one, or the best found in the limits.
+        """Return parameters whose gap is at most the target, or the best found within the limits.
 
         Raises
         ------
@@ -101,9 +109,9 @@ class ThetaAscent:
 
     @contextmanager
     def _interruptible(self, should_stop: StopCallback) -> Iterator[None]:
-        """Let problems that can be interrupted end within a step: one may take longer than a limit.
+        """Let interruptible problems stop within a step, which may take longer than a limit.
 
-        Not the first evaluation, without which there is nothing to return.
+        The first evaluation is never interrupted, because without it there is nothing to return.
         """
         problems = [problem for problem in self.problems if isinstance(problem, Interruptible)]
         for problem in problems:
@@ -129,7 +137,7 @@ class ThetaAscent:
         theta, allowed = saved["theta"], float(saved["slack"])
         now = self._evaluate(dual, run, theta, cold, allowed)
         if now.slack > allowed:
-            # At its first solve a problem may settle for less than it is asked for; the next step
+            # The first solve of a problem may be less accurate than requested; the next step
             # would take the error for a change of the gradient.
             states: list[WarmStart | None] = [solution.state for solution in now.inner]
             now = self._evaluate(dual, run, theta, states, allowed)
@@ -170,11 +178,11 @@ class ThetaAscent:
                 self._save(dual, run, ascent)
 
     def _close_in(self, dual: LearningDual, run: Run, ascent: Ascent) -> None:
-        """Go where the best combination of all visited points leads, as long as the gap closes.
+        """Move to theta of the best combination of visited points, as long as the gap closes.
 
-        Where nearly every pair is sure and lambda is small, l_rho is a parabola cut off by kinks: a
-        Newton step overshoots, and what is left of it gains a tenth. The visited points know the
-        kinks. Curvature is not needed, which takes longest with thousands of features.
+        If nearly every pair is certain and lambda is small, l_rho is a parabola cut off by kinks: a
+        Newton step overshoots, and the shortened step gains a tenth. The visited points contain the
+        kinks. Curvature, which takes longest with thousands of features, is not needed.
         """
         self._is_kinked, futile = False, 0
         first = gap = run.upper - run.lower
@@ -197,7 +205,7 @@ class ThetaAscent:
             self._kinks_pay = gap <= 0.5 * first
 
     def _record(self, run: Run, now: DualEvaluation, iteration: int, certified: bool) -> bool:
-        """Note the bounds; a proved upper bound is never replaced by one that was not proved."""
+        """Record the bounds; a proved upper bound is never replaced by an unproved one."""
         upper = now.bounds.upper
         if certified and not now.bounds.is_certified:
             upper = run.upper
@@ -258,7 +266,7 @@ class ThetaAscent:
             direction = cho_solve(metric, now.gradient)
             slope = float(direction @ now.gradient)
         states = [solution.state for solution in now.inner]
-        # A likelihood cannot rise by more than its own size: a longer promise is a bad metric's.
+        # A likelihood cannot rise by more than its own size: a larger promise shows a bad metric.
         step = min(1.0, FURTHEST * max(abs(now.bounds.lower), 1.0) / max(slope, 1e-300))
         for _ in range(30):
             theta = now.theta + step * direction
@@ -290,7 +298,7 @@ class ThetaAscent:
     ) -> FloatArray | None:
         """Return a gradient where the best vertices alone show that l_rho is below ``lower``.
 
-        The solve with entropy would take longest where it is of no use: at a theta far too large.
+        At a theta far too large the solve with entropy takes longest and is of no use.
         """
         vertices = [p.vertex_statistics(theta) for p in self.problems if isinstance(p, HasVertices)]
         if len(vertices) < len(self.problems):
@@ -303,7 +311,7 @@ class ThetaAscent:
         return ProblemStamp("thetan ascent", len(self.problems), dual.key)
 
     def _save(self, dual: LearningDual, run: Run, ascent: Ascent) -> None:
-        """Leave theta and the bounds; curvature and bundle are soon known again."""
+        """Save theta and the bounds; curvature and bundle are quickly recomputed."""
         numbers = {
             "theta": ascent.best_theta,
             "slack": ascent.now.slack,
@@ -329,7 +337,7 @@ class ThetaAscent:
 
 
 def _factor(matrix: FloatArray) -> Factor:
-    """Cholesky factor; a rough estimate that is not positive definite gets a larger diagonal."""
+    """Return a Cholesky factor; enlarge the diagonal if the estimate is not positive definite."""
     boost = 0.0
     while True:
         try:
@@ -341,7 +349,7 @@ def _factor(matrix: FloatArray) -> Factor:
 
 
 def _shortened(slope: float, fall: float) -> float:
-    """Return what a rejected step is multiplied with: to where the slope vanishes, if it does."""
+    """Return the factor that shortens a rejected step to where the slope vanishes, if it does."""
     return float(np.clip(slope / fall if fall > 0.0 else 1.0, *SHORTEN))
 
 
@@ -356,8 +364,8 @@ def _two_loop(
 ) -> FloatArray:
     """Apply the L-BFGS inverse Hessian of -l_rho to the gradient of l_rho.
 
-    The metric is scaled by what the last pair says of its size (Nocedal and Wright 2006, equation
-    7.20): an estimate that is too small would make every first trial step too long.
+    The last pair scales the metric (Nocedal and Wright 2006, equation 7.20): an estimate that is
+    too small would make every first trial step too long.
     """
     pairs = [(s, y, 1.0 / float(s @ y)) for s, y in history if float(s @ y) > 0.0]
     q = gradient.copy()

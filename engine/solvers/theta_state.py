@@ -1,4 +1,4 @@
-"""Where the solve in theta stands."""
+"""State of the solve in theta."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ Factor = tuple[FloatArray, bool]  # of the Hessian estimate, as scipy.linalg.cho
 
 @dataclass(slots=True)
 class DualEvaluation:
-    """Both bounds and the gradient of l_rho at one theta, with the inner solutions behind them."""
+    """Both bounds and the gradient of l_rho at one theta, with their inner solutions."""
 
     theta: FloatArray
     inner: list[InnerSolution]
@@ -23,14 +23,14 @@ class DualEvaluation:
 
     @property
     def slack(self) -> float:
-        """By how much inexact inner solutions may have lowered the lower bound (nats)."""
+        """Largest amount by which inexact inner solutions lowered the lower bound (nats)."""
         parts = [s.log_partition - float(self.theta @ s.statistics) - s.entropy for s in self.inner]
         return max(sum(parts), 0.0)
 
 
 @dataclass(slots=True)
 class Ascent:
-    """The present point, the best theta, and what L-BFGS remembers.
+    """Present point, best theta, and memory of L-BFGS.
 
     Parameters
     ----------

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from benchmarks import bench_assignments
+from benchmarks.hunts import assignments
 from engine.core.arguments import FloatArray
 from engine.core.errors import InvalidProblemError
 from engine.core.status import Status
@@ -120,16 +120,16 @@ def test_a_gap_that_rounding_keeps_open_ends_as_stalled() -> None:
 def test_sharp_problems_of_sixty_items_are_certified(kind: str, rho: float) -> None:
     """After 30 seconds gaps of 1e-4 to 4,000 times the value stood open at small lambda."""
     for seed in range(2):
-        years = bench_assignments.make_years(kind, seed, (60,))
-        model = bench_assignments.learn(years, 1e-4, rho, 1e-4, 60.0)
+        years = assignments.make_years(kind, seed, (60,))
+        model = assignments.learn(years, 1e-4, rho, 1e-4, 60.0)
         assert model.result_.status is Status.CONVERGED
         assert model.result_.relative_gap <= 1e-4
 
 
-@pytest.mark.parametrize("kind", sorted(bench_assignments.KINDS))
+@pytest.mark.parametrize("kind", sorted(assignments.KINDS))
 def test_the_hunt_finds_no_exception(kind: str) -> None:
-    found = list(bench_assignments.hunt(kind, range(2), 1e-4, 60.0, (1e-4, 1.0), (0.7, 1.0)))
-    inner = list(bench_assignments.hunt_inner(kind, range(2), 1e-6, (0.5, 0.7, 1.0), (4, 20)))
+    found = list(assignments.hunt(kind, range(2), 1e-4, 60.0, (1e-4, 1.0), (0.7, 1.0)))
+    inner = list(assignments.hunt_inner(kind, range(2), 1e-6, (0.5, 0.7, 1.0), (4, 20)))
     assert [one for one in found + inner if one.is_exception] == []
 
 
@@ -143,8 +143,8 @@ def test_the_model_names_the_way_from_inside() -> None:
 
 def test_both_ways_are_one_run() -> None:
     """Theta takes too many steps for this one: what follows goes on from its bounds and clock."""
-    result = bench_assignments.learn(
-        bench_assignments.make_years("heavy", 0, (60,)), 1e-4, 0.7, 1e-4, 60.0
+    result = assignments.learn(
+        assignments.make_years("heavy", 0, (60,)), 1e-4, 0.7, 1e-4, 60.0
     ).result_
     assert result.status is Status.CONVERGED
     assert len(result.trajectory) > FEW_STEPS + 2
