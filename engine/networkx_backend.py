@@ -1,18 +1,22 @@
 """Matchings for NetworkX: ``nx.max_weight_matching(G, backend="bethe_hall")`` and its kin.
 
-NetworkX finds this module by its entry point. Every answer was proved optimal by its own dual.
-Weights are taken as float64: whole numbers count exactly up to 2^44 or so in size.
+NetworkX finds this module by its entry point. Weights of any real kind (integers of any size,
+floats, fractions, decimals) count without rounding: the answer is optimal in the weights as they
+stand in the graph. Graphs whose weights are inf, nan or no numbers are answered by NetworkX itself,
+so that they mean here what they mean there.
 """
 
 from dataclasses import dataclass
 from typing import Any
 
+import networkx as nx
 import numpy as np
 
-from engine.core.arguments import FloatArray, IntArray
-from engine.graphs.edge_list import EdgeList, read_graph
-from engine.oracles.perfect_matching import CompleteGraphMatcher
-from engine.oracles.sparse_matching import max_weight_matching as match_edges
+from engine.core.errors import InvalidProblemError
+from engine.core.exact_numbers import WholeArray, largest_of
+from engine.graphs.edge_list import ExactGraph, read_exact_graph
+from engine.oracles.dense_matching import MOST_BITS, match_dense
+from engine.oracles.sparse_matching import match_any, with_bonus
 
 DENSE_UP_TO = 256
 """Nodes up to which every graph is matched as a complete one."""
@@ -49,20 +53,31 @@ class ConvertedGraph:
         """Whether two nodes may share several edges, which matchings refuse."""
         return bool(self.graph.is_multigraph())
 
-    def read(self) -> EdgeList:
-        """Return its nodes and edges, without loops.
+    def read(self) -> ExactGraph:
+        """Return its nodes and edges, without loops and without edges of weight -inf.
 
         Raises
         ------
         InvalidProblemError
-            If a weight is no finite number.
+            If another weight is no finite real number.
         """
-        return read_graph(self.graph, weight=self.weight, default=self.default)
+        return read_exact_graph(self.graph, weight=self.weight, default=self.default)
+
+    @property
+    def has_forbidden_edges(self) -> bool:
+        """Whether a weight is -inf: such an edge still counts as one where many are wanted."""
+        return any(
+            value == -np.inf
+            for _, _, value in self.graph.edges(data=self.weight, default=self.default)
+        )
 
 
 def get_info() -> dict[str, Any]:
     """Describe the backend to NetworkX."""
-    said = {"additional_docs": "Proved optimal by its dual; weights are float64."}
+    said = {
+        "additional_docs": "Optimal in the weights as given, of any size, without rounding; "
+        "weights that are inf, nan or no numbers are left to NetworkX."
+    }
     return {
         "backend_name": "bethe_hall",
         "project": "bethe-hall",
@@ -73,7 +88,7 @@ def get_info() -> dict[str, Any]:
 
 
 class BetheHallBackend:
-    """What NetworkX calls: conversions, and one method per algorithm."""
+    """Interface for NetworkX: conversions, and one method per algorithm."""
 
     @staticmethod
     def convert_from_nx(
@@ -93,39 +108,47 @@ class BetheHallBackend:
         graph: ConvertedGraph, maxcardinality: bool = False, weight: str = "weight"
     ) -> set[tuple[Any, Any]]:
         """Return the matching of largest weight, among the largest ones if ``maxcardinality``."""
-        found = graph.read()
-        return _pairs(found.nodes, found.edges, found.weights, most_edges=maxcardinality)
+        found = _read(graph, most_edges=maxcardinality)
+        if found is None:
+            answer: set[tuple[Any, Any]] = nx.max_weight_matching(
+                graph.graph, maxcardinality=maxcardinality, weight=weight, backend="networkx"
+            )
+            return answer
+        return _pairs(found, found.numbers.counts, most_edges=maxcardinality)
 
     @staticmethod
     def min_weight_matching(graph: ConvertedGraph, weight: str = "weight") -> set[tuple[Any, Any]]:
         """Return the matching of least weight among those with the most edges."""
+        found = _read(graph, most_edges=True)
+        if found is None:
+            answer: set[tuple[Any, Any]] = nx.min_weight_matching(
+                graph.graph, weight=weight, backend="networkx"
+            )
+            return answer
+        return _pairs(found, -found.numbers.counts, most_edges=True)
+
+
+def _read(graph: ConvertedGraph, *, most_edges: bool) -> ExactGraph | None:
+    """Return the graph, or None where NetworkX shall answer."""
+    try:
         found = graph.read()
-        return _pairs(found.nodes, found.edges, -found.weights, most_edges=True)
+    except InvalidProblemError:
+        return None
+    return None if most_edges and graph.has_forbidden_edges else found
 
 
-def _pairs(
-    names: list[Any], edges: IntArray, weights: FloatArray, *, most_edges: bool
-) -> set[tuple[Any, Any]]:
+def _pairs(found: ExactGraph, counts: WholeArray, *, most_edges: bool) -> set[tuple[Any, Any]]:
     """Return the best matching by name: any with the largest weight, or the best of the largest."""
-    n = len(names)
+    n = len(found.nodes)
     if most_edges:
-        # One edge more outweighs whatever the others could lose by it.
-        weights = weights + (n + 1) * float(np.abs(weights).max(initial=0.0)) + 1.0
-    useful = np.flatnonzero(weights > 0.0)
+        counts = with_bonus(n, counts)
+    useful = np.flatnonzero(counts > 0)
     if not len(useful):
         return set()
-    edges, weights = edges[useful], weights[useful]
-    if n <= DENSE_UP_TO or DENSE_SHARE * len(edges) >= n * n:
-        chosen = _match_complete(n, edges, weights)
+    edges, counts = found.edges[useful], counts[useful]
+    is_dense = n <= DENSE_UP_TO or DENSE_SHARE * len(edges) >= n * n
+    if is_dense and largest_of(counts).bit_length() <= MOST_BITS:
+        chosen = match_dense(n, edges, counts)
     else:
-        chosen = edges[match_edges(n, edges, weights, "any").edge_indices]
-    return {(names[i], names[j]) for i, j in chosen.tolist()}
-
-
-def _match_complete(n: int, edges: IntArray, weights: FloatArray) -> IntArray:
-    """Match a graph as a complete one of an even number of nodes, absent edges at weight 0."""
-    even = n + n % 2
-    scores = np.zeros((even, even))
-    scores[edges[:, 0], edges[:, 1]] = scores[edges[:, 1], edges[:, 0]] = weights
-    pairs = CompleteGraphMatcher().solve(scores).pairs
-    return pairs[scores[pairs[:, 0], pairs[:, 1]] > 0.0]
+        chosen = match_any(n, edges, counts)
+    return {(found.nodes[i], found.nodes[j]) for i, j in edges[chosen].tolist()}

@@ -2,5 +2,5 @@
 
 import lazy_loader
 
-# The names stand in the stub beside this file; each is imported when it is first used.
+# The names are listed in the stub beside this file; each is imported when it is first used.
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,4 +1,4 @@
-"""Reweighted entropies as sums of concave terms: each edge's weight shared out between its ends."""
+"""Reweighted entropies as sums of concave terms: each edge's weight is split over its ends."""
 
 import numpy as np
 
@@ -22,7 +22,7 @@ def conditioning_shares(
 
     Parameters
     ----------
-    from_trees : whether rho is known to be such a distribution's, which spares the check of it.
+    from_trees : whether rho is known to come from such a distribution, which skips the check.
 
     Raises
     ------
@@ -31,8 +31,8 @@ def conditioning_shares(
 
     Notes
     -----
-    Cost of the check: one augmentation of a flow for each node of `_crowded_nodes`, of which
-    grids with rho = 1/2 and forests have none.
+    Cost of the check: one augmentation of a flow for each node of `_crowded_nodes`; there are none
+    for grids with rho = 1/2 and for forests.
 
     References
     ----------
@@ -55,10 +55,10 @@ def _loads(graph: PairwiseGraph, rho: FloatArray) -> FloatArray:
 
 
 def _crowded_nodes(graph: PairwiseGraph, rho: FloatArray) -> IntArray:
-    """Return what is left after taking away, again and again, nodes of load at most 1.
+    """Return the nodes that remain after repeatedly removing nodes of load at most 1.
 
-    A smallest set S with rho(E[S]) > |S| - 1 loses more than 1 with each of its nodes, for the
-    rest of it is in order: none of them is ever taken away.
+    A smallest set S with rho(E[S]) > |S| - 1 loses more than 1 with each of its nodes, because the
+    rest of it satisfies the inequality: no node of S is ever removed.
     """
     load = _loads(graph, rho)
     limit = 1.0 + FLOW_TOLERANCE
@@ -80,7 +80,7 @@ def _crowded_nodes(graph: PairwiseGraph, rho: FloatArray) -> IntArray:
 def _charge_ends(graph: PairwiseGraph, rho: FloatArray, roots: IntArray) -> FloatArray:
     """Return a flow: each edge supplies rho_e to its two ends, shape (n_edges, 2), each takes <= 1.
 
-    Raises InvalidProblemError if there is none, or none that leaves out a node of ``roots``.
+    Raises InvalidProblemError unless, for each node of ``roots``, a flow exists that avoids it.
     """
     m, n = graph.n_edges, graph.n_nodes
     first = np.repeat(np.arange(m, dtype=np.int64), 2)
@@ -96,7 +96,7 @@ def _charge_ends(graph: PairwiseGraph, rho: FloatArray, roots: IntArray) -> Floa
     for root in m + roots:
         if missing > allowed:
             break
-        excess[root] += 1.0  # what the root has taken must find room elsewhere
+        excess[root] += 1.0  # the flow into the root must be rerouted
         max_flow_sparse(start, head, mate, residual, excess, level, work)
         missing = max(0.0, float(excess[root]))
         excess[root] -= 1.0
@@ -105,4 +105,4 @@ def _charge_ends(graph: PairwiseGraph, rho: FloatArray, roots: IntArray) -> Floa
             "rho: these edge weights are not probabilities of edges in spanning trees "
             f"({missing:.3g} too much)."
         )
-    return residual[place[:, 1]].reshape(m, 2)  # what arrived at each end
+    return residual[place[:, 1]].reshape(m, 2)  # flow received by each end

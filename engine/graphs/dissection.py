@@ -1,4 +1,4 @@
-"""Nested dissection of a graph of matchings: in which order its nodes are eliminated."""
+"""Nested dissection of a graph of matchings: the elimination order of its nodes."""
 
 from dataclasses import dataclass
 
@@ -8,21 +8,21 @@ from engine.core.arguments import IntArray
 from engine.graphs.planar import MatchingGraph
 from engine.kernels.dissection import dissect_faces
 
-LEAF = 8  # faces of the smallest parts: elimination took as long with 4 to 16
+LEAF = 8  # faces of the smallest parts; elimination took equally long with 4 to 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dissection:
-    """Parts of a graph's nodes, each of which cuts two other parts from each other.
+    """Parts of a graph's nodes that each separate two other parts.
 
     Parameters
     ----------
     owner : ndarray, shape (n_nodes,): the part of each node; parts are numbered before their halves
-    nodes, node_ends : ndarray, shapes (n_nodes,) and (n_parts,): nodes part by part, and where
-        each part ends.
-    inside, edge_ends : ndarray, shapes (n_edges,) and (n_parts,): the same for edges, which are
-        with the end whose part is the smaller one.
-    halves : ndarray, shape (n_parts, 2): the parts that a part cuts, -1 where there are none.
+    nodes, node_ends : ndarray, shapes (n_nodes,) and (n_parts,): nodes part by part, and the end
+        of each part.
+    inside, edge_ends : ndarray, shapes (n_edges,) and (n_parts,): the same for edges, each listed
+        with the end whose part has the smaller number.
+    halves : ndarray, shape (n_parts, 2): the parts that a part separates, -1 for none.
     """
 
     owner: IntArray
@@ -34,12 +34,12 @@ class Dissection:
 
 
 def dissect(graph: MatchingGraph) -> Dissection:
-    """Halve the faces until parts are small.
+    """Halve the faces recursively until parts are small.
 
     Notes
     -----
-    Faces are taken breadth first from one far away, and cut where the fewest edges cross: on a
-    lattice of n nodes by about sqrt(n). O(n log n); .3 s for 540,000 nodes of a matching graph.
+    Faces are taken breadth first from a distant one, and cut where the fewest edges cross: on a
+    lattice of n nodes by about sqrt(n). O(n log n); 0.3 s for 540,000 nodes of a matching graph.
 
     References
     ----------

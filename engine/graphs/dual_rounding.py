@@ -1,4 +1,4 @@
-"""What rounding may take from a bound that messages of a pairwise model prove."""
+"""Allowance for rounding in a bound that messages of a pairwise model prove."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from engine.core.arguments import FloatArray, IntArray
 from engine.core.rounding import sum_allowance
 from engine.graphs.pairwise import PairwiseGraph, PairwiseModel
 
-ROUNDINGS = 8  # of a number on its way into a bound, besides one a message at its node
+ROUNDINGS = 8  # of a number before it enters a bound, plus one per message at its node
 
 
 def score_magnitude(model: PairwiseModel) -> float:
@@ -24,14 +24,14 @@ def dual_allowance(
 ) -> float:
     """Return a bound on the rounding error of a dual bound of a model on ``graph`` (nats).
 
-    The bound is a compensated sum of one number a node and end of an edge: a maximum of scores
-    with messages added. Impossible entries are not counted: no labelling that has a score has them.
+    The bound is a compensated sum of one number per node and end of an edge: a maximum of scores
+    with messages added. Impossible entries are ignored: no labelling with a finite score has them.
 
     Parameters
     ----------
-    magnitude : of the model's scores, see `score_magnitude`.
-    messages : ndarray, flat, one entry a label at each end of an edge.
-    weights : by which the messages of an edge are multiplied, shape (n_edges,).
+    magnitude : magnitude of the model's scores, see `score_magnitude`.
+    messages : ndarray, flat, one entry per label at each end of an edge.
+    weights : factors of the messages of each edge, shape (n_edges,).
     """
     ends = np.repeat(np.broadcast_to(weights, graph.n_edges), 2)
     magnitude += 3.0 * float(ends @ _peaks(messages, graph.message_start[:-1]))

@@ -1,4 +1,4 @@
-"""Orders in which the variables of a model are eliminated, and how large their tables become."""
+"""Elimination orders of the variables of a model, and the sizes of their tables."""
 
 import heapq
 import math
@@ -12,16 +12,16 @@ OrderRule = Callable[[int, list[set[int]], list[int], int], tuple[float, float]]
 
 @dataclass(frozen=True, slots=True)
 class EliminationOrder:
-    """The variables in the order of their elimination.
+    """Variables in the order of their elimination.
 
     Parameters
     ----------
     order : variables, first to last
-    scopes : for each of them the variables of the table that its elimination leaves, ascending
+    scopes : for each variable, the variables of the table left by its elimination, ascending
     sizes : entries of those tables
-    largest : entries of the largest table; with ``is_complete`` false, of the first one that was
-        larger than allowed, at which the search for this order ended
-    width : largest number of variables, of two states or more, in a table
+    largest : entries of the largest table; if ``is_complete`` is false, of the first table above
+        the limit, at which the search for this order ended
+    width : largest number of variables, with two or more states, in a table
     """
 
     order: tuple[int, ...]
@@ -33,17 +33,17 @@ class EliminationOrder:
 
     @property
     def total(self) -> int:
-        """Entries of all tables together."""
+        """Number of entries of all tables together."""
         return sum(self.sizes)
 
 
 def choose_order(
     cardinalities: IntArray, scopes: list[tuple[int, ...]], largest_allowed: int
 ) -> EliminationOrder:
-    """Return the cheapest of three orders: least fill, smallest table, and as numbered.
+    """Return the cheapest of three orders: least fill, smallest table, and numerical.
 
-    The last is row by row on a grid numbered in raster order. If none of them keeps to tables of
-    ``largest_allowed`` entries, the one that exceeded it least is returned, incomplete.
+    The last is row by row on a grid numbered in raster order. If all of them exceed tables of
+    ``largest_allowed`` entries, the order that exceeds the limit least is returned, incomplete.
     """
     rules = (_fill, _table_size, _number)
     orders = [greedy_order(cardinalities, scopes, rule, largest_allowed) for rule in rules]
@@ -59,14 +59,14 @@ def greedy_order(
     rule: OrderRule,
     largest_allowed: int,
 ) -> EliminationOrder:
-    """Eliminate next the variable of smallest ``rule``; ties go to the lower number."""
+    """Eliminate the variable of smallest ``rule`` at each step; ties go to the lower number."""
     cards = [int(c) for c in cardinalities]
     neighbours: list[set[int]] = [set() for _ in cards]
     for scope in scopes:
         for v in scope:
             neighbours[v].update(u for u in scope if u != v)
     costs = {v: rule(v, neighbours, cards, largest_allowed) for v in range(len(cards))}
-    heap = [(cost, v) for v, cost in costs.items()]  # entries that are out of date are skipped
+    heap = [(cost, v) for v, cost in costs.items()]  # outdated entries are skipped
     heapq.heapify(heap)
     order: list[int] = []
     left: list[tuple[int, ...]] = []
@@ -94,7 +94,7 @@ def greedy_order(
 
 
 def _connect(v: int, neighbours: list[set[int]]) -> set[int]:
-    """Join the neighbours of ``v`` to each other, remove it, and return whose cost may change."""
+    """Join the neighbours of ``v``, remove it, and return variables whose costs may change."""
     around = neighbours[v]
     touched = set(around)
     for u in around:
@@ -120,7 +120,7 @@ def _table_size(
 def _fill(
     v: int, neighbours: list[set[int]], cards: list[int], largest: int
 ) -> tuple[float, float]:
-    """Edges that the elimination adds; infinite, not counted, if the table is too large."""
+    """Return the edges that an elimination adds; inf, not counted, if the table is too large."""
     around = neighbours[v]
     size = _table_size(v, neighbours, cards, largest)[0]
     if size > math.log(largest) + 1e-9:

@@ -4,19 +4,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.core.arguments import FloatArray, IntArray
+from engine.core.arguments import FloatArray, IntArray, as_float_array
 from engine.core.errors import InfeasibleError, InvalidProblemError
 from engine.graphs.pairwise import PairwiseModel, build_pairwise_model
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Factor:
-    """A log table over some variables, one axis a variable in the order of ``variables``.
+    """Factor: a log table over some variables, one axis per variable of ``variables``, in order.
 
     Parameters
     ----------
     variables : tuple of int, length k, all different.
-    table : ndarray, k axes of as many states as the variables have, float64
+    table : ndarray, k axes whose lengths are the variables' numbers of states, float64
         Nats; -inf is impossible.
 
     Examples
@@ -27,6 +27,17 @@ class Factor:
 
     variables: tuple[int, ...]
     table: FloatArray
+
+    def __post_init__(self) -> None:
+        """Convert any array of real numbers to the table.
+
+        Raises
+        ------
+        InvalidProblemError
+            If the table holds anything else.
+        """
+        object.__setattr__(self, "variables", tuple(self.variables))
+        object.__setattr__(self, "table", as_float_array("table", self.table))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,7 +52,7 @@ class FactorGraph:
     Raises
     ------
     InvalidProblemError
-        If a factor names a variable twice or one that is not there, or its table has another shape.
+        If a factor names a variable twice or an unknown one, or its table has another shape.
 
     Examples
     --------
@@ -55,6 +66,16 @@ class FactorGraph:
 
     def __post_init__(self) -> None:
         """Raise InvalidProblemError if a factor does not fit its variables."""
+        states = np.asarray(self.cardinalities)
+        if states.ndim != 1 or not (states.size == 0 or np.issubdtype(states.dtype, np.integer)):
+            raise InvalidProblemError("cardinalities: expected a list of whole numbers.")
+        if states.size and states.min() < 1:
+            variable = int(states.argmin())
+            raise InvalidProblemError(
+                f"cardinalities: variable {variable} has {states[variable]} states, expected 1 or "
+                "more."
+            )
+        object.__setattr__(self, "cardinalities", states.astype(np.int64))
         for number, factor in enumerate(self.factors):
             if len(set(factor.variables)) != len(factor.variables):
                 raise InvalidProblemError(f"Factor {number} names a variable twice.")
@@ -79,7 +100,7 @@ class FactorGraph:
         return float(sum(f.table[tuple(labels[list(f.variables)])] for f in self.factors))
 
     def restrict(self, kept: list[IntArray]) -> "FactorGraph":
-        """Return the model in which each variable has only the labels listed, in that order."""
+        """Return the model in which each variable has only the listed labels, in that order."""
         tables = [f.table[np.ix_(*(kept[v] for v in f.variables))] for f in self.factors]
         return FactorGraph(
             np.array([len(labels) for labels in kept], dtype=np.int64),
@@ -87,9 +108,9 @@ class FactorGraph:
         )
 
     def condition(self, labels: IntArray, free: IntArray) -> "FactorGraph":
-        """Return the model of the variables ``free`` (numbered anew) given labels of the others.
+        """Return the model of the variables ``free`` (renumbered) given labels of the others.
 
-        The factors that none of them is in become one without variables.
+        Factors without a free variable are joined into one without variables.
         """
         number = {int(v): k for k, v in enumerate(free)}
         parts, constant = [], 0.0
@@ -107,12 +128,12 @@ class FactorGraph:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairwiseForm:
-    """A pairwise model with the same distribution over its first ``n_variables`` nodes.
+    """Pairwise model with the same distribution over its first ``n_variables`` nodes.
 
     ``constant`` is the log of factors without variables: log Z = constant + log Z(model).
     Nodes beyond the variables are auxiliary: one for each factor of three or more variables,
-    with one state for each configuration that is not impossible; ``configurations`` has its
-    variables and these configurations, one a row.
+    with one state for each possible configuration; ``configurations`` holds the factor's
+    variables and these configurations, one per row.
     """
 
     model: PairwiseModel
@@ -123,7 +144,7 @@ class PairwiseForm:
     def extend(self, labels: IntArray) -> IntArray:
         """Return labels of all nodes, the auxiliary ones at the configuration of their factor.
 
-        Where that is impossible, which scores -inf in any case, at their first.
+        For an impossible configuration, which scores -inf in any case, the first state is used.
         """
         more = []
         for variables, possible in self.configurations:
@@ -139,7 +160,7 @@ def to_pairwise(graph: FactorGraph) -> PairwiseForm:
     Factors of one and two variables are added to node and edge tables. Each larger factor
     becomes an auxiliary node whose states are its possible configurations, tied to its variables
     by 0 / -inf tables. The local polytope, tree-reweighted and Bethe values of the pairwise model
-    are those of the factor graph with one clique a factor.
+    are those of the factor graph with one clique per factor.
 
     Parameters
     ----------
@@ -148,7 +169,7 @@ def to_pairwise(graph: FactorGraph) -> PairwiseForm:
     Returns
     -------
     PairwiseForm
-        The model (``model``), and which of its nodes stand for which variables.
+        The model (``model``), with the graph's variables as its first nodes.
 
     Raises
     ------
@@ -194,10 +215,10 @@ def _add_auxiliary(
 ) -> IntArray:
     """Append a node for the possible configurations of ``factor`` and tie it to its variables.
 
-    Return the configurations, one a row.
+    Return the configurations, one per row.
     """
     possible = np.argwhere(~np.isneginf(factor.table))
-    if len(possible) == 0:  # an impossible factor: one state that is itself impossible
+    if len(possible) == 0:  # an impossible factor gets one impossible state
         possible = np.zeros((1, len(factor.variables)), dtype=np.int64)
     auxiliary = len(cards)
     cards.append(len(possible))

@@ -14,18 +14,18 @@ if TYPE_CHECKING:  # a layout alone needs no compiler
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FactorLayout:
-    """Where the entries of all tables lie in one vector.
+    """Layout of the entries of all tables in one vector.
 
     Factor f is over ``scope_variable[scope_start[f] : scope_start[f + 1]]``; its entry for labels
-    x lies at ``table_start[f] + sum scope_stride x``. The factors of variable v, each with the
-    stride of v in it, are ``variable_factor[variable_start[v] : variable_start[v + 1]]``. One
-    entry a label of each variable is laid out by ``label_start``. Factors without variables are
-    left out.
+    x is at ``table_start[f] + sum scope_stride x``. The factors of variable v, each with the
+    stride of v in it, are ``variable_factor[variable_start[v] : variable_start[v + 1]]``. Vectors
+    of one entry per label of each variable are laid out by ``label_start``. Factors without
+    variables are left out.
 
     Parameters
     ----------
     scores : ndarray, flat log tables; -inf is impossible.
-    arrays : the rest, as kernels take them.
+    arrays : the other arrays, in the order in which kernels take them.
     """
 
     scores: FloatArray
@@ -38,23 +38,23 @@ class FactorLayout:
 
     @property
     def table_start(self) -> IntArray:
-        """Place of each factor's first entry, and the length of ``scores``."""
+        """Index of each factor's first entry, and the length of ``scores``."""
         return self.arrays[4]
 
     @property
     def label_start(self) -> IntArray:
-        """Place of each variable's first label in vectors of one entry a label."""
+        """Index of each variable's first label in vectors of one entry per label."""
         return self.arrays[8]
 
     def places(self, labels: IntArray) -> IntArray:
-        """Return where each factor's entry for a configuration lies."""
+        """Return the index of each factor's entry for a configuration."""
         _, scope_start, scope_variable, scope_stride, table_start, *_ = self.arrays
         steps = np.concatenate([[0], np.cumsum(scope_stride * labels[scope_variable])])
         places: IntArray = table_start[:-1] + np.diff(steps[scope_start])
         return places
 
     def with_finite_penalty(self) -> FloatArray:
-        """Return the scores with -inf replaced by a penalty no choice of other entries outweighs.
+        """Return the scores with -inf replaced by a penalty that no other entries can outweigh.
 
         A factor whose entries are all impossible counts as indifferent.
         """

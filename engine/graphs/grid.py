@@ -1,4 +1,4 @@
-"""Four-connected grids and the tables (scores or pseudomarginals) that live on them."""
+"""Four-connected grids and the tables (scores or pseudomarginals) on them."""
 
 from dataclasses import dataclass
 
@@ -6,16 +6,17 @@ import numpy as np
 
 from engine.core.arguments import FloatArray, IntArray, as_finite_array
 from engine.core.errors import InvalidProblemError
+from engine.core.options import check_whole
 from engine.graphs.pairwise import PairwiseGraph
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A grid of ``height`` x ``width`` nodes, each joined to the neighbours right and below.
+    """Grid of ``height`` x ``width`` nodes, each joined to the neighbours right and below.
 
-    Tables of all nodes and edges live in one flat vector, so that solvers see a point of a vector
-    space: first the nodes (H, W, L), then the horizontal edges (H, W-1, L, L), then the vertical
-    edges (H-1, W, L, L); the first label of an edge belongs to its left or upper end.
+    Tables of all nodes and edges are stored in one flat vector, so that solvers see a point of a
+    vector space: first the nodes (H, W, L), then the horizontal edges (H, W-1, L, L), then the
+    vertical edges (H-1, W, L, L); the first label of an edge belongs to its left or upper end.
 
     Parameters
     ----------
@@ -40,12 +41,9 @@ class Grid:
 
     def __post_init__(self) -> None:
         """Raise InvalidProblemError for an empty grid or fewer than two labels."""
-        if self.height < 1 or self.width < 1:
-            raise InvalidProblemError(
-                f"A grid needs at least one node, received {self.height} x {self.width}."
-            )
-        if self.n_labels < 2:
-            raise InvalidProblemError(f"A node needs two labels or more, received {self.n_labels}.")
+        check_whole("height", self.height, at_least=1)
+        check_whole("width", self.width, at_least=1)
+        check_whole("n_labels", self.n_labels, at_least=2)
 
     @property
     def n_nodes(self) -> int:
@@ -64,7 +62,7 @@ class Grid:
 
     @property
     def n_edges(self) -> int:
-        """Number of edges, horizontal ones first wherever edges are listed."""
+        """Number of edges; horizontal ones come first in every list of edges."""
         return self.n_horizontal + self.n_vertical
 
     @property
@@ -105,7 +103,7 @@ class Grid:
         Raises
         ------
         InvalidProblemError
-            If a shape is not that of this grid or an entry is not finite.
+            If a shape does not match this grid or an entry is not finite.
         """
         h, w, n = self.height, self.width, self.n_labels
         parts = (
@@ -135,7 +133,7 @@ class Grid:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GridTables:
-    """A flat vector of tables on a grid, with views of its three parts.
+    """Flat vector of tables on a grid, with views of its three parts.
 
     Parameters
     ----------
@@ -178,6 +176,6 @@ class GridTables:
 
     @property
     def labels(self) -> IntArray:
-        """Return the most probable (or best-scored) label of each node, ties to the lower."""
+        """Most probable (or best-scored) label of each node, ties to the lower."""
         labels: IntArray = np.argmax(self.nodes, axis=2).astype(np.int64)
         return labels

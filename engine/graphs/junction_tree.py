@@ -1,14 +1,14 @@
-"""Junction trees: the cliques of an elimination order, joined so that margins which agree suffice.
+"""Junction trees: the cliques of an elimination order, joined so that agreeing margins suffice.
 
 A point holds the tables of all cliques, then those of the separators between a clique and its
-parent, then the tables that features speak of: one a node, and one a factor of several variables.
+parent, then the tables of the features: one per node, and one per factor of several variables.
 """
 
 import math
 from dataclasses import dataclass, field
 
 import numpy as np
-import scipy  # its parts load when first used
+import scipy  # its parts are loaded on first use
 
 from engine.core.arguments import FloatArray, IntArray, read_only
 from engine.core.errors import InvalidProblemError
@@ -17,18 +17,18 @@ from engine.graphs.elimination_order import choose_order
 Scope = tuple[int, ...]
 
 LARGEST_TABLE = 1 << 20
-"""Entries of a clique: 8 MB, and some five times as much for what says where entries belong."""
+"""Largest entries of a clique: 8 MB, and about five times as much for their indices."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JunctionTree:
-    """The cliques of a model with some factors, children before parents.
+    """Junction tree of a model with given factors, children before parents.
 
     Parameters
     ----------
     cardinalities : ndarray, shape (n,), numbers of labels.
     scopes : the variables of each factor of several variables, in the order of its table's axes.
-    largest_table : int, entries that a clique may have.
+    largest_table : int, largest number of entries of a clique.
 
     Raises
     ------
@@ -37,7 +37,7 @@ class JunctionTree:
 
     Notes
     -----
-    Local consistency on a junction tree is global: points whose margins agree are the marginal
+    Local consistency on a junction tree is global: points whose margins agree form the marginal
     polytope, and its entropy is that of the cliques less that of the separators, exactly.
 
     References
@@ -80,41 +80,41 @@ class JunctionTree:
 
     @property
     def layout(self) -> tuple[IntArray, IntArray, IntArray, IntArray, IntArray]:
-        """Where cliques and separators lie, as kernels take it."""
+        """Arrays that locate cliques and separators, in the order in which kernels take them."""
         return self.start, self.parent, self.up, self.down_start, self.down
 
     @property
     def n_clique_entries(self) -> int:
-        """Entries of all cliques."""
+        """Number of entries of all cliques."""
         return int(self.start[-1])
 
     @property
     def n_table_entries(self) -> int:
-        """Entries of the tables of nodes and factors: rows of features."""
+        """Number of entries of the tables of nodes and factors: rows of features."""
         return int(self.table_start[-1])
 
     @property
     def size(self) -> int:
-        """Entries of a point."""
+        """Number of entries of a point."""
         return self.n_clique_entries + self.n_separator_entries + self.n_table_entries
 
     @property
     def width(self) -> int:
-        """The largest number of variables in a clique, less one: 1 for chains and trees."""
+        """Largest number of variables in a clique, less one: 1 for chains and trees."""
         return max(len(clique) for clique in self.cliques) - 1
 
     def split(self, point: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return views of the cliques', the separators' and the tables' part of a point."""
+        """Return views of the parts of a point: cliques, separators and tables."""
         first, second = self.n_clique_entries, self.n_clique_entries + self.n_separator_entries
         return point[:first], point[first:second], point[second:]
 
     def table_places(self, labels: IntArray) -> IntArray:
-        """Return for each node and factor the entry of its table that a labelling has.
+        """Return the index of each node's and factor's table entry for a labelling.
 
         Raises
         ------
         InvalidProblemError
-            If there is not one label of its own range a node.
+            If there is not exactly one label within range for each node.
         """
         labels = np.asarray(labels, dtype=np.int64)
         wrong = labels.shape != self.cardinalities.shape
@@ -152,7 +152,7 @@ class JunctionTree:
         object.__setattr__(self, "n_separator_entries", at)
 
     def _lay_out_tables(self) -> None:
-        """Give each table to a clique that holds it: a 0/1 matrix (clique entries, tables')."""
+        """Assign each table to a clique that holds it: a 0/1 matrix (clique entries, tables')."""
         cards = self.cardinalities
         tables = [(v,) for v in range(len(cards))] + list(self.scopes)
         sizes = [math.prod(int(cards[v]) for v in scope) for scope in tables]
@@ -196,21 +196,21 @@ def _join_cliques(
         )
     step = {v: k for k, v in enumerate(plan.order)}
     parent = [min((step[u] for u in scope), default=-1) for scope in plan.scopes]
-    into = list(range(len(cliques)))  # the clique that now stands for each
+    into = list(range(len(cliques)))  # the clique that represents each
     for k, above in enumerate(parent):
         if above >= 0 and into[above] == above and set(cliques[above]) <= set(cliques[k]):
-            into[above] = into[k]  # of the cliques below that hold it, the first
+            into[above] = into[k]  # the first of the cliques below that contain it
     return _order_children_first(cliques, parent, into)
 
 
 def _order_children_first(
     cliques: list[Scope], parent: list[int], into: list[int]
 ) -> tuple[tuple[Scope, ...], IntArray]:
-    """Drop cliques that others stand for, and number the rest anew."""
+    """Drop cliques that others represent, and renumber the rest."""
     above = {}
     for k, up in enumerate(parent):
         if up < 0 or into[up] != into[k]:
-            # What leaves the group of k: its topmost clique's parent.
+            # The separator above the group of k: the parent of its topmost clique.
             above[into[k]] = -1 if up < 0 else into[up]
     kept = [k for k in range(len(cliques)) if into[k] == k]
     children: dict[int, list[int]] = {k: [] for k in [-1, *kept]}
@@ -228,7 +228,7 @@ def _order_children_first(
 
 
 def _positions(cards: IntArray, clique: Scope, scope: Scope) -> IntArray:
-    """Return for each entry of a clique's table its place in the table of ``scope``."""
+    """Return the index in the table of ``scope`` for each entry of a clique's table."""
     shape = [int(cards[v]) for v in clique]
     digits = np.indices(shape).reshape(len(shape), -1) if shape else np.zeros((0, 1), np.int64)
     total = np.zeros(digits.shape[1], dtype=np.int64)

@@ -1,7 +1,7 @@
-"""The equations of the local polytope of a pairwise graph."""
+"""Equations of the local polytope of a pairwise graph."""
 
 import numpy as np
-import scipy  # its parts load when first used: a verb that needs no equations starts without
+import scipy  # its parts are loaded on first use: commands without equations start faster
 
 from engine.graphs.pairwise import PairwiseGraph
 
@@ -9,7 +9,7 @@ from engine.graphs.pairwise import PairwiseGraph
 def local_polytope_rows(graph: PairwiseGraph) -> "scipy.sparse.csr_array":
     """Return the equations' matrix, shape (n_nodes + n_messages, size).
 
-    Each node sums to 1; then, in the order of messages, each margin of an edge is its node's: 0.
+    Each node sums to 1; then, in the order of messages, each margin of an edge less its node is 0.
     """
     n, m = int(graph.node_start[-1]), graph.n_messages
     nodes, margins = np.repeat(np.arange(graph.n_nodes), graph.cardinalities), graph.n_nodes

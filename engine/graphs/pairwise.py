@@ -1,11 +1,11 @@
-"""Pairwise models: any graph, any number of labels a node, zeros allowed."""
+"""Pairwise models: any graph, any number of labels per node, zeros allowed."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.core.arguments import FloatArray, IntArray, read_only
+from engine.core.arguments import FloatArray, IntArray, as_float_array, read_only
 from engine.core.errors import InvalidProblemError
 
 if TYPE_CHECKING:  # a graph alone needs no compiler, which takes half a second to load
@@ -16,20 +16,20 @@ if TYPE_CHECKING:  # a graph alone needs no compiler, which takes half a second 
 class PairwiseGraph:
     """Nodes with their numbers of labels, and edges between them.
 
-    Tables live in one flat vector: node tables in order, then edge tables (labels of the first
-    end, labels of the second) in order. The incidence lists say for each node which edges touch
-    it and with which end. Messages lie at the ends of edges, 2 e + k for end k of edge e, each
-    with one entry a label of that node.
+    Tables are stored in one flat vector: node tables in order, then edge tables (labels of the
+    first end, labels of the second) in order. The incidence lists give for each node the edges that
+    touch it and their end there. Messages belong to the ends of edges, 2 e + k for end k of edge e,
+    each with one entry per label of that node.
 
     Parameters
     ----------
     cardinalities : ndarray, shape (n_nodes,), int64, number of labels of each node.
-    edges : ndarray, shape (n_edges, 2), int64, places of the ends.
+    edges : ndarray, shape (n_edges, 2), int64, indices of the ends.
 
     Raises
     ------
     InvalidProblemError
-        If a node has no label, or an edge is a loop or ends at a node that is not there.
+        If a node has no label, or an edge is a loop or ends at an unknown node.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class PairwiseGraph:
         Raises
         ------
         InvalidProblemError
-            For a node without labels, an edge to nowhere, a loop or a repeated edge.
+            For a node without labels, an unknown node in an edge, a loop or a repeated edge.
         """
         cards = np.ascontiguousarray(self.cardinalities, dtype=np.int64)
         edges = np.ascontiguousarray(self.edges, dtype=np.int64).reshape(-1, 2)
@@ -114,7 +114,7 @@ class PairwiseGraph:
 
     @property
     def layout(self) -> "Layout":
-        """All arrays that say where tables and messages lie, as kernels take them."""
+        """Arrays that locate tables and messages, in the order in which kernels take them."""
         return (
             self.cardinalities,
             self.edges,
@@ -127,7 +127,7 @@ class PairwiseGraph:
 
     @property
     def is_binary(self) -> bool:
-        """Whether every node has exactly two labels."""
+        """Return True if every node has exactly two labels."""
         return bool((self.cardinalities == 2).all())
 
     def node_table(self, flat: FloatArray, node: int) -> FloatArray:
@@ -141,8 +141,8 @@ class PairwiseGraph:
         return part.reshape(int(self.cardinalities[i]), int(self.cardinalities[j]))
 
     def message_places(self) -> tuple[IntArray, IntArray]:
-        """Return where messages to the first and to the second end have the labels of each entry
-        of the edge tables.
+        """Return the indices in messages to the first and to the second end of the labels of each
+        entry of the edge tables.
         """
         sizes = np.diff(self.edge_start)
         inside = np.arange(self.node_start[-1], self.size) - np.repeat(self.edge_start[:-1], sizes)
@@ -153,7 +153,7 @@ class PairwiseGraph:
         return first, second
 
     def node_places(self) -> IntArray:
-        """Return where node tables have the label of each entry of the messages."""
+        """Return the indices in node tables of the label of each entry of the messages."""
         ends = self.edges.ravel()
         starts = self.node_start[ends] - self.message_start[:-1]
         places: IntArray = np.arange(self.n_messages) + np.repeat(starts, self.cardinalities[ends])
@@ -176,7 +176,7 @@ class PairwiseGraph:
         return float(scores[self.places(labels)].sum())
 
     def places(self, labels: IntArray) -> IntArray:
-        """Return the flat places at which the tables of a labelling (n_nodes,) are 1."""
+        """Return the flat indices at which the tables of a labelling (n_nodes,) are 1."""
         labels = np.asarray(labels, dtype=np.int64)
         if labels.shape != (self.n_nodes,) or ((labels < 0) | (labels >= self.cardinalities)).any():
             raise InvalidProblemError("labels: expected one label of its own range a node.")
@@ -190,7 +190,7 @@ class PairwiseGraph:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairwiseModel:
-    """A graph with its log potentials: p(x) is proportional to exp <indicator(x), scores>.
+    """Graph with its log potentials: p(x) is proportional to exp <indicator(x), scores>.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ class PairwiseModel:
     Raises
     ------
     InvalidProblemError
-        If there are more or fewer scores, or one is NaN or +inf.
+        If the number of scores is wrong, or a score is NaN or +inf.
 
     Examples
     --------
@@ -214,7 +214,7 @@ class PairwiseModel:
 
     def __post_init__(self) -> None:
         """Raise InvalidProblemError for another length, NaN or +inf."""
-        scores = np.ascontiguousarray(self.scores, dtype=np.float64)
+        scores = as_float_array("scores", self.scores)
         if scores.shape != (self.graph.size,):
             raise InvalidProblemError(
                 f"scores: expected shape ({self.graph.size},), received {scores.shape}."
@@ -225,7 +225,7 @@ class PairwiseModel:
 
     @property
     def has_zeros(self) -> bool:
-        """Whether some table entry is impossible (-inf)."""
+        """Return True if some table entry is impossible (-inf)."""
         return bool(np.isneginf(self.scores).any())
 
 
@@ -234,7 +234,7 @@ def build_pairwise_model(
     node_tables: list[FloatArray],
     edge_tables: dict[tuple[int, int], FloatArray],
 ) -> PairwiseModel:
-    """Build a model from one log table a node and a dictionary of log tables an edge."""
+    """Build a model from one log table per node and a dictionary of log tables by edge."""
     pairs = list(edge_tables)
     graph = PairwiseGraph(
         np.asarray(cardinalities, dtype=np.int64),

@@ -14,28 +14,28 @@ from engine.graphs.pairwise import PairwiseGraph
 from engine.kernels.planar import count_cycles, direct_edges, walk_cycles
 
 CLIQUES = {2: ((0, 1),), 3: ((0, 1), (0, 2), (1, 2))}
-"""Edges of a face of so many sides, by its sides."""
+"""Edges of the clique of a face, by its number of sides."""
 
 CLIQUE_DARTS = {2: ((0,), (1,)), 3: ((0, 2), (4, 1), (3, 5))}
-"""Darts of each side counterclockwise: out, to the next side, to the one before."""
+"""Darts of each side counterclockwise: out, to the next side, to the previous one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatchingGraph:
-    """A plane graph whose perfect matchings are the cuts of a connected plane graph, one to one.
+    """Plane graph whose perfect matchings are the cuts of a connected plane graph, one to one.
 
-    Each face is a clique with a node for each of its sides (a corner for each two that follow each
-    other); faces are cut by chords until they have few sides. The two nodes of an edge's sides are
-    joined: that edge is in the matching where the ends of the cut's edge agree.
+    Each face is a clique with a node for each of its sides (a corner for each two consecutive
+    sides); faces are cut by chords until they have few sides. The two nodes of an edge's sides are
+    joined: that edge is in the matching if the ends of the original edge agree in the cut.
 
     Parameters
     ----------
     n_nodes : int
-    edges : ndarray, shape (n_edges, 2): first one a edge of the graph, one a chord, then cliques.
+    edges : ndarray, shape (n_edges, 2): first one per edge of the graph, one per chord, cliques.
     n_crossing : number of edges and chords.
     rotation : ndarray, shape (n_nodes, 3): the darts of each node in counterclockwise order, -1
-        where there are fewer.
-    face_starts : ndarray, shape (n_faces + 1,): where each face's nodes begin.
+        for missing ones.
+    face_starts : ndarray, shape (n_faces + 1,): the first node of each face.
 
     References
     ----------
@@ -52,7 +52,7 @@ class MatchingGraph:
 def faces_of(graph: PairwiseGraph) -> list[list[int]]:
     """Return the faces of a plane drawing of a connected graph as cycles of darts.
 
-    Each dart is in one face.
+    Each dart is in exactly one face.
 
     Raises
     ------
@@ -61,8 +61,8 @@ def faces_of(graph: PairwiseGraph) -> list[list[int]]:
 
     Notes
     -----
-    Nodes numbered row by row on a square lattice are drawn as such, in a second for a million
-    edges; other graphs take the planarity test, in Python some 80 seconds for a million.
+    Nodes numbered row by row on a square lattice are drawn as a lattice, in 1 s for a million
+    edges; other graphs take the planarity test, in Python about 80 s for a million.
 
     References
     ----------
@@ -77,7 +77,7 @@ def faces_of(graph: PairwiseGraph) -> list[list[int]]:
 
 
 def _turn_on_lattice(graph: PairwiseGraph) -> IntArray | None:
-    """Return for each dart the next in its face, if all edges go to the next node or row."""
+    """Return the next dart in the face of each dart, if all edges go to the next node or row."""
     steps = np.unique(graph.edges[:, 1] - graph.edges[:, 0])
     width = int(steps[-1])
     if steps[0] < 1 or len(steps) > 2 or (len(steps) == 2 and steps[0] != 1):
@@ -89,14 +89,14 @@ def _turn_on_lattice(graph: PairwiseGraph) -> IntArray | None:
     at[heads, sides] = np.arange(len(heads))
     back = np.arange(len(heads)) ^ 1
     following = np.full(len(heads), -1, dtype=np.int64)
-    for turn in (4, 3, 2, 1):  # the nearest side wins: written last; four sides on is the same
+    for turn in (4, 3, 2, 1):  # the nearest side, written last, wins; four sides on is the same
         candidate = at[heads[back], (sides[back] + turn) % 4]
         following = np.where(candidate >= 0, candidate, following)
     return np.asarray(following, dtype=np.int64)
 
 
 def _turn_by_planarity(graph: PairwiseGraph) -> IntArray:
-    """Return for each dart the next in its face, by a planarity test."""
+    """Return the next dart in the face of each dart, by a planarity test."""
     import networkx as nx  # half a second to load, and only planar models need it
 
     drawing = nx.Graph()
@@ -117,7 +117,7 @@ def cut_faces(faces: list[list[int]], n_edges: int) -> tuple[list[list[int]], in
     """Cut faces by chords until none has more than three sides.
 
     Return the faces and the number of edges with chords, which are numbered after the edges. A
-    chord may join two nodes that are joined already, or one to itself.
+    chord may join two nodes that are already joined, or a node to itself.
     """
     cut = []
     for face in faces:
@@ -156,10 +156,10 @@ def matching_graph(faces: list[list[int]], n_crossing: int) -> MatchingGraph:
 
 
 def orient(graph: MatchingGraph) -> IntArray:
-    """Return 1 for each edge directed as it stands, -1 for the others: Kasteleyn's orientation.
+    """Return 1 for each edge directed as stored, -1 for the others: Kasteleyn's orientation.
 
-    Around every face but one the number of edges that run clockwise is odd, so that all perfect
-    matchings have one sign in the Pfaffian.
+    Around every face but one, the number of edges that run clockwise is odd, so that all perfect
+    matchings have the same sign in the Pfaffian.
 
     Raises
     ------

@@ -1,14 +1,14 @@
 """Edge appearance probabilities of distributions over spanning trees (forests if disconnected)."""
 
 import numpy as np
-import scipy  # its parts load when first used: most methods of inference need none of them
+import scipy  # its parts are loaded on first use: most inference methods need none
 
 from engine.core.arguments import FloatArray
 from engine.graphs.pairwise import PairwiseGraph
 
-# Columns of the inverse Laplacian held at once.
+# Number of columns of the inverse Laplacian in memory at once.
 COLUMNS = 256
-# Trees in a balanced mixture; nodes up to which uniform probabilities take at most a second.
+# Trees in a balanced mixture; largest number of nodes whose uniform probabilities take 1 s at most.
 LEAST_TREES = 32
 LARGEST_UNIFORM = 2000
 
@@ -16,7 +16,7 @@ LARGEST_UNIFORM = 2000
 def uniform_tree_probabilities(graph: PairwiseGraph) -> FloatArray:
     """Return the probability of each edge in a uniformly random spanning tree, shape (n_edges,).
 
-    By Kirchhoff it is the effective resistance between the edge's ends with unit resistors.
+    By Kirchhoff, this is the effective resistance between the edge's ends with unit resistors.
     Exact up to rounding. Cost: one sparse factorisation and n_nodes solves.
 
     References
@@ -55,7 +55,7 @@ def uniform_tree_probabilities(graph: PairwiseGraph) -> FloatArray:
 def constant_tree_probability(graph: PairwiseGraph) -> float:
     """Return one rho that is valid on every edge: the smallest tree probability.
 
-    Valid because the polytope of forests is closed downwards. On large grids it tends to 1/2.
+    It is valid because the polytope of forests is closed downwards. On large grids it tends to 1/2.
     """
     probabilities = tree_probabilities(graph)
     return float(probabilities.min()) if len(probabilities) else 1.0
@@ -85,7 +85,7 @@ def balanced_tree_probabilities(graph: PairwiseGraph) -> FloatArray:
 
     Each tree takes the edges that earlier trees used least, until every edge is used and there
     are at least ``LEAST_TREES``. Valid by construction, and fast on graphs where the uniform
-    distribution over all trees would take one linear solve a node.
+    distribution over all trees would take one linear solve per node.
     """
     counts = np.zeros(graph.n_edges)
     trees = 0
