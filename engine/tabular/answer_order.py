@@ -1,0 +1,111 @@
+"""Order of the answers to a question, derived from their wording."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from engine.tabular.rates import times_a_year
+from engine.tabular.scales import rank_answers
+from engine.tabular.text import fold_answer
+
+_NUMBER_WORDS = {
+    "midnight|mitternacht|medianoche|minuit": "12 am",
+    "noon|midday|mittag|mediodía|midi": "12 pm",
+    "none|no|zero|nothing|never|keine[rs]?|null|nie|ningun[oa]|cero|nunca|aucune?|zéro|jamais": "0",
+    "once": "1",
+    "twice": "2",
+    "one|eine?s?|un[oa]?|une": "1",
+    "two|zwei|dos|deux": "2",
+    "three|drei|tres|trois": "3",
+    "four|vier|cuatro|quatre": "4",
+    "five|fünf|cinco|cinq": "5",
+    "six|sechs|seis": "6",
+    "seven|sieben|siete|sept": "7",
+    "eight|acht|ocho|huit": "8",
+    "nine|neun|nueve|neuf": "9",
+    "ten|zehn|diez|dix": "10",
+}  # fmt: skip
+_NUMBER = re.compile(r"\d+(?:[.:]\d+)?")
+_CLOCK = re.compile(r"\b([01]?\d|2[0-4]):[0-5]\d\b")  # of 24 hours
+
+
+def is_whole_number(text: str) -> bool:
+    """Return True if the text is an integer such as 4 or -1 or 3.0."""
+    return re.fullmatch(r"[+-]?\d{1,9}(?:\.0+)?", text) is not None
+
+
+def is_number(text: str) -> bool:
+    """Return True if the text is a plain decimal number."""
+    return re.fullmatch(r"[+-]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][+-]?\d+)?", text) is not None
+
+
+def order_answers(answers: Iterable[str]) -> tuple[tuple[str, ...], bool]:
+    """Return the answers in order, and True if that order has a meaning.
+
+    Numbers are ordered by size, known scales by their steps, frequencies by the times in a year,
+    and phrases with numbers or times ("10-11 pm", "less than 2") by those. Anything else is
+    alphabetical and nominal. Answers in several languages are in the order of their scale, but form
+    no scale until the words for one answer count as one.
+    """
+    levels = sorted(set(answers), key=lambda text: (text.lower(), text))
+    if levels and all(is_number(x) for x in levels):
+        return tuple(sorted(levels, key=lambda x: float(x.replace(",", ".")))), True
+    ranking = rank_answers(levels)
+    if ranking is not None:
+        return ranking.ordered, not ranking.same
+    night = _runs_past_midnight(levels)
+    for keys in (
+        [times_a_year(fold_answer(x)) for x in levels],
+        [_number_key(x, night) for x in levels],
+    ):
+        known = [key for key in keys if key is not None]
+        if len(known) == len(levels) > 2 and len(set(known)) == len(levels):
+            return tuple(x for _, x in sorted(zip(known, levels, strict=True))), True
+    return tuple(levels), False
+
+
+def _runs_past_midnight(levels: Sequence[str]) -> bool:
+    """Return True if 24-hour clock times run from an evening into the night: 22:30 to 01:00."""
+    hours = [int(hour) for text in levels for hour in _CLOCK.findall(text)]
+    return max(hours, default=0) >= 18 and all(hour >= 18 or hour < 5 for hour in hours)
+
+
+def _number_key(text: str, night: bool) -> tuple[float, float] | None:
+    """Return the sort key of a phrase with a number or clock time: "after 1 am" after "12-1 am".
+
+    With ``night``, the hours after midnight come after those of the evening.
+    """
+    lowered = fold_answer(text)
+    for word, number in _NUMBER_WORDS.items():
+        lowered = re.sub(rf"\b(?:{word})\b", number, lowered)
+    numbers = [float(x.replace(":", ".")) for x in _NUMBER.findall(lowered)]
+    if not numbers:
+        return None
+    first = numbers[0]
+    has_clock = re.search(r"\b(?:am|pm)\b|\d(?:am|pm)\b", lowered) is not None
+    if has_clock:
+        halves = re.findall(r"(am|pm)", lowered)
+        half = halves[0] if len(halves) == len(numbers) else halves[-1]
+        crossing = len(numbers) > 1 and first > numbers[1] and len(halves) < len(numbers)
+        half = {"am": "pm", "pm": "am"}[half] if crossing and first < 12 else half
+        hour = first % 12 + (12 if half == "pm" else 0)
+        first = hour + 24 if hour < 5 else hour
+    elif night and first < 5:
+        first += 24
+    shift = 0.0
+    if re.match(
+        r"\s*(?:<|≤|less|under|before|earlier|up to|at most|fewer|until|below|unter|vor|bis|"
+        r"weniger|"
+        r"höchstens|menos|antes|hasta|máximo|moins|avant|jusqu)",
+        lowered,
+    ):
+        shift = -1.0
+    elif re.match(
+        r"\s*(?:>|≥|more|over|after|later|above|at least|über|nach|ab\b|mehr|mindestens|más|"
+        r"después|"
+        r"desde|plus|après|dès|au moins)|.*\d.*\b(?:or (?:more|later|over)|and (?:more|over|up)|"
+        r"oder "
+        r"(?:mehr|später)|o más|ou plus|y más|et plus)\b",
+        lowered,
+    ) or lowered.endswith("+"):
+        shift = 1.0
+    return first, shift

@@ -1,0 +1,115 @@
+"""Personal columns, which name the person or others: never questions, whatever their answers."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+_TITLE = re.compile(
+    r"(?:(?:what is|what's|please (?:enter|type|give|state))? ?(?:your |the )?)?"
+    r"(?:(?:full|first|last|family|given|middle|preferred|legal|student(?:'s)?|your|chosen|birth|maiden|display|"
+    r"user|parent(?:'s)?|guardian(?:'s)?|emergency contact|contact|resident|person|"
+    r"applicant)[ _-]?)*"
+    r"(?:sur|fore|nick|user|first|last|full)?[ _-]?names?"
+    r"(?: ?\(.*\)| and (?:sur|last |family )?name| ?, ?first(?: name)?| of (?:the )?(?:student|"
+    r"applicant|resident)| 1| 2)?"
+    r"|(?:(?:ihr|dein)e? )?(?:vor|nach|familien|ruf|spitz)name[n]?|vor- und (?:nach|zu)name|"
+    r"name, vorname"
+    r"|(?:tu |su )?nombres?(?: completo| y apellidos?| de pila)?|(?:primer |"
+    r"segundo )?apellidos?(?: y nombres?)?"
+    r"|(?:votre )?(?:nom|prénoms?|prenom)(?: complet| de famille| et prénom| d'usage)?|"
+    r"prénom et nom"
+    r"|nome(?: completo| e cognome)?|cognome|sobrenome|imię|nazwisko|imię i nazwisko|naam|"
+    r"achternaam|voornaam|"
+    r"namn|förnamn|efternamn|navn|fornavn|etternavn|initials",
+    re.IGNORECASE,
+)
+# Words beside a name that mean no person: a place of living, a subject, an origin.
+_THING = re.compile(
+    r"\b(?:hall|building|room|house|dorm\w*|residence|campus|school|college|university|course|program\w*|"
+    r"team|club|band|brand|pet|street|city|country|department|file|organi[sz]ation|company)\b", re.I
+)  # fmt: skip
+_OTHERS = re.compile(
+    r"room ?mate|mitbewohner|zimmerpartner|compañer[oa]|coloc|live with|sha(?:re|ring) (?:a |"
+    r"my |the )?room|"
+    r"request(?:ed)?\b|wunschpartner|solicit|friend.{0,20}(?:name|e-?mail|id)\b", re.I
+)  # fmt: skip
+_HANDLE = re.compile(r"@[\w.]{2,40}")
+_E_MAIL = re.compile(r"[^\s@,;]+@[^\s@,;]+\.[^\s@,;]+")
+_PART = r"[^\W\d_](?:[^\W\d_]|['’.\-])*"
+_FULL_NAME = re.compile(rf"{_PART},? {_PART}(?: {_PART}){{0,4}}|{_PART}, {_PART}")
+_SMALL_WORD = re.compile(r"\b(?:the|a|an|and|or|of|to|in|is|are|my|i|you|not|no|very|with)\b", re.I)
+_MIN_DIFFERENT = 0.5
+_SHARE = 0.8
+
+
+class Personal(NamedTuple):
+    """Reason why a column is personal."""
+
+    reason: str
+
+
+NAMES = Personal("It holds names of people.")
+E_MAILS = Personal("It holds e-mails.")
+HANDLES = Personal("It holds names of accounts.")
+OTHERS = Personal("It names other people.")
+
+
+def personal_kind(
+    title: str, wording: str, answers: Mapping[str, int], people: Iterable[str] = ()
+) -> Personal | None:
+    """Return the reason why a column is personal; None for all others.
+
+    Parameters
+    ----------
+    title, wording : the column's title, and the full text of its question.
+    answers : {cell: rows}, blanks not counted.
+    people : ids and e-mails of the file, which a column of requested roommates names.
+    """
+    if not answers:
+        return None
+    rows, different = sum(answers.values()), len(answers)
+    enough = _SHARE * different
+    if sum(map(is_e_mail, answers)) >= enough:
+        return E_MAILS
+    if sum(_HANDLE.fullmatch(cell) is not None for cell in answers) >= enough and (
+        different >= _MIN_DIFFERENT * rows
+    ):
+        return HANDLES
+    named = f"{title} {wording}"
+    known = set(people)
+    if names_others(named):
+        hits = sum(cell in known or looks_like_person(cell) for cell in answers)
+        if hits >= 0.5 * different:
+            return OTHERS
+    is_title = any(_TITLE.fullmatch(text.strip(" .:?*")) for text in (title, wording) if text)
+    if is_title and not _THING.search(named):
+        return NAMES
+    is_varied = different >= max(5, 0.7 * rows)
+    full = sum(_is_full_name(cell) for cell in answers)
+    if is_varied and full >= enough and not _THING.search(named):
+        return NAMES
+    return None
+
+
+def is_e_mail(cell: str) -> bool:
+    """Return True if a cell is one e-mail."""
+    return _E_MAIL.fullmatch(cell) is not None
+
+
+def looks_like_person(cell: str) -> bool:
+    """Return True if a cell is an e-mail or a full name."""
+    return is_e_mail(cell) or _is_full_name(cell)
+
+
+def names_others(said: str) -> bool:
+    """Return True if a title or wording asks for another person: a roommate, a friend."""
+    return _OTHERS.search(said) is not None
+
+
+def _is_full_name(cell: str) -> bool:
+    """Return True if a cell is two to six words that each begin with a capital, as names do."""
+    if len(cell) > 60 or not _FULL_NAME.fullmatch(cell) or _SMALL_WORD.search(cell):
+        return False
+    words = re.findall(r"[^\W\d_]{2,}", cell)
+    capital = sum(not word[0].islower() for word in words)
+    return len(words) >= 2 and capital >= 2 and capital >= len(words) - 3

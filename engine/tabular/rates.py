@@ -1,0 +1,76 @@
+"""Frequencies as a number of times a year: "twice a week", "mehrmals im Monat"."""
+
+import math
+import re
+
+_UNITS = (  # times a year, and the words for it in four languages
+    (8_760.0, r"hours?|hourly|stunden?|stündlich|horas?|heures?"),
+    (365.0, r"days?|daily|everyday|nightly|nights?|tage?n?|täglich|tag|días?|dia|diario|"
+            r"diariamente|"
+            r"jours?|quotidien(?:nement)?|nuit"),
+    (52.0, r"weeks?|weekly|weekends?|wochen?|wöchentlich|woche|wochenenden?|semanas?|"
+           r"semanal(?:mente)?|"
+           r"semaines?|hebdomadaire(?:ment)?|week-ends?"),
+    (12.0, r"months?|monthly|monate?n?|monatlich|monat|meses|mes|mensual(?:mente)?|mois|"
+           r"mensuel(?:lement)?"),
+    (2.5, r"semesters?|terms?|semestres?"),
+    (4.0, r"quarters?|quarterly|quartale?|trimestres?"),
+    (1.0, r"years?|yearly|annually|annual|jahre?n?|jährlich|jahr|años?|anual(?:mente)?|ans?|"
+          r"années?|"
+          r"annuel(?:lement)?"),
+)  # fmt: skip
+_COUNTS = (
+    (1.0, r"once|one time|einmal|ein mal|una vez|une fois|1x"),
+    (2.0, r"twice|two times|zweimal|zwei mal|dos veces|deux fois|2x"),
+    (3.0, r"thrice|three times|dreimal|drei mal|tres veces|trois fois|3x"),
+    (3.5, r"a few times|a couple of times|few times|ein paar mal|einige male|algunas veces|"
+          r"unas pocas "
+          r"veces|pocas veces|quelques fois"),
+    (4.5, r"several times|multiple times|many times|mehrmals|mehrere male|varias veces|"
+          r"plusieurs fois"),
+    (0.5, r"every other|every second|every two|jeden zweiten|jede zweite|alle zwei|cada dos|"
+          r"tous les deux|"
+          r"toutes les deux|un(?:e)? .{1,10} sur deux"),
+    (0.7, r"most|an den meisten|la mayoría de los|presque tous les|almost every|nearly every|"
+          r"fast jeden|"
+          r"fast jede|casi todos los|casi cada|presque chaque"),
+)  # fmt: skip
+_NEVER = re.compile(
+    r"never|not at all|none|no|nie|niemals|gar nicht|nunca|jamás|jamais|pas du tout"
+)
+_VAGUE = {
+    3.0: "rarely|seldom|very rarely|selten|sehr selten|raramente|rara vez|rarement|très rarement",
+    1.0: "hardly ever|almost never|fast nie|casi nunca|presque jamais",
+    8.0: "occasionally|gelegentlich|ocasionalmente|occasionnellement|once in a while",
+}
+_ALWAYS = re.compile(r"always|constantly|immer|ständig|siempre|toujours|all the time")
+_LESS = re.compile(r"\b(?:less|fewer|under|weniger|seltener|unter|menos|moins)\b")
+_MORE = re.compile(r"\b(?:more|over|mehr|öfter|häufiger|über|más|plus)\b|\+$|\bor more\b")
+
+
+def times_a_year(text: str) -> float | None:
+    """Return the frequency stated by a lower-case plain text; None if it states none.
+
+    Examples
+    --------
+    >>> times_a_year("once a week"), times_a_year("2-3 times a month"), times_a_year("never")
+    (52.0, 30.0, 0.0)
+    """
+    if _NEVER.fullmatch(text):
+        return 0.0
+    if _ALWAYS.fullmatch(text):
+        return math.inf
+    for rate, words in _VAGUE.items():  # beside "monthly" and "weekly" they have a place
+        if text in words.split("|"):
+            return rate
+    unit = next((rate for rate, words in _UNITS if re.search(rf"\b(?:{words})\b", text)), None)
+    if unit is None:
+        return None
+    count = next((n for n, words in _COUNTS if re.search(rf"\b(?:{words})\b", text)), None)
+    numbers = [float(found) for found in re.findall(r"\d+(?:\.\d+)?", text)]
+    if numbers:
+        count = sum(numbers[:2]) / len(numbers[:2])
+    if count is None:
+        count = 1.0
+    slightly = 0.9 if _LESS.search(text) else 1.1 if _MORE.search(text) else 1.0
+    return unit * count * slightly

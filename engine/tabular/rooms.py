@@ -1,0 +1,471 @@
+"""From an uploaded table to rooms: one line for each room, or for each bed.
+
+Columns are recognised by name and content; the page lets staff change their roles. Anything
+unreadable is a problem with its row and one sentence; nothing is dropped silently.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from engine.crf.rooms import LARGEST_CAPACITY
+from engine.tabular.words import counted
+
+
+class RoomState(StrEnum):
+    """State of a room: open to placement, held back, or offline."""
+
+    OPEN = "open"
+    KEPT = "kept"
+    OFFLINE = "offline"
+
+
+class Column(StrEnum):
+    """Role of a column in a list of rooms."""
+
+    HALL = "hall"
+    FLOOR = "floor"
+    ROOM = "room"
+    BED = "bed"
+    CAPACITY = "capacity"
+    DESIGNATION = "designation"
+    NEED = "need"
+    NEEDS = "needs"
+    STATE = "state"
+    NOTE = "note"
+    IGNORE = "ignore"
+
+
+LABELS = {
+    Column.HALL: "Hall",
+    Column.FLOOR: "Floor",
+    Column.ROOM: "Room",
+    Column.BED: "Bed",
+    Column.CAPACITY: "Beds in the room",
+    Column.DESIGNATION: "Who may live there",
+    Column.NEED: "A need it meets (yes or no)",
+    Column.NEEDS: "Needs it meets (a list)",
+    Column.STATE: "Open, held back or offline",
+    Column.NOTE: "Note",
+    Column.IGNORE: "Leave out",
+}
+_NAMES = (
+    (
+        Column.BED,
+        r"bed|bed ?(name|number|no|space|letter)|bedspace|room ?space( \w+)?|"
+        r"bett|bettplatz|cama|lit",
+    ),
+    (
+        Column.CAPACITY,
+        r"(room |max(imum)? |design )?(capacity|occupancy)|beds|size|room size|places|sleeps|"
+        r"(number|no\.?|#) ?(of )?(beds|places)|beds in (the )?room|bed count|"
+        r"betten|bettenzahl|anzahl betten|plätze|belegung|"
+        r"camas|plazas|capacidad|n[úu]mero de camas|lits|capacité|nombre de lits",
+    ),
+    (
+        Column.HALL,
+        r"hall|building|residence|house|dorm(itory)?|community|hall name|building name|"
+        r"room location|gebäude|haus|wohnheim|edificio|residencia|bâtiment|batiment|résidence",
+    ),
+    (
+        Column.FLOOR,
+        r"floor|level|storey|story|wing|floor name|etage|stockwerk|piso|planta|étage",
+    ),
+    (
+        Column.ROOM,
+        r"room|room ?(name|number|no|id|base)|unit|suite|space|number|"
+        r"zimmer|zimmer ?(nummer|nr\.?)|raum|habitaci[óo]n|cuarto|n[úu]mero de habitaci[óo]n|"
+        r"chambre|num[ée]ro de chambre",
+    ),
+    (
+        Column.DESIGNATION,
+        r"(room |hall |floor )?(gender|sex)( \w+)?|(\w+ )?designation|restricted to|reserved for|"
+        r"who( may live (here|there))?|for|geschlecht|g[ée]nero|sexo|genre|sexe",
+    ),
+    (Column.NEEDS, r"needs( met| it meets)?|features|amenities|attributes|meets|accommodations?"),
+    (
+        Column.STATE,
+        r"(room |bed )?(state|status|availability)|offline|closed|available|in service|"
+        r"estado|état|statut",
+    ),
+    (Column.NOTE, r"notes?|comments?|remarks?|reason|bemerkung(en)?|notas?|remarques?"),
+)
+_KIND = r"(room ?)?(type|kind|category)"
+_BED_LETTER = re.compile(r"(?<=\d)[-_ ]?[A-Ha-h]$")
+_BEDS_OF_KIND = {"single": 1, "double": 2, "triple": 3, "quad": 4, "quadruple": 4}
+"""Beds of a kind of room, where no column has their number."""
+
+_SECOND_CHOICE = {
+    Column.ROOM: r"unit|suite|space|number",
+    Column.CAPACITY: r"size|room size",
+    Column.HALL: r"community|house",
+}
+"""Names that a role takes only if no other column has a name of that role."""
+
+_NEED_WORDS = (
+    r"accessib|step.?free|wheelchair|\bada\b|quiet|ground.?floor|lift|elevator|barrier|deaf|"
+    r"hearing|visual alarm"
+)
+# A slash between words without spaces is part of one need: "Deaf/hard of hearing".
+_NEEDS_APART = re.compile(r"[;,|\n]|\s/\s")
+_YES = {"yes", "y", "true", "1", "x", "si", "sí", "ja", "oui"}
+_NO = {"no", "n", "false", "0", "", "-", "nein", "non", "none"}
+_STATES = {
+    RoomState.OPEN: {"", "open", "online", "available", "active", "yes", "in service", "ok"},
+    RoomState.KEPT: {"kept", "keep", "held", "hold", "reserved", "ra", "staff", "r.a."},
+    RoomState.OFFLINE: {
+        "offline", "closed", "unavailable", "out of service", "out of order", "inactive", "no",
+        "maintenance", "repair",
+    },
+}  # fmt: skip
+_ANYBODY = {"", "any", "anyone", "anybody", "all", "all genders", "mixed", "co-ed", "coed", "open"}
+
+
+MOST_LETTERS = {
+    Column.HALL: 80,
+    Column.FLOOR: 20,
+    Column.ROOM: 40,
+    Column.DESIGNATION: 80,
+    Column.NOTE: 120,
+    Column.NEEDS: 80,  # of one need
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RoomRow:
+    """One room of a file; ``bed`` names the bed if each line is a bed.
+
+    ``lines`` are the positions of its rows in the table.
+    """
+
+    hall: str
+    floor: str
+    name: str
+    capacity: int
+    designation: str
+    meets: tuple[str, ...]
+    state: str
+    note: str
+    bed: str = ""
+    lines: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RoomProblem:
+    """A problem that rejects a list of rooms: one sentence, with the row of the file."""
+
+    sentence: str
+    row: int | None = None
+
+
+@dataclass(slots=True)
+class RoomFile:
+    """The content of a file under the chosen roles: rooms, or the problems that reject it."""
+
+    rooms: list[RoomRow] = field(default_factory=list)
+    problems: list[RoomProblem] = field(default_factory=list)
+    one_line_a_bed: bool = False
+
+    @property
+    def n_beds(self) -> int:
+        """Total number of beds."""
+        return sum(room.capacity for room in self.rooms)
+
+    @property
+    def halls(self) -> list[tuple[str, int, int]]:
+        """Each hall with its rooms and beds, in the order of the file."""
+        found: dict[str, list[int]] = {}
+        for room in self.rooms:
+            entry = found.setdefault(room.hall, [0, 0])
+            entry[0] += 1
+            entry[1] += room.capacity
+        return [(hall, rooms, beds) for hall, (rooms, beds) in found.items()]
+
+
+def guess_roles(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return a role for every column, by its name and content.
+
+    A role that can be used only once goes to the first column that fits. A column of yes and no
+    with no other role is a need that rooms meet; a column without a role is ignored.
+    """
+    names = [_plain_name(name) for name in header]
+    better = {
+        role
+        for role, pattern in _NAMES
+        for words in names
+        if re.fullmatch(pattern, words) and not _is_second_choice(role, words)
+    }
+    roles: list[str] = []
+    for index, words in enumerate(names):
+        cells = {row[index].strip().casefold() for row in rows}
+        roles.append(_guess(words, cells, roles, better))
+    if Column.ROOM in roles and not {Column.CAPACITY, Column.BED} & {*roles}:
+        kind = _column_of_kinds(names, rows, roles)
+        if kind is not None:
+            roles[kind] = Column.CAPACITY
+    return roles
+
+
+def _column_of_kinds(
+    names: Sequence[str], rows: Sequence[Sequence[str]], roles: Sequence[str]
+) -> int | None:
+    """Return the column of "Single" and "Double" of a list with a line for each room, or None."""
+    places = [k for k, role in enumerate(roles) if role in (Column.HALL, Column.ROOM)]
+    keys = {tuple(row[k].strip().casefold() for k in places) for row in rows}
+    room = roles.index(Column.ROOM)
+    if len({_BED_LETTER.sub("", row[room].strip()) for row in rows}) < len({*keys}):
+        return None  # 101A and 101B may be beds of one double
+    for column, name in enumerate(names):
+        cells = {row[column].strip().casefold() for row in rows}
+        if re.fullmatch(_KIND, name) and cells <= _BEDS_OF_KIND.keys():
+            return column if len(keys) == len(rows) else None
+    return None
+
+
+def _is_second_choice(role: Column, words: str) -> bool:
+    return re.fullmatch(_SECOND_CHOICE.get(role, ""), words) is not None
+
+
+def _guess(words: str, cells: set[str], taken: Sequence[str], better: set[Column]) -> str:
+    """Return the role of a column; ``better`` holds the roles that have a name of first choice."""
+    if re.search(_NEED_WORDS, words) and cells <= _YES | _NO:
+        return Column.NEED
+    for role, pattern in _NAMES:
+        if role in better and _is_second_choice(role, words):
+            continue
+        if re.fullmatch(pattern, words) and role not in taken:
+            return role
+    # A yes/no column with no other role is a need that rooms meet: "Visual alarm".
+    return Column.NEED if cells & _YES and cells <= _YES | _NO else Column.IGNORE
+
+
+def read_rooms(
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    row_numbers: Sequence[int],
+    roles: Sequence[str],
+) -> RoomFile:
+    """Read rooms under the given roles of the columns.
+
+    Without a column of capacities, or with a column of beds, lines of the same hall and room are
+    its beds.
+    """
+    found = RoomFile()
+    places = {role: index for index, role in enumerate(roles) if role != Column.NEED}
+    needs = [(index, header[index].strip()) for index, role in enumerate(roles) if role == "need"]
+    if Column.ROOM not in places:
+        found.problems.append(RoomProblem("No column names the rooms. Choose it, or call it Room."))
+        return found
+    found.one_line_a_bed = Column.BED in places or Column.CAPACITY not in places
+    read = [
+        _read_row(found, row, line, number, places, needs)
+        for line, (row, number) in enumerate(zip(rows, row_numbers, strict=True))
+    ]
+    lines = [(number, room) for number, room in zip(row_numbers, read, strict=True) if room]
+    if found.one_line_a_bed:
+        _gather_beds(found, lines)
+    else:
+        _check_once(found, lines)
+    return found
+
+
+def is_list_of_needs(name: str) -> bool:
+    """Return True if a column of this name lists the needs that rooms meet: "Features"."""
+    return _role_by_name(name, Column.NEEDS)
+
+
+def is_state(name: str) -> bool:
+    """Return True if a column of this name says whether rooms are open: "Status"."""
+    return _role_by_name(name, Column.STATE)
+
+
+def is_designation(name: str) -> bool:
+    """Return True if a column of this name says who may live in rooms: "Gender Designation"."""
+    return _role_by_name(name, Column.DESIGNATION)
+
+
+def _role_by_name(name: str, role: Column) -> bool:
+    return re.fullmatch(dict(_NAMES)[role], _plain_name(name)) is not None
+
+
+def _plain_name(name: str) -> str:
+    return re.sub(r"[\s_]+", " ", name.strip().casefold())
+
+
+class _RowError(ValueError):
+    """Problem of a row, as the text that follows its number."""
+
+
+def _read_row(
+    found: RoomFile,
+    row: Sequence[str],
+    line: int,
+    number: int,
+    places: dict[str, int],
+    needs: Sequence[tuple[int, str]],
+) -> RoomRow | None:
+    def cell(role: Column) -> str:
+        return " ".join(row[places[role]].split()) if role in places else ""
+
+    name, hall = cell(Column.ROOM), cell(Column.HALL) or "Main hall"
+    designation = cell(Column.DESIGNATION)
+    try:
+        _check_letters(hall, name, cell)
+        where = f"{hall} {name}"
+        capacity = 1 if found.one_line_a_bed else _capacity(cell(Column.CAPACITY), where)
+        state = _state(cell(Column.STATE), where)
+        return RoomRow(
+            hall,
+            cell(Column.FLOOR),
+            name,
+            capacity,
+            "" if designation.casefold() in _ANYBODY else designation,
+            _needs_met(row, cell(Column.NEEDS), needs),
+            state,
+            cell(Column.NOTE),
+            cell(Column.BED),
+            (line,),
+        )
+    except _RowError as error:
+        found.problems.append(RoomProblem(f"Row {number:,}{error}", number))
+        return None
+
+
+def _check_letters(hall: str, name: str, cell: Callable[[Column], str]) -> None:
+    if not name:
+        raise _RowError(" has no room. Fill it in, or remove the row.")
+    others = [(role, cell(role)) for role in (Column.FLOOR, Column.DESIGNATION, Column.NOTE)]
+    for role, text in ((Column.HALL, hall), (Column.ROOM, name), *others):
+        if len(text) > MOST_LETTERS[role]:
+            raise _RowError(
+                f", {LABELS[role].lower()}: “{text[:20]}…” is longer than {MOST_LETTERS[role]} "
+                "characters. Shorten it, or leave the column out."
+            )
+
+
+def _capacity(text: str, where: str) -> int:
+    if text.casefold() in _BEDS_OF_KIND:
+        return _BEDS_OF_KIND[text.casefold()]
+    text = re.sub(r"(?<=\d)[.,]0+$", "", text)  # Excel writes 2 as 2.0
+    if not text.isdecimal() or not 1 <= int(text[:6]) <= LARGEST_CAPACITY:
+        raise _RowError(
+            f", {where}: “{text[:20]}” is no number of beds from 1 to {LARGEST_CAPACITY}."
+        )
+    return int(text)
+
+
+def _needs_met(
+    row: Sequence[str], listed: str, columns: Sequence[tuple[int, str]]
+) -> tuple[str, ...]:
+    """Return the listed needs, and the needs whose own column says yes."""
+    met = [need.strip() for need in _NEEDS_APART.split(listed) if need.strip()]
+    for index, need in columns:
+        answer = row[index].strip()
+        if answer.casefold() in _YES:
+            met.append(need)
+        elif answer.casefold() not in _NO:
+            raise _RowError(f", {need}: “{answer[:20]}” is neither yes nor no.")
+    for need in met:
+        if len(need) > MOST_LETTERS[Column.NEEDS]:
+            raise _RowError(
+                f", needs: “{need[:20]}…” is longer than {MOST_LETTERS[Column.NEEDS]} characters. "
+                "Put commas between needs, or shorten it."
+            )
+    return tuple(dict.fromkeys(met))
+
+
+def _state(text: str, where: str) -> str:
+    words = text.casefold()
+    for state, known in _STATES.items():
+        if words in known:
+            return state.value
+    raise _RowError(f", {where}: “{text[:20]}” is none of open, kept and offline.")
+
+
+def _check_once(found: RoomFile, lines: Sequence[tuple[int, RoomRow]]) -> None:
+    seen: dict[tuple[str, str], int] = {}
+    for number, room in lines:
+        key = (room.hall.casefold(), room.name.casefold())
+        if key in seen:
+            found.problems.append(
+                RoomProblem(
+                    f"Row {number:,}: {room.hall} {room.name} appears twice, first in row "
+                    f"{seen[key]:,}. Leave one out, or choose a column of beds.",
+                    number,
+                )
+            )
+            continue
+        seen[key] = number
+        found.rooms.append(room)
+
+
+def _gather_beds(found: RoomFile, lines: Sequence[tuple[int, RoomRow]]) -> None:
+    beds: dict[tuple[str, str], list[tuple[int, RoomRow]]] = {}
+    for number, room in lines:
+        beds.setdefault((room.hall.casefold(), room.name.casefold()), []).append((number, room))
+    for group in beds.values():
+        number, first = group[0]
+        if len(group) > LARGEST_CAPACITY:
+            found.problems.append(
+                RoomProblem(
+                    f"Row {number:,}: {first.hall} {first.name} has {counted(len(group), 'bed')}; "
+                    f"at most {LARGEST_CAPACITY} are placed together.",
+                    number,
+                )
+            )
+            continue
+        sentence, row = _contradiction(group)
+        if sentence:
+            found.problems.append(RoomProblem(sentence, row))
+            continue
+        found.rooms.append(
+            RoomRow(
+                first.hall,
+                first.floor,
+                first.name,
+                len(group),
+                first.designation,
+                first.meets,
+                _worst_state(group),
+                first.note,
+                lines=tuple(line for _, room in group for line in room.lines),
+            )
+        )
+
+
+def _contradiction(group: Sequence[tuple[int, RoomRow]]) -> tuple[str, int]:
+    """Return how the lines of one room contradict each other, and the row; "" if they agree."""
+    number, first = group[0]
+    label = f"{first.hall} {first.name}"
+    beds: dict[str, int] = {}
+    for row, room in group:
+        if room.designation != first.designation:
+            return (
+                f"Row {row:,}: the beds of {label} are for different people, first in row "
+                f"{number:,}. Make them agree."
+            ), row
+        if room.floor != first.floor:
+            return (
+                f"Row {row:,}: {label} is on another floor than in row {number:,}. Make them "
+                "agree, or give one of the rooms another name."
+            ), row
+        if set(room.meets) != set(first.meets):
+            return (
+                f"Row {row:,}: the beds of {label} meet different needs, first in row "
+                f"{number:,}. A room meets a need for everybody in it: make them agree."
+            ), row
+        bed = room.bed.casefold()
+        if bed and bed in beds:
+            return (
+                f"Row {row:,}: bed {room.bed} of {label} appears twice, first in row "
+                f"{beds[bed]:,}. Leave one out."
+            ), row
+        beds[bed] = row
+    return "", number
+
+
+def _worst_state(group: Sequence[tuple[int, RoomRow]]) -> str:
+    """Return the most closed state of a room's beds: half a room is not offered."""
+    states = {room.state for _, room in group}
+    return next(s for s in (RoomState.OFFLINE, RoomState.KEPT, RoomState.OPEN) if s in states)

@@ -1,0 +1,200 @@
+"""Files about the students of a cohort: the columns that identify a student, and the data.
+
+Requests, choices of halls, needs and e-mails come in files of their own or with the survey itself.
+So a column is recognised by its title and by its cells: a column titled for roommates whose cells
+name people is a request, and "I study with music on" is not.
+"""
+
+import re
+from collections.abc import Callable, Collection
+
+from engine.tabular.answer_order import order_answers
+from engine.tabular.id_column import is_id_title
+from engine.tabular.makers import is_e_mail_name
+from engine.tabular.personal import is_e_mail, looks_like_person, names_others
+from engine.tabular.scales import declines_to_answer
+from engine.tabular.survey_table import is_blank
+from engine.tabular.table import Table
+from engine.tabular.text import fold_answer
+
+Finder = Callable[[str], Collection[object]]  # every person of the cohort whom a text names
+
+FEW_COLUMNS = 6  # a table this narrow was made for its purpose; a wider one is a survey
+SEVERAL = re.compile(r"[;,|/\n]")  # separators of several people in one cell
+_ENOUGH = 0.5
+_WANTED = re.compile(
+    r"\b(?:wants?|wanted|wish(?:es)?|request(?:s|ed)?|asks? for)\b|room ?mates?\b|friend"
+    r"|^(?:with|to|target|other)$",
+    re.I,
+)
+_CHOICE = re.compile(
+    r"\b(?:first|second|third|fourth|fifth|[1-5](?:st|nd|rd|th)|top)\b.{0,20}\b(?:choice|"
+    r"preference|hall|building)|\b(?:choice|preference|rank)s? ?#?\d?$|"
+    r"\bwhich (?:hall|building|residence|dorm\w*)|"
+    r"\b(?:hall|residence|building|dorm\w*)\b.{0,20}\bprefer|"
+    r"\bprefer\w*\b.{0,20}\b(?:hall|building|residence|dorm\w*)|"
+    r"\b(?:kind|type) of room\b|\broom (?:type|kind)",
+    re.I,
+)
+_CHOICE_IN_SMALL_FILE = re.compile(
+    r"choice|prefer|hall|building|room type|kind|first|second|third|fourth|fifth|\d|rank", re.I
+)
+_NEED = re.compile(
+    r"\bneeds?\b|accessib|\bada\b|wheelchair|step.?free|accommodation|ground.?floor|barrier|"
+    r"disabilit|\bquiet\b|\bdeaf\b|hard of hearing|medical",
+    re.I,
+)
+_ABOUT_LIKING = re.compile(r"^I \w|prefer|would you like|important", re.I)
+_NAME = re.compile(r"name|nombre|apellido|^(?:first|last|preferred)$", re.I)
+_FAMILY_NAME = re.compile(r"last|family|\bsur|nach|apellido|cognome|achter|efter|etter", re.I)
+_LONGEST_NAME_TITLE = 30
+_NO_CHOICE = re.compile(
+    r"no (?:preference|choice)|any(?: hall| building| room)?|none|keine (?:präferenz|angabe)|"
+    r"sin preferencia|aucune préférence",
+    re.I,
+)
+_YES_OR_NO = frozenset({
+    "yes", "y", "true", "1", "x", "si", "sí", "ja", "oui", "no", "n", "false", "0", "-", "nein",
+    "non", "none",
+})  # fmt: skip
+
+
+def who_columns(table: Table, find: Finder, besides: Collection[int] = ()) -> tuple[int, ...]:
+    """Return the columns that identify the student of a row: one, or first and last name.
+
+    The column that names most students of the cohort wins, an id before an e-mail before a name.
+    If no column names a student, it is the one with a fitting title, else the first.
+    """
+    columns = [k for k in range(table.n_columns) if k not in besides]
+    hits = {k: sum(n for cell, n in table.answers(k).items() if find(cell)) for k in columns}
+    best = max(columns, key=lambda k: (hits[k], _rank(table, k), -k), default=None)
+    if best is None:
+        return ()
+    names = _name_parts(table, columns)
+    joined = [" ".join(row[k] for k in names if row[k]) for row in table.rows]
+    if len(names) > 1 and sum(bool(find(name)) for name in joined if name) > hits[best]:
+        return tuple(names)
+    if hits[best]:
+        return (best,)
+    titled = max(columns, key=lambda k: (_rank(table, k), -k))
+    return (titled,)
+
+
+def _rank(table: Table, index: int) -> int:
+    title = table.header[index]
+    if is_id_title(title):
+        return 3
+    if is_e_mail_name(title):
+        return 2
+    return int(re.search(r"student|from|asker|\bby\b", title, re.I) is not None)
+
+
+def _name_parts(table: Table, columns: Collection[int]) -> list[int]:
+    """Return the columns of names, family names last; those of other people are left out."""
+    found = [
+        k
+        for k in columns
+        if _NAME.search(table.header[k])
+        and len(table.header[k]) <= _LONGEST_NAME_TITLE
+        and not is_wanted_title(table, k)
+        and not any(is_e_mail(cell) for cell in table.answers(k))
+    ]
+    return sorted(found, key=lambda k: _FAMILY_NAME.search(table.header[k]) is not None)
+
+
+def name_columns(table: Table, besides: Collection[int] = ()) -> list[int]:
+    """Return the columns that make up the name of a row's student, in the order of a name."""
+    return _name_parts(table, [k for k in range(table.n_columns) if k not in besides])
+
+
+def in_name_order(table: Table, columns: Collection[int]) -> list[int]:
+    """Return chosen name columns in the order of a name; columns without such a title come last."""
+    order = name_columns(table)
+    return sorted(columns, key=lambda k: order.index(k) if k in order else len(order))
+
+
+def is_wanted_title(table: Table, index: int) -> bool:
+    """Return True if a title means a requested roommate."""
+    said = _said(table, index)
+    return _WANTED.search(said) is not None or names_others(said)
+
+
+def wanted_columns(table: Table, find: Finder) -> tuple[int, ...]:
+    """Return the columns that name requested roommates."""
+    titled = [k for k in range(table.n_columns) if is_wanted_title(table, k)]
+    peopled = [k for k in titled if _names_people(table, k, find)]
+    if table.n_columns > FEW_COLUMNS:
+        return tuple(peopled)
+    if titled and len(titled) < table.n_columns:
+        return tuple(titled)
+    who = who_columns(table, find)
+    rest = [k for k in range(table.n_columns) if k not in who]
+    named = [k for k in rest if _names_people(table, k, find)]
+    return tuple(named or rest[:1])
+
+
+def _names_people(table: Table, index: int, find: Finder) -> bool:
+    cells = [
+        part.strip()
+        for cell in table.answers(index)
+        for part in ([cell] if find(cell) else SEVERAL.split(cell))
+        if part.strip()
+    ]
+    named = sum(bool(find(cell)) or looks_like_person(cell) for cell in cells)
+    return named > 0 and named >= _ENOUGH * len(cells)
+
+
+def choice_columns(table: Table, who: Collection[int]) -> tuple[int, ...]:
+    """Return the columns that rank halls or kinds of rooms, in the order of the file."""
+    rest = [k for k in range(table.n_columns) if k not in who]
+    found = [k for k in rest if _CHOICE.search(_said(table, k))]
+    if found or table.n_columns > FEW_COLUMNS:
+        return tuple(found)
+    named = {k for k in _name_parts(table, rest) if "name" in table.header[k].casefold()}
+    plain = [k for k in rest if k not in named and not is_e_mail_name(table.header[k])]
+    return tuple([k for k in plain if _CHOICE_IN_SMALL_FILE.search(table.header[k])] or plain)
+
+
+def need_columns(table: Table, who: Collection[int]) -> tuple[int, ...]:
+    """Return the columns that state needs of students: words of needs, or a yes."""
+    rest = [k for k in range(table.n_columns) if k not in who]
+    found = [k for k in rest if _NEED.search(_said(table, k)) and _says_needs(table, k)]
+    if found or table.n_columns > FEW_COLUMNS:
+        return tuple(found)
+    named = set(_name_parts(table, rest))
+    return tuple(k for k in rest if k not in named and not is_e_mail_name(table.header[k]))
+
+
+def _says_needs(table: Table, index: int) -> bool:
+    answers = [cell for cell in table.answers(index) if not is_blank(cell)]
+    if all(fold_answer(cell) in _YES_OR_NO for cell in answers):
+        return True
+    is_scale = len(answers) > 1 and order_answers(answers)[1]
+    return not is_scale and _ABOUT_LIKING.search(_said(table, index)) is None
+
+
+def e_mail_column(table: Table, who: Collection[int]) -> int | None:
+    """Return the column of e-mails; the id column only if no other holds e-mails."""
+    hits = [
+        sum(n for cell, n in table.answers(k).items() if "@" in cell)
+        if not is_wanted_title(table, k)
+        else 0
+        for k in range(table.n_columns)
+    ]
+    best = max(range(table.n_columns), key=lambda k: (k not in who and hits[k] > 0, hits[k], -k))
+    return best if hits[best] else None
+
+
+def ranked_choices(cells: Collection[str]) -> list[str]:
+    """Return the choices of a row in order, without "No preference"."""
+    said = (" ".join(cell.split()) for cell in cells)
+    return list(dict.fromkeys(text for text in said if not _is_no_choice(text)))
+
+
+def _is_no_choice(cell: str) -> bool:
+    return is_blank(cell) or declines_to_answer(cell) or _NO_CHOICE.fullmatch(cell) is not None
+
+
+def _said(table: Table, index: int) -> str:
+    wording = table.wordings[index] if index < len(table.wordings) else ""
+    return wording or table.header[index]

@@ -1,0 +1,57 @@
+"""Columns of needs: recognised where the file is read, and never scored."""
+
+import pytest
+
+from engine.tabular.answers import read_answers
+from engine.tabular.choices import Role
+from engine.tabular.guesses import guess_choices
+from engine.tabular.preview import build_preview
+from engine.tabular.reading import read_table
+
+HEAD = "Student id,Sleep,Guests"
+
+
+def file_with(title: str, cells: list[str]) -> bytes:
+    rows = [
+        f"N{k:02d},{('early', 'late')[k % 2]},{('yes', 'no', 'no')[k % 3]},{cell}"
+        for k, cell in enumerate(cells)
+    ]
+    return "\n".join([f"{HEAD},{title}", *rows]).encode()
+
+
+@pytest.mark.parametrize(
+    ("title", "said"),
+    [
+        ("Do you need an accessible room?", "Ground floor"),
+        ("Accessible", "yes"),
+        ("Needs", '"Ground floor, Quiet"'),
+        ("Medical needs", "Visual alarm"),
+        ("Housing needs", "Lift"),
+        ("Special needs", "Wheelchair-accessible room"),
+        ("Accommodation request", "Ground floor"),
+        ("Rollstuhl / barrierefrei", "ja"),
+    ],
+)
+def test_it_recognises_a_column_of_needs(title: str, said: str) -> None:
+    cells = [said if k % 5 == 0 else "" for k in range(30)]
+    table = read_table(file_with(title, cells))
+    preview = build_preview(table, guess_choices(table))
+    (need,) = preview.columns_as(Role.NEED)
+    answers = read_answers(preview)
+    assert answers.needs == (need.name,)
+    assert answers.rules[need.name][0] == said.strip('"')
+    assert need.name not in {question.name for question in answers.questions}
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "I need quiet to sleep",
+        "How important is an accessible kitchen?",
+        "Would you like a roommate who needs quiet?",
+        "Guests of the other sex need my consent",
+    ],
+)
+def test_a_question_about_habits_is_no_need(title: str) -> None:
+    table = read_table(file_with(title, [("yes", "no")[k % 2] for k in range(30)]))
+    assert not build_preview(table, guess_choices(table)).columns_as(Role.NEED)

@@ -1,0 +1,74 @@
+"""Default scales of survey programs in four languages have their order, and scales like them."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from engine.tabular.answer_order import order_answers
+from engine.tabular.facts import declined_in
+from engine.tabular.reading import read_table
+from engine.tabular.scales import declines_to_answer, rank_answers
+
+SCALES = Path(__file__).with_name("scales.txt").read_text(encoding="utf-8").splitlines()
+
+
+@pytest.mark.parametrize("line", SCALES)
+def test_a_scale_has_its_order(line: str) -> None:
+    scale = line.split("|")
+    shuffled = random.Random(1).sample(scale, len(scale))
+    levels, has_order = order_answers(shuffled)
+    assert has_order
+    assert list(levels) in (scale, scale[::-1])
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        ["Music", "Sport", "Cooking"],
+        ["Yes", "No", "Blue"],
+        ["Man", "Woman", "Non-binary"],
+        ["Single", "Double", "Triple"],
+        ["North Hall", "South Hall"],
+        ["None", "Nuts", "Gluten"],
+        ["Often", "Frequently", "Never"],  # which of the two is more often is not known
+    ],
+)
+def test_what_is_no_scale_has_none(answers: list[str]) -> None:
+    assert order_answers(answers) == (tuple(sorted(answers)), False)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Prefer not to say", "I prefer not to answer this question", "I'd rather not say", "N/A",
+        "Decline to state", "No answer", "Not applicable", "Keine Angabe", "k. A.",
+        "Möchte ich nicht beantworten", "Prefiero no responder", "NS/NC", "No contesta",
+        "Je préfère ne pas répondre", "Ne se prononce pas", "Sans réponse",
+    ],
+)  # fmt: skip
+def test_an_answer_that_declines_is_kept_apart(answer: str) -> None:
+    assert declines_to_answer(answer)
+    assert rank_answers(["Never", "Often", answer]) is None
+
+
+@pytest.mark.parametrize(
+    "answer", ["Not often", "Prefer quiet", "Prefer not sharing", "None", "No"]
+)
+def test_an_answer_that_says_something_does_not_decline(answer: str) -> None:
+    assert not declines_to_answer(answer)
+
+
+@pytest.mark.parametrize(
+    ("answers", "declined"),
+    [
+        (["Never", "Often", "Always", "Don't know"], ("Don't know",)),
+        (["1", "2", "3", "4", "weiß nicht"], ("weiß nicht",)),
+        (["Yes", "No", "Don't know"], ()),  # it stands between them
+    ],
+)
+def test_dont_know_is_beside_a_scale_and_between_yes_and_no(
+    answers: list[str], declined: tuple[str, ...]
+) -> None:
+    rows = "".join(f"N{k:03d},{answers[k % len(answers)]}\n" for k in range(24))
+    assert declined_in(read_table(f"Student ID,Asked\n{rows}".encode()), 1) == declined

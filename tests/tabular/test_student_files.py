@@ -1,0 +1,78 @@
+"""Columns of files about students, told by their titles and by whom their cells name."""
+
+import pytest
+
+from engine.tabular.person_search import By, People
+from engine.tabular.reading import read_table
+from engine.tabular.student_files import (
+    choice_columns,
+    e_mail_column,
+    name_columns,
+    need_columns,
+    ranked_choices,
+    wanted_columns,
+    who_columns,
+)
+
+PEOPLE = People(
+    ("N01", "N02", "N03"),
+    ("ash@u.example", "birch@u.example", ""),
+    ("Ann Ash", "Ben Birch", "Ben Birch"),
+)
+
+
+def find(text: str) -> tuple[int, ...]:
+    return next((found for kind in By if (found := PEOPLE.all_by(kind, text))), ())
+
+
+def titles(text: str, columns: tuple[int, ...] | list[int]) -> list[str]:
+    return [read_table(text.encode()).header[k] for k in columns]
+
+
+@pytest.mark.parametrize(
+    ("text", "who", "wanted"),
+    [
+        ("a,b\nN01,N02\nN02,N03\n", ["a"], ["b"]),
+        ("Roommate,Me\nN01,N02\nN02,N03\n", ["Me"], ["Roommate"]),
+        ("First name,Last name,Friend\nAnn,Ash,N02\n", ["First name", "Last name"], ["Friend"]),
+        ("Last,First,Wish\nAsh,Ann,N02\n", ["First", "Last"], ["Wish"]),
+        ("Row,Mail,Wants\n1,ASH@u.example,N02\n", ["Mail"], ["Wants"]),
+        ("Response,Student,Live with\nR_1,N01,N02\n", ["Student"], ["Live with"]),
+    ],
+)
+def test_who_asks_and_whom_they_want(text: str, who: list[str], wanted: list[str]) -> None:
+    table = read_table(text.encode())
+    found = wanted_columns(table, find)
+    assert titles(text, found) == wanted
+    assert titles(text, who_columns(table, find, found)) == who
+
+
+SURVEY = (
+    "Id,I study with music on.,I prefer a quiet floor.,Do you want a roommate?,"
+    "Which hall do you prefer?,What temperature do you prefer?,Step-free room,Roommate,Last name\n"
+    "N01,Agree,Disagree,Yes,Elm,Warm,yes,Ben Birch,Ash\n"
+    "N02,Disagree,Agree,No,No preference,Cold,,ash@u.example,Birch\n"
+)
+
+
+def test_a_survey_says_less_than_its_words() -> None:
+    """ "With music" was a request, "quiet floor: Agree" a need, a temperature a choice of hall."""
+    table = read_table(SURVEY.encode())
+    who = who_columns(table, find, wanted_columns(table, find))
+    assert titles(SURVEY, who) == ["Id"]
+    assert titles(SURVEY, wanted_columns(table, find)) == ["Roommate"]
+    assert titles(SURVEY, choice_columns(table, who)) == ["Which hall do you prefer?"]
+    assert titles(SURVEY, need_columns(table, who)) == ["Step-free room"]
+    assert titles(SURVEY, name_columns(table, who)) == ["Last name"]
+    assert e_mail_column(table, who) is None, "the e-mails are of roommates"
+
+
+def test_choices_of_a_small_file_need_no_words() -> None:
+    text = "id,first,second\nN01,Elm,Alder\n"
+    assert titles(text, choice_columns(read_table(text.encode()), (0,))) == ["first", "second"]
+    text = "id,Name,A,B\nN01,Ann,Elm,Alder\n"
+    assert titles(text, choice_columns(read_table(text.encode()), (0,))) == ["A", "B"]
+    assert ranked_choices(["Elm", "No preference", "N/A", "Elm", " Alder  Hall"]) == [
+        "Elm",
+        "Alder Hall",
+    ]

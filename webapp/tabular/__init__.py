@@ -1,0 +1,1 @@
+"""The web application's access to the engine's reader of tables."""
