@@ -1,4 +1,4 @@
-"""Names of ``engine.datasets``; ``__init__.py`` imports each when it is first used."""
+"""Names of ``engine.datasets``; ``__init__.py`` imports each at first use."""
 
 from .masks import read_mask, write_mask
 from .matching_sampler import MatchingSample, sample_matching

@@ -1,6 +1,8 @@
-"""What libraries raise of files that are damaged or cut off."""
+"""Errors that libraries raise for damaged or truncated files."""
 
 import struct
+import tokenize
+import zlib
 
 UNREADABLE: tuple[type[Exception], ...] = (
     ValueError,
@@ -11,13 +13,15 @@ UNREADABLE: tuple[type[Exception], ...] = (
     EOFError,
     RuntimeError,
     OverflowError,
-    SyntaxError,  # of damaged XML
-    struct.error,  # of a file that ends within its head
+    SyntaxError,  # damaged XML, or the header of an array
+    tokenize.TokenError,  # the header of an array, which numpy parses as a line of Python
+    zlib.error,
+    struct.error,  # a file that ends within its header
 )
 
 
 def unreadable_tiff() -> tuple[type[Exception], ...]:
-    """Return what tifffile raises of a damaged file, without importing it before it is needed."""
+    """Return the errors that tifffile raises for a damaged file, importing it only when needed."""
     from tifffile import TiffFileError
 
     return (TiffFileError, *UNREADABLE)

@@ -19,7 +19,7 @@ Split = Literal["train", "validate", "test"]
 
 @dataclass(frozen=True, slots=True)
 class HouseFrame:
-    """One frame of the sequence.
+    """One frame of the house sequence.
 
     ``landmarks`` (30, 2), pixels, the same physical point in the same row of every frame;
     ``features`` (30, 60), shape-context counts of each landmark; ``image`` may not exist.

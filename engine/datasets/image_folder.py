@@ -1,4 +1,4 @@
-"""Which file is a picture and which is its mask, told from the names in a folder."""
+"""Pictures of a folder and their masks, matched by file names."""
 
 from collections.abc import Collection, Container, Iterator, Sequence
 from dataclasses import dataclass
@@ -6,6 +6,8 @@ from pathlib import Path
 
 from engine.core.arguments import ByteImage
 from engine.core.errors import InvalidProblemError
+from engine.datasets.annotations.label_tables import is_label_table
+from engine.datasets.annotations.pictures import is_annotation
 from engine.datasets.image_names import (
     EXTENSIONS,
     MASK_WORD,
@@ -17,22 +19,22 @@ from engine.datasets.image_names import (
 )
 from engine.datasets.image_stacks import ImageStack
 from engine.datasets.large_pictures import is_large
-from engine.datasets.masks import MaskArray, match_mask, read_mask
+from engine.datasets.masks import MaskArray, MaskReading, match_mask, understand_mask
 from engine.datasets.picture_view import PictureView, read_deep, read_image, set_view
 
 NUMPY_MASKS = ".npy"
-"""Ending of masks that scripts leave; other arrays of a folder are no pictures but results."""
+"""Ending of masks that scripts write; other arrays of a folder are results, not pictures."""
 
 MOST_VIEWED = 24
-"""Pictures of a set whose values say how all are shown."""
+"""Number of pictures whose values determine the view of a whole set."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImageFile:
-    """A picture, the name shared with its results, and the files named as its mask: one at best.
+    """A picture, the name shared with its results, and the files named as its mask: at most one.
 
-    ``view`` says how it is shown where it is deep; by default by its own range. ``annotations`` is
-    a JSON file beside it, its own or that of all.
+    ``view`` is the view of a deep picture; by default it is shown by its own range.
+    ``annotations`` is a file that may hold its outlines, its own or that of all.
     """
 
     name: str
@@ -42,12 +44,12 @@ class ImageFile:
     annotations: Path | None = None
 
     def read_image(self) -> ByteImage:
-        """The picture, shape (height, width, 3); see `engine.datasets.picture_view.read_image`."""
+        """Return the picture, shape (height, width, 3); see `picture_view.read_image`."""
         return read_image(self.image_path, view=self.view)
 
     @property
     def mask_path(self) -> Path:
-        """The one file named as its mask.
+        """Return the one file named as its mask.
 
         Raises
         ------
@@ -58,8 +60,8 @@ class ImageFile:
             instead = "."
             if self.annotations is not None:
                 instead = (
-                    f"; {self.annotations.name} is not read here: the pages take COCO and labelme,"
-                    " or turn it into mask pictures."
+                    f"; outlines such as those of {self.annotations.name} are read only where no "
+                    "picture has a mask."
                 )
             raise InvalidProblemError(f"{self.image_path.name}: no mask was found for it{instead}")
         path, *others = self.mask_paths
@@ -70,16 +72,25 @@ class ImageFile:
             )
         return path
 
-    def read_mask(self, shape: tuple[int, int]) -> MaskArray:
-        """The mask at the picture's size.
+    def understand_mask(self) -> MaskReading:
+        """Read the mask exactly as its file has it, and count its objects.
 
         Raises
         ------
         InvalidProblemError
-            If there is no mask or a second one, or it cannot be read or is of another picture.
+            If there is no mask or a second one, or it cannot be read.
         """
-        path = self.mask_path
-        return match_mask(read_mask(path), shape, name=path.name)
+        return understand_mask(self.mask_path)
+
+    def read_mask(self, shape: tuple[int, int]) -> MaskArray:
+        """Return the mask at the picture's size.
+
+        Raises
+        ------
+        InvalidProblemError
+            If there is no mask or a second one, or it cannot be read or belongs to another picture.
+        """
+        return match_mask(self.understand_mask().mask, shape, name=self.mask_path.name)
 
 
 def list_images(folder: Path, masks: Path | None = None) -> tuple[ImageFile, ...]:
@@ -87,10 +98,12 @@ def list_images(folder: Path, masks: Path | None = None) -> tuple[ImageFile, ...
 
     A mask is NAME.mask.png (also NAME_mask.png, NAME-mask.png) beside NAME.jpg, or carries the same
     NAME in the folder ``masks``, with or without ``.mask``. NAME_seg.png, NAME_labels.tif and other
-    endings of `MASK_SUFFIXES` are masks too, where none is called so. Without any of these, a
-    lossless NAME.png beside a photograph NAME.jpg is taken for its mask; mask_NAME.png is one where
+    endings of `MASK_SUFFIXES` are masks too, if there is none of that form. Without any of these, a
+    lossless NAME.png beside a photograph NAME.jpg is taken for its mask; mask_NAME.png is one if
     there is a picture of that NAME. Case does not matter. Hidden files, folders and files of other
     kinds are passed over.
+
+    ``masks`` may also be one file of annotations or a ZIP of them; see `annotation_files`.
 
     Raises
     ------
@@ -101,11 +114,11 @@ def list_images(folder: Path, masks: Path | None = None) -> tuple[ImageFile, ...
     if not pictures:
         raise InvalidProblemError(_nothing_found(folder))
     elsewhere = []
-    if masks is not None and masks.resolve() != folder.resolve():
+    if masks is not None and not masks.is_file() and masks.resolve() != folder.resolve():
         elsewhere = _picture_files(masks, {*EXTENSIONS, NUMPY_MASKS})
     stems = {picture_stem(path.name) for path in pictures}
     choices = [_by_stem(paths, stems) for paths in (elsewhere, named, beside)]
-    notes = sorted(path for path in _visible(folder) if path.suffix.casefold() == ".json")
+    notes = annotation_files(folder, masks)
     own = {path.stem: path for path in notes}
     listed = []
     for path, *twins in _by_stem(pictures).values():
@@ -122,10 +135,24 @@ def list_images(folder: Path, masks: Path | None = None) -> tuple[ImageFile, ...
     return tuple(sorted(listed, key=lambda file: file.name))
 
 
-def view_of_set(files: Sequence[ImageFile]) -> PictureView | None:
-    """Return one view of the deep pictures among some files, from evenly chosen ones of these.
+def annotation_files(folder: Path, masks: Path | None = None) -> tuple[Path, ...]:
+    """Return the files that may hold outlines on the pictures of a folder, sorted by name.
 
-    None if there are none; what cannot be read, or holds no numbers, says nothing.
+    They are ``masks`` itself if it is a file; otherwise the annotations and ZIPs in ``masks`` and
+    beside the pictures.
+    """
+    if masks is not None and masks.is_file():
+        return (masks,)
+    folders = {one.resolve(): one for one in (folder, masks) if one is not None and one.is_dir()}
+    found = (path for one in folders.values() for path in _visible(one))
+    noted = (path for path in found if is_annotation(path.name) or path.suffix.casefold() == ".zip")
+    return tuple(sorted(path for path in noted if not is_label_table(path.name)))
+
+
+def view_of_set(files: Sequence[ImageFile]) -> PictureView | None:
+    """Return one view for the deep pictures of some files, computed from an even sample of them.
+
+    None if there are none; unreadable files and files without finite numbers are ignored.
     """
     try:
         return set_view(_deep(files))
@@ -134,21 +161,21 @@ def view_of_set(files: Sequence[ImageFile]) -> PictureView | None:
 
 
 def _deep(files: Sequence[ImageFile]) -> Iterator[ImageStack]:
-    """The numbers of evenly chosen deep pictures, one at a time."""
+    """Yield the numbers of an even sample of deep pictures, one at a time."""
     for file in files[:: max(1, -(-len(files) // MOST_VIEWED))]:
         if is_large(file.image_path):
             continue
         try:
             stack = read_deep(file.image_path)
             if stack is not None:
-                set_view([stack])  # a picture that has no view has no part in that of the set
+                set_view([stack])  # a picture without a view does not count for the view of the set
                 yield stack
         except InvalidProblemError:
             continue
 
 
 def _tell_apart(files: list[Path]) -> tuple[list[Path], list[Path], list[Path]]:
-    """Pictures, files named as masks, and lossless files beside a photograph of their name."""
+    """Return pictures, files named as masks, and lossless files named as a photograph."""
     photographs = {picture_stem(path.name) for path in files if is_lossy(path.name)}
     arrays = [path for path in files if path.suffix.casefold() == NUMPY_MASKS]
     others = {path.name for path in files if path not in arrays}
@@ -167,7 +194,7 @@ def _tell_apart(files: list[Path]) -> tuple[list[Path], list[Path], list[Path]]:
 
 
 def _by_stem(paths: list[Path], pictures: Collection[str] = ()) -> dict[str, list[Path]]:
-    """Files by the stem that a picture shares with its mask; some name theirs by a prefix."""
+    """Return files by the stem that pictures and masks share; some mask names have a prefix."""
     found: dict[str, list[Path]] = {}
     for path in paths:
         own = picture_stem(path.name)
@@ -177,7 +204,7 @@ def _by_stem(paths: list[Path], pictures: Collection[str] = ()) -> dict[str, lis
 
 
 def _named_plainest(masks: list[Path]) -> list[Path]:
-    """All but the maps of instances or labels beside a mask of the same picture."""
+    """Return all but the maps of instances or labels beside a mask of the same picture."""
     plain = [
         path
         for path in masks
@@ -187,7 +214,7 @@ def _named_plainest(masks: list[Path]) -> list[Path]:
 
 
 def _picture_files(folder: Path, endings: Container[str]) -> list[Path]:
-    """Visible files of some endings, sorted."""
+    """Return the visible files with some endings, sorted."""
     if not folder.is_dir():
         raise InvalidProblemError(f"{folder}: there is no such folder.")
     return sorted(path for path in _visible(folder) if path.suffix.casefold() in endings)
@@ -198,7 +225,7 @@ def _visible(folder: Path) -> list[Path]:
 
 
 def _nothing_found(folder: Path) -> str:
-    """One sentence that names the endings, and what was passed over for another ending."""
+    """Return one sentence that names the endings, and the files skipped for another ending."""
     endings = ", ".join(sorted(EXTENSIONS))
     names = (path.name for path in _visible(folder) if path.suffix.casefold() not in EXTENSIONS)
     other = sorted(names)

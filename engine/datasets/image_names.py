@@ -1,5 +1,6 @@
-"""What a file's name says: a picture's format, and whose mask it is."""
+"""Meaning of file names: the format of a picture, and the picture of a mask."""
 
+import hashlib
 import unicodedata
 from collections.abc import Container
 from pathlib import PurePath
@@ -13,14 +14,15 @@ LOSSY_EXTENSIONS = frozenset(
 EXTENSIONS = LOSSY_EXTENSIONS | {
     *(".png", ".bmp", ".tif", ".tiff", ".gif"),
     *(".ppm", ".pgm", ".pbm", ".pnm"),
+    *(".czi", ".lif", ".nd2"),
 }
-"""Endings of the formats that can be read."""
+"""File endings of readable formats."""
 
 MASK_WORD = "mask"
 MASK_SUFFIX = f".{MASK_WORD}"
 ILASTIK_MAP = "simple segmentation"
 OBJECT_WORDS = ("instances", "cp_masks")
-"""Words of masks whose numbers are of objects, however few; the second is Cellpose's."""
+"""Words in names of masks with numbered objects, however few; the second is Cellpose's."""
 
 _MASK_WORDS = (
     *("mask", "masks", "seg", "segmentation", "label", "labels", "labelled", "labeled", "gt"),
@@ -29,21 +31,24 @@ _MASK_WORDS = (
 )
 MASK_SUFFIXES = tuple(
     f"{separator}{word}"
-    for word in sorted(_MASK_WORDS, key=len, reverse=True)  # a_cp_masks is not of a picture a_cp
+    for word in sorted(_MASK_WORDS, key=len, reverse=True)  # a_cp_masks belongs to a, not a_cp
     for separator in "._-"
 )
-"""What other programs put behind a picture's name to name its mask."""
+"""Suffixes that other programs add to a picture's name to name its mask."""
 
 MASK_PREFIXES = (
     *(f"{word}{sign}" for word in ("mask", "label", "labels", "seg", "gt") for sign in "._-"),
     "mask of ",
 )
-"""What other programs put before it; pictures may begin so too."""
+"""Prefixes that other programs use for masks; names of pictures may begin so too."""
 
 _MAP_WORDS = ("probabilities", "probability", "probs", "prob")
 _MAP_SUFFIXES = tuple(f"{separator}{word}" for word in _MAP_WORDS for separator in "._-")
 MAP_ENDINGS = (".npy", ".tif", ".tiff")
-"""Endings of files that hold probabilities of another program."""
+"""File endings of another program's probabilities."""
+
+MOST_ENDING = 9
+"""Letters of the longest file ending that is never shortened."""
 
 _PICTURE_PREFIXES = ("", "image_", "img_", "image-", "img-")
 _FIRST_CHANNEL = "_0000"
@@ -55,17 +60,17 @@ MASK_FOLDERS = frozenset(
         *("segmentationclass", "segmentationobject", "instances"),
     }
 )
-"""Folders whose pictures are masks of those of the same names elsewhere; in lower case."""
+"""Folders, in lower case, with the masks of pictures of the same names elsewhere."""
 
 
 MAP_FOLDERS = frozenset({"maps", *_MAP_WORDS})
-"""Folders whose files are probabilities of the pictures of the same names elsewhere."""
+"""Folders with probabilities for pictures of the same names elsewhere."""
 
 
 def picture_stem(name: str) -> str:
-    """Return what names of a picture and of its mask share: "leaf" of "Leaf.JPG".
+    """Return the common stem of the names of a picture and its mask: "leaf" of "Leaf.JPG".
 
-    Letters with accents are one sign or two, depending on the system that wrote the name.
+    An accented letter is one character or two, depending on the system that wrote the name.
     """
     return unicodedata.normalize("NFC", PurePath(name).stem).casefold()
 
@@ -99,7 +104,7 @@ def mask_stem(name: str) -> str | None:
 
 
 def map_stem(name: str) -> str | None:
-    """Return the stem of the picture whose probabilities a file's name says it holds, or None.
+    """Return the stem of the picture whose probabilities a file holds by its name, or None.
 
     Examples
     --------
@@ -114,7 +119,7 @@ def map_stem(name: str) -> str | None:
 
 
 def prefixed_stem(name: str, stems: Container[str]) -> str | None:
-    """Return which of some pictures a name like mask_a.png points to; None if to none of them.
+    """Return the stem among ``stems`` that a name like mask_a.png refers to; None if none.
 
     Examples
     --------
@@ -130,7 +135,7 @@ def prefixed_stem(name: str, stems: Container[str]) -> str | None:
 
 
 def numbers_objects(name: str) -> bool:
-    """Whether a mask's name says that its numbers are of objects: a_instances.tif, a_cp_masks.png.
+    """Return True if a mask's name means numbered objects: a_instances.tif, a_cp_masks.png.
 
     Examples
     --------
@@ -142,10 +147,10 @@ def numbers_objects(name: str) -> bool:
 
 
 def name_in_set(path: str) -> str:
-    """Return the name that a file of an archive has in one folder for all.
+    """Return the name of an archive's file when all files are in one folder.
 
-    What lies in a folder of masks, or of probabilities, is named as what it is, or it would take
-    the place of its own picture.
+    Files in folders of masks or probabilities get names of that kind, or they would replace their
+    own picture.
 
     Examples
     --------
@@ -166,6 +171,39 @@ def name_in_set(path: str) -> str:
     return f"{pure.stem}{MASK_SUFFIX}{pure.suffix}"
 
 
+def shortened(name: str, longest: int) -> str:
+    """Return a name of at most ``longest`` letters that keeps its ending and its kind.
+
+    Names that begin alike stay different, and a mask keeps the name of its picture: the part beyond
+    the limit is replaced by a digest of the whole name.
+
+    Examples
+    --------
+    >>> shortened("leaf.mask.png", 200)
+    'leaf.mask.png'
+    >>> long, other = "x" * 300, "x" * 301
+    >>> [len(shortened(f"{stem}.mask.png", 60)) for stem in (long, other)]
+    [40, 40]
+    >>> shortened(f"{long}.png", 60) == shortened(f"{other}.png", 60)
+    False
+    >>> mask_stem(shortened(f"{long}.mask.png", 60)) == picture_stem(shortened(f"{long}.png", 60))
+    True
+    """
+    if len(name) <= longest:
+        return name
+    pure = PurePath(name)
+    ending = pure.suffix if len(pure.suffix) <= MOST_ENDING else ""
+    stem = name.removesuffix(ending)
+    lower = stem.casefold()
+    word = next((one for one in MASK_SUFFIXES if lower.endswith(one) and len(lower) > len(one)), "")
+    word = word or next((one for one in _MAP_SUFFIXES if lower.endswith(one)), "")
+    own = stem[: len(stem) - len(word)] if word else stem
+    mark = hashlib.sha256(picture_stem(f"{own}.png").encode()).hexdigest()[:12]
+    room = longest - MOST_ENDING - max(len(one) for one in (*MASK_SUFFIXES, *_MAP_SUFFIXES))
+    kept = own[: max(1, room - len(mark) - 1)]
+    return f"{kept}~{mark}{stem[len(own) :]}{ending}"
+
+
 def is_lossy(name: str) -> bool:
-    """Whether a name's ending is that of photographs; such a file is no mask of another."""
+    """Return True if a name has the ending of a photograph; such a file is no mask of another."""
     return PurePath(name).suffix.casefold() in LOSSY_EXTENSIONS

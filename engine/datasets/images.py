@@ -1,35 +1,30 @@
-"""Pictures from files or bytes: as a viewer would show them, or refused in words."""
+"""Pictures that Pillow decodes: opened from files or bytes, or refused in words; their light."""
 
 import struct
 import warnings
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 
 import numpy as np
-from PIL import AvifImagePlugin, Image, ImageOps, TiffImagePlugin, WebPImagePlugin
+from PIL import AvifImagePlugin, Image, TiffImagePlugin, WebPImagePlugin
 
 from engine.core.arguments import ByteImage
 from engine.core.errors import InvalidProblemError
-from engine.datasets.foreign_files import refuse_stranger, unwrapped
+from engine.datasets.foreign_files import refuse_unsupported_format, unwrapped
+from engine.datasets.image_stacks import orientation_of
+from engine.datasets.limits import MAX_PIXELS, check_pixels
+from engine.datasets.samples import Light, Meaning, light_of, upright
 
-# Sizes are checked here and damage is refused in words; the decoders' own remarks on either would
-# only reach the screen of somebody who cannot act on them.
+# Sizes are checked here, and damage raises a readable error. The decoders' own warnings about
+# either would only reach people who cannot act on them.
 warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)
 warnings.filterwarnings("ignore", category=UserWarning, module=r"PIL\.")
 
-MAX_PIXELS = 50_000_000
-"""Largest picture that is decoded.
-
-Decoding takes eight bytes a pixel, 400 MB for 50 megapixels: four for the decoded picture, and
-three for the result or four for the copy that is turned upright. Formats that are decoded as a
-whole take up to twice that, WebP for one.
-"""
-
 MAX_BYTES = 256 * 2**20
-"""Largest file that is opened at all."""
+"""Largest file that is opened, bytes."""
 
 TIFF_ENDINGS = frozenset({".tif", ".tiff"})
 
@@ -43,18 +38,19 @@ FORMATS = (
     WebPImagePlugin.WebPImageFile.format,
     AvifImagePlugin.AvifImageFile.format,
 )
-"""Decoders that may see foreign bytes; none of them runs another program."""
+"""Decoders that may get bytes from outside; none of them runs another program."""
 
 TAIL = 0.001
-"""Share of the pixels that a stretch may make plain black, and the same again plain white."""
+"""Share of the pixels that a stretch may make plain black, and the same share plain white."""
 
 FULL_RANGE = 0.5
-"""Sixteen-bit values that reach above this share of 65,535 are shown as they are."""
+"""Share of 65,535: sixteen-bit values that reach above it are shown unchanged."""
 
 TILE_SIDE = 512
-"""Pictures are converted in squares of this many pixels a side: no copy of the whole is made."""
+"""Side in pixels of the squares in which pictures are converted: the whole is never copied."""
 
 _WITH_OPACITY = frozenset({"RGBA", "LA", "PA", "La", "RGBa"})
+_GREY = frozenset({"1", "L"})
 
 _DECODING_ERRORS = (
     OSError,
@@ -71,55 +67,21 @@ _DECODING_ERRORS = (
 )
 
 
-def read_plain_image(
-    source: str | Path | bytes, *, name: str | None = None, max_pixels: int = MAX_PIXELS
-) -> ByteImage:
-    """Read a picture as 8-bit RGB, upright, flattened on white, first frame only.
-
-    The orientation noted by the camera is applied; transparency is laid on white; CMYK, palette,
-    grey, bilevel and deep grey pictures become RGB, the last as `deep_tiles` says. The format is
-    told from the content, so a wrong extension does no harm.
-
-    Parameters
-    ----------
-    source : str, Path or bytes
-        File path, or the content of a file.
-    name : str, optional
-        What to call the picture in messages; the file name by default.
-    max_pixels : int
-        Refuse larger pictures, before any pixel is decoded.
-
-    Returns
-    -------
-    ndarray, shape (height, width, 3), uint8
-
-    Raises
-    ------
-    InvalidProblemError
-        If the content is no picture, is cut off, or is too large. One sentence, naming the file.
-    """
-    label = picture_label(source, name)
-    picture = open_picture(source, label, max_pixels)
-    pixels = np.empty((picture.height, picture.width, 3), dtype=np.uint8)
-    with damage_in_words(label):
-        if is_deep(picture):
-            for place, grey in deep_tiles(picture, label):
-                pixels[place] = grey[:, :, np.newaxis]
-        else:
-            for place, tile in tiles(picture):
-                pixels[place] = np.asarray(_to_rgb(tile))
-    return pixels
-
-
 def picture_label(source: str | Path | bytes, name: str | None) -> str:
-    """How messages call the picture."""
+    """Return the name of the picture in messages."""
     if name is not None:
         return name
     return "the picture" if isinstance(source, bytes) else Path(source).name
 
 
 def open_picture(source: str | Path | bytes, label: str, max_pixels: int) -> Image.Image:
-    """Open, check the size, decode the first frame and turn it upright."""
+    """Open a picture, check its size, and decode its first frame, which is not turned upright yet.
+
+    Raises
+    ------
+    InvalidProblemError
+        If the content is no picture, is cut off, or is too large. One sentence, naming the file.
+    """
     stream = BytesIO(picture_bytes(source, label, max_pixels))
     try:
         picture = Image.open(stream, formats=FORMATS)
@@ -128,27 +90,20 @@ def open_picture(source: str | Path | bytes, label: str, max_pixels: int) -> Ima
             f"{label}: too large; at most {max_pixels / 1e6:.3g} megapixels are accepted."
         ) from error
     except _DECODING_ERRORS as error:
-        refuse_stranger(stream.getvalue(), label)
+        refuse_unsupported_format(stream.getvalue(), label)
         raise InvalidProblemError(
             f"{label}: this is not a picture in a format that can be read "
             "(JPEG, JPEG 2000, HEIC, PNG, WebP, AVIF, BMP, TIFF, GIF, PNM or NPY)."
         ) from error
-    width, height = picture.size
-    if width * height > max_pixels:
-        raise InvalidProblemError(
-            f"{label}: {width} x {height} pixels is too large; at most "
-            f"{max_pixels / 1e6:.3g} megapixels are accepted."
-        )
-    if width < 1 or height < 1:
-        raise InvalidProblemError(f"{label}: the picture has no pixels.")
+    check_pixels(picture.height, picture.width, label, max_pixels)
     with damage_in_words(label):
         picture.load()
-    return _upright(picture)
+    return picture
 
 
 @contextmanager
 def damage_in_words(label: str) -> Iterator[None]:
-    """Turn what decoders and conversions raise on damaged pixels into one sentence."""
+    """Turn errors of decoders and conversions on damaged pixels into one sentence."""
     try:
         yield
     except InvalidProblemError:
@@ -160,9 +115,9 @@ def damage_in_words(label: str) -> Iterator[None]:
 
 
 def picture_bytes(source: str | Path | bytes, label: str, max_pixels: int = MAX_PIXELS) -> bytes:
-    """The whole file, so that a file replaced meanwhile cannot mix two pictures.
+    """Return the whole file, so that a file replaced meanwhile cannot mix two pictures.
 
-    Kinds that no picture decoder opens are unwrapped to TIFF: see `foreign_files.unwrapped`.
+    Kinds that no picture decoder opens are converted to TIFF: see `foreign_files.unwrapped`.
     """
     if isinstance(source, bytes):
         content = source
@@ -180,25 +135,18 @@ def picture_bytes(source: str | Path | bytes, label: str, max_pixels: int = MAX_
     return unwrapped(content, label, max_pixels)
 
 
-def _upright(picture: Image.Image) -> Image.Image:
-    """Apply the camera's orientation; a damaged note of it is ignored, as viewers do."""
-    with suppress(*_DECODING_ERRORS):
-        ImageOps.exif_transpose(picture, in_place=True)  # copies only what has to be turned
-    return picture
-
-
 def has_opacity(picture: Image.Image) -> bool:
-    """Whether some pixels of a picture may be transparent."""
+    """Return True if some pixels of a picture may be transparent."""
     return picture.mode in _WITH_OPACITY or "transparency" in picture.info
 
 
 def is_deep(picture: Image.Image) -> bool:
-    """Whether a picture is grey with more than eight bits."""
+    """Return True if a picture is grey with more than eight bits."""
     return picture.mode.startswith("I") or picture.mode == "F"
 
 
 def tiles(picture: Image.Image) -> Iterator[tuple[tuple[slice, slice], Image.Image]]:
-    """Cut a picture into squares, each with its place: rows and columns."""
+    """Cut a picture into squares; yield each with its rows and columns."""
     for top in range(0, picture.height, TILE_SIDE):
         bottom = min(top + TILE_SIDE, picture.height)
         for left in range(0, picture.width, TILE_SIDE):
@@ -207,47 +155,51 @@ def tiles(picture: Image.Image) -> Iterator[tuple[tuple[slice, slice], Image.Ima
             yield place, picture.crop((left, top, right, bottom))
 
 
-def deep_tiles(picture: Image.Image, label: str) -> Iterator[tuple[tuple[slice, slice], ByteImage]]:
-    """Squares of deep grey values on 0..255.
+def meaning_of(picture: Image.Image) -> Meaning:
+    """Return the meaning of the samples that `read_tile` takes from squares of a picture."""
+    orientation = orientation_of(picture)
+    if has_opacity(picture) and not _is_unseen(picture):
+        return Meaning(Light.COLOUR, opacity=3, orientation=orientation)
+    if picture.mode == "P":
+        palette = np.array(picture.getpalette("RGB") or [0, 0, 0], dtype=np.uint8).reshape(-1, 3)
+        return Meaning(Light.PALETTE, palette=palette, orientation=orientation)
+    if picture.mode == "CMYK":
+        return Meaning(Light.INKS, orientation=orientation)
+    light = Light.BLACK_IS_ZERO if picture.mode in _GREY else Light.COLOUR
+    return Meaning(light, orientation=orientation)
 
-    Fractions of 0..1, values up to 255 and sixteen-bit values that use their range are shown by
-    it. All others, such as the 12 bits of a camera in a 16-bit file, counts, or floats of any
-    unit, are stretched from their .1 % to their 99.9 % point: shown by the range of the file they
-    would be black.
+
+def _is_unseen(picture: Image.Image) -> bool:
+    """Return True if the opacity of a BMP is 0 everywhere: most programs do not set this byte."""
+    return picture.format == "BMP" and picture.getextrema()[-1] == (0, 0)
+
+
+def read_tile(tile: Image.Image, meaning: Meaning) -> ByteImage:
+    """Return the light of a square of a picture that is not deep: (rows, columns, 1 or 3)."""
+    if meaning.opacity >= 0:
+        wanted = "RGBA"
+    elif meaning.light is Light.COLOUR:
+        wanted = "RGB"
+    else:
+        wanted = "L" if tile.mode == "1" else tile.mode
+    samples = np.asarray(tile if tile.mode == wanted else tile.convert(wanted))
+    planes = samples[np.newaxis] if samples.ndim == 2 else np.moveaxis(samples, 2, 0)
+    return np.asarray(np.moveaxis(light_of(planes, meaning), 0, 2))
+
+
+def read_plain(picture: Image.Image, label: str) -> ByteImage:
+    """Return an opened picture as 8-bit RGB, upright, laid on white.
+
+    Raises
+    ------
+    InvalidProblemError
+        If a conversion fails: the file is damaged.
     """
-    low, high = _range_of(picture, label)
-    factor = 255.0 / (high - low)
-    for place, tile in tiles(picture):
-        numbers = (np.asarray(tile, dtype=np.float64) - low) * factor
-        yield place, np.clip(np.rint(numbers), 0, 255).astype(np.uint8)
-
-
-def _range_of(picture: Image.Image, label: str) -> tuple[float, float]:
-    """The values that are shown black and white."""
-    least, most, sample = np.inf, -np.inf, []
-    stride = max(1, picture.width * picture.height // 1_000_000)
-    for _, tile in tiles(picture):
-        values = np.asarray(tile)
-        if not np.isfinite(values).all():
-            raise InvalidProblemError(f"{label}: holds values that are not finite numbers.")
-        least, most = min(least, float(values.min())), max(most, float(values.max()))
-        sample.append(values.ravel()[::stride])
-    if least >= 0 and picture.mode == "F" and most <= 1.0:
-        return 0.0, 1.0
-    if least >= 0 and most <= 255:
-        return 0.0, 255.0
-    if least >= 0 and FULL_RANGE * 65535 < most <= 65535 and picture.mode != "F":
-        return 0.0, 65535.0
-    low, high = np.quantile(np.concatenate(sample), [TAIL, 1 - TAIL])
-    if high <= low:  # nearly plain: only the rare values differ
-        low, high = least, most
-    return float(low), float(high) if high > low else float(low) + 1.0
-
-
-def _to_rgb(picture: Image.Image) -> Image.Image:
-    """Eight-bit RGB of any mode that is not deep; transparency on white."""
-    if has_opacity(picture):
-        layered = picture.convert("RGBA")
-        white = Image.new("RGBA", layered.size, (255, 255, 255, 255))
-        return Image.alpha_composite(white, layered).convert("RGB")
-    return picture.convert("RGB")
+    pixels = np.empty((picture.height, picture.width, 3), dtype=np.uint8)
+    with damage_in_words(label):
+        meaning = meaning_of(picture)
+        for place, tile in tiles(picture):
+            pixels[place] = read_tile(tile, meaning)
+        picture.im = None  # type: ignore[assignment]  # its memory is the turned copy's
+    turned = upright(np.moveaxis(pixels, 2, 0), meaning.orientation)
+    return np.ascontiguousarray(np.moveaxis(turned, 0, 2))

@@ -1,4 +1,4 @@
-"""Label maps from files: grey values, palette places or colours as classes, and back to files."""
+"""Label maps from files: grey values, palette indices or colours as classes, and back to files."""
 
 import csv
 from collections.abc import Sequence
@@ -11,14 +11,13 @@ from PIL import Image
 
 from engine.core.errors import InvalidProblemError
 from engine.crf.class_features import MOST_CLASSES, UNKNOWN
-from engine.datasets.images import MAX_PIXELS, damage_in_words, picture_label
-from engine.datasets.map_numbers import open_map
+from engine.datasets.images import picture_label
+from engine.datasets.limits import MAX_PIXELS
+from engine.datasets.map_numbers import read_numbers
 from engine.datasets.masks import mask_fits
 
 ValueMap = NDArray[np.int64]
-"""Values of a label map's pixels as they stand in its file; a colour is 65536 r + 256 g + b."""
-
-WHOLE_NUMBERS = {"1", "L", "P", "I", "I;16", "I;16B", "I;16L"}
+"""Values of a label map's pixels in its file; a colour is 65536 r + 256 g + b."""
 
 PALETTE = (
     (230, 25, 75), (60, 180, 75), (0, 130, 200), (255, 225, 25), (245, 130, 48), (145, 30, 180),
@@ -26,12 +25,16 @@ PALETTE = (
     (170, 110, 40), (255, 250, 200), (128, 0, 0), (170, 255, 195), (128, 128, 0), (255, 215, 180),
     (0, 0, 128), (128, 128, 128), (255, 255, 255), (0, 0, 0),
 )  # fmt: skip
-"""Colours of the classes in written label maps, in their order; they begin anew after the last."""
+"""Colours of the classes in written label maps, in order; after the last they start again."""
+
+
+IGNORED = (255, 65_535)
+"""Largest numbers of one and two bytes, which mean "unknown" in maps of classes."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabelCode:
-    """Which value of a label map stands for which class.
+    """Table of the classes of a label map and their values.
 
     Parameters
     ----------
@@ -45,12 +48,12 @@ class LabelCode:
     unknown: tuple[int, ...] = ()
 
     def labels(self, values: ValueMap, name: str) -> NDArray[np.uint8]:
-        """Return the label of every pixel, `UNKNOWN` where nothing is known.
+        """Return the label of every pixel, `UNKNOWN` for unknown values.
 
         Raises
         ------
         InvalidProblemError
-            If a value is none of the classes' and not unknown either.
+            If a value belongs to no class and is not unknown.
         """
         out = np.full(values.shape, UNKNOWN, dtype=np.uint8)
         known = np.isin(values, self.unknown)
@@ -68,7 +71,7 @@ class LabelCode:
 
 
 def value_in_words(value: int) -> str:
-    """A grey value or palette place as a number, a colour as (r, g, b)."""
+    """Return a value in words: a grey value or palette index as a number, a colour as (r, g, b)."""
     if value < 65536:
         return str(value)
     return f"({value >> 16 & 255}, {value >> 8 & 255}, {value & 255})"
@@ -77,7 +80,7 @@ def value_in_words(value: int) -> str:
 def read_values(
     source: str | Path | bytes, *, name: str | None = None, max_pixels: int = MAX_PIXELS
 ) -> ValueMap:
-    """Read the values of a label map: grey values, places in a palette, or packed colours.
+    """Read the values of a label map: grey values, palette indices, or packed colours.
 
     Raises
     ------
@@ -85,19 +88,26 @@ def read_values(
         As for `read_image`, or if the numbers are fractions.
     """
     label = picture_label(source, name)
-    picture = open_map(source, label, max_pixels)
-    with damage_in_words(label):
-        if picture.mode in WHOLE_NUMBERS:
-            return np.asarray(picture).astype(np.int64)
-        if picture.mode == "F":
-            numbers = np.asarray(picture)
-            if not np.array_equal(numbers, np.rint(numbers)):
-                raise InvalidProblemError(f"{label}: a label map holds whole numbers.")
-            return numbers.astype(np.int64)
-        colours = np.asarray(picture.convert("RGB")).astype(np.int64)
-    if (np.ptp(colours, axis=2) == 0).all():  # grey saved as colour
-        return np.asarray(colours[:, :, 0])
-    return np.asarray(colours @ np.array([65536, 256, 1]))
+    values = read_numbers(source, label, max_pixels).values
+    if values.dtype.kind == "f":
+        raise InvalidProblemError(f"{label}: a label map holds whole numbers.")
+    return values.astype(np.int64)
+
+
+def count_labels(source: str | Path | bytes, name: str | None = None) -> int:
+    """Return the number of classes in a label map, 0 for other pictures such as photographs.
+
+    The largest number of one or two bytes, which means "ignore", does not count.
+    """
+    label = picture_label(source, name)
+    try:
+        found = read_numbers(source, label, MAX_PIXELS)
+    except InvalidProblemError:
+        return 0
+    if found.is_lossy or found.values.dtype.kind == "f":
+        return 0
+    count = len({*np.unique(found.values).tolist()} - {*IGNORED})
+    return count if 1 < count <= MOST_CLASSES + 1 else 0
 
 
 def match_values(values: ValueMap, shape: tuple[int, int], *, name: str) -> ValueMap:
@@ -129,7 +139,7 @@ def read_label_code(path: Path, unknown: Sequence[int] = ()) -> LabelCode:
     Raises
     ------
     InvalidProblemError
-        If the file cannot be read, lacks a column, or says something twice.
+        If the file cannot be read, lacks a column, or repeats an entry.
     """
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
@@ -182,10 +192,10 @@ def write_label_map(path: Path, labels: NDArray[np.uint8], values: Sequence[int]
 
 
 def label_places(values: Sequence[int]) -> NDArray[np.uint8]:
-    """Return what stands in a map for each label, shape (256,): the classes' values in files.
+    """Return the value that a written map holds for each label, shape (256,).
 
-    Where a value does not fit a byte, as colours do not, it is the label itself. Unknown pixels
-    have the place 255.
+    It is the class's value in files, or the label itself if a class's value does not fit a byte,
+    as with colours. Unknown pixels hold 255.
     """
     used = list(values)
     if max(used) >= UNKNOWN or min(used) < 0:
@@ -196,7 +206,7 @@ def label_places(values: Sequence[int]) -> NDArray[np.uint8]:
 
 
 def label_palette(values: Sequence[int]) -> NDArray[np.uint8]:
-    """Return the colours of the places of a map, shape (256, 3)."""
+    """Return the colours of the numbers of a map, shape (256, 3)."""
     palette = np.zeros((256, 3), dtype=np.uint8)
     for label, value in enumerate(label_places(values)[: len(values)]):
         palette[value] = PALETTE[label % len(PALETTE)]

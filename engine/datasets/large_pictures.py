@@ -1,7 +1,8 @@
-"""Pictures beyond memory: TIFF files of up to some gigapixels, read rectangle by rectangle."""
+"""Pictures larger than memory: TIFF files of up to some gigapixels, read by rectangles."""
 
 import math
 from collections import OrderedDict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,20 +12,23 @@ from numpy.typing import NDArray
 from engine.core.arguments import ByteImage
 from engine.core.errors import InvalidProblemError
 from engine.datasets.damage import unreadable_tiff
-from engine.datasets.images import FULL_RANGE, MAX_BYTES, MAX_PIXELS, TAIL, TIFF_ENDINGS
+from engine.datasets.images import FULL_RANGE, MAX_BYTES, TAIL, TIFF_ENDINGS
+from engine.datasets.limits import MAX_PIXELS
 from engine.datasets.picture_view import PictureView
+from engine.datasets.samples import UPRIGHT, light_of
+from engine.datasets.tiff_pictures import bytes_of_palette, meaning_of_page
 
 MOST_PIXELS = 4_000_000_000
-"""Larger pictures are refused: their probabilities alone would take 16 GB of disk."""
+"""Limit of a picture's pixels: the probabilities of a larger one would take over 16 GB of disk."""
 
 CACHE_BYTES = 192 * 2**20
-"""Unpacked tiles or strips that are kept, so that neighbours need not unpack them again."""
+"""Size of the cache of unpacked tiles or strips, so that neighbours are not unpacked again."""
 
 LARGEST_PIECE = 256 * 2**20
-"""Bytes of one tile or strip: a picture packed as a single strip cannot be read in parts."""
+"""Most bytes of a tile or strip: a picture in a single strip cannot be read in parts."""
 
 SAMPLED_PIECES = 64
-"""Tiles or strips whose values say how a deep picture is stretched."""
+"""Number of tiles or strips whose values determine the stretch of a deep picture."""
 
 SAMPLED_VALUES = 1_000_000
 
@@ -34,15 +38,15 @@ _BYTE, _DEEP = 8, 16
 class LargeTiff:
     """A TIFF picture of one page that gives any rectangle of itself as 8-bit RGB.
 
-    Grey or colour of 8 bits, and grey of 16 bits, the latter stretched as
-    `engine.datasets.images.deep_tiles` says by the values of some pieces of it, or by the first
+    Grey or colour of 8 bits, and grey of 16 bits. The latter is stretched as in
+    `engine.datasets.picture_view.set_view`, by the values of some of its pieces, or by the first
     channel of a ``view``.
 
     Raises
     ------
     InvalidProblemError
-        If it cannot be opened, has another kind of values, or is packed in a way that cannot be
-        read in parts. One sentence, naming the file.
+        If it cannot be opened, has another kind of values, or is packed so that it cannot be read
+        in parts. One sentence, naming the file.
     """
 
     def __init__(self, path: Path, view: PictureView | None = None) -> None:
@@ -63,14 +67,14 @@ class LargeTiff:
             self._range = self._stretch(view) if self._page.bitspersample == _DEEP else None
         except BaseException as error:
             self.close()
-            is_told = isinstance(error, InvalidProblemError)
-            if is_told or not isinstance(error, unreadable_tiff()):
+            is_explained = isinstance(error, InvalidProblemError)
+            if is_explained or not isinstance(error, unreadable_tiff()):
                 raise
             raise _no_tiff(path) from error
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
+        """Return the numbers of rows and columns."""
         return int(self._page.imagelength), int(self._page.imagewidth)
 
     def read(self, top: int, left: int, rows: int, columns: int) -> ByteImage:
@@ -105,7 +109,7 @@ class LargeTiff:
 
     @property
     def _piece(self) -> tuple[int, int]:
-        """Rows and columns of a tile or strip."""
+        """Return the rows and columns of a tile or strip."""
         page = self._page
         if page.is_tiled:
             return int(page.tilelength), int(page.tilewidth)
@@ -141,10 +145,15 @@ class LargeTiff:
             )
         if samples > 1 and page.planarconfig != 1:
             raise InvalidProblemError(f"{name}: save its channels interleaved, not as planes.")
-        if getattr(page.photometric, "name", "") not in ("MINISBLACK", "MINISWHITE", "RGB"):
+        light = getattr(page.photometric, "name", "unknown")
+        if light not in ("MINISBLACK", "MINISWHITE", "RGB", "PALETTE", "SEPARATED"):
+            raise InvalidProblemError(f"{name}: its colours are {light}; save it as RGB or grey.")
+        sample = np.zeros((1, samples, 1, 1), dtype=page.dtype)
+        palette = bytes_of_palette(page.colormap) if light == "PALETTE" else None
+        self._meaning = replace(meaning_of_page(page, sample), palette=palette)
+        if self._meaning.orientation != UPRIGHT:
             raise InvalidProblemError(
-                f"{name}: its colours are {getattr(page.photometric, 'name', 'unknown')}; save it "
-                "as RGB or grey."
+                f"{name}: the file notes that it is to be turned; save it upright."
             )
         size = math.prod(self._piece) * samples * bits // 8
         if size > LARGEST_PIECE:
@@ -155,7 +164,7 @@ class LargeTiff:
         self._load_first()
 
     def _is_pyramid(self) -> bool:
-        """Whether all further pages are smaller copies of the first."""
+        """Return True if all further pages are smaller copies of the first."""
         return all(int(page.imagelength) < self.shape[0] for page in list(self._file.pages)[1:])
 
     def _load_first(self) -> None:
@@ -164,7 +173,7 @@ class LargeTiff:
         self._load(0)
 
     def _load(self, index: int) -> NDArray[Any]:
-        """Unpack a piece, (rows, columns, samples), or take it from those that are kept."""
+        """Unpack a piece, (rows, columns, samples), or take it from the cache."""
         if index in self._kept:
             self._kept.move_to_end(index)
             return self._kept[index]
@@ -196,19 +205,19 @@ class LargeTiff:
             raise InvalidProblemError(f"{self._name}: the file is damaged or cut off.") from error
         if found is None:  # a piece that was never written is black
             return np.zeros((*shape[1:3], int(page.samplesperpixel)), dtype=page.dtype)
-        high, wide = self._piece  # what lies beyond the picture is padding
+        high, wide = self._piece  # samples beyond the picture are padding
         rows = self.shape[0] - index // self._across * high
         columns = self.shape[1] - index % self._across * wide
         return np.asarray(found[0][:rows, :columns])
 
     def _stretch(self, view: PictureView | None) -> tuple[float, float]:
-        """The values that are shown black and white."""
+        """Return the values that are shown black and white."""
         if view is not None:
             return view.channels[0].low, view.channels[0].high
         count = len(self._page.dataoffsets)
         chosen = np.unique(np.linspace(0, count - 1, min(count, SAMPLED_PIECES)).astype(int))
         stride = max(1, len(chosen) * math.prod(self._piece) // SAMPLED_VALUES)
-        values = [self._load(int(k)).ravel()[::stride] for k in chosen]
+        values = [self._light(self._load(int(k))).ravel()[::stride] for k in chosen]
         sample = np.concatenate(values)
         most = float(sample.max())
         if most <= 255:
@@ -219,16 +228,19 @@ class LargeTiff:
         return float(low), float(high) if high > low else float(low) + 1.0
 
     def _shown(self, piece: NDArray[Any]) -> ByteImage:
-        """A piece as RGB."""
+        """Return a piece as RGB."""
+        light = self._light(piece)
         if self._range is not None:
             low, high = self._range
-            numbers = (piece.astype(np.float32) - low) * (255.0 / (high - low))
-            piece = np.clip(np.rint(numbers), 0, 255).astype(np.uint8)
-        if getattr(self._page.photometric, "name", "") == "MINISWHITE":
-            piece = 255 - piece
-        if piece.shape[2] == 1:
-            return np.repeat(piece, 3, axis=2)
-        return np.asarray(piece[:, :, :3])
+            numbers = (light.astype(np.float32) - low) * (255.0 / (high - low))
+            light = np.clip(np.rint(numbers), 0, 255).astype(np.uint8)
+        if light.shape[2] == 1:
+            return np.repeat(light, 3, axis=2)
+        return np.asarray(light[:, :, :3])
+
+    def _light(self, piece: NDArray[Any]) -> NDArray[Any]:
+        """Return the light of a piece, (rows, columns, 1 or 3)."""
+        return np.moveaxis(light_of(np.moveaxis(piece, 2, 0), self._meaning), 0, 2)
 
 
 def _no_tiff(path: Path) -> InvalidProblemError:
@@ -236,7 +248,7 @@ def _no_tiff(path: Path) -> InvalidProblemError:
 
 
 def is_large(path: Path) -> bool:
-    """Whether a file is a TIFF too large to be read at once."""
+    """Return True if a file is a TIFF too large to be read at once."""
     if path.suffix.casefold() not in TIFF_ENDINGS:
         return False
     if path.stat().st_size > MAX_BYTES:

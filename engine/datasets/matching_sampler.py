@@ -1,4 +1,4 @@
-"""Draw perfect matchings from P(Y) ~ exp(total score), with evidence that the chain has mixed."""
+"""Sampler of perfect matchings from P(Y) ~ exp(total score), with evidence of mixing."""
 
 from dataclasses import dataclass
 
@@ -6,6 +6,7 @@ import numpy as np
 
 from engine.core.arguments import FloatArray, IntArray
 from engine.core.errors import InvalidProblemError
+from engine.core.options import check_generator
 from engine.kernels.matching_chain import sweep_pairs
 
 WINDOW = 40  # sweeps over which the total scores of two chains are compared
@@ -16,7 +17,7 @@ AGREEMENT = 3.0  # standard errors
 
 @dataclass(frozen=True, slots=True)
 class MatchingSample:
-    """One matching drawn by the chain, and how long it ran.
+    """One matching drawn by the chain, and the length of the run.
 
     Parameters
     ----------
@@ -24,7 +25,7 @@ class MatchingSample:
     sweeps : int, n / 2 re-pairings each, by each of the two chains.
     score_difference : float
         Mean total scores of the two chains over the last window apart, in standard errors.
-    has_mixed : bool, whether that is below three.
+    has_mixed : bool, True if that is below three.
 
     Examples
     --------
@@ -58,13 +59,13 @@ def sample_matching(scores: FloatArray, *, rng: np.random.Generator) -> Matching
 
     Notes
     -----
-    How long is long enough. With equal scores a step is close to a random transposition of
+    Choice of the run length. With equal scores a step is close to a random transposition of
     partners, which mixes in about (n / 2) log n steps, that is log n sweeps (Diaconis and
-    Shahshahani 1981). Scores slow it down by how strongly they hold on to pairs, which is not
-    known in advance, so two chains run: one from a random matching, whose total score must rise,
-    and one from a near-optimal matching, whose total score must fall. The run ends when their
-    mean total scores over a window agree within three standard errors, after at least 10 log n
-    sweeps, and is doubled until they do.
+    Shahshahani 1981). Strong scores slow it down by an amount unknown in advance, so two
+    chains run: one from a random matching, whose total score must rise, and one from a near-optimal
+    matching, whose total score must fall. The run ends when their mean total scores over a window
+    agree within three standard errors, after at least 10 log n sweeps, and is doubled until they
+    do.
 
     Examples
     --------
@@ -72,6 +73,7 @@ def sample_matching(scores: FloatArray, *, rng: np.random.Generator) -> Matching
     >>> sorted(found.pairs.ravel().tolist())
     [0, 1, 2, 3, 4, 5]
     """
+    check_generator("rng", rng, optional=False)
     n = len(scores)
     if n % 2 or n == 0:
         raise InvalidProblemError(f"{n} students cannot all be paired; expected an even number.")

@@ -1,4 +1,4 @@
-"""How deep pictures are looked at: which page, each channel's colour and range of values."""
+"""Views of deep pictures: the page, and the colour and range of each channel."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,17 +10,20 @@ from numpy.typing import NDArray
 
 from engine.core.arguments import ByteImage
 from engine.core.errors import InvalidProblemError
-from engine.datasets.image_stacks import ImageStack, read_stack, tiff_pixel_size
+from engine.core.options import check_whole
+from engine.datasets.calibration import PixelSize, size_of_info
+from engine.datasets.image_stacks import ImageStack, orientation_of, read_stack, stack_of_frames
 from engine.datasets.images import (
     FULL_RANGE,
-    MAX_PIXELS,
     damage_in_words,
     is_deep,
     open_picture,
     picture_bytes,
     picture_label,
-    read_plain_image,
+    read_plain,
 )
+from engine.datasets.limits import MAX_PIXELS
+from engine.datasets.samples import Meaning, upright
 
 COLOURS = {
     "grey": (1.0, 1.0, 1.0),
@@ -35,19 +38,20 @@ COLOURS = {
 """Colours that a channel may be shown in: red, green, blue from 0 to 1."""
 
 _OF_TWO = ("green", "magenta")
+_OF_COLOUR = ("red", "green", "blue")
 _OF_MANY = ("red", "green", "blue", "grey", "cyan", "magenta", "yellow")
 BRIGHTEST = -1
-"""As a page: of each pixel its largest value on any page."""
+"""Page number that means the largest value of each pixel on any page."""
 
 PERCENTILES = (0.1, 99.9)
-"""Values at these per cent of the pixels are shown black and full, unless told otherwise."""
+"""Default percentiles of the pixel values that are shown black and full."""
 
 MOST_SAMPLES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class ChannelView:
-    """Values from ``low`` to ``high`` are shown from black to a colour of `COLOURS`."""
+    """View of a channel: values from ``low`` to ``high`` are black up to a colour of `COLOURS`."""
 
     colour: str
     low: float
@@ -56,45 +60,78 @@ class ChannelView:
 
 @dataclass(frozen=True, slots=True)
 class PictureView:
-    """One page (or `BRIGHTEST`) and the views of its channels, added up."""
+    """One page (or `BRIGHTEST`) and the views of its channels, added up.
+
+    ``is_colour`` is true if it was made for pictures whose channels are red, green and blue.
+    """
 
     channels: tuple[ChannelView, ...]
     page: int = 0
+    is_colour: bool = False
 
     def as_json(self) -> dict[str, Any]:
-        """Return what `view_from_json` reads."""
+        """Return the values that `view_from_json` reads."""
         rows = [{"colour": c.colour, "low": c.low, "high": c.high} for c in self.channels]
-        return {"page": self.page, "channels": rows}
+        colours = {"is_colour": True} if self.is_colour else {}
+        return {"page": self.page, "channels": rows, **colours}
+
+    def suits(self, stack: ImageStack) -> bool:
+        """Return True if the view fits a picture: both are of colour, or neither is."""
+        if not stack.is_colour:
+            return not self.is_colour
+        return self.is_colour or tuple(c.colour for c in self.channels[:3]) == _OF_COLOUR
 
 
 @dataclass(frozen=True, slots=True)
 class PictureFacts:
-    """What a deep picture holds; ``bits`` are those that its values use, 0 for fractions.
-
-    ``pixel_size`` is in micrometres, None where the file does not say.
-    """
+    """Properties of a deep picture; ``bits`` are those that its values use, 0 for fractions."""
 
     n_pages: int
     n_channels: int
     kind: str
     bits: int
-    pixel_size: float | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Picture:
+    """Raw content of a picture: the bytes that any viewer shows, or the numbers of a deep one.
+
+    Parameters
+    ----------
+    content : ImageStack of a deep picture; of others an ndarray, shape (height, width, 3), uint8
+    pixel_size : PixelSize or None, if the file states it
+    """
+
+    content: ByteImage | ImageStack
+    pixel_size: PixelSize | None
+
+    @property
+    def stack(self) -> ImageStack | None:
+        """Return the numbers of a deep picture, else None."""
+        return self.content if isinstance(self.content, ImageStack) else None
+
+    def shown(self, view: PictureView | None = None) -> ByteImage:
+        """Return the picture as red, green and blue; a deep one by a view, or by its own range."""
+        if isinstance(self.content, ImageStack):
+            return show_stack(self.content, view)
+        return self.content
 
 
 def view_from_json(values: Mapping[str, Any]) -> PictureView:
-    """Read a kept view.
+    """Read a stored view.
 
     Raises
     ------
     InvalidProblemError
-        If it is none: a colour is not of `COLOURS` or a range is empty or not finite.
+        If it is no view: a colour is not of `COLOURS` or a range is empty or not finite.
     """
     try:
         channels = tuple(
             ChannelView(str(row["colour"]), float(row["low"]), float(row["high"]))
             for row in values["channels"]
         )
-        view = PictureView(channels, int(values.get("page", 0)))
+        is_colour = values.get("is_colour", False) is True
+        view = PictureView(channels, int(values.get("page", 0)), is_colour)
     except (KeyError, TypeError, ValueError) as error:
         raise InvalidProblemError("The view of the pictures is damaged.") from error
     for channel in view.channels:
@@ -106,12 +143,12 @@ def view_from_json(values: Mapping[str, Any]) -> PictureView:
     return view
 
 
-def read_deep(
+def read_picture(
     source: str | Path | bytes, *, name: str | None = None, max_pixels: int = MAX_PIXELS
-) -> ImageStack | None:
-    """Return the numbers of a deep picture as they are in the file, None for all other pictures.
+) -> Picture:
+    """Read a picture once: its bytes or its numbers, upright, and the size of its pixels.
 
-    Deep are more than eight bits, several pages, and other than one, three or four channels.
+    Deep pictures have over eight bits, several pages or frames, or channels that are no colours.
 
     Raises
     ------
@@ -121,28 +158,59 @@ def read_deep(
     label = picture_label(source, name)
     content = picture_bytes(source, label, max_pixels)
     stack = read_stack(content, label, max_pixels)
-    if stack is not None:
-        return stack
+    if stack is None:
+        return _decoded(content, label, max_pixels)
+    if stack.is_plain:
+        return Picture(stack.pixels(), stack.pixel_size)
+    return Picture(stack, stack.pixel_size)
+
+
+def _decoded(content: bytes, label: str, max_pixels: int) -> Picture:
+    """Return the result of Pillow's decoding."""
     picture = open_picture(content, label, max_pixels)
-    if not is_deep(picture):
-        return None
+    size = size_of_info(picture.info)
+    meaning = Meaning(orientation=orientation_of(picture))
+    size = size.turned(sideways=meaning.is_sideways) if size else None
     with damage_in_words(label):
-        numbers = np.asarray(picture)[np.newaxis, np.newaxis]
-    size = tiff_pixel_size(content) if picture.format == "TIFF" else None
-    return ImageStack(numbers, size)
+        stack = stack_of_frames(picture, label, max_pixels)
+        if stack is None and is_deep(picture):
+            numbers = _narrowed(np.asarray(picture))[np.newaxis, np.newaxis]
+            stack = ImageStack(np.ascontiguousarray(upright(numbers, meaning.orientation)))
+    if stack is None:
+        return Picture(read_plain(picture, label), size)
+    return Picture(replace(stack, pixel_size=size), size)
+
+
+def _narrowed(numbers: NDArray[Any]) -> NDArray[Any]:
+    """Return sixteen bits as such: Pillow holds those of some formats in thirty-two."""
+    is_short = numbers.dtype == np.int32 and numbers.min() >= 0 and numbers.max() <= 65535
+    return numbers.astype(np.uint16) if is_short else numbers
+
+
+def read_deep(
+    source: str | Path | bytes, *, name: str | None = None, max_pixels: int = MAX_PIXELS
+) -> ImageStack | None:
+    """Return the raw numbers of a deep picture, None for all other pictures.
+
+    Raises
+    ------
+    InvalidProblemError
+        As `read_image` does.
+    """
+    return read_picture(source, name=name, max_pixels=max_pixels).stack
 
 
 def picture_facts(stack: ImageStack) -> PictureFacts:
-    """Return what a deep picture holds."""
+    """Return the properties of a deep picture."""
     n_pages, n_channels = stack.planes.shape[:2]
     kind = stack.planes.dtype.kind
     most = stack.planes.max() if kind in "ui" else 0
     bits = int(most).bit_length()
-    if bits > 8:  # cameras have an even number of bits
+    if bits > 8:  # cameras use an even number of bits
         bits += bits % 2
     name = {"f": "float", "u": "whole", "i": "signed", "b": "bits"}[kind]
     width = f"{8 * stack.planes.dtype.itemsize} bit"
-    return PictureFacts(n_pages, n_channels, f"{width} {name}", bits, stack.pixel_size)
+    return PictureFacts(n_pages, n_channels, f"{width} {name}", bits)
 
 
 def choose_view(
@@ -180,13 +248,13 @@ def choose_view(
     if is_colour:  # one range for all three, or white would not stay white
         spans[:3] = [_span(np.concatenate(values[:3]), low, high)] * len(spans[:3])
     channels = (ChannelView(colour, *span) for colour, span in zip(named, spans, strict=False))
-    return PictureView(tuple(channels), page)
+    return PictureView(tuple(channels), page, is_colour)
 
 
 def default_colours(count: int, *, is_colour: bool) -> tuple[str, ...]:
-    """Colours of so many channels: grey, green and magenta, or red, green, blue and others."""
+    """Return ``count`` colours: grey, green and magenta, or red, green, blue and more."""
     if is_colour:
-        return ("red", "green", "blue", *["off"] * (count - 3))
+        return (*_OF_COLOUR, *["off"] * (count - 3))
     if count == 1:
         return ("grey",)
     if count == len(_OF_TWO):
@@ -195,7 +263,7 @@ def default_colours(count: int, *, is_colour: bool) -> tuple[str, ...]:
 
 
 def _samples(stack: ImageStack, page: int) -> list[NDArray[Any]]:
-    """Some values of each channel; single pixels that are not finite are no values."""
+    """Return some values of each channel, without pixels that are not finite."""
     planes = _page(stack, page)
     stride = max(1, planes[0].size // MOST_SAMPLES)
     found = []
@@ -209,7 +277,7 @@ def _samples(stack: ImageStack, page: int) -> list[NDArray[Any]]:
 
 
 def _span(values: NDArray[np.float64], low: float, high: float) -> tuple[float, float]:
-    """The percentiles; the whole range where they are equal; a usual one where all is plain."""
+    """Return the percentiles; the whole range if they are equal; a usual one if all is plain."""
     first, last = (float(v) for v in np.percentile(values, [low, high]))
     if last <= first:
         first, last = float(values.min()), float(values.max())
@@ -219,7 +287,7 @@ def _span(values: NDArray[np.float64], low: float, high: float) -> tuple[float, 
 
 
 def _page(stack: ImageStack, page: int) -> NDArray[Any]:
-    """The planes of one page, or the last one: (channels, rows, columns)."""
+    """Return the planes of one page, or of the last one: (channels, rows, columns)."""
     if page == BRIGHTEST:
         return np.asarray(stack.planes.max(axis=0))
     return np.asarray(stack.planes[min(page, len(stack.planes) - 1)])
@@ -228,9 +296,11 @@ def _page(stack: ImageStack, page: int) -> NDArray[Any]:
 def show_stack(stack: ImageStack, view: PictureView | None = None) -> ByteImage:
     """Return a deep picture as red, green and blue by a view; by its own range without one.
 
-    Channels that the view does not know are not shown. What is not finite is black.
+    Channels that the view does not know are not shown. Values that are not finite are black. A
+    view made for grey does not apply to a colour picture, nor the reverse: its own range does.
     """
-    view = own_view(stack) if view is None else view
+    if view is None or not view.suits(stack):
+        view = own_view(stack)
     planes = _page(stack, view.page)
     shown = np.zeros((*planes.shape[1:], 3), dtype=np.float32)
     for plane, channel in zip(planes, view.channels, strict=False):
@@ -243,14 +313,14 @@ def show_stack(stack: ImageStack, view: PictureView | None = None) -> ByteImage:
 
 
 def own_view(stack: ImageStack) -> PictureView:
-    """The view of a picture that belongs to no set; see `set_view`."""
+    """Return the view of a picture that belongs to no set; see `set_view`."""
     return set_view([stack])
 
 
 def set_view(stacks: Iterable[ImageStack]) -> PictureView:
-    """The view of pictures of which nobody said how to show them.
+    """Return the default view of pictures.
 
-    Bytes as they are, sixteen bits that are used in full likewise, all else stretched: as
+    Bytes, and sixteen bits that are used in full, are unchanged. All others are stretched as in
     `choose_view` does, by the values of all of them, so that a dark picture stays the darker one.
 
     Raises
@@ -273,7 +343,7 @@ def set_view(stacks: Iterable[ImageStack]) -> PictureView:
 
 
 def _most_of_range(stack: ImageStack) -> float:
-    """The largest value that a picture's numbers may have; infinite where they tell none."""
+    """Return the largest value that a picture's numbers may have; infinite if it is unknown."""
     planes = stack.planes
     if planes.dtype.kind == "f" or planes.min() < 0:
         return np.inf
@@ -295,16 +365,16 @@ def read_image(
     """Read a picture as 8-bit RGB, upright, flattened on white.
 
     The orientation noted by the camera is applied; transparency is laid on white; CMYK, palette,
-    grey and bilevel pictures become RGB. The format is told from the content, so a wrong extension
-    does no harm. Deep pictures, stacks and channels are shown by ``view``; without one the first
-    page, stretched by the range of its own values.
+    grey and bilevel pictures become RGB. The format is detected from the content, so a wrong
+    extension does no harm. Deep pictures, stacks and channels are shown by ``view``; without one
+    the first page, stretched by the range of its own values.
 
     Parameters
     ----------
     source : str, Path or bytes
         File path, or the content of a file.
     name : str, optional
-        What to call the picture in messages; the file name by default.
+        Name of the picture in messages; the file name by default.
     max_pixels : int
         Refuse larger pictures, before any pixel is decoded.
     view : PictureView, optional
@@ -328,14 +398,5 @@ def read_image(
     >>> read_image(file.getvalue(), name="white.png").shape
     (2, 3, 3)
     """
-    label = picture_label(source, name)
-    content = picture_bytes(source, label, max_pixels)
-    if view is not None:
-        deep = read_deep(content, name=label, max_pixels=max_pixels)
-        if deep is not None:
-            return show_stack(deep, view)
-    else:
-        stack = read_stack(content, label, max_pixels)
-        if stack is not None:
-            return show_stack(stack)
-    return read_plain_image(content, name=label, max_pixels=max_pixels)
+    check_whole("max_pixels", max_pixels, at_least=1)
+    return read_picture(source, name=name, max_pixels=max_pixels).shown(view)

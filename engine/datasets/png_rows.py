@@ -1,4 +1,4 @@
-"""A grey or palette PNG written row by row, for maps beyond memory."""
+"""Writer of a grey or palette PNG row by row, for maps larger than memory."""
 
 import struct
 import zlib
@@ -22,7 +22,7 @@ def write_png_rows(
 ) -> None:
     """Write bands of whole rows, (rows, width) uint8 from the top down, as an 8-bit PNG.
 
-    Grey, or the places of a ``palette`` of shape (256, 3).
+    Values are grey, or indices into a ``palette`` of shape (256, 3).
     """
     height, width = shape
     kind = _GREY if palette is None else _PALETTE

@@ -1,4 +1,4 @@
-"""Invent pairs for a real survey without any, so that everything else can be tried on it."""
+"""Invented pairs for a real survey without any, so that all other functions can be tried on it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,19 +7,20 @@ import numpy as np
 
 from engine.core.arguments import FloatArray, IntArray, read_only
 from engine.core.errors import InvalidProblemError, StoppedError
+from engine.core.options import check_callables, check_generator
 from engine.core.progress import StopCallback, never_stop
 from engine.crf.rules import Rules, split_groups
 from engine.crf.survey import Survey
 from engine.crf.survey_features import SurveyFeatures, make_survey_features
 from engine.datasets.matching_sampler import sample_matching
 
-SCORE_SPREAD = 1.2  # nats; pairs drawn so are ranked right about four times in five
-ATTRACT_SHARE = 0.15  # of the questions on which opposites are made to attract
+SCORE_SPREAD = 1.2  # nats; such pairs are ranked right about four times in five
+ATTRACT_SHARE = 0.15  # share of the questions on which opposites are made to attract
 
 
 @dataclass(frozen=True, slots=True)
 class PracticeWeights:
-    """An invented truth, under which pairs of one year or of several are drawn.
+    """Invented true weights, from which pairs of one or several years are drawn.
 
     Parameters
     ----------
@@ -40,7 +41,7 @@ class PracticeWeights:
 
     @property
     def distance_weights(self) -> FloatArray:
-        """Shape (Q,), nats per step."""
+        """Return the distance weights, shape (Q,), nats per step."""
         return read_only(self.theta[self.features.feature_offsets[:-1]])
 
 
@@ -51,7 +52,7 @@ class PracticePairs:
     Parameters
     ----------
     pairs : ndarray, shape (p, 2), int64, smaller index first, sorted.
-    single : ndarray, int64, students whom an odd group left over.
+    single : ndarray, int64, students left over by odd groups.
     distance_weights : ndarray, shape (Q,), nats per step, the invented truth.
 
     Examples
@@ -79,15 +80,15 @@ def simulate_pairs(
     Parameters
     ----------
     survey : Survey, at least two students.
-    rng : Generator, of the weights, of who stays single, and of the pairs.
+    rng : Generator, for the weights, the choice of single students, and the pairs.
     same : names of attribute columns in which partners agree; a blank is a group of its own.
     weights : PracticeWeights, by default those that ``invent_weights`` makes for this survey.
-    should_stop : asked before every group.
+    should_stop : called before every group.
 
     Returns
     -------
     PracticePairs
-        With the truth that they were drawn from.
+        With the true weights of the draw.
 
     Raises
     ------
@@ -109,6 +110,8 @@ def simulate_pairs(
     >>> simulate_pairs(year, rng=rng).pairs.shape
     (5, 2)
     """
+    check_generator("rng", rng, optional=False)
+    check_callables(should_stop=should_stop)
     if survey.n_students < 2:
         raise InvalidProblemError(f"Pairs need two students, received {survey.n_students}.")
     if weights is None:
@@ -140,7 +143,7 @@ def invent_weights(survey: Survey, *, rng: np.random.Generator) -> PracticeWeigh
 
     They differ in size from question to question, most keep different answers apart, and the scores
     of random pairs of the survey spread by ``SCORE_SPREAD`` nats. For years that share one truth,
-    invent it on the students of all: the spread of each alone would scale it anew.
+    invent it on all students together: each year alone would scale it differently.
 
     Parameters
     ----------
@@ -150,7 +153,7 @@ def invent_weights(survey: Survey, *, rng: np.random.Generator) -> PracticeWeigh
     Returns
     -------
     PracticeWeights
-        The truth, nats a step.
+        The true weights, nats per step.
 
     Examples
     --------
@@ -160,6 +163,7 @@ def invent_weights(survey: Survey, *, rng: np.random.Generator) -> PracticeWeigh
     >>> invent_weights(year, rng=rng).distance_weights.shape
     (14,)
     """
+    check_generator("rng", rng, optional=False)
     features = make_survey_features([survey])
     n_questions = survey.questionnaire.n_questions
     weights = -rng.exponential(size=n_questions)

@@ -1,4 +1,4 @@
-"""Probabilities of another program from files, NPY or TIFF: read whole, or window by window."""
+"""Probabilities of another program in NPY or TIFF files: read whole, or window by window."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,15 +11,16 @@ from engine.core.errors import InvalidProblemError
 from engine.crf.class_features import MOST_CLASSES
 from engine.crf.picture_windows import ArrayMaps, MapSource
 from engine.datasets.damage import unreadable_tiff
+from engine.datasets.tiff_files import open_tiff
 
 ROUNDING = 1e-6
-"""Probabilities may lie so far beyond 0 and 1."""
+"""Tolerance by which probabilities may exceed 0 and 1."""
 
 
 def read_map(path: Path, *, ending: str = "") -> NDArray[np.float32]:
-    """Read probabilities of another program, NPY or TIFF: (H, W, C), C being 1 for a plane alone.
+    """Read probabilities of another program, NPY or TIFF: (H, W, C), C is 1 for a single plane.
 
-    ``ending`` says which of the two it is where the path does not. Planes may come first or last:
+    ``ending`` gives the format if the path does not. Planes may come first or last:
     the axis that is much shorter holds them. Bytes and sixteen-bit numbers count as shares of their
     largest value.
 
@@ -32,14 +33,14 @@ def read_map(path: Path, *, ending: str = "") -> NDArray[np.float32]:
 
 
 def open_map(path: Path) -> MapSource:
-    """Open probabilities of another program, of which rectangles are read as they are needed.
+    """Open probabilities of another program to read rectangles on demand.
 
     A TIFF is read whole nevertheless.
 
     Raises
     ------
     InvalidProblemError
-        As `read_map`; what values are is said of each rectangle.
+        As `read_map`; values are checked per rectangle.
     """
     if path.suffix.casefold() != ".npy":
         return ArrayMaps(read_map(path))
@@ -48,7 +49,7 @@ def open_map(path: Path) -> MapSource:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _MapFile(ArrayMaps):
-    """Planes in a file that is mapped into memory, (H, W, C), numbers of any kind."""
+    """Planes in a memory-mapped file, (H, W, C), numbers of any kind."""
 
     name: str
 
@@ -62,15 +63,22 @@ def _loaded(path: Path, ending: str, *, in_parts: bool) -> NDArray[Any]:
         if (ending or path.suffix).casefold() == ".npy":
             found = np.load(path, allow_pickle=False, mmap_mode="r" if in_parts else None)
             return np.asanyarray(found)
-        import tifffile  # slow to import
-
-        return np.asarray(tifffile.imread(path))
+        return _of_tiff(path)
     except unreadable_tiff() as error:
         raise InvalidProblemError(f"{path.name}: this map cannot be read.") from error
 
 
+def _of_tiff(path: Path) -> NDArray[Any]:
+    """Read the first picture of a TIFF; files that it refers to are never opened."""
+    with open_tiff(path.read_bytes(), path.name) as file:  # a path would open other files
+        series = file.series[0]
+        if any(page is None for page in series.pages):
+            raise ValueError("planes are missing")
+        return np.asarray(series.asarray())
+
+
 def _planes(values: NDArray[Any], name: str) -> NDArray[Any]:
-    """The same numbers as (H, W, C)."""
+    """Return the same numbers as (H, W, C)."""
     if values.dtype.kind not in "uif" or values.ndim not in (2, 3) or values.size == 0:
         raise InvalidProblemError(
             f"{name}: expected numbers of shape (height, width) or (height, width, planes)."
@@ -84,11 +92,11 @@ def _planes(values: NDArray[Any], name: str) -> NDArray[Any]:
 
 
 def _shares(planes: NDArray[Any], name: str) -> NDArray[np.float32]:
-    """Numbers of a file as probabilities."""
+    """Return numbers of a file as probabilities."""
     if planes.dtype in (np.uint8, np.uint16):
         planes = planes / np.float32(np.iinfo(planes.dtype).max)
     narrow = np.asarray(planes, dtype=np.float32)
-    low, high = float(narrow.min()), float(narrow.max())  # not numbers where one value is none
+    low, high = float(narrow.min()), float(narrow.max())  # not numbers if one value is none
     if not (low >= -ROUNDING and high <= 1 + ROUNDING):
         raise InvalidProblemError(f"{name}: probabilities must lie between 0 and 1.")
     return narrow

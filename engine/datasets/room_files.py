@@ -7,73 +7,85 @@ import numpy as np
 
 from engine.core.arguments import FloatArray, IntArray
 from engine.core.errors import InvalidProblemError
+from engine.core.options import check_number
 from engine.crf.room_rules import (
+    WEIGHT,
     Preference,
     Request,
 )
-from engine.crf.rooms import LARGEST_CAPACITY, Rooms, reader_of
+from engine.crf.rooms import Rooms, reader_of
 from engine.crf.roster import as_rooms
 from engine.crf.survey import Survey
-from engine.datasets.csv_table import CsvTable, read_csv_table
+from engine.datasets.csv_table import CsvTable, naming, read_csv_table
 from engine.datasets.roommate_files import write_rows
-from engine.datasets.survey_csv import read_pairs_csv
+from engine.datasets.survey_csv import pairs_of, read_shared_rooms
+from engine.tabular.rooms import Column, RoomRow, guess_roles, read_rooms
+from engine.tabular.unattended import Fixes
 
 NO_ROOM = {"", "-", "none", "unplaced"}
 GONE = -2
 
 
 def read_rooms_csv(path: Path | str) -> Rooms:
-    r"""Read room,capacity and any further columns.
+    r"""Read a building list as the page reads it: one line for each room, or for each bed.
+
+    Columns are recognised by name and content ("Room Number", "Bed Count", "Gender Designation").
+    All but the rooms, beds and capacities become attributes. A room is named as in its column, with
+    its hall before it if rooms of several halls share a name.
 
     Parameters
     ----------
-    path : Path or str, a CSV file.
+    path : Path or str, a CSV or XLSX file.
 
     Returns
     -------
     Rooms
+        Cells of designations, needs and states are normalised: "Co-ed" is blank, "x" is "yes",
+        "Out of service" is "offline".
 
     Raises
     ------
     InvalidProblemError
-        Naming the row: a missing column, a repeated or blank room, beds that are not 1 to 8.
+        Naming the row: a repeated or blank room, beds that are not 1 to 8, an unknown state.
 
     Examples
     --------
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "rooms.csv"
-    >>> _ = path.write_text("room,capacity,hall\nA-101,2,Alder\n")
-    >>> read_rooms_csv(path).attributes["hall"]
+    >>> _ = path.write_text("Building,Room Number,Bed Count\nAlder,A-101,2\n")
+    >>> read_rooms_csv(path).attributes["Building"]
     ('Alder',)
     """
-    table, name = read_csv_table(path), Path(path).name
-    room, beds = (_column(table, title, name) for title in ("room", "capacity"))
-    first_line: dict[str, int] = {}
-    capacities = []
-    for cells, line in zip(table.rows, table.line_numbers, strict=True):
-        if not cells[room]:
-            raise InvalidProblemError(f"{name}, row {line}: the room is blank.")
-        if cells[room] in first_line:
-            raise InvalidProblemError(
-                f"{name}, row {line}: {cells[room]} appears twice, first in row "
-                f"{first_line[cells[room]]}. Leave one out."
-            )
-        first_line[cells[room]] = line
-        capacities.append(_capacity(cells[beds], f"{name}, row {line}"))
+    table = read_csv_table(path)
+    roles = guess_roles(table.header, table.rows)
+    with naming(path):
+        found = read_rooms(table.header, table.rows, table.line_numbers, roles)
+        if found.problems:
+            raise InvalidProblemError(found.problems[0].sentence)
+    names = [room.name for room in found.rooms]
+    if len({name.casefold() for name in names}) < len(names):
+        names = [f"{room.hall} {room.name}" for room in found.rooms]
     attributes = {
-        title: tuple(cells[k] for cells in table.rows)
-        for k, title in enumerate(table.header)
-        if k not in (room, beds)
+        title: tuple(_cell(table, column, role, room) for room in found.rooms)
+        for column, (title, role) in enumerate(zip(table.header, roles, strict=True))
+        if role not in (Column.ROOM, Column.CAPACITY, Column.BED)
     }
-    return Rooms(tuple(first_line), np.array(capacities, dtype=np.int64), attributes)
+    capacities = np.array([room.capacity for room in found.rooms], dtype=np.int64)
+    return Rooms(tuple(names), capacities, attributes)
 
 
-def _capacity(cell: str, where: str) -> int:
-    if not cell.isdecimal() or not 1 <= int(cell) <= LARGEST_CAPACITY:
-        raise InvalidProblemError(
-            f"{where}: expected 1 to {LARGEST_CAPACITY} beds as capacity, received {cell!r}."
-        )
-    return int(cell)
+def _cell(table: CsvTable, column: int, role: str, room: RoomRow) -> str:
+    """Return what a column says of a room; different cells of its beds are all kept."""
+    if role == Column.DESIGNATION:
+        return room.designation
+    if role == Column.STATE:
+        return room.state
+    if role == Column.NEED:
+        return "yes" if table.header[column].strip()[:80] in room.meets else "no"
+    if role == Column.NEEDS:
+        return "; ".join(room.meets)
+    cells = (table.rows[line][column] for line in room.lines)
+    return "; ".join(dict.fromkeys(cells))
 
 
 def _column(table: CsvTable, title: str, name: str) -> int:
@@ -84,7 +96,7 @@ def _column(table: CsvTable, title: str, name: str) -> int:
 
 
 def index_of(cell: str, known: Mapping[str, int], where: str, of: str) -> int:
-    """Return the place of an id; raise InvalidProblemError where it is none ``of`` these."""
+    """Return the index of an id; raise InvalidProblemError if it is not ``of`` the known ones."""
     if cell not in known:
         what = f"{cell} is not {of}" if cell else "an id is missing"
         raise InvalidProblemError(f"{where}: {what}.")
@@ -92,26 +104,26 @@ def index_of(cell: str, known: Mapping[str, int], where: str, of: str) -> int:
 
 
 def students_of(survey: Survey) -> dict[str, int]:
-    """Return the place of every student."""
+    """Return the index of every student id."""
     return {student: k for k, student in enumerate(survey.ids)}
 
 
 def rooms_of(rooms: Rooms) -> dict[str, int]:
-    """Return the place of every room."""
+    """Return the index of every room id."""
     return {room: k for k, room in enumerate(rooms.ids)}
 
 
 def read_roster_csv(path: Path | str, survey: Survey, rooms: Rooms | None = None) -> IntArray:
-    r"""Read student,room as the room of every student (n,), -1 for those without.
+    r"""Read student,room as the room of every student (n,), -1 for none.
 
-    Rooms are numbered by the building list, or, without one, as they come. Further columns are
-    ignored, and so are lines of students that the survey does not have only where a building list
-    is given: a previous placement names people who have left.
+    Rooms are numbered by the building list, or, without one, in order of appearance. Further
+    columns are ignored. With a building list, lines of students not in the survey are ignored too:
+    a previous placement names people who have left.
 
     Parameters
     ----------
     path : Path or str, a CSV file.
-    survey : Survey, n students, the ids of which the file names.
+    survey : Survey, n students; the file names their ids.
     rooms : Rooms, optional, the building list.
 
     Returns
@@ -139,7 +151,7 @@ def read_roster_csv(path: Path | str, survey: Survey, rooms: Rooms | None = None
 
 
 def read_previous_csv(path: Path | str, survey: Survey, rooms: Rooms) -> tuple[IntArray, IntArray]:
-    """Read a roster as `read_roster_csv` does, and who lived in rooms that are gone.
+    """Read a roster as `read_roster_csv` does, and the students of rooms that are gone.
 
     Returns
     -------
@@ -178,30 +190,37 @@ def _read_roster(path: Path | str, survey: Survey, rooms: Rooms | None) -> IntAr
     return out
 
 
-def read_roommates_csv(path: Path | str, survey: Survey) -> IntArray:
-    """Read a roster, where the header names student and room, as rooms (n,); else pairs (p, 2).
+def read_roommates_csv(path: Path | str, survey: Survey, *, fixes: Fixes = "refuse") -> IntArray:
+    """Read past roommates: pairs (p, 2), or the room of every student (n,), -1 for none.
+
+    A file is a roster if one column names people and another their room. Rows of more than
+    two people are rooms as well.
 
     Raises
     ------
     InvalidProblemError
-        As `read_roster_csv` and `read_pairs_csv` do, or if nobody of a roster has a roommate.
+        In one sentence, if the import page would ask or refuse, or if nobody has a roommate.
     """
-    header = {title.lower() for title in read_csv_table(path).header}
-    if not {"student", "room"} <= header:
-        return read_pairs_csv(path, survey)
-    room = read_roster_csv(path, survey)
+    found = read_shared_rooms(path, survey, fixes=fixes)
+    if not found.rooms:
+        return pairs_of(found, survey)
+    room = np.full(survey.n_students, -1, dtype=np.int64)
+    for number, (_, residents) in enumerate(found.rooms):
+        room[list(residents)] = number
     if not (as_rooms(room, survey.n_students) >= 0).any():
         raise InvalidProblemError(f"{Path(path).name}: nobody in this roster has a roommate.")
     return room
 
 
-def read_requests_csv(path: Path | str, survey: Survey, weight: float = 1.0) -> tuple[Request, ...]:
+def read_requests_csv(
+    path: Path | str, survey: Survey, weight: float = WEIGHT
+) -> tuple[Request, ...]:
     r"""Read student,wants and, optionally, kind: wish (the default) or must.
 
     Parameters
     ----------
     path : Path or str, a CSV file.
-    survey : Survey, n students, the ids of which the file names.
+    survey : Survey, n students; the file names their ids.
     weight : float, nats that honouring a wish adds.
 
     Returns
@@ -225,6 +244,7 @@ def read_requests_csv(path: Path | str, survey: Survey, weight: float = 1.0) -> 
     >>> read_requests_csv(path, survey)[0].wants
     1
     """
+    check_number("weight", weight, at_least=0.0)
     table, name = read_csv_table(path), Path(path).name
     student, wants = (_column(table, title, name) for title in ("student", "wants"))
     kind = _column(table, "kind", name) if "kind" in [x.lower() for x in table.header] else None
@@ -250,15 +270,15 @@ def read_requests_csv(path: Path | str, survey: Survey, weight: float = 1.0) -> 
 
 
 def read_preferences_csv(
-    path: Path | str, survey: Survey, rooms: Rooms, weight: float = 1.0
+    path: Path | str, survey: Survey, rooms: Rooms, weight: float = WEIGHT
 ) -> tuple[Preference, ...]:
-    r"""Read student,rank and one column named as one of the rooms, rank 1 being most wanted.
+    r"""Read student,rank and one column named like one of the rooms; rank 1 is the first choice.
 
     Parameters
     ----------
     path : Path or str, a CSV file.
-    survey : Survey, n students, the ids of which the file names.
-    rooms : Rooms, the ids and columns of which the file names.
+    survey : Survey, n students; the file names their ids.
+    rooms : Rooms; the file names their ids and columns.
     weight : float, nats that a student's first choice adds.
 
     Returns
@@ -283,6 +303,7 @@ def read_preferences_csv(
     >>> read_preferences_csv(path, survey, rooms)[0].values
     ('Alder',)
     """
+    check_number("weight", weight, at_least=0.0)
     table, name = read_csv_table(path), Path(path).name
     student, rank = (_column(table, title, name) for title in ("student", "rank"))
     others = [k for k in range(len(table.header)) if k not in (student, rank)]
@@ -312,7 +333,7 @@ def read_preferences_csv(
 
 
 def write_roster_csv(path: Path, survey: Survey, room: IntArray) -> None:
-    """Write student,room for everybody who has one; rooms are called R-1, R-2, ..."""
+    """Write student,room for everybody who has one; rooms are named R-1, R-2, ..."""
     placed = np.flatnonzero(room >= 0).tolist()
     write_rows(path, ["student", "room"], [[survey.ids[k], f"R-{room[k] + 1}"] for k in placed])
 
@@ -325,7 +346,7 @@ def write_placement_csv(
     scores: FloatArray,
     probabilities: FloatArray | None = None,
 ) -> None:
-    """Write student,room,score,probability; blank where there is none, in the survey's order.
+    """Write student,room,score,probability; blank for none, in the survey's order.
 
     Parameters
     ----------
@@ -333,7 +354,7 @@ def write_placement_csv(
     survey : Survey, n students.
     rooms : Rooms, r of them.
     room : ndarray, shape (n,), int64, index of the room, -1 for none.
-    scores : ndarray, shape (n,), float64, nats, NaN where there is none.
+    scores : ndarray, shape (n,), float64, nats, NaN for none.
     probabilities : ndarray, shape (n,), float64, optional.
 
     Examples

@@ -1,5 +1,7 @@
-"""Rules of rooms as a CSV file, and those that columns of survey and rooms speak of."""
+"""Rules of rooms from a CSV file, and from columns of the survey and the rooms."""
 
+import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,11 @@ from engine.crf.rooms import Rooms, plain_value
 from engine.crf.survey import Survey
 from engine.datasets.csv_table import read_csv_table
 from engine.datasets.room_files import index_of, rooms_of, students_of
+from engine.tabular.needs import parse_needs
+from engine.tabular.rooms import RoomState, is_designation, is_list_of_needs, is_state
+from engine.tabular.rule_columns import NEED, rule_of
 
+_GENDER = re.compile(r"gender|sex", re.I)
 _PAIR_RULES = ("lock", "forbid")
 _RULES = (*_PAIR_RULES, "single", "room", "offline", "kept")
 _RULES_WITH_COLUMN = ("same", "designate", "need", "alike")
@@ -21,15 +27,15 @@ _RULES_WITH_COLUMN = ("same", "designate", "need", "alike")
 def read_room_rules_csv(path: Path | str, survey: Survey, rooms: Rooms) -> RoomRules:
     r"""Read rule,student_a,student_b, with rooms and values in the second and third cells.
 
-    lock A B; forbid A B; single A; room A ROOM; need:COLUMN A VALUE (yes where blank);
-    same:COLUMN; designate:COLUMN (of the survey, the rooms' column in the second cell where it has
-    another name); alike:COLUMN WEIGHT; offline ROOM; kept ROOM.
+    lock A B; forbid A B; single A; room A ROOM; need:COLUMN A VALUE (yes if blank); same:COLUMN;
+    designate:COLUMN (of the survey; the second cell names the rooms' column if it differs);
+    alike:COLUMN WEIGHT; offline ROOM; kept ROOM.
 
     Parameters
     ----------
     path : Path or str, a CSV file.
-    survey : Survey, n students, the ids of which the file names.
-    rooms : Rooms, the ids and columns of which the file names.
+    survey : Survey, n students; the file names their ids.
+    rooms : Rooms; the file names their ids and columns.
 
     Returns
     -------
@@ -52,7 +58,7 @@ def read_room_rules_csv(path: Path | str, survey: Survey, rooms: Rooms) -> RoomR
     >>> read_room_rules_csv(path, survey, rooms).locks
     ((0, 1),)
     """
-    table = read_csv_table(path, is_header=lambda row: not _is_rule(row[0]))
+    table = read_csv_table(path, is_header=lambda row: not _is_rule(row[0]), may_be_short=True)
     reader = _RuleReader(survey, rooms)
     for cells, line in zip(table.rows, table.line_numbers, strict=True):
         reader.read([*cells, "", ""], f"{Path(path).name}, row {line}")
@@ -66,7 +72,7 @@ def _is_rule(cell: str) -> bool:
 
 
 class _RuleReader:
-    """Collects the rules of a file by the field of RoomRules that they belong to."""
+    """Collector of the rules of a file, by their field of RoomRules."""
 
     def __init__(self, survey: Survey, rooms: Rooms) -> None:
         self._survey, self._rooms = survey, rooms
@@ -74,7 +80,7 @@ class _RuleReader:
         self.found: dict[str, list[Any]] = {}
 
     def read(self, cells: list[str], where: str) -> None:
-        """Take one line in."""
+        """Add one line."""
         word, first, second = cells[0], cells[1], cells[2]
         rule, _, column = word.partition(":")
         rule, column = rule.lower(), column.strip()
@@ -135,12 +141,59 @@ def _weight(cell: str, where: str) -> float:
     return weight
 
 
-def rules_of_columns(survey: Survey, rooms: Rooms) -> RoomRules:
-    """Return the rules that columns of the same name in both files speak of.
+def rooms_that_offer(survey: Survey, rooms: Rooms) -> Rooms:
+    """Return the rooms with a column of yes and no for every need that columns of a survey name.
 
-    Where all values are words for yes and no, a student with yes needs a room with yes. Otherwise,
-    where the rooms have values of the students, it is a designation: such rooms take only them.
-    Case is ignored. Questions that are scored are no such columns.
+    A room offers the features in its feature columns, and the needs with a yes in their column. A
+    need that no room offers is "no" everywhere: it is never ignored.
+    """
+    offered = [_offers(rooms, room) for room in range(rooms.n_rooms)]
+    known = {name.lower() for name in rooms.attributes}
+    words = {word.lower(): word for needs in _needs_said(survey, rooms) for word in needs}
+    added = {
+        word: tuple("yes" if key in there else "no" for there in offered)
+        for key, word in words.items()
+        if key not in known
+    }
+    return Rooms(rooms.ids, rooms.capacities, {**rooms.attributes, **added}) if added else rooms
+
+
+def _offers(rooms: Rooms, room: int) -> set[str]:
+    offered: set[str] = set()
+    for name, column in rooms.attributes.items():
+        cell = column[room]
+        if is_list_of_needs(name):
+            offered |= {word.lower() for word in parse_needs(name, cell)}
+        elif plain_value(cell) == "yes":
+            offered.add(name.lower())
+    return offered
+
+
+def _needs_said(survey: Survey, rooms: Rooms) -> list[list[str]]:
+    """Return every student's needs by the columns of needs, except columns that rooms have too."""
+    said: list[list[str]] = [[] for _ in survey.ids]
+    known = {name.lower() for name in rooms.attributes}
+    for name, column in survey.attributes.items():
+        answers = Counter(cell for cell in column if cell)
+        is_scored = name in survey.questionnaire.names
+        if is_scored or name.lower() in known or rule_of(name, "", answers) != NEED:
+            continue
+        for k, cell in enumerate(column):
+            said[k] += parse_needs(name, cell)
+    return said
+
+
+def rules_of_columns(survey: Survey, rooms: Rooms) -> RoomRules:
+    """Return the rules given by columns of the same name in both files.
+
+    A column of needs of the survey ("Accessible", "Housing needs") counts whatever the names of the
+    rooms' columns: call :func:`rooms_that_offer` first.
+
+    If all values are words for yes and no, a student with yes needs a room with yes. Otherwise, if
+    the rooms have values of the students, it is a designation: such rooms take only these students.
+    Case is ignored. Scored questions are no such columns. A column of designations is compared with
+    the survey's column of the same values, whatever its name; rooms that are offline or held back
+    by their column are closed or kept.
     """
     needs: list[Need] = []
     designations = []
@@ -157,11 +210,60 @@ def rules_of_columns(survey: Survey, rooms: Rooms) -> RoomRules:
             ]
         elif _designates(rooms.attributes[theirs], column):
             designations.append(Designation(theirs, name))
-    return RoomRules(needs=tuple(needs), designations=tuple(designations))
+    for k, words in enumerate(_needs_said(survey, rooms)):
+        needs += [Need(k, by_name.get(word.lower(), word)) for word in dict.fromkeys(words)]
+    designations += _designation_of_another_name(survey, rooms, designations)
+    states = next((cells for name, cells in rooms.attributes.items() if is_state(name)), ())
+    return RoomRules(
+        needs=tuple(needs),
+        designations=tuple(designations),
+        closed=tuple(room for room, state in enumerate(states) if state == RoomState.OFFLINE),
+        kept=tuple(room for room, state in enumerate(states) if state == RoomState.KEPT),
+    )
+
+
+def _designation_of_another_name(
+    survey: Survey, rooms: Rooms, known: Sequence[Designation]
+) -> list[Designation]:
+    """Return the designation whose columns have different names: "Gender Designation", "Gender".
+
+    The survey's column is the one with values of the rooms, or, if there is none, the gender.
+    """
+    column = designation_column(rooms)
+    if not column or any(rule.room_column == column for rule in known):
+        return []
+    others = {
+        name: cells
+        for name, cells in survey.attributes.items()
+        if name not in survey.questionnaire.names
+    }
+    genders = [
+        name
+        for name, cells in others.items()
+        if rule_of(name, "", Counter(cell for cell in cells if cell)) == "gender"
+    ]
+    alike = [name for name, cells in others.items() if _designates(rooms.attributes[column], cells)]
+    if len(alike) > 1:
+        alike = [name for name in alike if name in genders] or alike
+    if len(alike) > 1:
+        raise InvalidProblemError(
+            f"The rooms' column {column} has values of the survey's columns {alike[0]} and "
+            f"{alike[1]}. Choose one with the rule designate:COLUMN,{column}."
+        )
+    if not alike and _GENDER.search(column):
+        alike = genders[:1]
+    return [Designation(column, alike[0])] if alike else []
+
+
+def designation_column(rooms: Rooms) -> str:
+    """Return the column of the rooms that says who may live there; "" if none restricts anybody."""
+    column = next((name for name in rooms.attributes if is_designation(name)), "")
+    cells = rooms.attributes.get(column, ())
+    return column if any(cell.strip().lower() not in ANYBODY for cell in cells) else ""
 
 
 def _designates(cells: Sequence[str], column: Sequence[str]) -> bool:
-    """Whether rooms name values that students have: "F" is one, although it can mean no."""
+    """Return True if rooms name values that students have: "F" is one, although it can mean no."""
     rooms = {cell.strip().lower() for cell in cells} - ANYBODY
     named = {part.strip() for cell in rooms for part in cell.split("|")}
     return bool(named & {cell.strip().lower() for cell in column} - {"", "no"})

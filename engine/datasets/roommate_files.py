@@ -1,4 +1,4 @@
-"""What the roommates verb writes as CSV: pairs, surveys and weights."""
+"""CSV files that the roommates verb writes: pairs, surveys and weights."""
 
 import csv
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ def write_pairs_csv(
     scores: FloatArray | None = None,
     probabilities: FloatArray | None = None,
 ) -> None:
-    """Write student_a,student_b and, where given, score (nats) and probability."""
+    """Write student_a,student_b and, if given, score (nats) and probability."""
     header = ["student_a", "student_b"]
     columns: list[list[object]] = [[survey.ids[i] for i in pairs[:, k].tolist()] for k in (0, 1)]
     if scores is not None:

@@ -1,4 +1,4 @@
-"""Draw placements into rooms from P ~ exp(total score), with evidence that the chain has mixed."""
+"""Sampler of placements into rooms from P ~ exp(total score), with evidence of mixing."""
 
 from dataclasses import dataclass
 
@@ -6,6 +6,7 @@ import numpy as np
 
 from engine.core.arguments import FloatArray, IntArray
 from engine.core.errors import InvalidProblemError
+from engine.core.options import check_generator, check_whole
 from engine.datasets.matching_sampler import (
     AGREEMENT,
     COLD,
@@ -25,7 +26,7 @@ class RosterSample:
     room : ndarray, shape (n,), int64, the room of every student.
     sweeps : int, of each of two chains; a sweep proposes as many exchanges as there are beds.
     score_difference : float, total scores of the two chains apart, in standard errors.
-    has_mixed : bool, whether that is below three.
+    has_mixed : bool, True if that is below three.
 
     Examples
     --------
@@ -53,7 +54,7 @@ def sample_roster(
     Returns
     -------
     RosterSample
-        The room of every student, and whether the chains had come together.
+        The room of every student, and the evidence that the chains mixed.
 
     Raises
     ------
@@ -71,6 +72,7 @@ def sample_roster(
     >>> sorted(sample.room.tolist())
     [0, 0, 1, 1]
     """
+    check_generator("rng", rng, optional=False)
     n, beds = len(scores), int(np.sum(capacities))
     if beds < n:
         raise InvalidProblemError(f"{n} students need a bed, and the rooms have {beds}.")
@@ -90,7 +92,7 @@ def sample_roster(
 
 
 class _Chain:
-    """Beds with who sleeps in them."""
+    """Markov chain over the assignment of students to beds."""
 
     def __init__(self, scores: FloatArray, capacities: IntArray, rng: np.random.Generator) -> None:
         self._rng, self._scores = rng, scores
@@ -104,7 +106,7 @@ class _Chain:
         self._total = self._value()
 
     def run(self, sweeps: int, factor: float = 1.0) -> FloatArray:
-        """Advance; return the total score after every sweep, shape (sweeps,)."""
+        """Advance the chain; return the total score after every sweep, shape (sweeps,)."""
         count = len(self._beds)
         trace = np.empty(sweeps)
         for sweep in range(sweeps):
@@ -125,7 +127,7 @@ class _Chain:
         return trace
 
     def _value(self) -> float:
-        """Return the total score of now."""
+        """Return the current total score."""
         total = 0.0
         for first, last in zip(self._start[:-1], self._start[1:], strict=True):
             group = self._bed[first:last]
@@ -143,7 +145,7 @@ class _Chain:
 
 
 def capacities_for(n_students: int, sizes: tuple[int, ...]) -> IntArray:
-    """Return rooms of the given sizes in turn, as many as hold everybody, the last cut to fit.
+    """Return rooms of the given sizes in turn until everybody has a bed; the last is cut to fit.
 
     Parameters
     ----------
@@ -159,6 +161,7 @@ def capacities_for(n_students: int, sizes: tuple[int, ...]) -> IntArray:
     >>> capacities_for(8, (3, 2)).tolist()
     [3, 2, 3]
     """
+    check_whole("n_students", n_students, at_least=1)
     capacities: list[int] = []
     left = n_students
     while left > 0:

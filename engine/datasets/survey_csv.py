@@ -1,43 +1,72 @@
-"""Survey, pairs and rules files of the command line."""
+"""Reader of the command line's survey, pairs and rules files, by the import page's reader."""
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 
 from engine.core.arguments import IntArray
 from engine.core.errors import InvalidProblemError
+from engine.core.options import check_callables, check_choice, check_whole
 from engine.crf.questionnaire import Questionnaire
 from engine.crf.rules import Rules
-from engine.crf.survey import BLANK, Survey, check_pairs
-from engine.datasets.csv_table import CsvTable, read_csv_table
-from engine.datasets.survey_table import classify_columns, is_blank
+from engine.crf.survey import Survey, check_pairs
+from engine.datasets.csv_table import file_name, naming, read_csv_table, read_file
+from engine.tabular.answers import read_answers
+from engine.tabular.choices import Role
+from engine.tabular.columns import column_cells, kept_positions
+from engine.tabular.layout import find_layout
+from engine.tabular.pair_choices import PairChoices, find_pairs_layout, guess_pair_choices
+from engine.tabular.pairs import PairsPreview
+from engine.tabular.pairs import check_pairs as check_pair_rows
+from engine.tabular.person_search import People
+from engine.tabular.personal import E_MAILS, NAMES, personal_kind
+from engine.tabular.preview import Preview
+from engine.tabular.survey_table import is_blank
+from engine.tabular.table import Table, build_table
+from engine.tabular.text import fold_title
+from engine.tabular.unattended import Fixes, Unattended, read_unattended, shared_questions
 
 MIN_STUDENTS = 2
-_COUNT_WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+FIRST_NUMBER = 1001  # of students without ids, as the pages number them
+_LOGGER = logging.getLogger(__name__)
+
+OnNote = Callable[[str], None]
 
 
 def read_survey_csv(
-    path: Path | str, questionnaire: Questionnaire, *, invent_ids: bool = False
+    path: Path | str,
+    questionnaire: Questionnaire,
+    *,
+    fixes: Fixes = "refuse",
+    on_note: OnNote | None = None,
+    min_students: int = MIN_STUDENTS,
 ) -> Survey:
-    r"""Read one cohort that was asked the given questions.
+    r"""Read one cohort that answered the given questions.
 
-    The id stands in column ``id`` or in the first column; every question has a column of its
-    name; every column but the id becomes an attribute too, which rules may refer to. With
-    ``invent_ids`` a file in which no column looks like an id gets R-0001, R-0002, ...
+    The file is CSV or XLSX and is read as the import page reads it. Questions are found by their
+    name, title or wording; every column but the id becomes an attribute too, which rules may refer
+    to. In a file without ids, students are named S-1001, S-1002, ... in the order of the rows.
 
     Parameters
     ----------
     path : Path or str
     questionnaire : Questionnaire
-        What everyone was asked.
-    invent_ids : bool
-        Whether the file may have no column of ids.
+        The questions of the survey.
+    fixes : "refuse", "all" or "none"
+        Answer to the import page's questions: refuse the file with one sentence, use every fix, or
+        decline them and read the file literally.
+    on_note : callable, optional
+        Gets a sentence for every automatic change; by default they are logged.
+    min_students : int, default 2
+        A shorter file is refused: pairs need two students, rooms only one.
 
     Returns
     -------
     Survey
-        One row a student, in the order of the file.
+        One row per student, in the order of the file.
 
     Raises
     ------
@@ -53,30 +82,25 @@ def read_survey_csv(
     >>> read_survey_csv(path, questions).ids
     ('a1', 'a2', 'a3')
     """
-    table = read_csv_table(path)
-    if invent_ids:
-        table = _with_ids(table)
-    return make_survey(table, questionnaire, Path(path).name)
+    check_choice("fixes", fixes, get_args(Fixes))
+    if on_note is not None:
+        check_callables(on_note=on_note)
+    check_whole("min_students", min_students, at_least=1)
+    table = _read_table(path)
+    return _survey(path, table, questionnaire, fixes, on_note, min_students)
 
 
-def _with_ids(table: CsvTable) -> CsvTable:
-    """Put a column of invented ids in front of a table that has none."""
-    first = [row[0] for row in table.rows]
-    if "id" in (title.lower() for title in table.header) or len(set(first)) == len(first):
-        return table
-    rows = tuple((f"R-{k:04d}", *row) for k, row in enumerate(table.rows, start=1))
-    return CsvTable(("id", *table.header), rows, table.line_numbers)
-
-
-def infer_questionnaire(paths: Sequence[Path | str], *, invent_ids: bool = False) -> Questionnaire:
-    r"""Return the questions that the files share, with the answers of all of them together.
+def infer_questionnaire(
+    paths: Sequence[Path | str], *, fixes: Fixes = "refuse", on_note: OnNote | None = None
+) -> Questionnaire:
+    r"""Return the questions that the files share, with the answers of all files together.
 
     Parameters
     ----------
     paths : sequence of Path or str
-        CSV files of one or several years.
-    invent_ids : bool
-        Whether a file may have no column of ids.
+        Files of one or several years.
+    fixes, on_note
+        As in `read_survey_csv`.
 
     Returns
     -------
@@ -97,101 +121,135 @@ def infer_questionnaire(paths: Sequence[Path | str], *, invent_ids: bool = False
     >>> questions.names
     ('Bedtime',)
     """
-    tables = [(Path(path).name, read_csv_table(path)) for path in paths]
-    if invent_ids:
-        tables = [(name, _with_ids(table)) for name, table in tables]
-    first_name, first = tables[0]
-    for name, table in tables[1:]:
-        missing = [title for title in first.header if title not in table.header]
-        if missing:
-            raise InvalidProblemError(
-                f"{name} was made from other questions than {first_name}: {missing[0]} is missing."
-            )
-    rows: list[tuple[str, ...]] = []
-    for _, table in tables:
-        order = [table.header.index(title) for title in first.header]
-        rows.extend(tuple(row[k] for k in order) for row in table.rows)
-    id_column = _id_column(first.header)
-    guesses = classify_columns(first.header, rows)
-    questions = tuple(
-        guess.to_question()
-        for index, guess in enumerate(guesses)
-        if guess.role == "question" and index != id_column
-    )
-    if not questions:
-        raise InvalidProblemError(f"{first_name}: no column looks like a question with answers.")
-    return Questionnaire(questions)
+    check_choice("fixes", fixes, get_args(Fixes))
+    if on_note is not None:
+        check_callables(on_note=on_note)
+    return _shared([(path, _read_table(path)) for path in paths], fixes, on_note)
 
 
-def _id_column(header: Sequence[str]) -> int:
-    lowered = [title.lower() for title in header]
-    return lowered.index("id") if "id" in lowered else 0
+def read_surveys(
+    paths: Sequence[Path | str],
+    questionnaire: Questionnaire | None = None,
+    *,
+    fixes: Fixes = "refuse",
+    on_note: OnNote | None = None,
+) -> list[Survey]:
+    """Read several years by one questionnaire, or by the questions that they share.
+
+    Parameters
+    ----------
+    paths : sequence of Path or str
+    questionnaire : Questionnaire, optional
+        The questions; by default those that the files share.
+    fixes, on_note
+        As in `read_survey_csv`.
+
+    Returns
+    -------
+    list of Survey, one per file
+    """
+    check_choice("fixes", fixes, get_args(Fixes))
+    if on_note is not None:
+        check_callables(on_note=on_note)
+    tables = [(path, _read_table(path)) for path in paths]
+    if questionnaire is None:
+        questionnaire = _shared(tables, fixes, on_note)
+        on_note = _LOGGER.debug  # automatic changes are reported
+    return [_survey(path, table, questionnaire, fixes, on_note) for path, table in tables]
 
 
-def make_survey(table: CsvTable, questionnaire: Questionnaire, name: str) -> Survey:
-    """Turn a table of text cells into a survey; see ``read_survey_csv``."""
-    id_column = _id_column(table.header)
-    ids = _read_ids(table, id_column, name)
-    missing = [q for q in questionnaire.names if q not in table.header]
-    if missing:
-        raise InvalidProblemError(f"{name} was made from other questions: {missing[0]} is missing.")
-    answers = np.full((len(ids), questionnaire.n_questions), BLANK, dtype=np.int16)
-    for number, question in enumerate(questionnaire.questions):
-        column = table.header.index(question.name)
-        code_of = {level: code for code, level in enumerate(question.levels)}
-        for row, cells in enumerate(table.rows):
-            cell = cells[column]
-            if cell in code_of:
-                answers[row, number] = code_of[cell]
-            elif not is_blank(cell):
-                raise InvalidProblemError(
-                    _unknown_answer(
-                        name, table.line_numbers[row], question.name, cell, question.levels
-                    )
-                )
-    attributes = {
-        title: tuple("" if is_blank(cells[k]) else cells[k] for cells in table.rows)
-        for k, title in enumerate(table.header)
-        if k != id_column
+def _read_table(path: Path | str) -> Table:
+    source = read_file(path)
+    with naming(path):
+        return build_table(source, find_layout(source))
+
+
+def _shared(
+    tables: Sequence[tuple[Path | str, Table]], fixes: Fixes, on_note: OnNote | None
+) -> Questionnaire:
+    """Return the questions of all tables; a single table need not have enough students."""
+    previews = []
+    for path, table in tables:
+        found = _unattended(path, table, fixes, None)
+        _tell(path, found, on_note)
+        previews.append((file_name(path), found.preview))
+    return shared_questions(previews)
+
+
+def _unattended(
+    path: Path | str, table: Table, fixes: Fixes, questionnaire: Questionnaire | None
+) -> Unattended:
+    with naming(path):
+        return read_unattended(table, fixes, questionnaire)
+
+
+def _tell(path: Path | str, found: Unattended, on_note: OnNote | None) -> None:
+    for note in found.notes:
+        (on_note or _LOGGER.info)(f"{file_name(path)}: {note}")
+
+
+def _survey(
+    path: Path | str,
+    table: Table,
+    questionnaire: Questionnaire,
+    fixes: Fixes,
+    on_note: OnNote | None,
+    min_students: int = MIN_STUDENTS,
+) -> Survey:
+    found = _unattended(path, table, fixes, questionnaire)
+    _tell(path, found, on_note)
+    answers = read_answers(found.preview)
+    ids = answers.ids or tuple(f"S-{FIRST_NUMBER + k}" for k in range(answers.n_people))
+    if len(ids) < min_students:
+        raise InvalidProblemError(f"{file_name(path)} has one student; pairs need at least two.")
+    place = {question.name: k for k, question in enumerate(answers.questions)}
+    codes = [answers.codes[place[name]] for name in questionnaire.names]
+    table_of_codes = np.array(codes, dtype=np.int16).T.reshape(len(ids), len(codes))
+    return Survey(ids, questionnaire, table_of_codes, _attributes(found.preview))
+
+
+def _attributes(preview: Preview) -> dict[str, tuple[str, ...]]:
+    """Return {name: cells} of every column but the id: rules may refer to any of them."""
+    kept = kept_positions(preview.table, preview.choices)
+    found = {}
+    for column in preview.columns:
+        if column.choice.role is Role.ID:
+            continue
+        cells = column_cells(preview.table, preview.choices, column.index, kept)
+        found[column.name] = tuple("" if is_blank(cell) else cell for cell in cells)
+    return found
+
+
+def people_of(survey: Survey) -> People:
+    """Return the names by which students of a survey may be given: ids, e-mails and full names."""
+    counts = {
+        name: {cell: cells.count(cell) for cell in dict.fromkeys(cells) if cell}
+        for name, cells in survey.attributes.items()
+        if name not in survey.questionnaire.names
     }
-    return Survey(ids, questionnaire, answers, attributes)
+    kinds = {name: personal_kind(name, "", answers) for name, answers in counts.items()}
+    mails = [name for name, kind in kinds.items() if kind == E_MAILS]
+    named = [name for name, kind in kinds.items() if kind == NAMES]
+    emails = survey.attributes[mails[0]] if mails else ()
+    full = [name for name in named if "first" not in fold_title(name)]
+    full = [name for name in full if "last" not in fold_title(name)] or named[:2]
+    columns = [survey.attributes[name] for name in (full[:1] if full != named[:2] else full)]
+    names = tuple(" ".join(filter(None, parts)) for parts in zip(*columns, strict=True))
+    return People(survey.ids, emails, names)
 
 
-def _unknown_answer(name: str, line: int, question: str, cell: str, levels: Sequence[str]) -> str:
-    count = _COUNT_WORDS[len(levels)] if len(levels) < len(_COUNT_WORDS) else str(len(levels))
-    return (
-        f"{name}, row {line}, {question}: {cell[:40]!r} is not one of the {count} answers "
-        f"({', '.join(levels[:8])}{', ...' if len(levels) > 8 else ''})."
-    )
+def read_pairs_csv(path: Path | str, survey: Survey, *, fixes: Fixes = "refuse") -> IntArray:
+    """Read two columns of ids, e-mails or names, one pair per row, as indices (p, 2).
 
-
-def _read_ids(table: CsvTable, column: int, name: str) -> tuple[str, ...]:
-    first_line: dict[str, int] = {}
-    for cells, line in zip(table.rows, table.line_numbers, strict=True):
-        student = cells[column]
-        if not student:
-            raise InvalidProblemError(f"{name}, row {line}: the id is blank.")
-        if student in first_line:
-            raise InvalidProblemError(
-                f"{name}, row {line}: {student} appears twice, first in row {first_line[student]}. "
-                "Leave one out."
-            )
-        first_line[student] = line
-    if len(first_line) < MIN_STUDENTS:
-        raise InvalidProblemError(f"{name} has one student; pairs need at least two.")
-    return tuple(first_line)
-
-
-def read_pairs_csv(path: Path | str, survey: Survey) -> IntArray:
-    """Read two columns of ids, one pair a line, as indices (p, 2) into the survey.
-
-    The first line is a header if neither of its two cells is an id. Further columns are ignored.
+    The first row is a pair if it names students. Further columns are ignored.
 
     Parameters
     ----------
     path : Path or str
     survey : Survey
-        Whose ids the file names.
+        Whose students the file names.
+    fixes : "refuse", "all" or "none"
+        Answer to the import page's questions, as in `read_survey_csv`.
 
     Returns
     -------
@@ -201,7 +259,8 @@ def read_pairs_csv(path: Path | str, survey: Survey) -> IntArray:
     Raises
     ------
     InvalidProblemError
-        Naming the row and id: unknown, paired twice, with themselves, or a row with one id.
+        Naming the row and id: unknown, paired twice, with themselves, or a row with one id; or if
+        a row names more than two people, which is a room.
 
     Examples
     --------
@@ -213,32 +272,53 @@ def read_pairs_csv(path: Path | str, survey: Survey) -> IntArray:
     >>> read_pairs_csv(path, year).tolist()
     [[0, 1]]
     """
-    index_of = {student: k for k, student in enumerate(survey.ids)}
-    # One id is enough: a mistyped partner must be reported, not taken for the name of a column.
-    table = read_csv_table(path, is_header=lambda row: index_of.keys().isdisjoint(row[:2]))
-    name = Path(path).name
-    if len(table.header) < 2:
-        raise InvalidProblemError(f"{name}: expected two columns of ids, received one.")
-    first_line: dict[str, int] = {}
-    pairs = []
-    for cells, line in zip(table.rows, table.line_numbers, strict=True):
-        a, b = cells[:2]
-        for student in (a, b):
-            if not student:
-                raise InvalidProblemError(f"{name}, row {line}: a pair needs two ids.")
-            if student not in index_of:
-                raise InvalidProblemError(f"{name}, row {line}: {student} is not in the survey.")
-        if a == b:
-            raise InvalidProblemError(f"{name}, row {line}: {a} is paired with themselves.")
-        for student in (a, b):
-            if student in first_line:
-                raise InvalidProblemError(
-                    f"{name}, row {line}: {student} is already in a pair, "
-                    f"in row {first_line[student]}."
-                )
-            first_line[student] = line
-        pairs.append((index_of[a], index_of[b]))
-    return check_pairs(np.array(pairs, dtype=np.int64), survey.n_students, survey.ids)
+    check_choice("fixes", fixes, get_args(Fixes))
+    found = read_shared_rooms(path, survey, fixes=fixes)
+    if found.rooms:
+        raise InvalidProblemError(
+            f"{file_name(path)} names rooms of more than two; expected pairs of students."
+        )
+    return pairs_of(found, survey)
+
+
+def read_shared_rooms(path: Path | str, survey: Survey, *, fixes: Fixes = "refuse") -> PairsPreview:
+    """Read past roommates: pairs, rows of more people, or a roster of people and rooms.
+
+    Raises InvalidProblemError in one sentence if the import page would ask or refuse.
+    """
+    check_choice("fixes", fixes, get_args(Fixes))
+    people, source = people_of(survey), read_file(path)
+    with naming(path):
+        table = build_table(source, find_pairs_layout(source, people), min_columns=1)
+        if table.n_columns < 2:
+            raise InvalidProblemError("Expected two columns of ids, received one.")
+        choices = guess_pair_choices(table, people)
+        found = check_pair_rows(table, people, choices)
+        if fixes == "all":
+            choices = choices.with_same({**found.sure, **found.zeros})
+            found = check_pair_rows(table, people, choices)
+        if found.errors:
+            raise InvalidProblemError(_refusal(found, choices))
+    return found
+
+
+def _refusal(found: PairsPreview, choices: PairChoices) -> str:
+    """Return the first question or error of the import page."""
+    first = found.errors[0]
+    if found.zeros:
+        return f"{first.sentence} {first.detail} Add --fixes all to match them."
+    near = next((one for one in found.unknown if one.near and one.near.is_sure), None)
+    if near is not None and near.near is not None and near.cell in first.sentence:
+        return f"{first.sentence} Nearly {near.near.said}: add --fixes all to take it for them."
+    if any(one.namesakes for one in found.unknown):
+        return f"{first.sentence} Name them by their id or e-mail."
+    return first.sentence
+
+
+def pairs_of(found: PairsPreview, survey: Survey) -> IntArray:
+    """Return the pairs of a file as indices (p, 2) into the survey."""
+    pairs = np.array(found.pairs, dtype=np.int64).reshape(-1, 2)
+    return check_pairs(pairs, survey.n_students, survey.ids)
 
 
 def read_rules_csv(path: Path | str, survey: Survey) -> Rules:
@@ -276,6 +356,7 @@ def read_rules_csv(path: Path | str, survey: Survey) -> Rules:
     table = read_csv_table(
         path,
         is_header=lambda row: not _is_rule(row[0]) and index_of.keys().isdisjoint(row[1:3]),
+        may_be_short=True,
     )
     name = Path(path).name
     pairs: dict[str, list[tuple[int, int]]] = {"lock": [], "forbid": []}

@@ -1,4 +1,4 @@
-"""Labelled photographs that never were: leaves on soil, with the truth known to the pixel."""
+"""Synthetic labelled photographs: leaves on soil, with exact masks."""
 
 from dataclasses import dataclass
 
@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from engine.core.arguments import FloatArray, read_only
 from engine.core.errors import InvalidProblemError
+from engine.core.options import check_generator, check_whole
 
 SOIL = np.array([0.42, 0.31, 0.22])
 LEAF = np.array([0.28, 0.47, 0.17])
@@ -37,7 +38,7 @@ def generate_leaf_image(
 ) -> LabelledImage:
     """Draw leaves, some of them autumn-coloured, on soil with stones under uneven light.
 
-    Colour alone does not tell leaf from soil: autumn leaves and moss overlap in colour with the
+    Colour alone does not separate leaf from soil: autumn leaves and moss overlap in colour with the
     other class, and noise blurs single pixels, so that neighbours and contours matter.
 
     Parameters
@@ -102,6 +103,8 @@ def generate_leaf_images(
     >>> len(leaves), leaves[0].image.shape
     (2, (60, 80, 3))
     """
+    check_whole("count", count)
+    check_generator("rng", rng, optional=False)
     return tuple(
         generate_leaf_image(rng=rng, shape=shape, leaves=int(rng.integers(1, 5)))
         for _ in range(count)
@@ -109,7 +112,7 @@ def generate_leaf_images(
 
 
 def _soil(rng: np.random.Generator, height: int, width: int) -> FloatArray:
-    """Brown ground with lumps, grey stones and patches of moss, shape (height, width, 3)."""
+    """Draw brown ground with lumps, grey stones and patches of moss, shape (height, width, 3)."""
     lumps = _smooth_noise(rng, height, width, 0.02)
     ground = SOIL * (1 + 0.3 * lumps[..., None])
     moss = _smooth_noise(rng, height, width, 0.06) > 1.6
@@ -122,7 +125,7 @@ def _soil(rng: np.random.Generator, height: int, width: int) -> FloatArray:
 def _leaf(
     rng: np.random.Generator, height: int, width: int
 ) -> tuple[NDArray[np.bool_], FloatArray]:
-    """A pointed oval with a wavy margin and darker veins: where it is, and its shading."""
+    """Draw a pointed oval with a wavy margin and darker veins: return its area and its shading."""
     side = min(height, width)
     centre = rng.uniform(0.15, 0.85, 2) * (height, width)
     length, angle = rng.uniform(0.2, 0.42) * side, rng.uniform(0, 2 * np.pi)
@@ -140,7 +143,7 @@ def _leaf(
 
 
 def _smooth_noise(rng: np.random.Generator, height: int, width: int, scale: float) -> FloatArray:
-    """Gaussian noise blurred over ``scale`` of the shorter side, standardised."""
+    """Return Gaussian noise blurred over ``scale`` of the shorter side, standardised."""
     from scipy.ndimage import gaussian_filter  # here to keep `import engine` light
 
     noise = rng.normal(size=(height, width))

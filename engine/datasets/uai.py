@@ -1,43 +1,65 @@
 """Graphical models in the text formats of the UAI inference competitions."""
 
 import gzip
-import zlib
-from codecs import BOM_UTF8
 from pathlib import Path
 
 import numpy as np
 
 from engine.core.arguments import FloatArray
-from engine.core.errors import InvalidProblemError
+from engine.core.errors import InvalidProblemError, StoppedError
+from engine.core.options import check_callables
+from engine.core.progress import StopCallback, never_stop
+from engine.core.text_file import TextSource, read_text
 from engine.graphs.factor_graph import Factor, FactorGraph
 
 # A table of more entries than this, or a variable of more states, is refused before anything is
 # allocated (160 MB).
 LARGEST_TABLE = 20_000_000
+WORDS_AT_ONCE = 1_000_000  # 60 MB as strings
 
 
 class _Tokens:
-    """Words of a file, each with its number, for messages that say where."""
+    """Words of a file, each with its number, for messages that name the place.
 
-    def __init__(self, name: str, text: str) -> None:
+    ``WORDS_AT_ONCE`` are split off at a time: as strings they take many times the text's memory.
+    """
+
+    def __init__(self, name: str, text: str, should_stop: StopCallback = never_stop) -> None:
         self._name = name
-        self._words = text.split()
-        self._next = 0
+        self._should_stop = should_stop
+        self._rest = text
+        self._words: list[str] = []
+        self._place = 0  # index among the words that are split off
+        self._next = 0  # words taken so far
         if "_" in text:  # Python would read 1_0 as 10
-            self._next = next(k for k, word in enumerate(self._words, 1) if "_" in word)
-            raise self.fail(f"expected a number, received {self._words[self._next - 1][:20]!r}")
+            place = text.index("_")
+            before = text[:place].split()
+            begun = bool(before) and not text[place - 1].isspace()
+            self._next = len(before) + (not begun)
+            word = (before[-1] if begun else "") + text[place : place + 20].split()[0]
+            raise self.fail(f"expected a number, received {word[:20]!r}")
 
     def fail(self, problem: str) -> InvalidProblemError:
-        """Return the error that says ``problem`` and where the reader stands."""
+        """Return the error with ``problem`` and the reader's position."""
         return InvalidProblemError(f"{self._name}, word {self._next}: {problem}.")
 
     def word(self, wanted: str) -> str:
         """Take the next word."""
-        if self._next >= len(self._words):
-            self._next += 1
-            raise self.fail(f"the file ends where {wanted} should be")
         self._next += 1
-        return self._words[self._next - 1]
+        if not self._split_off():
+            raise self.fail(f"the file ends where {wanted} should be")
+        self._place += 1
+        return self._words[self._place - 1]
+
+    def _split_off(self) -> bool:
+        """Split off words if none are left; return True if there are any."""
+        if self._place == len(self._words):
+            if self._words and self._rest and self._should_stop():
+                raise StoppedError(f"{self._name}: stopped after word {self._next:,}.")
+            self._words = self._rest.split(None, WORDS_AT_ONCE)
+            self._rest = self._words.pop() if len(self._words) > WORDS_AT_ONCE else ""
+            self._place = 0
+        return self._place < len(self._words)
 
     def integer(self, wanted: str, least: int, most: int | None = None) -> int:
         """Take the next word as a whole number of the given range."""
@@ -51,12 +73,30 @@ class _Tokens:
             raise self.fail(f"{wanted} must be {limits}, received {number}")
         return number
 
+    def count(self, wanted: str, least: int) -> int:
+        """Take the next word as a number of things; each needs a further word."""
+        number = self.integer(wanted, least)
+        if number > self.left:
+            raise self.fail(f"{wanted} is {number}, and the file is too short for that")
+        return number
+
     def numbers(self, count: int, wanted: str) -> FloatArray:
         """Take ``count`` words as floating-point numbers."""
-        words = self._words[self._next : self._next + count]
-        if len(words) < count:
-            self._next += len(words) + 1
-            raise self.fail(f"the file ends where {wanted} should be")
+        values = np.empty(count)
+        filled = 0
+        while filled < count:
+            if not self._split_off():
+                self._next += 1
+                raise self.fail(f"the file ends where {wanted} should be")
+            words = self._words[self._place : self._place + count - filled]
+            values[filled : filled + len(words)] = self._as_numbers(words, wanted)
+            filled += len(words)
+            self._place += len(words)
+            self._next += len(words)
+        return values
+
+    def _as_numbers(self, words: list[str], wanted: str) -> FloatArray:
+        """Return words as numbers; an error names a word by its place after the words taken."""
         try:
             values = np.array(words, dtype=np.float64)
         except ValueError:
@@ -70,37 +110,38 @@ class _Tokens:
         for word in dict.fromkeys(words[k] for k in np.flatnonzero(values == 0.0)):
             if word.lower().partition("e")[0].strip("+-.0"):
                 self._next += words.index(word) + 1
-                raise self.fail(f"{word[:20]!r} is not zero, but too small to be told from it")
-        self._next += count
+                raise self.fail(f"{word[:20]!r} is not zero, but too small to differ from it")
         return values
 
     @property
     def left(self) -> int:
-        """Number of words not yet taken."""
-        return len(self._words) - self._next
+        """Return an upper bound on the remaining words: every one needs a space before it."""
+        self._split_off()
+        return len(self._words) - self._place + (len(self._rest) + 1) // 2
 
 
-def _read_text(path: Path) -> str:
+def _name_and_text(source: TextSource) -> tuple[str, str]:
+    name = source.name if isinstance(source, Path) else "standard input"
     try:
-        data = path.read_bytes()
-        if data[:2] == b"\x1f\x8b":
-            data = gzip.decompress(data)
-        return data.removeprefix(BOM_UTF8).decode("ascii")
+        text = read_text(source)
     except FileNotFoundError:
-        raise InvalidProblemError(f"{path}: there is no such file.") from None
-    except (OSError, EOFError, zlib.error) as error:
-        raise InvalidProblemError(f"{path.name}: the file cannot be read ({error}).") from None
-    except UnicodeDecodeError:
-        raise InvalidProblemError(f"{path.name}: this is not a text file.") from None
+        raise InvalidProblemError(f"{source}: there is no such file.") from None
+    except OSError as error:
+        raise InvalidProblemError(f"{name}: the file cannot be read ({error}).") from None
+    if not text.isascii():
+        raise InvalidProblemError(f"{name}: this is not a text file.")
+    return name, text
 
 
-def read_uai(path: Path) -> FactorGraph:
+def read_uai(path: TextSource, *, should_stop: StopCallback = never_stop) -> FactorGraph:
     """Read a MARKOV or BAYES network, plain or gzip-compressed; a zero becomes -inf.
 
     Parameters
     ----------
-    path : Path
+    path : Path, or a stream of bytes or text
         Compressed where the content is.
+    should_stop : callable, optional
+        Asked after every million words.
 
     Returns
     -------
@@ -111,11 +152,13 @@ def read_uai(path: Path) -> FactorGraph:
     ------
     InvalidProblemError
         If the file is absent, damaged or malformed; the message names the place by word number.
+    StoppedError
+        If ``should_stop`` returned True.
 
     References
     ----------
     The UAI 2008-2022 competition format: preamble (type, variables, cardinalities, scopes), then
-    one table a scope, the last variable of a scope moving fastest.
+    one table per scope, the last variable of a scope moving fastest.
 
     Examples
     --------
@@ -126,13 +169,14 @@ def read_uai(path: Path) -> FactorGraph:
     >>> read_uai(path).n_variables
     1
     """
-    tokens = _Tokens(Path(path).name, _read_text(Path(path)))
+    check_callables(should_stop=should_stop)
+    tokens = _Tokens(*_name_and_text(path), should_stop)
     kind = tokens.word("MARKOV or BAYES")
     if kind.upper() not in {"MARKOV", "BAYES"}:
         raise tokens.fail(f"expected MARKOV or BAYES, received {kind[:20]!r}")
-    n_variables = tokens.integer("the number of variables", 1, tokens.left)
+    n_variables = tokens.count("the number of variables", 1)
     cards = [tokens.integer("a number of states", 1, LARGEST_TABLE) for _ in range(n_variables)]
-    n_factors = tokens.integer("the number of factors", 0, tokens.left)
+    n_factors = tokens.count("the number of factors", 0)
     scopes = []
     for _ in range(n_factors):
         arity = tokens.integer("the number of variables of a factor", 0, n_variables)
@@ -149,15 +193,15 @@ def read_uai(path: Path) -> FactorGraph:
     return FactorGraph(np.array(cards, dtype=np.int64), factors)
 
 
-def read_uai_evidence(path: Path, graph: FactorGraph) -> dict[int, int]:
+def read_uai_evidence(path: TextSource, graph: FactorGraph) -> dict[int, int]:
     """Read the observed state of each observed variable of ``graph``.
 
     Both forms are read: one line ``count variable state ...``, and the competition's, whose first
-    line is the number of sets of evidence, each a line of that form. No set is no evidence.
+    line is the number of sets of evidence, each a line of that form. No set means no evidence.
 
     Parameters
     ----------
-    path : Path
+    path : Path, or a stream of bytes or text
     graph : FactorGraph, whose variables are observed.
 
     Returns
@@ -182,21 +226,34 @@ def read_uai_evidence(path: Path, graph: FactorGraph) -> dict[int, int]:
     >>> read_uai_evidence(path, FactorGraph(np.array([2, 2]), ()))
     {0: 1}
     """
-    path = Path(path)
-    text = _read_text(path)
+    name, text = _name_and_text(path)
     lines = [line.split() for line in text.splitlines() if line.strip()]
     if len(lines) > 1 and len(lines[0]) == 1 and all(map(_is_set, lines[1:])):
         sets = len(lines) - 1
         if lines[0] != [str(sets)]:
             raise InvalidProblemError(
-                f"{path.name}: {lines[0][0]} sets of evidence are stated, {sets} follow."
+                f"{name}: {lines[0][0]} sets of evidence are stated, {sets} follow."
             )
         if sets > 1:
-            raise InvalidProblemError(
-                f"{path.name}: the file holds {sets} sets of evidence; leave one, with 1 before it."
-            )
+            raise _several_sets(name, sets)
         text = " ".join(lines[1])
-    tokens = _Tokens(path.name, text if lines else "0")
+    tokens = _Tokens(name, text if lines else "0")
+    try:
+        return _read_set(tokens, graph)
+    except InvalidProblemError:
+        words = [word for line in lines for word in line]
+        if _count_sets(words[1:]) == 1 and words[0] == "1":  # with its number, on one line
+            return _read_set(_Tokens(name, " ".join(words[1:])), graph)
+        stated, sets = _count_sets(words[1:]), _count_sets(words)
+        if stated > 1 and words[0] == str(stated):
+            raise _several_sets(name, stated) from None
+        if sets > 1:
+            raise _several_sets(name, sets) from None
+        raise
+
+
+def _read_set(tokens: _Tokens, graph: FactorGraph) -> dict[int, int]:
+    """Read one set of evidence, which ends the file."""
     observed: dict[int, int] = {}
     for _ in range(tokens.integer("the number of observed variables", 0)):
         variable = tokens.integer("an observed variable", 0, graph.n_variables - 1)
@@ -210,8 +267,28 @@ def read_uai_evidence(path: Path, graph: FactorGraph) -> dict[int, int]:
     return observed
 
 
+def _several_sets(name: str, sets: int) -> InvalidProblemError:
+    return InvalidProblemError(
+        f"{name}: the file holds {sets} sets of evidence (samples); leave one, with 1 before it."
+    )
+
+
+def _count_sets(words: list[str]) -> int:
+    """Return the number of sets of evidence, consecutive and none empty, in the words.
+
+    The competitions' files hold several samples, on one line or on a line each.
+    """
+    sets, place = 0, 0
+    while place < len(words):
+        if not words[place].isdigit() or int(words[place]) == 0:
+            return 0
+        place += 1 + 2 * int(words[place])
+        sets += 1
+    return sets if place == len(words) else 0
+
+
 def _is_set(words: list[str]) -> bool:
-    """Whether a line is a count of observed variables with that many pairs."""
+    """Return True if a line is a count of observed variables and that many pairs."""
     return words[0].isdigit() and len(words) == 1 + 2 * int(words[0])
 
 
@@ -235,7 +312,7 @@ def _read_table(tokens: _Tokens, scope: tuple[int, ...], cards: list[int]) -> Fl
 def write_uai(path: Path, graph: FactorGraph) -> None:
     """Write a MARKOV network (gzip if the name ends in .gz); -inf becomes 0.
 
-    Log tables are exponentiated as they are: entries above 709 nats, and finite ones below -745,
+    Log tables are exponentiated unchanged: entries above 709 nats, and finite ones below -745,
     which would read as impossible, are refused.
 
     Parameters
@@ -277,5 +354,8 @@ def format_uai_marginals(marginals: list[FloatArray]) -> str:
     """Return the text of a ``.MAR`` file."""
     words = [str(len(marginals))]
     for vector in marginals:
-        words += [str(len(vector)), *(f"{value:.12g}" for value in vector)]
+        words.append(str(len(vector)))
+        for first in range(0, len(vector), WORDS_AT_ONCE):
+            numbers = vector[first : first + WORDS_AT_ONCE].tolist()
+            words.append(" ".join(f"{value:.12g}" for value in numbers))
     return "MAR\n" + " ".join(words)

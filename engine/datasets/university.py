@@ -1,9 +1,9 @@
 """Universities with known truth: answers, weights, and pairs drawn from the model itself.
 
 The questions are those of the published housing survey (Tang 2015, figure 9: two binary and twelve
-five-level questions). The truth is the published distance weights times ``strength``, but for one:
-the single-sex floor as first choice has 0.06 instead of the published 0.2277, which weighs nearly
-as much as all other questions together and would hide them. Answer-pair weights are zero.
+five-level questions). The true weights are the published distance weights times ``strength``,
+except for one: the single-sex floor as first choice has 0.06 instead of the published 0.2277, which
+weighs nearly as much as all others together and would hide them. Answer-pair weights are zero.
 """
 
 from collections.abc import Sequence
@@ -13,6 +13,7 @@ import numpy as np
 
 from engine.core.arguments import FloatArray, IntArray, read_only
 from engine.core.errors import InvalidProblemError
+from engine.core.options import check_flag, check_generator, check_number, check_whole
 from engine.crf.questionnaire import Question, Questionnaire
 from engine.crf.survey import BLANK, Survey
 from engine.crf.survey_features import SurveyFeatures, make_survey_features
@@ -53,8 +54,8 @@ DEFAULT_STRENGTH = 8.0  # plain signs stay; pairs become as predictable as in th
 class SimulatedCohort:
     """One year: its survey, its pairs and the sampler's evidence.
 
-    Where pairs were drawn within groups, the sample is that of all groups together: its evidence
-    is that of the worst.
+    If pairs were drawn within groups, the sample combines all groups, with the evidence of the
+    worst.
 
     Parameters
     ----------
@@ -77,7 +78,7 @@ class SimulatedCohort:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedUniversity:
-    """Several years under one truth.
+    """Several years with the same true weights.
 
     Parameters
     ----------
@@ -98,7 +99,7 @@ class SimulatedUniversity:
 
     @property
     def questionnaire(self) -> Questionnaire:
-        """The questions asked."""
+        """Return the questions of the survey."""
         return self.features.questionnaire
 
 
@@ -133,7 +134,7 @@ def simulate_university(
     blank_share: float = 0.0,
     by_gender: bool = False,
 ) -> SimulatedUniversity:
-    """Draw years of answers and the pairs that the true model would make of them.
+    """Draw years of answers, and pairs from the true model.
 
     Parameters
     ----------
@@ -165,6 +166,12 @@ def simulate_university(
     >>> len(drawn.cohorts), drawn.cohorts[0].pairs.shape
     (2, (5, 2))
     """
+    check_whole("students", students, at_least=2)
+    check_whole("cohorts", cohorts, at_least=1)
+    check_generator("rng", rng, optional=False)
+    check_number("strength", strength)
+    check_number("blank_share", blank_share, at_least=0.0, below=1.0)
+    check_flag("by_gender", by_gender)
     if students < 2 or students % 2 or cohorts < 1:
         raise InvalidProblemError(
             f"Expected an even number of students, at least 2, and a cohort; "
@@ -207,7 +214,7 @@ def _pair_up(
 
 
 def _combine(samples: Sequence[MatchingSample]) -> MatchingSample:
-    """Return the matching that disjoint groups make up; one that has not mixed spoils it all."""
+    """Return the matching of all disjoint groups; it has mixed only if every group has."""
     pairs = np.concatenate([sample.pairs for sample in samples])
     return MatchingSample(
         pairs=read_only(pairs[np.argsort(pairs[:, 0])]),

@@ -168,3 +168,9 @@ def test_other_bytes_are_no_tga(place) -> None:
     with pytest.raises(InvalidProblemError) as refused:
         read_image(bytes(content), name="scan")
     assert "TGA" not in str(refused.value)
+
+
+def test_labels_of_yolo_are_refused_by_name() -> None:
+    for content in (b"0 0.5 0.5 0.25 0.25\n", b"2 0.1 0.1 0.2 0.1 0.2 0.2\n0 0.5 0.5 0.1 0.1"):
+        with pytest.raises(InvalidProblemError, match=r"a\.txt: these are labels of YOLO.*COCO"):
+            read_image(content, name="a.txt")

@@ -11,10 +11,11 @@ import pytest
 import tifffile
 
 from engine.core.errors import InvalidProblemError
-from engine.datasets.image_stacks import TIFF_HEADS, tiff_pixel_size
 from engine.datasets.large_pictures import LargeTiff, is_large
-from engine.datasets.picture_view import read_deep, read_image
+from engine.datasets.picture_view import read_deep, read_image, read_picture
 from engine.datasets.probability_maps import read_map
+from engine.datasets.tiff_files import has_circle
+from engine.datasets.tiff_pictures import TIFF_HEADS, read_tiff_samples
 from tests.datasets.pictures import gradient
 
 DEEP = (gradient(24, 32).astype(np.uint16) * 257)[:, :, ::-1]
@@ -131,10 +132,35 @@ def test_tiff_packed_by_jpeg_2000_is_read(numbers) -> None:
     assert np.array_equal(read_image(content), read_image(tiff(numbers, photometric=kind)))
 
 
+@pytest.mark.parametrize("is_big", [False, True], ids=["classic", "big"])
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("n_pages", [1, 2, 5])
+def test_pages_in_a_circle_are_refused_at_once(n_pages: int, order: str, is_big: bool) -> None:
+    """Two pages of a 3 kB file named each other as the next page; reading never ended."""
+    stream = io.BytesIO()
+    with tifffile.TiffWriter(stream, bigtiff=is_big, byteorder=order) as file:
+        for _ in range(n_pages):
+            file.write(np.zeros((8, 8), np.uint8), contiguous=False, metadata=None)
+    content = bytearray(stream.getvalue())
+    assert not has_circle(bytes(content))
+    with tifffile.TiffFile(io.BytesIO(content)) as file:
+        first, last = file.pages[0], file.pages[n_pages - 1]
+        size, count = ("Q", "Q") if is_big else ("I", "H")
+        head, entry = (8, 20) if is_big else (2, 12)
+        (n_tags,) = struct.unpack_from(f"{order}{count}", content, last.offset)
+        struct.pack_into(
+            f"{order}{size}", content, last.offset + head + n_tags * entry, first.offset
+        )
+    assert has_circle(bytes(content))
+    with pytest.raises(InvalidProblemError, match=r"a\.tif: its pages follow each other"):
+        read_tiff_samples(bytes(content), "a.tif", 10_000)
+    assert not has_circle(bytes(content[:9]))
+
+
 def test_damaged_notes_of_microscopes_hide_no_picture() -> None:
     notes = '<?xml version="1.0"?><OME xmlns="http://www.openmicroscopy.org/Schemas/OME/2016-06"><I'
     content = tiff(DEEP[:, :, 0], description=notes)
-    assert tiff_pixel_size(content) is None
+    assert read_picture(content).pixel_size is None
     assert read_image(content).max() > 200
 
 
@@ -146,7 +172,6 @@ def test_a_tiff_that_ends_within_its_head_is_refused_in_words(head, rest, tmp_pa
     for read in (read_image, read_deep, read_map, LargeTiff):
         with pytest.raises(InvalidProblemError, match=r"cut\.tif"):
             read(path)
-    assert tiff_pixel_size(path.read_bytes()) is None
     assert not is_large(path)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from engine.core.errors import InvalidProblemError
-from engine.datasets.foreign_files import HEIC, foreign_kind
+from engine.datasets.foreign_files import HEIC, unsupported_kind
 from engine.datasets.image_folder import list_images
 from engine.datasets.picture_view import read_image
 
@@ -84,6 +84,6 @@ def test_without_its_package_it_is_refused_with_what_to_save_instead(
 
 def test_avif_of_the_common_brand_is_left_to_its_own_decoder() -> None:
     head = (DATA / "plain.heic").read_bytes()[:64]
-    assert foreign_kind(head) == HEIC
-    assert foreign_kind(b"\0\0\0\x1cftypmif1\0\0\0\0mif1avifmiaf" + bytes(36)) == ""
-    assert foreign_kind(b"\0\0\0\x1cftypmif1\0\0\0\0mif1heicmiaf" + bytes(36)) == HEIC
+    assert unsupported_kind(head) == HEIC
+    assert unsupported_kind(b"\0\0\0\x1cftypmif1\0\0\0\0mif1avifmiaf" + bytes(36)) == ""
+    assert unsupported_kind(b"\0\0\0\x1cftypmif1\0\0\0\0mif1heicmiaf" + bytes(36)) == HEIC

@@ -159,8 +159,21 @@ def test_annotations_without_masks_are_named(tmp_path: Path) -> None:
     for name in ("a.json", "all.json"):
         (tmp_path / name).write_text("{}")
     for file, note in zip(list_images(tmp_path), ("a.json", "a.json"), strict=True):
-        with pytest.raises(InvalidProblemError, match=rf"no mask was found.*{note} is not read"):
+        with pytest.raises(InvalidProblemError, match=rf"no mask was found.*{note} are read"):
             file.read_mask((9, 9))
+
+
+def test_annotations_in_the_folder_of_masks_are_named_too(tmp_path: Path) -> None:
+    pictures, masks = tmp_path / "pictures", tmp_path / "masks"
+    pictures.mkdir()
+    masks.mkdir()
+    Image.new("RGB", (9, 9)).save(pictures / "a.png")
+    (masks / "a.json").write_text("{}")
+    (file,) = list_images(pictures, masks)
+    with pytest.raises(
+        InvalidProblemError, match=r"no mask was found.*a\.json are read only where"
+    ):
+        file.read_mask((9, 9))
 
 
 def test_deep_pictures_of_a_folder_share_one_view(tmp_path: Path) -> None:

@@ -163,7 +163,8 @@ def test_a_conversion_that_fails_is_a_damaged_file(monkeypatch: pytest.MonkeyPat
     def fail(*words: object) -> Image.Image:
         raise ValueError("conversion not supported")
 
-    content = encode(Image.fromarray(gradient()))
+    clear = Image.fromarray(gradient()).quantize(8)
+    content = encode(clear, transparency=0)
     monkeypatch.setattr(Image.Image, "convert", fail)
     for read in (read_image, read_mask):
         with pytest.raises(InvalidProblemError, match=r"x\.png: .*damaged"):

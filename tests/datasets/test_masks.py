@@ -61,10 +61,16 @@ def test_a_mask_drawn_by_opacity() -> None:
     assert_array_equal(read_mask(encode(Image.fromarray(values))), expected)
 
 
-@pytest.mark.parametrize(("value", "full"), [(0, False), (1, True), (255, True), (40, False)])
+@pytest.mark.parametrize(("value", "full"), [(0, False), (1, True), (255, True)])
 def test_masks_of_one_value(value: int, full: bool) -> None:
     mask = read_mask(encode(Image.new("L", (5, 4), value)))
     assert_array_equal(mask, np.full((4, 5), full))
+
+
+def test_a_mask_of_one_other_value_is_refused() -> None:
+    """A crop inside the object with the number 40 was read as empty."""
+    with pytest.raises(InvalidProblemError, match=r"every pixel has the number 40"):
+        read_mask(encode(Image.new("L", (5, 4), 40)))
 
 
 def test_smooth_edges_fall_on_the_nearer_side() -> None:
@@ -117,7 +123,7 @@ def test_a_map_of_labels_is_no_mask(labels: tuple[int, ...]) -> None:
     values = np.zeros((60, 90), dtype=np.uint8)
     for number, label in enumerate(labels[1:]):
         values[10 : 22 + 12 * number, 10 + 20 * number : 25 + 20 * number] = label
-    with pytest.raises(InvalidProblemError, match=rf"x\.png: .* have {len(labels)};"):
+    with pytest.raises(InvalidProblemError, match=rf"x\.png: .* have {len(labels)}: "):
         read_mask(encode(Image.fromarray(values)), name="x.png")
 
 
@@ -253,3 +259,12 @@ def test_small_numbers_in_a_lossy_file_are_lost() -> None:
     content = encode(Image.fromarray(discs(count=4, kind=np.uint8)), "JPEG", quality=90)
     with pytest.raises(InvalidProblemError, match=r"x\.jpg: .*changes.*PNG or TIFF"):
         read_mask(content, name="x.jpg")
+
+
+def test_only_negative_numbers_are_refused_in_a_whole_sentence() -> None:
+    """The sentence said "negative numbers beside , and nobody"."""
+    values = (-1 - np.arange(64).reshape(8, 8) // 22).astype(np.int16)
+    stream = io.BytesIO()
+    tifffile.imwrite(stream, values)
+    with pytest.raises(InvalidProblemError, match="negative numbers beside no others"):
+        read_mask(stream.getvalue(), name="a.tif")

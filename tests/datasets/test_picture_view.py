@@ -18,6 +18,7 @@ from engine.datasets.picture_view import (
     choose_view,
     picture_facts,
     read_deep,
+    read_picture,
     show_stack,
     view_from_json,
 )
@@ -116,7 +117,8 @@ def test_planar_and_deep_colours_keep_their_colour() -> None:
     ],
 )
 def test_the_size_of_a_pixel_is_what_microscopes_write_and_no_printer_s(content, size) -> None:
-    assert picture_facts(read_deep(content)).pixel_size == (size and pytest.approx(size))
+    found = read_picture(content).pixel_size
+    assert (found and found.x) == (size and pytest.approx(size))
 
 
 def test_what_is_not_finite_is_black_and_hides_nothing_else() -> None:
@@ -178,3 +180,18 @@ def test_a_damaged_page_packed_by_lzw_is_named() -> None:
     content[start : start + size] = b"\xff" * size
     with pytest.raises(InvalidProblemError, match=r"a\.tif: page 2 of 2 is damaged"):
         read_deep(bytes(content), name="a.tif")
+
+
+def test_colours_are_not_shown_by_a_view_of_grey_nor_grey_in_red() -> None:
+    """Magenta of sixteen bits was white beside a grey picture, and grey was red beside colours."""
+    magenta = np.zeros((20, 30, 3), np.uint16)
+    magenta[5:15, 5:25] = (50_000, 0, 50_000)
+    grey = read_deep(tiff(TWELVE))
+    colour = read_deep(tiff(magenta, photometric="rgb"))
+    of_grey, of_colour = choose_view([grey]), choose_view([colour])
+    shown = show_stack(colour, of_grey)
+    assert shown[10, 10, 1] == 0
+    assert shown[10, 10, 0] == shown[10, 10, 2] > 150
+    other = show_stack(grey, of_colour)
+    assert (other[..., 0] == other[..., 1]).all()
+    assert view_from_json(of_colour.as_json()) == of_colour

@@ -1,6 +1,8 @@
 """Reading surveys, pairs and rules: every bad input gets one clear sentence."""
 
 import csv
+import gzip
+import io
 
 import numpy as np
 import pytest
@@ -14,9 +16,11 @@ from engine.datasets.survey_csv import (
     infer_questionnaire,
     read_pairs_csv,
     read_rules_csv,
+    read_shared_rooms,
     read_survey_csv,
 )
 from tests.learning.roommates.cohorts import SMALL, random_pairs, random_survey
+from tests.tabular.file_writers import as_xlsx
 
 HEADER = "id,Quiet,Bedtime,Music\n"
 GOOD = HEADER + "A,No,Early,Jazz\nB,Yes,Late,Folk\nC,No,,Rock\nD,Yes,Normal,Jazz\n"
@@ -34,30 +38,30 @@ def put(tmp_path, content, name="survey.csv"):
         (b"", "survey.csv is empty"),
         (b"   \n\n", "is empty"),
         (HEADER, "has a header but no rows"),
-        (GOOD.replace(",", ";"), "separated by semicolons; expected commas"),
-        (GOOD.replace(",", "\t"), "separated by tabs"),
-        (GOOD.encode("utf-16"), "UTF-16"),
-        (GOOD.replace("Jazz", "Caf\u00e9").encode("latin-1"), "row 2: byte 0xE9 is not UTF-8"),
-        (b"%PDF-1.7 something", "is a PDF, not CSV"),
-        (b"PK\x03\x04zip", "an XLSX or ZIP file"),
-        (b"a,b\x00c\n1,2\n", "binary data"),
-        (HEADER.replace("Music", "Quiet") + "A,No,Early,No\n", "both called 'Quiet'"),
-        (HEADER.replace("Music", "") + "A,No,Early,No\n", "column 4 has no name"),
-        (GOOD + "E,No\n", "row 6: expected 4 cells, received 2"),
-        (GOOD + "E,=1+1,Early,Jazz\n", "row 6, Quiet: '=1+1' is a formula"),
-        (GOOD + "E,NaN,Early,Jazz\n", "row 6, Quiet: 'NaN' is not an answer"),
-        (GOOD + "E,inf,Early,Jazz\n", "row 6, Quiet: 'inf' is not an answer"),
-        (GOOD + "E,No," + "x" * 10_000_000 + ",Jazz\n", "more than 2,000 characters"),
+        (GOOD.replace("Jazz", "Měsíc").encode("cp1250"), "row 2, column 4: the text is not UTF-8"),
+        (b"%PDF-1.7 something", "is a PDF, not CSV or XLSX"),
+        (b"PK\x03\x04zip", "a damaged ZIP or XLSX file"),
+        (b"a,b\x00c\n1,2\n", "a binary file"),
+        (HEADER.replace("Music", "Quiet") + "A,No,Early,No\n", "both called “Quiet”"),
+        (HEADER.replace("Bedtime", "") + "A,No,Early,No\n", "Column 3 has no name"),
+        (GOOD + "E,No\n", "row 6 has 2 cells, 2 fewer than the header"),
+        (GOOD + "E,=1+1,Early,Jazz\n", "row 6, Quiet: the cell holds a formula"),
+        (GOOD + "E,NaN,Early,Jazz\n", "row 6, Quiet: “NaN” is not a finite number"),
+        (GOOD + "E,inf,Early,Jazz\n", "row 6, Quiet: “inf” is not a finite number"),
+        (
+            GOOD + "E,No," + "x" * 10_000_000 + ",Jazz\n",
+            "row 6, Bedtime: the cell holds 10,000,000 characters",
+        ),
         (",".join(f"c{k}" for k in range(1_000_000)) + "\n1\n", "1,000,000 columns; at most 2,000"),
-        (GOOD + 'E,No,Early,"Jazz\nF,Yes,Late,Folk\n', "row 6: the quotes do not match"),
-        (GOOD + 'E,No,Early,"Jazz" 2\nF,Yes,Late,Folk\n', "row 6: the quotes do not match"),
+        (GOOD + 'E,No,Early,"Jazz\nF,Yes,Late,Folk\n', "row 6: a quotation mark is not closed"),
+        (GOOD + 'E,No,Early,"Jazz" 2\nF,Yes,Late,Folk\n', "row 6: a quotation mark is not closed"),
         (GOOD + "A,No,Early,Jazz\n", "row 6: A appears twice, first in row 2. Leave one out"),
-        (GOOD + ",No,Early,Jazz\n", "row 6: the id is blank"),
+        (GOOD + ",No,Early,Jazz\n", "row 6: id is blank"),
         (
             GOOD + "E,No,whenever,Jazz\n",
-            "Bedtime: 'whenever' is not one of the three answers",
+            "row 6, Bedtime: “whenever” is not one of the three answers",
         ),
-        (HEADER + "A,No,Early,Jazz\n", "one student"),
+        (HEADER + "A,No,Early,Jazz\n", "has one student; pairs need at least two"),
         (
             "id,Quiet,Bedtime\nA,No,Early\nB,No,Late\n",
             "other questions: Music is missing",
@@ -69,6 +73,58 @@ def test_bad_surveys(tmp_path, content, sentence):
         read_survey_csv(put(tmp_path, content), SMALL)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        GOOD.replace(",", ";").encode(),
+        GOOD.replace(",", "\t").encode("utf-16"),
+        b"sep=|\n" + GOOD.replace(",", "|").encode(),
+        GOOD.replace("\n", "\r\n").encode("utf-8-sig"),
+        gzip.compress(GOOD.encode()),
+        as_xlsx({"Cover": [["Housing"]], "Answers": [r.split(",") for r in GOOD.splitlines()]}),
+    ],
+    ids=["semicolons", "UTF-16", "bars", "mark", "gzip", "XLSX"],
+)
+def test_the_same_survey_is_read_from_every_form(tmp_path, content):
+    survey = read_survey_csv(put(tmp_path, content), SMALL)
+    plain = read_survey_csv(put(tmp_path, GOOD, "plain.csv"), SMALL)
+    assert survey.ids == plain.ids
+    assert np.array_equal(survey.answers, plain.answers)
+
+
+def test_standard_input_is_a_file_like_any_other(tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(("\ufeff" + GOOD).encode())))
+    assert read_survey_csv("-", SMALL).ids == ("A", "B", "C", "D")
+
+
+def test_what_was_done_to_a_file_is_told(tmp_path):
+    notes = []
+    text = GOOD + "id,Quiet,Bedtime,Music\nE,Yes,Late,prefer not to say\n"
+    survey = read_survey_csv(put(tmp_path, text), SMALL, on_note=notes.append)
+    assert survey.ids == ("A", "B", "C", "D", "E")
+    assert survey.answers[4].tolist() == [1, 2, -1]
+    assert notes == [
+        "survey.csv: Left out: 1 row repeats the header (row 6).",
+        "survey.csv: Blank: “prefer not to say” counts as a blank (1 cell).",
+    ]
+
+
+def test_what_the_page_would_ask_is_refused_fixed_or_declined(tmp_path):
+    path = put(tmp_path, GOOD + "A,Yes,Late,Folk\n")
+    with pytest.raises(InvalidProblemError, match="add --fixes all to keep the last row of each"):
+        read_survey_csv(path, SMALL)
+    assert read_survey_csv(path, SMALL, fixes="all").answers[-1].tolist() == [1, 2, 0]
+    with pytest.raises(InvalidProblemError, match="A appears twice"):
+        read_survey_csv(path, SMALL, fixes="none")
+    short = put(tmp_path, GOOD + "E,Yes,Late\n", "short.csv")
+    with pytest.raises(InvalidProblemError, match="row 6"):
+        read_survey_csv(short, SMALL)
+    assert len(read_survey_csv(short, SMALL, fixes="all").ids) == 4
+    assert len(read_survey_csv(short, SMALL, fixes="none").ids) == 5
+    with pytest.raises(InvalidProblemError, match="expected one of refuse, all, none"):
+        read_survey_csv(path, SMALL, fixes="every")
 
 
 def test_absent_files_and_folders(tmp_path):
@@ -87,7 +143,7 @@ def test_quotes_within_a_cell_and_around_it(tmp_path):
     text = 'id,height,note\nA,5\'10","said ""no"",\nthen left"\nB,6\'1",\n'
     table = read_csv_table(put(tmp_path, text))
     assert table.rows == (("A", "5'10\"", 'said "no",\nthen left'), ("B", "6'1\"", ""))
-    assert table.line_numbers == (3, 4)
+    assert table.line_numbers == (2, 3), "as a spreadsheet numbers them"
 
 
 def test_answers_blanks_and_attributes(tmp_path):
@@ -114,10 +170,10 @@ def test_surveys_and_pairs_survive_a_round_trip(tmp_path):
 @pytest.mark.parametrize(
     ("rows", "sentence"),
     [
-        ("A,X\n", "row 2: X is not in the survey"),
+        ("A,X\n", "row 2: X is not a student of this cohort"),
         ("A,A\n", "row 2: A is paired with themselves"),
-        ("A,B\nC,A\n", "row 3: A is already in a pair, in row 2"),
-        ("A,\n", "row 2: a pair needs two ids"),
+        ("A,B\nC,A\n", "row 3: A is paired twice, first in row 2"),
+        ("A,\n", "row 2: one of the two ids is blank"),
         ("", "no rows"),
     ],
 )
@@ -137,7 +193,7 @@ def test_a_pairs_file_without_a_header_keeps_its_first_pair(tmp_path, text):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("A,X\nC,D\n", "row 1: X is not in the survey"),
+        ("A,X\nC,D\n", "row 1: X is not a student of this cohort"),
         ("A,A\nC,D\n", "row 1: A is paired with themselves"),
         ("A\nB\n", "two columns of ids"),
     ],
@@ -217,3 +273,18 @@ def test_reading_a_table_leaves_the_limit_of_other_readers_alone(tmp_path):
         assert csv.field_size_limit() == 10_000_000
     finally:
         csv.field_size_limit(before)
+
+
+@pytest.mark.parametrize("room", ["Room", "Zimmer", "Room number"])
+@pytest.mark.parametrize("ids", ["ABCD", "AB", "A"])
+def test_a_roster_in_which_nobody_shares_a_room_is_a_roster(tmp_path, room, ids) -> None:
+    """Its rooms were taken for roommates: "R0 is not a student of this cohort"."""
+    questionnaire = infer_questionnaire([put(tmp_path, GOOD)])
+    survey = read_survey_csv(put(tmp_path, GOOD), questionnaire)
+    rows = "".join(f"{one},R{k}\n" for k, one in enumerate(ids))
+    found = read_shared_rooms(put(tmp_path, f"Student,{room}\n{rows}", "roster.csv"), survey)
+    assert found.pairs == ()
+    assert [len(residents) for _, residents in found.rooms] == [1] * len(ids)
+    unknown = put(tmp_path, "Student,Room mate\nA,X\nB,Y\n", "pairs.csv")
+    with pytest.raises(InvalidProblemError, match="row 2: X is not a student"):
+        read_shared_rooms(unknown, survey)

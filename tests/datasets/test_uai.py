@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 from engine.core.errors import InvalidProblemError
+from engine.datasets import uai
 from engine.datasets.uai import (
     format_uai_marginals,
     read_uai,
+    read_uai_evidence,
     write_uai,
 )
 from engine.graphs.factor_graph import Factor, FactorGraph
@@ -72,8 +74,9 @@ def test_entries_that_would_read_as_others_are_not_written(tmp_path, entry, word
         ("", "ends where MARKOV or BAYES"),
         ("HELLO 1", "expected MARKOV or BAYES, received 'HELLO'"),
         ("MARKOV x", "expected the number of variables, received 'x'"),
-        ("MARKOV 0", "number of variables must be"),
-        ("MARKOV 999999999 2", "number of variables must be"),
+        ("MARKOV 0", "number of variables must be 1 or more, received 0"),
+        ("MARKOV 999999999 2", "variables is 999999999, and the file is too short for that"),
+        ("MARKOV 1 2 9", "number of factors is 9, and the file is too short for that"),
         ("MARKOV 1 0 1", "number of states must be 1 to 20000000, received 0"),
         ("MARKOV 1 1000000000000000000000 0", "number of states must be 1 to 20000000"),
         ("MARKOV 1 2 1 1 7 2 1 1", "variable of a factor must be 0 to 0, received 7"),
@@ -143,3 +146,36 @@ def test_every_uai_model_and_some_of_the_proteins_are_read():
         assert int(graph.cardinalities.max()) == int(row["maxcard"])
         zeros = sum(int(np.isneginf(factor.table).sum()) for factor in graph.factors)
         assert zeros == int(row["zeros"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["2\n1 0 1 1 0 0\n", "1 0 1 1 0 0", "2 1 0 1 1 0 0", "2\n1 0 1\n1 0 0", "1 0 1\n1 0 0\n"],
+)
+def test_two_samples_are_named_however_they_stand_in_lines(tmp_path, text):
+    path = tmp_path / "model.evid"
+    path.write_text(text)
+    with pytest.raises(InvalidProblemError, match=r"holds 2 sets of evidence \(samples\)"):
+        read_uai_evidence(path, third_order(1, 0.0))
+
+
+@pytest.mark.parametrize("text", ["1 0 1", "1\n1 0 1\n", "1 1 0 1"])
+def test_one_sample_is_read_with_its_number_and_without(tmp_path, text):
+    path = tmp_path / "model.evid"
+    path.write_text(text)
+    assert read_uai_evidence(path, third_order(1, 0.0)) == {0: 1}
+
+
+@pytest.mark.parametrize("at_once", [1, 3, 1_000_000])
+def test_the_same_words_are_read_however_many_are_split_off_at_once(tmp_path, monkeypatch, at_once):
+    monkeypatch.setattr(uai, "WORDS_AT_ONCE", at_once)
+    path = tmp_path / "model.uai"
+    path.write_text(GOOD)
+    graph = read_uai(path)
+    np.testing.assert_allclose(np.exp(graph.factors[1].table), [[1, 2, 3], [4, 0, 6]])
+    with path.open("rb") as stream:
+        assert read_uai(stream).n_variables == 2
+    for bad, place in (("4 x 6", 19), ("4 1e-400 6", 19), ("4 0", 20), ("4 1_0 6", 19)):
+        path.write_text(GOOD.replace("4 0 6", bad))
+        with pytest.raises(InvalidProblemError, match=f"word {place}:"):
+            read_uai(path)
