@@ -1,1 +1,6 @@
-"""Students placed in rooms of any size: column generation with proven bounds, and what it means."""
+"""Place students in rooms of any size: column generation with proven bounds, and explanations."""
+
+import lazy_loader
+
+# The names are listed in the stub beside this file; each is imported when it is first used.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,36 +1,43 @@
-"""Students who are alike, counted together: a small integer programme in place of a search.
+"""Integer programme over patterns of student types, used instead of a search.
 
-Where many students are alike, placements come in huge numbers of the same value: mixtures use all
-of them a little, and a search that tells them apart finds no end. What a room holds is then how
-many of each type: the programme has one whole number for every such pattern and kind of room.
+Where many students are alike, huge numbers of placements have the same value, and a search that
+tells the students apart never ends. A pattern is the number of students of each type in a room; the
+programme has one whole number for every pattern and kind of room.
 """
 
 from dataclasses import dataclass
 
-import highspy
 import numpy as np
+from scipy.sparse import csc_array
 
 from engine.core.arguments import BoolArray, FloatArray, IntArray
-from engine.core.progress import StopCallback
 from engine.core.rounding import sum_allowance
+from engine.rooms.clock import SearchClock
 from engine.rooms.problem import LARGEST_ROOM, Groups, RoomProblem
+from engine.rooms.programme import maximise
 
-MOST_TYPES = 250  # beyond, patterns of two are as many as can be solved
+MOST_TYPES = 250  # more types have too many patterns of two to solve
 MOST_PATTERNS = 20_000
-ALIKE = 1e-12  # of the largest score: scores this near are the same, but for rounding
-BEST = 1e-9  # relative gap of the programme below which it is rounding
-TOLERANCE = 1e-10  # of the solver's duals: a group may miss its prices by so much (nats)
+ALIKE = 1e-12  # times the largest score: scores this near differ only by rounding
+BEST = 1e-9  # largest relative gap of the programme that counts as rounding
+TOLERANCE = 1e-10  # of the solver's duals: how far a group may violate its prices (nats)
+EXACT = {
+    "mip_abs_gap": 1e-9,
+    "mip_feasibility_tolerance": 1e-9,
+    "primal_feasibility_tolerance": TOLERANCE,
+    "dual_feasibility_tolerance": TOLERANCE,
+}
 
 
 @dataclass(frozen=True, slots=True)
 class TypedPlacement:
-    """What the programme found.
+    """Result of the integer programme over types.
 
     Parameters
     ----------
-    groups : members (g, 8), kinds and rows (g,) of a placement; none where none was found in time.
-    bound : float, what no placement is worth more than, penalties included.
-    is_best : bool, whether no placement is better, but for rounding.
+    groups : members (g, 8), kinds and rows (g,) of the placement; empty if the time ran out first.
+    bound : float, upper bound on the value of every placement, penalties included.
+    is_best : bool, whether no placement is better, apart from rounding.
     """
 
     groups: Groups
@@ -39,16 +46,14 @@ class TypedPlacement:
 
 
 def place_by_types(
-    problem: RoomProblem, penalty: float, gap: float, seconds: float, should_stop: StopCallback
+    problem: RoomProblem, gap: float, clock: SearchClock, seconds: float
 ) -> TypedPlacement | None:
-    """Place atoms of few types; None where they are of too many, or some may stay in their rooms.
+    """Place atoms of few types; return None for too many types or if atoms may stay in rooms.
 
     Parameters
     ----------
-    penalty : float, nats, of a person left out.
-    gap : float, relative, at which the programme ends.
-    seconds : float, the programme's limit.
-    should_stop : asked while the programme is solved.
+    gap : float, relative gap at which the programme ends.
+    seconds : float, budget of the programme in counted seconds.
     """
     if len(problem.stay_atom):
         return None
@@ -59,16 +64,15 @@ def place_by_types(
     patterns = _list_patterns(problem, type_of)
     if patterns is None:
         return None
-    programme = _Programme(problem, type_of, patterns, penalty)
-    counts, bound, is_best = programme.solve(gap, seconds, should_stop)
+    counts, bound, is_best = _solve(problem, type_of, patterns, gap, clock, seconds)
     bound += 2.0 * problem.n_atoms * deviation
     return TypedPlacement(_seat(type_of, patterns, counts), bound, is_best)
 
 
 def find_types(problem: RoomProblem) -> tuple[IntArray, float] | None:
-    """Return the type of every atom (n,) and by how much alike scores differ at most, nats.
+    """Return the type of every atom (n,) and the largest score difference within a type, nats.
 
-    Two atoms are of one type if no placement's worth changes where they change places. None where
+    Two atoms are of one type if exchanging them changes the value of no placement. Return None if
     there are too many types, or fewer than two atoms of each.
     """
     n = problem.n_atoms
@@ -98,17 +102,18 @@ def find_types(problem: RoomProblem) -> tuple[IntArray, float] | None:
 
 
 def _has_same_rules(problem: RoomProblem, atom: int) -> BoolArray:
-    """Return which atoms are of the size of one, may live where it may and like it as much."""
+    """Return which atoms have the size, allowed rooms, preferences and penalty of an atom."""
     same = problem.sizes == problem.sizes[atom]
     same &= problem.own_score == problem.own_score[atom]
     same &= problem.own_bonus == problem.own_bonus[atom]
+    same &= problem.penalty == problem.penalty[atom]
     for table in (problem.allowed, problem.preference):
         same &= (table == table[:, atom, None]).all(axis=0)
     return np.asarray(same)
 
 
 def _apart(matrix: FloatArray, atom: int, others: IntArray) -> FloatArray:
-    """Return by how much a symmetric matrix changes where an atom and another change places."""
+    """Return the largest change in a symmetric matrix when an atom and another are exchanged."""
     apart = np.abs(matrix[others] - matrix[atom])
     apart[:, atom] = 0.0
     apart[np.arange(len(others)), others] = 0.0
@@ -118,7 +123,7 @@ def _apart(matrix: FloatArray, atom: int, others: IntArray) -> FloatArray:
 def _list_patterns(problem: RoomProblem, type_of: IntArray) -> Groups | None:
     """Return every pattern in every kind of room, as a group of the first atoms of its types.
 
-    None where they are too many.
+    Return None if there are too many patterns.
     """
     order = np.argsort(type_of, kind="stable")
     start = np.searchsorted(type_of[order], np.arange(type_of.max(initial=-1) + 2))
@@ -170,79 +175,49 @@ def _extend(
     return np.concatenate(longer) if longer else np.empty((0, groups.shape[1] + 1), dtype=np.int64)
 
 
-class _Programme:
-    """How often each pattern is used, and how many atoms of each type are left out."""
+def _solve(
+    problem: RoomProblem,
+    type_of: IntArray,
+    patterns: Groups,
+    gap: float,
+    clock: SearchClock,
+    seconds: float,
+) -> tuple[IntArray, float, bool]:
+    """Return the uses of each pattern (g,), a bound, and whether the solution is optimal.
 
-    def __init__(
-        self, problem: RoomProblem, type_of: IntArray, patterns: Groups, penalty: float
-    ) -> None:
-        members, kind, row = patterns
-        self._n_patterns = len(kind)
-        n_types, t = int(type_of.max(initial=-1)) + 1, problem.n_kinds
-        amount = np.bincount(type_of, minlength=n_types)
-        sizes = problem.sizes[np.unique(type_of, return_index=True)[1]]
-        costs = -np.concatenate((problem.group_values(members, kind, row), -penalty * sizes))
-        n = problem.n_atoms  # groups and atoms left out, at most
-        size = n * float(np.abs(costs).max(initial=0.0))
-        self._allowance = TOLERANCE * n + sum_allowance(n, size)
-        model = _quiet_solver()
-        lower = np.concatenate((amount, np.full(t, -highspy.kHighsInf)))
-        upper = np.concatenate((amount, problem.count)).astype(np.float64)
-        none = np.empty(0, dtype=np.int32)
-        model.addRows(n_types + t, lower, upper, 0, none, none, np.empty(0))
-        held = np.zeros((len(costs), n_types + t), dtype=np.int64)
-        group, place = np.nonzero(members >= 0)
-        np.add.at(held, (group, type_of[members[group, place]]), 1)
-        held[np.arange(len(kind)), n_types + kind] = 1
-        held[np.arange(len(kind), len(costs)), np.arange(n_types)] = 1
-        column, index = np.nonzero(held)
-        first = np.searchsorted(column, np.arange(len(costs))).astype(np.int32)
-        most = np.full(len(costs), float(problem.n_atoms))
-        entries = held[column, index].astype(np.float64)
-        model.addCols(
-            *(len(costs), costs, np.zeros(len(costs)), most),
-            *(len(index), first, index.astype(np.int32), entries),
-        )
-        whole = np.full(len(costs), highspy.HighsVarType.kInteger)
-        model.changeColsIntegrality(len(costs), np.arange(len(costs), dtype=np.int32), whole)
-        self._model = model
-
-    def solve(
-        self, gap: float, seconds: float, should_stop: StopCallback
-    ) -> tuple[IntArray, float, bool]:
-        """Return how often each pattern is used (g,), a bound, and whether it is the best use."""
-        model = self._model
-        model.setOptionValue("mip_rel_gap", gap)
-        model.setOptionValue("time_limit", min(seconds, 1e6))
-
-        def look(event: object) -> None:
-            if should_stop():
-                event.interrupt()  # type: ignore[attr-defined]
-
-        model.cbMipInterrupt.subscribe(look)
-        model.run()
-        found = model.getInfo()
-        bound = -float(found.mip_dual_bound) + self._allowance
-        if found.primal_solution_status != 2:
-            return np.zeros(self._n_patterns, dtype=np.int64), bound, False
-        used = np.rint(np.array(model.getSolution().col_value)[: self._n_patterns])
-        return used.astype(np.int64), bound, bool(found.mip_gap <= BEST)
-
-
-def _quiet_solver() -> highspy.Highs:
-    model = highspy.Highs()  # type: ignore[no-untyped-call]
-    model.setOptionValue("output_flag", False)
-    model.setOptionValue("threads", 1)
-    model.setOptionValue("random_seed", 1)
-    model.setOptionValue("mip_abs_gap", 1e-9)
-    model.setOptionValue("mip_feasibility_tolerance", 1e-9)
-    model.setOptionValue("primal_feasibility_tolerance", TOLERANCE)
-    model.setOptionValue("dual_feasibility_tolerance", TOLERANCE)
-    return model
+    The columns are patterns, then the atoms of each type that are left out.
+    """
+    members, kind, row = patterns
+    n_types, t = int(type_of.max(initial=-1)) + 1, problem.n_kinds
+    amount = np.bincount(type_of, minlength=n_types)
+    penalty = problem.penalty[np.unique(type_of, return_index=True)[1]]
+    worth = np.concatenate((problem.group_values(members, kind, row), -penalty))
+    held = np.zeros((n_types + t, len(worth)))
+    group, place = np.nonzero(members >= 0)
+    np.add.at(held, (type_of[members[group, place]], group), 1.0)
+    held[n_types + kind, np.arange(len(kind))] = 1.0
+    held[np.arange(n_types), np.arange(len(kind), len(worth))] = 1.0
+    lower = np.concatenate((amount, np.full(t, -np.inf)))
+    upper = np.concatenate((amount, problem.count)).astype(np.float64)
+    columns: tuple[FloatArray, FloatArray] = (
+        np.zeros(len(worth)),
+        np.full(len(worth), float(problem.n_atoms)),
+    )
+    whole = np.ones(len(worth), dtype=bool)
+    options = {"mip_rel_gap": gap, **EXACT}
+    matrix = csc_array(held)
+    found = maximise(worth, matrix, (lower, upper), columns, whole, clock, seconds, options)
+    n = problem.n_atoms  # groups and atoms left out, at most
+    size = n * float(np.abs(worth).max(initial=0.0))
+    bound = found.bound + TOLERANCE * n + sum_allowance(n, size)
+    if found.values is None:
+        return np.zeros(len(kind), dtype=np.int64), bound, False
+    used = np.rint(found.values[: len(kind)]).astype(np.int64)
+    return used, bound, found.mip_gap <= BEST
 
 
 def _seat(type_of: IntArray, patterns: Groups, counts: IntArray) -> Groups:
-    """Give every use of a pattern atoms of its own."""
+    """Assign different atoms to every use of a pattern."""
     members, kind, row = (np.repeat(part, counts, axis=0) for part in patterns)
     group, place = np.nonzero(members >= 0)
     types = type_of[members[group, place]]

@@ -1,4 +1,4 @@
-"""Students who must share a room, as one atom each."""
+"""Joining students who must share a room into one atom each."""
 
 from collections.abc import Iterable
 
@@ -29,9 +29,9 @@ def join_students(n_students: int, groups: Iterable[tuple[int, ...]]) -> IntArra
 
 
 def sum_over_atoms(matrix: FloatArray, atom_of: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Return sums of a symmetric matrix over pairs of atoms (a, a), diagonal 0, and inside atoms.
+    """Return sums of a symmetric matrix over pairs of atoms (a, a), diagonal 0, and within atoms.
 
-    The diagonal of the matrix is not read; -inf stays -inf.
+    The diagonal of the matrix is ignored; -inf stays -inf.
     """
     n_atoms = int(atom_of.max(initial=-1)) + 1
     plain = matrix.copy()

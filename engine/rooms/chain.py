@@ -1,4 +1,4 @@
-"""How likely people share a room: frequencies over placements drawn by a Markov chain."""
+"""Probabilities of sharing a room: frequencies over placements drawn by a Markov chain."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ from engine.rooms.formulation import Attributes, formulate
 from engine.rooms.seating import seat_atoms
 
 CHAINS = 4
-BATCH = 20  # sweeps between two looks at who shares
+BATCH = 20  # sweeps in a batch
 FIRST_BATCHES = 16
 AGREEMENT = 1.1  # Gelman and Rubin's ratio below which chains have mixed
 MAX_BATCHES = 4_000
@@ -24,15 +24,15 @@ MAX_BATCHES = 4_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SharedRooms:
-    """How often pairs of students share a room when placements are drawn at random.
+    """Frequencies with which pairs of students share a room in randomly drawn placements.
 
     Parameters
     ----------
     pairs : ndarray, shape (p, 2)
     probabilities, standard_errors : ndarray, shape (p,)
-        The error is that of the simulation, from the spread between chains and batches.
-    sweeps : int, of each of the chains; a sweep proposes as many exchanges as there are beds.
-    has_mixed : bool, whether chains from opposite starts agree; without it the errors mean little.
+        The errors are those of the simulation, from the spread between chains and batches.
+    sweeps : int, of each chain; a sweep proposes as many exchanges as there are beds.
+    has_mixed : bool, whether chains from opposite starts agree; otherwise the errors mean little.
     """
 
     pairs: IntArray
@@ -43,7 +43,7 @@ class SharedRooms:
 
 
 class RoomChain:
-    """One chain of placements with P ~ exp(value), each way to fill the beds counted."""
+    """Markov chain of placements with P ~ exp(value), each assignment of beds counted."""
 
     def __init__(self, exchange: Exchange, room_of: IntArray, rng: np.random.Generator) -> None:
         problem = exchange.problem
@@ -65,14 +65,14 @@ class RoomChain:
         self.value = 0.0
 
     def room_of(self, n_atoms: int) -> IntArray:
-        """Return the room of every atom now, -1 for those outside."""
+        """Return the current room of every atom, -1 for atoms without a room."""
         out = np.full(n_atoms, -1, dtype=np.int64)
         there = self.bed >= 0
         out[self.bed[there]] = self._room_of_bed[there]
         return out
 
     def run(self, sweeps: int, factor: float = 1.0) -> None:
-        """Advance; ``factor`` multiplies the value in the exponent."""
+        """Advance the chain; ``factor`` multiplies the value in the exponent."""
         count = len(self._movable)
         if count < 2:
             return
@@ -109,17 +109,17 @@ def share_probabilities(
 
     Parameters
     ----------
-    scores : ndarray, shape (n, n), nats, times the calibration where there is one.
-    room : ndarray, shape (n,), a placement under the rules, where half of the chains start.
-    pairs : ndarray, shape (p, 2), default those who share a room in the placement.
-    standard_error : float, stop when the largest is below.
+    scores : ndarray, shape (n, n), nats, times the calibration if there is one.
+    room : ndarray, shape (n,), a placement under the rules, from which half of the chains start.
+    pairs : ndarray, shape (p, 2), default the pairs who share a room in the placement.
+    standard_error : float, stop when the largest error is below this.
     max_seconds : float
 
     Notes
     -----
-    Chains start from the placement and from draws under scores of nearly nothing; locked people
-    stay in the room that they have, and those without a room without. Errors come from the means of
-    batches in each chain (Geyer 1992).
+    Chains start from the placement and from draws under scores close to zero. Locked people keep
+    their room, and people without a room stay without. Errors come from the means of batches in
+    each chain (Geyer 1992). Without pairs nothing is drawn.
 
     Examples
     --------
@@ -137,8 +137,10 @@ def share_probabilities(
     pairs = roommate_pairs(room) if pairs is None else np.asarray(pairs, dtype=np.int64)
     if pairs.ndim != 2 or pairs.shape[1] != 2:
         raise InvalidProblemError(f"pairs: expected shape (any, 2), received {pairs.shape}.")
+    if not len(pairs):
+        return SharedRooms(pairs, np.empty(0), np.empty(0), 0, has_mixed=True)
     formulation = formulate(scores, attributes or {}, rooms, rules)
-    exchange = Exchange(formulation.problem, 1.0)
+    exchange = Exchange(formulation.problem)
     start = seat_atoms(exchange, formulation, np.asarray(room, dtype=np.int64))
     chains = [RoomChain(exchange, start, child) for child in rng.spawn(CHAINS)]
     for chain in chains[::2]:
@@ -176,7 +178,7 @@ class _Tally:
 
     @property
     def n_batches(self) -> int:
-        """Batches so far."""
+        """Number of batches so far."""
         return len(self._shares)
 
     def add(self, chains: list[RoomChain], ends: IntArray, n_atoms: int) -> None:
@@ -190,31 +192,31 @@ class _Tally:
         self._shares.append(shares / BATCH)
 
     def means(self) -> FloatArray:
-        """Return the share of each pair."""
+        """Return the share of sweeps in which each pair shares a room."""
         if not self._shares:
             return np.full(self._n_pairs, np.nan)
         return np.asarray(np.mean(self._shares, axis=(0, 1)))
 
     def errors(self) -> FloatArray:
-        """Return standard errors: the larger of between batches and between chains."""
+        """Return standard errors: the larger of the errors between batches and between chains."""
         if self.n_batches < FIRST_BATCHES:
             return np.full(self._n_pairs, np.inf)
         kept = np.array(self._shares[-(self.n_batches // 8) * 8 :])
-        long = kept.reshape(8, -1, *kept.shape[1:]).mean(axis=1)  # eight long batches a chain
+        long = kept.reshape(8, -1, *kept.shape[1:]).mean(axis=1)  # eight long batches per chain
         batches = long.reshape(-1, self._n_pairs)
         within = batches.std(axis=0, ddof=1) / np.sqrt(len(batches))
         chains = kept.mean(axis=0)
         between = chains.std(axis=0, ddof=1) / np.sqrt(len(chains))
-        # Pairs that were never seen apart or together still are uncertain: the rule of three.
+        # Pairs that were always or never together are uncertain too: the rule of three.
         floor = 1.0 / (3.0 * CHAINS * self.n_batches)
         return np.asarray(np.maximum(np.maximum(within, between), floor))
 
     def has_mixed(self) -> bool:
-        """Whether as many pairs of the placement hold in chains from either start."""
+        """Return True if chains from either start keep equally many pairs of the placement."""
         if self.n_batches < FIRST_BATCHES:
             return False
         shares = np.array(self._shares)
-        agree = shares.sum(axis=2)  # pairs of the placement that hold: high from it, low from noise
+        agree = shares.sum(axis=2)  # kept pairs of the placement: many from it, few from noise
         within = agree.var(axis=0, ddof=1).mean()
         between = agree.mean(axis=0).var(ddof=1)
         if within == 0.0:

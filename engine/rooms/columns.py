@@ -1,4 +1,4 @@
-"""Groups found so far, each with the kind of room it takes: the columns of the master."""
+"""Groups found so far, with the kind of room each takes: the columns of the master."""
 
 import numpy as np
 
@@ -8,10 +8,10 @@ from engine.rooms.problem import LARGEST_ROOM, Groups, RoomProblem
 
 
 class Columns:
-    """A growing list of different groups.
+    """Growing list of distinct groups.
 
     ``members`` (g, 8) atoms, ascending, padded with -1; ``kind`` (g,); ``row`` (g,) the room that
-    some of them stay in, or -1; ``value`` (g,) what the group is worth there.
+    some of them stay in, or -1; ``value`` (g,) the value of the group there.
     """
 
     def __init__(self, problem: RoomProblem) -> None:
@@ -27,7 +27,7 @@ class Columns:
         return len(self.kind)
 
     def add(self, members: IntArray, kind: IntArray, row: IntArray) -> int:
-        """Add the groups that are new; return how many were."""
+        """Add the groups that are new; return the number added."""
         members = pad(members)
         keys = np.column_stack((members, kind, row)).astype(np.int32)
         fresh = np.zeros(len(keys), dtype=bool)
@@ -44,28 +44,28 @@ class Columns:
         return len(kind)
 
     def among(self, chosen: IntArray) -> Groups:
-        """Return members, kinds and rows of some groups."""
+        """Return members, kinds and rows of the chosen groups."""
         return self.members[chosen], self.kind[chosen], self.row[chosen]
 
     def without(self, is_taken: BoolArray) -> "Columns":
-        """Return the groups of which no atom is taken."""
+        """Return the groups without any taken atom."""
         free = ~np.append(is_taken, False)[self.members].any(axis=1)
         rest = Columns(self._problem)
         rest.add(self.members[free], self.kind[free], self.row[free])
         return rest
 
     def reduced_values(self, prices: Prices) -> FloatArray:
-        """Return what every group is worth above the prices of its atoms, kind and room."""
+        """Return the value of every group less the prices of its atoms, kind and room."""
         return np.asarray(self.value - prices.of_groups(self.members, self.kind, self.row))
 
     def best(self, prices: Prices, per_atom: int) -> "Columns":
-        """Return the columns that are among the best few of one of their atoms at given prices."""
+        """Return the columns that are among the best ``per_atom`` of one of their atoms."""
         reduced = self.reduced_values(prices)
         order = np.argsort(-reduced, kind="stable")
         members = self.members[order]
         column, place = np.nonzero(members >= 0)
         atoms = members[column, place]
-        by_atom = np.argsort(atoms, kind="stable")  # within an atom the best first
+        by_atom = np.argsort(atoms, kind="stable")  # best first within an atom
         first = np.searchsorted(atoms[by_atom], np.arange(self._problem.n_atoms))
         rank = np.arange(len(atoms)) - first[atoms[by_atom]]
         chosen = order[np.unique(column[by_atom[rank < per_atom]])]

@@ -1,38 +1,28 @@
-"""Whether rules leave somebody without a bed when who may share with whom is looked at too."""
+"""Proof that rules leave somebody without a bed, given also the pairs who may not share."""
 
 from dataclasses import replace
 
 import numpy as np
 
-from engine.core.progress import StopCallback
 from engine.crf.room_rules import RoomRules
 from engine.crf.rooms import Rooms
 from engine.rooms.clock import SearchClock
 from engine.rooms.formulation import Attributes, formulate
-from engine.rooms.search import Search
+from engine.rooms.search import CLOSE, search_beds
 
-SECONDS = 2.0  # for one set of rules
-CLOSE = 1e-6
+SECONDS = 2.0  # counted seconds, for one set of rules
 
 
 def leaves_somebody_out(
-    n: int, attributes: Attributes, rooms: Rooms, rules: RoomRules, should_stop: StopCallback
+    n: int, attributes: Attributes, rooms: Rooms, rules: RoomRules, clock: SearchClock
 ) -> bool:
-    """Return whether it is proved that no placement gives everybody a bed.
+    """Return True if it is proved that no placement gives everybody a bed.
 
-    Nobody scores anything, wishes add nothing, and each person who is left out costs one: the bound
-    of the search says how many there are at least. False also where a few seconds were not enough.
+    Scores and wishes are zero, and each person left out has a cost: the search's bound gives the
+    least number of people left out. Returns False also if the budget was not enough.
     """
     musts = tuple(request for request in rules.requests if request.is_must)
     hard = replace(rules, requests=musts, preferences=(), alike=())
     problem = formulate(np.zeros((n, n)), attributes, rooms, hard).problem
-    search = Search(
-        problem,
-        penalty=1.0,
-        gap=CLOSE,
-        rng=np.random.default_rng(0),
-        clock=SearchClock(SECONDS, should_stop),
-        report=lambda sentence, value, bound: None,
-    )
-    search.run()
-    return search.best.bound < -CLOSE
+    found = search_beds(problem, None, np.random.default_rng(0), clock.child(SECONDS))
+    return found.best.bound < -CLOSE

@@ -1,7 +1,7 @@
-"""Cuts: of any three atoms, at most one group holds two or more.
+"""Subset-row cuts: of any three atoms, at most one group holds two or more.
 
-Mixtures of groups break this where three groups overlap in a ring, each used by half. A cut has a
-price of its own, which every group with two or all three of its atoms pays once.
+Mixtures of groups violate this where three groups overlap in a ring, each used by half. Every cut
+has a price, which each group with two or three of its atoms pays once.
 
 References
 ----------
@@ -16,13 +16,13 @@ from scipy.sparse import csr_array
 from engine.core.arguments import FloatArray, IntArray
 
 NONE: IntArray = np.empty((0, 3), dtype=np.int64)
-VIOLATED = 0.02  # by how much at least
-CUTS_AN_ATOM = 3  # in one round
-USED = 1e-4  # share of a group below which it is not looked at
+VIOLATED = 0.02  # smallest violation of a cut that is added
+CUTS_AN_ATOM = 3  # per atom, in one round
+USED = 1e-4  # share below which a group is ignored
 
 
 def payers(cuts: IntArray, members: IntArray, n_atoms: int) -> tuple[IntArray, IntArray]:
-    """Return pairs of a cut and a group that holds two of its atoms or more, each shape (k,).
+    """Return pairs of a cut and a group that holds two or more of its atoms, each shape (k,).
 
     ``cuts`` (c, 3), ``members`` (g, 8) padded with -1.
     """
@@ -38,13 +38,13 @@ def payers(cuts: IntArray, members: IntArray, n_atoms: int) -> tuple[IntArray, I
 
 
 def charges(cuts: IntArray, prices: FloatArray, members: IntArray, n_atoms: int) -> FloatArray:
-    """Return what each group pays for cuts, shape (g,)."""
+    """Return the price that each group pays for cuts, shape (g,)."""
     cut, group = payers(cuts, members, n_atoms)
     return np.bincount(group, weights=prices[cut], minlength=len(members)).astype(np.float64)
 
 
 def violated_cuts(members: IntArray, shares: FloatArray, n_atoms: int) -> IntArray:
-    """Return cuts that a mixture breaks, most broken first, a few an atom; shape (c, 3).
+    """Return cuts that a mixture violates, most violated first, a few per atom; shape (c, 3).
 
     ``members`` (g, 8) and ``shares`` (g,) of the mixture.
     """

@@ -1,11 +1,11 @@
-"""Dive: fix the groups that the mixture uses most, solve again, and so on to a whole placement."""
+"""Dive: fix the groups that the mixture uses most, and solve again until all are placed."""
 
 from collections.abc import Callable
 
 import numpy as np
 
 from engine.core.arguments import BoolArray, FloatArray, IntArray
-from engine.core.progress import StopCallback
+from engine.rooms.clock import SearchClock
 from engine.rooms.closing import solve_whole
 from engine.rooms.columns import Columns
 from engine.rooms.cuts import NONE, charges
@@ -15,52 +15,50 @@ from engine.rooms.prices import Prices
 from engine.rooms.pricing import Pricer
 from engine.rooms.problem import Groups, RoomProblem
 
-SURE = 0.95  # a share from which a group is as good as chosen
+SURE = 0.95  # share from which a group counts as chosen
 
-CORNER = 300  # atoms left at which the simplex method is quicker than the interior point
-STEP = 0.15  # share of the groups fixed at least in one step
-TAIL = 90  # atoms left that are placed by one integer programme
-TAIL_GROUPS = 3_000  # in it at most
-TAIL_SHARE = 0.1  # of what they are worth: by how much groups may miss their prices, at first
-TAIL_TRIES = 8  # each with half of that; beyond, prices are so low that none would do
-TAIL_SECONDS = 5.0
-LEAST_WORTH = 1e-7  # above the prices, of a group that a dive meets
-MAX_SECONDS = 120.0  # of one solve
+CORNER = 300  # remaining atoms at which the simplex method is faster than the interior point
+STEP = 0.15  # least share of the groups fixed in one step
+TAIL = 90  # remaining atoms that one integer programme places
+TAIL_GROUPS = 3_000  # largest number of groups in that programme
+TAIL_SHARE = 0.1  # of the master's value: how far groups may violate their prices, at first
+TAIL_TRIES = 8  # each with half the share; lower shares admit no group
+TAIL_SECONDS = 5.0  # counted seconds
+LEAST_WORTH = 1e-7  # least value above the prices of a group that a dive adds
 
 
 def dive(
     problem: RoomProblem,
     columns: Columns,
-    penalty: float,
     find_groups: Callable[[BoolArray, Prices], Groups],
-    should_stop: StopCallback,
+    clock: SearchClock,
     cuts: IntArray = NONE,
 ) -> Groups:
-    """Return members, kinds and rows of groups that fit together; some atoms may be in none.
+    """Return members, kinds and rows of groups that fit together; some atoms may be in no group.
 
-    ``columns`` are what the dive begins with; those that it meets are added. Each step is a master
-    of its own over what is left: few atoms and groups, so that the last steps cost nothing.
-    ``cuts`` (c, 3) are needed while none of their atoms is taken: then the atoms' rows imply them.
-    ``find_groups(is_taken, prices)`` prices more for the atoms that are left.
+    ``columns`` are the first columns of the dive, which adds those that it finds. Each step has its
+    own master over the remaining atoms and groups, so that the last steps cost almost nothing.
+    ``cuts`` (c, 3) are used while none of their atoms is taken: then the atoms' rows imply them.
+    ``find_groups(is_taken, prices)`` prices more groups for the remaining atoms.
     """
     is_taken = np.zeros(problem.n_atoms, dtype=bool)
     fixed: list[Groups] = [columns.among(np.empty(0, dtype=np.int64))]
-    while not is_taken.all() and not should_stop():
+    while not is_taken.all() and not clock.is_over():
         left = _left(problem, is_taken, fixed)
         open_ = columns.without(is_taken)
         is_small = bool(left.atoms.sum() <= CORNER)
-        master = Master(problem, open_, penalty, left, cuts[~is_taken[cuts].any(axis=1)])
+        master = Master(problem, open_, clock, left, cuts[~is_taken[cuts].any(axis=1)])
         master.add_new_columns()
-        if not master.solve(MAX_SECONDS, should_stop, at_corner=is_small):
+        if not master.solve(at_corner=is_small):
             break
         found = _worthy(problem, find_groups(is_taken, master.prices()), master)
         columns.add(*found)
         if open_.add(*found):
             master.add_new_columns()
-            if not master.solve(MAX_SECONDS, should_stop, at_corner=is_small):
+            if not master.solve(at_corner=is_small):
                 break
         if left.atoms.sum() <= TAIL:
-            last = _fill_the_rest(problem, left, master, penalty, should_stop)
+            last = _fill_the_rest(problem, left, master, clock)
             if last is not None:
                 fixed.append(last)
                 break
@@ -74,7 +72,7 @@ def dive(
 
 
 def _worthy(problem: RoomProblem, found: Groups, master: Master) -> Groups:
-    """Return those of the groups that are worth their prices and what cuts charge them."""
+    """Return the groups whose values exceed their prices and the charges of cuts."""
     if not len(master.cuts):
         return found
     members, kind, row = found
@@ -85,25 +83,25 @@ def _worthy(problem: RoomProblem, found: Groups, master: Master) -> Groups:
 
 
 def _fill_the_rest(
-    problem: RoomProblem, left: Left, master: Master, penalty: float, should_stop: StopCallback
+    problem: RoomProblem, left: Left, master: Master, clock: SearchClock
 ) -> Groups | None:
-    """Place the last atoms at best, among the groups that prices leave possible; None if too late.
+    """Place the last atoms optimally, among the groups that prices allow; None if out of time.
 
-    What a dive loses it loses at its end, where a group that is fixed leaves no choice to others.
+    A dive loses most at its end, where a fixed group leaves no choice to the others.
     """
     atoms = np.flatnonzero(left.atoms)
     part = restrict(problem, atoms, left.count, np.flatnonzero(left.rows > 0.0))
     prices = master.prices()
     prices = Prices(prices.atoms[atoms], prices.kinds, prices.rows)
-    pricer = Pricer(part, room_for=TAIL_GROUPS)
+    pricer = Pricer(part, clock, room_for=TAIL_GROUPS)
     for share in TAIL_SHARE / 2.0 ** np.arange(TAIL_TRIES):
         shortfall = max(share * abs(master.value), LEAST_WORTH)
-        groups = pricer.all_within(prices, shortfall, should_stop)
-        if groups is not None or should_stop():
+        groups = pricer.all_within(prices, shortfall)
+        if groups is not None or clock.is_over():
             break
     if groups is None:
         return None
-    chosen, _ = solve_whole(part, groups, penalty, TAIL_SECONDS)
+    chosen, _ = solve_whole(part, groups, clock, TAIL_SECONDS)
     if not len(chosen):
         return None
     members, kind, row = (column[chosen] for column in groups)
@@ -119,7 +117,7 @@ def _left(problem: RoomProblem, is_taken: BoolArray, fixed: list[Groups]) -> Lef
 
 
 def _next(columns: Columns, shares: FloatArray, is_taken: BoolArray) -> IntArray:
-    """Choose the sure groups, and at least a few of the most used, that do not overlap."""
+    """Choose the almost certain groups, and at least a few of the most used, without overlap."""
     padded = np.append(is_taken, False)
     open_ = np.flatnonzero((shares > 1e-6) & ~padded[columns.members].any(axis=1))
     order = open_[np.argsort(-shares[open_], kind="stable")]

@@ -1,4 +1,4 @@
-"""Doubles alone: a placement is a perfect matching, solved and proved by the matching oracle."""
+"""Rooms of two only: a perfect matching, solved and proved by the matching oracle."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from engine.rooms.problem import RoomProblem
 
 
 def is_matching(problem: RoomProblem) -> bool:
-    """Whether everybody lives in full doubles that no rule or wish tells apart."""
+    """Return True if everybody lives in full doubles that no rule or wish distinguishes."""
     open_ = problem.count > 0
     views = np.unique(problem.view[open_])
     liked = problem.preference[views]
@@ -25,7 +25,7 @@ def is_matching(problem: RoomProblem) -> bool:
 
 
 def solve_matching(problem: RoomProblem) -> tuple[IntArray, float] | None:
-    """Return the room of each atom, numbered kind by kind, and the bound; None if there is none."""
+    """Return the room of each atom, numbered kind by kind, and the bound; None without matching."""
     scores = problem.scores + problem.bonus if len(problem.bonus) else problem.scores
     try:
         matching = CompleteGraphMatcher().solve(scores)

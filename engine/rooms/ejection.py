@@ -1,4 +1,4 @@
-"""Ejection chains: beds for those left over, each taking the place of the next (Glover 1996)."""
+"""Ejection chains: beds for unplaced people, each taking the place of the next (Glover 1996)."""
 
 import numpy as np
 
@@ -6,17 +6,17 @@ from engine.core.arguments import BoolArray, IntArray
 from engine.core.progress import StopCallback
 from engine.rooms.exchange import Exchange
 
-MOST_LOOKED_AT = 4_000  # people whose place is tried, in the search for one chain
-ROOMS_EMPTIED = 40  # tried for people who are locked together
+MOST_LOOKED_AT = 4_000  # people whose place is tried in the search for one chain
+ROOMS_EMPTIED = 40  # rooms tried for people who are locked together
 
 
 def place_by_chains(
     exchange: Exchange, rng: np.random.Generator, should_stop: StopCallback
 ) -> None:
-    """Place whom a chain of displacements can place, in the exchange; large atoms first.
+    """Place the people for whom a chain of displacements exists; large atoms first.
 
-    A chain ends in a free bed. Where people who are locked together find none, the others of a room
-    are put out for them and placed by chains in turn.
+    A chain ends in a free bed. If people who are locked together find no chain, the residents of a
+    room are removed for them and placed by chains in turn.
     """
     if exchange.problem.must_fill:
         return  # a chain would leave and fill single beds
@@ -30,7 +30,7 @@ def place_by_chains(
 
 
 def _place(exchange: Exchange, atom: int) -> bool:
-    """Place one atom by a shortest chain; False, and nothing changed, where there is none."""
+    """Place one atom by a shortest chain; return False, and change nothing, if there is none."""
     chain = _chain(exchange, atom)
     if chain is None:
         return False
@@ -40,12 +40,12 @@ def _place(exchange: Exchange, atom: int) -> bool:
     exchange.move(atoms, rooms)
     if exchange.is_allowed():
         return True
-    exchange.move(atoms, before)  # two of the chain met in a room
+    exchange.move(atoms, before)  # two atoms of the chain met in a room
     return False
 
 
 def _chain(exchange: Exchange, atom: int) -> list[tuple[int, int]] | None:
-    """Return who goes where, breadth first; the last goes to free beds."""
+    """Return (atom, room) moves of a chain found breadth first; the last atom takes free beds."""
     can_end = _fits_free_beds(exchange)
     came_from = np.full(exchange.problem.n_atoms, -1, dtype=np.int64)
     waiting, looked_at = [atom], 0
@@ -68,7 +68,7 @@ def _chain(exchange: Exchange, atom: int) -> list[tuple[int, int]] | None:
 
 
 def _fits_free_beds(exchange: Exchange) -> BoolArray:
-    """Return which atoms some room has free beds for, shape (n,)."""
+    """Return which atoms fit in a room with free beds, shape (n,)."""
     fits = np.zeros(exchange.problem.n_atoms, dtype=bool)
     for room in exchange.rooms_with_free_beds():
         fits |= exchange.can_join(room)
@@ -78,7 +78,7 @@ def _fits_free_beds(exchange: Exchange) -> BoolArray:
 def _trace(
     exchange: Exchange, came_from: IntArray, first: int, last: int
 ) -> list[tuple[int, int]] | None:
-    """Return the chain from the last, who goes to free beds, back to the first."""
+    """Return the chain from the last atom, which takes free beds, back to the first."""
     path = [last]
     while path[-1] != first:
         path.append(int(came_from[path[-1]]))
@@ -95,7 +95,7 @@ def _trace(
 def _place_by_emptying(
     exchange: Exchange, atom: int, rng: np.random.Generator, should_stop: StopCallback
 ) -> None:
-    """Give people who are locked together a room; those who lived there move on by chains."""
+    """Give a room to people who are locked together; move its residents by chains."""
     problem = exchange.problem
     view = problem.view[exchange.kind_of_room]
     rooms = np.flatnonzero(

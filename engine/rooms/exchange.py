@@ -1,4 +1,4 @@
-"""Exchange search: better placements by swaps, moves, and assignments of one atom a room."""
+"""Exchange search: better placements by swaps, moves and assignments of one atom per room."""
 
 from typing import Any
 
@@ -8,22 +8,30 @@ from scipy.optimize import linear_sum_assignment
 from engine.core.arguments import BoolArray, FloatArray, IntArray
 from engine.core.progress import StopCallback, never_stop
 from engine.kernels.room_exchange import fill_tables, move_atoms, swap_while_better
+from engine.rooms.clock import SearchClock
 from engine.rooms.columns import pad
 from engine.rooms.problem import LARGEST_ROOM, Groups, RoomProblem
 
-NEVER = -1e7  # stands for -inf in sums that are later subtracted again
+NEVER = 1e7  # nats: minus this, or more if numbers are large, stands for -inf in sums
+PENALTIES_IN_NEVER = 64.0  # a room of 8 divides a pair's cost by 7, and several atoms may gain
+ENTRIES_IN_NEVER = 1024.0
+FLOOR = 1.0 / 16.0  # share of never: rooms above it are valid, rooms below it break a rule
 LEAST_GAIN = 1e-9
 ASSIGNED_TOGETHER = 250  # rooms
+SECONDS_A_SWAP = 2e-8  # measured: to evaluate one exchange, to check one room for one atom, and to
+SECONDS_A_ROOM = 5e-8  # assign one room to one atom
+SECONDS_AN_ASSIGNMENT = 1.2e-7
 
 
 class Exchange:
-    """A placement of every atom, in one of the rooms or outside, that exchanges improve.
+    """Placement of every atom, in one of the rooms or outside, improved by exchanges.
 
-    ``room_of`` (n,) numbers the rooms kind by kind; ``outside`` is the place of the unplaced.
+    ``room_of`` (n,) numbers the rooms kind by kind; ``outside`` is the place of unplaced atoms;
+    ``never`` stands for -inf, and sums below ``floor`` include it; ``clock`` counts the work.
     """
 
-    def __init__(self, problem: RoomProblem, penalty: float) -> None:
-        self.problem = problem
+    def __init__(self, problem: RoomProblem, clock: SearchClock | None = None) -> None:
+        self.problem, self.clock = problem, clock or SearchClock(None)
         self.kind_of_room = np.repeat(np.arange(problem.n_kinds), problem.count)
         self.outside = len(self.kind_of_room)
         self.row_of_room = np.full(self.outside, -1, dtype=np.int64)
@@ -33,8 +41,14 @@ class Exchange:
             self.row_of_room[first[kind] + taken[kind]] = row
             taken[kind] += 1
         self.capacity = np.append(problem.capacity[self.kind_of_room], problem.sizes.sum() + 1)
-        self._scores = np.maximum(problem.scores, NEVER)
-        self._likes = self._make_likes(penalty)
+        self.never = -max(
+            NEVER,
+            PENALTIES_IN_NEVER * float(problem.penalty.max(initial=0.0)),
+            ENTRIES_IN_NEVER * problem.largest_entry,
+        )
+        self.floor = FLOOR * self.never
+        self._scores = np.maximum(problem.scores, self.never)
+        self._likes = self._make_likes()
         n, rooms = problem.n_atoms, self.outside + 1
         self._sums = np.zeros((rooms, n))
         self._wishes = np.zeros((rooms, n) if len(problem.bonus) else (0, 0))
@@ -43,99 +57,108 @@ class Exchange:
         self.room_of = np.full(n, self.outside, dtype=np.int64)
         self._fill()
 
-    def _make_likes(self, penalty: float) -> FloatArray:
+    def _make_likes(self) -> FloatArray:
         problem = self.problem
         views = problem.view[self.kind_of_room]
         likes = np.empty((self.outside + 1, problem.n_atoms))
         here = problem.preference[views] + problem.own_bonus
-        likes[:-1] = np.where(problem.allowed[views], here, NEVER)
+        likes[:-1] = np.where(problem.allowed[views], here, self.never)
         room_of_row = np.empty(len(problem.row_kind), dtype=np.int64)
         mine = np.flatnonzero(self.row_of_room >= 0)
         room_of_row[self.row_of_room[mine]] = mine
         np.add.at(likes, (room_of_row[problem.stay_row], problem.stay_atom), problem.stay_refund)
-        likes[-1] = -penalty * problem.sizes
+        likes[-1] = -problem.penalty
         return likes
 
     @property
     def value(self) -> float:
-        """Total, penalties of the unplaced included."""
+        """Total value, including the penalties of unplaced atoms."""
         return float(self._worth(self._scored, self._liked, self._people).sum())
 
     @property
     def value_outside(self) -> float:
-        """What the unplaced add to the total: minus their penalties."""
+        """Contribution of unplaced atoms to the total: minus their penalties."""
         return float(self._likes[-1, self.room_of == self.outside].sum())
 
+    @property
+    def n_outside(self) -> tuple[int, int]:
+        """Number of people with needs without a room, and of all people without a room."""
+        out = self.room_of == self.outside
+        return int(self.problem.with_needs[out].sum()), int(self.problem.sizes[out].sum())
+
     def tables(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return scores (n, n), bonuses and likes (rooms, n) with finite numbers for never."""
+        """Return scores (n, n), bonuses and likes (rooms, n), with finite numbers for -inf."""
         return self._scores, self.problem.bonus, self._likes
 
     def state(self) -> tuple[Any, ...]:
-        """Return what ``weigh_exchanges`` reads, in its order."""
+        """Return the arguments of ``weigh_exchanges``, in order."""
         problem = self.problem
         given = (self._scores, problem.bonus, problem.own_score, problem.sizes, self._likes)
         tables = (self._sums, self._wishes, self._scored, self._liked, self._people)
         return (*given, self.capacity, self.room_of, *tables)
 
-    def swap_tables(self) -> tuple[Any, ...]:
-        """Return what ``swap_at_random`` reads and writes, in its order."""
+    def annealing_tables(self) -> tuple[Any, ...]:
+        """Return the last arguments of ``anneal_rooms``, in order; `start` must follow it."""
         problem = self.problem
         given = (self._scores, problem.bonus, problem.own_score, problem.sizes, self._likes)
-        tables = (self._sums, self._wishes, self._scored, self._liked, self._people)
         rest = (self.capacity, self.outside, problem.must_fill, self.room_of)
-        return (*given, *rest, *tables)
+        return (*given, *rest, self._scored, self._liked, self._people)
 
     def values_of(self, rooms: IntArray) -> FloatArray:
-        """Return what rooms are worth now."""
+        """Return the current values of rooms."""
         return self._worth(self._scored[rooms], self._liked[rooms], self._people[rooms])
 
     def start(self, room_of: IntArray) -> None:
-        """Begin from a placement."""
+        """Start from a given placement."""
         self.room_of = room_of.astype(np.int64).copy()
         self._fill()
 
     def place_greedily(self, rng: np.random.Generator) -> None:
-        """Put those who are outside, large atoms first, wherever the total rises most."""
+        """Place unplaced atoms, large ones first, wherever the total rises most."""
         problem = self.problem
         waiting = np.flatnonzero(self.room_of == self.outside)
         order = rng.permutation(waiting)
         freedom = problem.allowed[problem.view].sum(axis=0)[order]
         order = order[np.lexsort((freedom, -problem.sizes[order]))]
         for atom in order:
-            gain = self._gains_of_joining(int(atom))
+            gain = self.gains_of_joining(int(atom))
             room = int(np.argmax(gain))
-            if gain[room] > NEVER / 2:
+            if gain[room] > self.floor:  # a broken rule costs a room of 8 a seventh
                 self.move(np.array([atom]), np.array([room]))
         if problem.must_fill:
-            self._empty_rooms_with_free_beds()
+            self.empty_rooms_with_free_beds()
 
-    def _empty_rooms_with_free_beds(self) -> None:
+    def empty_rooms_with_free_beds(self) -> None:
+        """Remove everybody who does not live in a full room."""
         short = self._people < self.capacity
         atoms = np.flatnonzero(short[self.room_of] & (self.room_of != self.outside))
         self.move(atoms, np.full(len(atoms), self.outside))
 
     def rooms_with_free_beds(self) -> IntArray:
-        """Return rooms that are not full."""
+        """Return the rooms that are not full."""
         return np.flatnonzero(self._people[:-1] < self.capacity[:-1])
 
     def can_join(self, room: int) -> BoolArray:
-        """Return which atoms could join a room as it is, shape (n,)."""
+        """Return which atoms could join a room in its current state, shape (n,)."""
         sizes = self.problem.sizes
+        self.clock.charge(SECONDS_A_SWAP * len(sizes))
         fits = self._people[room] + sizes <= self.capacity[room]
-        fits &= (self._likes[room] > NEVER / 2) & (self._sums[room] > NEVER / 2)
+        fits &= (self._likes[room] > self.floor) & (self._sums[room] > self.floor)
         return np.asarray(fits & (self.room_of != room))
 
     def can_replace(self, atom: int) -> BoolArray:
-        """Return which atoms' places in their rooms an atom could take, shape (n,)."""
+        """Return which atoms' places an atom could take, shape (n,)."""
         sizes, rooms = self.problem.sizes, self.room_of
+        self.clock.charge(SECONDS_A_ROOM * len(sizes))
         fits = self._people[rooms] + sizes[atom] - sizes <= self.capacity[rooms]
-        fits &= self._likes[rooms, atom] > NEVER / 2
-        fits &= self._sums[rooms, atom] - self._scores[atom] > NEVER / 2
+        fits &= self._likes[rooms, atom] > self.floor
+        fits &= self._sums[rooms, atom] - self._scores[atom] > self.floor
         return np.asarray(fits & (rooms != self.outside) & (rooms != rooms[atom]))
 
-    def _gains_of_joining(self, atom: int) -> FloatArray:
-        """What each room would gain by one more atom; very low where it does not fit."""
+    def gains_of_joining(self, atom: int) -> FloatArray:
+        """Return each room's gain from one more atom, -inf where the atom does not fit."""
         own = self.problem.own_score[atom]
+        self.clock.charge(SECONDS_A_ROOM * len(self.capacity))
         wish = self._wishes[:, atom] if len(self._wishes) else 0.0
         size = self.problem.sizes[atom]
         scored = self._scored + self._sums[:, atom] + own
@@ -146,8 +169,9 @@ class Exchange:
         return gain
 
     def swap(self, rng: np.random.Generator) -> float:
-        """Give every atom its best exchange once; return the gain."""
-        problem = self.problem
+        """Give every atom its best exchange once, in a random order; return the gain."""
+        problem, n = self.problem, self.problem.n_atoms
+        self.clock.charge(SECONDS_A_SWAP * n * (n + len(self.capacity)))
         gain: float = swap_while_better(
             self._scores,
             problem.bonus,
@@ -155,7 +179,7 @@ class Exchange:
             problem.sizes,
             self._likes,
             self.capacity,
-            rng.permutation(problem.n_atoms),
+            rng.permutation(n),
             self.outside,
             problem.must_fill,
             LEAST_GAIN,
@@ -169,18 +193,52 @@ class Exchange:
         return gain
 
     def reassign(self, rng: np.random.Generator) -> float:
-        """Take one person from every room and one of the free beds, assign them again at best.
+        """Take one person or a free bed from every room, and assign them again optimally.
 
-        Rooms exchange among a few hundred at a time: an assignment's time is the cube of its size.
+        Rooms exchange in parts of a few hundred: the time of an assignment is the cube of its size.
         """
         rooms, atoms = self._draw_one_a_room(rng)
         order = rng.permutation(len(rooms))
         parts = np.array_split(order, max(1, -(-len(order) // ASSIGNED_TOGETHER)))
         return sum(self._reassign(rooms[part], atoms[part]) for part in parts if len(part) > 1)
 
+    def assign_rooms(self) -> float:
+        """Give every group the room that is best for all groups together; return the gain.
+
+        Groups stay as they are. Choices of hall, needs and moves decide, which exchanges of single
+        people hardly improve.
+        """
+        problem = self.problem
+        order = np.argsort(self.room_of, kind="stable")
+        order = order[self.room_of[order] < self.outside]
+        rooms, start = np.unique(self.room_of[order], return_index=True)
+        if not len(rooms) or not self.is_allowed():
+            return 0.0
+        people = self._people[rooms]
+        fits = self.capacity[: self.outside] >= people[:, np.newaxis]
+        if problem.must_fill:
+            fits = self.capacity[: self.outside] == people[:, np.newaxis]
+        likes = np.add.reduceat(self._likes[:-1, order], start, axis=1).T
+        likes = np.where(fits, np.maximum(likes, self.never), 2.0 * self.never)
+        self.clock.charge(SECONDS_AN_ASSIGNMENT * likes.size)
+        chosen = linear_sum_assignment(likes, maximize=True)[1]
+        here = np.arange(len(rooms))
+        change = float(likes[here, chosen].sum() - likes[here, rooms].sum())
+        if change <= LEAST_GAIN:
+            return 0.0
+        room_of = self.room_of.copy()
+        room_of[order] = np.repeat(chosen, np.diff(np.append(start, len(order))))
+        before, gone = self.value, self.room_of.copy()
+        self.start(room_of)
+        if not (self.is_allowed() and self.value > before):
+            self.start(gone)
+            return 0.0
+        return self.value - before
+
     def _reassign(self, rooms: IntArray, atoms: IntArray) -> float:
         problem = self.problem
         present = np.flatnonzero(atoms >= 0)
+        self.clock.charge(SECONDS_AN_ASSIGNMENT * len(atoms) * len(present))
         people = self._people[rooms].copy()
         scored, liked = self._scored[rooms].copy(), self._liked[rooms].copy()
         taken, own = atoms[present], problem.own_score[atoms[present]]
@@ -200,7 +258,7 @@ class Exchange:
         scale = np.where(people > 0, 1.0 / np.maximum(people, 1), 0.0)
         gain = (scored[:, np.newaxis] + sums + own) * scale[:, np.newaxis] + likes
         gain += (liked - left)[:, np.newaxis]
-        chosen = linear_sum_assignment(np.maximum(gain.T, NEVER), maximize=True)[1]
+        chosen = linear_sum_assignment(np.maximum(gain.T, self.never), maximize=True)[1]
         change = float(gain[chosen, np.arange(len(taken))].sum() - gain[diagonal].sum())
         if change <= LEAST_GAIN:
             return 0.0
@@ -209,7 +267,7 @@ class Exchange:
         return change
 
     def _draw_one_a_room(self, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-        """Draw rooms with an atom of one person each, or, with room to spare, none (-1)."""
+        """Draw one atom of one person from each room, or -1 for a free bed."""
         problem = self.problem
         lone = np.flatnonzero(problem.sizes == 1)
         order = rng.permutation(lone)
@@ -227,7 +285,7 @@ class Exchange:
         return rooms[keep], atoms[keep]
 
     def groups(self) -> Groups:
-        """Return the groups of now: members (g, 8), kinds and rows (g,)."""
+        """Return the current groups: members (g, 8), kinds and rows (g,)."""
         inside = np.flatnonzero(self.room_of < self.outside)
         order = inside[np.argsort(self.room_of[inside], kind="stable")]
         rooms, start = np.unique(self.room_of[order], return_index=True)
@@ -237,12 +295,14 @@ class Exchange:
         return pad(members), self.kind_of_room[rooms], self.row_of_room[rooms]
 
     def is_allowed(self) -> bool:
-        """Whether nobody is where they may not be."""
+        """Return True if nobody breaks a rule, and no free bed is in a room that must be full."""
         inside = self.room_of < self.outside
+        people = self._people[:-1]
+        if self.problem.must_fill and ((people > 0) & (people < self.capacity[:-1])).any():
+            return False
         worst = self._liked[: self.outside].min(initial=0.0)
-        return bool(worst > NEVER / 2 and self._scored.min(initial=0.0) > NEVER / 2) or not any(
-            inside
-        )
+        is_fine = worst > self.floor and self._scored.min(initial=0.0) > self.floor
+        return bool(is_fine or not inside.any())
 
     def _fill(self) -> None:
         fill_tables(
@@ -261,7 +321,7 @@ class Exchange:
         )
 
     def move(self, atoms: IntArray, rooms: IntArray) -> None:
-        """Move atoms to rooms; whether they may live there is the caller's."""
+        """Move atoms to rooms; the caller checks that they may live there."""
         move_atoms(
             atoms,
             rooms,
@@ -280,7 +340,7 @@ class Exchange:
         )
 
     def _worth(self, scored: FloatArray, liked: FloatArray, people: IntArray) -> FloatArray:
-        """Value of rooms; the last, outside, has no scores in its sums."""
+        """Return the values of rooms; the last one, outside, has no scores in its sums."""
         worth: FloatArray = liked + np.where(people > 1, scored / np.maximum(people - 1, 1), 0.0)
         return worth
 
@@ -292,7 +352,7 @@ def improve(
     reassignments: int = 20,
     should_stop: StopCallback = never_stop,
 ) -> None:
-    """Swap to a local optimum, then reassign until so many assignments in a row gain nothing."""
+    """Swap to a local optimum, then reassign until ``reassignments`` in a row gain nothing."""
     while exchange.swap(rng) > 0.0 and not should_stop():
         pass
     idle = 0
@@ -302,3 +362,5 @@ def improve(
             exchange.swap(rng)
         else:
             idle += 1
+            if idle == reassignments and exchange.assign_rooms() > 0.0:
+                idle = 0

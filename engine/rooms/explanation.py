@@ -1,6 +1,6 @@
-"""Why a room is as it is: pairs, questions, doubt, and what the next-best moves would cost."""
+"""Explanation of a room: pairs, questions, doubt, and the costs of the next-best moves."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,21 +12,21 @@ from engine.crf.survey import Survey
 from engine.kernels.room_chain import weigh_exchanges
 from engine.learning.roommates.explanation import Explanation, explain_pair
 from engine.learning.roommates.model import RoommateModel
-from engine.rooms.exchange import NEVER, Exchange
+from engine.rooms.exchange import Exchange
 from engine.rooms.formulation import Attributes, Formulation, formulate
 from engine.rooms.seating import seat_atoms
 
 
 @dataclass(frozen=True, slots=True)
 class RoomMove:
-    """One change of a placement and what it costs.
+    """Change of a placement, and its cost.
 
     Parameters
     ----------
-    student : int, who leaves their room.
-    partner : int, who takes their place, or -1 where a free bed is taken.
-    room : int, where the student goes.
-    change : float, nats, of the weight of the whole placement; below zero it falls.
+    student : int, the student who leaves their room.
+    partner : int, the student who takes their place, or -1 if a free bed is taken.
+    room : int, the new room of the student.
+    change : float, nats, change in the weight of the whole placement; negative if it falls.
     change_here, change_there : float, nats, of the room that is left and of the other.
     is_allowed : bool, whether the rules allow it.
     """
@@ -42,15 +42,15 @@ class RoomMove:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RoomExplanation:
-    """A room taken apart.
+    """Room with its score divided into pairs and students.
 
     Parameters
     ----------
     students : tuple of students, ascending.
     pair_scores : ndarray, shape (c, c), nats, symmetric, diagonal 0.
-    student_means : ndarray, shape (c,), each one's mean with the others, nats.
-    score : float, what the room counts: the sum over pairs divided by (c - 1).
-    weakest : int, who has the lowest mean, -1 for fewer than three.
+    student_means : ndarray, shape (c,), mean of each student with the others, nats.
+    score : float, score of the room: the sum over pairs divided by (c - 1).
+    weakest : int, the student with the lowest mean, -1 for fewer than three.
     """
 
     students: tuple[int, ...]
@@ -63,12 +63,12 @@ class RoomExplanation:
 def explain_room(
     model: RoommateModel, survey: Survey, room: IntArray, which: int
 ) -> RoomExplanation:
-    """Take one room of a placement apart; `explain_pair` takes a pair apart by question.
+    """Divide a room's score into pairs and students; `explain_pair` divides a pair by question.
 
     Raises
     ------
     InvalidProblemError
-        If nobody lives there, or the survey asked other questions.
+        If nobody lives there, or the survey has other questions.
     """
     model.check_survey(survey)
     students = np.flatnonzero(np.asarray(room) == which)
@@ -91,7 +91,7 @@ def explain_room(
 def explain_roommates(
     model: RoommateModel, survey: Survey, room: IntArray, student: int
 ) -> tuple[tuple[int, Explanation], ...]:
-    """Take a student's score with each roommate apart, question by question, the lowest first."""
+    """Divide a student's score with each roommate into questions, lowest score first."""
     place = np.asarray(room)
     others = np.flatnonzero((place == place[student]) & (place >= 0))
     parts = [(int(k), explain_pair(model, survey, student, int(k))) for k in others if k != student]
@@ -99,17 +99,17 @@ def explain_roommates(
 
 
 class PlacementMoves:
-    """The exact cost of every move from one placement, ready for one page after another.
+    """Exact costs of every move from one placement, for repeated requests.
 
     Parameters
     ----------
     scores : ndarray, shape (n, n), nats.
-    room : ndarray, shape (n,), the placement, -1 for those without a room.
-    previous, move_cost : as in ``place_in_rooms``; a move that leaves a room so far then costs.
+    room : ndarray, shape (n,), the placement, -1 for students without a room.
+    previous, move_cost : as in ``place_in_rooms``; a move out of a previous room then has a cost.
 
     Notes
     -----
-    Making one takes about 0.7 s for 2,500 students, to be kept from page to page; then ``best`` and
+    Making one takes about 0.7 s for 2,500 students, so keep it between pages; then ``best`` and
     ``swap`` take less than a millisecond.
 
     Examples
@@ -140,13 +140,14 @@ class PlacementMoves:
         self._formulation: Formulation = formulate(
             scores, attributes or {}, rooms, rules or RoomRules(), before, move_cost
         )
-        self._exchange = Exchange(self._formulation.problem, 0.0)
+        free = np.zeros(self._formulation.problem.n_atoms)  # leaving somebody out costs nothing
+        self._exchange = Exchange(replace(self._formulation.problem, penalty=free))
         start = seat_atoms(self._exchange, self._formulation, self._room)
         self._exchange.start(start)
         self._number = self._room_numbers()
 
     def _room_numbers(self) -> IntArray:
-        """Return the room that each of the exchange's own rooms is, -1 for outside."""
+        """Return the actual room of each room of the exchange, -1 for outside."""
         number = np.full(self._exchange.outside + 1, -1, dtype=np.int64)
         own = self._exchange.room_of[self._formulation.atom_of]
         number[own] = self._room
@@ -161,18 +162,18 @@ class PlacementMoves:
     def best(self, student: int, *, count: int = 5, room: int | None = None) -> list[RoomMove]:
         """Return a student's best moves, exchanges and free beds, the best first.
 
-        ``room`` keeps to moves into one room. What the rules forbid is left out. People who are
-        locked together move together, and only into as many beds.
+        ``room`` limits moves to one room. Moves that the rules forbid are left out. People who are
+        locked together move together, and only to as many beds.
         """
         rows = self._weigh(student)
-        allowed = np.flatnonzero(rows[:, 2] > NEVER / 2)
+        allowed = np.flatnonzero(rows[:, 2] > self._exchange.floor)
         if room is not None:
             allowed = allowed[self._number[rows[allowed, 1].astype(np.int64)] == room]
         order = allowed[np.argsort(-rows[allowed, 2], kind="stable")][:count]
         return [self._move_of(student, rows[k]) for k in order]
 
     def swap(self, student: int, partner: int) -> RoomMove:
-        """Return what it costs that two students change places, allowed or not.
+        """Return the cost of exchanging two students, allowed or not.
 
         Raises
         ------
@@ -203,13 +204,13 @@ class PlacementMoves:
                 partner = int(np.flatnonzero(self._formulation.atom_of == atom)[0])
         change, here, there = (float(x) for x in row[2:])
         room = int(self._number[int(row[1])])
-        return RoomMove(student, partner, room, change, here, there, change > NEVER / 2)
+        return RoomMove(student, partner, room, change, here, there, change > self._exchange.floor)
 
 
 def partner_doubt(probabilities: FloatArray) -> FloatArray:
-    """Return how many roommates are as good as equally likely, from P(share a room) (n, n).
+    """Return the effective number of equally likely roommates, from P(share a room) (n, n).
 
-    The exponential of the entropy of each row over its sum: 1 is no doubt.
+    The exponential of the entropy of each row over its sum: 1 means no doubt.
     """
     total = probabilities.sum(axis=1, keepdims=True)
     shares = probabilities / np.where(total > 0.0, total, 1.0)
@@ -221,8 +222,8 @@ def doubt_of_scores(scores: FloatArray, room: IntArray) -> FloatArray:
     """Return each student's doubt by the best fit of potentials to the pair model, shape (n,).
 
     exp(entropy) of tau_ij ~ exp(scores_ij - u_i - u_j) with rows that sum to one, fitted by twenty
-    balancing sweeps: what the pair model says of partners, about a second for 2,500 students, to be
-    kept with the placement. A probability is read from the chain of `share_probabilities`.
+    balancing sweeps: doubt of the pair model about partners. Takes about 1 s for 2,500 students, so
+    keep it with the placement. `share_probabilities` returns probabilities from its chain.
     """
     matrix = np.where(np.eye(len(scores), dtype=bool), -np.inf, scores)
     placed = np.asarray(room) >= 0

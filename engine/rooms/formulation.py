@@ -1,7 +1,7 @@
-"""From scores, rooms and rules to the arrays that the solver works on, and back."""
+"""Conversion of scores, rooms and rules to the arrays of the solver, and back."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,14 +15,17 @@ from engine.rooms.atoms import join_students, sum_over_atoms
 from engine.rooms.problem import RoomProblem
 
 Attributes = Mapping[str, tuple[str, ...]]
-LARGEST = 1e5  # nats, of a score or weight: far from what stands for never in the exchanges
+FEW = 64  # people: up to this number, a person with a need outweighs all people; above it,
+PEOPLE_FOR_NEED = 8  # this many people in the sums of a search
+PEOPLE_FOR_HOUSED = 10.0
+LARGEST = 1e5  # nats, of a score or weight: far from the value of -inf in the exchanges
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RoomLayout:
-    """Who must share a room, and who may live where; scores play no part.
+    """Groups who must share a room and rooms where they may live; scores are not used.
 
-    ``atom_of`` (n,); ``sizes`` (atoms,); ``kind_of`` (r,) kind of each room, -1 where it takes
+    ``atom_of`` (n,); ``sizes`` (atoms,); ``kind_of`` (r,) kind of each room, -1 for rooms that take
     nobody; ``capacity``, ``count``, ``view`` (T,) of each kind; ``allowed``, ``preference`` (V,
     atoms).
     """
@@ -39,7 +42,7 @@ class RoomLayout:
 
     @property
     def choices(self) -> BoolArray:
-        """Whether an atom fits by itself into a kind of room, shape (T, atoms)."""
+        """Mask of the atoms that fit alone in each kind of room, shape (T, atoms)."""
         fits: BoolArray = self.sizes <= self.capacity[:, np.newaxis]
         return np.asarray(self.allowed[self.view] & fits, dtype=np.bool_)
 
@@ -58,15 +61,15 @@ def lay_out(n: int, attributes: Attributes, rooms: Rooms, rules: RoomRules) -> R
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Formulation:
-    """A problem with what leads back from it to students and rooms.
+    """Problem arrays, with the indices that map them back to students and rooms.
 
     Parameters
     ----------
     problem : RoomProblem
     atom_of : ndarray, shape (n,), the atom of every student.
-    kind_of : ndarray, shape (r,), the kind of every room, -1 for one that takes nobody.
+    kind_of : ndarray, shape (r,), the kind of every room, -1 for rooms that take nobody.
     room_of_row : ndarray, shape (R,), the room of every row that somebody may stay in.
-    offset : float, what is added to the value of every placement: minus the price of all moves.
+    offset : float, added to the value of every placement: minus the price of all moves.
     """
 
     problem: RoomProblem
@@ -84,19 +87,19 @@ def formulate(
     previous: IntArray | None = None,
     move_cost: float = 0.0,
 ) -> Formulation:
-    """Turn a placement into arrays.
+    """Convert a placement problem to arrays.
 
     Parameters
     ----------
     scores : ndarray, shape (n, n), symmetric, nats.
     attributes : survey columns by name.
-    previous : ndarray, shape (n,), room of each student so far, -1 for none.
+    previous : ndarray, shape (n,), previous room of each student, -1 for none.
     move_cost : float, nats for each student who leaves a room.
 
     Raises
     ------
     InvalidProblemError
-        If a score or weight is larger than `LARGEST`: it would look like a pair that never shares.
+        If a score or weight is above `LARGEST`: it would look like a pair that never shares.
     """
     _check_size(scores, rules, move_cost)
     layout = lay_out(len(scores), attributes, rooms, rules)
@@ -106,10 +109,13 @@ def formulate(
     bonus, own_bonus = _wishes(rules, atom_of, len(layout.sizes))
     atom, row, refund, room_of_row = _stays(previous, move_cost, layout.kind_of, atom_of)
     offset = 0.0 if previous is None else -move_cost * int((np.asarray(previous) >= 0).sum())
+    with_needs = _people(atom_of, [need.student for need in rules.needs])
     problem = RoomProblem(
         scores=atom_scores,
         bonus=bonus,
         sizes=layout.sizes,
+        with_needs=with_needs,
+        penalty=np.zeros(len(layout.sizes)),
         own_score=own_score,
         own_bonus=own_bonus,
         capacity=layout.capacity,
@@ -123,7 +129,35 @@ def formulate(
         row_kind=layout.kind_of[room_of_row],
         must_fill=layout.must_fill,
     )
+    housed = [student for student, _ in rules.assigned]
+    if previous is not None:
+        housed += np.flatnonzero(np.asarray(previous) >= 0).tolist()
+    problem = replace(problem, penalty=_penalties(problem, _people(atom_of, housed)))
     return Formulation(problem, atom_of, layout.kind_of, room_of_row, offset)
+
+
+def _people(atom_of: IntArray, students: list[int]) -> IntArray:
+    """Return the number of these students in each atom."""
+    chosen = atom_of[np.unique(np.array(students, dtype=np.int64))]
+    return np.bincount(chosen, minlength=int(atom_of.max(initial=-1)) + 1).astype(np.int64)
+
+
+def _penalties(problem: RoomProblem, housed: IntArray) -> FloatArray:
+    """Return the cost of leaving out each atom: more than any atom can add to a placement.
+
+    People with needs come first, then as many people as possible, preferring those who already
+    had a bed or whom staff have assigned one.
+    """
+    finite = problem.scores[np.isfinite(problem.scores)]
+    most = 4.0 * np.abs(finite).max(initial=0.0) + np.abs(problem.preference).max(initial=0.0)
+    most += np.abs(problem.bonus).sum(axis=1).max(initial=0.0) if len(problem.bonus) else 0.0
+    most += np.abs(problem.stay_refund).max(initial=0.0)
+    most += np.abs(problem.own_score).max(initial=0.0) + np.abs(problem.own_bonus).max(initial=0.0)
+    step, people = 2.0 * float(most) + 1.0, int(problem.sizes.sum())
+    by_person = (PEOPLE_FOR_HOUSED if housed.any() else 1.0) * step
+    by_need = (people if people <= FEW else PEOPLE_FOR_NEED) * by_person
+    penalty: FloatArray = problem.sizes * by_person + problem.with_needs * by_need + housed * step
+    return penalty
 
 
 def _check_size(scores: FloatArray, rules: RoomRules, move_cost: float) -> None:
@@ -159,7 +193,7 @@ def _add_alike(scores: FloatArray, attributes: Attributes, rules: RoomRules) -> 
 
 
 def _forbid(scores: FloatArray, attributes: Attributes, rules: RoomRules) -> FloatArray:
-    """Write -inf where two students never share a room."""
+    """Write -inf for pairs of students who never share a room."""
     for name in rules.same:
         column = np.unique(survey_column(attributes, name), return_inverse=True)[1]
         scores[column[:, np.newaxis] != column] = -np.inf
@@ -172,7 +206,7 @@ def _forbid(scores: FloatArray, attributes: Attributes, rules: RoomRules) -> Flo
 
 
 def survey_column(attributes: Attributes, name: str) -> tuple[str, ...]:
-    """Return a column of the survey; raise InvalidProblemError naming those there are."""
+    """Return a column of the survey, or raise InvalidProblemError with the existing names."""
     if name not in attributes:
         known = ", ".join(attributes) or "none"
         raise InvalidProblemError(f"{name} names no column of the survey; there are: {known}.")
@@ -198,12 +232,12 @@ def _wishes(rules: RoomRules, atom_of: IntArray, n_atoms: int) -> tuple[FloatArr
 def _kinds(
     rooms: Rooms, rules: RoomRules
 ) -> tuple[IntArray, IntArray, IntArray, IntArray, list[int]]:
-    """Sort rooms into kinds: kind of each, and of each kind capacity, count, view; a room a view.
+    """Sort rooms into kinds: kind of each room; capacity, count, view by kind; a room per view.
 
-    Rooms are of one view when no rule can tell them apart but by their capacity.
+    Rooms have one view if rules can distinguish them only by their capacity.
     """
     columns = []
-    for designation in rules.designations:  # as they stand: "F" is not the "no" of a need
+    for designation in rules.designations:  # compared as text: "F" is not the "no" of a need
         column = rooms.column(designation.room_column)
         columns.append([cell.strip().lower() for cell in column])
     for need in dict.fromkeys(need.column for need in rules.needs):
@@ -240,7 +274,7 @@ def _views(
     atom_of: IntArray,
     sizes: IntArray,
 ) -> tuple[BoolArray, FloatArray]:
-    """Return who may live in, and likes, the rooms of every view; examples are a room of each."""
+    """Return who is allowed in, and likes, the rooms of every view; examples are a room of each."""
     n, shown = len(atom_of), np.array(examples, dtype=np.int64)
     allowed = np.ones((len(shown), n), dtype=bool)
     liked = np.zeros((len(shown), n))
@@ -251,14 +285,14 @@ def _views(
     is_kept = np.isin(shown, rules.kept)
     allowed[is_kept] &= is_home[is_kept]
     for designation in rules.designations:
-        for v, room in enumerate(examples):
-            allowed[v] &= designation_admits(designation, attributes, rooms, room)
+        allowed &= _admitted(designation, attributes, rooms, examples)
     shown_cells: dict[str, NDArray[np.str_]] = {}
     for need in rules.needs:
         if need.column not in shown_cells:
             shown_cells[need.column] = _cells(rooms, need.column, examples, plain_value)
         allowed[:, need.student] &= shown_cells[need.column] == plain_value(need.value)
-    readers = {p.column: reader_of(rooms.column(p.column)) for p in rules.preferences}
+    liked_columns = dict.fromkeys(p.column for p in rules.preferences)
+    readers = {name: reader_of(rooms.column(name)) for name in liked_columns}
     wanted = {name: _cells(rooms, name, examples, read) for name, read in readers.items()}
     for preference in rules.preferences:
         read = readers[preference.column]
@@ -283,16 +317,21 @@ def _cells(
     return np.array([read(column[room]) for room in examples])
 
 
-def designation_admits(
-    designation: Designation, attributes: Attributes, rooms: Rooms, room: int
+def _admitted(
+    designation: Designation, attributes: Attributes, rooms: Rooms, examples: list[int]
 ) -> BoolArray:
-    """Return which students a room's designation lets in, shape (n,)."""
-    column = survey_column(attributes, designation.student_column)
-    cell = rooms.column(designation.room_column)[room].strip().lower()
-    if cell in ANYBODY:
-        return np.ones(len(column), dtype=bool)
-    wanted = {part.strip() for part in cell.split("|")}
-    return np.array([value.strip().lower() in wanted for value in column], dtype=bool)
+    """Return the students that the designations of rooms admit, shape (rooms, n)."""
+    values, value_of = np.unique(
+        [value.strip().lower() for value in survey_column(attributes, designation.student_column)],
+        return_inverse=True,
+    )
+    column, known = rooms.column(designation.room_column), set(values.tolist())
+    admitted = np.zeros((len(examples), len(values)), dtype=bool)
+    for v, room in enumerate(examples):
+        cell = column[room].strip().lower()
+        wanted = {part.strip() for part in cell.split("|")} & known
+        admitted[v] = True if cell in ANYBODY else np.isin(values, list(wanted))
+    return np.asarray(admitted[:, value_of.ravel()])
 
 
 def _stays(
@@ -322,10 +361,10 @@ def rooms_of_groups(
     row: IntArray,
     previous: IntArray | None,
 ) -> IntArray:
-    """Return the room of every student, shape (n,), -1 for those in no group.
+    """Return the room of every student, shape (n,), -1 for students in no group.
 
-    Groups that stay in a room have it; the others get rooms of their kind, those in which most of
-    them lived before.
+    Groups that stay keep their room. The others get rooms of their kind, where possible those in
+    which most of their members lived before.
     """
     problem = formulation.problem
     room_of_group = np.where(row >= 0, np.append(formulation.room_of_row, -1)[row], -1)

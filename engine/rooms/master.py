@@ -1,6 +1,5 @@
-"""The restricted master: the best fractional mixture of the groups found so far, by HiGHS."""
+"""Restricted master: the best fractional mixture of the groups found so far, by HiGHS."""
 
-import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,19 +8,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.core.arguments import BoolArray, FloatArray, IntArray
-from engine.core.progress import StopCallback
+from engine.rooms.clock import SearchClock
 from engine.rooms.columns import Columns
 from engine.rooms.cuts import NONE, payers
 from engine.rooms.prices import Prices
 from engine.rooms.problem import RoomProblem
 
-LOOK_EVERY = 0.2  # seconds between two looks at whether to stop
+LOOK_EVERY = 0.2  # counted seconds between two checks of the clock
+SECONDS_AN_ENTRY = 2e-9  # measured, per iteration of a solver and entry of the model
+CORNER_SECONDS = 2e-5  # added per iteration of the simplex method
 SMALL = 200  # atoms up to which the simplex method is as fast as the interior point
-INTERIOR_TOLERANCE = 1e-5  # relative; what is proved is proved by pricing
+INTERIOR_TOLERANCE = 1e-5  # relative; proofs are left to pricing
 OPTIONS: dict[str, bool | int | float | str] = {
     "output_flag": False,
     "threads": 1,
-    "presolve": "off",  # a presolved model would be begun anew after every change
+    "presolve": "off",  # a presolved model would start again after every change
     "random_seed": 1,
     "run_crossover": "off",
     "ipm_optimality_tolerance": INTERIOR_TOLERANCE,
@@ -30,7 +31,7 @@ OPTIONS: dict[str, bool | int | float | str] = {
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What is not taken yet: atoms (n,), rooms of each kind (t,), rooms that some stay in (r,)."""
+    """Remaining atoms (n,), rooms of each kind (t,) and rooms in which atoms may stay (r,)."""
 
     atoms: BoolArray
     count: IntArray
@@ -38,20 +39,23 @@ class Left:
 
 
 class Master:
-    """Every atom in one group or unplaced at a penalty, at most so many groups a kind and room.
+    """Linear programme: each atom in a group or unplaced at a penalty, within the rooms by kind.
 
-    Prices come from an interior point: where many are optimal it stands in their middle, so that
-    fewer rounds of columns are needed than from a corner, and no round depends on how degenerate
-    the master is. Fixing groups needs a corner, where few are used: the simplex method, whose basis
-    is kept from solve to solve. With ``left`` it is about what others leave; columns must fit that.
-    ``cuts`` (c, 3) are triples of atoms of which at most one group holds two.
+    Prices come from an interior point. If many are optimal, it lies in their middle, so that fewer
+    rounds of columns are needed than from a corner, however degenerate the master is. Fixing groups
+    needs a corner, where few are used: the simplex method, whose basis is kept between solves. With
+    ``left``, the master covers only what remains, and columns must fit that. ``cuts`` (c, 3) are
+    triples of atoms, and at most one group holds two atoms of a triple.
+
+    With few columns, few atoms have a choice, and duals are extreme. ``set_penalties`` bounds
+    them: no atom costs less than minus its penalty.
     """
 
     def __init__(
         self,
         problem: RoomProblem,
         columns: Columns,
-        penalty: float,
+        clock: SearchClock,
         left: Left | None = None,
         cuts: IntArray = NONE,
     ) -> None:
@@ -61,11 +65,12 @@ class Master:
             np.ones(problem.n_atoms, dtype=bool), problem.count, np.ones(len(problem.row_kind))
         )
         self._n_added = 0
-        self._interruption = _Interruption()
+        self._clock = clock
+        self._interruption = _Interruption(clock)
         self._model = _quiet_solver(self._interruption)
-        self._add_rows(penalty)
+        self._add_rows()
 
-    def _add_rows(self, penalty: float) -> None:
+    def _add_rows(self) -> None:
         problem, n = self._problem, self._problem.n_atoms
         t, r = problem.n_kinds, len(problem.row_kind)
         atoms = self._left.atoms.astype(float)
@@ -76,7 +81,7 @@ class Master:
         self._model.addRows(n + t + r + c, lower, upper.astype(float), 0, none, none, np.empty(0))
         self._model.addCols(
             n,
-            np.asarray(penalty * problem.sizes, dtype=np.float64),
+            problem.penalty.astype(np.float64),
             np.zeros(n),
             np.full(n, highspy.kHighsInf),
             n,
@@ -84,6 +89,11 @@ class Master:
             np.arange(n, dtype=np.int32),
             np.ones(n),
         )
+
+    def set_penalties(self, penalty: FloatArray) -> None:
+        """Replace the penalties of unplaced atoms, shape (n,)."""
+        n = self._problem.n_atoms
+        self._model.changeColsCost(n, np.arange(n, dtype=np.int32), penalty.astype(np.float64))
 
     def add_new_columns(self) -> None:
         """Add the columns that joined the list since the last call."""
@@ -108,7 +118,7 @@ class Master:
     def _entries(
         self, members: IntArray, kind: IntArray, row: IntArray
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Return where each group's entries begin (g,), and the row of the model of each entry."""
+        """Return the start of each group's entries (g,), and the row of the model of each entry."""
         n, t, r = self._problem.n_atoms, self._problem.n_kinds, len(self._problem.row_kind)
         table = np.column_stack((members, n + kind, np.where(row >= 0, n + t + row, -1)))
         group, place = np.nonzero(table >= 0)
@@ -121,18 +131,20 @@ class Master:
         start = np.searchsorted(group, np.arange(len(kind)))
         return start.astype(np.int32), index.astype(np.int32)
 
-    def solve(self, max_seconds: float, should_stop: StopCallback, *, at_corner: bool) -> bool:
-        """Solve; False when the limit came first or somebody asked to stop.
+    def solve(self, *, at_corner: bool) -> bool:
+        """Solve the master; return False if the clock runs out first.
 
-        ``at_corner`` asks for a solution of the simplex method.
+        ``at_corner`` requests a solution of the simplex method.
         """
-        self._interruption.begin(max_seconds, should_stop)
+        seconds = SECONDS_AN_ENTRY * self._model.getNumNz()
         if not at_corner and self._left.atoms.sum() > SMALL:
             self._model.setOptionValue("solver", "ipx")
+            self._interruption.begin(seconds)
             if self._run():
                 return True
         self._model.setOptionValue("solver", "simplex")
-        return not self._interruption.is_over and self._run()
+        self._interruption.begin(CORNER_SECONDS + seconds)
+        return not self._clock.is_over() and self._run()
 
     def _run(self) -> bool:
         self._model.run()
@@ -161,28 +173,29 @@ class Master:
         return np.asarray(np.maximum(dual[len(dual) - len(self.cuts) :], 0.0))
 
     def shares(self) -> tuple[FloatArray, FloatArray]:
-        """Return how much of each atom is unplaced (n,) and how much of each group is used (g,)."""
+        """Return the unplaced share of each atom (n,) and the used share of each group (g,)."""
         values = np.array(self._model.getSolution().col_value)
         return values[: self._problem.n_atoms], values[self._problem.n_atoms :]
 
 
 class _Interruption:
-    """Stops a solve when its time is up or somebody asks; looks up a few times a second."""
+    """Callback that charges the clock for every solver iteration, and stops the solver in time."""
 
-    def begin(self, max_seconds: float, should_stop: StopCallback) -> None:
-        """Set the limit of the next solves."""
-        self._end = time.monotonic() + max_seconds
-        self._should_stop, self._next_look = should_stop, 0.0
-        self.is_over = False
+    def __init__(self, clock: SearchClock) -> None:
+        self._clock, self._seconds, self._until_look = clock, 0.0, 0.0
+
+    def begin(self, seconds: float) -> None:
+        """Set the cost of an iteration of the next solve, counted seconds."""
+        self._seconds, self._until_look = seconds, 0.0
 
     def look(self, event: Any) -> None:
-        """Answer the solver, which asks at every iteration."""
-        now = time.monotonic()
-        if now >= self._next_look:
-            self._next_look = now + LOOK_EVERY
-            self.is_over = self.is_over or now >= self._end or self._should_stop()
-        if self.is_over:
-            event.interrupt()
+        """Answer the solver, which calls this at every iteration."""
+        self._clock.charge(self._seconds)
+        self._until_look -= self._seconds
+        if self._until_look <= 0.0:
+            self._until_look = LOOK_EVERY
+            if self._clock.is_over():
+                event.interrupt()
 
 
 def _quiet_solver(interruption: _Interruption) -> highspy.Highs:

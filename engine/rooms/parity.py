@@ -1,4 +1,4 @@
-"""Parity: whether groups of students come off alike, with intervals."""
+"""Parity: comparison of outcomes between groups of students, with intervals."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,25 +12,25 @@ from engine.crf.room_rules import RoomRules
 from engine.rooms.placement import Placement
 from engine.rooms.veto import wilson_interval
 
-TOO_FEW = 20  # people below which nothing is said of a group
+TOO_FEW = 20  # smallest number of people in a group that gets an interval
 Z = 1.959964
 
 
 @dataclass(frozen=True, slots=True)
 class ParityRow:
-    """One measure of one group.
+    """Measure of one group.
 
     Parameters
     ----------
     measure : str, score, doubt, requests or vetoes.
     group : str, value of the column, "" for a blank.
-    count : int, people (requests: requests) that it is a mean over.
+    count : int, number of people (requests: requests) in the mean.
     mean : float, score in nats, doubt in roommates, requests and vetoes as shares.
     interval : tuple of two floats, 95 %, nan for fewer than 20.
     difference : float, mean minus that of all others.
     is_outside : bool
-        Whether the intervals of the group and of all others do not overlap: worth a look, not a
-        proof of unfairness.
+        Whether the intervals of the group and of all others do not overlap: a reason to look, not
+        a proof of unfairness.
     """
 
     measure: str
@@ -50,14 +50,14 @@ def placement_parity(
     doubt: FloatArray | None = None,
     vetoed: Sequence[tuple[int, int]] = (),
 ) -> tuple[ParityRow, ...]:
-    """Compare groups by scores, doubt, honoured requests and vetoed pairs they live in.
+    """Compare groups by scores, doubt, honoured requests, and vetoed pairs that share a room.
 
     Parameters
     ----------
     groups : sequence of str, length n, the group of each student.
-    rules : RoomRules, those that the placement was made under, for its requests.
+    rules : RoomRules, the rules of the placement, for its requests.
     doubt : ndarray, shape (n,), from `doubt_of_scores` or `partner_doubt`.
-    vetoed : pairs of students, from `vetoed_pairs`; a student counts who lives in one of them.
+    vetoed : pairs of students, from `vetoed_pairs`; a student who lives in such a pair counts.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def _compare(
 
 
 def _mean_of(values: FloatArray, is_share: bool) -> tuple[float, tuple[float, float]]:
-    """Return the mean and its interval, nan where there are too few."""
+    """Return the mean and its interval, nan for too few values."""
     if not len(values):
         return float("nan"), (float("nan"), float("nan"))
     mean = float(values.mean())

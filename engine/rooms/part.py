@@ -1,4 +1,4 @@
-"""A part of a placement problem: some atoms, and the rooms that are left for them."""
+"""Part of a placement problem: some atoms, and the rooms that are left for them."""
 
 import numpy as np
 
@@ -9,8 +9,8 @@ from engine.rooms.problem import RoomProblem
 def restrict(problem: RoomProblem, atoms: IntArray, count: IntArray, rows: IntArray) -> RoomProblem:
     """Return the problem of some atoms and rooms; kinds and rows keep their numbers.
 
-    ``atoms`` (m,) ascending become 0 to m - 1; ``count`` (T,) rooms of each kind; ``rows`` those of
-    the single rooms that somebody may still stay in.
+    ``atoms`` (m,) ascending become 0 to m - 1; ``count`` (T,) rooms of each kind; ``rows`` single
+    rooms in which an atom may still stay.
     """
     number = np.full(problem.n_atoms, -1, dtype=np.int64)
     number[atoms] = np.arange(len(atoms))
@@ -21,6 +21,8 @@ def restrict(problem: RoomProblem, atoms: IntArray, count: IntArray, rows: IntAr
         scores=np.ascontiguousarray(problem.scores[square]),
         bonus=bonus,
         sizes=problem.sizes[atoms],
+        with_needs=problem.with_needs[atoms],
+        penalty=problem.penalty[atoms],
         own_score=problem.own_score[atoms],
         own_bonus=problem.own_bonus[atoms],
         capacity=problem.capacity,

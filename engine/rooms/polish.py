@@ -1,4 +1,6 @@
-"""Polish: empty a few rooms that lose most, and fill them again in the best of all ways."""
+"""Polish: empty a few rooms with the largest losses, and fill them again optimally."""
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -9,32 +11,44 @@ from engine.rooms.exchange import Exchange
 from engine.rooms.part import restrict
 from engine.rooms.prices import Prices
 from engine.rooms.pricing import Pricer
+from engine.rooms.problem import RoomProblem
 from engine.rooms.seating import seat_groups
 
-PEOPLE, PART = 120, 2.0 / 3.0  # emptied at a time: so many, and at most this part of all
-FEWER = 0.8  # times as many, where the programme took too long
-SECONDS = 3.0  # for one integer programme
+PEOPLE, PART = 120, 2.0 / 3.0  # emptied at a time: this number of people, at most this share of all
+FEWER = 0.8  # factor on the people if the programme took too long
+SECONDS = 3.0  # counted seconds, for one integer programme
 MOST_GROUPS = 6_000
-SOLVED = 1e-6  # relative
-MOST_HOMELESS = 20  # who get another chance with every few rooms
+SOLVED = 1e-6  # relative gap
+MOST_HOMELESS = 20  # unplaced atoms that are included with every few rooms
+
+
+@dataclass(slots=True)
+class PolishSize:
+    """Amount filled again at a time; reduced if programmes take too long."""
+
+    most_people: float
+    shortfall_share: float = 1.0
+
+    @staticmethod
+    def of(problem: RoomProblem) -> "PolishSize":
+        """Return the initial size."""
+        return PolishSize(min(float(PEOPLE), PART * float(problem.sizes.sum())))
 
 
 class Polish:
-    """Improves one placement where prices say that its rooms lose most.
+    """Improvement of one placement where prices show the largest losses.
 
-    ``prices`` are feasible for the problem: a room's loss is what they ask for it beyond its worth.
+    ``prices`` are feasible for the problem: the loss of a room is its price minus its value.
     """
 
     def __init__(
-        self, exchange: Exchange, columns: Columns, prices: Prices, penalty: float
+        self, exchange: Exchange, columns: Columns, prices: Prices, size: PolishSize
     ) -> None:
         self._exchange, self._columns, self._prices = exchange, columns, prices
-        self._penalty = penalty
-        self._shortfall_share = 1.0
-        self._most_people = min(PEOPLE, PART * exchange.problem.sizes.sum())
+        self._clock, self.size = exchange.clock, size
 
     def step(self, rng: np.random.Generator) -> float:
-        """Empty some rooms, fill them at best, keep that if better; return the gain."""
+        """Empty some rooms, fill them optimally, keep the result if better; return the gain."""
         problem, exchange = self._exchange.problem, self._exchange
         rooms = self._draw_rooms(rng)
         homeless = np.flatnonzero(exchange.room_of == exchange.outside)[:MOST_HOMELESS]
@@ -44,15 +58,15 @@ class Polish:
         part = restrict(problem, atoms, count, taken[taken >= 0])
         prices = Prices(self._prices.atoms[atoms], self._prices.kinds, self._prices.rows)
         before = exchange.value
-        shortfall = self._shortfall(rooms, homeless) * self._shortfall_share
-        groups = Pricer(part, room_for=MOST_GROUPS).all_within(prices, shortfall)
+        shortfall = self._shortfall(rooms, homeless) * self.size.shortfall_share
+        groups = Pricer(part, self._clock, room_for=MOST_GROUPS).all_within(prices, shortfall)
         if groups is None:
-            self._shortfall_share *= 0.7
+            self.size.shortfall_share *= 0.7
             return 0.0
-        chosen, bound = solve_whole(part, groups, self._penalty, SECONDS)
+        chosen, bound = solve_whole(part, groups, self._clock, SECONDS)
         values = part.group_values(*(column[chosen] for column in groups))
         if not len(chosen) or bound > values.sum() + SOLVED * max(abs(bound), 1.0):
-            self._most_people *= FEWER
+            self.size.most_people *= FEWER
         if not len(chosen):
             return 0.0
         members, kind, row = (column[chosen] for column in groups)
@@ -70,9 +84,9 @@ class Polish:
         return gain
 
     def _shortfall(self, rooms: IntArray, homeless: IntArray) -> float:
-        """Return what prices ask for rooms, and for those without one, beyond what they are worth.
+        """Return the prices of rooms and of unplaced atoms, minus the values of the rooms.
 
-        Who is asked less than nothing for is best left out: no reason to look at fewer groups.
+        Unplaced atoms with negative prices are best left out: they do not lower the shortfall.
         """
         exchange, prices = self._exchange, self._prices
         asked = prices.atoms[np.isin(exchange.room_of, rooms)].sum()
@@ -83,7 +97,7 @@ class Polish:
         return float(asked - exchange.values_of(rooms).sum())
 
     def _draw_rooms(self, rng: np.random.Generator) -> IntArray:
-        """Draw a room by its loss, and rooms that known groups link to those drawn so far."""
+        """Draw a room by its loss, then rooms that known groups link to those already drawn."""
         exchange = self._exchange
         members, kind, row = exchange.groups()
         rooms = np.unique(exchange.room_of[exchange.room_of < exchange.outside])
@@ -98,7 +112,7 @@ class Polish:
         people = np.bincount(exchange.room_of, minlength=exchange.outside + 1)
         is_used = np.zeros(exchange.outside + 1)
         is_used[rooms] = loss
-        while people[chosen].sum() < self._most_people:
+        while people[chosen].sum() < self.size.most_people:
             touching = chosen[linked].any(axis=1)
             weight = np.bincount(linked[touching].ravel(), minlength=exchange.outside + 1)
             weight = np.where(chosen, 0.0, weight * is_used)

@@ -1,7 +1,7 @@
-"""Pricing: the groups worth more than the prices of their atoms and room, all of them or the best.
+"""Pricing: find the groups whose values exceed the prices of their atoms and room.
 
 An exact search proves a bound: no group is worth more than its prices once every atom's price is
-raised by the best share, reduced value over number of atoms, of the groups that it is in.
+raised by the largest share, reduced value over number of atoms, of the groups that it is in.
 """
 
 from collections.abc import Iterator
@@ -10,33 +10,37 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.core.arguments import FloatArray, IntArray
-from engine.core.progress import StopCallback, never_stop
 from engine.core.rounding import sum_allowance
 from engine.kernels.room_groups import KEPT, extend_pairs
 from engine.kernels.room_pairs import largest_sums, positive_pairs, positive_stays
+from engine.rooms.clock import SearchClock
+from engine.rooms.greedy_pricing import GreedyPricer, node_prices
 from engine.rooms.prices import Prices
 from engine.rooms.pricing_run import MOST_WORK, PricingRun
 from engine.rooms.problem import LARGEST_ROOM, Groups, RoomProblem
 from engine.rooms.stays import Stays
 
-SLICE = 20_000_000  # entries read between two looks at the clock
+SLICE = 20_000_000  # entries read between two checks of the clock
 MAX_PAIRS = 1_500_000
+MOST_PAIRS_READ = 100_000_000  # of all views, for the bound from pairs alone
 MAX_GROUPS = 200_000
-HEURISTIC_WIDTH = 2
-HEURISTIC_ROOTS = 3  # pairs an atom
+SECONDS_AN_ENTRY = 1.2e-9  # measured: per score searched for pairs,
+SECONDS_A_PAIR = 1.2e-8  # per pair priced in a view,
+SECONDS_A_READ = 1.7e-9  # and per entry read by the search for larger groups
 
 
 @dataclass(frozen=True, slots=True)
 class Priced:
-    """What a search found.
+    """Result of a pricing search.
 
     Parameters
     ----------
     members (g, 8), kind (g,), row (g,) : the groups, to add to the master.
     reduced : (g,) their values above prices.
-    bound : what no placement is worth more than; inf when the search was not exact.
-    is_whole : whether every group worth more than its prices was seen. Where not, the prices are
-        too low for an exact search, and the bound looks at pairs only.
+    bound : upper bound on the value of every placement; inf if the search was not exact.
+    estimate : the same if the search was exact, otherwise a lower estimate of it.
+    is_whole : whether every group worth more than its prices was found. If not, the prices are
+        too low for an exact search, and the bound uses pairs only.
     feasible : the prices raised so that no group is worth more; the bound is their sum.
     """
 
@@ -45,15 +49,19 @@ class Priced:
     row: IntArray
     reduced: FloatArray
     bound: float
+    estimate: float
     is_whole: bool
     feasible: Prices
 
 
 class Pricer:
-    """Searches one problem again and again at changing prices; keeps its large buffers."""
+    """Pricing of one problem at changing prices, with reused large buffers."""
 
-    def __init__(self, problem: RoomProblem, room_for: int = MAX_GROUPS) -> None:
+    def __init__(
+        self, problem: RoomProblem, clock: SearchClock | None = None, room_for: int = MAX_GROUPS
+    ) -> None:
         self._problem, self._most = problem, room_for
+        self._clock = clock or SearchClock(None)
         n_pairs = min(MAX_PAIRS, problem.n_atoms * max(problem.n_atoms - 1, 0) // 2)
         self._pairs = np.empty((n_pairs, 2), dtype=np.int64)
         self._groups = np.empty((room_for, LARGEST_ROOM + 1), dtype=np.int64)
@@ -63,6 +71,7 @@ class Pricer:
         self._stay_values = np.empty(n_stays)
         self._largest = problem.largest_entry
         self._shapes = problem.group_shapes()
+        self._greedy = GreedyPricer(problem)
 
     def search(
         self,
@@ -70,37 +79,35 @@ class Pricer:
         *,
         is_exact: bool,
         tolerance: float,
-        should_stop: StopCallback = never_stop,
         most_work: int = MOST_WORK,
     ) -> Priced:
-        """Look for groups worth more than ``tolerance`` an atom above their prices.
+        """Search for groups worth more than ``tolerance`` per atom above their prices.
 
-        An exact search looks at all of them, or gives up once it has read ``most_work`` entries;
-        the other follows the best few of each atom.
+        An exact search checks all of them, or stops after ``most_work`` entries; a heuristic search
+        completes each atom greedily.
         """
         n = self._problem.n_atoms
-        width = n if is_exact else HEURISTIC_WIDTH
-        run = PricingRun(
-            prices, tolerance, width, should_stop, np.full(n, tolerance), most_work=most_work
-        )
-        self._run(run)
+        run = PricingRun(prices, tolerance, self._clock, np.full(n, tolerance), most_work=most_work)
+        if is_exact:
+            self._run(run)
+        else:
+            self._search_greedily(run)
         share = run.share
         if is_exact and not run.is_whole:
             share = self._pair_shares(prices)
-        bound = self.bound_of(prices, share) if is_exact else np.inf
-        feasible = Prices(prices.atoms + share, prices.kinds, prices.rows)
-        return Priced(*run.found(), bound, run.is_whole, feasible)
+        feasible = Prices(self._raised(prices, share), prices.kinds, prices.rows)
+        estimate = self.bound_of(prices, share)
+        bound = estimate if is_exact else np.inf
+        return Priced(*run.found(), bound, estimate, run.is_whole, feasible)
 
-    def all_within(
-        self, prices: Prices, shortfall: float, should_stop: StopCallback = never_stop
-    ) -> Groups | None:
-        """Return every group worth its prices minus ``shortfall`` or more, in every kind of room.
+    def all_within(self, prices: Prices, shortfall: float) -> Groups | None:
+        """Return every group worth at least its prices minus ``shortfall``, in every kind of room.
 
-        None when they are too many to list.
+        Return None if there are too many to list.
         """
         problem = self._problem
         n = problem.n_atoms
-        run = PricingRun(prices, 0.0, n, should_stop, np.full(n, -np.inf), shortfall)
+        run = PricingRun(prices, 0.0, self._clock, np.full(n, -np.inf), shortfall)
         self._run(run)
         members, kind, row, reduced = run.found()
         if not run.is_whole or len(kind) > self._most:
@@ -119,7 +126,7 @@ class Pricer:
         return joined[0], joined[1], joined[2]
 
     def _run(self, run: PricingRun) -> None:
-        """Go through all numbers of atoms and people."""
+        """Search all numbers of atoms and people."""
         self._search_lone_atoms(run)
         for m, s in self._shapes:
             if m > 1:
@@ -128,9 +135,12 @@ class Pricer:
                 run.is_whole = False
                 return
 
-    def quick_bound(self, prices: Prices) -> float:
-        """Return a bound that looks at pairs only: weak, but cheap whatever the prices."""
-        return self.bound_of(prices, self._pair_shares(prices))
+    def _search_greedily(self, run: PricingRun) -> None:
+        """Price groups that each atom completes greedily, in rooms that are cheap for it."""
+        for s in np.unique([s for _, s in self._shapes]).tolist():
+            views = list(self._views(s))
+            if views and not run.is_over:
+                self._greedy.search(run, [m for m, t in self._shapes if t == s], s, views)
 
     def _views(self, s: int) -> Iterator[tuple[int, IntArray]]:
         """Yield the views that have rooms for s people, and the kinds of those rooms."""
@@ -181,18 +191,16 @@ class Pricer:
         views = list(self._views(s))
         if not views:
             return
-        costs = [self._node_prices(run.prices, view, s) for view, _ in views]
+        costs = [node_prices(self._problem, run.prices.atoms, view, s) for view, _ in views]
         bases = [float(run.prices.kinds[kinds].min()) for _, kinds in views]
         pairs = self._positive_pairs(run, np.min(costs, axis=0), min(bases), m, s)
+        worth = self._pair_values(pairs[:, 0], pairs[:, 1], 1.0 / (s - 1))
         for (view, kinds), cost, base in zip(views, costs, bases, strict=True):
             if run.is_over:
                 run.is_whole = False
                 return
             stays = Stays.of(self._problem, view, kinds, run.prices, base)
-            roots, values = self._roots(run, cost, base, m, s, pairs, stays)
-            if not run.is_exact:
-                chosen = _best_roots(roots, values, self._problem.n_atoms)
-                roots, values = roots[chosen], values[chosen]
+            roots, values = self._roots(run, cost, base, m, s, pairs, worth, stays)
             if m == 2:
                 fits = self._problem.sizes[roots[:, :2]].sum(axis=1) == s
                 groups, values = roots[fits], values[fits]
@@ -200,16 +208,12 @@ class Pricer:
                 groups, values = self._extend(run, cost, base, m, s, roots, stays)
             self._put(run, groups, values, kinds, stays)
 
-    def _node_prices(self, prices: Prices, view: int, s: int) -> FloatArray:
-        problem = self._problem
-        own = problem.own_score / max(s - 1, 1) + problem.own_bonus + problem.preference[view]
-        return np.where(problem.allowed[view], prices.atoms - own, np.inf)
-
     def _positive_pairs(
         self, run: PricingRun, price: FloatArray, base: float, m: int, s: int
     ) -> IntArray:
         """List the pairs that may be positive in some view."""
         problem = self._problem
+        self._clock.charge(SECONDS_AN_ENTRY * problem.n_atoms**2)
         threshold = (run.least(m) + base) / (m * (m - 1) / 2) - self._slack
         count = positive_pairs(
             problem.scores, problem.bonus, price / (m - 1), 1.0 / (s - 1), threshold, self._pairs
@@ -232,7 +236,7 @@ class Pricer:
         roots: IntArray,
         stays: Stays,
     ) -> tuple[IntArray, FloatArray]:
-        """Extend pairs to whole groups: (g, m + 1) with their room, and values (g,)."""
+        """Extend pairs to complete groups: (g, m + 1) with their room, and values (g,)."""
         problem = self._problem
         top = np.repeat((run.share * m)[:, np.newaxis], KEPT, axis=1)
         progress = np.zeros(4, dtype=np.int64)
@@ -257,7 +261,6 @@ class Pricer:
                 stays.room_atom,
                 stays.room_refund,
                 stays.room_base,
-                run.width,
                 run.shortfall is not None,
                 SLICE,
                 run.work_left,
@@ -267,6 +270,7 @@ class Pricer:
                 progress,
             )
             run.work += int(progress[2] - before)
+            self._clock.charge(SECONDS_A_READ * float(progress[2] - before))
             if progress[3] or run.is_over:
                 run.is_whole = False
                 break
@@ -275,7 +279,7 @@ class Pricer:
         values, groups = self._values[:count].copy(), self._groups[:count, : m + 1].copy()
         if run.shortfall is not None:
             return groups, values
-        # What was among the best when it was found may no longer be.
+        # A group that was among the best when it was found may no longer be.
         good = (values[:, np.newaxis] >= top[groups[:, :m], 0]).any(axis=1)
         return groups[good], values[good]
 
@@ -287,14 +291,15 @@ class Pricer:
         m: int,
         s: int,
         pairs: IntArray,
+        worth: FloatArray,
         stays: Stays,
     ) -> tuple[IntArray, FloatArray]:
         """Return the pairs positive in a view with their room (r, 3), and their values (r,)."""
         scale = 1.0 / (s - 1)
         whole = m * (m - 1) / 2
         first, second = pairs[:, 0], pairs[:, 1]
-        value = self._pair_values(first, second, scale)
-        value -= (cost[first] + cost[second]) / (m - 1) + base / whole
+        self._clock.charge(SECONDS_A_PAIR * len(pairs))
+        value = worth - (cost[first] + cost[second]) / (m - 1) - base / whole
         bar = run.least(m) / whole - self._slack
         good = value > bar
         roots = np.column_stack((pairs[good], np.full(int(good.sum()), -1)))
@@ -330,7 +335,7 @@ class Pricer:
     def _put(
         self, run: PricingRun, groups: IntArray, values: FloatArray, kinds: IntArray, stays: Stays
     ) -> None:
-        """Hand over groups whose last column is the room that they stay in, -1 for none."""
+        """Store groups whose last column is the room in which they stay, -1 for none."""
         cheapest = int(kinds[np.argmin(run.prices.kinds[kinds])])
         fixed = groups[:, -1] >= 0
         row = np.where(fixed, np.append(stays.rows, -1)[groups[:, -1]], -1)
@@ -338,39 +343,38 @@ class Pricer:
         run.put(groups[:, :-1], kind, row, values)
 
     def bound_of(self, prices: Prices, share: FloatArray) -> float:
-        """Return the dual value once every atom costs its share more."""
+        """Return the dual value with the price of every atom raised by its share."""
         problem = self._problem
         kinds, rows = np.maximum(prices.kinds, 0.0), np.maximum(prices.rows, 0.0)
-        terms = np.concatenate((prices.atoms, share, problem.count * kinds, rows))
+        terms = np.concatenate((self._raised(prices, share), problem.count * kinds, rows))
         size = float(np.abs(terms).sum()) + self._largest
         return float(terms.sum()) + sum_allowance(len(terms), size)
 
+    def _raised(self, prices: Prices, share: FloatArray) -> FloatArray:
+        """Return the prices of atoms plus their shares; at least the value of leaving each out."""
+        return np.maximum(prices.atoms + share, -self._problem.penalty)
+
     def _pair_shares(self, prices: Prices) -> FloatArray:
-        """Return half the sum of the best pairs of each atom: enough for any group, seen or not."""
+        """Return half the sum of the best pairs of each atom, a share that covers every group."""
         problem = self._problem
-        run = PricingRun(prices, 0.0, 0, never_stop, np.zeros(problem.n_atoms))
+        run = PricingRun(prices, 0.0, self._clock, np.zeros(problem.n_atoms))
         self._search_lone_atoms(run)
         share = run.share
         out = np.empty(problem.n_atoms)
         for m, s in self._shapes:
             if m == 1:
                 continue
+            nodes = []
             for view, kinds in self._views(s):
-                price = self._node_prices(prices, view, s)
+                price = node_prices(problem, prices.atoms, view, s)
                 stays = Stays.of(problem, view, kinds, prices, 0.0)
                 np.subtract.at(price, stays.atom, stays.refund)
                 base = float(prices.kinds[kinds].min())
-                node = price / (m - 1) + base / (m * (m - 1))
+                nodes.append(price / (m - 1) + base / (m * (m - 1)))
+            if len(nodes) * problem.n_atoms**2 > MOST_PAIRS_READ:  # weaker, but only one pass
+                nodes = [np.min(nodes, axis=0)]
+            for node in nodes:
+                self._clock.charge(SECONDS_AN_ENTRY * problem.n_atoms**2)
                 largest_sums(problem.scores, problem.bonus, node, 1 / (s - 1), m - 1, out)
                 share = np.maximum(share, out + self._slack * m)
         return share
-
-
-def _best_roots(roots: IntArray, values: FloatArray, n_atoms: int) -> IntArray:
-    """Return the places of the best few pairs of each atom."""
-    order = np.argsort(-values, kind="stable")
-    ends = roots[order, :2].ravel()  # best pairs first
-    by_atom = np.argsort(ends, kind="stable")
-    start = np.searchsorted(ends[by_atom], np.arange(n_atoms))
-    rank = np.arange(len(ends)) - start[ends[by_atom]]
-    return np.unique(order[by_atom[rank < HEURISTIC_ROOTS] // 2])

@@ -1,11 +1,11 @@
-"""What one pricing looks for, and the groups that it has found."""
+"""Options of one pricing search, and the groups found."""
 
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from engine.core.arguments import FloatArray, IntArray
-from engine.core.progress import StopCallback
+from engine.rooms.clock import SearchClock
 from engine.rooms.prices import Prices
 from engine.rooms.problem import LARGEST_ROOM
 
@@ -14,16 +14,15 @@ MOST_WORK = 300_000_000  # entries read in one exact search: half a second
 
 @dataclass(slots=True)
 class PricingRun:
-    """What is searched for, and what was found so far over the sizes and views.
+    """Options of a pricing search, and its results so far over all sizes and views.
 
-    ``least`` is what a group must be worth above its prices: so much an atom, or, where groups
-    below their prices are wanted, as much for every group.
+    ``least`` is the smallest value of a group above its prices: proportional to its atoms, or the
+    same for every group if groups below their prices are requested.
     """
 
     prices: Prices
     tolerance: float
-    width: int
-    should_stop: StopCallback
+    clock: SearchClock
     share: FloatArray
     shortfall: float | None = None
     members: list[IntArray] = field(default_factory=list)
@@ -36,26 +35,20 @@ class PricingRun:
 
     @property
     def is_over(self) -> bool:
-        """Whether to give up: too much work, or somebody asked to stop."""
-        is_vain = self.is_exact and not self.is_whole
-        return is_vain or self.work_left <= 0 or self.should_stop()
+        """Return True if no proof is possible, or the work limit or the clock is over."""
+        return not self.is_whole or self.work_left <= 0 or self.clock.is_over()
 
     @property
     def work_left(self) -> int:
-        """How much more may be read."""
+        """Number of entries that may still be read."""
         return self.most_work - self.work
 
     def least(self, m: int) -> float:
-        """Return what groups of m atoms must be worth above their prices."""
+        """Return the smallest value above prices of groups of m atoms."""
         return self.tolerance * m if self.shortfall is None else -self.shortfall
 
-    @property
-    def is_exact(self) -> bool:
-        """Whether every extension is followed."""
-        return self.width >= len(self.share)
-
     def put(self, members: IntArray, kind: IntArray, row: IntArray, reduced: FloatArray) -> None:
-        """Take groups in and raise the shares of their atoms."""
+        """Add groups and raise the shares of their atoms."""
         for k in range(members.shape[1]):
             np.maximum.at(self.share, members[:, k], reduced / members.shape[1])
         out = np.full((len(members), LARGEST_ROOM), -1, dtype=np.int64)
@@ -66,7 +59,7 @@ class PricingRun:
         self.reduced.append(reduced)
 
     def found(self) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
-        """Return members (g, 8), kinds, rows and reduced values (g,) of all groups taken in."""
+        """Return members (g, 8), kinds, rows and reduced values (g,) of all added groups."""
         if not self.members:
             none = np.empty(0, dtype=np.int64)
             return np.empty((0, LARGEST_ROOM), dtype=np.int64), none, none, np.empty(0)

@@ -1,4 +1,4 @@
-"""A placement problem as arrays: atoms, kinds of rooms, and what a group is worth in each."""
+"""Placement problem as arrays: atoms, kinds of rooms, and the value of a group in each."""
 
 from dataclasses import dataclass
 
@@ -13,10 +13,10 @@ Groups = tuple[IntArray, IntArray, IntArray]  # members (g, 8) padded with -1, k
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RoomProblem:
-    """Atoms to be grouped, and kinds of rooms to put the groups in.
+    """Atoms to be grouped, and kinds of rooms for the groups.
 
-    An atom is one student, or students who must share a room. A group of s people in a room of kind
-    t is worth
+    An atom is one student, or students who must share a room. The value of a group of s people in a
+    room of kind t is
 
         sum over pairs (scores / (s - 1) + bonus) + sum over atoms (own_score / (s - 1) + own_bonus
         + preference of the view of t) + refunds of those who stay in the room
@@ -27,20 +27,24 @@ class RoomProblem:
     ----------
     scores : ndarray, shape (n, n), symmetric, diagonal 0; -inf where two atoms never share a room.
     bonus : ndarray, shape (n, n) or (0, 0) for none
-        What a shared room adds whatever its size: wishes.
+        Value that a shared room adds whatever its size: wishes.
     sizes : ndarray, shape (n,), people of each atom.
+    with_needs : ndarray, shape (n,), people with needs in each atom.
+    penalty : ndarray, shape (n,), cost of leaving an atom out.
     own_score, own_bonus : ndarray, shape (n,), sums over the pairs inside each atom.
     capacity, count, view : ndarray, shape (T,), of each kind of room.
-    allowed, preference : ndarray, shape (V, n), who may live in rooms of a view, and likes to.
+    allowed, preference : ndarray, shape (V, n), whether an atom may live in a view, and its liking.
     stay_atom, stay_row, stay_refund : ndarray, shape (e,)
-        Atoms that may stay in a room, which one, and what that gains.
+        Atoms that may stay in a room, the room's row, and the gain.
     row_kind : ndarray, shape (R,), the kind of each room that somebody may stay in.
-    must_fill : bool, whether a room that is used has no free bed.
+    must_fill : bool, whether a room in use has no free bed.
     """
 
     scores: FloatArray
     bonus: FloatArray
     sizes: IntArray
+    with_needs: IntArray
+    penalty: FloatArray
     own_score: FloatArray
     own_bonus: FloatArray
     capacity: IntArray
@@ -65,8 +69,15 @@ class RoomProblem:
         return len(self.capacity)
 
     @property
+    def has_room(self) -> BoolArray:
+        """Mask of the atoms that fit in some room that takes them, shape (n,)."""
+        fits = self.sizes <= self.capacity[:, np.newaxis]
+        open_ = self.allowed[self.view] & fits & (self.count > 0)[:, np.newaxis]
+        return np.asarray(open_.any(axis=0))
+
+    @property
     def largest_entry(self) -> float:
-        """What one pair and its two atoms can be worth, in absolute value."""
+        """Largest possible value of one pair and its two atoms, in absolute value."""
         finite = np.abs(self.scores[np.isfinite(self.scores)]).max(initial=0.0)
         others = (self.bonus, self.own_score, self.own_bonus, self.preference)
         return float(finite + sum(np.abs(x).max(initial=0.0) for x in others))
@@ -82,7 +93,7 @@ class RoomProblem:
         return sorted(sums - {(0, 0)})
 
     def group_values(self, members: IntArray, kind: IntArray, row: IntArray) -> FloatArray:
-        """Return what groups are worth, shape (g,).
+        """Return the values of groups, shape (g,).
 
         ``members`` (g, 8) padded with -1, ``kind`` (g,), ``row`` (g,) the room they stay in or -1.
         """
@@ -109,7 +120,7 @@ class RoomProblem:
         return total + self._refunds(members, row)
 
     def _refunds(self, members: IntArray, row: IntArray) -> FloatArray:
-        """Return what groups gain by those who stay in their room."""
+        """Return the gain of each group from atoms that stay in their room."""
         total = np.zeros(len(members))
         staying = np.flatnonzero(row >= 0)
         if not len(staying) or not len(self.stay_row):

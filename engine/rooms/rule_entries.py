@@ -1,6 +1,6 @@
-"""Hard rules one by one: listed, by kind, kept in part, and shrunk to the few that clash."""
+"""Hard rules as single entries: listed, grouped by kind, filtered, reduced to those that clash."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, TypeVar
 
@@ -8,11 +8,12 @@ from engine.crf.room_rules import RoomRules
 
 RuleEntry = tuple[str, Any]  # field of RoomRules, entry
 Entry = TypeVar("Entry")
+DROPPABLE = ("requests", "locks", "assigned")  # fields whose entries may be dropped, first to last
 HARD = ("locks", "single", "assigned", "designations", "needs", "closed", "kept", "same")
 
 
 def list_entries(rules: RoomRules) -> list[RuleEntry]:
-    """List the hard rules that say who may live where, one by one."""
+    """List the hard rules about people and rooms as single entries."""
     entries: list[RuleEntry] = [
         (field.name, entry)
         for field in fields(rules)
@@ -24,20 +25,43 @@ def list_entries(rules: RoomRules) -> list[RuleEntry]:
 
 
 def list_families(rules: RoomRules) -> list[tuple[RuleEntry, ...]]:
-    """Sort hard rules into those that staff would relax together."""
+    """Group the hard rules that staff would relax together."""
     families: dict[object, list[RuleEntry]] = {}
-    for field, entry in list_entries(rules):
-        key: object = field
-        if field in {"designations", "same"}:
-            key = (field, entry)
-        elif field == "needs":
-            key = (field, entry.column, entry.value)
-        families.setdefault(key, []).append((field, entry))
+    for entry in list_entries(rules):
+        families.setdefault(_family_key(entry), []).append(entry)
     return [tuple(family) for family in families.values()]
 
 
+def family_keys(entries: Sequence[RuleEntry]) -> frozenset[object]:
+    """Return the kinds of the rules, whichever people they concern."""
+    return frozenset(_family_key(entry) for entry in entries)
+
+
+def _family_key(entry: RuleEntry) -> object:
+    field, value = entry
+    if field in {"designations", "same"}:
+        return field, value
+    if field == "needs":
+        return field, value.column, value.value
+    return field
+
+
+def renumber(entry: RuleEntry, number: Mapping[int, int]) -> RuleEntry:
+    """Return a rule with new numbers of its students; students without one leave the locks."""
+    field, value = entry
+    if field == "locks":
+        return field, tuple(number[s] for s in value if s in number)
+    if field == "assigned":
+        return field, (number[value[0]], value[1])
+    if field == "requests":
+        return field, replace(value, student=number[value.student], wants=number[value.wants])
+    if field == "needs":
+        return field, replace(value, student=number[value.student])
+    return (field, number[value]) if field == "single" else entry
+
+
 def concerns(entry: RuleEntry, students: set[int]) -> bool:
-    """Whether a rule is about some of these people, or about nobody by name."""
+    """Return True if a rule concerns some of these people, or nobody by name."""
     field, value = entry
     if field == "locks":
         return bool(students & set(value))
@@ -49,7 +73,7 @@ def concerns(entry: RuleEntry, students: set[int]) -> bool:
 
 
 def keep_only(rules: RoomRules, kept: Sequence[RuleEntry]) -> RoomRules:
-    """Return the rules with no hard entries but the given ones."""
+    """Return the rules with no hard entries except the given ones."""
     lists: dict[str, list[Any]] = {}
     for field, entry in kept:
         lists.setdefault(field, []).append(entry)
@@ -62,7 +86,7 @@ def keep_only(rules: RoomRules, kept: Sequence[RuleEntry]) -> RoomRules:
 
 
 def shrink(entries: Sequence[Entry], is_impossible: Callable[[list[Entry]], bool]) -> list[Entry]:
-    """Leave out whatever does not take part: the deletion filter of Chinneck and Dravnieks (1991).
+    """Remove entries that do not take part: the deletion filter of Chinneck and Dravnieks (1991).
 
     Halves are tried before single entries, so that a few among many are found fast.
     """

@@ -1,4 +1,4 @@
-"""What holds two people together and what keeps them apart, as rules that may contradict."""
+"""Rules that hold two people together or keep them apart, and so may contradict each other."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -7,11 +7,11 @@ from engine.crf.room_rules import RoomRules
 from engine.rooms.formulation import Attributes, survey_column
 from engine.rooms.rule_entries import RuleEntry
 
-Link = tuple[tuple[RuleEntry, ...], int, int]  # the rules that hold two students together, and who
+Link = tuple[tuple[RuleEntry, ...], int, int]  # rules that link two students, and the two
 
 
 def list_links(rules: RoomRules) -> list[Link]:
-    """List what holds two people together: also that both are assigned to one room."""
+    """List the rules that hold two people together, including assignments to one room."""
     links: list[Link] = []
     for lock in rules.locks:
         links += [((("locks", lock),), lock[0], other) for other in lock[1:]]
@@ -31,7 +31,7 @@ def list_separations(
     attributes: Attributes,
     links: list[Link],
 ) -> Iterator[tuple[str, int, int, tuple[RuleEntry, ...]]]:
-    """Yield (what, i, j, rules) for people that a rule keeps apart and a lock may hold together."""
+    """Yield (kind, i, j, rules) for people kept apart by a rule and maybe linked by others."""
     for pair in rules.forbids:
         yield "forbids", pair[0], pair[1], (("forbids", pair),)
     for name in rules.same:
@@ -47,7 +47,7 @@ def list_separations(
 
 
 def find_path(links: list[Link], start: int, end: int) -> list[Link] | None:
-    """Return the shortest chain of links between two people, None when there is none."""
+    """Return the shortest chain of links between two people, or None if there is none."""
     came: dict[int, Link | None] = {start: None}
     neighbours: dict[int, list[Link]] = {}
     for entry, a, b in links:

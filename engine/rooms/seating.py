@@ -1,4 +1,4 @@
-"""Rooms of the search's own numbers: for a placement of students, and for groups of atoms."""
+"""Seating: the search's room numbers for a placement of students, and for groups of atoms."""
 
 import numpy as np
 
@@ -8,10 +8,13 @@ from engine.rooms.formulation import Formulation
 from engine.rooms.problem import Groups
 
 
-def seat_atoms(exchange: Exchange, formulation: Formulation, room: IntArray) -> IntArray:
+def seat_atoms(
+    exchange: Exchange, formulation: Formulation, room: IntArray, atoms: IntArray | None = None
+) -> IntArray:
     """Return the exchange's room of every atom, shape (n,), for rooms of students.
 
-    Atoms that are split over rooms, do not fit, or may not live there are outside.
+    Atoms that are split over rooms, do not fit, or may not live there are outside. ``atoms`` are
+    the atoms of the formulation that the exchange includes, by default all.
     """
     problem = formulation.problem
     number = np.full(len(formulation.kind_of) + 1, exchange.outside, dtype=np.int64)
@@ -34,11 +37,11 @@ def seat_atoms(exchange: Exchange, formulation: Formulation, room: IntArray) -> 
     inside = np.flatnonzero(out < exchange.outside)
     views = problem.view[exchange.kind_of_room[out[inside]]]
     out[inside[~problem.allowed[views, inside]]] = exchange.outside
-    return _without_clashes(exchange, out)
+    return _without_clashes(exchange, out if atoms is None else out[atoms])
 
 
 def _without_clashes(exchange: Exchange, room_of: IntArray) -> IntArray:
-    """Take people out of rooms that are too full, or in which two may not live together."""
+    """Remove people from rooms that are too full or in which two may not live together."""
     problem = exchange.problem
     inside = np.flatnonzero(room_of < exchange.outside)
     order = inside[np.argsort(room_of[inside], kind="stable")]
@@ -59,8 +62,8 @@ def _without_clashes(exchange: Exchange, room_of: IntArray) -> IntArray:
 def seat_groups(exchange: Exchange, room_of: IntArray, rooms: IntArray, groups: Groups) -> None:
     """Write into ``room_of`` (n,) rooms of their kinds for groups: members, kinds and rows.
 
-    ``rooms`` are those to be had, the first of a kind first. A group that stays somewhere gets that
-    room; one for which none of its kind is left stays where its atoms are.
+    ``rooms`` are the available rooms, used in order. A group that stays gets its room; the atoms of
+    a group without an available room of its kind keep their places.
     """
     members, kinds, rows = groups
     own = {int(exchange.row_of_room[r]): int(r) for r in rooms if exchange.row_of_room[r] >= 0}

@@ -1,4 +1,4 @@
-"""Who may stay in which room of a view, and what that room costs."""
+"""Atoms that may stay in each room of a view, and the prices of those rooms."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from engine.rooms.problem import RoomProblem
 
 @dataclass(frozen=True, slots=True)
 class Stays:
-    """Who may stay in rooms of a view, by atom and by room, and what those rooms cost more."""
+    """Atoms that may stay in rooms of a view, by atom and by room, with the rooms' extra prices."""
 
     atom: IntArray
     start: IntArray
@@ -27,7 +27,7 @@ class Stays:
     def of(
         problem: RoomProblem, view: int, kinds: IntArray, prices: Prices, base: float
     ) -> "Stays":
-        """Gather those of the kinds of a view; ``base`` is what its cheapest kind costs."""
+        """Collect the stays in the kinds of a view; ``base`` is the price of its cheapest kind."""
         rows = np.flatnonzero(np.isin(problem.row_kind, kinds))
         number = np.full(len(problem.row_kind), -1, dtype=np.int64)
         number[rows] = np.arange(len(rows))

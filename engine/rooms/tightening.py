@@ -5,24 +5,23 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.core.arguments import FloatArray, IntArray
-from engine.core.progress import StopCallback
 from engine.core.rounding import sum_allowance
 from engine.rooms.cuts import charges
 from engine.rooms.prices import Prices
 from engine.rooms.pricing import Pricer
 from engine.rooms.problem import RoomProblem
 
-LEAST = 1e-9  # nats an atom: nearer to its prices no group is looked at
+LEAST = 1e-9  # nats per atom: groups nearer to their prices are ignored
 
 
 @dataclass(frozen=True, slots=True)
 class PricedWithCuts:
-    """What a search found at prices of atoms, rooms and cuts.
+    """Result of a search at prices of atoms, rooms and cuts.
 
     Parameters
     ----------
-    members (g, 8), kind (g,), row (g,) : groups worth more than they are asked for, best first.
-    bound : what no placement is worth more than.
+    members (g, 8), kind (g,), row (g,) : groups worth more than their prices, best first.
+    bound : upper bound on the value of every placement.
     """
 
     members: IntArray
@@ -37,16 +36,15 @@ def price_with_cuts(
     prices: Prices,
     cuts: IntArray,
     cut_prices: FloatArray,
-    should_stop: StopCallback,
 ) -> PricedWithCuts | None:
-    """Look at every group worth more than its atoms and room cost, and charge it for cuts.
+    """Find every group worth more than its atoms and room cost, and charge it for cuts.
 
-    ``cuts`` (c, 3) and ``cut_prices`` (c,), not negative. Charges only lower what a group is worth,
-    so no other group is worth more than it is asked for. The bound is the sum of all prices, with
-    those of atoms raised as in `Pricer.search`. None when the groups are too many to list, or
-    somebody asks to stop.
+    ``cuts`` (c, 3) and ``cut_prices`` (c,), not negative. Charges only lower the value of a group,
+    so no other group is worth more than its prices. The bound is the sum of all prices, with those
+    of atoms raised as in `Pricer.search`. Return None if there are too many groups to list, or if
+    the clock is over.
     """
-    found = pricer.all_within(prices, LEAST, should_stop)
+    found = pricer.all_within(prices, LEAST)
     if found is None:
         return None
     members, kind, row = found

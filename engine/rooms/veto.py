@@ -9,20 +9,20 @@ from engine.core.arguments import FloatArray, IntArray, read_only
 from engine.core.errors import InvalidProblemError
 from engine.crf.roster import as_rooms, roommate_shares
 
-POINTS = 200  # of the curve
+POINTS = 200  # points of the curve
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VetoCurve:
-    """What a threshold on the score would have done in years that the model did not learn from.
+    """Effect that a threshold on the score would have had in held-out past years.
 
     Parameters
     ----------
     thresholds : ndarray, shape (k,), nats, ascending.
     false_alarms : ndarray, shape (k,)
-        Share of the pairs who did live together that the threshold would have forbidden.
+        Share of the pairs who lived together that the threshold would have forbidden.
     vetoed : ndarray, shape (k,), share of all pairs that it would have forbidden.
-    n_pairs : int, pairs who did live together.
+    n_pairs : int, pairs who lived together.
     """
 
     thresholds: FloatArray
@@ -49,12 +49,12 @@ class VetoCurve:
 
 
 def veto_curve(years: Sequence[tuple[FloatArray, IntArray]]) -> VetoCurve:
-    """Return the curve over held-out years.
+    """Return the veto curve over held-out years.
 
     Parameters
     ----------
     years : sequence of (scores (n, n), pairs (p, 2) or rooms (n,))
-        Scores by a model that did not learn from the year.
+        Scores by a model that was not trained on the year.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def vetoed_pairs(
 ) -> tuple[tuple[int, int], ...]:
     """Return the pairs below a threshold, the lowest first: entries for ``RoomRules.forbids``.
 
-    With ``room`` only those who share one are returned.
+    With ``room``, only pairs who share a room are returned.
     """
     i, j = np.triu_indices(len(scores), 1)
     low = scores[i, j] < threshold
@@ -108,7 +108,7 @@ def vetoed_pairs(
 
 
 def wilson_interval(share: float, count: int) -> tuple[float, float]:
-    """Return the 95 % interval of a share of ``count`` cases."""
+    """Return the 95 % Wilson interval of a share of ``count`` cases."""
     if count == 0:
         return 0.0, 1.0
     z = 1.959964

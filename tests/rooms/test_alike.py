@@ -4,16 +4,14 @@ import numpy as np
 import pytest
 
 from engine.core.arguments import FloatArray
-from engine.core.progress import never_stop
 from engine.core.status import Status
 from engine.crf.room_rules import Designation, Preference, RoomRules
 from engine.crf.rooms import Rooms
 from engine.rooms.alike import find_types, place_by_types
+from engine.rooms.clock import SearchClock
 from engine.rooms.formulation import formulate
 from engine.rooms.placement import place_in_rooms
 from tests.reference.room_placements import best_by_enumeration, group_value
-
-PENALTY = 1e3
 
 
 def rooms_of(capacities: list[int], **columns: tuple[str, ...]) -> Rooms:
@@ -53,7 +51,7 @@ def test_it_is_the_best_of_all_placements(case: int) -> None:
     assert best - 1e-9 <= found.upper_bound <= best + 1e-6
     assert found.status is Status.CONVERGED
     formulation = formulate(scores, {}, rooms_of(capacities, hall=halls), rules)
-    typed = place_by_types(formulation.problem, PENALTY, 0.0, 60.0, never_stop)
+    typed = place_by_types(formulation.problem, 0.0, SearchClock(None), 60.0)
     assert typed is not None
     assert typed.bound + formulation.offset == pytest.approx(best, abs=1e-6)
 

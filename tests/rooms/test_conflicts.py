@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from engine.core.errors import InfeasibleError, InvalidProblemError
-from engine.core.progress import never_stop
 from engine.crf.room_rules import Designation, Need, Request, RoomRules
 from engine.crf.rooms import Rooms
+from engine.rooms.clock import SearchClock
 from engine.rooms.conflicts import RoomConflict, check_room_rules
 from engine.rooms.crowding import leaves_somebody_out
 from engine.rooms.placement import place_in_rooms
@@ -207,12 +207,17 @@ def test_locked_people_who_fit_by_number_but_into_no_set_of_rooms_are_named() ->
         (RoomRules(assigned=((0, 7),)), "room 7"),
         (RoomRules(needs=(Need(0, "lift"),)), "lift names no column of the rooms"),
         (RoomRules(same=("Sex",)), "Sex names no column of the survey"),
-        (RoomRules(requests=(Request(0, 1, weight=float("nan")),)), "finite"),
     ],
 )
 def test_a_rule_about_what_is_not_there_is_bad_input(rules: RoomRules, message: str) -> None:
     with pytest.raises(InvalidProblemError, match=message):
         check(rules)
+
+
+@pytest.mark.parametrize("weight", [float("nan"), float("inf")])
+def test_a_request_needs_a_finite_weight(weight: float) -> None:
+    with pytest.raises(InvalidProblemError, match="weight: expected a"):
+        Request(0, 1, weight=weight)
 
 
 def test_two_locked_into_one_room_who_are_never_to_share_it_are_named_at_once() -> None:
@@ -232,6 +237,6 @@ def test_what_wishes_cost_is_not_taken_for_a_lack_of_beds() -> None:
     rules = RoomRules(alike=(("Gender", -0.5),), requests=(Request(0, 1, weight=-2.0),))
     rooms = Rooms(("A", "B"), np.array([2, 2]))
     attributes = {"Gender": ("F",) * 4}
-    assert not leaves_somebody_out(4, attributes, rooms, rules, never_stop)
+    assert not leaves_somebody_out(4, attributes, rooms, rules, SearchClock(None))
     alone = RoomRules(forbids=((0, 1), (0, 2), (0, 3)), requests=(Request(1, 2, weight=9.0),))
-    assert leaves_somebody_out(4, attributes, rooms, alone, never_stop)
+    assert leaves_somebody_out(4, attributes, rooms, alone, SearchClock(None))

@@ -5,7 +5,6 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from engine.core.progress import never_stop
 from engine.crf.room_rules import RoomRules
 from engine.crf.rooms import Rooms
 from engine.rooms import search as search_module
@@ -19,8 +18,6 @@ from engine.rooms.prices import Prices
 from engine.rooms.pricing import Pricer
 from engine.rooms.search import Search
 from engine.rooms.tightening import price_with_cuts
-
-PENALTY = 100.0
 
 
 def test_a_ring_of_halves_is_cut_off_and_who_holds_two_or_three_pays_once() -> None:
@@ -52,7 +49,7 @@ def test_bounds_at_any_prices_of_atoms_rooms_and_cuts_stand_above_the_best(seed:
             rng.normal(size=n), rng.random(problem.n_kinds), rng.random(len(problem.row_kind))
         )
         asked = rng.random(len(cuts))
-        found = price_with_cuts(problem, Pricer(problem), prices, cuts, asked, never_stop)
+        found = price_with_cuts(problem, Pricer(problem), prices, cuts, asked)
         assert found is not None
         assert found.bound + formulation.offset >= best.weight - 1e-9
 
@@ -68,11 +65,11 @@ def test_cuts_lower_the_bound_of_rings_to_the_best_placement() -> None:
     bounds = []
     cuts = NONE
     for _ in range(2):
-        master = Master(problem, columns, PENALTY, cuts=cuts)
+        master = Master(problem, columns, SearchClock(None), cuts=cuts)
         master.add_new_columns()
-        assert master.solve(10.0, never_stop, at_corner=True)
+        assert master.solve(at_corner=True)
         found = price_with_cuts(
-            problem, Pricer(problem), master.prices(), cuts, master.cut_prices(), never_stop
+            problem, Pricer(problem), master.prices(), cuts, master.cut_prices()
         )
         assert found is not None
         bounds.append(found.bound)
@@ -86,14 +83,13 @@ def test_a_dive_is_kept_though_poor_groups_are_forgotten_after_it(
     """Above 200 students it was thrown away where it had met many groups."""
     monkeypatch.setattr(search_module, "SMALL", 0)
     monkeypatch.setattr(search_module, "MOST_COLUMNS", 0)
-    monkeypatch.setattr(Search, "_polish", lambda _: False)
+    monkeypatch.setattr(Search, "_polish", lambda _: "generate")
     scores = np.random.default_rng(2).normal(size=(60, 60))
     rooms = Rooms(tuple(f"R{k}" for k in range(20)), np.full(20, 3))
     problem = formulate(scores + scores.T, {}, rooms, RoomRules()).problem
     told: list[tuple[str, float]] = []
     search = Search(
         problem,
-        penalty=PENALTY,
         gap=1e-3,
         rng=np.random.default_rng(0),
         clock=SearchClock(None, lambda: bool(told) and told[-1][0] == "Making a whole placement"),

@@ -15,7 +15,7 @@ def exchange_of(
     capacities: list[int], rules: RoomRules, n: int, **columns: tuple[str, ...]
 ) -> Exchange:
     rooms = Rooms(tuple(f"R{k}" for k in range(len(capacities))), np.array(capacities), columns)
-    return Exchange(formulate(np.zeros((n, n)), {}, rooms, rules).problem, 1.0)
+    return Exchange(formulate(np.zeros((n, n)), {}, rooms, rules).problem)
 
 
 def test_a_chain_through_several_rooms_frees_the_only_bed_that_fits() -> None:

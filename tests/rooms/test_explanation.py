@@ -8,6 +8,7 @@ from engine.crf.room_rules import Need, Preference, Request, RoomRules
 from engine.crf.rooms import Rooms
 from engine.datasets.university import simulate_university
 from engine.learning.roommates.model import make_roommate_model
+from engine.rooms.changed_rules import what_if
 from engine.rooms.explanation import (
     PlacementMoves,
     doubt_of_scores,
@@ -17,7 +18,6 @@ from engine.rooms.explanation import (
 from engine.rooms.parity import placement_parity
 from engine.rooms.placement import mean_scores, place_in_rooms
 from engine.rooms.veto import veto_curve, vetoed_pairs
-from engine.rooms.what_if import what_if
 
 CAPACITIES = np.array([1, 2, 2, 3, 3, 4])
 ROOMS = Rooms(tuple("ABCDEF"), CAPACITIES, {"hall": ("E", "E", "W", "W", "E", "W")})
@@ -162,3 +162,13 @@ def test_parity_marks_a_group_that_comes_off_worse_and_says_too_few() -> None:
     assert by["vetoes", "high"].mean == 0.0
     assert by["requests", "high"].count == 1
     assert not by["doubt", "low"].is_outside
+
+
+def test_a_move_into_a_single_room_is_answered() -> None:
+    """Nobody shares a room then, and the probabilities of no pair ended in an error."""
+    rooms = Rooms(("A", "B"), np.array([2, 1]))
+    room = np.array([0, 0])
+    found = what_if(np.ones((2, 2)), rooms, room, move=((0, 1),), probability_seconds=1.0)
+    assert found.moved == (0,)
+    assert found.shared is not None
+    assert len(found.shared.pairs) == 0

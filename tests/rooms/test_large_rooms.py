@@ -5,20 +5,21 @@ import time
 import numpy as np
 import pytest
 
-from benchmarks.room_problems import scores_of
+from benchmarks.peers.room_problems import scores_of
 from engine.core.gap import relative_gap
 from engine.crf.room_rules import RoomRules
 from engine.crf.rooms import Rooms
 from engine.rooms import polish, search
+from engine.rooms.annealing import Annealing
 from engine.rooms.clock import SearchClock
 from engine.rooms.exchange import Exchange
 from engine.rooms.formulation import formulate
+from engine.rooms.master import Master
 from engine.rooms.prices import Prices
 from engine.rooms.pricing import Pricer
 from engine.rooms.search import Search
 
 CAPACITIES = np.array([8, 7, 6, 5, 8, 4, 3, 2, 1, 8, 8])
-PENALTY = 100.0
 
 
 def problem_of(capacities=CAPACITIES):
@@ -29,7 +30,7 @@ def problem_of(capacities=CAPACITIES):
 
 
 def placement_of(problem):
-    exchange = Exchange(problem, PENALTY)
+    exchange = Exchange(problem)
     exchange.place_greedily(np.random.default_rng(0))
     return exchange
 
@@ -72,21 +73,26 @@ def test_where_exact_searches_give_up_groups_of_everybody_bring_prices_nearer(mo
         return found
 
     monkeypatch.setattr(Search, "_price", note)
-    monkeypatch.setattr(search, "anneal", lambda *given: False)
-    monkeypatch.setattr(search, "MOST_WORK", 300_000)
+    monkeypatch.setattr(Annealing, "run", lambda *given, **options: False)
     run = Search(
         problem_of(),
-        penalty=PENALTY,
         gap=1e-3,
         rng=np.random.default_rng(0),
         clock=SearchClock(60.0, lambda: False),
         report=lambda *given: None,
     )
-    run._start(None)
-    run._descend()
-    assert run._generate(5e-3)
+    run._course.most_work, run._course.target = 300_000, 5e-3
+    run._seat_everybody()
+    run._improve_by_exchange()
+    run._set_first_prices()
+    while run._generate() == "generate":
+        pass
+    assert run._course.is_optimal
     assert not all(whole)
-    assert relative_gap(run.best.bound, run._master.value) <= 5e-3
+    master = Master(run.problem, run.columns, run.clock)
+    master.add_new_columns()
+    assert master.solve(at_corner=True)
+    assert relative_gap(run.best.bound, master.value) <= 5e-3
 
 
 def test_filling_rooms_again_leaves_others_as_they_are():
@@ -96,7 +102,7 @@ def test_filling_rooms_again_leaves_others_as_they_are():
     columns = search.Columns(problem)
     columns.add(*exchange.groups())
     prices = Prices.shared_worth(problem, exchange.groups())
-    filling = polish.Polish(exchange, columns, prices, PENALTY)
+    filling = polish.Polish(exchange, columns, prices, polish.PolishSize.of(problem))
     drawn = [filling._draw_rooms(np.random.default_rng(seed)) for seed in range(5)]
     assert max(map(len, drawn)) < len(CAPACITIES)
     assert len({tuple(rooms) for rooms in drawn}) > 1

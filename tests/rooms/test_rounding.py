@@ -1,19 +1,17 @@
-"""Rounding: what fits together is taken, the best first, and nothing twice."""
+"""Rounding: groups that fit together are taken, the most used first, and nobody twice."""
 
 import numpy as np
 import pytest
 
 from engine.crf.room_rules import RoomRules
 from engine.crf.rooms import Rooms
+from engine.rooms.best import Best
 from engine.rooms.columns import Columns
 from engine.rooms.exchange import Exchange
 from engine.rooms.formulation import formulate
 from engine.rooms.prices import Prices
 from engine.rooms.problem import RoomProblem
 from engine.rooms.rounding import first_fit
-from engine.rooms.search import Best
-
-PENALTY = 100.0
 
 
 def problem_of(scores: np.ndarray, capacities: list[int], rules: RoomRules) -> RoomProblem:
@@ -32,13 +30,14 @@ def test_groups_share_nobody_and_find_rooms_of_their_kinds(seed: int) -> None:
             group = rng.choice(12, size=problem.capacity[kind], replace=False)
             columns.add(group[np.newaxis], np.array([kind]), np.array([-1]))
     prices = Prices.zero(problem)
-    chosen = first_fit(problem, columns, prices)
+    shares = np.where(np.arange(len(columns)) % 7 == seed, 0.5, 0.0)
+    chosen = first_fit(problem, columns, prices, shares)
     members = columns.members[chosen]
     people = members[members >= 0]
     assert len(np.unique(people)) == len(people)
     assert np.all(np.bincount(columns.kind[chosen], minlength=problem.n_kinds) <= problem.count)
     reduced = columns.reduced_values(prices)
-    assert reduced[chosen[0]] == reduced.max()
+    assert reduced[chosen[0]] == reduced[shares > 0.0].max()
     # Whatever was left out shares somebody, or the last room of its kind, with what was taken.
     is_taken = np.isin(columns.members, people) & (columns.members >= 0)
     is_full = np.bincount(columns.kind[chosen], minlength=problem.n_kinds) == problem.count
@@ -51,8 +50,8 @@ def test_a_placement_is_worth_its_groups_after_any_swaps() -> None:
     scores = rng.normal(size=(40, 40))
     forbids = tuple((k, k + 1) for k in range(0, 38, 2))
     problem = problem_of(scores + scores.T, [4] * 10, RoomRules(forbids=forbids))
-    exchange = Exchange(problem, PENALTY)
-    best = Best(exchange.room_of.copy(), exchange.value)
+    exchange = Exchange(problem)
+    best = Best.of(exchange, 0.0)
     exchange.place_greedily(rng)
     while exchange.swap(rng) > 0.0:
         pass

@@ -1,10 +1,11 @@
-"""What a lock, a never, or a move would do to a placement."""
+"""Effect on a placement of a lock, a forbidden pair or a move."""
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from engine.core.arguments import FloatArray, IntArray
+from engine.core.options import check_callables, check_number, check_seconds
 from engine.core.progress import StopCallback, never_stop
 from engine.crf.room_rules import RoomRules
 from engine.crf.rooms import Rooms
@@ -12,19 +13,19 @@ from engine.rooms.chain import SharedRooms, share_probabilities
 from engine.rooms.formulation import Attributes
 from engine.rooms.placement import Placement, mean_scores, place_in_rooms
 
-SMALL_PRICE = 0.01  # nats a move: of equal placements the one that moves fewer
+SMALL_PRICE = 0.01  # nats per move: of equal placements, prefer the one with fewer moves
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WhatIf:
-    """A placement after a change, beside the one before.
+    """Placement after a change, compared with the one before.
 
     Parameters
     ----------
     placement : Placement, the best one under the changed rules at the given price of a move.
     score_change : float, nats, its learned score minus that of the placement before.
-    moved : tuple of students who had a room and have another, or none.
-    shared : SharedRooms or None, how likely the roommates of those who moved share a room.
+    moved : tuple of students who had a room and now have another, or none.
+    shared : SharedRooms or None, how likely the roommates of the moved students share a room.
     """
 
     placement: Placement
@@ -49,14 +50,26 @@ def what_if(
     max_seconds: float = 10.0,
     should_stop: StopCallback = never_stop,
 ) -> WhatIf:
-    """Place again with more rules, keeping people where they are unless a move gains its price.
+    """Place again under more rules; people stay where they are unless a move gains its price.
 
     Parameters
     ----------
-    room : ndarray, shape (n,), the placement as it is.
-    lock, forbid : groups to keep together and pairs to keep apart, beside those of the rules.
-    move : (student, room) pairs: who is to live where.
+    scores : ndarray, shape (n, n), symmetric, nats.
+    rooms : Rooms
+    room : ndarray, shape (n,), the current placement.
+    rules : RoomRules, default none.
+    lock, forbid : groups to keep together and pairs to keep apart, in addition to the rules.
+    move : (student, room) pairs: the room where each student must live.
+    attributes, ids : as for `place_in_rooms`.
+    move_cost : float, nats, cost of each student who leaves a room.
     probability_seconds : float, time for probabilities; 0 for none.
+    max_seconds : float, processor seconds of the search.
+    should_stop : callable returning bool, optional
+
+    Returns
+    -------
+    WhatIf
+        The placement after the change, and its cost.
 
     Raises
     ------
@@ -67,12 +80,16 @@ def what_if(
     --------
     >>> import numpy as np
     >>> from engine import Rooms
-    >>> from engine.rooms.what_if import what_if
+    >>> from engine.rooms.changed_rules import what_if
     >>> scores = np.array([[0, 3, 1, 0], [3, 0, 0, 1], [1, 0, 0, 3], [0, 1, 3, 0.0]])
     >>> found = what_if(scores, Rooms(("A", "B"), [2, 2]), np.array([0, 0, 1, 1]), forbid=((0, 1),))
     >>> len(found.moved), found.score_change
     (2, -4.0)
     """
+    check_number("move_cost", move_cost, at_least=0.0)
+    check_seconds("probability_seconds", probability_seconds, optional=False)
+    check_seconds("max_seconds", max_seconds, optional=False)
+    check_callables(should_stop=should_stop)
     rules = rules or RoomRules()
     changed = replace(
         rules,
